@@ -58,13 +58,14 @@ class Backend(ABC):
     Attributes:
         name: Of the backend.
         threads: Cores that it uses.
-        meets_own: Whether individuals may meet windows of their own, and several windows are
-            folded as one account on the device, see `begin_own`.
+        meets_own: Whether individuals may meet windows of their own, see `begin_own`.
+        folds_accounts: Whether it folds several windows as one account, see there.
     """
 
     name: str
     threads: int
     meets_own = False
+    folds_accounts = False
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""
@@ -102,7 +103,8 @@ class Backend(ABC):
         """Start to evaluate individuals that meet windows of their own, where `meets_own`.
 
         `own` [P, W] are numbers among `windows`; None where all meet all. Out is [P, W, A];
-        `account` [P, A], if wanted, receives those of an individual's windows as one account.
+        `account` [P, A], if wanted, receives those of an individual's windows as one account, where
+        `folds_accounts`.
         Without slots rows are looked up as in `try_begin`, and what is returned means the same;
         with them it waits and is true.
         """

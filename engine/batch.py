@@ -177,10 +177,7 @@ class Engine:
 
     @property
     def meets_own(self) -> bool:
-        """Whether individuals may meet windows of their own, all at once.
-
-        A device where they may folds several windows as one account itself.
-        """
+        """Whether individuals may meet windows of their own, all at once."""
         return self._backend.meets_own
 
     def evaluate(self, genomes: Floats) -> Floats:
@@ -250,7 +247,8 @@ class Engine:
             return alone, alone[:, 0]
         if self.spec.account is not None:
             return self._evaluate_money(genomes)
-        if self.meets_own and (own is not None or not self._has_accounts_apart):
+        folds = self._backend.folds_accounts and not self._has_accounts_apart
+        if folds or (own is not None and self.meets_own):
             return self._sender.evaluate_account(genomes, self.windows, own)
         out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
         account = np.empty((len(genomes), len(ACCUMULATORS)))

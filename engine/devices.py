@@ -32,7 +32,7 @@ OF_FORMULAS: dict[str, str] = {
 
 OF_LIMITS: dict[str, str] = {
     "cpu": "engine.cpu.limited:LimitedBackend",
-    "cuda": "engine.cuda.limited:CudaLimitedMaker",
+    "cuda": "engine.cuda.language:CudaLimitedMaker",
 }
 """The same for accounts with limits, whatever the strategy."""
 

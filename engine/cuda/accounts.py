@@ -1,37 +1,42 @@
-"""The launches of positions of both sides: from conditions and orders to sums or ledgers."""
+"""The launches of positions of both sides: from conditions on all series to sums and accounts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from engine.accounts.cuda.merging import arrange_kernel, count_kernel
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
 from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
-from engine.cuda.dispatch import first_capacity, longer, round_up_capacity
-from engine.cuda.ordering import choose_warps
-from engine.cuda.stages import FOLDED
-from engine.indicators.cuda.market import SeriesPrices
-from engine.positions.cuda.both_sides import (
-    LATE_GAP,
-    SESSION,
-    SESSION_OPEN,
-    SIGNAL,
-    STOP_GAP,
-    leave_kernel,
-    mark_kernel,
+from engine.cuda.answering import AskedSignals, DeviceLimits, answer_entries
+from engine.cuda.batch_inputs import SentInputs
+from engine.cuda.dispatch import first_capacity
+from engine.cuda.ordering import (
+    ORDERING,
+    EntryOrder,
+    SeriesAxis,
+    choose_warps,
+    count_stretches,
+    order_entries,
 )
+from engine.cuda.series_signals import SIGNALS, IndividualInputs, SeriesSignals
+from engine.cuda.signal_lists import SignalLists, collect_trades, read_sides, take_trades
+from engine.cuda.stages import ACCOUNT_WARPS, COUNTED_WINDOWS, FOLDED
+from engine.cuda.workspace import Outcomes
+from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.chain import drawdown_kernel
+from engine.positions.cuda.kept import admit_kernel
 from engine.positions.cuda.trades import choose_kernel, settle_kernel, tally_kernel
 from engine.runtime.compiling.launch import launch
+from engine.runtime.cuda.types import AskLists, MetWindows
 from engine.runtime.cuda.watchdog import to_device, to_host
 
-N_OUT, COARSE = len(ACCUMULATORS), ACCUMULATOR_INDEX["coarse"]
+N_OUT = len(ACCUMULATORS)
 
-SIGNALS = 32
-"""Stretches of a list of signals whose positions a warp looks for together."""
+COUNTS = [ACCUMULATOR_INDEX[name] for name in ("orders", "expired", "coarse", "skipped")]
+"""Accumulators that a ledger holds as well."""
 
 STRETCH = 16
 """Signals of a stretch that pay for another: its first positions are often not the account's."""
@@ -40,360 +45,286 @@ LANE_BARS, FEW_PROGRAMS = 256, 2048
 """Bars whose positions pay for another lane, from so many programs on. With 32 programs a pair in
 place of 4, exits of 512 individuals whose stops move took 1.25 ms in place of 0.74 (one H100)."""
 
-MARKED_WORDS, CHOSEN = 128, 256
-"""Words of 64 bars that a program lists signals of at a time, and signals that a warp chooses."""
-
-TALLIED = 64
-"""Trades that a warp counts at a time."""
+CHOSEN, TALLIED, ADMITTED = 256, 64, 64
+"""Signals that a warp chooses, trades that it counts, and signals that it admits at a time."""
 
 PROGRAMS = 16_384
 """Programs that keep a large device busy while each looks for the exits of a pair."""
 
-KEPT_PRICES = 5
-"""Entry, stop, target, exit and last stop."""
 
-AT_OPEN = [one.value for one in (SIGNAL, STOP_GAP, SESSION_OPEN)]
-"""How a position is left at an open."""
+class SeriesPart(NamedTuple):
+    """Windows of one series, among all that are evaluated together."""
 
-LIST_BYTES = 4 * 3 + 8 * 4 + 1
-"""Of one signal: what it is, how it would end, which are taken, four numbers, and a note."""
-
-ASKED_BYTES = 8 * 2
-"""Of one signal that asks an account for room: its leverage, and that of others."""
+    number: int  # of the series
+    windows: Ints  # [w, 3] place among all, start and end
 
 
-class BatchInputs(NamedTuple):
-    """Inputs of a batch on one series that all its individuals share."""
+class WindowGroup(NamedTuple):
+    """Windows that are evaluated together."""
 
-    longs: torch.Tensor  # [n, N] int64 conditions of entries, 64 bars a word
-    shorts: torch.Tensor  # likewise
-    leaves: torch.Tensor  # [n, N] conditions of exits of both sides
-    # [n, N + 1] int32, the first word from each on that is not 0; N without one.
-    following: torch.Tensor
-    # [q, T] int32, by entry bar twice the bar at which the clock ends a position, plus 1 at
-    # its open.
-    sessions: torch.Tensor
-    forms: torch.Tensor  # [3, 2] int32, forms of stop, target and trail
-    reads: torch.Tensor  # [3, 2, 2] int32, where their formulas begin and end
-    code: torch.Tensor  # instructions of all formulas, int32
-    constants: torch.Tensor  # numbers that they read
-    rows: torch.Tensor  # [slots, T]
-    moves: bool  # whether anybody's stop moves
+    numbers: Ints  # [W] their places among all that are asked for
+    parts: list[SeriesPart]
+    table: Ints  # [W, 3] on the axis of all series: first bar of the series, start and end
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many there are of which series."""
+        return tuple(number for part in self.parts for number in (part.number, len(part.windows)))
 
 
-class IndividualInputs(NamedTuple):
-    """What every individual asks, [P, ...]; axes of two are longs and shorts."""
-
-    size: torch.Tensor  # [1] int32, how many there are; there may be room for more
-    entries: torch.Tensor  # [P, 2] int32, which conditions; -1: the side never enters
-    exits: torch.Tensor  # [P, 2] int32 likewise; -1: none
-    slots: torch.Tensor  # [P, R] int32, where its rows lie
-    genomes: torch.Tensor  # [P, G]
-    # [P, 9] what stop, target and trail take beside formulas and from which gain on the stop
-    # follows, of longs and shorts in turn; and the gain at which it moves to the entry, NaN:
-    # never.
-    numbers: torch.Tensor
-    bars: torch.Tensor  # [P, 3] int32, longest hold, delay, and first bar that may signal
-    session_of: torch.Tensor  # [P] int32, place in sessions; -1: not left by the clock
-
-    def part(self, members: slice) -> "IndividualInputs":
-        """Some of the individuals."""
-        some = [tensor[members] for tensor in self[1:]]
-        size = torch.full((1,), len(some[0]), dtype=torch.int32, device=self.size.device)
-        return IndividualInputs(size, *some)
-
-
-class SignalLists(NamedTuple):
-    """Signals and trades of pairs of individual and window, [pairs, capacity] each."""
-
-    counts: torch.Tensor
-    marks: torch.Tensor
-    leaves: torch.Tensor
-    places: torch.Tensor
-    trades: torch.Tensor
-    rejected: torch.Tensor
-    signal_r: torch.Tensor
-    r: torch.Tensor  # before there are trades, int32: which signal follows which
-    short_r: torch.Tensor
-    equity: torch.Tensor
-    prices: torch.Tensor
-    leverages: torch.Tensor
-    gross: torch.Tensor
-    notes: torch.Tensor  # int8, of signals on finer bars; [1] without any
-    coarse: torch.Tensor  # [pairs]
-    most: torch.Tensor  # [1] int32, the largest count
-
-
-class SeriesAccounts:
-    """Positions on one series.
+class WordAccounts:
+    """Positions on all series, as accounts take them.
 
     Args:
-        prices: The series.
+        prices: Of each series.
+        axis: All series.
         charges: Costs of a side, smallest risk, fraction at risk.
-        work_bytes: Room for lists.
         device: Where tensors lie.
+        limits: Of accounts, if they have some.
     """
 
+    folds = True
+
     def __init__(
-        self, prices: SeriesPrices, charges: Floats, work_bytes: int, device: torch.device
+        self,
+        prices: Sequence[SeriesPrices],
+        axis: SeriesAxis,
+        charges: Floats,
+        device: torch.device,
+        limits: DeviceLimits | None = None,
     ) -> None:
-        self._prices, self._work_bytes, self._device = prices, work_bytes, device
+        self._axis, self._device, self._limits = axis, device, limits
+        self._signals = [SeriesSignals(one, charges, device) for one in prices]
         self._charges = to_device(charges, device)
-        none = np.zeros((0, 2), np.int64)
-        self._windows = none, to_device(none.astype(np.int32), device)
-        self._capacity = 0
+        self._longest = max(one.n_padded for one in prices)
+        self._has_finer = any(one.has_finer for one in prices)
 
-    def fold(self, asked: BatchInputs, each: IndividualInputs, windows: Ints) -> Iterator[Floats]:
-        """Accumulators [n, W, A] of individuals in windows [W, 2], start and end each.
+    def first_capacity(self, group: WindowGroup, *, keeps: bool) -> int:
+        """Signals that lists have room for at first."""
+        return first_capacity(int((group.table[:, 2] - group.table[:, 1]).max()))
 
-        They come in order, as many individuals together as there is room for.
-        """
-        for _, results, _ in self._iter_results(asked, each, windows, keeps=False):
-            yield to_host(results).reshape(-1, len(windows), N_OUT)
+    def bytes_of_pair(self, capacity: int, *, keeps: bool) -> int:
+        """Bytes of the lists of an individual in a window."""
+        has_limits = self._limits is not None
+        return SignalLists.bytes_of_pair(capacity, keeps=keeps, has_limits=has_limits) + 8 * N_OUT
 
-    def ledgers(
-        self, asked: BatchInputs, each: IndividualInputs, windows: Ints
-    ) -> list[tuple[Ledger, ...]]:
-        """Ledgers [W] of each individual [P]; arguments as in `fold`."""
-        ledgers: list[tuple[Ledger, ...]] = []
-        for bars, results, lists in self._iter_results(asked, each, windows, keeps=True):
-            delays = to_host(bars[:, 1]).repeat(len(windows))
-            trades, *numbers = collect_trades(lists, delays)
-            coarse = to_host(results[:, COARSE]).astype(np.int64)
-            numbers += [np.zeros_like(coarse), np.zeros_like(coarse), coarse]
-            ledgers += trades.cut(
-                *(numbers_of_pairs.reshape(-1, len(windows)) for numbers_of_pairs in numbers)
-            )
-        return ledgers
-
-    def list_results(
-        self, asked: BatchInputs, each: IndividualInputs, windows: Ints, times: Ints
-    ) -> Iterator[tuple[Floats, Results]]:
-        """The same accumulators, with results of their trades; `times` [T] say when bars open."""
-        for _, results, lists in self._iter_results(asked, each, windows, keeps=False):
-            accumulators = to_host(results).reshape(-1, len(windows), N_OUT)
-            counts = to_host(lists.trades)
-            (marks, leaves), r = take_trades(lists, counts, (lists.marks, lists.leaves))
-            counts = counts.reshape(accumulators.shape[:2])
-            yield accumulators, arrange_results(counts, times[leaves >> 3], r, read_sides(marks))
-
-    def signals(self, asked: BatchInputs, each: IndividualInputs, window: Ints) -> Slots:
-        """Signal bars [S] of one individual in one window [2], of either side."""
-        capacity = round_up_capacity(int(window[1] - window[0]))
-        lists = self.make_room(1, capacity, keeps=False, has_finer=False)
-        self._mark(asked, each, self._windows_there(window[None]), lists)
-        marks: Slots = to_host(lists.marks[0, : int(to_host(lists.counts)[0])])
-        return marks >> 1
-
-    def _iter_results(
-        self, asked: BatchInputs, each: IndividualInputs, windows: Ints, *, keeps: bool
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor, SignalLists]]:
-        """Limits, accumulators and lists of those who fit the room for lists together."""
-        there, begin = self._windows_there(windows), 0
-        if not self._capacity:
-            self._capacity = first_capacity(int(np.ptp(windows, 1).max()))
-        while begin < len(each.bars):
-            pair_bytes = self._capacity * (LIST_BYTES + 8 * KEPT_PRICES * keeps) + 8 * N_OUT
-            step = max(1, self._work_bytes // (pair_bytes * len(windows)))
-            some = each.part(slice(begin, begin + step))
-            pairs = len(some.bars) * len(windows)
-            lists = self.make_lists(pairs, self._capacity, keeps=keeps)
-            results = torch.empty((pairs, N_OUT), dtype=torch.float64, device=self._device)
-            self.run(asked, some, there, lists, results, keeps=keeps)
-            most = int(to_host(lists.most)[0])
-            if most > self._capacity:
-                self._capacity = longer(most)
-                continue
-            yield some.bars, results, lists
-            begin += len(some.bars)
-            # What one individual with many signals needed is not kept for all later ones.
-            self._capacity = max(longer(most), round_up_capacity(self._capacity * 63 // 64))
+    def count_needed(self, lists: SignalLists, accumulators: Floats) -> int:
+        """The largest count of signals."""
+        return int(to_host(lists.most)[0])
 
     def run(
         self,
-        asked: BatchInputs,
-        each: IndividualInputs,
-        windows: torch.Tensor,
-        lists: SignalLists,
-        results: torch.Tensor,
+        group: WindowGroup,
+        sent: Iterable[SentInputs],
+        room: int,
+        capacity: int,
+        outcomes: Outcomes,
         *,
         keeps: bool = False,
-    ) -> None:
-        """Launch from conditions to accumulators [pairs, A]; nothing waits for the host."""
-        n_windows = len(windows)
+        is_account: bool = False,
+    ) -> SignalLists:
+        """Launch from conditions to accumulators; nothing waits for the host.
+
+        `sent` gives what is asked of each series, when it is its turn. Lists that are returned are
+        overwritten where accounts are folded.
+        """
+        n_windows, has_limits = len(group.table), self._limits is not None
+        pairs = room * n_windows
+        lists = SignalLists.empty(
+            pairs, capacity, self._device, keeps=keeps, has_limits=has_limits,
+            has_finer=self._has_finer,
+        )._replace(most=outcomes.counts[:1])  # fmt: skip
+        if self._has_finer:
+            lists.notes.zero_()
+        results = outcomes.results[: pairs * N_OUT].view(pairs, N_OUT)
         # What only orders and money count stays 0.
         results.zero_()
-        self._mark(asked, each, windows, lists)
-        self._leave(asked, each, windows, lists, keeps=keeps, asks_all=False)
-        self._choose(each, n_windows, lists)
-        self.fold_trades(each, n_windows, lists, results)
+        widest = max(len(part.windows) for part in group.parts)
+        blocks = self._count_blocks(room * widest, capacity)
+        first: tuple[IndividualInputs, torch.Tensor] | None = None
+        for part, (asked, each, windows, table) in zip(group.parts, sent, strict=True):
+            signals = self._signals[part.number]
+            signals.mark(asked, each, windows, lists, n_windows)
+            signals.leave(
+                asked, each, windows, lists, n_windows, blocks, keeps=keeps, asks_all=has_limits
+            )
+            first = first or (each, table)
+        assert first is not None
+        each, table = first
+        met = MetWindows(table)
+        if self._limits is None:
+            self._choose(each, n_windows, lists, blocks)
+        else:
+            self._answer(self._limits, each, met, lists, results, n_windows, keeps=keeps)
+        self._fold(each, n_windows, lists, results, is_account=is_account)
+        if is_account:
+            accounts = outcomes.accounts[: room * N_OUT].view(room, N_OUT)
+            self._fold_accounts(each, met, lists, results, accounts, n_windows)
+        return lists
 
-    def list_signals(
-        self,
-        asked: BatchInputs,
-        each: IndividualInputs,
-        windows: Ints,
-        lists: SignalLists,
-        *,
-        keeps: bool,
+    def build_ledgers(
+        self, group: WindowGroup, lists: SignalLists, accumulators: Floats, delays: Ints
+    ) -> list[tuple[Ledger, ...]]:
+        """Ledgers [W] of individuals, of whom are lists, accumulators [P, W, A] and delays [P]."""
+        shape = accumulators.shape[:2]
+        trades, counts, rejected = collect_trades(lists, delays.repeat(shape[1]))
+        totals = (accumulators[:, :, place].astype(np.int64) for place in COUNTS)
+        return trades.cut(counts.reshape(shape), rejected.reshape(shape), *totals)
+
+    def build_results(
+        self, group: WindowGroup, lists: SignalLists, accumulators: Floats
+    ) -> Results:
+        """Results of their trades."""
+        shape = accumulators.shape[:2]
+        counts = to_host(lists.trades)
+        (marks, leaves), r = take_trades(lists, counts, (lists.marks, lists.leaves))
+        first = np.tile(group.table[:, 0], shape[0]).repeat(counts)
+        exit_ns = self._axis.opened_ns[first + (leaves >> 3)]
+        return arrange_results(counts.reshape(shape), exit_ns, r, read_sides(marks))
+
+    def list_bars(self, number: int, sent: SentInputs, window: tuple[int, int]) -> Slots:
+        """Signal bars [S] of one individual in one window of a series, of either side."""
+        return self._signals[number].list_bars(sent.asked, sent.each, window)
+
+    def _choose(
+        self, each: IndividualInputs, n_windows: int, lists: SignalLists, blocks: int
     ) -> None:
-        """List all signals with what each comes to, whatever came before it."""
-        there = self._windows_there(windows)
-        self._mark(asked, each, there, lists)
-        self._leave(asked, each, there, lists, keeps=keeps, asks_all=True)
-
-    def _windows_there(self, windows: Ints) -> torch.Tensor:
-        """Windows [W, 2] on the device, where those of the last call may be."""
-        if not np.array_equal(windows, self._windows[0]):
-            self._windows = windows, to_device(windows.astype(np.int32), self._device)
-        return self._windows[1]
-
-    def _mark(
-        self, asked: BatchInputs, each: IndividualInputs, windows: torch.Tensor, lists: SignalLists
-    ) -> None:
-        """List signals, and count them also where lists are too short."""
-        pairs, capacity = lists.marks.shape
-        launch(mark_kernel, (pairs,), each.size, asked.longs, asked.shorts, each.entries,
-               each.bars, windows, lists.counts, lists.marks, lists.leaves, lists.most,
-               len(windows), asked.longs.shape[1], capacity, warps=1,
-               WORDS=MARKED_WORDS)  # fmt: skip
-
-    def _leave(
-        self,
-        asked: BatchInputs,
-        each: IndividualInputs,
-        windows: torch.Tensor,
-        lists: SignalLists,
-        *,
-        keeps: bool,
-        asks_all: bool,
-    ) -> None:
-        """Find the exits of signals that may be taken."""
-        pairs, capacity = lists.marks.shape
-        blocks = self._count_blocks(pairs, capacity, asks_all=asks_all)
-        launch(leave_kernel, (pairs * blocks,), each.size, self._prices.market, self._prices.finer,
-               self._prices.finer_of, self._prices.pyramid, self._charges, asked.code,
-               asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
-               each.numbers, each.bars, asked.leaves, each.exits, asked.following, asked.sessions,
-               each.session_of, windows, lists.counts, lists.marks, lists.leaves,
-               lists.r.view(torch.int32), lists.signal_r, lists.prices, lists.leverages,
-               lists.notes, len(windows), capacity, self._prices.n_padded, asked.rows.shape[1],
-               asked.leaves.shape[1], each.genomes.shape[1], each.slots.shape[1], warps=1,
-               MOVES=asked.moves, KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer,
-               SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
-
-    def _choose(self, each: IndividualInputs, n_windows: int, lists: SignalLists) -> None:
         """Take signals one position at a time."""
         pairs, capacity = lists.marks.shape
         launch(choose_kernel, (pairs,), each.size, lists.counts, lists.marks, lists.leaves,
                lists.r.view(torch.int32), lists.short_r.view(torch.int32), lists.notes, each.bars,
                lists.places, lists.trades, lists.rejected, lists.coarse, n_windows, capacity,
-               warps=1, FINER=self._prices.has_finer, SIGNALS=SIGNALS, BLOCK=CHOSEN,
-               BLOCKS=self._count_blocks(pairs, capacity))  # fmt: skip
+               warps=1, FINER=self._has_finer, SIGNALS=SIGNALS, BLOCK=CHOSEN,
+               BLOCKS=blocks)  # fmt: skip
 
-    def _count_blocks(self, pairs: int, capacity: int, *, asks_all: bool = False) -> int:
+    def _count_blocks(self, pairs: int, capacity: int) -> int:
         """Programs that share a pair's signals; a power of two."""
         most = capacity // (SIGNALS * STRETCH)
-        if not asks_all:
-            paying = self._prices.n_padded // (SIGNALS * LANE_BARS)
+        if self._limits is None:
+            paying = self._longest // (SIGNALS * LANE_BARS)
             most = min(most, max(paying, FEW_PROGRAMS // pairs))
         return 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
 
-    def fold_trades(
-        self, each: IndividualInputs, n_windows: int, lists: SignalLists, out: torch.Tensor
+    def _make_order(
+        self, each: IndividualInputs, lists: SignalLists, n_windows: int, keys: torch.Tensor
+    ) -> EntryOrder:
+        """What puts entries in order; keys are scratch, and places those of `lists.places`."""
+        pairs, capacity = lists.marks.shape
+        stretches = count_stretches(n_windows, capacity)
+        shape = pairs // n_windows, 4
+        return EntryOrder(
+            each.size, n_windows, capacity, stretches,
+            torch.empty(shape, dtype=torch.int64, device=self._device),
+            torch.empty(pairs * (stretches + 1), dtype=torch.int32, device=self._device),
+            keys.view(torch.int64), lists.places,
+        )  # fmt: skip
+
+    def _answer(
+        self,
+        limits: DeviceLimits,
+        each: IndividualInputs,
+        met: MetWindows,
+        lists: SignalLists,
+        results: torch.Tensor,
+        n_windows: int,
+        *,
+        keeps: bool,
+    ) -> None:
+        """Take signals where accounts have room."""
+        pairs, capacity = lists.marks.shape
+        individuals = pairs // n_windows
+        order = self._make_order(each, lists, n_windows, lists.equity)
+        shifts = (each.bars[:, 1] - limits.least_delay) * limits.apart
+        order_entries(
+            self._longest, order, met, lists.counts, lists.marks, limits.turns, individuals,
+            shifts=shifts, is_parted=True,
+        )  # fmt: skip
+        asks, overs = lists.r.view(torch.int32).view(2, -1)
+        frees, oldest = lists.short_r.view(torch.int32).view(2, -1)
+        # Keys are read by then.
+        scratch = AskLists(asks, overs, frees, oldest, lists.equity, self._count(individuals))
+        gross = lists.gross if keeps else None
+        signals = AskedSignals(lists.marks, lists.leaves, lists.leverages, lists.totals, gross)
+        answer_entries(
+            limits, order, met, scratch, signals, self._count(2 * pairs), individuals,
+            bars=each.bars,
+        )  # fmt: skip
+        launch(admit_kernel, (pairs,), each.size, lists.counts, lists.marks, lists.leaves,
+               lists.notes, lists.totals, each.bars, lists.places, lists.trades, lists.rejected,
+               lists.coarse, lists.gross, results, n_windows, capacity, warps=1,
+               FINER=self._has_finer, KEEPS=keeps, N_OUT=N_OUT, BLOCK=ADMITTED)  # fmt: skip
+
+    def _fold(
+        self,
+        each: IndividualInputs,
+        n_windows: int,
+        lists: SignalLists,
+        out: torch.Tensor,
+        *,
+        is_account: bool,
     ) -> None:
         """Fold the trades that were chosen into accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
-        warps = choose_warps(pairs, self._prices.n_padded)
+        warps = choose_warps(pairs, self._longest)
         launch(tally_kernel, (pairs,), each.size, lists.trades, lists.rejected, lists.coarse,
                lists.places, lists.marks, lists.leaves, lists.notes, lists.signal_r, each.bars,
                lists.r, lists.short_r, out, n_windows, capacity, warps=warps, EXITS=EXIT_PLACES,
-               FINER=self._prices.has_finer, N_OUT=N_OUT, BLOCK=TALLIED * warps)  # fmt: skip
-        # R of signals is read by then; the sums of R take its place.
-        sums = lists.signal_r
-        launch(settle_kernel, (-(-pairs // FOLDED), 3), each.size, lists.trades, lists.r,
-               lists.short_r, sums, lists.equity, self._charges, out, n_windows, capacity, warps=1,
-               N_OUT=N_OUT, PAIRS=FOLDED)  # fmt: skip
-        launch(drawdown_kernel, (pairs,), each.size, lists.trades, sums, lists.equity, out,
-               n_windows, capacity, warps=warps, CARRIES=False, N_OUT=N_OUT,
+               FINER=self._has_finer, ENDS=is_account, N_OUT=N_OUT,
                BLOCK=TALLIED * warps)  # fmt: skip
+        # R of signals is read by then; the sums of R take its place.
+        self._settle(each, lists.trades, lists.r, lists.short_r, lists.signal_r, lists.equity, out,
+                     n_windows, capacity, warps, TALLIED)  # fmt: skip
 
-    def make_lists(self, pairs: int, capacity: int, *, keeps: bool = False) -> SignalLists:
-        """Lists of so many pairs of this series, as `make_room`."""
-        return self.make_room(pairs, capacity, keeps=keeps, has_finer=self._prices.has_finer)
+    def _settle(
+        self,
+        each: IndividualInputs,
+        trades: torch.Tensor,
+        r: torch.Tensor,
+        short_r: torch.Tensor,
+        sums: torch.Tensor,
+        equity: torch.Tensor,
+        out: torch.Tensor,
+        n_windows: int,
+        capacity: int,
+        warps: int,
+        block: int,
+    ) -> None:
+        """What depends on the order of trades, and falls; of pairs, or accounts as one window."""
+        pairs = len(out)
+        launch(settle_kernel, (-(-pairs // FOLDED), 3), each.size, trades, r, short_r, sums,
+               equity, self._charges, out, n_windows, capacity, warps=1, N_OUT=N_OUT,
+               PAIRS=FOLDED)  # fmt: skip
+        launch(drawdown_kernel, (pairs,), each.size, trades, sums, equity, out, n_windows,
+               capacity, warps=warps, CARRIES=False, N_OUT=N_OUT, BLOCK=block * warps)  # fmt: skip
 
-    def make_room(
-        self, pairs: int, capacity: int, *, keeps: bool, has_finer: bool, asks_all: bool = False
-    ) -> SignalLists:
-        """Lists of so many pairs; nothing in them is read before it is written."""
-        counts, trades, rejected, coarse = (self._empty(torch.int32, pairs) for _ in range(4))
-        marks, leaves, places = (self._empty(torch.int32, pairs, capacity) for _ in range(3))
-        signal_r, r, short_r, equity = (
-            self._empty(torch.float64, pairs, capacity) for _ in range(4)
-        )
-        prices = self._empty(torch.float64, *((pairs, capacity, KEPT_PRICES) if keeps else (1,)))
-        of_asking = (pairs, capacity) if asks_all else (1,)
-        leverages, gross = (self._empty(torch.float64, *of_asking) for _ in range(2))
-        notes = self._empty(torch.int8, *((pairs, capacity) if has_finer else (1,)))
-        most = torch.zeros(1, dtype=torch.int32, device=self._device)
-        return SignalLists(
-            counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity, prices,
-            leverages, gross, notes, coarse, most,
+    def _fold_accounts(
+        self,
+        each: IndividualInputs,
+        met: MetWindows,
+        lists: SignalLists,
+        results: torch.Tensor,
+        accounts: torch.Tensor,
+        n_windows: int,
+    ) -> None:
+        """Fold all windows of an individual as one account; lists are read for the last time."""
+        individuals, capacity = len(accounts), lists.marks.shape[1]
+        order = self._make_order(each, lists, n_windows, lists.signal_r)
+        # Bars of exits lie where places of trades were; they make room for nothing.
+        order = order._replace(places=lists.marks)
+        order_entries(
+            self._longest, order, met, lists.trades, lists.places, self._axis.opening_ranks,
+            individuals, is_parted=True,
         )  # fmt: skip
+        trades = self._count(individuals)
+        launch(count_kernel, (individuals,), each.size, results, trades, accounts, n_windows,
+               warps=4, N_OUT=N_OUT, COLUMNS=1 << (N_OUT - 1).bit_length(),
+               WINDOWS=COUNTED_WINDOWS)  # fmt: skip
+        merged = (lists.r, lists.equity), (lists.short_r, lists.signal_r)
+        for r, into in merged:
+            launch(arrange_kernel, (individuals, ORDERING), each.size, trades, order.places, r,
+                   into, n_windows, capacity, warps=4, BLOCK=256, BLOCKS=ORDERING)  # fmt: skip
+        self._settle(each, trades, lists.equity, lists.signal_r, lists.r, lists.short_r, accounts,
+                     1, n_windows * capacity, ACCOUNT_WARPS, 128)  # fmt: skip
 
-    def _empty(self, kind: torch.dtype, *shape: int) -> torch.Tensor:
-        return torch.empty(shape, dtype=kind, device=self._device)
-
-
-def take_trades(
-    lists: SignalLists, counts: Ints, of_signals: Sequence[torch.Tensor]
-) -> tuple[list[np.ndarray], Floats]:
-    """What lists of signals [pairs, capacity] say of trades, pair after pair; and R of these.
-
-    `counts` [pairs] say how many each pair has.
-    """
-    most = int(counts.max(initial=0))
-    is_there = torch.arange(most, device=lists.trades.device) < lists.trades[:, None]
-    signals = lists.places[:, :most][is_there].long()
-    pairs = torch.arange(len(lists.trades), device=signals.device)[:, None]
-    pairs = pairs.expand(-1, most)[is_there]
-    taken = [to_host(tensor[pairs, signals]) for tensor in of_signals]
-    return taken, take_listed(lists.r, lists.trades)
-
-
-def take_listed(listed: torch.Tensor, counts: torch.Tensor) -> Floats:
-    """Numbers of trades in lists [pairs, capacity], pair after pair; counts [pairs] of each."""
-    places = torch.arange(listed.shape[1], device=counts.device)
-    numbers: Floats = to_host(listed[places < counts[:, None]])
-    return numbers
-
-
-def read_sides(marks: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
-    """Sides of signals, 1 or -1, of what `mark_kernel` leaves of them."""
-    return (1 - 2 * (marks & 1)).astype(np.int8)
-
-
-def collect_trades(lists: SignalLists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
-    """All trades of pairs, one pair after the other, how many each has, and how many are rejected.
-
-    `delays` [pairs]: bars by which the entries of each are late.
-    """
-    counts, rejected = to_host(lists.trades), to_host(lists.rejected)
-    (marks, leaves, prices), r = take_trades(
-        lists, counts, (lists.marks, lists.leaves, lists.prices)
-    )
-    signal_bar = (marks >> 1).astype(np.int64)
-    entry, stop, target, leave, last_stop = np.ascontiguousarray(prices.T)
-    entry_bar = signal_bar + 1 + delays.repeat(counts)
-    exit_bar, how = (leaves >> 3).astype(np.int64), leaves & 7
-    is_open = np.isin(how, AT_OPEN)
-    if lists.notes.ndim == 2:
-        (notes,), _ = take_trades(lists, counts, (lists.notes,))
-        is_open &= notes & LATE_GAP.value == 0
-    reason = np.where(how == SESSION_OPEN.value, SESSION.value, how)
-    trades = Ledger(
-        signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave,
-        r, read_sides(marks), last_stop,
-        exit_bar - entry_bar + 1 - is_open,
-    )  # fmt: skip
-    return trades, counts, rejected
+    def _count(self, size: int) -> torch.Tensor:
+        return torch.empty(size, dtype=torch.int32, device=self._device)

@@ -1,22 +1,28 @@
 """The launches that decide for which signals an account with limits has room."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from data.bars import Bars
+from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.limits import AccountLimits
-from engine.backend import Floats, Ints
-from engine.cuda.ordering import ORDERING, order_entries
+from engine.accounts.limits import build_limits, check_limits, parse_rank, why_on_cpu
+from engine.backend import Ints
+from engine.cuda.ordering import ORDERING, EntryOrder, SeriesAxis, order_entries
 from engine.cuda.workspace import Workspace
 from engine.errors import EngineError
 from engine.indicators.cuda.market import DeviceMarket
-from engine.positions.cuda.answers import answer_kernel, ask_kernel, gross_kernel, keep_kernel
+from engine.positions.cuda.answers import answer_kernel, ask_kernel, gross_kernel
+from engine.positions.cuda.kept import keep_kernel
 from engine.runtime.compiling.launch import launch
-from engine.runtime.cuda.types import MetWindows, TradePrices
+from engine.runtime.cuda.types import AskLists, MetWindows, TradePrices
+from engine.runtime.cuda.watchdog import to_device
+from strategy.model import Strategy
+from strategy.rows import Rows
 
 SIGNALS = 64
 """Signals that a warp looks at together."""
@@ -34,46 +40,82 @@ class DeviceLimits(NamedTuple):
     max_positions: int
     is_levered: bool  # whether leverage has a limit
     leverage: torch.Tensor  # [1] the most
-    turns: torch.Tensor  # [B] int64, in the upper halves ranks by which signals are answered
+    # [delays, B] int64, in the upper halves ranks by which signals are answered, from the least
+    # delay on; how far apart ranks of one bar are by a bar of delay.
+    turns: torch.Tensor
+    least_delay: int
+    apart: int
+    opened: torch.Tensor  # [B] int64, in the upper halves ranks of the times at which bars open
     over: torch.Tensor  # [B] int32, the rank from which on what ends in a bar is over
 
 
+class AskedSignals(NamedTuple):
+    """Signals of pairs, [pairs, capacity] each, that ask accounts for room."""
+
+    bars: torch.Tensor  # int32
+    exits: torch.Tensor  # int32
+    leverages: torch.Tensor
+    totals: torch.Tensor  # receives leverages with the signal's own, below 0 where it is not taken
+    gross: torch.Tensor | None  # receives them without it, if wanted
+
+
 def upload_limits(
-    market: DeviceMarket,
-    limits: AccountLimits,
-    bar_ns: Sequence[int],
-    ranks: Sequence[Floats] | None,
-    delay: int,
+    market: DeviceMarket | SeriesAxis,
+    strategy: Strategy,
+    costs: Costs,
+    series: Sequence[Bars],
+    delays: Sequence[int],
+    find_rows: Callable[[], Sequence[Rows]],
 ) -> DeviceLimits:
-    """Limits on a device.
+    """Limits of accounts, and rows that say whose signal is answered first, on a device.
 
     Args:
         market: The series.
-        limits: Of the accounts.
-        bar_ns: Time of a bar of each series.
-        ranks: [T] of each series whose signal is answered first; None for the order of series.
-        delay: Bars by which entries are late.
+        strategy: Whose signals ask.
+        costs: With limits.
+        series: Bars.
+        delays: Bars by which entries may be late. Without a rank signals are answered as bars open,
+            so that the first is enough; -1 is of those that ask as their bars open.
+        find_rows: Gives rows of each series.
+
+    Raises:
+        EngineError: When the strategy or the bars have what limits do not cover.
     """
-    opened = market.opened_ns
+    check_limits(strategy, costs)
+    reason = why_on_cpu(strategy, costs, series)
+    if reason:
+        raise EngineError(f"a GPU keeps no limits of an account {reason}: use --device cpu")
+    limits, rank, ranks = build_limits(costs), parse_rank(costs), None
+    if rank is not None:
+        ranks = [rows.values(rank, {}) for rows in find_rows()]
+    bar_ns, opened = [bars.timeframe_ns for bars in series], market.opened_ns
     times, rank_of = np.unique(opened, return_inverse=True)
-    over, asking = np.zeros(market.n_bars, np.int32), np.arange(market.n_bars)
-    order = np.zeros(market.n_bars)
+    over, order = np.zeros(market.n_bars, np.int32), np.zeros(market.n_bars)
+    last = np.zeros(market.n_bars, np.int64)
     for number, (start, end) in enumerate(zip(market.starts, market.ends, strict=True)):
         over[start:end] = np.searchsorted(times, opened[start:end] + bar_ns[number])
         # No signal enters behind the last bar.
-        asking[start:end] = np.minimum(asking[start:end] + 1 + delay, end - 1)
+        last[start:end] = end - 1
         if ranks is not None:
             order[start:end] = ranks[number]
-    turns = rank_of[asking].astype(np.int64)
+    here = np.arange(market.n_bars)
+    turns = np.stack([rank_of[np.minimum(here + 1 + delay, last)] for delay in delays])
+    turns, apart = turns.astype(np.int64), 1
     if ranks is not None:
-        place = np.lexsort((-order, np.isnan(order), turns))
-        turns[place] = np.arange(market.n_bars)
+        apart = market.n_bars
+        order = np.tile(order, len(turns))
+        place = np.lexsort((-order, np.isnan(order), turns.reshape(-1)))
+        turns.reshape(-1)[place] = np.arange(turns.size)
+    device = market.opening_ranks.device
     return DeviceLimits(
         limits.max_positions,
         not math.isinf(limits.max_leverage),
-        market.to_device(np.array([limits.max_leverage])),
-        market.to_device(turns << 32),
-        market.to_device(over),
+        to_device(np.array([limits.max_leverage]), device),
+        to_device(turns << 32, device),
+        delays[0],
+        apart,
+        market.opening_ranks,
+        to_device(over, device),
     )
 
 
@@ -92,32 +134,66 @@ def answer_signals(
 
     Arguments as of `Stages.run`; `prices` receives what is open beside each trade, if wanted.
     """
-    lists, asks = work.lists, work.asks
-    asked, n_windows, capacity = work.asked, work.n_windows, work.capacity
-    meets_own, keeps = windows.own is not None, prices is not None
-    gross = lists.r if prices is None else prices.gross
+    lists, n_windows, capacity = work.lists, work.n_windows, work.capacity
     order_entries(
-        market.longest, work, windows, lists.counts, lists.bars, limits.turns, individuals
+        market.longest, work.order, windows, lists.counts, lists.bars, limits.turns, individuals
     )
-    launch(ask_kernel, (individuals, ORDERING), asked, work.spans, lists.words, lists.bars,
-           lists.exits, lists.equity, market.opening_ranks, limits.over, windows.table,
-           windows.numbers, asks.asks, asks.overs, asks.frees, asks.levers, lists.r, n_windows,
-           capacity, warps=4, DELAY=delay, MEETS_OWN=meets_own, BLOCK=256,
+    gross = None if prices is None else prices.gross
+    signals = AskedSignals(lists.bars, lists.exits, lists.equity, lists.r, gross)
+    answer_entries(
+        limits, work.order, windows, work.asks, signals, work.flat_from, individuals, delay=delay
+    )
+    launch(keep_kernel, (individuals * n_windows,), work.asked, lists.counts, lists.bars,
+           lists.exits, lists.r, market.finer_of, lists.trade_list, lists.trades, lists.rejected,
+           lists.coarse, lists.r if gross is None else gross, work.results, n_windows, capacity,
+           warps=warps, DELAY=delay, FINER=market.has_finer, KEEPS=gross is not None,
+           N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+
+
+def answer_entries(
+    limits: DeviceLimits,
+    order: EntryOrder,
+    windows: MetWindows,
+    asks: AskLists,
+    signals: AskedSignals,
+    flat_from: torch.Tensor,
+    individuals: int,
+    *,
+    delay: int = 0,
+    bars: torch.Tensor | None = None,
+) -> None:
+    """Launch what decides which signals accounts take, once these are in their order.
+
+    Args:
+        limits: Of accounts.
+        order: Of signals.
+        windows: That individuals meet.
+        asks: Scratch.
+        signals: That ask.
+        flat_from: Scratch, an int32 a pair, or two of signals of both sides.
+        individuals: As launched for.
+        delay: Bars by which entries are late.
+        bars: [P, 3] int32 of signals of both sides, whose second says that for each individual.
+    """
+    size, n_windows, capacity, _, spans, *_, places = order
+    is_sided, keeps = bars is not None, signals.gross is not None
+    launch(ask_kernel, (individuals, ORDERING), size, spans, places, signals.bars,
+           signals.exits, signals.leverages, limits.opened, limits.over, windows.table,
+           windows.numbers, size if bars is None else bars, asks.asks, asks.overs, asks.frees,
+           asks.oldest, asks.levers, signals.totals, n_windows, capacity, warps=4, DELAY=delay,
+           MEETS_OWN=windows.own is not None, SIDED=is_sided, BLOCK=256,
            BLOCKS=ORDERING)  # fmt: skip
     most = min(limits.max_positions, n_windows)
     slots = max(FEWEST_SLOTS, 1 << (most - 1).bit_length())
-    launch(answer_kernel, (individuals,), asked, work.spans, lists.words, asks.asks, asks.overs,
-           asks.frees, asks.levers, limits.leverage, work.flat_from, asks.oldest, asks.taken,
-           n_windows, capacity, most, warps=1, DELAYED=delay > 0, LEVERED=limits.is_levered,
-           PACKS=n_windows < MOST_PACKED, SLOTS=slots, SIGNALS=SIGNALS)  # fmt: skip
-    launch(gross_kernel, (individuals, ORDERING), asked, asks.taken, asks.frees, asks.oldest,
-           lists.words, asks.asks, asks.overs, asks.levers, lists.r, gross, n_windows, capacity,
+    launch(answer_kernel, (individuals,), size, spans, places, asks.asks, asks.overs,
+           asks.frees, asks.levers, limits.leverage, flat_from, asks.oldest, asks.taken,
+           n_windows, capacity, most, warps=1, DELAYED=delay > 0, SIDED=is_sided,
+           LEVERED=limits.is_levered, PACKS=n_windows < MOST_PACKED, SLOTS=slots,
+           SIGNALS=SIGNALS)  # fmt: skip
+    launch(gross_kernel, (individuals, ORDERING), size, asks.taken, asks.frees, asks.oldest,
+           places, asks.asks, asks.overs, asks.levers, signals.totals,
+           signals.totals if signals.gross is None else signals.gross, n_windows, capacity,
            warps=1, KEEPS=keeps, BLOCK=32, BLOCKS=ORDERING)  # fmt: skip
-    launch(keep_kernel, (individuals * n_windows,), asked, lists.counts, lists.bars, lists.exits,
-           lists.r, market.finer_of, lists.trade_list, lists.trades, lists.rejected, lists.coarse,
-           gross, work.results, n_windows, capacity, warps=warps, DELAY=delay,
-           FINER=market.has_finer, KEEPS=keeps, N_OUT=len(ACCUMULATORS),
-           BLOCK=64 * warps)  # fmt: skip
 
 
 def check_apart(windows: Ints) -> None:

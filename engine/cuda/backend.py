@@ -1,6 +1,7 @@
 """The CUDA backend behind the engine's contract: series and rows on the device, stages launched."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -9,7 +10,6 @@ import torch
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.limits import build_limits, check_limits, parse_rank, why_on_cpu
 from engine.accounts.results import Results, join_results, split_accounts
 from engine.backend import (
     Backend,
@@ -22,7 +22,7 @@ from engine.backend import (
 )
 from engine.conditions.cuda.candidate_lists import LISTED_BYTES, CandidateLists, choose_packing
 from engine.conditions.encode import encode_entry
-from engine.cuda.answering import DeviceLimits, check_apart, upload_limits
+from engine.cuda.answering import check_apart, upload_limits
 from engine.cuda.collecting import collect_trades, extract_results
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.slot_lookup import Admission
@@ -76,7 +76,7 @@ class CudaBackend(Backend):
     """
 
     name = "cuda"
-    meets_own = True
+    meets_own = folds_accounts = True
 
     @device_errors
     def __init__(
@@ -107,7 +107,12 @@ class CudaBackend(Backend):
         self._admission = Admission(case, packing, capacity, self._device)
         self._warm_ups_here = np.zeros(capacity, np.int32)
         self._warm_ups = to_device(self._warm_ups_here, self._device)
-        limits = self._upload_limits(case, series, costs) if costs.has_limits else None
+        limits = None
+        if costs.has_limits:
+            find_rows = partial(build_series_rows, series, RANK_BYTES)
+            limits = upload_limits(
+                self._market, case.strategy, costs, series, [self._delay], find_rows
+            )
         self._has_limits = limits is not None
         self._accounts: tuple[Sequence[Window], list[WindowsOfAccount]] | None = None
         stages = Stages(rules, self._market, *memory, whole, self._warm_ups, limits)
@@ -115,22 +120,6 @@ class CudaBackend(Backend):
             self._market, stages, self._candidates, self._admission, case, work_bytes
         )
         self._stretches = Stretches(rules, self._market, self._filler, memory, work_bytes)
-
-    def _upload_limits(self, case: FastCase, series: Sequence[Bars], costs: Costs) -> DeviceLimits:
-        """Limits of accounts, and rows that say whose signal is taken first.
-
-        Raises:
-            EngineError: When the strategy or the bars have what limits do not cover.
-        """
-        check_limits(case.strategy, costs)
-        reason = why_on_cpu(case.strategy, costs, series)
-        if reason:
-            raise EngineError(f"a GPU keeps no limits of an account {reason}: use --device cpu")
-        rank, ranks = parse_rank(costs), None
-        if rank is not None:
-            ranks = [rows.values(rank, {}) for rows in build_series_rows(series, RANK_BYTES)]
-        bar_ns = [bars.timeframe_ns for bars in series]
-        return upload_limits(self._market, build_limits(costs), bar_ns, ranks, self._delay)
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:

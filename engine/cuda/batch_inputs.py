@@ -1,7 +1,7 @@
 """What a strategy asks of one series, for all individuals of a population at once."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from engine.conditions.cuda.operands import (
 )
 from engine.conditions.cuda.specialization import Comparing
 from engine.conditions.switches import lower_conditions
-from engine.cuda.accounts import BatchInputs, IndividualInputs
+from engine.cuda.series_signals import BatchInputs, IndividualInputs
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import MOST_BARS
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
@@ -41,9 +41,6 @@ MIDWAY = 3
 
 NO_BAR = 0x7FFFFFFE
 """Twice a bar that no series has."""
-
-PER_INDIVIDUAL = ("slots", "genomes", "entries", "exits", "bars", "session_of")
-"""Arrays with a line for each individual."""
 
 MOST_SESSIONS = 2048
 """More than the minutes of a day, at each of which the clock may end positions."""
@@ -90,6 +87,15 @@ class SessionTables(GrowingRows):
         self.put(slots, make)
 
 
+class SentInputs(NamedTuple):
+    """What individuals ask of a series, on the device."""
+
+    asked: Any  # what all of them share
+    each: Any  # what every one asks
+    windows: torch.Tensor  # [w, 3] int32 place among those of all series, start and end
+    table: torch.Tensor  # [W, 3] int32 of all series, where it was sent with this one
+
+
 class SeriesInputs:
     """Rows and conditions of one series that individuals ask for, and the numbers that they give.
 
@@ -100,8 +106,13 @@ class SeriesInputs:
         delay: Bars by which every entry is late.
         device: Where tensors lie.
         comparing: Decides comparisons there.
-        uploads: Sends what individuals ask; series may share one, whose memory lasts.
+        uploads: Sends what individuals ask.
     """
+
+    per_individual: tuple[str, ...] = (
+        "slots", "genomes", "entries", "exits", "bars", "session_of",
+    )  # fmt: skip
+    """Arrays with a line for each individual."""
 
     def __init__(
         self,
@@ -139,6 +150,36 @@ class SeriesInputs:
         """Individuals whose conditions fit so much memory together."""
         each = 8 * self._readings.n_words * (self._readings.n_parts + MIDWAY + 1)
         return max(1, work_bytes // each)
+
+    def lay_out(
+        self, genomes: Floats, room: int | None, windows: Ints, table: Ints | None = None
+    ) -> LaidOut | None:
+        """Lay out what individuals [P, G] ask; None where there is no room for all their rows.
+
+        `room` is of so many individuals, where others are to need the same launches. `windows`
+        [w, 3], place, start and end, are sent as well, and a table of those of all series.
+        """
+        individuals = Individuals(genomes, self._spec.layout, room)
+        known = self._arrays(individuals)
+        if known is None:
+            return None
+        arrays, rooms = known
+        if room is not None:
+            rooms |= dict.fromkeys(self.per_individual, room)
+        arrays["windows"] = np.asarray(windows, np.int32)
+        arrays["table"] = np.asarray(() if table is None else table, np.int32)
+        plan = self._uploads.lay_out(arrays, rooms)
+        key = (self._sessions.values.data_ptr(), self._uploads.address, plan.size)
+        return LaidOut(
+            individuals,
+            plan,
+            self._readings.count_work(individuals),
+            key + tuple(rooms.values()) + self._readings.key(individuals),
+        )
+
+    def send(self, laid_out: LaidOut) -> SentInputs:
+        """What individuals ask, on the device; nothing waits for the host."""
+        raise NotImplementedError
 
     def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
         """Parts of positions that have forms, of longs and shorts each, and what they take."""
@@ -239,41 +280,8 @@ class SeriesInputs:
 class Asking(SeriesInputs):
     """The same of a strategy without orders and money of its own."""
 
-    def population(self, genomes: Floats) -> tuple[BatchInputs, IndividualInputs] | None:
-        """What individuals [P, G] ask; None where there is no room for all their rows."""
-        laid_out = self.lay_out(genomes)
-        if laid_out is None:
-            return None
-        asked, each, _ = self.send(laid_out)
-        return asked, each
-
-    def lay_out(
-        self, genomes: Floats, room: int | None = None, windows: Ints | None = None
-    ) -> LaidOut | None:
-        """Lay out what individuals [P, G] ask; None where there is no room for all their rows.
-
-        `room` is of so many individuals, where others are to need the same launches. `windows`
-        [W, 2], start and end each, are sent as well.
-        """
-        individuals = Individuals(genomes, self._spec.layout, room)
-        known = self._arrays(individuals)
-        if known is None:
-            return None
-        arrays, rooms = known
-        if room is not None:
-            rooms |= dict.fromkeys(PER_INDIVIDUAL, room)
-        arrays["windows"] = np.asarray(() if windows is None else windows, np.int32)
-        plan = self._uploads.lay_out(arrays, rooms)
-        key = (self._sessions.values.data_ptr(), self._uploads.address, plan.size)
-        return LaidOut(
-            individuals,
-            plan,
-            self._readings.count_work(individuals),
-            key + tuple(rooms.values()) + self._readings.key(individuals),
-        )
-
-    def send(self, laid_out: LaidOut) -> tuple[BatchInputs, IndividualInputs, torch.Tensor]:
-        """What individuals ask, and windows, on the device; nothing waits for the host."""
+    def send(self, laid_out: LaidOut) -> SentInputs:
+        """What individuals ask, on the device; nothing waits for the host."""
         self._readings.forget()
         seen = DevicePopulation(laid_out.individuals, self._uploads.send(laid_out.plan))
         there = seen.there
@@ -288,7 +296,7 @@ class Asking(SeriesInputs):
         moves = self._spec.trail is not None or self._spec.break_even is not None
         inputs = BatchInputs(longs, shorts, leaves, following, self._sessions.values, self._shapes,
                       self._reads, *self._formulas, self._readings.rows, moves)  # fmt: skip
-        return inputs, each, there["windows"]
+        return SentInputs(inputs, each, there["windows"], there["table"])
 
     def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
         """Stop, target and trail; what they take, where the trail begins, and the break-even."""

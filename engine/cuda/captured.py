@@ -1,30 +1,42 @@
-"""Calls of strategies in words that are small enough to be one captured graph each.
+"""Calls of strategies in words: one captured graph a shape, some individuals at a time.
 
 What a call launches depends on numbers that most populations of about one size share: how many
 individuals and sets of genes there is room for, and how long lists are. How many there are is read
 on the device. From the second call of such a shape on, all of it is one graph: what individuals ask
-goes up, conditions, positions and sums follow, and the accumulators come down. The host waits once,
-at its end.
+of each series goes up, conditions, positions and sums follow, several windows are folded as one
+account where that is asked for, and the accumulators come down. The host waits once, at its end.
 """
 
-from typing import NamedTuple
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
-from engine.backend import Floats, Ints
-from engine.cuda.accounts import LIST_BYTES, N_OUT, SeriesAccounts
-from engine.cuda.batch_inputs import Asking, LaidOut
-from engine.cuda.dispatch import first_capacity, longer
+from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.results import Results
+from engine.backend import Floats, Ints, Slots
+from engine.cuda.accounts import WindowGroup
+from engine.cuda.batch_inputs import LaidOut, SentInputs, SeriesInputs
+from engine.cuda.dispatch import longer
 from engine.cuda.streams import Lane, Ticket
 from engine.cuda.workspace import Outcomes
+from engine.errors import DeviceError
+from engine.runtime.cuda.faults import is_out_of_memory
 from engine.runtime.cuda.graphs import bucket
-from engine.runtime.cuda.watchdog import wait_for_launches
+from engine.runtime.cuda.watchdog import to_host, wait_for_launches
 
-MOST_BYTES, SHARE = 2**29, 8
-"""Memory of conditions, and as much of lists, up to which a call is captured, and which part of the
-work memory that may be. All graphs of a backend share it, beside what other calls take. Where it is
-not enough, the device works for far longer than launches take."""
+LOG = logging.getLogger(__name__)
+
+N_OUT = len(ACCUMULATORS)
+
+MOST_INDIVIDUALS = 2**17
+"""Evaluated together at most."""
+
+MOST_BYTES, SHARE = 2**32, 2
+"""Memory of conditions, and as much of lists, that a call takes at most, and which part of the room
+for them. All graphs of a backend share it, beside what calls take that list trades."""
 
 TOO_LONG = 8
 """Lists are made shorter where they have so many times the room that was needed, to half of it."""
@@ -32,23 +44,64 @@ TOO_LONG = 8
 NEVER_REFUSED = -1
 """In place of a launch's number: nothing is refused."""
 
+NO_ROOM = (
+    "the rows of one individual do not fit the GPU's memory: raise --memory, or use --device cpu"
+)
 
-class CapturedSeries(NamedTuple):
-    """A series, and its place among all."""
+Take = Callable[[slice, list[LaidOut], int, int], int]
+"""Takes some individuals, what they ask of each series, how many there is room for and how long
+lists are; gives how long these had to be."""
 
-    number: int
-    inputs: Asking
-    accounts: SeriesAccounts
+
+class Accounts(Protocol):
+    """Positions on all series, as accounts take them; see `engine.cuda.accounts.WordAccounts`."""
+
+    @property
+    def folds(self) -> bool:
+        """Whether several windows are folded as one account on the device."""
+
+    def first_capacity(self, group: WindowGroup, *, keeps: bool) -> int:
+        """Entries that lists have room for at first."""
+
+    def bytes_of_pair(self, capacity: int, *, keeps: bool) -> int:
+        """Bytes of an individual in a window."""
+
+    def count_needed(self, lists: Any, accumulators: Floats) -> int:
+        """Entries of the longest list."""
+
+    def run(
+        self,
+        group: WindowGroup,
+        sent: Iterable[SentInputs],
+        room: int,
+        capacity: int,
+        outcomes: Outcomes,
+        *,
+        keeps: bool = False,
+        is_account: bool = False,
+    ) -> Any:
+        """Launch from conditions to accumulators, and give the lists."""
+
+    def list_bars(self, number: int, sent: SentInputs, window: tuple[int, int]) -> Slots:
+        """Signal bars [S] of one individual in one window of a series, of either side."""
+
+    def build_ledgers(
+        self, group: WindowGroup, lists: Any, accumulators: Floats, delays: Ints
+    ) -> list[tuple[Ledger, ...]]:
+        """Ledgers [W] of individuals."""
+
+    def build_results(self, group: WindowGroup, lists: Any, accumulators: Floats) -> Results:
+        """Results of their trades."""
 
 
 class CapturedBuffers:
-    """Buffers of calls, and how long lists are."""
+    """What comes back of calls, and how long lists are."""
 
-    def __init__(self, pairs: int, capacity: int, device: torch.device) -> None:
-        self.capacity, self.outcomes = capacity, Outcomes(pairs, 0, device)
+    def __init__(self, pairs: int, individuals: int, capacity: int, device: torch.device) -> None:
+        self.capacity, self.outcomes = capacity, Outcomes(pairs, individuals, device)
 
     def read(self, out: Floats, account: Floats | None) -> tuple[int, bool]:
-        """Copy accumulators as last downloaded into out; returns the largest count of signals."""
+        """Copy accumulators as last downloaded; returns the largest count of signals."""
         return self.outcomes.read(NEVER_REFUSED, out, account)
 
 
@@ -56,84 +109,196 @@ class CapturedCalls:
     """Evaluates populations on one device, a call at a time.
 
     Args:
+        inputs: What individuals ask of each series.
+        accounts: Positions on them.
         work_bytes: Room for conditions, and as much for lists.
         device: Where tensors lie.
     """
 
-    def __init__(self, work_bytes: int, device: torch.device) -> None:
-        self._device, self._most_bytes = device, min(MOST_BYTES, work_bytes // SHARE)
+    def __init__(
+        self,
+        inputs: Sequence[SeriesInputs],
+        accounts: Accounts,
+        work_bytes: int,
+        device: torch.device,
+    ) -> None:
+        self._inputs, self._accounts, self._device = inputs, accounts, device
+        self._most_bytes = min(MOST_BYTES, work_bytes // SHARE)
         self._lane = Lane[CapturedBuffers](device)
-        self._capacities: dict[tuple[int, int], int] = {}
+        self._capacities: dict[tuple[bool, tuple[int, ...]], int] = {}
+        self._most = MOST_INDIVIDUALS
 
-    def try_evaluate(
-        self, series: CapturedSeries, genomes: Floats, windows: Ints, out: Floats
-    ) -> bool:
-        """Evaluate individuals [P, G] in windows [W, 2] of a series into out [P, W, A].
+    def evaluate(
+        self, group: WindowGroup, genomes: Floats, out: Floats, account: Floats | None
+    ) -> None:
+        """Evaluate individuals [P, G] into out [P, W, A], and account [P, A] if wanted."""
 
-        Returns False, and leaves out as it is, where memory is too small for all at once.
+        def take(members: slice, laid_out: list[LaidOut], room: int, capacity: int) -> int:
+            some = None if account is None else account[members]
+            ticket = Ticket(genomes[members], None, None, out[members], some)
+            self._send(group, ticket, laid_out, room, capacity)
+            self._lane.finish()
+            return ticket.most
+
+        self._take(group, genomes, take, keeps=False)
+
+    def list_trades(
+        self,
+        group: WindowGroup,
+        genomes: Floats,
+        note: Callable[[slice, Floats, Any, Ints], None],
+    ) -> None:
+        """Note accumulators [p, W, A], lists of trades and delays [p], some individuals at a time.
+
+        They are launched one by one.
+        """
+
+        def take(members: slice, laid_out: list[LaidOut], room: int, capacity: int) -> int:
+            n_windows = len(group.table)
+            outcomes = Outcomes(room * n_windows, 0, self._device)
+            sent = list(self._send_all(group, laid_out))
+            lists = self._accounts.run(group, sent, room, capacity, outcomes, keeps=True)
+            accumulators: Floats = to_host(outcomes.results).reshape(room, n_windows, N_OUT)
+            most = self._accounts.count_needed(lists, accumulators)
+            if most <= capacity:
+                delays = to_host(sent[0].each.bars[:, 1]).astype(np.int64)
+                note(members, accumulators, lists, delays)
+            return most
+
+        self._take(group, genomes, take, keeps=True)
+
+    def send_one(self, number: int, genome: Floats) -> SentInputs:
+        """What one individual [G] asks of a series.
 
         Raises:
-            RuntimeError: When the device has failed, or its memory is full.
+            DeviceError: When there is no room for its rows.
         """
-        room = bucket(len(genomes))
-        shape = (series.number, len(windows))
+        laid_out = self._inputs[number].lay_out(genome[None], None, np.zeros((0, 3), np.int64))
+        if laid_out is None:
+            raise DeviceError(NO_ROOM)
+        return self._inputs[number].send(laid_out)
+
+    def _take(self, group: WindowGroup, genomes: Floats, take: Take, *, keeps: bool) -> None:
+        """Hand over individuals [P, G] and what they ask, as many at a time as memory holds."""
+        begin, shape = 0, (keeps, group.shape)
         if shape not in self._capacities:
-            self._capacities[shape] = first_capacity(int(np.ptp(windows, 1).max()))
-        while self._fits(series, room * len(windows), room, self._capacities[shape]):
-            laid_out = series.inputs.lay_out(genomes, room, windows)
-            if laid_out is None:
-                return False
-            ticket = Ticket(genomes, None, None, out)
-            self._send(series, ticket, laid_out, room, self._capacities[shape])
-            self._lane.finish()
-            needed = longer(ticket.most)
-            if ticket.is_short:
-                self._capacities[shape] = needed
+            self._capacities[shape] = self._accounts.first_capacity(group, keeps=keeps)
+        while begin < len(genomes):
+            capacity = self._capacities[shape]
+            most = self._count_most(len(group.table), capacity, keeps=keeps)
+            count = min(len(genomes) - begin, most)
+            members = slice(begin, begin + count)
+            room = count if keeps else min(bucket(count), max(count, most))
+            needed = self._try(group, genomes, members, room, capacity, take, is_one=keeps)
+            if needed is None:
+                self._halve(count)
                 continue
-            if TOO_LONG * needed <= self._capacities[shape]:
-                self._capacities[shape] = TOO_LONG * needed // 2
-            return True
-        return False
+            if needed <= capacity:
+                begin = members.stop
+            longest = longer(needed)
+            if needed > capacity:
+                self._capacities[shape] = longest
+            elif TOO_LONG * longest <= capacity:
+                self._capacities[shape] = TOO_LONG * longest // 2
 
-    def give_back(self) -> None:
-        """Give all memory back, and take half of it from here on."""
-        self._lane.finish()
+    def _try(
+        self,
+        group: WindowGroup,
+        genomes: Floats,
+        members: slice,
+        room: int,
+        capacity: int,
+        take: Take,
+        *,
+        is_one: bool,
+    ) -> int | None:
+        """Hand over some of them; None where memory has no room for them."""
+        try:
+            laid_out = self._lay_out(group, genomes[members], None if is_one else room)
+            return None if laid_out is None else take(members, laid_out, room, capacity)
+        except RuntimeError as error:
+            if not is_out_of_memory(error) or members.stop - members.start == 1:
+                raise
+        return None
+
+    def _halve(self, count: int) -> None:
+        """Give memory back, and take half as many individuals from here on.
+
+        Raises:
+            DeviceError: When there was only one.
+        """
+        if count == 1:
+            raise DeviceError(NO_ROOM)
+        # Only here, where nothing of the failed try is held any more, can memory be given back.
+        wait_for_launches(self._device)
         self._lane.give_back()
-        self._most_bytes //= 2
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        self._most = count // 2
+        LOG.info("device memory is full: %d individuals at a time from here on", self._most)
 
-    def _fits(self, series: CapturedSeries, pairs: int, room: int, capacity: int) -> bool:
-        lists = pairs * (capacity * LIST_BYTES + 8 * N_OUT)
-        return lists <= self._most_bytes and room <= series.inputs.most_individuals(
-            self._most_bytes
+    def _count_most(self, n_windows: int, capacity: int, *, keeps: bool) -> int:
+        """Individuals whose conditions and lists fit the room for them."""
+        lists = self._most_bytes // (
+            n_windows * self._accounts.bytes_of_pair(capacity, keeps=keeps)
         )
+        conditions = min(one.most_individuals(self._most_bytes) for one in self._inputs)
+        return max(1, min(self._most, lists, conditions))
+
+    def _lay_out(
+        self, group: WindowGroup, genomes: Floats, room: int | None
+    ) -> list[LaidOut] | None:
+        """What individuals ask of each series; None without room for all rows of one."""
+        found, table = [], group.table
+        for number, windows in group.parts:
+            laid_out = self._inputs[number].lay_out(genomes, room, windows, table)
+            if laid_out is None:
+                return None
+            found.append(laid_out)
+            # The first one brings those of all.
+            table = table[:0]
+        return found
+
+    def _send_all(self, group: WindowGroup, laid_out: Sequence[LaidOut]) -> Iterator[SentInputs]:
+        """What is asked of each series, once it is its turn."""
+        for part, one in zip(group.parts, laid_out, strict=True):
+            yield self._inputs[part.number].send(one)
 
     def _send(
-        self, series: CapturedSeries, ticket: Ticket, laid_out: LaidOut, room: int, capacity: int
+        self,
+        group: WindowGroup,
+        ticket: Ticket,
+        laid_out: list[LaidOut],
+        room: int,
+        capacity: int,
     ) -> None:
         """Launch a call."""
-        n_windows = ticket.out.shape[1]
-        pairs = room * n_windows
-        key = (series.number, room, n_windows, capacity, laid_out.waits, *laid_out.key)
-        if not self._lane.is_captured(key):
+        pairs, is_account = room * len(group.table), ticket.account is not None
+        key: list[int] = [room, capacity, is_account, *group.shape]
+        for one in laid_out:
+            key += one.waits, *one.key
+        self._make_room(pairs, room * is_account, capacity)
+        if not self._lane.is_captured(tuple(key)):
             # What loads kernels, captures a graph or takes memory may wait inside the driver.
             wait_for_launches(self._device)
-        outcomes = self._buffers(pairs, capacity).outcomes
-        accounts = series.accounts
+        assert self._lane.work is not None
+        outcomes = self._lane.work.outcomes
 
         def launch_call() -> None:
-            asked, each, windows = series.inputs.send(laid_out)
-            lists = accounts.make_lists(pairs, capacity)._replace(most=outcomes.counts[:1])
-            results = outcomes.results[: pairs * N_OUT].view(pairs, N_OUT)
             outcomes.counts.zero_()
-            accounts.run(asked, each, windows, lists, results)
-            outcomes.download(pairs)
+            sent = self._send_all(group, laid_out)
+            self._accounts.run(group, sent, room, capacity, outcomes, is_account=is_account)
+            outcomes.download(pairs, room * is_account)
 
-        self._lane.send(ticket, key, launch_call)
+        self._lane.send(ticket, tuple(key), launch_call)
 
-    def _buffers(self, pairs: int, capacity: int) -> CapturedBuffers:
+    def _make_room(self, pairs: int, individuals: int, capacity: int) -> None:
+        """Room for what comes back; graphs that name the old one are forgotten."""
         work = self._lane.work
-        if work is None or work.outcomes.pairs < pairs:
+        if work is None or work.outcomes.pairs < pairs or work.outcomes.individuals < individuals:
+            if work is not None:
+                pairs = max(pairs, work.outcomes.pairs)
+                individuals = max(individuals, work.outcomes.individuals)
             self._lane.give_back()
-            work = self._lane.work = CapturedBuffers(pairs, capacity, self._device)
+            work = self._lane.work = CapturedBuffers(pairs, individuals, capacity, self._device)
         work.capacity = capacity
-        return work

@@ -1,9 +1,9 @@
 """The CUDA backend of any strategy: conditions as words of bars, positions of both sides."""
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,16 +11,17 @@ import torch
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Floats, Ints, Room, Slots, by_series
+from engine.accounts.results import Results, join_results, split_accounts
+from engine.backend import Backend, Floats, Ints, Room, Slots
 from engine.conditions.cuda.specialization import Comparing
-from engine.cuda.accounts import SeriesAccounts
-from engine.cuda.batch_inputs import Asking
-from engine.cuda.captured import CapturedCalls, CapturedSeries
+from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
+from engine.cuda.answering import check_apart, upload_limits
+from engine.cuda.batch_inputs import Asking, SeriesInputs
+from engine.cuda.captured import Accounts, CapturedCalls
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.order_inputs import OrderInputs
-from engine.errors import DeviceError
+from engine.cuda.ordering import lay_out_series
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import DeviceRows, reads_trends
 from engine.indicators.cuda.market import (
@@ -29,90 +30,19 @@ from engine.indicators.cuda.market import (
     round_up_bars,
     upload_prices,
 )
-from engine.runtime.cuda.faults import device_errors, is_out_of_memory
+from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.uploads import Uploads
-from engine.runtime.cuda.watchdog import on_device, wait_for_launches
+from engine.runtime.cuda.watchdog import on_device
 from engine.runtime.machine import available_cores
+from strategy.expressions import GeneValue
 from strategy.model import Strategy
 from strategy.rows import Rows
-
-LOG = logging.getLogger(__name__)
 
 HOST_BYTES = 2**30
 """Rows that the host keeps, for others that are made of them."""
 
-MOST_INDIVIDUALS = 2**17
-"""Evaluated together at most."""
-
 SHARES = 3
 """Memory is shared by rows, by conditions and by lists."""
-
-
-Take = Callable[[slice, Any, Any], None]
-"""Takes some individuals, what all of a batch ask, and what each of them asks."""
-
-
-class Inputs(Protocol):
-    """What individuals ask of a series."""
-
-    def most_individuals(self, work_bytes: int) -> int:
-        """Individuals whose conditions fit so much memory together."""
-
-    def population(self, genomes: Floats) -> tuple[Any, Any] | None:
-        """What individuals [P, G] ask; None where there is no room for all their rows."""
-
-
-class Accounts(Protocol):
-    """Positions on a series, given what a batch and what each individual asks.
-
-    Windows [n, 2] are start and end.
-    """
-
-    def fold(self, asked: Any, each: Any, windows: Ints) -> Iterator[Floats]:
-        """Accumulators [n, W, A] of individuals, which come in order."""
-
-    def ledgers(
-        self,
-        asked: Any,
-        each: Any,
-        windows: Ints,
-    ) -> list[tuple[Ledger, ...]]:
-        """Ledgers [W] of each individual."""
-
-    def list_results(
-        self,
-        asked: Any,
-        each: Any,
-        windows: Ints,
-        times: Ints,
-    ) -> Iterator[tuple[Floats, Results]]:
-        """The same accumulators, with results of their trades."""
-
-
-class SignalAccounts(Accounts, Protocol):
-    """The same, of one series."""
-
-    def signals(self, asked: Any, each: Any, window: Ints) -> Slots:
-        """Signal bars [S] of one individual in one window [2], of either side."""
-
-
-class OneSeries(NamedTuple):
-    """A series on the device."""
-
-    asking: Inputs
-    accounts: SignalAccounts
-    captured: CapturedSeries | None  # the same, where calls can be captured
-
-
-class WindowGroup(NamedTuple):
-    """Windows that are evaluated together."""
-
-    inputs: Inputs
-    accounts: Accounts
-    numbers: Ints  # [n] their places among all
-    ranges: Ints  # [n, 2] start and end, as accounts take them
-    series: slice  # whose bars they are
-    captured: CapturedSeries | None = None  # the series, where calls can be captured
 
 
 class CudaLanguageBackend(Backend):
@@ -133,6 +63,7 @@ class CudaLanguageBackend(Backend):
     Raises:
         DeviceError: When a series has too many bars; from any method when the device fails. Out of
             memory is met with fewer individuals at a time first, which changes no bit.
+        EngineError: As `engine.cuda.answering.upload_limits`, where accounts have limits.
     """
 
     name = "cuda"
@@ -152,23 +83,58 @@ class CudaLanguageBackend(Backend):
     ) -> None:
         self.threads = threads or available_cores()
         self._device = torch.device(torch_device)
-        self._work_bytes = work_bytes // SHARES
-        self._most = MOST_INDIVIDUALS
-        self._comparing, self._uploads = Comparing(), Uploads(self._device)
-        self._captured = CapturedCalls(self._work_bytes, self._device)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
-        self._series = [
-            self._one_series(spec, number, bars, rows_of_series, costs, len(series))
-            for number, (bars, rows_of_series) in enumerate(
-                zip(series, rows or build_series_rows(series, HOST_BYTES), strict=True)
+        self._has_limits = costs.has_limits
+        work_bytes //= SHARES
+        rows = rows or build_series_rows(series, HOST_BYTES)
+        self._axis = lay_out_series(series, self._device)
+        has_orders = spec.has_orders or costs.fee_unit > 0.0
+        make = partial(OrderInputs, risk_fraction=costs.risk_fraction) if has_orders else Asking
+        comparing = Comparing()
+        self._inputs: list[SeriesInputs] = [
+            make(
+                spec, bars, self._make_rows(spec, of_series, work_bytes // len(series)),
+                costs.entry_delay, self._device, comparing, Uploads(self._device),
             )
-        ]
+            for bars, of_series in zip(series, rows, strict=True)
+        ]  # fmt: skip
+        self._accounts: Accounts
+        limits = None
+        if costs.has_limits:
+            delays = (-1,) if costs.rank is None else list_delays(spec, costs)
+            limits = upload_limits(self._axis, spec, costs, series, delays, lambda: rows)
+        prices = [upload_prices(bars, self._device) for bars in series]
+        if has_orders:
+            self._accounts = OrderAccounts(spec, costs, prices, series, self._device)
+        else:
+            charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
+            self._accounts = WordAccounts(prices, self._axis, charges, self._device, limits)
+        self.folds_accounts = self._accounts.folds
+        self._calls = CapturedCalls(self._inputs, self._accounts, work_bytes, self._device)
+        self._groups: tuple[Sequence[Window], list[WindowGroup]] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
 
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
         """Start to evaluate into out [P, W, A]; what is returned waits until out is whole."""
-        return self._thread.submit(self._evaluate, genomes, windows, out).result
+        wait = self.begin_own(genomes, slots, windows, None, out)
+
+        def wait_for_all() -> None:
+            wait()
+
+        return wait_for_all
+
+    def begin_own(
+        self,
+        genomes: Floats,
+        slots: Slots | None,
+        windows: Sequence[Window],
+        own: Slots | None,
+        out: Floats,
+        account: Floats | None = None,
+    ) -> Callable[[], bool]:
+        """The same, with accumulators [P, A] of all windows as one account, if wanted."""
+        return self._thread.submit(self._evaluate, genomes, windows, out, account).result
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window, of either side."""
@@ -184,165 +150,109 @@ class CudaLanguageBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]
     ) -> tuple[Floats, Results]:
         """Accumulators and results; made in one go."""
-        return self._thread.submit(self._list_results, genomes, windows, times).result()
+        return self._thread.submit(self._list_results, genomes, windows).result()
 
     @device_errors
-    def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:
+    def _evaluate(
+        self,
+        genomes: Floats,
+        windows: Sequence[Window],
+        out: Floats,
+        account: Floats | None = None,
+    ) -> bool:
         for group in self._group_windows(windows):
-            inputs, accounts, window_numbers, ranges, *_ = group
-            if self._is_captured(group, genomes, out):
-                continue
-
-            def fold(members: slice, asked: Any, each: Any) -> None:
-                begin = members.start
-                for accumulators in accounts.fold(asked, each, ranges):  # noqa: B023
-                    some = slice(begin, begin + len(accumulators))
-                    # To write whole rows is several times as fast.
-                    if len(window_numbers) == len(windows):  # noqa: B023
-                        out[some] = accumulators
-                    else:
-                        out[some, window_numbers] = accumulators  # noqa: B023
-                    begin = some.stop
-
-            self._take(inputs, genomes, fold)
-
-    def _is_captured(self, group: WindowGroup, genomes: Floats, out: Floats) -> bool:
-        """Evaluate windows of a group into out [P, W, A] by captured launches, where they fit."""
-        if group.captured is None:
-            return False
-        is_whole = len(group.numbers) == out.shape[1]
-        part = out if is_whole else np.empty((len(genomes), len(group.numbers), out.shape[2]))
-        try:
+            is_whole = len(group.numbers) == len(windows)
+            part = out if is_whole else np.empty((len(genomes), len(group.numbers), out.shape[2]))
             with on_device(self._device):
-                if not self._captured.try_evaluate(group.captured, genomes, group.ranges, part):
-                    return False
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            self._captured.give_back()
-            return False
-        if not is_whole:
-            out[:, group.numbers] = part
+                self._calls.evaluate(group, genomes, part, account)
+            if not is_whole:
+                out[:, group.numbers] = part
         return True
 
     @device_errors
     def _ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         by_window: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for inputs, accounts, window_numbers, ranges, *_ in self._group_windows(windows):
+        for group in self._group_windows(windows):
 
-            def note(members: slice, asked: Any, each: Any) -> None:
-                listed = accounts.ledgers(asked, each, ranges)  # noqa: B023
+            def note(members: slice, accumulators: Floats, lists: Any, delays: Ints) -> None:
+                listed = self._accounts.build_ledgers(group, lists, accumulators, delays)  # noqa: B023
                 for ledger_of, ledgers in zip(by_window[members], listed, strict=True):
-                    ledger_of |= zip(window_numbers.tolist(), ledgers, strict=True)  # noqa: B023
+                    ledger_of |= zip(group.numbers.tolist(), ledgers, strict=True)  # noqa: B023
 
-            self._take(inputs, genomes, note)
+            with on_device(self._device):
+                self._calls.list_trades(group, genomes, note)
         return [
             tuple(ledger_of[number] for number in range(len(windows))) for ledger_of in by_window
         ]
 
     @device_errors
-    def _list_results(
-        self, genomes: Floats, windows: Sequence[Window], times: Sequence[Ints]
-    ) -> tuple[Floats, Results]:
+    def _list_results(self, genomes: Floats, windows: Sequence[Window]) -> tuple[Floats, Results]:
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
         parts: list[tuple[Ints, Ints, Results]] = []
-        for inputs, accounts, window_numbers, ranges, series, _ in self._group_windows(windows):
-            opened = np.concatenate(times[series])
+        for group in self._group_windows(windows):
 
-            def note(members: slice, asked: Any, each: Any) -> None:
-                begin = members.start
-                listed = accounts.list_results(asked, each, ranges, opened)  # noqa: B023
-                for accumulators, results in listed:
-                    some = np.arange(begin, begin + len(accumulators))
-                    out[np.ix_(some, window_numbers)] = accumulators  # noqa: B023
-                    parts.append((some, window_numbers, results))  # noqa: B023
-                    begin += len(accumulators)
+            def note(members: slice, accumulators: Floats, lists: Any, delays: Ints) -> None:
+                results = self._accounts.build_results(group, lists, accumulators)  # noqa: B023
+                some = np.arange(members.start, members.stop)
+                out[np.ix_(some, group.numbers)] = accumulators  # noqa: B023
+                parts.append((some, group.numbers, results))  # noqa: B023
 
-            self._take(inputs, genomes, note)
+            with on_device(self._device):
+                self._calls.list_trades(group, genomes, note)
         return out, join_results(parts, len(genomes), len(windows))
-
-    def _group_windows(self, windows: Sequence[Window]) -> Iterator[WindowGroup]:
-        """Windows of each series."""
-        for series, numbers, ranges in by_series(windows):
-            market = self._series[series]
-            of_series = slice(series, series + 1)
-            yield WindowGroup(
-                market.asking, market.accounts, numbers, ranges, of_series, market.captured
-            )
 
     @device_errors
     def _signals(self, genome: Floats, window: Window) -> Slots:
-        market, signals = self._series[window.series], []
-
-        def note(members: slice, asked: Any, each: Any) -> None:
-            signals.append(
-                market.accounts.signals(asked, each, np.array([window.start, window.end]))
-            )
-
-        self._take(market.asking, genome[None], note)
-        return signals[0]
-
-    def _take(self, inputs: Inputs, genomes: Floats, take: Take) -> None:
-        """Hand over individuals [P, G] and what they ask, as many at a time as memory holds."""
-        begin, most = 0, inputs.most_individuals(self._work_bytes)
         with on_device(self._device):
-            while begin < len(genomes):
-                members = slice(begin, min(begin + most, begin + self._most, len(genomes)))
-                if self._is_taken(inputs, genomes, members, take):
-                    begin = members.stop
+            sent = self._calls.send_one(window.series, genome)
+            return self._accounts.list_bars(window.series, sent, (window.start, window.end))
 
-    def _is_taken(self, inputs: Inputs, genomes: Floats, members: slice, take: Take) -> bool:
-        """Hand over some of them; where memory has no room for them, take fewer from here on."""
-        count = members.stop - members.start
-        try:
-            batch = inputs.population(genomes[members])
-            if batch is not None:
-                take(members, *batch)
-                return True
-        except RuntimeError as error:
-            if not is_out_of_memory(error) or count == 1:
-                raise
-        if count == 1:
-            raise DeviceError(
-                "the rows of one individual do not fit the GPU's memory: raise --memory, or use "
-                "--device cpu"
-            )
-        # Only here, where nothing of the failed try is held any more, can memory be given back.
-        wait_for_launches(self._device)
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
-        self._most = count // 2
-        LOG.info("device memory is full: %d individuals at a time from here on", self._most)
-        return False
+    def _group_windows(self, windows: Sequence[Window]) -> list[WindowGroup]:
+        """Windows of each account: all, or with limits those of one role.
 
-    def _one_series(
-        self, spec: Strategy, number: int, bars: Bars, rows: Rows, costs: Costs, share: int
-    ) -> OneSeries:
-        """A series with room for so large a share of all rows."""
-        shared = (spec, bars, self._make_rows(spec, rows, share), costs.entry_delay, self._device,
-                  self._comparing, self._uploads)  # fmt: skip
-        prices = upload_prices(bars, self._device)
-        if spec.has_orders or costs.fee_unit > 0.0:
-            inputs = OrderInputs(*shared, risk_fraction=costs.risk_fraction)
-            return OneSeries(inputs, OrderAccounts(
-                spec, costs, inputs, prices, self._work_bytes, self._device
-            ), None)  # fmt: skip
-        charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
-        accounts = SeriesAccounts(prices, charges, self._work_bytes, self._device)
-        asking = Asking(*shared)
-        return OneSeries(asking, accounts, CapturedSeries(number, asking, accounts))
+        Raises:
+            EngineError: When windows of one account with limits overlap.
+        """
+        if self._groups is not None and self._groups[0] is windows:
+            return self._groups[1]
+        accounts = split_accounts(windows) if self._has_limits else [list(range(len(windows)))]
+        groups = [self._make_group(windows, places) for places in accounts]
+        self._groups = windows, groups
+        return groups
 
-    def _make_rows(self, spec: Strategy, rows: Rows, share: int) -> DeviceRows:
-        rows_bytes = self._work_bytes // share
+    def _make_group(self, windows: Sequence[Window], places: list[int]) -> WindowGroup:
+        """Some windows, series after series."""
+        ranges = [(windows[place].series, windows[place].start, windows[place].end)
+                  for place in places]  # fmt: skip
+        listed = np.array(ranges, np.int64)
+        if self._has_limits:
+            check_apart(listed)
+        parts = [
+            SeriesPart(number, np.column_stack((some, listed[some, 1:])))
+            for number in np.unique(listed[:, 0]).tolist()
+            for some in np.nonzero(listed[:, 0] == number)
+        ]
+        first = self._axis.starts[listed[:, 0]]
+        table = np.column_stack((first, first + listed[:, 1], first + listed[:, 2]))
+        return WindowGroup(np.array(places), parts, table)
+
+    def _make_rows(self, spec: Strategy, rows: Rows, rows_bytes: int) -> DeviceRows:
         # Rows that are made on the device share this with what they are made of.
         making_bytes = rows_bytes // 2 if reads_trends(spec) else 0
         return DeviceRows(rows, rows_bytes - making_bytes, making_bytes, self._device, self.threads)
 
 
+def list_delays(spec: Strategy, costs: Costs) -> range:
+    """Bars by which entries of a strategy may be late."""
+    if isinstance(spec.delay, GeneValue):
+        low, high = int(spec.delay.gene.low), int(spec.delay.gene.high)
+    else:
+        low = high = int(spec.delay.value)
+    return range(low + costs.entry_delay, high + costs.entry_delay + 1)
+
+
 class CudaLanguageMaker(GpuMaker):
     """Makes a backend of any strategy on chosen GPUs."""
-
-    backend = CudaLanguageBackend
 
     def __call__(
         self,
@@ -357,7 +267,7 @@ class CudaLanguageMaker(GpuMaker):
         """Load series onto every device; rows are computed once for all of them."""
         rows = build_series_rows(series, HOST_BYTES)
         parts: list[Backend] = [
-            self.backend(
+            CudaLanguageBackend(
                 spec,
                 series,
                 costs,
@@ -382,3 +292,9 @@ class CudaLanguageMaker(GpuMaker):
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device: rows come and go with the work."""
         return Room(0, max(memory_bytes - series_bytes, 0))
+
+
+class CudaLimitedMaker(CudaLanguageMaker):
+    """Makes the same of accounts with limits."""
+
+    keeps_limits = True

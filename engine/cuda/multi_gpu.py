@@ -36,6 +36,7 @@ class SeveralGpus(Backend):
         self.threads = parts[0].threads
         self._turn = 0
         self.meets_own = all(part.meets_own for part in parts)
+        self.folds_accounts = all(part.folds_accounts for part in parts)
         # A thread each: what waits for a device lets the others launch.
         self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
 

@@ -1,22 +1,27 @@
 """The launches of strategies with orders, ladders or money: one walk of pairs, and its lists."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
-from engine.accounts.results import Results, arrange_results
+from engine.accounts.results import Results, arrange_results, join_results
 from engine.accounts.stake import VOLATILITY, build_stake
 from engine.backend import Floats, Ints, Slots
-from engine.cuda.order_inputs import OrderBatch, OrderIndividuals, OrderInputs
+from engine.cuda.accounts import WindowGroup
+from engine.cuda.batch_inputs import SentInputs
+from engine.cuda.order_inputs import OrderBatch, OrderIndividuals
+from engine.cuda.workspace import Outcomes
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.order_results import FIGURES, WHOLE
 from engine.positions.cuda.order_walk import walk_kernel
 from engine.positions.encode import form_of_exit, form_of_order, lower_targets
 from engine.runtime.compiling.launch import launch
+from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cuda.watchdog import to_device, to_host
 from strategy.exits import follows_level, split_sides
 from strategy.model import Strategy
@@ -53,31 +58,30 @@ class TradeLists(NamedTuple):
 
 
 class OrderAccounts:
-    """Positions on one series.
+    """Positions on all series.
 
     Args:
         spec: The strategy.
         costs: Costs and risk rules.
-        inputs: What individuals ask of the series.
-        prices: Of the series.
-        work_bytes: Room for lists.
+        prices: Of each series.
+        series: Bars.
         device: Where tensors lie.
 
     Raises:
         EngineError: As `engine.accounts.stake.build_stake`.
     """
 
+    folds = False
+
     def __init__(
         self,
         spec: Strategy,
         costs: Costs,
-        inputs: OrderInputs,
-        prices: SeriesPrices,
-        work_bytes: int,
+        prices: Sequence[SeriesPrices],
+        series: Sequence[Bars],
         device: torch.device,
     ) -> None:
-        self._inputs, self._prices, self._device = inputs, prices, device
-        self._work_bytes, self._capacity = work_bytes, FIRST_CAPACITY
+        self._prices, self._series, self._device = prices, series, device
         targets = lower_targets(spec)
         counts = [len(side) for side in targets]
         self._counts, self._is_ladder = counts, spec.targets is not None
@@ -87,12 +91,10 @@ class OrderAccounts:
         orders = [form_of_order(order).form for order in split_sides(spec.entry)]
         # A side that never enters is at the market, as the law has it.
         entries = (spec.long, spec.short)
-        self._orders = [
-            0 if entry is None else form for entry, form in zip(entries, orders, strict=True)
-        ]
+        rests = [0 if entry is None else form for entry, form in zip(entries, orders, strict=True)]
         self._flags = {
-            "LONG_ORDER": self._orders[0],
-            "SHORT_ORDER": self._orders[1],
+            "LONG_ORDER": rests[0],
+            "SHORT_ORDER": rests[1],
             "REVERSES": bool(spec.reverse),
             "CANCELS": spec.cancel is not None,
             "DAYS": spec.session is not None,
@@ -108,64 +110,93 @@ class OrderAccounts:
             "HAS_TICK": find_step(spec.market, "tick").numerator > 0.0,
             "CARRIES": spec.funding is not None or spec.borrow is not None,
             "SIZE": self._size,
-            "FINER": prices.has_finer,
         }
 
-    def fold(self, batch: OrderBatch, each: OrderIndividuals, windows: Ints) -> Iterator[Floats]:
-        """Accumulators [P, W, A] of individuals in windows [W, 2], start and end each."""
-        sums, _ = self._walk(batch, each, windows, 0)
-        yield to_host(sums.permute(2, 1, 0).contiguous())
+    def first_capacity(self, group: WindowGroup, *, keeps: bool) -> int:
+        """Trades that lists have room for at first, where they are wanted."""
+        return FIRST_CAPACITY if keeps else 0
 
-    def ledgers(
-        self, batch: OrderBatch, each: OrderIndividuals, windows: Ints
+    def bytes_of_pair(self, capacity: int, *, keeps: bool) -> int:
+        """Bytes of an individual in a window; trades are listed for ledgers and results alone."""
+        whole, figures = self._widths
+        return capacity * (4 * whole + 8 * figures) * keeps + 16 * N_OUT
+
+    def count_needed(self, lists: list[TradeLists], accumulators: Floats) -> int:
+        """The largest count of trades."""
+        return int(accumulators[:, :, 0].max(initial=0))
+
+    def run(
+        self,
+        group: WindowGroup,
+        sent: Iterable[SentInputs],
+        room: int,
+        capacity: int,
+        outcomes: Outcomes,
+        *,
+        keeps: bool = False,
+        is_account: bool = False,
+    ) -> list[TradeLists]:
+        """Launch from conditions to accumulators; nothing waits for the host.
+
+        `sent` gives what is asked of each series, when it is its turn; with `keeps` there are lists
+        of the trades of each series.
+        """
+        n_windows, listed = len(group.table), []
+        results = outcomes.results[: room * n_windows * N_OUT].view(room, n_windows, N_OUT)
+        for part, (batch, each, windows, _) in zip(group.parts, sent, strict=True):
+            prices = self._prices[part.number]
+            sums, lists = self._walk(batch, each, windows, prices, capacity if keeps else 0)
+            results.index_copy_(1, windows[:, 0].long(), sums.permute(2, 1, 0))
+            listed.append(lists)
+        return listed
+
+    def build_ledgers(
+        self, group: WindowGroup, lists: list[TradeLists], accumulators: Floats, delays: Ints
     ) -> list[tuple[Ledger, ...]]:
-        """Ledgers [W] of each individual [P]; arguments as in `fold`."""
-        ledgers: list[tuple[Ledger, ...]] = []
-        for sums, lists in self._iter_lists(batch, each, windows):
-            whole, figures = take_trades(lists, sums[:, :, 0].astype(np.int64), self._device)
-            counts = [
-                sums[:, :, ACCUMULATOR_INDEX[name]].astype(np.int64) for name in ("trades", *COUNTS)
-            ]
-            ledgers += self._build_ledgers(whole, figures).cut(*counts)
-        return ledgers
+        """Ledgers [W] of individuals, of whom are lists and accumulators [P, W, A]."""
+        found: list[list[Ledger]] = [[] for _ in accumulators]
+        for part, of_series in zip(group.parts, lists, strict=True):
+            sums = accumulators[:, part.windows[:, 0]].astype(np.int64)
+            whole, figures = take_trades(of_series, sums[:, :, 0], self._device)
+            counts = [sums[:, :, ACCUMULATOR_INDEX[name]] for name in ("trades", *COUNTS)]
+            cut = self._build_ledgers(whole, figures).cut(*counts)
+            for ledgers, some in zip(found, cut, strict=True):
+                ledgers += some
+        order = np.argsort(np.concatenate([part.windows[:, 0] for part in group.parts])).tolist()
+        return [tuple(ledgers[place] for place in order) for ledgers in found]
 
-    def list_results(
-        self, batch: OrderBatch, each: OrderIndividuals, windows: Ints, times: Ints
-    ) -> Iterator[tuple[Floats, Results]]:
-        """The same accumulators, with results of their trades; `times` [T] say when bars open."""
-        for sums, lists in self._iter_lists(batch, each, windows):
-            counts = sums[:, :, 0].astype(np.int64)
-            whole, figures = take_trades(lists, counts, self._device)
-            exit_ns, sides = times[whole[:, EXIT_BAR]], whole[:, SIDE].astype(np.int8)
-            yield sums, arrange_results(counts, exit_ns, figures[:, R].copy(), sides)
+    def build_results(
+        self, group: WindowGroup, lists: list[TradeLists], accumulators: Floats
+    ) -> Results:
+        """Results of their trades."""
+        members, found = np.arange(len(accumulators)), []
+        for part, of_series in zip(group.parts, lists, strict=True):
+            places = part.windows[:, 0]
+            counts = accumulators[:, places, 0].astype(np.int64)
+            whole, figures = take_trades(of_series, counts, self._device)
+            exit_ns = self._series[part.number].timestamp[whole[:, EXIT_BAR]]
+            sides = whole[:, SIDE].astype(np.int8)
+            results = arrange_results(counts, exit_ns, figures[:, R].copy(), sides)
+            found.append((members, places, results))
+        return join_results(found, *accumulators.shape[:2])
 
-    def signals(self, batch: OrderBatch, each: OrderIndividuals, window: Ints) -> Slots:
-        """Signal bars [S] of one individual in one window [2], of either side."""
-        both_rest = all(self._orders)
-        bars = self._inputs.list_signals(batch, each, both_rest=both_rest)
+    def list_bars(self, number: int, sent: SentInputs, window: tuple[int, int]) -> Slots:
+        """Signal bars [S] of one individual in one window of a series, of either side."""
+        batch, each, *_ = sent
+        longs, shorts = (
+            np.zeros(words.shape[1], np.uint64)
+            if which < 0
+            else to_host(words[which]).view(np.uint64)
+            for words, which in zip(
+                (batch.longs, batch.shorts), to_host(each.entries[0]).tolist(), strict=True
+            )
+        )
+        both_rest = self._flags["LONG_ORDER"] and self._flags["SHORT_ORDER"]
+        asked: Any = longs | shorts if both_rest else longs ^ shorts
+        bars = list_set_bars(asked).astype(np.int32)
         _, delay, warm_up = to_host(each.bars[0]).tolist()
-        first = max(int(window[0]), warm_up)
-        signals: Slots = bars[(bars >= first) & (bars < int(window[1]) - 1 - delay)]
+        signals: Slots = bars[(bars >= max(window[0], warm_up)) & (bars < window[1] - 1 - delay)]
         return signals
-
-    def _iter_lists(
-        self, batch: OrderBatch, each: OrderIndividuals, windows: Ints
-    ) -> Iterator[tuple[Floats, TradeLists]]:
-        """Accumulators [n, W, A] and lists of individuals who fit the room for them together."""
-        begin = 0
-        while begin < len(each.bars):
-            step = self._work_bytes // (self._list_bytes() * len(windows))
-            # Fours begin at multiples of 16 bytes: kernels are compiled for such addresses.
-            step = max(step // 4, 1) * 4
-            some = each.part(slice(begin, begin + step))
-            sums, lists = self._walk(batch, some, windows, self._capacity)
-            accumulators = to_host(sums.permute(2, 1, 0).contiguous())
-            most = int(accumulators[:, :, 0].max())
-            if most > self._capacity:
-                self._capacity = most + most // 8
-                continue
-            yield accumulators, lists
-            begin += len(some.bars)
 
     @property
     def _listed_legs(self) -> int:
@@ -177,15 +208,15 @@ class OrderAccounts:
         """Whole numbers and figures of a listed trade."""
         return int(WHOLE.value) + self._listed_legs, int(FIGURES.value) + self._listed_legs
 
-    def _list_bytes(self) -> int:
-        """Bytes of a pair's lists."""
-        whole, figures = self._widths
-        return self._capacity * (4 * whole + 8 * figures) + 8 * N_OUT
-
     def _walk(
-        self, batch: OrderBatch, each: OrderIndividuals, windows: Ints, capacity: int
+        self,
+        batch: OrderBatch,
+        each: OrderIndividuals,
+        windows: torch.Tensor,
+        prices: SeriesPrices,
+        capacity: int,
     ) -> tuple[torch.Tensor, TradeLists]:
-        """Sums [A, W, P], and lists with room for so many trades of each pair."""
+        """Sums [A, W, P] on a series, and lists with room for so many trades of each pair."""
         members, count = len(each.bars), len(windows)
         pairs = members * count
         lists = TradeLists(
@@ -201,17 +232,18 @@ class OrderAccounts:
         bars = torch.empty(targets, dtype=torch.int32, device=self._device)
         reasons = torch.zeros((len(EXIT_PLACES), count, members), dtype=torch.int32,
                               device=self._device)  # fmt: skip
-        there = to_device(windows.astype(np.int32), self._device)
-        launch(walk_kernel, (-(-members // LANES), count), self._prices.market, self._prices.finer,
-               self._prices.finer_of, batch.code, batch.constants, batch.reads, batch.forms,
+        launch(walk_kernel, (-(-members // LANES), count), prices.market, prices.finer,
+               prices.finer_of, batch.code, batch.constants, batch.reads, batch.forms,
                batch.rows, each.slots, each.genomes, each.numbers, batch.carried, each.carried_of,
                self._charges, batch.longs, batch.shorts, each.entries, batch.leaves, each.exits,
                batch.cancels, each.cancels, each.bars, batch.sessions, each.session_of, batch.days,
-               there, levels, bars, reasons, sums, *lists, members, batch.rows.shape[1],
-               batch.longs.shape[1], each.genomes.shape[1], each.slots.shape[1],
-               each.numbers.shape[1], *self._counts, self._even_leg, capacity, self._listed_legs,
-               warps=1, LANES=LANES, **self._flags)  # fmt: skip
-        sums[list(EXIT_PLACES)] = reasons.to(torch.float64)
+               windows, levels, bars, reasons, sums, *lists, each.size, members,
+               batch.rows.shape[1], batch.longs.shape[1], each.genomes.shape[1],
+               each.slots.shape[1], each.numbers.shape[1], *self._counts, self._even_leg, capacity,
+               self._listed_legs, warps=1, LANES=LANES, FINER=prices.has_finer,
+               **self._flags)  # fmt: skip
+        for place, counted in zip(EXIT_PLACES, reasons, strict=True):
+            sums[place].copy_(counted)
         return sums, lists
 
     def _build_ledgers(self, whole: Ints, figures: Floats) -> Ledger:

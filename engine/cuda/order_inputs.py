@@ -6,10 +6,9 @@ import numpy as np
 import torch
 
 from data.bars import Bars
-from engine.backend import Floats, Slots
-from engine.conditions.cuda.operands import DevicePopulation
+from engine.conditions.cuda.operands import Arrays, DevicePopulation, Rooms
 from engine.conditions.cuda.specialization import Comparing
-from engine.cuda.batch_inputs import SeriesInputs, Setting
+from engine.cuda.batch_inputs import LaidOut, SentInputs, SeriesInputs, Setting
 from engine.indicators.cuda.device_rows import DeviceRows
 from engine.indicators.individuals import Individuals, list_gene_columns
 from engine.positions.carried import CarriedRows
@@ -29,9 +28,8 @@ from engine.positions.exit_spec import (
     PRICE_ROW,
     TICKS,
 )
-from engine.runtime.cpu.bitset import list_set_bars
+from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.uploads import Uploads
-from engine.runtime.cuda.watchdog import to_host
 from strategy.clock import local_time
 from strategy.exits import split_sides
 from strategy.model import Strategy
@@ -62,6 +60,7 @@ class OrderBatch(NamedTuple):
 class OrderIndividuals(NamedTuple):
     """What every individual asks, [P, ...]."""
 
+    size: torch.Tensor  # [1] int32, how many there are; there may be room for more
     entries: torch.Tensor  # [P, 2] int32
     exits: torch.Tensor  # [P, 2] int32
     cancels: torch.Tensor  # [P] int32
@@ -72,16 +71,14 @@ class OrderIndividuals(NamedTuple):
     bars: torch.Tensor  # [P, 3] int32
     session_of: torch.Tensor  # [P] int32
 
-    def part(self, members: slice) -> "OrderIndividuals":
-        """Some of the individuals."""
-        return OrderIndividuals(*(tensor[members] for tensor in self))
-
 
 class OrderInputs(SeriesInputs):
     """One series, and what individuals ask of it; arguments as of `SeriesInputs`.
 
     `risk_fraction` is what R is worth, of equity, where no account sets it.
     """
+
+    per_individual = (*SeriesInputs.per_individual, "carried_of", "cancels")
 
     def __init__(
         self,
@@ -115,27 +112,15 @@ class OrderInputs(SeriesInputs):
         most = super().most_individuals(work_bytes)
         return max(1, min(most, fewest)) if varying else most
 
-    def population(self, genomes: Floats) -> tuple[OrderBatch, OrderIndividuals] | None:
-        """What individuals [P, G] ask; None where there is no room for all their rows."""
+    def send(self, laid_out: LaidOut) -> SentInputs:
+        """What individuals ask, on the device; nothing waits for the host."""
         self._readings.forget()
-        individuals = Individuals(genomes, self._spec.layout)
-        known = self._arrays(individuals)
-        if known is None:
-            return None
-        arrays, _ = known
-        self._readings.count_work(individuals)
-        carried, carried_of = self._carried.find(self._charges, genomes)
-        arrays["carried"] = carried if len(carried) else np.zeros((1, 1))
-        arrays["carried_of"] = carried_of.astype(np.int32)
-        arrays["cancels"] = np.ascontiguousarray(
-            self._choices([self._cancel], individuals)[:, 0], np.int32
-        )
-        seen = DevicePopulation(individuals, self._uploads(arrays))
+        seen = DevicePopulation(laid_out.individuals, self._uploads.send(laid_out.plan))
         there = seen.there
         each = OrderIndividuals(
-            there["entries"], there["exits"], there["cancels"], there["slots"], there["genomes"],
-            there["genomes"].index_select(1, self._settings), there["carried_of"], there["bars"],
-            there["session_of"],
+            there["size"], there["entries"], there["exits"], there["cancels"], there["slots"],
+            there["genomes"], there["genomes"].index_select(1, self._settings),
+            there["carried_of"], there["bars"], there["session_of"],
         )  # fmt: skip
         longs, shorts, cancels = (
             self._words(part, seen) for part in (*self._entries, self._cancel)
@@ -145,18 +130,23 @@ class OrderInputs(SeriesInputs):
         batch = OrderBatch(longs, shorts, leaves, cancels, self._sessions.values, self._days,
                            self._shapes, self._reads, *self._formulas, self._readings.rows,
                            there["carried"])  # fmt: skip
-        return batch, each
+        return SentInputs(batch, each, there["windows"], there["table"])
 
-    def list_signals(self, batch: OrderBatch, each: OrderIndividuals, *, both_rest: bool) -> Slots:
-        """Bars [S] at which the first individual asks for an entry, whatever the window."""
-        nothing = np.zeros(batch.longs.shape[1], np.uint64)
-        longs, shorts = (
-            nothing if number < 0 else to_host(words[number]).view(np.uint64)
-            for words, number in zip(
-                (batch.longs, batch.shorts), to_host(each.entries[0]).tolist(), strict=True
-            )
+    def _arrays(self, individuals: Individuals) -> tuple[Arrays, Rooms] | None:
+        """As `SeriesInputs`, with what is carried and what ends orders."""
+        known = super()._arrays(individuals)
+        if known is None:
+            return None
+        arrays, rooms = known
+        carried, carried_of = self._carried.find(self._charges, individuals.here)
+        arrays["carried"] = carried if len(carried) else np.zeros((1, 1))
+        arrays["carried_of"] = carried_of.astype(np.int32)
+        arrays["cancels"] = np.ascontiguousarray(
+            self._choices([self._cancel], individuals)[:, 0], np.int32
         )
-        return list_set_bars(longs | shorts if both_rest else longs ^ shorts).astype(np.int32)
+        if individuals.has_room:
+            rooms["carried"] = bucket(len(arrays["carried"]))
+        return arrays, rooms
 
     def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
         """Stop, trail, order, size, slippage and targets, and numbers in the order of a kernel's.

@@ -1,11 +1,18 @@
 """The launches that put entries of all windows of an individual in one order."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
 import torch
 
+from data.bars import Bars
 from engine.accounts.cuda.merging import key_kernel, order_kernel, span_kernel
-from engine.cuda.workspace import Workspace
+from engine.backend import Ints
+from engine.indicators.cuda.market import lay_out_axis
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.types import MetWindows
+from engine.runtime.cuda.watchdog import to_device
 
 MERGED_WINDOWS = 32
 """Windows whose lists a program looks at together."""
@@ -13,6 +20,9 @@ MERGED_WINDOWS = 32
 STRETCH, SIDE = 40, 64
 """Entries of an account that a stretch of time has about, in which they are put in order; and
 those whose places a warp finds together: nearly always all of a stretch."""
+
+SHORTEST_STRETCH, MOST_STRETCHES = 32, 1024
+"""Entries of full lists that pay for a stretch of time, and most of these an account has."""
 
 ORDERING = 64
 """Programs that share the entries of an individual, each of which puts stretches in order."""
@@ -24,39 +34,79 @@ LONG_BARS = 2**17
 """Series from this length on have so many trades that four warps share a pair's."""
 
 
+class SeriesAxis(NamedTuple):
+    """Series on one axis of bars, [B]."""
+
+    starts: Ints  # [S] first bar of each
+    ends: Ints  # [S] one past its last
+    n_bars: int  # B
+    longest: int  # bars of the longest
+    opened_ns: Ints  # [B] when bars open; on the host
+    # [B] int64, in the upper halves ranks of these times, of equal ones the same.
+    opening_ranks: torch.Tensor
+
+
+def lay_out_series(series: Sequence[Bars], device: torch.device) -> SeriesAxis:
+    """Series one after the other on a common axis."""
+    lengths = np.array([len(bars) for bars in series], np.int64)
+    starts, n_bars = lay_out_axis(lengths)
+    opened_ns = np.zeros(n_bars, np.int64)
+    for start, bars in zip(starts.tolist(), series, strict=True):
+        opened_ns[start : start + len(bars)] = bars.timestamp
+    _, ranks = np.unique(opened_ns, return_inverse=True)
+    there = to_device(ranks.astype(np.int64) << 32, device)
+    return SeriesAxis(starts, starts + lengths, n_bars, int(lengths.max()), opened_ns, there)
+
+
+class EntryOrder(NamedTuple):
+    """What puts entries of all windows of individuals in one order."""
+
+    size: torch.Tensor  # [1] int32, how many individuals there are; there may be room for more
+    n_windows: int  # W
+    capacity: int  # entries that lists have room for
+    stretches: int  # of time, into which an account is cut at most
+    spans: torch.Tensor  # [P, 4] int64, into which it is cut
+    edges: torch.Tensor  # [P * W, stretches + 1] int32, where stretches begin in lists
+    keys: torch.Tensor  # [P, W, capacity] int64
+    places: torch.Tensor  # [P, W * capacity] int32, where entries lie, in their order
+
+
 def order_entries(
     longest: int,
-    work: Workspace,
+    order: EntryOrder,
     windows: MetWindows,
     counts: torch.Tensor,
     listed: torch.Tensor,
     ranks: torch.Tensor,
     individuals: int,
+    *,
+    shifts: torch.Tensor | None = None,
+    is_parted: bool = False,
 ) -> None:
     """Put entries of all windows in the order of their bars' ranks.
 
-    Their places are left in the words of the lists, and their keys in the sums.
-
     Args:
         longest: Bars of the longest series.
-        work: Of the individuals.
+        order: Receives their places; keys are scratch.
         windows: That they meet.
         counts: [pairs] how many entries there are.
-        listed: [pairs, capacity] their bars.
+        listed: [pairs, capacity] their bars, of signals of both sides as `mark_kernel` lists them.
         ranks: [B] int64, in the upper halves.
         individuals: As launched for.
+        shifts: [P] int32 of signals of both sides, how far behind their bars ranks stand.
+        is_parted: Whether bars are counted from the first of their series.
     """
-    asked, n_windows, capacity = work.asked, work.n_windows, work.capacity
-    spans, edges, most = work.spans, work.edges, work.stretches
+    size, n_windows, capacity, most, spans, edges, keys, places = order
     pairs, meets_own = individuals * n_windows, windows.own is not None
-    launch(span_kernel, (individuals,), asked, counts, ranks, windows.table, windows.numbers,
+    launch(span_kernel, (individuals,), size, counts, ranks, windows.table, windows.numbers,
            spans, n_windows, capacity, most, warps=1, MEETS_OWN=meets_own,
            WINDOWS=MERGED_WINDOWS, STRETCH=STRETCH)  # fmt: skip
-    keys, warps = work.lists.sums.view(torch.int64), choose_warps(pairs, longest)
-    launch(key_kernel, (pairs,), asked, counts, listed, ranks, windows.table, windows.numbers,
-           spans, keys, edges, n_windows, capacity, most, warps=warps, MEETS_OWN=meets_own,
+    warps = choose_warps(pairs, longest)
+    launch(key_kernel, (pairs,), size, counts, listed, ranks, counts if shifts is None else shifts,
+           windows.table, windows.numbers, spans, keys, edges, n_windows, capacity, most,
+           warps=warps, MEETS_OWN=meets_own, PARTED=is_parted, SIDED=int(shifts is not None),
            WINDOWS=MERGED_WINDOWS, BLOCK=64 * warps)  # fmt: skip
-    launch(order_kernel, (individuals, ORDERING), asked, spans, keys, edges, work.lists.words,
+    launch(order_kernel, (individuals, ORDERING), size, spans, keys, edges, places,
            n_windows, capacity, most, warps=1, WINDOWS=MERGED_WINDOWS, SIDE=SIDE,
            BLOCKS=ORDERING)  # fmt: skip
 
@@ -64,3 +114,8 @@ def order_entries(
 def choose_warps(pairs: int, longest: int) -> int:
     """Warps that share a pair's trades, in series of up to so many bars."""
     return 4 if pairs <= FEW_PAIRS or longest >= LONG_BARS else 1
+
+
+def count_stretches(n_windows: int, capacity: int) -> int:
+    """Most stretches of time into which an account is cut, that take little beside its lists."""
+    return max(1, min(n_windows * capacity // SHORTEST_STRETCH, capacity // 2, MOST_STRETCHES))

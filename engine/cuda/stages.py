@@ -219,8 +219,9 @@ class Stages:
         n_out, whole = len(ACCUMULATORS), n_windows * capacity
         ranks = self._market.opening_ranks
         order_entries(
-            self._market.longest, work, windows, lists.trades, lists.trade_list, ranks, individuals
-        )
+            self._market.longest, work.order, windows, lists.trades, lists.trade_list, ranks,
+            individuals,
+        )  # fmt: skip
         launch(count_kernel, (individuals,), asked, work.results, trades, accounts, n_windows,
                warps=4, N_OUT=n_out, COLUMNS=1 << (n_out - 1).bit_length(),
                WINDOWS=COUNTED_WINDOWS)  # fmt: skip

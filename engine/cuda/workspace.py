@@ -8,15 +8,13 @@ import torch
 from engine.accounts.ledger import ACCUMULATORS
 from engine.backend import Floats, Slots
 from engine.conditions.cuda.candidate_lists import CandidateLists
+from engine.cuda.ordering import EntryOrder, count_stretches
 from engine.runtime.cuda.types import AskLists, Lists
 
 N_OUT = len(ACCUMULATORS)
 
 HEAD = 2
 """Numbers in front of genomes and of results, read as four int32 each."""
-
-SHORTEST_STRETCH, MOST_STRETCHES = 32, 1024
-"""Entries of full lists that pay for a stretch of time, and most of these an account has."""
 
 MANY = 1 << 22
 """From so many numbers on one thread is not enough: 32 MB take 3 ms by one. Fewer are not worth it,
@@ -39,7 +37,7 @@ class Outcomes:
     """
 
     def __init__(self, pairs: int, individuals: int, device: torch.device) -> None:
-        self.pairs = pairs
+        self.pairs, self.individuals = pairs, individuals
         end = HEAD + pairs * N_OUT
         self._there, self._here = _twins(end + individuals * N_OUT, device)
         self.counts, self._told = _halves(self._there[:HEAD]), _numpy(_halves(self._here[:HEAD]))
@@ -89,9 +87,7 @@ class Workspace:
         results: [P * W * A] float64 on the device.
         accounts: [P * A] float64 on the device, behind the results, of several windows as one.
         account_trades: [P] int32 on the device, how many trades those have.
-        spans: [P, 4] int64 on the device, into what stretches of time those are cut.
-        edges: [P * W, stretches + 1] int32 on the device, where stretches begin in lists.
-        stretches: Most of an account.
+        order: Puts entries of those in one order; keys and places lie in the lists.
         flat_from: [P * W] int32 on the device, the bar from which on an account is flat; used where
             one stretch of bars follows another.
         counts: [4] int32 on the device, downloaded with the results: the largest count of signals
@@ -127,13 +123,17 @@ class Workspace:
         self.counts, self.results = self._outcomes.counts, self._outcomes.results
         self.accounts = self._outcomes.accounts
         self.account_trades = torch.zeros(individuals, dtype=torch.int32, device=device)
-        self.stretches = _count_stretches(n_windows, capacity)
-        self.spans = torch.zeros((individuals, 4), dtype=torch.int64, device=device)
-        n_edges = pairs * (self.stretches + 1) if n_windows > 1 or has_limits else 1
-        self.edges = torch.zeros(n_edges, dtype=torch.int32, device=device)
+        stretches = count_stretches(n_windows, capacity)
+        n_edges = pairs * (stretches + 1) if n_windows > 1 or has_limits else 1
         self.asks = AskLists.empty(individuals, pairs * capacity if has_limits else 1, device)
         self.flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         self.lists = Lists.empty(pairs, capacity, device)
+        self.order = EntryOrder(
+            self.asked, n_windows, capacity, stretches,
+            torch.zeros((individuals, 4), dtype=torch.int64, device=device),
+            torch.zeros(n_edges, dtype=torch.int32, device=device),
+            self.lists.sums.view(torch.int64), self.lists.words,
+        )  # fmt: skip
         self._asked_view = _numpy(_halves(self._host_inputs[:HEAD]))
         self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
         self._table_view, self._own_view = _numpy(self._host_table), _numpy(self._host_own)
@@ -142,7 +142,7 @@ class Workspace:
     @staticmethod
     def bytes_of_individual(n_windows: int, capacity: int, *, has_limits: bool = False) -> int:
         """Bytes that one individual takes, nearly all in its lists."""
-        each = Lists.bytes_of_pair(capacity) + 4 * (_count_stretches(n_windows, capacity) + 1)
+        each = Lists.bytes_of_pair(capacity) + 4 * (count_stretches(n_windows, capacity) + 1)
         if has_limits:
             each += AskLists.bytes_of_pair(capacity)
         return n_windows * each + 8 * _count_outputs(n_windows)
@@ -201,11 +201,6 @@ class Workspace:
 def _count_outputs(n_windows: int) -> int:
     """Numbers that come back of one individual: of each window, and of several as one account."""
     return (n_windows + (n_windows > 1)) * N_OUT
-
-
-def _count_stretches(n_windows: int, capacity: int) -> int:
-    """Most stretches of time into which an account is cut, that take little beside its lists."""
-    return max(1, min(n_windows * capacity // SHORTEST_STRETCH, capacity // 2, MOST_STRETCHES))
 
 
 def _copy(numbers: Floats, out: Floats) -> None:

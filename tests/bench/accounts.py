@@ -3,9 +3,10 @@
     python -m tests.bench.accounts [--device cuda] [--symbols 20] [--bars 35040] [--individuals 512]
         [--strategy seller_exhaustion]
 
-Random individuals of seller exhaustion, or of an example in words, on drawn symbols, rows there. The account of a few must be
-the reference's, and that of all the CPU's, in every bit, before anything is timed. Call: from
-genomes to accumulators in host memory; median, 20th and 80th percentile, in turns.
+Random individuals of seller exhaustion, or of an example in words, on drawn symbols, rows there.
+The account of a few must be the reference's, and that of all the CPU's, in every bit, before
+anything is timed. Call: from genomes to accumulators in host memory; median, 20th and 80th
+percentile, in turns.
 """
 
 import argparse

@@ -18,7 +18,7 @@ INTERPRETED = {"TRITON_INTERPRET": "1"}
 """Chosen when Triton is imported, which is why these are processes."""
 
 IMPORTED = (
-    "import engine.cuda.limited, optimizer.judging.schedule\n"
+    "import engine.cuda.language, optimizer.judging.schedule\n"
     "import tests.support.interpreter, tests.support.random_strategies"
 )
 """What interpreted programs share."""

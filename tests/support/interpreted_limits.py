@@ -19,10 +19,14 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.accounts.limits import build_limits
 from engine.batch import Engine
 from engine.cuda import accounts
-from engine.cuda.accounts import SeriesAccounts
-from engine.cuda.limited import LimitedAccounts
+from engine.cuda.accounts import WordAccounts
+from engine.cuda.answering import upload_limits
+from engine.cuda.ordering import lay_out_series
+from engine.cuda.signal_lists import SignalLists
+from engine.indicators.cuda.market import upload_prices
 from engine.runtime.cpu.threads import Threads
-from tests.support.interpreted_words import LIMITED, assert_same_ledgers
+from engine.runtime.cuda.types import MetWindows
+from tests.support.interpreted_words import LIMITED, assert_same_ledgers, whole
 from tests.support.interpreter import repeat_nothing
 from tests.support.limited import draw_plain_account
 from tests.support.parity import assert_same_accounts, assert_same_bits
@@ -68,69 +72,79 @@ def compare_answers(seed):
         [
             (number, *span)
             for number, bars in enumerate(series)
-            for span in ((5, len(bars)), (0, 5))[: rng.integers(1, 3)]
+            # In the order of time, as a strand has them.
+            for span in ((0, 5), (5, len(bars)))[-rng.integers(1, 3) :]
         ]
     )
     costs = Costs(
         max_positions=int(rng.integers(1, 5)) if rng.random() < 0.6 else None,
         max_leverage=float(rng.choice([0.6, 2.0, 9.0])),
+        rank="close" if seed % 2 else None,
     )
-    ranks = [rng.choice(RANKS, len(bars)) for bars in series] if seed % 2 else None
-    of_series = SeriesAccounts(SimpleNamespace(), np.zeros(3), 0, HOST)
-    joint = LimitedAccounts([of_series], series, costs, ranks, 0, HOST)
-    joint._capacity = CAPACITY
-    parts, lists, out = joint._make_parts(N_MEMBERS, windows, keeps=True)
-    drawn = {}
-    for part in parts:
-        bars, count = series[part.series], len(part.places)
-        for member in range(N_MEMBERS):
-            # In the order of time, as a strand has them.
-            order = np.argsort(part.windows[:, 0])
-            asks = drawn[member, part.series] = draw_asks(
-                rng, bars.timestamp, bars.timeframe_ns,
-                np.zeros(len(bars)) if ranks is None else ranks[part.series], part.windows[order],
-            )  # fmt: skip
-            for place, window in enumerate(order):
-                some, pair = asks.window == place, member * count + window
-                size = int(some.sum())
-                part.lists.counts[pair] = size
-                mark = 2 * asks.signal_bar + (asks.side < 0)
-                leave = np.where(asks.reason < 0, -1, 8 * asks.exit_bar + asks.reason)
-                part.lists.marks[pair] = -1
-                part.lists.marks[pair, :size] = torch.from_numpy(mark[some])
-                part.lists.leaves[pair, :size] = torch.from_numpy(leave[some])
-                part.lists.leverages[pair, :size] = torch.from_numpy(asks.leverage[some])
-    joint._admit(torch.zeros((N_MEMBERS, 3), dtype=torch.int32), parts, lists, out, keeps=True)
+    ranks = [rng.choice(RANKS, len(bars)) for bars in series]
+    axis = lay_out_series(series, HOST)
+    rows = [SimpleNamespace(values=lambda rank, genes, of=of: of) for of in ranks]
+    delays = (0,) if costs.rank else (-1,)
+    limits = upload_limits(axis, draw_plain_account(0)[0], costs, series, delays, lambda: rows)
+    prices = [upload_prices(bars, HOST) for bars in series]
+    device = WordAccounts(prices, axis, np.zeros(3), HOST, limits)
+    pairs, n_windows = N_MEMBERS * len(windows), len(windows)
+    lists = SignalLists.empty(pairs, CAPACITY, HOST, keeps=True, has_limits=True, has_finer=False)
+    table = whole(windows)
+    table[:, 1:] += whole(axis.starts[windows[:, 0], None])
+    table[:, 0] = whole(axis.starts[windows[:, 0]])
+    drawn = []
+    for member in range(N_MEMBERS):
+        for number, bars in enumerate(series):
+            (places,) = np.nonzero(windows[:, 0] == number)
+            known = ranks[number] if costs.rank else np.zeros(len(bars))
+            spans = windows[places, 1:]
+            asks = draw_asks(rng, bars.timestamp, bars.timeframe_ns, known, spans)
+            drawn.append(asks._replace(window=asks.window + places[0]))
+            for place in places:
+                fill_lists(lists, member * n_windows + place, drawn[-1], place)
+    each = SimpleNamespace(
+        size=whole([N_MEMBERS]), bars=torch.zeros((N_MEMBERS, 3), dtype=torch.int32)
+    )
+    out = torch.zeros((pairs, len(ACCUMULATOR_INDEX)), dtype=torch.float64)
+    device._answer(limits, each, MetWindows(table), lists, out, n_windows, keeps=True)
+    step = len(series)
     return sum(
-        compare_member(parts, [drawn[member, part.series] for part in parts], member, costs)
+        compare_member(lists, out, drawn[member * step : (member + 1) * step], member, n_windows,
+                       costs)
         for member in range(N_MEMBERS)
-    )
+    )  # fmt: skip
 
 
-def compare_member(parts, strands, member, costs):
-    """What the kernel says of one account, and the loops; gives how many signals are taken."""
+def fill_lists(lists, pair, asks, window):
+    """Put the signals of a window into the lists of a pair."""
+    some = asks.window == window
+    size = int(some.sum())
+    lists.counts[pair], lists.marks[pair] = size, -1
+    leave = np.where(asks.reason < 0, -1, 8 * asks.exit_bar + asks.reason)
+    columns = 2 * asks.signal_bar + (asks.side < 0), leave, asks.leverage
+    for tensor, column in zip((lists.marks, lists.leaves, lists.leverages), columns, strict=True):
+        tensor[pair, :size] = torch.from_numpy(column[some])
+
+
+def compare_member(lists, out, strands, member, n_windows, costs):
+    """What kernels say of one account, and the loops; gives how many signals are taken."""
     firsts = np.cumsum([0, *(len(asks.rank) for asks in strands)])
-    offsets = np.cumsum([0, *(len(part.places) for part in parts)])
     joined = Asks(*map(np.concatenate, zip(*strands, strict=True)))
-    joined = joined._replace(
-        window=joined.window + np.repeat(offsets[:-1], np.diff(firsts)),
-        # As the CPU has it: by the clock, whether at an open or not.
-        reason=np.where(joined.reason == REVERSE, SESSION, joined.reason),
-    )
-    answers = admit(joined, firsts[None], build_limits(costs), int(offsets[-1]), Threads(1))
-    for part, offset in zip(parts, offsets, strict=False):
-        for place, window in enumerate(np.argsort(part.windows[:, 0])):
-            pair = member * len(part.places) + window
-            some = joined.window == offset + place
-            taken = answers.taken[some]
-            count, lists = int(part.lists.trades[pair]), part.lists
-            assert_same_bits(np.flatnonzero(taken), lists.places[pair, :count].long(), "taken")
-            gross = answers.gross[some][taken]
-            assert_same_bits(gross, lists.gross[pair, :count], "gross")
-            assert int(lists.rejected[pair]) == answers.counts[0, offset + place, 0]
-            assert int(part.out[pair, SKIPPED]) == answers.counts[0, offset + place, 1]
-            most = (gross + joined.leverage[some][taken]).max(initial=0.0)
-            assert float(part.out[pair, MAX_LEVERAGE]) == most
+    # As the CPU has it: by the clock, whether at an open or not.
+    joined = joined._replace(reason=np.where(joined.reason == REVERSE, SESSION, joined.reason))
+    answers = admit(joined, firsts[None], build_limits(costs), n_windows, Threads(1))
+    for window in range(n_windows):
+        pair, some = member * n_windows + window, joined.window == window
+        taken = answers.taken[some]
+        count = int(lists.trades[pair])
+        assert_same_bits(np.flatnonzero(taken), lists.places[pair, :count].long(), "taken")
+        gross = answers.gross[some][taken]
+        assert_same_bits(gross, lists.gross[pair, :count], "gross")
+        assert int(lists.rejected[pair]) == answers.counts[0, window, 0]
+        assert int(out[pair, SKIPPED]) == answers.counts[0, window, 1]
+        most = (gross + joined.leverage[some][taken]).max(initial=0.0)
+        assert float(out[pair, MAX_LEVERAGE]) == most
     return int(answers.taken.sum())
 
 

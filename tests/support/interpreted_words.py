@@ -23,9 +23,12 @@ from engine.batch import Engine
 from engine.conditions.cuda import specialization
 from engine.conditions.cuda.expression_vm import OPERATIONS, ROW, Formulas
 from engine.cuda import accounts, captured
-from engine.cuda.accounts import BatchInputs, IndividualInputs, SeriesAccounts
-from engine.cuda.language import SHARES, CudaLanguageMaker
-from engine.cuda.limited import CudaLimitedBackend
+from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
+from engine.cuda.batch_inputs import SentInputs
+from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
+from engine.cuda.ordering import lay_out_series
+from engine.cuda.series_signals import BatchInputs, IndividualInputs
+from engine.cuda.workspace import Outcomes
 from engine.devices import Device
 from engine.indicators.cuda import trends
 from engine.indicators.cuda.market import upload_prices
@@ -74,7 +77,7 @@ class InterpretedMaker(CudaLanguageMaker):
 
     def __call__(self, *arguments, **options):
         """Take what the engine gives, on the host."""
-        return self.backend(*arguments, torch_device="cpu", **options)
+        return CudaLanguageBackend(*arguments, torch_device="cpu", **options)
 
     def free_bytes(self):
         """As much as a small world needs."""
@@ -84,7 +87,7 @@ class InterpretedMaker(CudaLanguageMaker):
 class LimitedMaker(InterpretedMaker):
     """The same of accounts with limits."""
 
-    keeps_limits, backend = True, CudaLimitedBackend
+    keeps_limits = True
 
 
 INTERPRETED = Device("interpreted", "a test", InterpretedMaker())
@@ -168,21 +171,22 @@ def compare_memory():
     # Room for seven rows: two that all read, and two of each channel.
     room = INTERPRETED.maker.series_bytes([bars]) + SHARES * 7 * 8 * len(bars)
     crowded = Engine(strategy, [bars], windows, device=INTERPRETED, memory_bytes=room)
+    crowded._backend._calls._most_bytes = 2**20
     assert_same_bits(expected, crowded.evaluate(genomes), "few at a time")
-    assert crowded._backend._most < len(genomes)
-    seen, original = [], SeriesAccounts.run
+    assert crowded._backend._calls._most < len(genomes)
+    seen, original = [], WordAccounts.run
 
-    def failing(self, asked, each, *arguments, **options):
-        seen.append(int(each.size))
+    def failing(self, group, sent, room, *arguments, **options):
+        seen.append(room)
         if len(seen) < 4:
             raise torch.OutOfMemoryError("injected")
-        return original(self, asked, each, *arguments, **options)
+        return original(self, group, sent, room, *arguments, **options)
 
-    SeriesAccounts.run = failing
+    WordAccounts.run = failing
     full = Engine(strategy, [bars], windows, device=INTERPRETED)
     assert_same_bits(expected, full.evaluate(genomes), "after running out of memory")
-    assert seen[:4] == [9, 9, 4, 2], seen
-    SeriesAccounts.run = original
+    assert seen[:4] == [10, 4, 2, 1], seen
+    WordAccounts.run = original
     host = Engine(strategy, [bars], windows, device="cpu")
     assert_same_accounts(host, full, genomes[:3])
     assert_same_accounts(host, crowded, genomes)
@@ -269,11 +273,19 @@ def compare_asks(data, seed, charged):
     windows = np.array([(window.start, window.end) for window in actual], np.int64)
     expected, listed = by_cpu(bars, given_asks, charged, windows)
     charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
-    device = SeriesAccounts(upload_prices(bars, HOST), charges, 2**26, HOST)
-    inputs = on_device(*build_population(bars, given_asks))
-    actual = np.concatenate(list(device.fold(*inputs, windows)))
+    prices, axis = upload_prices(bars, HOST), lay_out_series([bars], HOST)
+    device = WordAccounts([prices], axis, charges, HOST)
+    placed = np.column_stack((np.arange(len(windows)), windows))
+    table = np.column_stack((np.zeros(len(windows), int), windows))
+    group = WindowGroup(placed[:, 0], [SeriesPart(0, placed)], table)
+    asked, each = on_device(*build_population(bars, given_asks))
+    sent = [SentInputs(asked, each, whole(placed), whole(table))]
+    outcomes = Outcomes(len(each.bars) * len(windows), 0, HOST)
+    lists = device.run(group, sent, len(each.bars), 208, outcomes, keeps=True)
+    actual = outcomes.results.view(expected.shape).numpy()
     assert_same_bits(expected, actual, "accumulators")
-    for left, right in zip(listed, device.ledgers(*inputs, windows), strict=True):
+    delays = each.bars[:, 1].numpy().astype(np.int64)
+    for left, right in zip(listed, device.build_ledgers(group, lists, actual, delays), strict=True):
         assert_same_ledgers(left, right, "ledgers")
     SEEN.append(expected[:, :, 0].sum())
 

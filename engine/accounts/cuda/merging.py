@@ -56,13 +56,16 @@ def span_kernel(p_size, p_counts, p_ranks, p_windows, p_met, p_spans, n_windows,
 
 
 @triton.jit(do_not_specialize=["n_windows", "most"])
-def key_kernel(p_size, p_counts, p_list, p_ranks, p_windows, p_met, p_spans, p_keys, p_edges,
-               n_windows, capacity, most, MEETS_OWN: tl.constexpr, WINDOWS: tl.constexpr,
-               BLOCK: tl.constexpr):  # fmt: skip
+def key_kernel(p_size, p_counts, p_list, p_ranks, p_shifts, p_windows, p_met, p_spans, p_keys,
+               p_edges, n_windows, capacity, most, MEETS_OWN: tl.constexpr, PARTED: tl.constexpr,
+               SIDED: tl.constexpr, WINDOWS: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """Keys by which entries are put in order, and where stretches of time begin; grid (pairs).
 
-    p_counts: [P, W], p_list: [P, W, capacity] bars that rise, in the lower 31 bits. p_ranks: [B]
-    int64 in the upper half ranks of bars. p_windows: [N, 3] as of `signal_kernel`, and p_met.
+    p_counts: [P, W], p_list: [P, W, capacity] bars that rise, in the lower 31 bits; if PARTED they
+    are counted from their series' first, and if SIDED (1, else 0) twice what they are, plus 1 for a
+    short.
+    p_ranks: [B] int64 in the upper half ranks of bars, and p_shifts: [P], if SIDED, how far behind
+    a bar that of an individual's entry stands. p_windows: [N, 3] as of `signal_kernel`, and p_met.
     p_spans: as `span_kernel` leaves it. p_keys: [P, W, capacity] int64 receives keys: the bar's
     rank, and below it the window's place among those of its individual, by its first bar on the
     axis on which series follow one another. p_edges: [P, W, most + 1] receives how many of a list
@@ -90,19 +93,24 @@ def key_kernel(p_size, p_counts, p_list, p_ranks, p_windows, p_met, p_spans, p_k
     stretches = tl.load(p_spans + i_p * 4 + 2)
     count = tl.minimum(tl.load(p_counts + i_pair), capacity)
     p_edge = p_edges + i_pair * (most + 1)
+    p_rank = p_ranks
+    if PARTED:
+        p_rank += tl.load(p_windows + i_window * 3)
+    if SIDED:
+        p_rank += tl.load(p_shifts + i_p)
     for begin in range(0, count + 1, BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < count
         o_list = i_pair * capacity + o_k
-        bar = tl.load(p_list + o_list, mask=inside, other=0) & 0x7FFFFFFF
-        rank = tl.load(p_ranks + bar, mask=inside, other=0)
+        bar = (tl.load(p_list + o_list, mask=inside, other=0) & 0x7FFFFFFF) >> SIDED
+        rank = tl.load(p_rank + bar, mask=inside, other=0)
         tl.store(p_keys + o_list, rank | place, mask=inside)
         # Behind the last entry the last stretch ends; before the first one all have none.
         stretch = tl.minimum(((rank >> 32) - first) * stretches // length, stretches - 1)
         stretch = tl.where(inside, stretch, stretches)
         follows = (o_k > 0) & (o_k <= count)
-        bar = tl.load(p_list + o_list - 1, mask=follows, other=0) & 0x7FFFFFFF
-        rank = tl.load(p_ranks + bar, mask=follows, other=0)
+        bar = (tl.load(p_list + o_list - 1, mask=follows, other=0) & 0x7FFFFFFF) >> SIDED
+        rank = tl.load(p_rank + bar, mask=follows, other=0)
         edge = tl.minimum(((rank >> 32) - first) * stretches // length, stretches - 1)
         edge = tl.where(follows, edge, -1) + 1
         begins = (o_k <= count) & (edge <= stretch)

@@ -11,13 +11,10 @@ on that is not before the close of its exit bar.
 import triton
 import triton.language as tl
 
-from engine.accounts.ledger import ACCUMULATOR_INDEX
-
-SKIPPED = tl.constexpr(ACCUMULATOR_INDEX["skipped"])
-MAX_LEVERAGE = tl.constexpr(ACCUMULATOR_INDEX["max_leverage"])
+from engine.positions.cuda.both_sides import SIGNAL
 
 NEVER = tl.constexpr(0x7FFFFFFF)
-"""Behind all moments."""
+"""Behind all moments; half of it too."""
 
 FAR = tl.constexpr(2**17 - 1)
 """So many moments later, or more."""
@@ -31,18 +28,21 @@ NOT_TAKEN = tl.constexpr(-1.0)
 
 @triton.jit(do_not_specialize=["n_windows"])
 def ask_kernel(p_size, p_spans, p_order, p_bars, p_exits, p_leverages, p_opened, p_over, p_windows,
-               p_met, p_asks, p_overs, p_frees, p_levers, p_totals, n_windows, capacity,
-               DELAY: tl.constexpr, MEETS_OWN: tl.constexpr, BLOCK: tl.constexpr,
-               BLOCKS: tl.constexpr):  # fmt: skip
+               p_met, p_limits, p_asks, p_overs, p_frees, p_others, p_levers, p_totals, n_windows,
+               capacity, DELAY: tl.constexpr, MEETS_OWN: tl.constexpr, SIDED: tl.constexpr,
+               BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
     """What signals ask, in their order; grid (individuals, BLOCKS).
 
     p_spans, p_order: as `order_kernel` has them, of signals in the order in which they are
-    answered. p_bars, p_exits, p_leverages: [P, W, capacity] as `exit_kernel` leaves them.
-    p_opened: [B] int64 in the upper half moments at which bars open; p_over: [B] int32 from which
-    on a position that ends in them is over. p_asks, p_overs, p_frees: [P, W * capacity] receive
-    when a signal asks, from when on its position is over, NO_TRADE where it risks too little, and
-    from when on the signals of its window find it flat again. p_levers: [P, W * capacity] receives
-    its leverage. p_totals: [P, W, capacity] receives NOT_TAKEN.
+    answered. p_bars, p_exits, p_leverages: [P, W, capacity] as `exit_kernel` leaves them, or if
+    SIDED as `mark_kernel` and `leave_kernel` do, with p_limits [P, 3] of which the second is an
+    individual's delay. p_opened: [B] int64 in the upper half moments at which bars open; p_over:
+    [B] int32 from which on a position that ends in them is over. p_asks, p_overs, p_frees: [P, W *
+    capacity] receive when a signal asks, from when on its position is over, NO_TRADE where it risks
+    too little, and from when on the signals of its window find it flat again. If SIDED those are of
+    its own side, in twice that plus 1 for a short, and p_others: [P, W * capacity] receives it of
+    the other side. p_levers: [P, W * capacity] receives its leverage. p_totals: [P, W, capacity]
+    receives NOT_TAKEN.
     """
     i_p = tl.program_id(0).to(tl.int64)
     if i_p >= tl.load(p_size):
@@ -61,15 +61,37 @@ def ask_kernel(p_size, p_spans, p_order, p_bars, p_exits, p_leverages, p_opened,
         end = tl.load(p_windows + i_window * 3 + 2, mask=inside, other=0)
         bar = tl.load(p_bars + o_first + place, mask=inside, other=0)
         leave = tl.load(p_exits + o_first + place, mask=inside, other=0)
-        ask = tl.load(p_opened + bar + 1 + DELAY, mask=inside, other=0) >> 32
+        delay = DELAY
+        is_trade = leave > bar
+        if SIDED:
+            delay = tl.load(p_limits + i_p * 3 + 1)
+            series = tl.load(p_windows + i_window * 3, mask=inside, other=0)
+            is_trade = leave >= 0
+            is_at_open = is_trade & ((leave & 7) == SIGNAL)
+            is_short = bar & 1
+            bar = series + (bar >> 1)
+            leave = series + (tl.maximum(leave, 0) >> 3)
+        ask = tl.load(p_opened + bar + 1 + delay, mask=inside, other=0) >> 32
         over = tl.load(p_over + leave, mask=inside, other=0)
-        follows = leave + 1 + DELAY
+        follows = leave + 1 + delay
         m_free = inside & (follows < end)
         free = (tl.load(p_opened + follows, mask=m_free, other=0) >> 32).to(tl.int32)
         lever = tl.load(p_leverages + o_first + place, mask=inside, other=0.0)
+        if SIDED:
+            # Left at an open, as was known a bar before: the other side may signal there.
+            opens = (tl.load(p_opened + leave, mask=inside, other=0) >> 32).to(tl.int32)
+            over = tl.where(is_at_open, opens, over)
+            follows = follows - is_at_open.to(tl.int32)
+            m_other = inside & (follows < end)
+            other = (tl.load(p_opened + follows, mask=m_other, other=0) >> 32).to(tl.int32)
+            tl.store(p_others + o_first + o_k, tl.where(m_other, other, NEVER), mask=inside)
+            free = tl.where(m_free, 2 * free + is_short, NEVER - 1 + is_short)
         tl.store(p_asks + o_first + o_k, ask.to(tl.int32), mask=inside)
-        tl.store(p_overs + o_first + o_k, tl.where(leave > bar, over, NO_TRADE), mask=inside)
-        tl.store(p_frees + o_first + o_k, tl.where(m_free, free, NEVER), mask=inside)
+        tl.store(p_overs + o_first + o_k, tl.where(is_trade, over, NO_TRADE), mask=inside)
+        if SIDED:
+            tl.store(p_frees + o_first + o_k, free, mask=inside)
+        else:
+            tl.store(p_frees + o_first + o_k, tl.where(m_free, free, NEVER), mask=inside)
         tl.store(p_levers + o_first + o_k, lever, mask=inside)
         nothing = tl.zeros([BLOCK], tl.float64) + NOT_TAKEN
         tl.store(p_totals + o_first + place, nothing, mask=inside)
@@ -91,29 +113,32 @@ def add_held(turns, held, is_open, SLOTS: tl.constexpr):
 @triton.jit(do_not_specialize=["n_windows", "max_positions"])
 def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, p_limit, p_flat,
                   p_oldest, p_taken, n_windows, capacity, max_positions, DELAYED: tl.constexpr,
-                  LEVERED: tl.constexpr, PACKS: tl.constexpr, SLOTS: tl.constexpr,
-                  SIGNALS: tl.constexpr):  # fmt: skip
+                  SIDED: tl.constexpr, LEVERED: tl.constexpr, PACKS: tl.constexpr,
+                  SLOTS: tl.constexpr, SIGNALS: tl.constexpr):  # fmt: skip
     """Take signals in their order, or not; grid (individuals).
 
-    p_order, p_asks, p_overs, p_frees, p_levers: as `ask_kernel` leaves them; unless DELAYED, a
-    window is flat for its own signals from when on its position is over. p_limit: most leverage of
-    positions together, read if LEVERED; max_positions: most that are open, up to SLOTS. p_flat:
-    [P, W] scratch. p_frees: receives in place of what was read, of each signal that is taken its
-    number in the order, and p_oldest: [P, W * capacity] which of those that were taken before it
-    is the first that may be open. p_taken: [P] receives how many are taken. PACKS: whether lane,
-    window and time of a signal are found by one minimum; SIGNALS are then 64, and windows fewer
-    than 255.
+    p_order, p_asks, p_overs, p_frees, p_levers: as `ask_kernel` leaves them; unless DELAYED or
+    SIDED, a window is flat for its own signals from when on its position is over. p_limit: most
+    leverage of positions together, read if LEVERED; max_positions: most that are open, up to SLOTS.
+    p_flat: [P, W] scratch, or [P, W, 2] if SIDED. p_frees: receives in place of what was read, of
+    each signal that is taken its number in the order, and p_oldest: [P, W * capacity], in which
+    p_others of `ask_kernel` stand if SIDED, which of those that were taken before it is the first
+    that may be open. p_taken: [P] receives how many are taken. PACKS: whether lane, window and time
+    of a signal are found by one minimum; SIGNALS are then 64, and windows fewer than 255.
     """
     i_p = tl.program_id(0).to(tl.int64)
     if i_p >= tl.load(p_size):
         return
     count = tl.load(p_spans + i_p * 4 + 3).to(tl.int32)
     o_first = i_p * n_windows * capacity
-    p_strand = p_flat + i_p * n_windows
+    n_flat = n_windows
+    if SIDED:
+        n_flat = 2 * n_windows
+    p_strand = p_flat + i_p * n_flat
     lane, slot = tl.arange(0, SIGNALS), tl.arange(0, SLOTS)
-    for begin in range(0, n_windows, SIGNALS):
+    for begin in range(0, n_flat, SIGNALS):
         tl.store(p_strand + begin + lane, tl.zeros([SIGNALS], tl.int32),
-                 mask=begin + lane < n_windows)  # fmt: skip
+                 mask=begin + lane < n_flat)  # fmt: skip
     max_leverage = tl.load(p_limit)
     # Of open positions from when on they are over, and in which turn they were taken.
     over_at = tl.full([SLOTS], -1, tl.int32)
@@ -130,15 +155,19 @@ def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, 
         window = tl.load(p_order + o_first + o_k, mask=inside, other=0) // capacity
         ask = tl.load(p_asks + o_first + o_k, mask=inside, other=-1)
         over = tl.load(p_overs + o_first + o_k, mask=inside, other=NO_TRADE)
-        free = over
-        if DELAYED:
+        free, strand_of = over, window
+        if DELAYED or SIDED:
             free = tl.load(p_frees + o_first + o_k, mask=inside, other=0)
+        if SIDED:
+            side = free & 1
+            strand_of, free = 2 * window + side, free >> 1
+            other = tl.load(p_oldest + o_first + o_k, mask=inside, other=0)
         lever = tl.zeros([SIGNALS], tl.float64)
         if LEVERED:
             lever = tl.load(p_levers + o_first + o_k, mask=inside, other=0.0)
         # What other lanes wrote of a strand is there.
         tl.debug_barrier()
-        flat = tl.load(p_strand + window, mask=inside, other=NEVER)
+        flat = tl.load(p_strand + strand_of, mask=inside, other=NEVER)
         waits = over != NO_TRADE
         last = tl.max(ask, 0)
         first = tl.min(tl.where(inside, ask, NEVER), 0)
@@ -171,13 +200,18 @@ def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, 
                     over_chosen = tl.sum(tl.where(lane == chosen, over, 0), 0)
                 is_chosen = lane == chosen
                 free_chosen = over_chosen
-                if DELAYED:
+                if DELAYED or SIDED:
                     free_chosen = tl.sum(tl.where(is_chosen, free, 0), 0)
                 over_at = tl.where(slot == place, over_chosen, over_at)
                 turns = tl.where(slot == place, n_taken, turns)
+                if SIDED:
+                    other_chosen = tl.sum(tl.where(is_chosen, other, 0), 0)
+                    side_chosen = tl.sum(tl.where(is_chosen, side, 0), 0)
+                    free_chosen = tl.where(side == side_chosen, free_chosen, other_chosen)
+                    tl.store(p_strand + (strand_of ^ 1), other, mask=is_chosen)
                 flat = tl.where(window == strand, free_chosen, flat)
                 waits = waits & (lane > chosen)
-                tl.store(p_strand + window, free, mask=is_chosen)
+                tl.store(p_strand + strand_of, free, mask=is_chosen)
                 tl.store(p_frees + o_first + n_taken, begin + chosen)
                 tl.store(p_oldest + o_first + n_taken, oldest)
                 n_taken += 1
@@ -237,67 +271,3 @@ def gross_kernel(p_size, p_taken, p_numbers, p_oldest, p_order, p_asks, p_overs,
         tl.store(p_totals + o_first + place, gross + own, mask=inside)
         if KEEPS:
             tl.store(p_gross + o_first + place, gross, mask=inside)
-
-
-@triton.jit
-def later(a, b):
-    """The later of two bars."""
-    return tl.where(b > a, b, a)
-
-
-@triton.jit(do_not_specialize=["n_windows"])
-def keep_kernel(p_size, p_counts, p_bars, p_exits, p_totals, p_finer_of, p_trade_list, p_trades,
-                p_rejected, p_coarse, p_gross, p_out, n_windows, capacity, DELAY: tl.constexpr,
-                FINER: tl.constexpr, KEEPS: tl.constexpr, N_OUT: tl.constexpr,
-                BLOCK: tl.constexpr):  # fmt: skip
-    """Trades of the signals that are taken, and what becomes of the others; grid (pairs).
-
-    p_totals: [P, W, capacity] as `gross_kernel` leaves it. p_trade_list, p_trades, p_rejected,
-    p_coarse receive what `take_kernel` says. p_gross: [P, W, capacity] of signals, if KEEPS,
-    receives that of trades. p_out: [P, W, A] receives how many are skipped, and the greatest
-    leverage.
-    """
-    i_pair = tl.program_id(0).to(tl.int64)
-    if i_pair // n_windows >= tl.load(p_size):
-        return
-    count = tl.minimum(tl.load(p_counts + i_pair), capacity)
-    n_trades, n_rejected = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
-    n_skipped, n_coarse = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
-    most = tl.zeros([], tl.float64)
-    flat_from = tl.zeros([], tl.int32)
-    for begin in range(0, count, BLOCK):
-        o_k = begin + tl.arange(0, BLOCK)
-        inside = o_k < count
-        o_list = i_pair * capacity + o_k
-        bar = tl.load(p_bars + o_list, mask=inside, other=0)
-        leave = tl.load(p_exits + o_list, mask=inside, other=0)
-        total = tl.load(p_totals + o_list, mask=inside, other=NOT_TAKEN)
-        is_taken = total >= 0.0
-        flat_after = tl.associative_scan(tl.where(is_taken, leave, 0), 0, later)
-        is_left = inside & (is_taken == 0) & (bar >= tl.maximum(flat_after, flat_from))
-        is_rejected = is_left & (leave <= bar)
-        taken = is_taken.to(tl.int32)
-        o_trade = i_pair * capacity + n_trades + tl.cumsum(taken, 0) - taken
-        trade = (bar.to(tl.int64) << 32) | leave.to(tl.int64)
-        tl.store(p_trade_list + o_trade, trade, mask=is_taken)
-        if KEEPS:
-            gross = tl.load(p_gross + o_list, mask=is_taken, other=0.0)
-            # All of the block are read before others take their places.
-            tl.debug_barrier()
-            tl.store(p_gross + o_trade, gross, mask=is_taken)
-        if FINER:
-            touches = is_taken | is_rejected
-            p_count = p_finer_of + 2 * (bar + 1 + DELAY).to(tl.int64) + 1
-            n_finer = tl.load(p_count, mask=touches, other=0)
-            n_coarse += tl.sum((touches & (n_finer < 0)).to(tl.int32), 0)
-        n_trades += tl.sum(taken, 0)
-        n_rejected += tl.sum(is_rejected.to(tl.int32), 0)
-        n_skipped += tl.sum((is_left & (leave > bar)).to(tl.int32), 0)
-        most = tl.maximum(most, tl.max(tl.where(is_taken, total, 0.0), 0))
-        flat_from = tl.maximum(flat_from, tl.max(tl.where(is_taken, leave, 0), 0))
-    tl.store(p_trades + i_pair, n_trades)
-    tl.store(p_rejected + i_pair, n_rejected)
-    if FINER:
-        tl.store(p_coarse + i_pair, n_coarse)
-    tl.store(p_out + i_pair * N_OUT + SKIPPED, n_skipped.to(tl.float64))
-    tl.store(p_out + i_pair * N_OUT + MAX_LEVERAGE, most)

@@ -56,27 +56,28 @@ READS = tl.constexpr(3)
 """Stop, target and trailing stop read rows."""
 
 
-@triton.jit(do_not_specialize=["n_windows"])
+@triton.jit(do_not_specialize=["n_windows", "n_all"])
 def mark_kernel(p_size, p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_marks,
-                p_leaves, p_most, n_windows, n_words, capacity, WORDS: tl.constexpr):  # fmt: skip
-    """List the signals of each pair of individual and window; grid (pairs).
+                p_leaves, p_most, n_windows, n_all, n_words, capacity,
+                WORDS: tl.constexpr):  # fmt: skip
+    """List the signals of each pair of individual and window of a series; grid (pairs).
 
     p_size: [1] individuals. p_longs, p_shorts: [n, n_words] conditions. p_entries: [P, 2] which of
     them, -1 for none. p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_windows:
-    [W, 2] start and end. p_counts: [P, W] receives how many there are, also where lists are too
-    short for them. p_marks: [P, W, capacity] receives twice the bar, plus 1 for a short, ascending,
-    and -1 up to a whole sixteen; p_leaves, of that shape, receives NOT_ASKED for each of them.
-    p_most: [1] is raised to the largest count.
+    [n_windows, 3] place among all W, start and end. p_counts: [P, W] receives how many there are,
+    also where lists are too short for them. p_marks: [P, W, capacity] receives twice the bar, plus
+    1 for a short, ascending, and -1 up to a whole sixteen; p_leaves, of that shape, receives
+    NOT_ASKED for each of them. p_most: [1] is raised to the largest count.
     """
-    i_pair = tl.program_id(0).to(tl.int64)
-    i_p, i_w = i_pair // n_windows, i_pair % n_windows
+    i_p, i_w = tl.program_id(0) // n_windows, tl.program_id(0) % n_windows
     if i_p >= tl.load(p_size):
         return
-    end = tl.load(p_windows + i_w * 2 + 1)
-    first = tl.maximum(tl.load(p_windows + i_w * 2), tl.load(p_bars + i_p * 3 + 2))
+    i_p = i_p.to(tl.int64)
+    i_pair = i_p * n_all + tl.load(p_windows + i_w * 3)
+    end = tl.load(p_windows + i_w * 3 + 2)
+    first = tl.maximum(tl.load(p_windows + i_w * 3 + 1), tl.load(p_bars + i_p * 3 + 2))
     last = tl.maximum(end - 1 - tl.load(p_bars + i_p * 3 + 1), first)
-    i_long = tl.load(p_entries + i_p * 2)
-    i_short = tl.load(p_entries + i_p * 2 + 1)
+    i_long, i_short = tl.load(p_entries + i_p * 2), tl.load(p_entries + i_p * 2 + 1)
     last_long, last_short = tl.where(i_long < 0, 0, last), tl.where(i_short < 0, 0, last)
     p_long = p_longs + tl.maximum(i_long, 0).to(tl.int64) * n_words
     p_short = p_shorts + tl.maximum(i_short, 0).to(tl.int64) * n_words
@@ -233,11 +234,11 @@ def find_length(count, n_lanes):
     return tl.maximum((count + n_lanes - 1) // n_lanes, SHORTEST)
 
 
-@triton.jit(do_not_specialize=["n_windows"])
+@triton.jit(do_not_specialize=["n_windows", "n_all"])
 def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_code, p_constants,
                  p_reads, p_forms, p_rows, p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits,
                  p_following, p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves,
-                 p_nexts, p_r, p_prices, p_leverages, p_notes, n_windows, capacity, n_bars,
+                 p_nexts, p_r, p_prices, p_leverages, p_notes, n_windows, n_all, capacity, n_bars,
                  row_stride, n_words, n_genes, n_rows, MOVES: tl.constexpr, KEEPS: tl.constexpr,
                  ALL: tl.constexpr, FINER: tl.constexpr, SIGNALS: tl.constexpr,
                  BLOCKS: tl.constexpr):  # fmt: skip
@@ -247,8 +248,8 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     of a side, smallest risk, fraction at risk. p_reads: [3, 2, 2] where the formulas of stop,
     target and trail begin and end, of longs and shorts. p_forms: [3, 2]. p_numbers: [P, 9] what
     they take beside formulas and from which gain on the stop follows, of longs and shorts in turn,
-    and at which gain it moves to the entry. p_bars: as in `mark_kernel`. p_asked: [n, n_words]
-    conditions of exits, p_exits: [P, 2] which of them, -1 for none, p_following: as in
+    and at which gain it moves to the entry. p_bars, p_windows: as in `mark_kernel`. p_asked: [n,
+    n_words] conditions of exits, p_exits: [P, 2] which of them, -1 for none, p_following: as in
     `first_asked`. p_sessions: [q, row_stride] by entry bar twice the bar at which the clock ends a
     position, plus 1 at its open. p_session_of: [P] which, or -1. p_leaves: [P, W, capacity]
     NOT_ASKED, receives eight times the exit bar, plus the reason or SESSION_OPEN, or REJECTED.
@@ -260,12 +261,13 @@ def leave_kernel(p_size, p_market, p_finer, p_finer_of, p_pyramid, p_charges, p_
     p_finer_of, of `engine.indicators.cuda.market.lay_out_finer`, are read; p_notes: [P, W,
     capacity] then receives sums of LATE_GAP and the like.
     """
-    i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
-    i_p, i_w = i_pair // n_windows, i_pair % n_windows
+    i_p, i_w = tl.program_id(0) // BLOCKS // n_windows, tl.program_id(0) // BLOCKS % n_windows
     if i_p >= tl.load(p_size):
         return
+    i_p = i_p.to(tl.int64)
+    i_pair = i_p * n_all + tl.load(p_windows + i_w * 3)
     count = tl.minimum(tl.load(p_counts + i_pair), capacity)
-    end = tl.load(p_windows + i_w * 2 + 1)
+    end = tl.load(p_windows + i_w * 3 + 2)
     per_side, min_risk = tl.load(p_charges), tl.load(p_charges + 1)
     hold, delay = tl.load(p_bars + i_p * 3), tl.load(p_bars + i_p * 3 + 1)
     hold = tl.where(hold > 0, hold, NOT_THERE)

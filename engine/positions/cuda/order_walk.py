@@ -79,8 +79,8 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
                 p_slots, p_genomes, p_numbers, p_carried, p_carried_of, p_charges, p_longs,
                 p_shorts, p_entries, p_leaves, p_exits, p_cancels, p_cancel_of, p_bars, p_sessions,
                 p_session_of, p_days, p_windows, p_levels, p_leg_bars, p_reasons, p_out, p_whole,
-                p_figures, n_members, n_bars, n_words, n_genes, n_rows, n_numbers, n_long, n_short,
-                even_leg, capacity, n_listed,
+                p_figures, p_size, n_members, n_bars, n_words, n_genes, n_rows, n_numbers, n_long,
+                n_short, even_leg, capacity, n_listed,
                 LONG_ORDER: tl.constexpr, SHORT_ORDER: tl.constexpr, REVERSES: tl.constexpr,
                 CANCELS: tl.constexpr, DAYS: tl.constexpr, MOVES: tl.constexpr,
                 EVEN_LEG: tl.constexpr, LADDERS: tl.constexpr, SLIPS: tl.constexpr,
@@ -98,13 +98,14 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
     for none. p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_sessions: [q,
     n_bars] by entry bar twice the bar at which the clock ends a position, plus 1 at its open;
     p_session_of: [P] which, or -1. p_days: [n_bars] number of each bar's session, if DAYS.
-    p_windows: [W, 2] start and end. p_levels, p_leg_bars: as `Scratch`. p_reasons: [reasons, W, P]
-    int32 of zeros, receives trades by their reasons. p_out: [A, W, P] receives all other
-    accumulators. p_whole, p_figures: as `LaneLists`, of [W, P] pairs; lists that are too short are
-    filled as far as they go. even_leg: target after which stops move.
+    p_windows: [W, 3] place among those of all series, start and end. p_size: [1] how many of the
+    n_members that there is room for are there. p_levels, p_leg_bars: as `Scratch`. p_reasons:
+    [reasons, W, P] int32 of zeros, receives trades by their reasons. p_out: [A, W, P] receives all
+    other accumulators. p_whole, p_figures: as `LaneLists`, of [W, P] pairs; lists that are too
+    short are filled as far as they go. even_leg: target after which stops move.
     """
     o_lane = tl.program_id(0) * LANES + tl.arange(0, LANES)
-    m = o_lane < n_members
+    m = o_lane < tl.load(p_size)
     i_w = tl.program_id(1)
     pair = (i_w.to(tl.int64) * n_members) + o_lane
     stride = n_members * tl.num_programs(1)
@@ -124,7 +125,7 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
     scratch = Scratch(p_levels, p_leg_bars, stride, pair)
     lists = LaneLists(p_whole, p_figures, capacity, n_listed)
     sums = begin_sums(inputs, m)
-    start, end = tl.load(p_windows + i_w * 2), tl.load(p_windows + i_w * 2 + 1)
+    start, end = tl.load(p_windows + i_w * 3 + 1), tl.load(p_windows + i_w * 3 + 2)
     hold, delay = tl.load(p_bars + i_p * 3), tl.load(p_bars + i_p * 3 + 1)
     first = tl.maximum(start, tl.load(p_bars + i_p * 3 + 2))
     last = tl.maximum(end - 1 - delay, first)

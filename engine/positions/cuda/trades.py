@@ -133,13 +133,15 @@ def choose_kernel(p_size, p_counts, p_marks, p_leaves, p_nexts, p_seen, p_notes,
 @triton.jit(do_not_specialize=["n_windows"])
 def tally_kernel(p_size, p_trades, p_rejected, p_coarse, p_trade_list, p_marks, p_leaves, p_notes,
                  p_all_r, p_bars, p_r, p_short_r, p_out, n_windows, capacity, EXITS: tl.constexpr,
-                 FINER: tl.constexpr, N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+                 FINER: tl.constexpr, ENDS: tl.constexpr, N_OUT: tl.constexpr,
+                 BLOCK: tl.constexpr):  # fmt: skip
     """R of each trade, and the counts; grid (pairs).
 
     p_size: [1] individuals. p_all_r: [P, W, capacity] R of each signal, were it taken. p_bars: [P,
     3] as in `mark_kernel`. p_r, p_short_r: [P, W, capacity] receive R of each trade, and 0 in place
     of a long's, with zeros up to a whole eight. p_out: [P, W, A] receives the counts, each reason's
     in its place of EXITS. p_coarse, p_notes: as `choose_kernel` has them, read if FINER.
+    p_trade_list: as `choose_kernel` leaves it, receives the bars of exits in place of it if ENDS.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     if i_pair // n_windows >= tl.load(p_size):
@@ -163,6 +165,8 @@ def tally_kernel(p_size, p_trades, p_rejected, p_coarse, p_trade_list, p_marks, 
         is_short = inside & ((mark & 1) == 1)
         short_r = tl.where(is_short, r, 0.0)
         m_store = o_k < (n_trades + 7) // 8 * 8
+        if ENDS:
+            tl.store(p_trade_list + o_list, leave >> 3, mask=inside)
         tl.store(p_r + o_list, r, mask=m_store)
         tl.store(p_short_r + o_list, short_r, mask=m_store)
         wins += (r > 0.0).to(tl.int32)

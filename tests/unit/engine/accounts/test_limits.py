@@ -322,7 +322,7 @@ def test_devices_that_keep_no_limits_are_refused(monkeypatch):
     for device in ("auto", "cuda"):
         for strategy, maker in (
             (SPEC, "engine.cuda:CudaAccountMaker"),
-            (words, "engine.cuda.limited:CudaLimitedMaker"),
+            (words, "engine.cuda.language:CudaLimitedMaker"),
         ):
             chosen = choose_device(strategy, device, costs=costs, series=[bars])
             assert chosen.maker.place == (maker, "cuda", (0,))

@@ -15,11 +15,11 @@ from engine.conditions.cuda.expression_vm import TURNED
 from engine.cuda import validate
 from engine.indicators.cuda import rows, trend_layers, trend_sides
 from engine.positions.cuda import (
-    admission,
     answers,
     both_sides,
     bracket_exits,
     chain,
+    kept,
     order_walk,
     take,
     trades,
@@ -29,11 +29,11 @@ from engine.runtime.compiling.launch import OPTIONS
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compile_kernel
 
 MODULES = (
-    admission,
     answers,
     validate,
     candidates,
     chain,
+    kept,
     kernels,
     merging,
     bracket_exits,
@@ -72,7 +72,7 @@ FORMS = {
 
 WALK = [F64, F64, I32, I32, F64, I32, I32, F64, I32] + [F64] * 3
 WALK += [I32, F64, I64, I64, I32, I64, I32, I64] + [I32] * 6
-WALK += [F64, I32, I32, F64, I32, F64] + ["i32"] * 11
+WALK += [F64, I32, I32, F64, I32, F64, I32] + ["i32"] * 11
 """What a walk of orders takes."""
 
 FLAGS = ("LONG_ORDER", "SHORT_ORDER", "REVERSES", "CANCELS", "DAYS", "MOVES", "EVEN_LEG", "LADDERS",
@@ -159,17 +159,21 @@ KERNELS = {
         [I32, F64, I32, F64, F64] + [I32] * 3 + [F64] + [I32] * 3 + [F64] + ["i32"] * 5,
         BRACKET | {"MEETS_OWN": True, "LEVERS": True, "SIGNALS": 32, "BLOCKS": 4},
     ),
-    "ask": (
-        answers.ask_kernel,
-        [I32, I64, I32, I32, I32, F64, I64] + [I32] * 6 + [F64, F64, "i32", "i32"],
-        {"DELAY": 1, "MEETS_OWN": True, "BLOCK": 256, "BLOCKS": 64},
-    ),
+    **{
+        f"ask, {is_sided}": (
+            answers.ask_kernel,
+            [I32, I64, I32, I32, I32, F64, I64] + [I32] * 8 + [F64, F64, "i32", "i32"],
+            {"DELAY": 1, "MEETS_OWN": True, "SIDED": is_sided, "BLOCK": 256, "BLOCKS": 64},
+        )
+        for is_sided in (False, True)
+    },
     **{
         f"answer, {is_levered}": (
             answers.answer_kernel,
             [I32, I64, I32, I32, I32, I32, F64, F64, I32, I32, I32, "i32", "i32", "i32"],
             {
-                "DELAYED": True,
+                "DELAYED": not is_levered,
+                "SIDED": is_levered,
                 "LEVERED": is_levered,
                 "PACKS": is_levered,
                 "SLOTS": 32,
@@ -184,9 +188,14 @@ KERNELS = {
         {"KEEPS": True, "BLOCK": 32, "BLOCKS": 64},
     ),
     "keep": (
-        answers.keep_kernel,
+        kept.keep_kernel,
         [I32] * 4 + [F64, I32, I64, I32, I32, I32, F64, F64, "i32", "i32"],
         {"DELAY": 1, "FINER": True, "KEEPS": True, "N_OUT": 19, "BLOCK": 64},
+    ),
+    "admit": (
+        kept.admit_kernel,
+        [I32] * 4 + [I8, F64] + [I32] * 5 + [F64, F64, "i32", "i32"],
+        {"FINER": True, "KEEPS": True, "N_OUT": 32, "BLOCK": 64},
     ),
     "take": (
         take.take_kernel,
@@ -214,11 +223,14 @@ KERNELS = {
         [I32, I32, I64, I32, I32, I64, "i32", "i32", "i32"],
         {"MEETS_OWN": True, "WINDOWS": 32, "STRETCH": 64},
     ),
-    "keys": (
-        merging.key_kernel,
-        [I32, I32, I64, I64, I32, I32, I64, I64, I32, "i32", "i32", "i32"],
-        {"MEETS_OWN": True, "WINDOWS": 32, "BLOCK": 64},
-    ),
+    **{
+        f"keys, {is_sided}": (
+            merging.key_kernel,
+            [I32, I32, listed, I64, I32, I32, I32, I64, I64, I32, "i32", "i32", "i32"],
+            {"MEETS_OWN": True, "PARTED": is_sided, "SIDED": is_sided, "WINDOWS": 32, "BLOCK": 64},
+        )
+        for is_sided, listed in enumerate((I64, I32))
+    },
     "order": (
         merging.order_kernel,
         [I32, I64, I64, I32, I32, "i32", "i32", "i32"],
@@ -320,7 +332,7 @@ KERNELS = {
     ),
     "marks": (
         both_sides.mark_kernel,
-        [I32, I64, I64] + [I32] * 7 + ["i32"] * 3,
+        [I32, I64, I64] + [I32] * 7 + ["i32"] * 4,
         {"WORDS": 128},
     ),
     **{
@@ -330,7 +342,7 @@ KERNELS = {
             + [I32] * 9
             + [F64] * 3
             + [I8]
-            + ["i32"] * 7,
+            + ["i32"] * 8,
             {"MOVES": moves, "KEEPS": keeps, "ALL": is_all, "FINER": not keeps}
             | {"SIGNALS": 32, "BLOCKS": 4},
         )
@@ -340,17 +352,6 @@ KERNELS = {
             ("leave, all", True, True, True),
         )
     },
-    **{
-        name: (
-            admission.admit_kernel,
-            [I32] * 3
-            + [F64, I8, I32, I64, F64, F64, I64, I64, I32, F64, I32, I32, I32, F64]
-            + ["i32"] * 4,
-            {"RANKED": ranked, "KEEPS": ranked, "FINER": not ranked, "N_OUT": 32}
-            | {"MEMBERS": each, "STRANDS": width},
-        )
-        for name, ranked, each, width in (("admit", False, 16, 2), ("admit, ranked", True, 1, 64))
-    },
     "choose": (
         trades.choose_kernel,
         [I32] * 6 + [I8] + [I32] * 5 + ["i32"] * 2,
@@ -359,7 +360,7 @@ KERNELS = {
     "tally": (
         trades.tally_kernel,
         [I32] * 7 + [I8, F64, I32, F64, F64, F64] + ["i32", "i32"],
-        {"EXITS": EXIT_PLACES, "FINER": True, "N_OUT": 24, "BLOCK": 64},
+        {"EXITS": EXIT_PLACES, "FINER": True, "ENDS": True, "N_OUT": 24, "BLOCK": 64},
     ),
     "settle": (
         trades.settle_kernel,

@@ -118,7 +118,7 @@ def test_accounts_come_back_in_the_order_of_individuals(has_own):
         account[...] = genomes
         return lambda: slots is not None
 
-    part = SimpleNamespace(threads=1, meets_own=True, begin_own=begin_own)
+    part = SimpleNamespace(threads=1, meets_own=True, folds_accounts=True, begin_own=begin_own)
     several = SeveralGpus([part] * 3, fewest=1)
     assert several.meets_own
     genomes, out, account = np.arange(7.0)[:, None], np.zeros((7, 2, 1)), np.zeros((7, 1))

@@ -1,0 +1,125 @@
+"""Signals of strategies in words on one series, and what each comes to."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from engine.backend import Floats, Slots
+from engine.cuda.dispatch import round_up_capacity
+from engine.cuda.signal_lists import SignalLists
+from engine.indicators.cuda.market import SeriesPrices
+from engine.positions.cuda.both_sides import leave_kernel, mark_kernel
+from engine.runtime.compiling.launch import launch
+from engine.runtime.cuda.watchdog import to_device, to_host
+
+SIGNALS = 32
+"""Stretches of a list of signals whose positions a warp looks for together."""
+
+MARKED_WORDS = 128
+"""Words of 64 bars that a program lists signals of at a time."""
+
+
+class BatchInputs(NamedTuple):
+    """Inputs of a batch on one series that all its individuals share."""
+
+    longs: torch.Tensor  # [n, N] int64 conditions of entries, 64 bars a word
+    shorts: torch.Tensor  # likewise
+    leaves: torch.Tensor  # [n, N] conditions of exits of both sides
+    # [n, N + 1] int32, the first word from each on that is not 0; N without one.
+    following: torch.Tensor
+    # [q, T] int32, by entry bar twice the bar at which the clock ends a position, plus 1 at
+    # its open.
+    sessions: torch.Tensor
+    forms: torch.Tensor  # [3, 2] int32, forms of stop, target and trail
+    reads: torch.Tensor  # [3, 2, 2] int32, where their formulas begin and end
+    code: torch.Tensor  # instructions of all formulas, int32
+    constants: torch.Tensor  # numbers that they read
+    rows: torch.Tensor  # [slots, T]
+    moves: bool  # whether anybody's stop moves
+
+
+class IndividualInputs(NamedTuple):
+    """What every individual asks, [P, ...]; axes of two are longs and shorts."""
+
+    size: torch.Tensor  # [1] int32, how many there are; there may be room for more
+    entries: torch.Tensor  # [P, 2] int32, which conditions; -1: the side never enters
+    exits: torch.Tensor  # [P, 2] int32 likewise; -1: none
+    slots: torch.Tensor  # [P, R] int32, where its rows lie
+    genomes: torch.Tensor  # [P, G]
+    # [P, 9] what stop, target and trail take beside formulas and from which gain on the stop
+    # follows, of longs and shorts in turn; and the gain at which it moves to the entry, NaN:
+    # never.
+    numbers: torch.Tensor
+    bars: torch.Tensor  # [P, 3] int32, longest hold, delay, and first bar that may signal
+    session_of: torch.Tensor  # [P] int32, place in sessions; -1: not left by the clock
+
+
+class SeriesSignals:
+    """Signals on one series.
+
+    Args:
+        prices: The series.
+        charges: Costs of a side, smallest risk, fraction at risk.
+        device: Where tensors lie.
+    """
+
+    def __init__(self, prices: SeriesPrices, charges: Floats, device: torch.device) -> None:
+        self._prices, self._device = prices, device
+        self._charges = to_device(charges, device)
+
+    def mark(
+        self,
+        asked: BatchInputs,
+        each: IndividualInputs,
+        windows: torch.Tensor,
+        lists: SignalLists,
+        n_all: int,
+    ) -> None:
+        """List signals, and count them also where lists are too short.
+
+        `windows` [w, 3] are places among `n_all`, start and end. There is room for as many
+        individuals as `each` says.
+        """
+        launch(mark_kernel, (len(each.bars) * len(windows),), each.size, asked.longs, asked.shorts,
+               each.entries, each.bars, windows, lists.counts, lists.marks, lists.leaves,
+               lists.most, len(windows), n_all, asked.longs.shape[1], lists.marks.shape[1],
+               warps=1, WORDS=MARKED_WORDS)  # fmt: skip
+
+    def leave(
+        self,
+        asked: BatchInputs,
+        each: IndividualInputs,
+        windows: torch.Tensor,
+        lists: SignalLists,
+        n_all: int,
+        blocks: int,
+        *,
+        keeps: bool,
+        asks_all: bool,
+    ) -> None:
+        """Find the exits of signals that may be taken, or of all; `blocks` share a pair's."""
+        launch(leave_kernel, (len(each.bars) * len(windows) * blocks,), each.size,
+               self._prices.market, self._prices.finer, self._prices.finer_of,
+               self._prices.pyramid, self._charges, asked.code, asked.constants, asked.reads,
+               asked.forms, asked.rows, each.slots, each.genomes, each.numbers, each.bars,
+               asked.leaves, each.exits, asked.following, asked.sessions, each.session_of, windows,
+               lists.counts, lists.marks, lists.leaves, lists.r.view(torch.int32), lists.signal_r,
+               lists.prices, lists.leverages, lists.notes, len(windows), n_all,
+               lists.marks.shape[1], self._prices.n_padded, asked.rows.shape[1],
+               asked.leaves.shape[1], each.genomes.shape[1], each.slots.shape[1], warps=1,
+               MOVES=asked.moves, KEEPS=keeps, ALL=asks_all, FINER=self._prices.has_finer,
+               SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
+
+    def list_bars(
+        self, asked: BatchInputs, each: IndividualInputs, window: tuple[int, int]
+    ) -> Slots:
+        """Signal bars [S] of one individual in a window, of either side."""
+        capacity = round_up_capacity(window[1] - window[0])
+        lists = SignalLists.empty(
+            1, capacity, self._device, keeps=False, has_limits=False, has_finer=False
+        )
+        windows = to_device(np.array([(0, *window)], np.int32), self._device)
+        self.mark(asked, each, windows, lists, 1)
+        marks: Slots = to_host(lists.marks[0, : int(to_host(lists.counts)[0])])
+        return marks >> 1
