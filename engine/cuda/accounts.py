@@ -21,9 +21,9 @@ from engine.cuda.ordering import (
     count_stretches,
     order_entries,
 )
-from engine.cuda.series_signals import SIGNALS, IndividualInputs, SeriesSignals
 from engine.cuda.signal_lists import SignalLists, collect_trades, read_sides, take_trades
 from engine.cuda.stages import ACCOUNT_WARPS, COUNTED_WINDOWS, FOLDED
+from engine.cuda.word_signals import SIGNALS, IndividualInputs, WordSignals
 from engine.cuda.workspace import Outcomes
 from engine.indicators.cuda.market import SeriesPrices
 from engine.positions.cuda.chain import drawdown_kernel
@@ -94,7 +94,7 @@ class WordAccounts:
         limits: DeviceLimits | None = None,
     ) -> None:
         self._axis, self._device, self._limits = axis, device, limits
-        self._signals = [SeriesSignals(one, charges, device) for one in prices]
+        self._signals = [WordSignals(one, charges, device) for one in prices]
         self._charges = to_device(charges, device)
         self._longest = max(one.n_padded for one in prices)
         self._has_finer = any(one.has_finer for one in prices)

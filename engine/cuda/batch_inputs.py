@@ -19,7 +19,7 @@ from engine.conditions.cuda.operands import (
 )
 from engine.conditions.cuda.specialization import Comparing
 from engine.conditions.switches import lower_conditions
-from engine.cuda.series_signals import BatchInputs, IndividualInputs
+from engine.cuda.word_signals import BatchInputs, IndividualInputs
 from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
 from engine.indicators.cuda.market import MOST_BARS
 from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values

@@ -27,7 +27,7 @@ from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.batch_inputs import SentInputs
 from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
 from engine.cuda.ordering import lay_out_series
-from engine.cuda.series_signals import BatchInputs, IndividualInputs
+from engine.cuda.word_signals import BatchInputs, IndividualInputs
 from engine.cuda.workspace import Outcomes
 from engine.devices import Device
 from engine.indicators.cuda import trends

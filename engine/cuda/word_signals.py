@@ -55,7 +55,7 @@ class IndividualInputs(NamedTuple):
     session_of: torch.Tensor  # [P] int32, place in sessions; -1: not left by the clock
 
 
-class SeriesSignals:
+class WordSignals:
     """Signals on one series.
 
     Args:
