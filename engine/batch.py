@@ -180,6 +180,11 @@ class Engine:
         """Whether individuals may meet windows of their own, all at once."""
         return self._backend.meets_own
 
+    @property
+    def folds_accounts(self) -> bool:
+        """Whether the device folds several windows as one account itself."""
+        return self._backend.folds_accounts
+
     def evaluate(self, genomes: Floats) -> Floats:
         """Backtest every individual of genomes [P, G] in every window.
 
@@ -247,7 +252,7 @@ class Engine:
             return alone, alone[:, 0]
         if self.spec.account is not None:
             return self._evaluate_money(genomes)
-        folds = self._backend.folds_accounts and not self._has_accounts_apart
+        folds = self.folds_accounts and not self._has_accounts_apart
         if folds or (own is not None and self.meets_own):
             return self._sender.evaluate_account(genomes, self.windows, own)
         out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))

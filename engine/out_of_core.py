@@ -81,7 +81,7 @@ class PartedEngine(Engine):
         threads, memory_bytes: Of each part.
     """
 
-    meets_own = False
+    meets_own = folds_accounts = False
     holds_all = False
     """Whether parts stay in memory once they were asked for."""
 
