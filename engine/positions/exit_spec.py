@@ -139,9 +139,7 @@ def build_idle_plan(side: int, n_bars: int) -> SidePlan:
 
 def build_form(form: int = NONE, number: float = 0.0, row: Floats | None = None) -> ExitForm:
     """A form with everything that it does not need left empty."""
-    return ExitForm(
-        form, float(number), _freeze_array(np.empty(0) if row is None else row, np.float64)
-    )
+    return ExitForm(form, float(number), _freeze_array(_NO_ROW if row is None else row, np.float64))
 
 
 def build_legs(targets: Sequence[tuple[ExitForm, float]] = ()) -> Legs:
@@ -166,7 +164,7 @@ def build_order(
     form: int = MARKET, price: Floats | None = None, expires: int = 0, beyond: float = 0.0
 ) -> OrderPlan:
     """An entry; at the market by default."""
-    level = np.empty(0) if price is None else price
+    level = _NO_ROW if price is None else price
     return OrderPlan(form, _freeze_array(level, np.float64), int(expires), float(beyond))
 
 
@@ -174,7 +172,7 @@ def build_slippage(
     form: int = NO_SLIPPAGE, number: float = 0.0, row: Floats | None = None
 ) -> SlippagePlan:
     """Slippage, none by default; of a row the newest known value."""
-    known = np.empty(0) if row is None else row.copy()
+    known = _NO_ROW if row is None else row.copy()
     if row is not None and len(row):
         newest = np.where(np.isnan(row), -1, np.arange(len(row)))
         newest = np.maximum.accumulate(newest)
@@ -199,7 +197,7 @@ def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
 ) -> SidePlan:
     """A side, with everything that it does not do left empty; `target` is a ladder of one."""
     none = build_form()
-    exit_bars = np.empty(0, np.bool_) if exits is None else exits
+    exit_bars = _NO_BARS if exits is None else exits
     return SidePlan(
         float(side),
         _freeze_array(signals, np.bool_),
@@ -210,7 +208,7 @@ def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
         float(after),
         order or build_order(),
         slippage or build_slippage(),
-        _freeze_array(np.empty(0) if borrow is None else borrow, np.float64),
+        _freeze_array(_NO_ROW if borrow is None else borrow, np.float64),
         bounds,
     )
 
@@ -223,10 +221,10 @@ def build_tables(
 ) -> SeriesTables:
     """Tables of a series, with everything that is not asked for left empty."""
     return SeriesTables(
-        _freeze_array(np.empty(0, np.bool_) if cancels is None else cancels, np.bool_),
-        _freeze_array(np.empty(0) if funding is None else funding, np.float64),
-        _freeze_array(np.empty((4, 0)) if finer is None else finer, np.float64),
-        _freeze_array(np.empty((2, 0)) if spans is None else spans, np.int64),
+        _freeze_array(_NO_BARS if cancels is None else cancels, np.bool_),
+        _freeze_array(_NO_ROW if funding is None else funding, np.float64),
+        _freeze_array(_NO_PRICES if finer is None else finer, np.float64),
+        _freeze_array(_NO_SPANS if spans is None else spans, np.int64),
     )
 
 
@@ -251,3 +249,8 @@ def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.ND
     frozen = np.ascontiguousarray(values, kind).view()
     frozen.flags.writeable = False
     return frozen
+
+
+_NO_ROW, _NO_PRICES = (_freeze_array(np.empty(shape), np.float64) for shape in (0, (4, 0)))
+_NO_BARS = _freeze_array(np.empty(0, np.bool_), np.bool_)
+_NO_SPANS = _freeze_array(np.empty((2, 0), np.int64), np.int64)
