@@ -115,6 +115,15 @@ def find_fast_case(
         return FastCase(strategy)
 
 
+def find_form(row: Expression) -> tuple[RowForm, tuple[float, ...]] | None:
+    """Form and parameters of a row without genes; None where fast kernels do not know it."""
+    try:
+        form, length = _form_and_length(row)
+    except _WiderError:
+        return None
+    return form, () if length is None else (float(length),)
+
+
 def _fast_case(strategy: Strategy) -> FastCase:
     _need(strategy.delay == Number(0.0))
     _need({name for name in PARTS if getattr(strategy, name) is not None} == PARTS_IN_USE)

@@ -5,17 +5,28 @@ from typing import cast
 
 import numpy as np
 
+from engine.fast_case import find_form
+from engine.indicators.cpu.row_scheduler import RowFiller
 from engine.indicators.cpu.trends import TrendForm
+from engine.indicators.plan import group_rows
+from engine.indicators.row_bank import RowName
 from engine.indicators.trend_spec import is_trend
 from engine.runtime.cpu.simd4 import LANES
 from engine.runtime.cpu.threads import Threads
-from engine.runtime.cpu.types import Floats, Ints
-from strategy.expressions import Call, Expression
-from strategy.rows import Rows
+from engine.runtime.cpu.types import Floats, Ints, Market
+from strategy.expressions import Call, Column, Expression
+from strategy.rows import Rows, make_canonical
+
+TOGETHER = 64
+"""Rows that kernels compute at once, beside those that are there."""
+
+NO_CODES = np.empty((0, 0), np.uint8)
 
 
 class RowArrays:
     """Rows of one series in slots, which a bank knows (`engine.indicators.row_bank`).
+
+    Rows of the fast case are computed by its kernels, all others as they are defined.
 
     Args:
         rows: Of the series.
@@ -31,11 +42,16 @@ class RowArrays:
 
     def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
         """Compute rows of trees without genes into slots."""
+        forms = [find_form(tree) for tree in trees]
+        known = [place for place, form in enumerate(forms) if form is not None]
         rows: dict[int, Floats] = {}
-        parts = self._share_trees(trees)
+        for begin in range(0, len(known), TOGETHER):
+            some = known[begin : begin + TOGETHER]
+            rows.update(zip(some, self._compute_known([forms[k] for k in some]), strict=True))
+        parts = self._share_trees(trees, [k for k, form in enumerate(forms) if form is None])
 
         def work(thread: int) -> None:
-            for places in parts[thread :: min(self._workers.count, len(parts))]:
+            for places in parts[thread :: self._workers.count]:
                 made = self._compute([trees[place] for place in places])
                 rows.update(zip(places, made, strict=True))
 
@@ -50,15 +66,35 @@ class RowArrays:
         addresses[slots] = [rows[place].ctypes.data for place in range(len(slots))]
         self.addresses = addresses
 
-    def _share_trees(self, trees: Sequence[Expression]) -> list[list[int]]:
+    def _compute_known(self, names: Sequence[RowName]) -> list[Floats]:
+        """Rows [T] by their forms and parameters."""
+        series, requests = self._rows.series, group_rows(names)
+        sources = {form.source: self._rows.of(Column(form.source)) for form, *_ in requests}
+        block, rows = np.empty((len(names), len(series))), [np.empty(0)] * len(names)
+        columns = series.open, series.high, series.low, series.close
+        market = Market(*columns, block, NO_CODES, np.empty(0, np.int64))
+        RowFiller([cast(dict[str, Floats], sources)], [market], {}, self._workers).fill(requests)
+
+        def copy_rows(thread: int) -> None:
+            # One that is let go must not stay because of the others.
+            for number in range(thread, len(rows), self._workers.count):
+                rows[number] = block[number].copy()
+                self._rows.run(make_canonical)(rows[number])
+
+        self._workers.run(copy_rows, len(rows))
+        return rows
+
+    def _share_trees(self, trees: Sequence[Expression], places: list[int]) -> list[list[int]]:
         """Places of rows that are computed together: trends, where all threads get some."""
-        alone = [[place] for place, tree in enumerate(trees) if not self._shares_sides(tree)]
-        labels = sorted({tree.label for tree in trees if self._shares_sides(tree)})
-        for label in labels:
-            places = [place for place, tree in enumerate(trees) if tree.label == label]
-            size = max(min(LANES, len(places) // self._workers.count), 1)
-            alone += [places[begin : begin + size] for begin in range(0, len(places), size)]
-        return alone
+        parts = [[place] for place in places if not self._shares_sides(trees[place])]
+        of_label: dict[str, list[int]] = {}
+        for place in places:
+            if self._shares_sides(trees[place]):
+                of_label.setdefault(trees[place].label, []).append(place)
+        for some in of_label.values():
+            size = max(min(LANES, len(some) // self._workers.count), 1)
+            parts += [some[begin : begin + size] for begin in range(0, len(some), size)]
+        return parts
 
     def _shares_sides(self, tree: Expression) -> bool:
         return is_trend(tree) and isinstance(self._rows.run, TrendForm)

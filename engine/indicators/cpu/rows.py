@@ -56,7 +56,7 @@ class RowColumns(NamedTuple):
     scale: Floats  # [M * T] codes per unit
     moves: Ints  # [M] 0 where a map is the same at all bars, so that its first ones serve for all
     rows: Floats  # [slots * T] receives the rows
-    codes: Codes  # [slots * T] receives their codes
+    codes: Codes  # [slots * T] receives their codes; [0] where none have codes
 
 
 @compiled_unlocked
@@ -128,7 +128,8 @@ def _fill(
             unknown = tasks[i, SLOT] * n_bars
             for t in range(unknown, unknown + min(tasks[i, LENGTH] - 1, n_bars)):
                 rows[t] = np.nan
-                codes[t] = 0
+                if coder >= 0:
+                    codes[t] = 0
 
 
 @compiled_part

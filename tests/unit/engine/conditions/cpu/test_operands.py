@@ -43,7 +43,7 @@ def test_what_stays_changes_nothing(name, memory_bytes):
 
 @pytest.mark.parametrize(
     ("room", "stage"),
-    [(RowArrays, "_compute"), (Readings, "_compare_sides"), (Readings, "_decide_words")],
+    [(RowArrays, "_compute_known"), (Readings, "_compare_sides"), (Readings, "_decide_words")],
 )
 def test_an_interrupted_population_leaves_nothing_half_done(room, stage, monkeypatch):
     """Who is interrupted while rows or conditions are computed may ask again."""
