@@ -1,6 +1,6 @@
 """evolve: search, certify, and show the front."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,9 @@ from optimizer.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from optimizer.cli.live import Watcher
+    from optimizer.cli.restart import Restart
     from optimizer.cluster.cluster import Cluster
+    from optimizer.judging.executors import Executors
     from optimizer.judging.judgement import Judgement
     from optimizer.run.evaluator import MakeEvaluator
     from optimizer.store.result import RunResult
@@ -45,10 +47,11 @@ def evolve_front(
     # Before anything heavy is imported, so that what is wrong is refused at once.
     begun = resolve_config(config, flags) if resume is None else None
     from optimizer.cli.console import print_json, stderr, stdout
+    from optimizer.cli.judge_progress import choose_executor
     from optimizer.cli.live import Watcher
     from optimizer.cli.report import write_run_report
-    from optimizer.cli.restart import Restart
     from optimizer.cli.result import print_answer, print_result, result_json
+    from optimizer.judging.beside import share_cores
     from optimizer.judging.judgement import add_held_out
     from optimizer.run.problem import JustSearched
     from optimizer.run.runner import resume_run, start_run
@@ -57,17 +60,13 @@ def evolve_front(
 
     if resume is not None and config is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
-    restart, program_arguments = None, context.obj
-    if program_arguments is not None:
-        kept = {
-            "--json": as_json,
-            "--quiet": quiet,
-            "--front=all": front == "all",
-            "--no-report": not flags.get("report", True),
-            "--debug": "--debug" in program_arguments,
-        }
-        flags_kept = [flag for flag, is_given in kept.items() if is_given]
-        restart = Restart.of_command(program_arguments, flags_kept, is_resumed=resume is not None)
+    kept = {
+        "--json": as_json,
+        "--quiet": quiet,
+        "--front=all": front == "all",
+        "--no-report": not flags.get("report", True),
+    }
+    restart = _plan_restart(context.obj, kept, is_resumed=resume is not None)
     runs = Path(
         begun.runs
         if begun is not None
@@ -75,7 +74,8 @@ def evolve_front(
     )
     with (
         connect_cluster(cluster, runs, quiet=quiet) as workers,
-        Watcher(quiet=quiet, restart=restart).listening() as watcher,
+        share_cores(begun if workers is None else None) as beside,
+        Watcher(quiet=quiet, restart=restart, beside=beside).listening() as watcher,
     ):
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
         make_evaluator = _choose_evaluator(workers, is_judged=is_judged)
@@ -84,7 +84,8 @@ def evolve_front(
         else:
             path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop, make_evaluator)
-        judgement, judgement_s = _judge_timed(result, begun, flags, watcher, workers)
+        executors = beside or choose_executor(workers)
+        judgement, judgement_s = _judge_timed(result, begun, flags, watcher, executors)
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
     result = add_held_out(result, judgement)
@@ -97,6 +98,19 @@ def evolve_front(
     if not as_json:
         print_answer(result, judgement)
     refuse_red(result.certificate)
+
+
+def _plan_restart(
+    program_arguments: Sequence[str] | None, kept: Mapping[str, bool], *, is_resumed: bool
+) -> "Restart | None":
+    """How the command begins anew with flags that are kept; None where it is not ours alone."""
+    from optimizer.cli.restart import Restart
+
+    if program_arguments is None:
+        return None
+    flags = {**kept, "--debug": "--debug" in program_arguments}
+    flags_kept = [flag for flag, is_given in flags.items() if is_given]
+    return Restart.of_command(program_arguments, flags_kept, is_resumed=is_resumed)
 
 
 def _choose_evaluator(workers: "Cluster | None", *, is_judged: bool) -> "MakeEvaluator":
@@ -115,11 +129,11 @@ def _judge_timed(
     begun: RunConfig | None,
     flags: Mapping[str, object],
     watcher: "Watcher",
-    workers: "Cluster | None",
+    executors: "Executors | None",
 ) -> tuple["Judgement | None", float]:
     """As `_judge_result`, and the seconds that it took."""
     began = perf_counter()
-    return _judge_result(result, begun, flags, watcher, workers), perf_counter() - began
+    return _judge_result(result, begun, flags, watcher, executors), perf_counter() - began
 
 
 def _judge_result(
@@ -127,7 +141,7 @@ def _judge_result(
     begun: RunConfig | None,
     flags: Mapping[str, object],
     watcher: "Watcher",
-    workers: "Cluster | None",
+    executors: "Executors | None",
 ) -> "Judgement | None":
     """Judge a run as far as was asked for, or what is known of it where nothing was asked.
 
@@ -149,7 +163,7 @@ def _judge_result(
         return known
     try:
         return judge_after_search(
-            path, settings, watcher.just, quiet=watcher.quiet, workers=workers
+            path, settings, watcher.just, quiet=watcher.quiet, executors=executors
         )
     except (DataError, StoreError) as error:
         if is_asked or not result.resumed:

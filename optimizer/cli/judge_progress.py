@@ -16,6 +16,7 @@ from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import format_flag
 from optimizer.errors import LostError, StoppedError, WriteError
 from optimizer.evidence.null import DEFAULT_SEARCHES
+from optimizer.judging.executors import Executors
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.plan import build_plan
@@ -75,13 +76,13 @@ def judge_after_search(
     just: JustSearched,
     *,
     quiet: bool,
-    workers: "Cluster | None",
+    executors: Executors | None,
 ) -> Judgement | None:
     """Judge a run that has just ended, as far as is asked for; None where it is not."""
     if settings.judge is False:
         return None
     watcher = JudgeWatcher(stderr(), quiet=quiet)
-    plan, executors = build_plan(settings), choose_executor(workers)
+    plan = build_plan(settings)
     if plan.folds and not quiet:
         stderr().say(
             f"judging: the search is repeated on {plan.folds} parts of the bars: "

@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from rich.live import Live
 
@@ -17,8 +18,12 @@ from optimizer.run.problem import Evaluator, JustSearched
 from optimizer.run.progress import Progress
 from optimizer.run.runner import Observer, record_bytes
 from optimizer.run.task import Task
+from optimizer.search.generation import Floats
 from optimizer.shown import format_count, metric
 from optimizer.store import RunStore
+
+if TYPE_CHECKING:
+    from optimizer.judging.beside import BesideRun
 
 LINE_EVERY_S = 1.0
 FRAME_EVERY_S = 0.1
@@ -27,13 +32,20 @@ FRAME_EVERY_S = 0.1
 class Watcher(Observer):
     """Shows how a run stands, and hears when a person wants to stop.
 
-    `restart` begins the run anew after its device was lost; None where it may not.
+    `restart` begins the run anew after its device was lost; None where it may not. `beside`
+    searches for the folds of its judgement meanwhile.
     """
 
-    def __init__(self, *, quiet: bool = False, restart: Restart | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        quiet: bool = False,
+        restart: Restart | None = None,
+        beside: "BesideRun | None" = None,
+    ) -> None:
         self._console = stderr()
         self.quiet = quiet
-        self._restart = restart
+        self._restart, self._beside = restart, beside
         self._objectives: list[str] = []
         self._view = SearchView(())
         self._live: Live | None = None
@@ -57,8 +69,15 @@ class Watcher(Observer):
         """Whether a person asked to stop."""
         return self._is_stopping
 
+    def on_task(self, task: Task, warm_start: Floats | None) -> None:
+        """Begin what is searched beside the run."""
+        if self._beside is not None:
+            self._beside.begin(task, warm_start)
+
     def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """Say what is searched, on what, and where it is recorded."""
+        if self._beside is not None:
+            self._beside.give_room(engine)
         self._is_searching = True
         self._objectives = list(task.goals.names)
         self._last_generation = task.config.generations

@@ -17,6 +17,7 @@ LOGGERS = (
     "data.vendor",
     "engine.runtime.compiling.forms",
     "optimizer.forecasts.column",
+    "optimizer.judging.beside",
     "optimizer.store.store",
     "optimizer.store.writer",
     "optimizer.cluster.cluster",

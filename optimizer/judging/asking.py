@@ -38,7 +38,7 @@ class AskingWorkers(Generic[Job, Result]):
 
     def __init__(self, setup: InStepSetup[Job, Result], count: int, size: int, pool: Pool) -> None:
         self._setup, self._count, self._size, self._pool = setup, count, size, pool
-        self.alone = Workers(Waves(setup), count).alone
+        self.alone = Workers(Waves(setup), count, pool).alone
 
     def results(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Result], None, None]:
         """Each job with what came of it, wave after wave; closing it leaves the rest."""

@@ -15,13 +15,7 @@ from optimizer.evidence.folds import FoldsRecord, PathsRecord
 from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import MOST_P, NullKind, NullRecord
 from optimizer.evidence.sharpe import measure_sharpe
-from optimizer.evidence.splits import (
-    Split,
-    combinatorial,
-    default_embargo,
-    default_purge,
-    walk_forward,
-)
+from optimizer.evidence.splits import Split
 from optimizer.evidence.trials import TrialsRecord, count_effective_trials
 from optimizer.evidence.verdict import Verdict
 from optimizer.judging.checkpoint import Checkpoint, Watch
@@ -63,6 +57,12 @@ from optimizer.judging.scheduling import (
     build_step_setup,
     estimate_schedule_seconds,
     evaluate_schedule,
+)
+from optimizer.judging.splitting import (
+    choose_embargo,
+    choose_purge,
+    split_combinations,
+    split_walks,
 )
 from optimizer.judging.trials import (
     TOO_MANY,
@@ -137,6 +137,7 @@ class _Judge:
         self._warm_start = require_start(store, self._whole)
         self._task = build_searched_task(self._whole, self._result)
         self._again = restore_stop_rule(self._task, self._whole, store, self._result)
+        self._purge = choose_purge(plan, self._task)
         self._front: Floats = newest_front(store).genomes
         self._device = self._result.device.name
         self._found = Judgement(verdict=Verdict("not_judged", ""))
@@ -199,7 +200,7 @@ class _Judge:
         """Parts of the judgement by name."""
         plan = self._plan
         # Splits that do not fit the bars are refused before any work.
-        walks, combinations = self._split_walks(), self._split_combinations()
+        walks, combinations = self._split_walks(), split_combinations(plan, self._task)
         steps = self._plan_steps(engine)
         if walks or combinations or steps or plan.null:
             self._executors.check(self._task)
@@ -294,20 +295,10 @@ class _Judge:
 
     def _split_walks(self) -> tuple[Split, ...]:
         """Folds; none where the bars are too few for them and they were not asked for by name."""
-        plan, markets = self._plan, self._task.markets
-        if not plan.folds:
-            return ()
         try:
-            return walk_forward(
-                markets.series,
-                markets.uncut,
-                folds=plan.folds,
-                train_groups=plan.train_groups,
-                purge=self._purge,
-                anchored=plan.anchored,
-            )
+            return split_walks(self._plan, self._task)
         except ConfigError as error:
-            if not plan.is_lenient:
+            if not self._plan.is_lenient:
                 raise
             self._note(f"no folds: {error}")
             return ()
@@ -318,33 +309,9 @@ class _Judge:
             return None
         return build_step_setup(self._again, self._plan, self._purge, self._warm_start, engine)
 
-    def _split_combinations(self) -> tuple[Split, ...]:
-        """Combinatorial splits."""
-        plan, markets = self._plan, self._task.markets
-        if plan.groups is None:
-            return ()
-        count, tests = plan.groups
-        return combinatorial(
-            markets.series,
-            markets.uncut,
-            count=count,
-            tests=tests,
-            purge=self._purge,
-            embargo=self._embargo,
-        )
-
-    @property
-    def _purge(self) -> int:
-        purge = self._plan.purge
-        return default_purge(self._task.spec) if purge is None else purge
-
     @property
     def _embargo(self) -> int:
-        embargo = self._plan.embargo
-        if embargo is not None:
-            return embargo
-        shortest = min(bars.timeframe_ns for bars in self._task.markets.series)
-        return default_embargo(self._task.spec, shortest)
+        return choose_embargo(self._plan, self._task)
 
     def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> SplitSearches:
         plan = self._plan

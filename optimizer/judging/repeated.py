@@ -23,6 +23,11 @@ def build_searched_task(whole: Task, result: RunResult) -> Task:
     return on_other_bars(whole, markets.series, markets.uncut, generations=reached, plateau=None)
 
 
+def build_planned_task(whole: Task) -> Task:
+    """The task of a run, without what it holds out, ending as the run was asked to end."""
+    return on_other_bars(whole, whole.markets.series, whole.markets.uncut)
+
+
 def restore_stop_rule(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:
     """A task that ends as the run was asked to end: where a rule ended it, by that rule.
 

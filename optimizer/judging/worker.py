@@ -64,11 +64,12 @@ def _tell(answers: IO[bytes], message: bytes) -> None:
 
 def _listen(stream: IO[bytes], messages: "queue.SimpleQueue[Any]") -> None:
     """Queue messages as they come; once the parent is gone the process ends, in a job too."""
-    while True:
-        try:
+    try:
+        while True:
             messages.put(pickle.load(stream))
-        except (EOFError, OSError):
-            os._exit(0)
+    finally:
+        # Also in the middle of a message, which cannot be read then.
+        os._exit(0)
 
 
 def _pickle_answer(result: object, error: Exception | None) -> bytes:

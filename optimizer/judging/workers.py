@@ -149,15 +149,14 @@ class Workers:
         pending = list(jobs)
         with Pool() as own_pool:
             pool = self._pool or own_pool
-            processes = pool.take(min(self._count, len(pending)))
-            if not processes:
+            batch = self.begin(pending, pool)
+            if batch is None:
                 yield from ((job, self._run_here(job)) for job in pending)
                 return
-            batch = _Batch(self._pickled, pending, processes, self._answers)
             try:
                 for _ in pending:
                     job, result, error = batch.done.get()
-                    if isinstance(error, _WorkerLostError):
+                    if isinstance(error, WorkerLostError):
                         # Memory, most likely: alone it has more.
                         result, error = self._run_here(job), None
                     if error is not None:
@@ -167,17 +166,22 @@ class Workers:
                 for process in batch.end():
                     pool.give_back(process)
 
+    def begin(self, jobs: Sequence[Any], pool: Pool) -> "JobBatch | None":
+        """Begin with jobs; None where the system starts no process, or there is nothing to do."""
+        processes = pool.take(min(self._count, len(jobs)))
+        return JobBatch(self._pickled, jobs, processes, self._answers) if processes else None
+
     def _run_here(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
         """Do a job in this process."""
         asked = () if self._answers is None else (self._answers.ask,)
         return self._setup.run(job, *asked)
 
 
-class _WorkerLostError(Exception):
+class WorkerLostError(Exception):
     """A process ended in the middle of a job."""
 
 
-class _Batch:
+class JobBatch:
     """Jobs of one setup, and a thread for each process that hands it some.
 
     Attributes:
@@ -206,6 +210,11 @@ class _Batch:
         ]
         for thread in self._threads:
             thread.start()
+
+    def kill(self) -> None:
+        """End every process, without waiting for its end."""
+        for process in self._processes:
+            process.kill()
 
     def end(self) -> "list[subprocess.Popen[bytes]]":
         """End every process that is in the middle of a job; those that wait are returned."""
@@ -275,12 +284,12 @@ class _Batch:
 
     def _lose(self, job: object) -> None:
         """Hand back the job of a process that ended; without any other process, all jobs."""
-        self.done.put((job, None, _WorkerLostError()))
+        self.done.put((job, None, WorkerLostError()))
         with self._lock:
             self._left -= 1
             while not self._left:
                 try:
-                    self.done.put((self._waiting.get_nowait(), None, _WorkerLostError()))
+                    self.done.put((self._waiting.get_nowait(), None, WorkerLostError()))
                 except queue.Empty:
                     return
 

@@ -6,6 +6,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
+from optimizer.judging.beside import BesideRun
 from optimizer.report.evidence import build_answer
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
@@ -13,6 +14,7 @@ from optimizer.run.problem import Evaluator, JustSearched
 from optimizer.run.progress import Progress
 from optimizer.run.runner import Observer
 from optimizer.run.task import Task
+from optimizer.search.generation import Floats
 from optimizer.shown import format_count, metric
 from optimizer.store import RunStore
 from optimizer.store.labels import Labels
@@ -102,13 +104,20 @@ class LiveLine:
 class LineWatcher(Observer):
     """Shows how far a search is in a line, and keeps what it leaves for its judgement."""
 
-    def __init__(self, line: LiveLine) -> None:
+    def __init__(self, line: LiveLine, beside: BesideRun | None = None) -> None:
         self.just = JustSearched()
-        self._line = line
+        self._line, self._beside = line, beside
         self._objective, self._last = "", 0
+
+    def on_task(self, task: Task, warm_start: Floats | None) -> None:
+        """Begin what is searched beside the run."""
+        if self._beside is not None:
+            self._beside.begin(task, warm_start)
 
     def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """The search is about to begin."""
+        if self._beside is not None:
+            self._beside.give_room(engine)
         self._objective, self._last = task.goals.names[0], task.config.generations
 
     def is_due(self, generation: int) -> bool:

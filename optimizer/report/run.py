@@ -14,6 +14,7 @@ from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.export.programs import build_judged_schedule_program
+from optimizer.judging.beside import share_cores
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.plan import build_plan
@@ -187,12 +188,13 @@ def evolve(settings: Mapping[str, object]) -> Run:
     """
     with _as_configured(settings) as configured:
         config, line = make_config(configured, where="evolve"), LiveLine()
-        watcher = LineWatcher(line)
-        result = start_run(config, watcher, lambda: False)
-        refuse_red(result.certificate)
-        path = Path(result.path)
-        if config.judge is not False:
-            judge_run(path, build_plan(config), {}, line.judge, watcher.just)
+        with share_cores(config) as beside:
+            watcher = LineWatcher(line, beside)
+            result = start_run(config, watcher, lambda: False)
+            refuse_red(result.certificate)
+            path = Path(result.path)
+            if beside is not None:
+                judge_run(path, build_plan(config), {}, line.judge, watcher.just, beside)
         line.end()
         return Run(path)
 

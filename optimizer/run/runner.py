@@ -58,6 +58,9 @@ ShouldStop = Callable[[], bool]
 class Observer:
     """Observer of a run; this one sees nothing."""
 
+    def on_task(self, task: Task, warm_start: Floats | None) -> None:
+        """A new run is about to prepare its engine; `warm_start` are genomes to begin with."""
+
     def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """The search is about to begin."""
 
@@ -99,12 +102,12 @@ def start_run(
             was recorded if nothing had been evaluated.
     """
     check_limit_fits(config)
-    task = prepare(config, for_search=True)
-    with _resumable(config, observer):
-        evaluator = make_evaluator(task, task.device())
+    task, warm_start = _warm_start(prepare(config, for_search=True))
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
-    task, warm_start = _warm_start(task)
+    observer.on_task(task, warm_start)
+    with _resumable(config, observer):
+        evaluator = make_evaluator(task, task.device())
     header = build_run_header(
         task, evaluator.problem.engine.device, build_identity(task, hash_genomes(warm_start))
     )

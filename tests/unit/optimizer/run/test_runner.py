@@ -13,7 +13,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
 from optimizer.run import evaluator, runner, trust
 from optimizer.run.problem import EngineProblem
-from optimizer.run.runner import resume_run, start_run
+from optimizer.run.runner import Observer, resume_run, start_run
 from optimizer.run.task import prepare
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 GENERATIONS = 4
 
 
-class Witness:
+class Witness(Observer):
     """Remembers what it was told, and ends the run when it was told to.
 
     Args:

@@ -1,0 +1,250 @@
+"""Searches of folds beside the run's own search, on cores that would idle.
+
+They need nothing of what the run finds, but that it ends as it was asked to end. A process of its
+own makes them, with an engine of its own, so that neither waits for the other's Python.
+"""
+
+import logging
+import queue
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+from engine.batch import Engine
+from engine.runtime.machine import available_cores
+from optimizer.config.evidence import EvidenceSettings
+from optimizer.errors import ConfigError
+from optimizer.judging.executors import SearchSetup, ThisMachine
+from optimizer.judging.folds import FoldPick, FoldSetup
+from optimizer.judging.plan import Plan, build_plan
+from optimizer.judging.repeated import build_planned_task
+from optimizer.judging.splitting import split_walks
+from optimizer.judging.workers import Executor, JobBatch, Pool, Workers
+from optimizer.run.identity import build_identity
+from optimizer.run.problem import Evaluator
+from optimizer.run.task import Task
+from optimizer.run.warm_start import hash_genomes
+from optimizer.search.generation import Floats
+
+LOG = logging.getLogger(__name__)
+
+FEWEST_CORES = 8
+"""Of a host that makes folds beside the run: half of them are enough for its own search."""
+
+MEMORY_SHARE = 0.25
+"""Of what was free for the run's engine, which itself takes up to 0.65 of a GPU and half a host."""
+
+
+class FoldRoom(NamedTuple):
+    """Device, memory in bytes and cores of the folds."""
+
+    device: str
+    memory: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class FoldProcess:
+    """Runner of all folds, in a process with an engine of its own."""
+
+    asks: ClassVar[bool] = True
+
+    setup: FoldSetup
+    threads: int
+
+    def run(
+        self, job: tuple[int, ...], ask: Callable[[FoldPick | None], FoldRoom] | None = None
+    ) -> None:
+        """Search for folds; `ask` gives room, once it is known, and takes each pick."""
+        assert ask is not None
+        with Pool() as pool:
+            pool.start(min(self.threads, len(job)))
+            # Its library is imported while the run prepares its own engine.
+            self.setup.task.device()
+            room = ask(None)
+            config = self.setup.task.config.model_copy(update=room._asdict())
+            setup = replace(self.setup, task=replace(self.setup.task, config=config))
+            for _, pick in _choose_executor(setup, len(job), pool).results(job):
+                ask(pick)
+
+
+def _choose_executor(setup: FoldSetup, jobs: int, pool: Pool) -> Executor:
+    """Executor of folds in a process of their own."""
+    if setup.task.config.device == "cpu":
+        return ThisMachine(pool).executor(setup, jobs)
+    engine = setup.task.engine()
+    if replace(setup, engine=engine).keeps_rows:
+        return ThisMachine(pool).executor(setup, jobs, engine=engine)
+    # One after the other on the bars up to its training's end, of which more rows fit.
+    return Workers(setup, 1)
+
+
+class FoldsBeside:
+    """Executor of the folds that have begun; it answers what their process asks.
+
+    Args:
+        setup: Of the folds.
+        threads: Cores that they may use.
+
+    Attributes:
+        quiet: As of `optimizer.judging.workers.Answers`; to speak with one process needs no order.
+    """
+
+    quiet: AbstractContextManager[Any] = nullcontext()
+
+    def __init__(self, setup: FoldSetup, threads: int) -> None:
+        self._setup, self._threads = setup, threads
+        self._rooms: queue.SimpleQueue[FoldRoom] = queue.SimpleQueue()
+        self._jobs, self._pool = tuple(range(len(setup.splits))), Pool()
+        self._told = 0
+        workers = Workers(FoldProcess(setup, threads), 2, answers=self)
+        self._batch: JobBatch | None = None
+        if not workers.alone:
+            self._batch = workers.begin([self._jobs], self._pool)
+
+    def ask(self, pick: FoldPick | None) -> FoldRoom | None:
+        """Room for the folds, once it is known; a pick is kept for who waits for it."""
+        if pick is None:
+            return self._rooms.get()
+        assert self._batch is not None
+        self._batch.done.put((pick.number, pick, None))
+        self._told += 1
+        if self._told == len(self._jobs):
+            # A process with a GPU takes a while to end, and has its memory until then.
+            self._batch.kill()
+        return None
+
+    def give_room(self, device: str, free_bytes: int) -> None:
+        """Let the folds begin on a device, of which so much was free for the run's engine."""
+        self._rooms.put(FoldRoom(device, int(MEMORY_SHARE * free_bytes), self._threads))
+
+    def is_same_search(self, setup: SearchSetup) -> bool:
+        """Whether a setup finds what these folds find."""
+        return isinstance(setup, FoldSetup) and _list_deciding(setup) == _list_deciding(self._setup)
+
+    def iter_picks(self, jobs: Iterable[int]) -> Generator[tuple[int, FoldPick], None, None]:
+        """Picks of some folds as they are found; fewer where their process failed."""
+        missing = set(jobs)
+        while missing and self._batch is not None:
+            job, pick, error = self._batch.done.get()
+            if job == self._jobs:
+                LOG.warning("folds beside the run failed (%r), and are searched now", error)
+                return
+            if job in missing:
+                missing.remove(job)
+                yield job, pick
+
+    def end(self) -> None:
+        """End their process, whatever it does."""
+        if self._batch is not None:
+            # Whoever waits for room waits no longer.
+            self._rooms.put(FoldRoom("cpu", 0, 1))
+            for process in self._batch.end():
+                self._pool.give_back(process)
+            self._pool.__exit__()
+            self._batch = None
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Folds that have begun, and what makes those that they fail to make."""
+
+    begun: FoldsBeside
+    otherwise: Callable[[int], Executor]
+
+    def results(self, jobs: Iterable[int]) -> Generator[tuple[int, FoldPick], None, None]:
+        """As of `Executor`."""
+        missing = list(jobs)
+        try:
+            for job, pick in self.begun.iter_picks(missing):
+                missing.remove(job)
+                yield job, pick
+        finally:
+            self.begun.end()
+        if missing:
+            yield from self.otherwise(len(missing)).results(missing)
+
+
+class BesideRun(ThisMachine):
+    """This machine, whose spare cores search for the folds of a plan while the run is searched.
+
+    Leaving it ends what has begun. Nothing begins on few cores, or where memory is limited.
+
+    Args:
+        pool: As of `ThisMachine`.
+        plan: Of the judgement that follows the run.
+    """
+
+    def __init__(self, pool: Pool, plan: Plan) -> None:
+        super().__init__(pool)
+        self._plan = plan
+        self._begun: FoldsBeside | None = None
+
+    def __enter__(self) -> "BesideRun":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._begun is not None:
+            self._begun.end()
+
+    def begin(self, task: Task, warm_start: Floats | None) -> None:
+        """Begin a process for the folds of a run that is about to prepare its engine."""
+        cores = task.config.threads or available_cores()
+        if cores < FEWEST_CORES or task.config.memory is not None:
+            return
+        planned = build_planned_task(task)
+        try:
+            splits = split_walks(self._plan, planned)
+        except ConfigError:
+            # The judgement says so.
+            return
+        if splits:
+            self._begun = FoldsBeside(FoldSetup(planned, splits, warm_start), max(cores // 2, 1))
+
+    def give_room(self, engine: Evaluator) -> None:
+        """Let the folds begin, beside the engine of the run."""
+        if self._begun is None:
+            return
+        if isinstance(engine, Engine) and engine.n_parts == 1:
+            self._begun.give_room(engine.device, engine.memory_plan(1).free_bytes)
+        else:
+            self._begun.end()
+
+    def executor(
+        self,
+        setup: SearchSetup,
+        jobs: int,
+        *,
+        first: int | None = None,
+        engine: Engine | None = None,
+    ) -> Executor:
+        """As of `Executors`; folds that have begun are taken as they are, if they are these."""
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return super().executor(setup, jobs, first=first, engine=engine)
+        if begun.is_same_search(setup):
+            choose = super().executor
+            return _Beside(begun, lambda left: choose(setup, left, engine=engine))
+        begun.end()
+        return super().executor(setup, jobs, first=first, engine=engine)
+
+
+@contextmanager
+def share_cores(settings: EvidenceSettings | None) -> Iterator[BesideRun | None]:
+    """Executors of a run that is about to begin and to be judged; None where it is not."""
+    if settings is None or settings.judge is False:
+        yield None
+        return
+    with Pool() as pool, BesideRun(pool, build_plan(settings)) as beside:
+        yield beside
+
+
+def _list_deciding(setup: FoldSetup) -> Mapping[str, object]:
+    """All that decides what folds find."""
+    task = setup.task
+    return {
+        "identity": build_identity(task, hash_genomes(setup.warm_start)),
+        "end": task.config.deciding("end"),
+        "splits": setup.splits,
+    }

@@ -1,0 +1,104 @@
+"""Folds that begin with the run: picks of folds after it, however either ends."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from optimizer.config.run_config import RunConfig
+from optimizer.judging import beside, executors
+from optimizer.judging.beside import BesideRun
+from optimizer.judging.judge import judge_run
+from optimizer.judging.plan import Plan
+from optimizer.judging.workers import Pool
+from optimizer.run.runner import Observer, start_run
+from tests.support.evidence import make_planted_market
+from tests.support.judging import SMALL, write_bars
+
+BARS = make_planted_market(7, 900, 8)
+PLAN = Plan(folds=3, train=2, purge=8, blocks=0)
+
+
+class Beside(Observer):
+    """Tells what is searched beside a run that it begins."""
+
+    def __init__(self, run):
+        self.on_task, self._run = run.begin, run
+
+    def on_search_start(self, task, engine, store):
+        """There is room for the folds."""
+        self._run.give_room(engine)
+
+
+@pytest.fixture
+def searched(tmp_path, monkeypatch):
+    """A run of a kind, and what was searched beside it."""
+    monkeypatch.setattr(beside, "FEWEST_CORES", 1)
+    data = write_bars(tmp_path / "bars.csv", BARS)
+    with Pool() as pool, BesideRun(pool, PLAN) as run:
+
+        def search(**settings):
+            config = RunConfig(
+                **{**SMALL, "data": [data], "runs": str(tmp_path), "device": "cpu", **settings}
+            )
+            return run, Path(start_run(config, Beside(run), lambda: False).path)
+
+        yield search
+
+
+def judge(path, made_by=None):
+    """The folds of a run, of which nothing is recorded yet."""
+    copy = shutil.copytree(path, path.parent / f"judged-{made_by is None}" / path.name)
+    return judge_run(copy, PLAN, {}, lambda *told: None, executors=made_by).folds
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_taken"),
+    [
+        ({"seed": 2, "parts": 2, "max_evaluations": 40}, True),
+        # The rule ends the run, and each fold by itself.
+        ({"seed": 3, "generations": 40, "plateau": 2}, True),
+        ({"strategy": "mean_reversion", "min_trades": 2}, True),
+        # The run does not hear the rule, so folds do not either.
+        ({"generations": 2, "plateau": 9}, False),
+    ],
+)
+def test_folds_are_those_of_afterwards(searched, settings, is_taken, monkeypatch):
+    """And nothing is searched again where the run ended as it was asked to."""
+    run, path = searched(**settings)
+    begun, known = run._begun, judge(path)
+    assert any(row.genes for row in known.rows)
+    if is_taken:
+        monkeypatch.setattr(executors, "Workers", None)
+    assert judge(path, run) == known
+    assert begun._batch is None
+
+
+def test_folds_of_a_process_that_died_are_searched_now(searched, caplog):
+    """With a word to whom it may concern."""
+    run, path = searched()
+    os.kill(run._begun._batch._processes[0].pid, signal.SIGKILL)
+    assert judge(path, run) == judge(path)
+    assert "searched now" in caplog.text
+
+
+@pytest.mark.parametrize("settings", [{"memory": 10**9}, {"threads": 1}])
+def test_nothing_begins_where_there_is_no_room(searched, monkeypatch, settings):
+    """Of memory that a person limits, or of cores."""
+    monkeypatch.setattr(beside, "FEWEST_CORES", 1 + ("memory" not in settings))
+    run, _ = searched(**settings)
+    assert run._begun is None
+
+
+def test_leaving_a_run_ends_its_folds(searched):
+    """Also those that wait for room, which a run that is refused never gives."""
+    run, _ = searched()
+    first = run._begun
+    run.begin(first._setup.task, None)
+    second = run._begun
+    processes = [*first._batch._processes, *second._batch._processes]
+    with run:
+        first.end()
+    assert all(process.poll() is not None for process in processes)
