@@ -9,8 +9,6 @@ import numpy as np
 
 from data.checks import Floats, Ints
 
-PRICES = ("open", "high", "low", "close")
-
 
 @dataclass(frozen=True, eq=False)
 class FinerBars:

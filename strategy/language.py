@@ -13,7 +13,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 from data.errors import near_match
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negate_condition
 from strategy.errors import StrategyError, quote_value
-from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
+from strategy.expressions import Arithmetic, Expression, Number, Operation, Setting
 from strategy.nodes import Node, check_extent
 from strategy.other_parts import suggest_part
 from strategy.pretty_print import format_tree
@@ -298,11 +298,6 @@ def check_pairs(less_than: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 
                 f"less_than=[('quick', 'slow')], got {quote_value(pair)} in it"
             )
     return tuple((left, right) for left, right in pairs)
-
-
-def is_gene(value: object) -> bool:
-    """Whether a value is a gene and nothing else."""
-    return isinstance(value, Term) and isinstance(value.tree, GeneValue)
 
 
 @locate_errors

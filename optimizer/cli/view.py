@@ -56,14 +56,9 @@ class SearchView:
             yield Text(f"evaluating the initial population, {elapsed}", style="dim")
             return
         left = "stopping" if self.is_stopping else format_time_left(progress)
-        line = Table.grid(padding=(0, 2), expand=True)
-        line.add_column(no_wrap=True)
-        line.add_column(ratio=1)
-        line.add_column(no_wrap=True)
         bar = ProgressBar(total=max(progress.generations, 1), completed=progress.generation)
         title = f"generation {progress.generation:,} of {progress.generations:,}"
-        line.add_row(title, bar, f"{elapsed}, {left}" if left else elapsed)
-        yield line
+        yield _draw_line(title, bar, elapsed, left)
         levels = PLAIN_LEVELS if options.ascii_only else LEVELS
         yield self._trends(progress, levels, options.max_width)
         yield Text(
@@ -127,15 +122,19 @@ class JudgeView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it, as rich asks."""
         elapsed, left = format_duration(time.monotonic() - self._began), self.describe_left()
-        line = Table.grid(padding=(0, 2), expand=True)
-        line.add_column(no_wrap=True)
-        line.add_column(ratio=1)
-        line.add_column(no_wrap=True)
         total = self._planned or None
         bar = ProgressBar(total=total, completed=self._done, pulse=total is None)
-        line.add_row("judging", bar, f"{elapsed}, {left}" if left else elapsed)
-        yield line
+        yield _draw_line("judging", bar, elapsed, left)
         yield Text(self.describe_done(), style="dim")
+
+
+def _draw_line(title: str, bar: ProgressBar, elapsed: str, left: str) -> Table:
+    line = Table.grid(padding=(0, 2), expand=True)
+    line.add_column(no_wrap=True)
+    line.add_column(ratio=1)
+    line.add_column(no_wrap=True)
+    line.add_row(title, bar, f"{elapsed}, {left}" if left else elapsed)
+    return line
 
 
 def draw_trend(values: Sequence[float], width: int, levels: str) -> str:
