@@ -69,24 +69,6 @@ def test_a_wrong_value_is_refused_wherever_it_stands(
     assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        ("popullation = 100", "popullation is unknown; did you mean 'population'?"),
-        ("Seed = 1", "Seed is unknown; did you mean 'seed'?"),
-        ("fee-bp = 1", "fee-bp is unknown; did you mean 'fee_bp'?"),
-        ("[bound]\nx = [1, 2]", "bound is unknown; did you mean 'bounds'?"),
-        ("[run]\nseed = 1", "run is unknown; did you mean 'runs'?"),
-    ],
-)
-def test_an_unknown_key_is_refused_with_the_nearest(command, tmp_path, line, hint):
-    """A misspelt key, one in the wrong case and a needless table are never passed over."""
-    (tmp_path / "run.toml").write_text(line)
-    outcome = command("config", "--config", "run.toml")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.error == f"run.toml: {hint}"
-
-
 def test_everything_wrong_in_file_and_flags_is_told_at_once(command, tmp_path):
     """One line names every key, whatever is wrong with it and wherever it was given."""
     (tmp_path / "run.toml").write_text(
@@ -187,14 +169,6 @@ def test_fewer_individuals_than_asked_for_are_told(command, market):
     bounds = (*frozen, "--bound=max_hold=5:7", "--min-trades", "1")
     told = command("evolve", "--data", market, *SMALL, *bounds).out
     assert "low diversity: no more than 3 candidates where 8 were asked for" in told
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_a_population_of_any_size_is_searched(command, market, size):
-    """There is no number that it has to be a multiple of."""
-    arguments = ("--population", size, "--generations", "2", "--min-trades", "3")
-    found = command("evolve", "--data", market, *arguments, "--json").json
-    assert found["individuals"] == size
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 import re
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.support.commands import COLUMNS, SMALL, market_columns, write_market
@@ -89,21 +87,6 @@ REFUSED = {
 def test_what_is_no_series_is_refused(command, tmp_path, text, expected):
     """Every command says the same line, which shows the row, and none records or repairs."""
     assert expected in all_refuse(command, tmp_path, text)
-
-
-def test_the_first_five_bad_rows_are_shown(command, tmp_path):
-    """The line counts all of them and stays one that a person can read."""
-    line = all_refuse(command, tmp_path, changed("open", *[np.nan] * 700))
-    assert "700 rows with a value that is missing or not finite" in line
-    assert line.count("open=nan") == 5
-    assert len(line) < 900
-
-
-def test_different_rows_of_one_time_are_refused_even_with_dedupe(command, tmp_path):
-    """Which of the two is right is not for a program to say."""
-    text, _ = REFUSED["different rows of one time"]
-    line = all_refuse(command, tmp_path, text, "--dedupe")
-    assert line.count("1970-01-02T01:30") == 2
 
 
 def test_equal_rows_are_dropped_when_asked(command, tmp_path):
@@ -221,16 +204,6 @@ def test_a_huge_gap_is_listed_and_runs(command, tmp_path):
     assert command("evolve", "--data", spec, *SMALL).code == 0
 
 
-def test_what_decodes_to_too_much_is_refused(command, tmp_path):
-    """A small archive of a large file is refused by what it holds, and the flag is named."""
-    bomb = rewritten(*LINES, " " * 30_000_000)
-    spec = write_csv(tmp_path, bomb, "bomb.csv.gz")
-    assert (tmp_path / "bomb.csv.gz").stat().st_size < 200_000
-    outcome = command("data", "show", spec, "--max-bytes", "1MB")
-    assert outcome.code == 2
-    assert "--max-bytes" in outcome.error
-
-
 @pytest.mark.parametrize("name", ["NA", "<script>", "=1+1", "[bold]x", "\U0001f4c8", "a b"])
 def test_a_symbol_is_text_and_nothing_else(command, tmp_path, name):
     """Whatever a file is called is shown as it stands, here and in the list of runs."""
@@ -308,42 +281,6 @@ def test_local_times_that_clocks_skip_or_repeat_are_refused(command, tmp_path, c
     (remedy,) = re.findall(r"--tz [A-Z]\S+(?: --ambiguous earlier)?", line.partition("; ")[2])[:1]
     outcome = command("data", "show", f"csv:{tmp_path}/series.csv", *remedy.split())
     assert outcome.code == 0, remedy
-
-
-def test_sessions_stand_where_they_were_on_both_sides_of_a_change_of_clocks(command, tmp_path):
-    """New York opens at 14:30 UTC in winter and at 13:30 in summer."""
-    day = ("--timeframe", "1d")
-    clocks = [f"2024-03-{day:02d} 09:30" for day in (7, 8, 9, 10, 11, 12)]
-    spec = write_csv(tmp_path, hours(*clocks))
-    found = command("data", "show", spec, "--tz", "America/New_York", *day, "--json").json
-    assert found["first bar opens"] == "2024-03-07 14:30 UTC"
-    assert found["last bar opens"] == "2024-03-12 13:30 UTC"
-    utc = hours(
-        *(f"2024-03-{day:02d}T{13 if day > 9 else 14}:30Z" for day in (7, 8, 9, 10, 11, 12))
-    )
-    again = command("data", "show", write_csv(tmp_path, utc, "utc.csv"), *day, "--json").json
-    assert again["hash"] == found["hash"]
-
-
-def test_a_parquet_file_that_unpacks_to_too_much_is_refused(command, tmp_path):
-    """Half a gigabyte in less than a megabyte: its footer is enough to refuse it."""
-    path = tmp_path / "bomb.parquet"
-    zeros = pa.array(np.zeros(10_000_000))
-    pq.write_table(pa.table(dict.fromkeys(COLUMNS, zeros)), path, compression="zstd")
-    assert path.stat().st_size < 1_000_000
-    before = pa.total_allocated_bytes()
-    outcome = command("data", "show", path)
-    assert outcome.code == 2
-    assert "above the cap of 200000000; --max-bytes raises it" in outcome.error
-    assert pa.total_allocated_bytes() - before < 1_000_000
-
-
-def test_a_symbol_of_ten_kilobytes_is_refused(command, tmp_path):
-    """From a column of the file, where no name of a file limits it."""
-    named = [f"{LINES[0]},symbol", *(f"{line},{'A' * 10_000}" for line in LINES[1:20])]
-    line = all_refuse(command, tmp_path, rewritten(*named))
-    assert "the symbol has 10000 characters" in line
-    assert len(line) < 200
 
 
 def test_a_file_is_no_folder_to_keep_bars_in(command, market, tmp_path):

@@ -1,6 +1,5 @@
 """What evolve finds is one thing, however it is computed, and every part of it agrees."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -94,17 +93,6 @@ def test_no_member_of_the_front_beats_another(found):
     for one in values:
         assert not ((values <= one).all(axis=1) & (values < one).any(axis=1)).any()
     assert all(member["metrics"]["trades"] >= 3 for member in found["front"])
-
-
-@pytest.mark.parametrize("engine", ["reference", "cpu"])
-def test_a_member_of_the_front_is_found_again_by_backtest(command, market, found, tmp_path, engine):
-    """Its genes, written as JSON, give its metrics, whichever engine computes them."""
-    member = found["front"][-1]
-    (tmp_path / "genes.json").write_text(json.dumps(member["genes"]))
-    arguments = ("--data", market, "--genes", "genes.json", "--engine", engine, "--json")
-    again = command("backtest", *arguments).json
-    assert again["metrics"] == member["metrics"]
-    assert again["data_hash"] == found["data_hash"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import find_pick
 from optimizer.shown import fraction
-from optimizer.store import RunStore, list_runs
+from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
 from tests.support.judged import judgement, record_judgement
 
@@ -254,37 +254,6 @@ def test_how_to_go_on_can_be_typed_as_it_is_said(command, result):
         assert f"evolve --resume 'my runs/{result['run']}'" in " ".join(text.split())
 
 
-def test_going_on_certifies_what_was_left(command, result):
-    """The front of the resumed run is that of the unbroken one."""
-    interrupt(Path(result["path"]))
-    again = command("evolve", "--resume", "latest", "--json").json
-    assert again["front_hash"] == result["front_hash"]
-    assert again["certificate"]["ledger_hash"] == result["certificate"]["ledger_hash"]
-
-
-def test_going_on_with_a_finished_run_shows_its_result(command, result):
-    """It is no error, and nothing is computed anew."""
-    outcome = command("evolve", "--resume", "latest")
-    assert outcome.code == 0
-    assert f"run {result['run']} had already finished; this is its result" in outcome.out
-    assert command("evolve", "--resume", "latest", "--json").json["front"] == result["front"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ("--seed 9", "seed: recorded 1, now 9"),
-        ("--bound z_window=100:200", "recorded 1344.0, now 200.0"),
-        ("--fee-bp 1 --objectives sharpe", "costs.fee_bp: recorded 5.0, now 1.0"),
-    ],
-)
-def test_other_circumstances_are_exit_code_4(command, result, arguments, expected):
-    """One line names each field that differs, with both values."""
-    outcome = command("evolve", "--resume", "latest", *arguments.split())
-    assert outcome.code == 4
-    assert expected in outcome.error
-
-
 def test_a_config_file_does_not_go_with_a_recorded_run(command, result):
     """A run has its configuration; a second one would be ambiguous."""
     outcome = command("evolve", "--resume", "latest", "--config", "x.toml")
@@ -324,16 +293,6 @@ def test_a_place_that_cannot_hold_runs_is_exit_code_4(command, market, tmp_path)
     outcome = command("evolve", "--data", market, *SMALL, "--runs", "taken", "--quiet")
     assert outcome.code == 4
     assert "taken/" in outcome.error
-
-
-def test_a_copied_run_can_go_on(command, result, tmp_path):
-    """A run is its directory, wherever that is."""
-    shutil.copytree(result["path"], tmp_path / "copy")
-    longer = command("evolve", "--resume", "./copy", "--generations", "3", "--json")
-    assert longer.code == 0
-    assert longer.json["generation"] == 3
-    (original,) = list_runs(Path("runs"))
-    assert original.generations == 3  # the initial one and two more
 
 
 def test_verify_replays_members(command, result):

@@ -129,19 +129,15 @@ def test_limits_are_legal(field, value):
     [
         ("popullation", "; did you mean 'population'?"),
         ("Population", "; did you mean 'population'?"),
+        ("fee-bp", "; did you mean 'fee_bp'?"),
+        ("bound", "; did you mean 'bounds'?"),
+        ("run", "; did you mean 'runs'?"),
         ("qqq", ""),
     ],
 )
 def test_unknown_keys_are_refused_with_the_nearest(key, hint):
     """A key that is misspelt or in the wrong case is an error, and not passed over."""
     assert refusal(**{key: 3}) == f"here: {key} is unknown{hint}"
-
-
-def test_everything_wrong_is_told_at_once():
-    """A person corrects a file once, not once for each error in it."""
-    told = refusal(population=0, seed=-1, objective="sharpe", bounds={"a": []})
-    assert all(name in told for name in ("population", "seed", "objective is", "bounds.a"))
-    assert "\n" not in told
 
 
 def test_long_values_are_cut():
@@ -183,13 +179,6 @@ def test_folders_and_missing_files_are_refused(tmp_path):
         resolve_config(tmp_path, {})
     with pytest.raises(ConfigError, match="No such file"):
         resolve_config(tmp_path / "nothing.toml", {})
-
-
-def test_flags_win_over_the_file_and_the_file_over_defaults(tmp_path):
-    """Each knob comes from the nearest place that names it."""
-    path = write(tmp_path, "population = 5\nseed = 6\n")
-    config = resolve_config(path, {"seed": 7})
-    assert (config.population, config.seed, config.generations) == (5, 7, RunConfig().generations)
 
 
 def test_errors_name_the_place_that_a_value_came_from(tmp_path):

@@ -256,42 +256,6 @@ def test_a_finished_run_is_not_run_again(config):
     assert witness.events == []
 
 
-@pytest.mark.parametrize("is_finished", [True, False], ids=["finished", "interrupted"])
-@pytest.mark.parametrize(
-    ("flags", "named"),
-    [
-        ({"seed": 5}, ["seed: recorded 1, now 5"]),
-        ({"population": 13, "fee_bp": 1.0}, ["population: recorded 12, now 13", "costs.fee_bp"]),
-        ({"bounds": {"z_window": [100.0, 200.0]}}, ["recorded 1344.0, now 200.0"]),
-        ({"objectives": "sharpe"}, ["objectives"]),
-    ],
-    ids=["seed", "two", "bounds", "objectives"],
-)
-def test_a_run_does_not_go_on_as_another(config, is_finished, flags, named):
-    """Every field that decides results and differs is named with both values."""
-    if is_finished:
-        begin(config, Witness())
-    else:
-        with pytest.raises(StoppedError):
-            begin(config, Witness(stop_after=1))
-    with pytest.raises(StoreError) as caught:
-        go_on(only_run(config), **flags)
-    assert all(name in str(caught.value) for name in named)
-
-
-def test_a_run_does_not_go_on_with_other_bars(config, tmp_path):
-    """One changed price is other data."""
-    spec = write_market(tmp_path / "bars.csv", seed=4)
-    with pytest.raises(StoppedError):
-        begin(config.model_copy(update={"data": (spec,)}), Witness(stop_after=1))
-    text = (tmp_path / "bars.csv").read_text()
-    first = text.splitlines()[1]
-    volume = first.rsplit(",", 1)[1]
-    (tmp_path / "bars.csv").write_text(text.replace(first, first.removesuffix(volume) + "123.5"))
-    with pytest.raises(StoreError, match="data_hash: recorded"):
-        go_on(only_run(config))
-
-
 def test_a_run_goes_on_when_its_data_has_moved(config, market, unbroken, tmp_path):
     """Only what the bars say counts, not where they lie."""
     with pytest.raises(StoppedError):
@@ -407,21 +371,6 @@ def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):
     with pytest.raises(StoreError, match="1,000 are free"):
         begin(config, Witness())
     assert not Path(config.runs).exists()
-
-
-def test_a_second_owner_is_refused(config):
-    """While one process goes on with a run, no other may."""
-    with pytest.raises(StoppedError):
-        begin(config, Witness(stop_after=1))
-    path = only_run(config)
-    with RunStore.open(path, writable=True), pytest.raises(StoreError, match="process"):
-        go_on(path)
-
-
-def test_fronts_do_not_depend_on_threads(config, unbroken):
-    """Threads decide only how long it takes."""
-    result = begin(config.model_copy(update={"threads": 1}), Witness())
-    assert result.front_hash == unbroken.front_hash
 
 
 def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):

@@ -102,13 +102,6 @@ def test_bounds_may_break_a_constraint_alone_as_long_as_they_fit_together(market
     assert (layout.gene("ema_fast").low, layout.gene("ema_slow").high) == (1400, 1700)
 
 
-def test_equal_bounds_freeze_a_gene(market):
-    """A low bound that equals the high one is legal."""
-    config = RunConfig(data=market, bounds={"max_hold": [7.0, 7.0]})
-    layout = prepare(config, for_search=True).spec.layout
-    assert layout.low[layout.index("max_hold")] == layout.high[layout.index("max_hold")] == 7
-
-
 @pytest.mark.parametrize(
     ("n_bars", "expected"),
     [

@@ -210,12 +210,6 @@ def test_reading_every_generation_follows_the_chain_once(store, tmp_path, monkey
         assert len(followed) == 2
 
 
-def test_second_owner_is_refused(store, tmp_path):
-    """A run that is being written cannot be opened for writing."""
-    with pytest.raises(StoreError, match="is owned by process"):
-        RunStore.open(tmp_path / RUN, writable=True)
-
-
 def test_run_with_that_id_must_not_exist(store, tmp_path):
     """Creating a run twice is refused, and leaves no draft behind."""
     with pytest.raises(StoreError, match="exists already"):
