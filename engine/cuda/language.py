@@ -30,6 +30,7 @@ from engine.indicators.cuda.market import (
     round_up_bars,
     upload_prices,
 )
+from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.uploads import Uploads
 from engine.runtime.cuda.watchdog import on_device
@@ -82,6 +83,7 @@ class CudaLanguageBackend(Backend):
         rows: Sequence[Rows] | None = None,
     ) -> None:
         self.threads = threads or available_cores()
+        self._workers = Threads(self.threads)
         self._device = torch.device(torch_device)
         self._has_limits = costs.has_limits
         work_bytes //= SHARES
@@ -239,7 +241,9 @@ class CudaLanguageBackend(Backend):
     def _make_rows(self, spec: Strategy, rows: Rows, rows_bytes: int) -> DeviceRows:
         # Rows that are made on the device share this with what they are made of.
         making_bytes = rows_bytes // 2 if reads_trends(spec) else 0
-        return DeviceRows(rows, rows_bytes - making_bytes, making_bytes, self._device, self.threads)
+        return DeviceRows(
+            rows, rows_bytes - making_bytes, making_bytes, self._device, self._workers
+        )
 
 
 def list_delays(spec: Strategy, costs: Costs) -> range:

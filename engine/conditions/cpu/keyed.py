@@ -1,4 +1,4 @@
-"""Arrays of one part of a strategy, rows or words of bars, by the values of its genes.
+"""Arrays of one part of a strategy, words of bars or candidates, by the values of its genes.
 
 They stay from one population to the next, so that what individuals read is found by one look-up
 for all of them.

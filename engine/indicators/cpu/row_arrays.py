@@ -68,21 +68,10 @@ class RowArrays:
 
     def _compute_known(self, names: Sequence[RowName]) -> list[Floats]:
         """Rows [T] by their forms and parameters."""
-        series, requests = self._rows.series, group_rows(names)
-        sources = {form.source: self._rows.of(Column(form.source)) for form, *_ in requests}
-        block, rows = np.empty((len(names), len(series))), [np.empty(0)] * len(names)
-        columns = series.open, series.high, series.low, series.close
-        market = Market(*columns, block, NO_CODES, np.empty(0, np.int64))
-        RowFiller([cast(dict[str, Floats], sources)], [market], {}, self._workers).fill(requests)
-
-        def copy_rows(thread: int) -> None:
-            # One that is let go must not stay because of the others.
-            for number in range(thread, len(rows), self._workers.count):
-                rows[number] = block[number].copy()
-                self._rows.run(make_canonical)(rows[number])
-
-        self._workers.run(copy_rows, len(rows))
-        return rows
+        block = np.empty((len(names), len(self._rows.series)))
+        fill_known(self._rows, names, np.arange(len(names)), block, self._workers)
+        # One that is let go must not stay because of the others.
+        return [row.copy() for row in block]
 
     def _share_trees(self, trees: Sequence[Expression], places: list[int]) -> list[list[int]]:
         """Places of rows that are computed together: trends, where all threads get some."""
@@ -106,3 +95,20 @@ class RowArrays:
             return run.compute_calls(self._rows.series.close, cast(Sequence[Call], trees))
         # They are read from their addresses on.
         return [np.ascontiguousarray(self._rows.of(tree), np.float64) for tree in trees]
+
+
+def fill_known(
+    rows: Rows, names: Sequence[RowName], slots: Ints, out: Floats, workers: Threads
+) -> None:
+    """Compute rows by forms and parameters, as `find_form` gives them, into slots of out [m, T]."""
+    series, requests = rows.series, group_rows(names, slots)
+    sources = {form.source: rows.of(Column(form.source)) for form, *_ in requests}
+    columns = series.open, series.high, series.low, series.close
+    market = Market(*columns, out, NO_CODES, np.empty(0, np.int64))
+    RowFiller([cast(dict[str, Floats], sources)], [market], {}, workers).fill(requests)
+
+    def finish_rows(thread: int) -> None:
+        for slot in slots[thread :: workers.count]:
+            rows.run(make_canonical)(out[slot])
+
+    workers.run(finish_rows, len(slots))

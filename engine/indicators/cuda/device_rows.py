@@ -4,14 +4,16 @@ Which row lies in which slot is known to a bank (`engine.indicators.row_bank`).
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
 
 from engine.backend import Ints, iter_parts
+from engine.fast_case import find_form
+from engine.indicators.cpu.row_arrays import fill_known
 from engine.indicators.cuda.trends import Trends
 from engine.indicators.trend_spec import TRENDS, has_room, is_trend
+from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.watchdog import move_tensor
 from strategy.expressions import Call, Expression
 from strategy.model import Strategy
@@ -81,14 +83,14 @@ class DeviceRows(GrowingRows):
         most_bytes: Memory of the device for rows.
         work_bytes: The same for what adaptive trends are made of.
         device: Where rows are wanted.
-        threads: Cores that compute rows of the host.
+        workers: Threads that compute rows of the host.
     """
 
     def __init__(
-        self, host: Rows, most_bytes: int, work_bytes: int, device: torch.device, threads: int
+        self, host: Rows, most_bytes: int, work_bytes: int, device: torch.device, workers: Threads
     ) -> None:
         super().__init__(len(host.series), most_bytes // (8 * len(host.series)), device)
-        self.host, self._threads = host, threads
+        self.host, self._workers = host, workers
         self._work_bytes, self._device = work_bytes, device
         self._trends: Trends | None = None
         self._largest = float(host.series.close.max(initial=0.0))
@@ -131,10 +133,19 @@ class DeviceRows(GrowingRows):
 
     def _from_host(self, trees: Sequence[Expression]) -> torch.Tensor:
         host = torch.empty((len(trees), len(self.host.series)), dtype=torch.float64)
-        with ThreadPoolExecutor(self._threads, "rows") as pool:
-            for row, values in zip(host.numpy(), pool.map(self.host.of, trees), strict=True):
+        values, forms = host.numpy(), [find_form(tree) for tree in trees]
+        names = {place: form for place, form in enumerate(forms) if form is not None}
+        if names:
+            places = np.array(list(names))
+            fill_known(self.host, list(names.values()), places, values, self._workers)
+        others = [place for place, form in enumerate(forms) if form is None]
+
+        def work(thread: int) -> None:
+            for place in others[thread :: self._workers.count]:
                 # What is the same at every bar may be one number.
-                row[:] = values
+                values[place] = self.host.of(trees[place])
+
+        self._workers.run(work, len(others))
         return host
 
 
