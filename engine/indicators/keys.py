@@ -147,25 +147,28 @@ def find_sets(
     """As `Keys.find` says, with genomes [P, G] as bits, and the table's sets and slots."""
     n_missing, last_slot, unused_bits = 0, np.uint64(len(slots) - 1), count_unused_bits(slots)
     kinds = np.arange(columns.shape[0]).astype(np.float64).view(np.int64)
-    # Without a branch: bits of a gene, or none.
-    masks, genes = -(columns != NO_GENE).astype(np.int64), np.maximum(columns, 0)
+    wanted = np.zeros((columns.shape[1], bits.shape[0]), np.int64)
+    mixed = np.empty(bits.shape[0], np.uint64)
     for r in range(columns.shape[0]):
-        kind = mix(MIXER, kinds[r])
+        mixed[:] = mix(MIXER, kinds[r])
+        for k in range(columns.shape[1]):
+            column = columns[r, k]
+            for p in range(bits.shape[0]):
+                wanted[k, p] = bits[p, column] if column != NO_GENE else 0
+                mixed[p] = mix(mixed[p], wanted[k, p])
         for p in range(bits.shape[0]):
-            mixed = kind
-            for k in range(columns.shape[1]):
-                mixed = mix(mixed, bits[p, genes[r, k]] & masks[r, k])
-            slot = mixed >> unused_bits
-            while True:
-                number = slots[slot]
-                if number == FREE:
-                    break
-                is_same = known[number, 0] == kinds[r]
+            slot = mixed[p] >> unused_bits
+            number = slots[slot]
+            while number != FREE:
+                # Without a sign, nobody asks whether it counts from the end.
+                place = np.uint64(number)
+                is_same = known[place, 0] == kinds[r]
                 for k in range(columns.shape[1]):
-                    is_same &= known[number, 1 + k] == bits[p, genes[r, k]] & masks[r, k]
+                    is_same &= known[place, 1 + k] == wanted[k, p]
                 if is_same:
                     break
                 slot = (slot + np.uint64(1)) & last_slot
+                number = slots[slot]
             found[p, r] = there[number] if number != FREE else -1
             n_missing += found[p, r] < 0
     return n_missing == 0
