@@ -9,6 +9,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
+from tests.support.forging import change, flip
 
 pytestmark = pytest.mark.slow
 
@@ -40,12 +41,6 @@ def broken(whole):
     return Path(whole["path"])
 
 
-def change(path, statement, *values):
-    """Change a run behind the back of its store."""
-    with closing(sqlite3.connect(Path(path) / "run.sqlite")) as database, database:
-        database.execute(statement, values)
-
-
 def dump(path):
     """Everything that a run's tables hold."""
     with closing(sqlite3.connect(Path(path) / "run.sqlite")) as database:
@@ -56,15 +51,6 @@ def cut(path, share):
     """Leave only the first share of a database's bytes."""
     content = (path / "run.sqlite").read_bytes()
     (path / "run.sqlite").write_bytes(content[: int(len(content) * share)])
-
-
-def flip(path, number):
-    """Change one bit of a generation."""
-    with closing(sqlite3.connect(Path(path) / "run.sqlite")) as database:
-        query = "SELECT genomes FROM generation WHERE number=?"
-        ((genomes,),) = database.execute(query, (number,)).fetchall()
-    flipped = bytes([genomes[0] ^ 1]) + genomes[1:]
-    change(path, "UPDATE generation SET genomes=? WHERE number=?", flipped, number)
 
 
 def test_latest_is_the_run_that_was_begun_last(command, whole):

@@ -1,7 +1,6 @@
 """Recorded runs: listed, shown, exported, verified, and gone on with from the command line."""
 
 import shutil
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from optimizer.judging.verdict import find_pick
 from optimizer.shown import fraction
 from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
+from tests.support.forging import change, flip
 from tests.support.judged import judgement, record_judgement
 
 
@@ -33,8 +33,7 @@ def market(result):
 
 def interrupt(path):
     """Take away a run's result, as if it had been stopped before its certificate."""
-    with sqlite3.connect(path / "run.sqlite") as database:
-        database.execute("DELETE FROM result")
+    change(path, "DELETE FROM result")
 
 
 def test_no_runs_are_no_error(command):
@@ -276,8 +275,7 @@ def test_a_run_that_cannot_be_read_is_exit_code_4(command, result, damage):
     """One line, and the list of runs still works."""
     database = Path(result["path"]) / "run.sqlite"
     if damage == "future":
-        with sqlite3.connect(database) as connection:
-            connection.execute("PRAGMA user_version=99")
+        change(result["path"], "PRAGMA user_version=99")
     else:
         database.write_text("" if damage == "empty" else "not a database " * 100)
     for arguments in ("runs show latest", "runs verify latest", "evolve --resume latest"):
@@ -327,10 +325,7 @@ def test_verify_says_what_could_not_be_checked(command, result, market):
 
 def test_verify_finds_a_changed_bit(command, result):
     """A record that does not match its digests is exit code 4."""
-    with sqlite3.connect(Path(result["path"]) / "run.sqlite") as database:
-        (genomes,) = database.execute("SELECT genomes FROM generation WHERE number=1").fetchone()
-        flipped = bytes([genomes[0] ^ 1]) + genomes[1:]
-        database.execute("UPDATE generation SET genomes=? WHERE number=1", (flipped,))
+    flip(result["path"], 1)
     outcome = command("runs", "verify", "latest")
     assert outcome.code == 4
     assert "generation 1" in outcome.error

@@ -1,6 +1,9 @@
 """Runs that somebody changed who can compute every digest anew."""
 
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 from optimizer.store.files import DATABASE
 from optimizer.store.payload import encode
@@ -39,3 +42,18 @@ def drop_evidence(run, name):
         rows = connection.execute("SELECT id FROM evidence ORDER BY id").fetchall()
         for number, (row_id,) in enumerate(rows, 1):
             connection.execute("UPDATE evidence SET id = ? WHERE id = ?", (number, row_id))
+
+
+def change(run, statement, *values):
+    """Change the database of a run behind the back of its store, and no digest with it."""
+    with closing(sqlite3.connect(Path(run) / DATABASE)) as connection, connection:
+        connection.execute(statement, values)
+
+
+def flip(run, number):
+    """Change one bit of a generation."""
+    with closing(sqlite3.connect(Path(run) / DATABASE)) as connection:
+        query = "SELECT genomes FROM generation WHERE number=?"
+        ((genomes,),) = connection.execute(query, (number,)).fetchall()
+    flipped = bytes([genomes[0] ^ 1]) + genomes[1:]
+    change(run, "UPDATE generation SET genomes=? WHERE number=?", flipped, number)

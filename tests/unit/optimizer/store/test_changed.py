@@ -12,6 +12,7 @@ from optimizer.store import RunStore
 from optimizer.store.files import DATABASE
 from optimizer.store.payload import encode, sha256
 from tests.support.commands import Commands
+from tests.support.forging import change
 from tests.support.runs import record_run
 
 
@@ -31,13 +32,6 @@ def run(recorded, tmp_path):
 def command(capsys):
     """Runs a command."""
     return Commands(capsys)
-
-
-def change(run, *statements):
-    """Change the database of a closed run."""
-    with closing(sqlite3.connect(run / DATABASE)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def edit(run, part, value, *, is_linked):
@@ -109,7 +103,8 @@ def test_verify_judges_figures_anew(run, command):
 @pytest.mark.parametrize("writable", [False, True], ids=["reader", "owner"])
 def test_a_schema_that_is_not_ours_is_refused(run, statements, named, writable):
     """A view or a trigger shows or writes something else than what was recorded."""
-    change(run, *statements)
+    for statement in statements:
+        change(run, statement)
     with pytest.raises(StoreError, match=rf"does not hold the tables of a run alone .*{named}"):
         RunStore.open(run, writable=writable)
 

@@ -11,6 +11,7 @@ from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
 from optimizer.store.listing import DATABASE
 from optimizer.store.lock import OWNER, OwnerLock
+from tests.support.forging import change
 from tests.support.kill import child, child_record, kill_process
 from tests.support.recording import (
     HEADER,
@@ -46,12 +47,6 @@ def recorded(path, count=10, individuals=6, **options):
         for number in range(count):
             store.record(make_generation(number, individuals=individuals))
     return path
-
-
-def change(run, statement, *values):
-    """Change a database behind the store's back."""
-    with closing(sqlite3.connect(run / DATABASE)) as connection, connection:
-        connection.execute(statement, values)
 
 
 def assert_falls_back(run, newest, match):

@@ -1,13 +1,10 @@
 """Evidence on a result: added row by row, chained, and gone with the result that it is of."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
-from optimizer.store.files import DATABASE
+from tests.support.forging import change
 from tests.support.recording import HEADER, fill, make_generation
 
 ROWS = [
@@ -26,13 +23,6 @@ def path(tmp_path):
         for name, row in ROWS:
             store.add_evidence(name, row)
     return tmp_path / "run"
-
-
-def changed(path, *statements):
-    """Run statements on a run's database."""
-    with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def test_rows_are_read_back_in_order_and_more_can_follow(path):
@@ -59,7 +49,7 @@ def test_rows_are_read_back_in_order_and_more_can_follow(path):
 )
 def test_a_row_that_was_changed_is_noticed(path, statement):
     """By whoever reads it, and by verify."""
-    changed(path, statement)
+    change(path, statement)
     with RunStore.open(path) as store:
         with pytest.raises(StoreError, match=r"row . of the evidence does not follow"):
             _ = store.evidence
@@ -69,7 +59,7 @@ def test_a_row_that_was_changed_is_noticed(path, statement):
 @pytest.mark.parametrize("link", ["NULL", "7", "'text'"])
 def test_a_result_whose_link_is_of_another_kind_is_noticed(path, link):
     """Damage of the link that evidence follows is told, too."""
-    changed(path, f"UPDATE result SET chain = {link}")
+    change(path, f"UPDATE result SET chain = {link}")
     with RunStore.open(path) as store:
         assert store.verify() == ["result: the result does not match its SHA-256"]
         with pytest.raises(StoreError, match="the result does not match"):
@@ -98,7 +88,8 @@ def test_there_is_none_before_a_result(tmp_path):
 
 def test_a_run_from_before_evidence_is_read_and_gone_on_with(path):
     """It gets a place for evidence when somebody writes."""
-    changed(path, "DROP TABLE evidence", "PRAGMA user_version = 2")
+    change(path, "DROP TABLE evidence")
+    change(path, "PRAGMA user_version = 2")
     with RunStore.open(path) as store:
         assert (store.evidence, store.verify()) == ((), [])
     with RunStore.open(path, writable=True) as store:
@@ -125,7 +116,7 @@ def judged(tmp_path):
         store.finish({**FOUND, "seconds": 1.0})
         for name, row in ROWS:
             store.add_evidence(name, row)
-    changed(store.path, "UPDATE generation SET genomes = x'' WHERE number = 1")
+    change(store.path, "UPDATE generation SET genomes = x'' WHERE number = 1")
     return store.path
 
 
@@ -144,7 +135,7 @@ def test_evidence_stays_where_the_same_front_is_found_again(judged, is_killed, c
     """However long that took, and though the owner was killed in between."""
     if is_killed:
         go_on(judged, None)
-        changed(judged, "UPDATE generation SET genomes = x'' WHERE number = 1")
+        change(judged, "UPDATE generation SET genomes = x'' WHERE number = 1")
     caplog.set_level("INFO")
     go_on(judged, {**FOUND, "seconds": 2.0})
     assert "the same front as before: 3 rows of evidence on it stay" in caplog.text
@@ -164,11 +155,8 @@ def test_evidence_on_another_search_is_removed_and_that_is_said(judged, field, c
 def test_evidence_that_was_damaged_while_it_waited_is_removed(judged, caplog):
     """It is not taken for sound because a result follows."""
     go_on(judged, None)
-    changed(
-        judged,
-        "UPDATE evidence SET payload = CAST('{}' AS BLOB) WHERE id = 1",
-        "UPDATE generation SET genomes = x'' WHERE number = 1",
-    )
+    change(judged, "UPDATE evidence SET payload = CAST('{}' AS BLOB) WHERE id = 1")
+    change(judged, "UPDATE generation SET genomes = x'' WHERE number = 1")
     go_on(judged, FOUND)
     assert "3 rows of evidence" in caplog.text
     assert RunStore.open(judged).evidence == ()

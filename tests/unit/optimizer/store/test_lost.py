@@ -1,8 +1,6 @@
 """All that was acknowledged is counted: what is gone or put back is said wherever it is read."""
 
 import shutil
-import sqlite3
-from contextlib import closing
 
 import pytest
 
@@ -12,6 +10,7 @@ from optimizer.store.files import DATABASE
 from optimizer.store.listing import summarise
 from optimizer.store.lock import OWNER, read_owner
 from tests.support.commands import Commands
+from tests.support.forging import change
 from tests.support.judging import judge_briefly
 from tests.support.recording import HEADER, make_generation
 from tests.support.runs import record_run
@@ -29,12 +28,6 @@ def path(tmp_path):
         for number in range(3):
             store.add_evidence(f"null/day/shuffled/{number + 1}", {"strength": 1.0})
     return tmp_path / "run"
-
-
-def change(run, statement):
-    """Change the database of a closed run."""
-    with closing(sqlite3.connect(run / DATABASE)) as connection, connection:
-        connection.execute(statement)
 
 
 def test_the_owner_notes_all_that_it_has_written(path):
