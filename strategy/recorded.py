@@ -1,6 +1,7 @@
 """Strategies read back from what a run recorded of them, without the file that they came from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from strategy.conditions import AllOf, Compare, split_conjunction
@@ -35,34 +36,22 @@ def from_described(
         StrategyError: When it names an own indicator that is not given, or of another text, or is
             no strategy at all: a record may come from anywhere.
     """
-    try:
-        return _from_described(described, name, summary, own)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        wrong = f"{type(error).__name__}: {error}"
-        raise StrategyError(f"what is recorded of '{name}' is no strategy: {wrong}") from None
-
-
-def _from_described(
-    described: Mapping[str, object],
-    name: str,
-    summary: str,
-    own: Mapping[str, OwnIndicator] | None,
-) -> Strategy:
-    record: Any = described
-    genes = {entry["name"]: _gene(entry) for entry in record["genes"]}
-    pairs = tuple(LessThan(left, right) for left, right in record["constraints"])
-    parts: Any = {
-        part: decode_node(record.get(part) if part in LATER_PARTS else record[part], genes, own)
-        for part in PARTS
-    }
-    return Strategy(
-        name,
-        summary,
-        **parts,
-        timeframe_s=record["timeframe_s"],
-        version=record["version"],
-        layout=GenomeLayout(tuple(genes.values()), pairs),
-    )
+    with _refuse_others(f"what is recorded of '{name}'"):
+        record: Any = described
+        genes = {entry["name"]: _gene(entry) for entry in record["genes"]}
+        pairs = tuple(LessThan(left, right) for left, right in record["constraints"])
+        parts: Any = {
+            part: decode_node(record.get(part) if part in LATER_PARTS else record[part], genes, own)
+            for part in PARTS
+        }
+        return Strategy(
+            name,
+            summary,
+            **parts,
+            timeframe_s=record["timeframe_s"],
+            version=record["version"],
+            layout=GenomeLayout(tuple(genes.values()), pairs),
+        )
 
 
 def renew_description(described: Mapping[str, object]) -> Mapping[str, object]:
@@ -76,11 +65,18 @@ def renew_description(described: Mapping[str, object]) -> Mapping[str, object]:
     """
     if "bracket" not in described:
         return described
-    try:
+    with _refuse_others("what is recorded"):
         return _upgrade_strategy(described).described
+
+
+@contextmanager
+def _refuse_others(what: str) -> Iterator[None]:
+    """Say that a record is no strategy where its values are of other kinds."""
+    try:
+        yield
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         wrong = f"{type(error).__name__}: {error}"
-        raise StrategyError(f"what is recorded is no strategy: {wrong}") from None
+        raise StrategyError(f"{what} is no strategy: {wrong}") from None
 
 
 def _upgrade_strategy(record: Any) -> Strategy:  # noqa: ANN401 - it may be anything
