@@ -10,6 +10,7 @@ from engine.runtime.compiling.addresses import call_loop
 from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.blocks import sweep_first
 from optimizer.search.compiled.contributions import Cells
+from optimizer.search.compiled.dominated import mark_dominated
 from optimizer.search.compiled.fronts import Bools, Unsigned
 from optimizer.search.compiled.leaving import truncate
 from optimizer.search.compiled.rounds import SmallCells
@@ -23,6 +24,7 @@ from optimizer.search.compiled.sorting import (
 )
 from optimizer.search.compiled.volume import sweep_volume
 from optimizer.search.compiled.workspace import (
+    DOMINATED,
     FIRST,
     IN_ROUNDS,
     SETTLE,
@@ -56,8 +58,8 @@ def keep_compromises(
     work = borrow_workspace(len(violations))
     kept, size = np.empty(len(violations), dtype=np.int64), np.zeros(1)
     arguments: Scratch = (
-        find_loops(), *work.sorting, *work.first, *work.front[:2], *work.leaving, *work.volume,
-        work.places, work.is_copy, kept, size,
+        find_loops(), work.asked, *work.sorting, *work.first, *work.front[:2],
+        *work.leaving, *work.volume, work.places, work.is_copy, kept, size,
     )  # fmt: skip
     n_kept = keep_best(objectives, violations, keep, *rounds, np.array(box), *arguments)
     return kept[:n_kept], float(size[0])
@@ -66,21 +68,21 @@ def keep_compromises(
 @compiled_unlocked
 def keep_best(
     objectives: Floats, violations: Floats, keep: int, n_rounds: int, reference: int, box: Floats,
-    loops: Places, n_bits: int, columns: Floats, orders: Places, words: Words, spare: Words,
-    counts: Places, positions: Places, levels: Floats, least: Floats, front_columns: Floats,
-    front_orders: Places, values: Cells, links: Unsigned, members: Places,
+    loops: Places, asked: Floats, n_bits: int, columns: Floats, orders: Places, words: Words,
+    spare: Words, counts: Places, positions: Places, levels: Floats, least: Floats,
+    front_columns: Floats, front_orders: Places, values: Cells, links: Unsigned, members: Places,
     best: Places, names: Cells, name_words: Cells, cells: SmallCells, near: Cells, volumes: Cells,
-    corners: Floats, north: Places,
-    places: Places, is_copy: Bools, kept: Places, size: Floats,
+    corners: Floats, north: Places, places: Places, is_copy: Bools, kept: Places, size: Floats,
 ) -> int:  # fmt: skip
     """Keep the best; see `keep_compromises`, whose results the last two arguments receive.
 
-    All from `n_bits` on are scratch, as of `SearchWorkspace`. Returns how many are kept.
+    All from `asked` on are scratch, as of `SearchWorkspace`. Returns how many are kept.
     """
     feasible, ranks, seats, rows = places[0], places[1], places[2], places[3]
+    call_loop(mark_dominated, loops[DOMINATED], objectives, violations, keep, asked, is_copy)
     n = 0
     for p in range(violations.size):
-        if violations[p] == 0.0:
+        if violations[p] == 0.0 and not is_copy[p]:
             for j in range(3):
                 columns[j, n] = objectives[p, j]
             feasible[n] = p

@@ -12,6 +12,7 @@ from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.blocks import Levels, sweep_blocks, sweep_first
 from optimizer.search.compiled.contributions import Cells
 from optimizer.search.compiled.crowding import add_gaps
+from optimizer.search.compiled.dominated import mark_dominated
 from optimizer.search.compiled.fronts import Bools, Unsigned
 from optimizer.search.compiled.leaving import truncate
 from optimizer.search.compiled.rounds import SmallCells
@@ -25,6 +26,7 @@ from optimizer.search.compiled.sorting import (
 )
 from optimizer.search.compiled.workspace import (
     BLOCKS,
+    DOMINATED,
     FIRST,
     GAPS,
     IN_ROUNDS,
@@ -58,7 +60,7 @@ def choose_survivors(
     survivors, ranks = np.empty((2, n_left), dtype=np.int64)
     crowding = np.empty(n_left)
     arguments: Scratch = (
-        find_loops(), *work.sorting, *work.first, *work.table, *work.gaps, *work.front,
+        find_loops(), work.asked, *work.sorting, *work.first, *work.table, *work.gaps, *work.front,
         *work.leaving, work.places, work.starts, work.is_copy, work.crowding, survivors, ranks,
         crowding,
     )  # fmt: skip
@@ -71,8 +73,8 @@ def choose_survivors(
 @compiled_unlocked
 def survive(
     objectives: Floats, violations: Floats, keep: int, enough: int, n_rounds: int, reference: int,
-    loops: Places, n_bits: int, columns: Floats, orders: Places, words: Words, spare: Words,
-    counts: Places, positions: Places, seat_levels: Floats, seat_least: Floats,
+    loops: Places, asked: Floats, n_bits: int, columns: Floats, orders: Places, words: Words,
+    spare: Words, counts: Places, positions: Places, seat_levels: Floats, seat_least: Floats,
     known: Levels, levels: Levels, least: Levels, fronts: Floats, met: Places,
     front_columns: Floats, front_orders: Places, front_words: Words,
     values: Cells, links: Unsigned, members: Places, best: Places, names: Cells, name_words: Cells,
@@ -89,31 +91,44 @@ def survive(
     )  # fmt: skip
     n_all, n = violations.size, 0
     for p in range(n_all):
-        if violations[p] == 0.0:
-            for j in range(3):
-                if not abs(objectives[p, j]) < np.inf:
-                    return False
-                columns[j, n] = objectives[p, j]
-            feasible[n] = p
-            n += 1
-        elif not violations[p] > 0.0:
+        is_copy[p] = False
+        for j in range(3):
+            if violations[p] == 0.0 and not abs(objectives[p, j]) < np.inf:
+                return False
+        if not violations[p] >= 0.0:
             return False
-    call_loop(sort_words, loops[SORT], columns, n, 3, n_bits, words, spare, counts)
-    call_loop(settle_runs, loops[SETTLE], columns, n, 3, 3, n_bits, orders)
-    is_ranked = n == 0
-    if not is_ranked and enough >= 0:
-        n_first = call_loop(
-            sweep_first, loops[FIRST], columns, orders, n, positions, seat_levels, seat_least,
-            ranks, is_copy,
-        )  # fmt: skip
-        is_ranked = n_first >= enough
+    # A first front that is enough is found among those that few elders dominate.
+    is_sifted, is_ranked = enough >= keep, False
+    if is_sifted:
+        call_loop(mark_dominated, loops[DOMINATED], objectives, violations, enough, asked, is_copy)
+    while True:
+        n = 0
+        for p in range(n_all):
+            moved[p] = 1
+            if violations[p] == 0.0 and not (is_sifted and is_copy[p]):
+                for j in range(3):
+                    columns[j, n] = objectives[p, j]
+                feasible[n] = p
+                n += 1
+        call_loop(sort_words, loops[SORT], columns, n, 3, n_bits, words, spare, counts)
+        call_loop(settle_runs, loops[SETTLE], columns, n, 3, 3, n_bits, orders)
+        is_ranked = n == 0
+        if not is_ranked and enough >= 0:
+            n_first = call_loop(
+                sweep_first, loops[FIRST], columns, orders, n, positions, seat_levels, seat_least,
+                ranks, is_copy,
+            )  # fmt: skip
+            is_ranked = n_first >= enough
+        if is_ranked or not is_sifted:
+            break
+        is_sifted = False
     if not is_ranked:
         has_room = call_loop(
             sweep_blocks, loops[BLOCKS], columns, orders, n, known, levels, least, ranks, is_copy
         )
         if not has_room:
             return False
-    n_fronts, n_copies = 0, 0
+    n_fronts, n_copies = 2 if is_sifted and n > 0 else 0, 0
     for i in range(n):
         n_fronts = max(n_fronts, ranks[i] + 1)
         n_copies += is_copy[i]

@@ -14,6 +14,7 @@ from optimizer.search.compiled.blocks import (
     sweep_first,
 )
 from optimizer.search.compiled.crowding import add_gaps
+from optimizer.search.compiled.dominated import N_ASKED, mark_dominated
 from optimizer.search.compiled.leaving import ROUNDS, allocate_leaving, truncate
 from optimizer.search.compiled.sorting import (
     LEAST_PLACE_BITS,
@@ -29,9 +30,9 @@ from optimizer.search.compiled.volume import sweep_volume
 
 LOOPS = (
     sort_words, settle_runs, thin_orders, sweep_first, sweep_blocks, add_gaps, truncate,
-    sweep_volume, *ROUNDS,
+    sweep_volume, mark_dominated, *ROUNDS,
 )  # fmt: skip
-SORT, SETTLE, THIN, FIRST, BLOCKS, GAPS, TRUNCATE, VOLUME, IN_ROUNDS = range(9)
+SORT, SETTLE, THIN, FIRST, BLOCKS, GAPS, TRUNCATE, VOLUME, DOMINATED, IN_ROUNDS = range(10)
 """Loops that passes call by address, and where these stand in `find_loops`."""
 
 Scratch = tuple[Any, ...]
@@ -51,6 +52,7 @@ class SearchWorkspace:
         count: C, individuals.
 
     Attributes:
+        asked: As of `mark_dominated`.
         sorting: Bits of a place; [3, C] objectives, [3, C] orders, and these as words; [C] and
             [D, N] scratch of `sort_words`.
         first: As of `sweep_first`.
@@ -67,6 +69,7 @@ class SearchWorkspace:
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self.asked = np.empty((3, N_ASKED))
         n_bits = max(count.bit_length(), LEAST_PLACE_BITS)
         spare = np.empty(count, dtype=np.uint64)
         self.sorting: Scratch = (n_bits, *_allocate_orders(count), spare, allocate_counts(n_bits))
