@@ -8,6 +8,7 @@ An address is that of this process, so it comes as an argument: loops on disk ho
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from numba import types
@@ -15,7 +16,7 @@ from numba.core import cgutils
 from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
-from engine.runtime.compiling.loops import compiled_unlocked
+from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
@@ -26,13 +27,18 @@ def declare_loop(signature: str) -> Callable[[Loop], Loop]:
     Args:
         signature: Types of its result and its arguments, in numba's words.
     """
+    return partial(_declare, compiled_unlocked, signature)
 
-    def compile_declared(loop: Loop) -> Loop:
-        made = cast(Any, compiled_unlocked(loop))
-        made.declared = signature
-        return cast(Loop, made)
 
-    return compile_declared
+def declare_part(signature: str) -> Callable[[Loop], Loop]:
+    """The same, for a loop that Python does not call, which compiles sooner."""
+    return partial(_declare, compiled_part, signature)
+
+
+def _declare(compile_loop: Callable[[Loop], Loop], signature: str, loop: Loop) -> Loop:
+    made = cast(Any, compile_loop(loop))
+    made.declared = signature
+    return cast(Loop, made)
 
 
 def find_address(loop: Callable[..., object]) -> int:

@@ -6,7 +6,7 @@ seven in ten of 4,096.
 
 import numpy as np
 
-from engine.runtime.compiling.addresses import declare_loop
+from engine.runtime.compiling.addresses import declare_part
 from optimizer.search.compiled.fronts import Bools
 from optimizer.search.compiled.sorting import Floats
 
@@ -14,7 +14,7 @@ N_ASKED = 32
 """Elders that are asked."""
 
 
-@declare_loop("void(f8[:, ::1], f8[::1], i8, f8[:, ::1], b1[::1])")
+@declare_part("void(f8[:, ::1], f8[::1], i8, f8[:, ::1], b1[::1])")
 def mark_dominated(
     objectives: Floats, violations: Floats, n_elders: int, asked: Floats, is_dominated: Bools
 ) -> None:

@@ -12,7 +12,7 @@ bounds in place of values; Williams, "Algorithm 232: heapsort", 1964.
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.addresses import call_loop, declare_loop
+from engine.runtime.compiling.addresses import call_loop, declare_part
 from engine.runtime.compiling.loops import compiled_inline
 from optimizer.search.compiled.contributions import CELLS, MOST, NODE, Cells
 from optimizer.search.compiled.sorting import Places
@@ -34,7 +34,7 @@ SWEEP_COST, MEASURE_COST = 64, 1024
 FAR = np.int32(2**31 - 1)
 
 
-@declare_loop(
+@declare_part(
     "i8(i8, i8, i8, i8, i8, i8, i8[::1], i8[:, ::1], i4[:, ::1], i8[:, ::1], i8[::1], i8[::1])"
 )
 def leave_in_rounds(
@@ -61,33 +61,21 @@ def leave_in_rounds(
     Returns:
         How many leave: all, or those of the rounds before one that needs another sweep.
     """
-    is_local = n_leaving > step and step * (count + MEASURE_COST) < SWEEP_COST * count
-    for m in range(count if is_local else 0):
-        name = members[1, m]
+    if n_leaving <= step or step * (count + MEASURE_COST) > SWEEP_COST * count:
+        for m in range(count):
+            values[m] = volumes[m]
+        bound[0] = call_loop(find_least, finding, values, count, min(step, n_leaving))
+        return min(step, n_leaving)
+    # A heap of those that are left, and behind it those that leave.
+    names, heap, measured = members[1], members[2], values
+    for m in range(count):
+        name, depth = members[1, m], members[2, m]
         cells[0, name - 1] = np.int32(values[NODE * name])
         cells[1, name - 1] = np.int32(values[NODE * name + 1])
-        cells[2, name - 1] = np.int32(reference - members[2, m])
-    n_gone = min(step, n_leaving)
+        cells[2, name - 1], heap[m] = np.int32(reference - depth), m
     for m in range(count):
-        values[m] = volumes[m]
-    bound[0] = call_loop(find_least, finding, values, count, n_gone)
-    if not is_local:
-        return n_gone
-    least, n_equal = bound[0], n_gone
-    for m in range(count):
-        n_equal -= volumes[m] < least
-    # Those that are left, and behind them those that leave: of equals the later ones.
-    names, heap, measured = members[1], members[2], values
-    n_heap, last = 0, count - n_gone
-    n_behind = last
-    for m in range(count - 1, -1, -1):
-        is_equal = volumes[m] == least and n_equal > 0
-        n_equal -= is_equal
-        leaves = is_equal or volumes[m] < least
-        heap[n_behind if leaves else n_heap], measured[m] = m, 0
-        n_behind += leaves
-        n_heap += not leaves
-    root, number, n_gone = n_heap // 2, 0, 0
+        measured[m] = 0
+    root, n_heap, n_gone, number, last = count // 2, count, 0, 0, count - step
     bound[0] = GONE
     while True:
         if n_heap == last:
@@ -107,7 +95,7 @@ def leave_in_rounds(
             root -= 1
         elif measured[heap[0]] < number and volumes[heap[0]] < MOST:
             m = heap[0]
-            volume = call_loop(
+            volume: int = call_loop(
                 measure_alone, measuring, cells, count, names[m] - 1, reference, near
             )
             if volume < 0:
@@ -119,7 +107,7 @@ def leave_in_rounds(
         sift(heap, n_heap, root, volumes)
 
 
-@declare_loop("i8(i8[::1], i8, i8)")
+@declare_part("i8(i8[::1], i8, i8)")
 def find_least(left: Cells, count: int, place: int) -> int:
     """The volume at a place, from 1 on, of so many volumes if they were sorted.
 
@@ -172,7 +160,7 @@ def sift(heap: Places, count: int, root: int, volumes: Cells) -> None:
     heap[at] = sinking
 
 
-@declare_loop("i8(i4[:, ::1], i8, i8, i8, i8[:, ::1])")
+@declare_part("i8(i4[:, ::1], i8, i8, i8, i8[:, ::1])")
 def measure_alone(cells: SmallCells, count: int, member: int, reference: int, near: Cells) -> int:
     """Cells that one member alone covers.
 

@@ -12,7 +12,7 @@ Source: Shell, "A high-speed sorting procedure", 1959; gaps of 5/11 by Gonnet an
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.addresses import declare_loop
+from engine.runtime.compiling.addresses import declare_loop, declare_part
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -165,7 +165,7 @@ def settle_runs(
             words[first, i] &= mask
 
 
-@declare_loop("i8(i8[:, ::1], i8, i8[::1], f8[:, ::1], i8, i8[:, ::1])")
+@declare_part("i8(i8[:, ::1], i8, i8[::1], f8[:, ::1], i8, i8[:, ::1])")
 def thin_orders(
     orders: Places, n: int, seats: Places, columns: Floats, n_bits: int, words: Places
 ) -> int:

@@ -97,7 +97,7 @@ def survive(
                 return False
         if not violations[p] >= 0.0:
             return False
-    # A first front that is enough is found among those that few elders dominate.
+    # A first front that is enough is found without those that elders dominate.
     is_sifted, is_ranked = enough >= keep, False
     if is_sifted:
         call_loop(mark_dominated, loops[DOMINATED], objectives, violations, enough, asked, is_copy)

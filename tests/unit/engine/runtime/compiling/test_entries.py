@@ -7,7 +7,7 @@ import engine
 
 ROOT = Path(engine.__file__).parents[1]
 
-WITHOUT = {"compiled_part", "compiled_uncounted"}
+WITHOUT = {"compiled_part", "compiled_uncounted", "declare_part"}
 
 
 def list_decorators(function):
@@ -19,7 +19,7 @@ def list_decorators(function):
 def is_compiled(function):
     """Whether Python runs machine code in its place."""
     names = list_decorators(function)
-    return "declare_loop" in names or any(name.startswith("compiled_") for name in names)
+    return any(name.startswith(("compiled_", "declare_")) for name in names)
 
 
 def list_parts(tree):
@@ -64,7 +64,7 @@ def test_a_call_from_python_is_found():
     """And none of a loop, nor of another function of that name."""
     tree = ast.parse(
         "from rows import begin\n"
-        "@compiled_part\ndef fill(x):\n    begin(x)\n"
+        "@declare_part('i8(i8)')\ndef fill(x):\n    begin(x)\n"
         "@declare_loop('i8(i8)')\ndef pass_by(x):\n    begin(x)\n"
         "def run(x):\n    fill(x)\n    return begin(x), other(x)\n"
     )
