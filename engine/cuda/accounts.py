@@ -6,29 +6,24 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.accounts.cuda.merging import arrange_kernel, count_kernel
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
 from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
+from engine.cuda.account_folding import AccountFolding, ListedTrades
 from engine.cuda.answering import AskedSignals, DeviceLimits, answer_entries
 from engine.cuda.batch_inputs import SentInputs
 from engine.cuda.dispatch import first_capacity
 from engine.cuda.ordering import (
-    ORDERING,
-    EntryOrder,
     SeriesAxis,
     choose_warps,
-    count_stretches,
     order_entries,
 )
 from engine.cuda.signal_lists import SignalLists, collect_trades, read_sides, take_trades
-from engine.cuda.stages import ACCOUNT_WARPS, COUNTED_WINDOWS, FOLDED
 from engine.cuda.word_signals import SIGNALS, IndividualInputs, WordSignals
 from engine.cuda.workspace import Outcomes
 from engine.indicators.cuda.market import SeriesPrices
-from engine.positions.cuda.chain import drawdown_kernel
 from engine.positions.cuda.kept import admit_kernel
-from engine.positions.cuda.trades import choose_kernel, settle_kernel, tally_kernel
+from engine.positions.cuda.trades import choose_kernel, tally_kernel
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.types import AskLists, MetWindows
 from engine.runtime.cuda.watchdog import to_device, to_host
@@ -83,8 +78,6 @@ class WordAccounts:
         limits: Of accounts, if they have some.
     """
 
-    folds = True
-
     def __init__(
         self,
         prices: Sequence[SeriesPrices],
@@ -95,15 +88,15 @@ class WordAccounts:
     ) -> None:
         self._axis, self._device, self._limits = axis, device, limits
         self._signals = [WordSignals(one, charges, device) for one in prices]
-        self._charges = to_device(charges, device)
+        self._folding = AccountFolding(axis, to_device(charges, device))
         self._longest = max(one.n_padded for one in prices)
         self._has_finer = any(one.has_finer for one in prices)
 
-    def first_capacity(self, group: WindowGroup, *, keeps: bool) -> int:
+    def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
         """Signals that lists have room for at first."""
         return first_capacity(int((group.table[:, 2] - group.table[:, 1]).max()))
 
-    def bytes_of_pair(self, capacity: int, *, keeps: bool) -> int:
+    def bytes_of_pair(self, capacity: int, *, keeps: bool, is_account: bool) -> int:
         """Bytes of the lists of an individual in a window."""
         has_limits = self._limits is not None
         return SignalLists.bytes_of_pair(capacity, keeps=keeps, has_limits=has_limits) + 8 * N_OUT
@@ -132,8 +125,8 @@ class WordAccounts:
         pairs = room * n_windows
         lists = SignalLists.empty(
             pairs, capacity, self._device, keeps=keeps, has_limits=has_limits,
-            has_finer=self._has_finer,
-        )._replace(most=outcomes.counts[:1])  # fmt: skip
+            has_finer=self._has_finer, most=outcomes.counts[:1],
+        )  # fmt: skip
         if self._has_finer:
             lists.notes.zero_()
         results = outcomes.results[: pairs * N_OUT].view(pairs, N_OUT)
@@ -156,10 +149,10 @@ class WordAccounts:
             self._choose(each, n_windows, lists, blocks)
         else:
             self._answer(self._limits, each, met, lists, results, n_windows, keeps=keeps)
-        self._fold(each, n_windows, lists, results, is_account=is_account)
+        trades = self._fold(each, n_windows, lists, results, is_account=is_account)
         if is_account:
             accounts = outcomes.accounts[: room * N_OUT].view(room, N_OUT)
-            self._fold_accounts(each, met, lists, results, accounts, n_windows)
+            self._folding.fold(each.size, table, trades, results, accounts)
         return lists
 
     def build_ledgers(
@@ -205,20 +198,6 @@ class WordAccounts:
             most = min(most, max(paying, FEW_PROGRAMS // pairs))
         return 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
 
-    def _make_order(
-        self, each: IndividualInputs, lists: SignalLists, n_windows: int, keys: torch.Tensor
-    ) -> EntryOrder:
-        """What puts entries in order; keys are scratch, and places those of `lists.places`."""
-        pairs, capacity = lists.marks.shape
-        stretches = count_stretches(n_windows, capacity)
-        shape = pairs // n_windows, 4
-        return EntryOrder(
-            each.size, n_windows, capacity, stretches,
-            torch.empty(shape, dtype=torch.int64, device=self._device),
-            torch.empty(pairs * (stretches + 1), dtype=torch.int32, device=self._device),
-            keys.view(torch.int64), lists.places,
-        )  # fmt: skip
-
     def _answer(
         self,
         limits: DeviceLimits,
@@ -233,7 +212,7 @@ class WordAccounts:
         """Take signals where accounts have room."""
         pairs, capacity = lists.marks.shape
         individuals = pairs // n_windows
-        order = self._make_order(each, lists, n_windows, lists.equity)
+        order = self._folding.make_order(each.size, n_windows, lists.equity, lists.places)
         shifts = (each.bars[:, 1] - limits.least_delay) * limits.apart
         order_entries(
             self._longest, order, met, lists.counts, lists.marks, limits.turns, individuals,
@@ -262,7 +241,7 @@ class WordAccounts:
         out: torch.Tensor,
         *,
         is_account: bool,
-    ) -> None:
+    ) -> ListedTrades:
         """Fold the trades that were chosen into accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
         warps = choose_warps(pairs, self._longest)
@@ -272,59 +251,11 @@ class WordAccounts:
                FINER=self._has_finer, ENDS=is_account, N_OUT=N_OUT,
                BLOCK=TALLIED * warps)  # fmt: skip
         # R of signals is read by then; the sums of R take its place.
-        self._settle(each, lists.trades, lists.r, lists.short_r, lists.signal_r, lists.equity, out,
-                     n_windows, capacity, warps, TALLIED)  # fmt: skip
-
-    def _settle(
-        self,
-        each: IndividualInputs,
-        trades: torch.Tensor,
-        r: torch.Tensor,
-        short_r: torch.Tensor,
-        sums: torch.Tensor,
-        equity: torch.Tensor,
-        out: torch.Tensor,
-        n_windows: int,
-        capacity: int,
-        warps: int,
-        block: int,
-    ) -> None:
-        """What depends on the order of trades, and falls; of pairs, or accounts as one window."""
-        pairs = len(out)
-        launch(settle_kernel, (-(-pairs // FOLDED), 3), each.size, trades, r, short_r, sums,
-               equity, self._charges, out, n_windows, capacity, warps=1, N_OUT=N_OUT,
-               PAIRS=FOLDED)  # fmt: skip
-        launch(drawdown_kernel, (pairs,), each.size, trades, sums, equity, out, n_windows,
-               capacity, warps=warps, CARRIES=False, N_OUT=N_OUT, BLOCK=block * warps)  # fmt: skip
-
-    def _fold_accounts(
-        self,
-        each: IndividualInputs,
-        met: MetWindows,
-        lists: SignalLists,
-        results: torch.Tensor,
-        accounts: torch.Tensor,
-        n_windows: int,
-    ) -> None:
-        """Fold all windows of an individual as one account; lists are read for the last time."""
-        individuals, capacity = len(accounts), lists.marks.shape[1]
-        order = self._make_order(each, lists, n_windows, lists.signal_r)
-        # Bars of exits lie where places of trades were; they make room for nothing.
-        order = order._replace(places=lists.marks)
-        order_entries(
-            self._longest, order, met, lists.trades, lists.places, self._axis.opening_ranks,
-            individuals, is_parted=True,
-        )  # fmt: skip
-        trades = self._count(individuals)
-        launch(count_kernel, (individuals,), each.size, results, trades, accounts, n_windows,
-               warps=4, N_OUT=N_OUT, COLUMNS=1 << (N_OUT - 1).bit_length(),
-               WINDOWS=COUNTED_WINDOWS)  # fmt: skip
-        merged = (lists.r, lists.equity), (lists.short_r, lists.signal_r)
-        for r, into in merged:
-            launch(arrange_kernel, (individuals, ORDERING), each.size, trades, order.places, r,
-                   into, n_windows, capacity, warps=4, BLOCK=256, BLOCKS=ORDERING)  # fmt: skip
-        self._settle(each, trades, lists.equity, lists.signal_r, lists.r, lists.short_r, accounts,
-                     1, n_windows * capacity, ACCOUNT_WARPS, 128)  # fmt: skip
+        trades = ListedTrades(lists.trades, lists.places, lists.r, lists.short_r, lists.signal_r,
+                              lists.equity, lists.marks)  # fmt: skip
+        self._folding.settle(each.size, trades, lists.signal_r, lists.equity, out, n_windows,
+                             warps, TALLIED)  # fmt: skip
+        return trades
 
     def _count(self, size: int) -> torch.Tensor:
         return torch.empty(size, dtype=torch.int32, device=self._device)

@@ -56,14 +56,10 @@ lists are; gives how long these had to be."""
 class Accounts(Protocol):
     """Positions on all series, as accounts take them; see `engine.cuda.accounts.WordAccounts`."""
 
-    @property
-    def folds(self) -> bool:
-        """Whether several windows are folded as one account on the device."""
+    def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
+        """Entries that lists have room for at first; without `is_listed` trades need none."""
 
-    def first_capacity(self, group: WindowGroup, *, keeps: bool) -> int:
-        """Entries that lists have room for at first."""
-
-    def bytes_of_pair(self, capacity: int, *, keeps: bool) -> int:
+    def bytes_of_pair(self, capacity: int, *, keeps: bool, is_account: bool) -> int:
         """Bytes of an individual in a window."""
 
     def count_needed(self, lists: Any, accumulators: Floats) -> int:
@@ -140,7 +136,7 @@ class CapturedCalls:
             self._lane.finish()
             return ticket.most
 
-        self._take(group, genomes, take, keeps=False)
+        self._take(group, genomes, take, is_account=account is not None)
 
     def list_trades(
         self,
@@ -178,14 +174,24 @@ class CapturedCalls:
             raise DeviceError(NO_ROOM)
         return self._inputs[number].send(laid_out)
 
-    def _take(self, group: WindowGroup, genomes: Floats, take: Take, *, keeps: bool) -> None:
+    def _take(
+        self,
+        group: WindowGroup,
+        genomes: Floats,
+        take: Take,
+        *,
+        keeps: bool = False,
+        is_account: bool = False,
+    ) -> None:
         """Hand over individuals [P, G] and what they ask, as many at a time as memory holds."""
-        begin, shape = 0, (keeps, group.shape)
+        is_listed = keeps or is_account
+        begin, shape = 0, (is_listed, group.shape)
         if shape not in self._capacities:
-            self._capacities[shape] = self._accounts.first_capacity(group, keeps=keeps)
+            self._capacities[shape] = self._accounts.first_capacity(group, is_listed=is_listed)
         while begin < len(genomes):
             capacity = self._capacities[shape]
-            most = self._count_most(len(group.table), capacity, keeps=keeps)
+            each = self._accounts.bytes_of_pair(capacity, keeps=keeps, is_account=is_account)
+            most = self._count_most(len(group.table) * each)
             count = min(len(genomes) - begin, most)
             members = slice(begin, begin + count)
             room = count if keeps else min(bucket(count), max(count, most))
@@ -237,13 +243,10 @@ class CapturedCalls:
         self._most = count // 2
         LOG.info("device memory is full: %d individuals at a time from here on", self._most)
 
-    def _count_most(self, n_windows: int, capacity: int, *, keeps: bool) -> int:
-        """Individuals whose conditions and lists fit the room for them."""
-        lists = self._most_bytes // (
-            n_windows * self._accounts.bytes_of_pair(capacity, keeps=keeps)
-        )
+    def _count_most(self, each: int) -> int:
+        """Individuals whose lists, of so many bytes each, and conditions fit the room for them."""
         conditions = min(one.most_individuals(self._most_bytes) for one in self._inputs)
-        return max(1, min(self._most, lists, conditions))
+        return max(1, min(self._most, self._most_bytes // each, conditions))
 
     def _lay_out(
         self, group: WindowGroup, genomes: Floats, room: int | None

@@ -14,6 +14,7 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, split_accounts
 from engine.backend import Backend, Floats, Ints, Room, Slots
 from engine.conditions.cuda.specialization import Comparing
+from engine.cuda.account_folding import AccountFolding
 from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.answering import check_apart, upload_limits
 from engine.cuda.batch_inputs import Asking, SeriesInputs
@@ -33,7 +34,7 @@ from engine.indicators.cuda.market import (
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.uploads import Uploads
-from engine.runtime.cuda.watchdog import on_device
+from engine.runtime.cuda.watchdog import on_device, to_device
 from engine.runtime.machine import available_cores
 from strategy.expressions import GeneValue
 from strategy.model import Strategy
@@ -68,6 +69,7 @@ class CudaLanguageBackend(Backend):
     """
 
     name = "cuda"
+    folds_accounts = True
 
     @device_errors
     def __init__(
@@ -105,12 +107,12 @@ class CudaLanguageBackend(Backend):
             delays = (-1,) if costs.rank is None else list_delays(spec, costs)
             limits = upload_limits(self._axis, spec, costs, series, delays, lambda: rows)
         prices = [upload_prices(bars, self._device) for bars in series]
+        charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
         if has_orders:
-            self._accounts = OrderAccounts(spec, costs, prices, series, self._device)
+            folding = AccountFolding(self._axis, to_device(charges, self._device))
+            self._accounts = OrderAccounts(spec, costs, prices, folding, self._device)
         else:
-            charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
             self._accounts = WordAccounts(prices, self._axis, charges, self._device, limits)
-        self.folds_accounts = self._accounts.folds
         self._calls = CapturedCalls(self._inputs, self._accounts, work_bytes, self._device)
         self._groups: tuple[Sequence[Window], list[WindowGroup]] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")

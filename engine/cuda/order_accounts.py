@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
 from engine.accounts.results import Results, arrange_results, join_results
 from engine.accounts.stake import VOLATILITY, build_stake
 from engine.backend import Floats, Ints, Slots
+from engine.cuda.account_folding import AccountFolding, ListedTrades
 from engine.cuda.accounts import WindowGroup
 from engine.cuda.batch_inputs import SentInputs
 from engine.cuda.order_inputs import OrderBatch, OrderIndividuals
@@ -36,6 +36,9 @@ LANES = 32
 
 FIRST_CAPACITY = 256
 """Trades that lists have room for at first."""
+
+FOLDED_BYTES = 4 * 2 + 8 * 4
+"""Of a trade of an account: its end, its place, and four numbers."""
 
 EXIT_BAR, SIDE = 2, 4
 """Whole numbers of a listed trade that results take."""
@@ -64,24 +67,22 @@ class OrderAccounts:
         spec: The strategy.
         costs: Costs and risk rules.
         prices: Of each series.
-        series: Bars.
+        folding: Of accounts.
         device: Where tensors lie.
 
     Raises:
         EngineError: As `engine.accounts.stake.build_stake`.
     """
 
-    folds = False
-
     def __init__(
         self,
         spec: Strategy,
         costs: Costs,
         prices: Sequence[SeriesPrices],
-        series: Sequence[Bars],
+        folding: AccountFolding,
         device: torch.device,
     ) -> None:
-        self._prices, self._series, self._device = prices, series, device
+        self._prices, self._folding, self._device = prices, folding, device
         targets = lower_targets(spec)
         counts = [len(side) for side in targets]
         self._counts, self._is_ladder = counts, spec.targets is not None
@@ -112,14 +113,15 @@ class OrderAccounts:
             "SIZE": self._size,
         }
 
-    def first_capacity(self, group: WindowGroup, *, keeps: bool) -> int:
+    def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
         """Trades that lists have room for at first, where they are wanted."""
-        return FIRST_CAPACITY if keeps else 0
+        return FIRST_CAPACITY if is_listed else 0
 
-    def bytes_of_pair(self, capacity: int, *, keeps: bool) -> int:
-        """Bytes of an individual in a window; trades are listed for ledgers and results alone."""
+    def bytes_of_pair(self, capacity: int, *, keeps: bool, is_account: bool) -> int:
+        """Bytes of an individual in a window; trades are listed where they are wanted."""
         whole, figures = self._widths
-        return capacity * (4 * whole + 8 * figures) * keeps + 16 * N_OUT
+        listed = (4 * whole + 8 * figures) * (keeps or is_account) + FOLDED_BYTES * is_account
+        return capacity * listed + 16 * N_OUT
 
     def count_needed(self, lists: list[TradeLists], accumulators: Floats) -> int:
         """The largest count of trades."""
@@ -138,17 +140,43 @@ class OrderAccounts:
     ) -> list[TradeLists]:
         """Launch from conditions to accumulators; nothing waits for the host.
 
-        `sent` gives what is asked of each series, when it is its turn; with `keeps` there are lists
-        of the trades of each series.
+        `sent` gives what is asked of each series, when it is its turn; where they are wanted there
+        are lists of the trades of each series.
         """
         n_windows, listed = len(group.table), []
         results = outcomes.results[: room * n_windows * N_OUT].view(room, n_windows, N_OUT)
-        for part, (batch, each, windows, _) in zip(group.parts, sent, strict=True):
-            prices = self._prices[part.number]
-            sums, lists = self._walk(batch, each, windows, prices, capacity if keeps else 0)
-            results.index_copy_(1, windows[:, 0].long(), sums.permute(2, 1, 0))
+        trades = self._make_room(room * n_windows, capacity) if is_account else None
+        first: tuple[torch.Tensor, torch.Tensor] | None = None
+        for part, (batch, each, windows, of_all) in zip(group.parts, sent, strict=True):
+            prices, places = self._prices[part.number], windows[:, 0].long()
+            sums, lists = self._walk(
+                batch, each, windows, prices, capacity if keeps or is_account else 0
+            )
+            results.index_copy_(1, places, sums.permute(2, 1, 0))
+            if trades is not None:
+                note_trades(trades, lists, places, room)
             listed.append(lists)
+            first = first or (each.size, of_all)
+        if trades is not None:
+            assert first is not None
+            counts = results[:, :, 0].reshape(-1)
+            outcomes.counts[:1].copy_(counts.amax())
+            trades.counts.copy_(counts.clamp(max=capacity))
+            accounts = outcomes.accounts[: room * N_OUT].view(room, N_OUT)
+            self._folding.fold(*first, trades, results.view(-1, N_OUT), accounts)
         return listed
+
+    def _make_room(self, pairs: int, capacity: int) -> ListedTrades:
+        """Room for the trades of all series."""
+        counts = torch.empty(pairs, dtype=torch.int32, device=self._device)
+        ends, places = (
+            torch.empty((pairs, capacity), dtype=torch.int32, device=self._device) for _ in range(2)
+        )
+        r, short_r, keys, merged = (
+            torch.empty((pairs, capacity), dtype=torch.float64, device=self._device)
+            for _ in range(4)
+        )
+        return ListedTrades(counts, ends, r, short_r, keys, merged, places)
 
     def build_ledgers(
         self, group: WindowGroup, lists: list[TradeLists], accumulators: Floats, delays: Ints
@@ -169,12 +197,13 @@ class OrderAccounts:
         self, group: WindowGroup, lists: list[TradeLists], accumulators: Floats
     ) -> Results:
         """Results of their trades."""
-        members, found = np.arange(len(accumulators)), []
+        members, found, axis = np.arange(len(accumulators)), [], self._folding.axis
         for part, of_series in zip(group.parts, lists, strict=True):
             places = part.windows[:, 0]
             counts = accumulators[:, places, 0].astype(np.int64)
             whole, figures = take_trades(of_series, counts, self._device)
-            exit_ns = self._series[part.number].timestamp[whole[:, EXIT_BAR]]
+            first = axis.starts[part.number]
+            exit_ns = axis.opened_ns[first + whole[:, EXIT_BAR]]
             sides = whole[:, SIDE].astype(np.int8)
             results = arrange_results(counts, exit_ns, figures[:, R].copy(), sides)
             found.append((members, places, results))
@@ -262,6 +291,19 @@ class OrderAccounts:
             np.ascontiguousarray(figures[:, FIGURES.value :]),
             np.ascontiguousarray(figures[:, FIGURES.value - 1 : last]),
         )  # fmt: skip
+
+
+def note_trades(trades: ListedTrades, lists: TradeLists, places: torch.Tensor, room: int) -> None:
+    """Put trades of a series, whose windows [w] have places among all, beside those of others."""
+    capacity = trades.ends.shape[1]
+    ends, sides = (
+        lists.whole[:, :, column].view(-1, room, capacity).transpose(0, 1)
+        for column in (EXIT_BAR, SIDE)
+    )
+    r = lists.figures[:, :, R].view(-1, room, capacity).transpose(0, 1)
+    columns = (trades.ends, ends), (trades.r, r), (trades.short_r, r.where(sides < 0, 0.0))
+    for of_all, of_series in columns:
+        of_all.view(room, -1, capacity).index_copy_(1, places, of_series)
 
 
 def encode_charges(spec: Strategy, costs: Costs) -> tuple[Floats, int]:

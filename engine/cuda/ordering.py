@@ -107,8 +107,8 @@ def order_entries(
            warps=warps, MEETS_OWN=meets_own, PARTED=is_parted, SIDED=int(shifts is not None),
            WINDOWS=MERGED_WINDOWS, BLOCK=64 * warps)  # fmt: skip
     launch(order_kernel, (individuals, ORDERING), size, spans, keys, edges, places,
-           n_windows, capacity, most, warps=1, WINDOWS=MERGED_WINDOWS, SIDE=SIDE,
-           BLOCKS=ORDERING)  # fmt: skip
+           n_windows, capacity, most, warps=1, TIES=is_parted and shifts is None,
+           WINDOWS=MERGED_WINDOWS, SIDE=SIDE, BLOCKS=ORDERING)  # fmt: skip
 
 
 def choose_warps(pairs: int, longest: int) -> int:

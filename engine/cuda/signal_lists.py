@@ -68,8 +68,9 @@ class SignalLists(NamedTuple):
         keeps: bool,
         has_limits: bool,
         has_finer: bool,
+        most: torch.Tensor,
     ) -> "SignalLists":
-        """Room for so many pairs; nothing in it is read before it is written."""
+        """Room for so many pairs; nothing but `most` is read before it is written."""
 
         def make(kind: torch.dtype, *shape: int, is_wanted: bool = True) -> torch.Tensor:
             return torch.empty(shape if is_wanted else (1,), dtype=kind, device=device)
@@ -84,8 +85,7 @@ class SignalLists(NamedTuple):
         notes = make(torch.int8, *shape, is_wanted=has_finer)
         return cls(
             counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity, prices,
-            leverages, totals, gross, notes, coarse,
-            torch.zeros(1, dtype=torch.int32, device=device),
+            leverages, totals, gross, notes, coarse, most,
         )  # fmt: skip
 
 

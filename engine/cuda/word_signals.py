@@ -116,8 +116,9 @@ class WordSignals:
     ) -> Slots:
         """Signal bars [S] of one individual in a window, of either side."""
         capacity = round_up_capacity(window[1] - window[0])
+        most = torch.zeros(1, dtype=torch.int32, device=self._device)
         lists = SignalLists.empty(
-            1, capacity, self._device, keeps=False, has_limits=False, has_finer=False
+            1, capacity, self._device, keeps=False, has_limits=False, has_finer=False, most=most
         )
         windows = to_device(np.array([(0, *window)], np.int32), self._device)
         self.mark(asked, each, windows, lists, 1)

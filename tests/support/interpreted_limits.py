@@ -89,7 +89,8 @@ def compare_answers(seed):
     prices = [upload_prices(bars, HOST) for bars in series]
     device = WordAccounts(prices, axis, np.zeros(3), HOST, limits)
     pairs, n_windows = N_MEMBERS * len(windows), len(windows)
-    lists = SignalLists.empty(pairs, CAPACITY, HOST, keeps=True, has_limits=True, has_finer=False)
+    lists = SignalLists.empty(pairs, CAPACITY, HOST, keeps=True, has_limits=True, has_finer=False,
+                              most=whole([0]))  # fmt: skip
     table = whole(windows)
     table[:, 1:] += whole(axis.starts[windows[:, 0], None])
     table[:, 0] = whole(axis.starts[windows[:, 0]])

@@ -24,7 +24,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from strategy import words as w
 from tests.support.finer import make_coarse, open_apart
 from tests.support.interpreter import repeat_nothing
-from tests.support.parity import assert_same_bits
+from tests.support.parity import assert_same_accounts, assert_same_bits
 from tests.support.random_strategies import drawn_orders
 from tests.support.worlds import draw_order_costs, make_bars, random_genomes
 
@@ -142,6 +142,9 @@ def compare(strategy, seed, count=4, bars=110, *, is_finer=False):
             assert bars == actual.tolist(), f"seed {seed}: signals"
     if seed % 4 == 0:
         assert_same_bits(expected, engine.evaluate(genomes), f"seed {seed}")
+    else:
+        host = Engine(strategy, series, windows, charges, device="cpu")
+        assert_same_accounts(host, engine, genomes)
     if strategy is NARROW:
         series[0] = replace(series[0], finer=None)
         coarse = Reference(strategy, series, windows, charges, form=CompiledForm())
@@ -160,7 +163,7 @@ def list_r(results):
 def main():
     """Compare the strategies of seeds, with lists that are too short at first."""
     repeat_nothing()
-    order_accounts.LANES, order_accounts.FIRST_CAPACITY = 4, 12
+    order_accounts.LANES, order_accounts.FIRST_CAPACITY = 4, 16
     seeds = tuple(map(int, sys.argv[2:])) or SEEDS
     sums = np.zeros(len(ACCUMULATOR_INDEX))
     for seed in seeds:

@@ -59,6 +59,10 @@ EXAMPLE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(E
 DRAWN = (0, 3, 4, 8, 15, 21, 22, 24, 29, 32)
 """Seeds of strategies that end positions in every way, some of them with stops that move."""
 
+OF_OTHERS = ("exits_reverse", "orders", "expired", "partials", "unsized", "coarse", "skipped",
+             "max_leverage")  # fmt: skip
+"""Accumulators of orders, money, finer bars and limits."""
+
 WORLDS = settings(
     max_examples=8,
     deadline=None,
@@ -158,7 +162,7 @@ def compare_drawn():
             assert_same_accounts(*engines, genomes)
             assert ledgers[:, :, ACCUMULATOR_INDEX["shorts"]].any(), "no side was compared"
     for name, index in ACCUMULATOR_INDEX.items():
-        assert sums[index] != 0, f"{name} was not compared"
+        assert sums[index] != 0 or name in OF_OTHERS, f"{name} was not compared"
     print(f"drawn: {sums[0]:.0f} trades, every bit equal")
 
 

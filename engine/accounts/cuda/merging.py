@@ -143,11 +143,13 @@ def find_entries(p_edge, stretch, o_k, n_windows, capacity, most, WINDOWS: tl.co
 
 @triton.jit(do_not_specialize=["n_windows", "most"])
 def order_kernel(p_size, p_spans, p_keys, p_edges, p_order, n_windows, capacity, most,
-                 WINDOWS: tl.constexpr, SIDE: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+                 TIES: tl.constexpr, WINDOWS: tl.constexpr, SIDE: tl.constexpr,
+                 BLOCKS: tl.constexpr):  # fmt: skip
     """Put the entries of all windows in order; grid (individuals, BLOCKS).
 
     p_spans, p_keys, p_edges: as `key_kernel` has them. p_order: [P, W * capacity] receives where in
-    their individual's lists entries lie, in the order of their keys.
+    their individual's lists entries lie, in the order of their keys. TIES: whether entries of one
+    list may have the same key; they then stay in the order of the list.
     """
     i_p = tl.program_id(0).to(tl.int64)
     if i_p >= tl.load(p_size):
@@ -170,7 +172,11 @@ def order_kernel(p_size, p_spans, p_keys, p_edges, p_order, n_windows, capacity,
             inside = o_k < total
             entry = find_entries(p_edge, stretch, o_k, n_windows, capacity, most, WINDOWS)
             key = tl.load(p_key + entry, mask=inside, other=LAST_KEY)
-            place = tl.sum((key[None, :] < key[:, None]).to(tl.int32), 1)
+            is_before = key[None, :] < key[:, None]
+            if TIES:
+                is_tie = key[None, :] == key[:, None]
+                is_before = is_before | (is_tie & (entry[None, :] < entry[:, None]))
+            place = tl.sum(is_before.to(tl.int32), 1)
             # Nearly all stretches are looked at as a whole; of those that are longer, the others.
             for begin_others in range(0, total, SIDE):
                 if begin_others != begin:
@@ -179,7 +185,11 @@ def order_kernel(p_size, p_spans, p_keys, p_edges, p_order, n_windows, capacity,
                         p_edge, stretch, o_other, n_windows, capacity, most, WINDOWS
                     )
                     others = tl.load(p_key + other, mask=o_other < total, other=LAST_KEY)
-                    place += tl.sum((others[None, :] < key[:, None]).to(tl.int32), 1)
+                    is_before = others[None, :] < key[:, None]
+                    if TIES:
+                        is_tie = others[None, :] == key[:, None]
+                        is_before = is_before | (is_tie & (other[None, :] < entry[:, None]))
+                    place += tl.sum(is_before.to(tl.int32), 1)
             tl.store(p_place + place, entry, mask=inside)
 
 

@@ -234,7 +234,7 @@ KERNELS = {
     "order": (
         merging.order_kernel,
         [I32, I64, I64, I32, I32, "i32", "i32", "i32"],
-        {"WINDOWS": 32, "SIDE": 64, "BLOCKS": 64},
+        {"TIES": True, "WINDOWS": 32, "SIDE": 64, "BLOCKS": 64},
     ),
     "arrange": (
         merging.arrange_kernel,
