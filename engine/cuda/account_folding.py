@@ -25,7 +25,7 @@ FALLS = 128
 """Trades of an account whose falls a warp looks at together."""
 
 
-class AccountTrades(NamedTuple):
+class FoldedTrades(NamedTuple):
     """Trades of pairs, [pairs, capacity] each, and scratch; all of it is overwritten."""
 
     counts: torch.Tensor  # [pairs] int32
@@ -64,7 +64,7 @@ class AccountFolding:
     def settle(
         self,
         size: torch.Tensor,
-        trades: AccountTrades,
+        trades: FoldedTrades,
         sums: torch.Tensor,
         equity: torch.Tensor,
         out: torch.Tensor,
@@ -87,7 +87,7 @@ class AccountFolding:
         self,
         size: torch.Tensor,
         table: torch.Tensor,
-        trades: AccountTrades,
+        trades: FoldedTrades,
         results: torch.Tensor,
         accounts: torch.Tensor,
     ) -> None:

@@ -9,7 +9,7 @@ import torch
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
 from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
-from engine.cuda.account_folding import AccountFolding, AccountTrades
+from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.answering import AskedSignals, DeviceLimits, answer_entries
 from engine.cuda.batch_inputs import SentInputs
 from engine.cuda.dispatch import first_capacity
@@ -241,7 +241,7 @@ class WordAccounts:
         out: torch.Tensor,
         *,
         is_account: bool,
-    ) -> AccountTrades:
+    ) -> FoldedTrades:
         """Fold the trades that were chosen into accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
         warps = choose_warps(pairs, self._longest)
@@ -251,7 +251,7 @@ class WordAccounts:
                FINER=self._has_finer, ENDS=is_account, N_OUT=N_OUT,
                BLOCK=TALLIED * warps)  # fmt: skip
         # R of signals is read by then; the sums of R take its place.
-        trades = AccountTrades(lists.trades, lists.places, lists.r, lists.short_r, lists.signal_r,
+        trades = FoldedTrades(lists.trades, lists.places, lists.r, lists.short_r, lists.signal_r,
                               lists.equity, lists.marks)  # fmt: skip
         self._folding.settle(each.size, trades, lists.signal_r, lists.equity, out, n_windows,
                              warps, TALLIED)  # fmt: skip

@@ -11,7 +11,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES,
 from engine.accounts.results import Results, arrange_results, join_results
 from engine.accounts.stake import VOLATILITY, build_stake
 from engine.backend import Floats, Ints, Slots
-from engine.cuda.account_folding import AccountFolding, AccountTrades
+from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.accounts import WindowGroup
 from engine.cuda.batch_inputs import SentInputs
 from engine.cuda.order_inputs import OrderBatch, OrderIndividuals
@@ -166,7 +166,7 @@ class OrderAccounts:
             self._folding.fold(*first, trades, results.view(-1, N_OUT), accounts)
         return listed
 
-    def _make_room(self, pairs: int, capacity: int) -> AccountTrades:
+    def _make_room(self, pairs: int, capacity: int) -> FoldedTrades:
         """Room for the trades of all series."""
         counts = torch.empty(pairs, dtype=torch.int32, device=self._device)
         ends, places = (
@@ -176,7 +176,7 @@ class OrderAccounts:
             torch.empty((pairs, capacity), dtype=torch.float64, device=self._device)
             for _ in range(4)
         )
-        return AccountTrades(counts, ends, r, short_r, keys, merged, places)
+        return FoldedTrades(counts, ends, r, short_r, keys, merged, places)
 
     def build_ledgers(
         self, group: WindowGroup, lists: list[TradeLists], accumulators: Floats, delays: Ints
@@ -293,7 +293,7 @@ class OrderAccounts:
         )  # fmt: skip
 
 
-def note_trades(trades: AccountTrades, lists: TradeLists, places: torch.Tensor, room: int) -> None:
+def note_trades(trades: FoldedTrades, lists: TradeLists, places: torch.Tensor, room: int) -> None:
     """Put trades of a series, whose windows [w] have places among all, beside those of others."""
     capacity = trades.ends.shape[1]
     ends, sides = (
