@@ -4,9 +4,8 @@ They stay from one population to the next, so that what individuals read is foun
 for all of them.
 """
 
-from collections.abc import Hashable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,8 @@ from engine.indicators.keys import Keys
 from engine.runtime.cpu.types import Floats, Ints
 
 Array = npt.NDArray[Any]
-Key = TypeVar("Key", bound=Hashable)
+Made = tuple[Ints, Sequence[Array]]
+"""Addresses [kinds, n], and what holds the memory there."""
 
 
 class KeyedArrays:
@@ -24,38 +24,28 @@ class KeyedArrays:
     Args:
         columns: Genes that decide them, columns of a genome.
         kinds: Arrays of each set of values of these genes.
+
+    `arrays` hold their memory.
     """
 
     def __init__(self, columns: Sequence[int], kinds: int = 1) -> None:
         self._keys = Keys(columns)
-        self._arrays: list[Array] = []
-        self._addresses = np.zeros((kinds, 0), np.int64)
-        self._count = 0
-        self._last = np.empty(0, np.int64)
+        self.arrays: list[Array] = []
+        self._addresses = np.empty((kinds, 0), np.int64)
 
-    def find(self, genomes: Floats) -> Ints:
-        """Look up individuals [P, G]; those whose arrays are missing are to be added in order."""
-        self._last, fresh = self._keys.number(genomes)
-        return fresh
-
-    def add(self, addresses: Ints, arrays: Sequence[Array]) -> None:
-        """Take up arrays by their addresses [kinds, n], and what holds their memory."""
-        end = self._count + addresses.shape[1]
-        if end > self._addresses.shape[1]:
-            self._addresses = np.pad(self._addresses, ((0, 0), (0, 2 * end - self._count)))
-        self._addresses[:, self._count : end] = addresses
-        self._arrays.extend(arrays)
-        self._count = end
-
-    @property
-    def addresses(self) -> Ints:
-        """Where the arrays of the individuals that were looked up lie, [kinds, P]."""
-        return self._addresses[:, self._last]
-
-    @property
-    def first(self) -> Array:
-        """The array that was added first."""
-        return self._arrays[0]
+    def bring(self, genomes: Floats, make: Callable[[Ints], Made]) -> Ints:
+        """Where the arrays of individuals [P, G] lie, [kinds, P]; `make` makes those of some."""
+        known = self._keys.count
+        numbers, fresh = self._keys.number(genomes)
+        if fresh.size:
+            try:
+                addresses, arrays = make(fresh)
+            except BaseException:
+                self._keys.keep(np.arange(known))
+                raise
+            self._addresses = np.concatenate([self._addresses, addresses], axis=1)
+            self.arrays.extend(arrays)
+        return self._addresses[:, numbers]
 
 
 def list_addresses(arrays: Sequence[Array]) -> Ints:
@@ -71,13 +61,3 @@ def addresses_within(block: Array) -> Ints:
         begin + np.arange(kinds * n, dtype=np.int64).reshape(kinds, n) * block.strides[1]
     )
     return addresses
-
-
-@contextmanager
-def forget_unfinished(tables: MutableMapping[Key, KeyedArrays], name: Key) -> Iterator[None]:
-    """Forget a table in which individuals were looked up, but whose arrays were not computed."""
-    try:
-        yield
-    except BaseException:
-        tables.pop(name, None)
-        raise

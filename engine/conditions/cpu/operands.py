@@ -22,8 +22,8 @@ from engine.conditions.cpu.kernels import RELATIONS, gather_words, join_each, ov
 from engine.conditions.cpu.keyed import (
     Array,
     KeyedArrays,
+    Made,
     addresses_within,
-    forget_unfinished,
     list_addresses,
 )
 from engine.conditions.cpu.parts import (
@@ -54,7 +54,6 @@ from strategy.nodes import Node
 from strategy.rows import Rows
 
 Name = Hashable
-Made = tuple[Ints, Sequence[Array]]
 
 MOST_SHARE = 1 / 4
 """Of bars that may be candidates; where there are more, comparisons are decided at every bar."""
@@ -244,15 +243,11 @@ class Readings:
         if name in self._found:
             return self._found[name]
         table = self._word_tables.get(name) or KeyedArrays(columns, kinds)
-        with forget_unfinished(self._word_tables, name):
-            fresh = table.find(self.individuals.here)
-            if fresh.size:
-                table.add(*make(fresh))
+        self._found[name] = table.bring(self.individuals.here, make)
         if self._are_whole(columns):
             self._word_tables[name] = table
         else:
-            self._blocks.append(table.first)
-        self._found[name] = table.addresses
+            self._blocks.extend(table.arrays)
         return self._found[name]
 
     def _keep(self, compute: Callable[[], Array]) -> Array:

@@ -1,6 +1,7 @@
 """Numbers of sets of genes: the same ones later, and arrays that are found by them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,15 +57,23 @@ def test_what_is_forgotten_is_new_again():
 
 
 def test_arrays_are_found_where_they_lie():
-    """Each individual gets the address of its own array."""
+    """Each individual gets the address of its own array, also after one was interrupted."""
     table, genomes = KeyedArrays([0]), np.array([[4.0], [7.0], [4.0]])
     rows = [np.array([value, 0.0]) for value in (4.0, 7.0)]
-    assert table.find(genomes).tolist() == [0, 1]
-    table.add(list_addresses(rows)[None], rows)
-    assert table.addresses.tolist() == [[address_of(rows[k]) for k in (0, 1, 0)]]
-    assert table.first is rows[0]
-    assert table.find(genomes[1:2]).size == 0
-    assert table.addresses.tolist() == [[address_of(rows[1])]]
+    asked = []
+
+    def make(fresh):
+        asked.append(fresh.tolist())
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        return list_addresses(rows)[None], rows
+
+    with pytest.raises(KeyboardInterrupt):
+        table.bring(genomes, make)
+    for some in ([0, 1, 2], [1]):
+        expected = [[address_of(rows[k % 2]) for k in some]]
+        assert table.bring(genomes[some], make).tolist() == expected
+    assert asked == [[0, 1]] * 2
 
 
 def test_rows_of_a_block_lie_side_by_side():
