@@ -14,7 +14,6 @@ from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreErr
 from optimizer.run import evaluator, runner, trust
 from optimizer.run.problem import EngineProblem
 from optimizer.run.runner import Observer, resume_run, start_run
-from optimizer.run.task import prepare
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
 from optimizer.store.result import FIGURES, load_result
@@ -304,16 +303,6 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
         go_on(only_run(config))
 
 
-def test_a_market_without_trades_has_an_empty_front(config, tmp_path):
-    """Nobody traded: the run ends well, and says of every individual why it does not count."""
-    spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
-    result = begin(config.model_copy(update={"data": (spec,)}), Witness())
-    assert result.front == ()
-    assert result.infeasible == {"too_few_trades": result.evaluated}
-    assert result.certificate.individuals == 0
-    assert json.dumps(result.payload(), allow_nan=False)
-
-
 def test_undefined_objectives_are_named(config, tmp_path):
     """Without a least number of trades, those that never trade are undefined, not ranked."""
     spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
@@ -336,15 +325,6 @@ def test_no_generations_evaluate_the_first_population(config):
     result = begin(config.model_copy(update={"generations": 0}), witness)
     assert witness.events == ["started", 0, "certifying"]
     assert result.timing.evaluated == 12 + result.polished
-
-
-def test_a_search_space_of_one_point_runs(config):
-    """Every gene frozen: one individual, evaluated once, is the front."""
-    layout = prepare(config).spec.layout
-    frozen = {gene.name: [float(gene.default)] * 2 for gene in layout.genes}
-    result = begin(config.model_copy(update={"bounds": frozen}), Witness())
-    assert result.individuals == 1
-    assert result.timing.evaluated == 1
 
 
 @pytest.mark.parametrize(
