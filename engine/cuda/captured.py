@@ -26,6 +26,7 @@ from engine.errors import DeviceError
 from engine.runtime.cuda.faults import is_out_of_memory
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.watchdog import to_host, wait_for_launches
+from engine.runtime.shortage import relieve_shortage
 
 LOG = logging.getLogger(__name__)
 
@@ -230,9 +231,13 @@ class CapturedCalls:
     def _halve(self, count: int) -> None:
         """Give memory back, and take half as many individuals from here on.
 
+        As many as before where others gave memory back.
+
         Raises:
             DeviceError: When there was only one.
         """
+        if relieve_shortage():
+            return
         if count == 1:
             raise DeviceError(NO_ROOM)
         # Only here, where nothing of the failed try is held any more, can memory be given back.

@@ -19,6 +19,7 @@ from engine.runtime.cuda.faults import is_out_of_memory
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.types import MetWindows, TradePrices
 from engine.runtime.cuda.watchdog import on_device, to_host, wait_for_launches
+from engine.runtime.shortage import relieve_shortage
 
 LOG = logging.getLogger(__name__)
 
@@ -116,7 +117,10 @@ class Dispatch:
                 ticket.is_refused = any(part.is_refused for part in again)
 
     def _try_send(self, ticket: Ticket) -> bool:
-        """Launch a chunk; False where memory ran out, and chunks are smaller from here on."""
+        """Launch a chunk; False where memory ran out.
+
+        Chunks are smaller from here on, unless others gave memory back.
+        """
         try:
             with on_device(self._device):
                 self._send(ticket)
@@ -126,6 +130,8 @@ class Dispatch:
                 raise
         # Only here, where nothing of the failed try is held any more, can memory be given back.
         self.give_back()
+        if relieve_shortage():
+            return False
         self._most = len(ticket.genomes) // 2
         LOG.warning("device memory ran out: %d individuals at a time from here on", self._most)
         return False

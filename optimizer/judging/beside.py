@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from engine.batch import Engine
 from engine.runtime.machine import available_cores
+from engine.runtime.shortage import offer_memory, withdraw_memory
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import ConfigError
 from optimizer.judging.executors import SearchSetup, ThisMachine
@@ -33,7 +34,7 @@ FEWEST_CORES = 8
 """Of a host that makes folds beside the run: half of them are enough for its own search."""
 
 MEMORY_SHARE = 0.25
-"""Of what was free for the run's engine, which itself takes up to 0.65 of a GPU and half a host."""
+"""Of what was free for the run's engine, which takes no more of a GPU itself, and half a host."""
 
 
 class FoldRoom(NamedTuple):
@@ -73,11 +74,7 @@ def _choose_executor(setup: FoldSetup, jobs: int, pool: Pool) -> Executor:
     """Executor of folds in a process of their own."""
     if setup.task.config.device == "cpu":
         return ThisMachine(pool).executor(setup, jobs)
-    engine = setup.task.engine()
-    if replace(setup, engine=engine).keeps_rows:
-        return ThisMachine(pool).executor(setup, jobs, engine=engine)
-    # One after the other on the bars up to its training's end, of which more rows fit.
-    return Workers(setup, 1)
+    return ThisMachine(pool).executor(setup, jobs, engine=setup.task.engine())
 
 
 class FoldsBeside:
@@ -116,7 +113,11 @@ class FoldsBeside:
         return None
 
     def give_room(self, device: str, free_bytes: int) -> None:
-        """Let the folds begin on a device, of which so much was free for the run's engine."""
+        """Let the folds begin on a device, of which so much was free for the run's engine.
+
+        They end where that runs short of memory.
+        """
+        offer_memory(self._give_back)
         self._rooms.put(FoldRoom(device, int(MEMORY_SHARE * free_bytes), self._threads))
 
     def is_same_search(self, setup: SearchSetup) -> bool:
@@ -144,6 +145,12 @@ class FoldsBeside:
                 self._pool.give_back(process)
             self._pool.__exit__()
             self._batch = None
+            withdraw_memory(self._give_back)
+
+    def _give_back(self) -> None:
+        """Give their memory to the run; folds are searched after it."""
+        LOG.warning("the device ran short of memory: folds are searched after the run")
+        self.end()
 
 
 @dataclass(frozen=True)
@@ -206,7 +213,7 @@ class BesideRun(ThisMachine):
         """Let the folds begin, beside the engine of the run."""
         if self._begun is None:
             return
-        if isinstance(engine, Engine) and engine.n_parts == 1:
+        if isinstance(engine, Engine) and _leaves_room(engine):
             self._begun.give_room(engine.device, engine.memory_plan(1).free_bytes)
         else:
             self._begun.end()
@@ -228,6 +235,16 @@ class BesideRun(ThisMachine):
             return _Beside(begun, lambda left: choose(setup, left, engine=engine))
         begun.end()
         return super().executor(setup, jobs, first=first, engine=engine)
+
+
+def _leaves_room(engine: Engine) -> bool:
+    """Whether the engine of a run leaves room for another that takes as much.
+
+    On a GPU half of what was free stays so: for copies, graphs and whatever else is computed there.
+    """
+    plan = engine.memory_plan(1)
+    needed = plan.slots * plan.slot_bytes + plan.series_bytes + plan.work_bytes
+    return engine.n_parts == 1 and (engine.device == "cpu" or 4 * needed <= plan.free_bytes)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import NoReturn, ParamSpec, TypeVar
 import torch
 
 from engine.errors import DeviceError, DeviceLostError
+from engine.runtime.shortage import relieve_shortage
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -28,7 +29,8 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
     """Let a function raise `DeviceError` where torch or Triton report a failure of the device.
 
     What leaves the device unusable for this process becomes a `DeviceLostError`; no function that
-    is guarded so touches the device after that. Other errors pass as they are.
+    is guarded so touches the device after that. Other errors pass as they are. Where memory is
+    full, what others offer is given back first, and the function is called again.
     """
 
     @wraps(function)
@@ -44,6 +46,9 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
             if not is_out_of_memory(error):
                 _raise_failure(error)
         # Only here, where nothing of the failed call is held any more, can memory be given back.
+        if relieve_shortage():
+            torch.cuda.empty_cache()
+            return call_function(*arguments, **options)
         raise DeviceError("the GPU ran out of memory: lower --memory, or use --device cpu")
 
     return call_function

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
 from optimizer.judging import beside, executors
 from optimizer.judging.beside import BesideRun
@@ -82,6 +83,31 @@ def test_folds_of_a_process_that_died_are_searched_now(searched, caplog):
     os.kill(run._begun._batch._processes[0].pid, signal.SIGKILL)
     assert judge(path, run) == judge(path)
     assert "searched now" in caplog.text
+
+
+def test_folds_give_their_memory_to_a_run_that_is_short_of_it(searched, caplog):
+    """A GPU's out of memory ends them, and they are searched after the run."""
+    run, path = searched()
+    assert relieve_shortage()
+    assert run._begun._batch is None
+    assert not relieve_shortage()
+    assert judge(path, run) == judge(path)
+    assert "searched after the run" in caplog.text
+
+
+@pytest.mark.parametrize(("times", "is_begun"), [(3.9, False), (4.1, True)])
+def test_folds_have_a_gpu_where_the_run_leaves_plenty(searched, times, is_begun):
+    """Half of what was free is left by both engines."""
+    run, _ = searched()
+    task = run._begun._setup.task
+    run._begun.end()
+    engine = task.engine()
+    plan = engine.memory_plan(1)
+    needed = plan.slots * plan.slot_bytes + plan.series_bytes + plan.work_bytes
+    engine.device, engine._free_bytes = "cuda:0", int(times * needed)
+    run.begin(task, None)
+    run.give_room(engine)
+    assert (run._begun._batch is not None) == is_begun
 
 
 @pytest.mark.parametrize("settings", [{"memory": 10**9}, {"threads": 1}])

@@ -8,6 +8,7 @@ pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'g
 from engine.errors import DeviceError, DeviceLostError  # noqa: E402
 from engine.runtime.cuda import faults  # noqa: E402
 from engine.runtime.cuda.faults import device_errors  # noqa: E402
+from engine.runtime.shortage import offer_memory, withdraw_memory  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +44,26 @@ def test_out_of_memory_says_what_to_lower(error):
         failing(error)()
     assert not isinstance(caught.value, DeviceLostError)
     assert failing(None)() is None
+
+
+def test_what_others_hold_is_given_back_before_a_device_is_full():
+    """The function is called again then, once for each offer that still stands."""
+    held, kept = [True], [True]
+    give_back, withdrawn = held.clear, kept.clear
+    offer_memory(give_back)
+    offer_memory(withdrawn)
+    withdraw_memory(withdrawn)
+
+    @device_errors
+    def work():
+        if held:
+            raise torch.OutOfMemoryError("tried to allocate")
+        return "done"
+
+    assert (work(), kept) == ("done", [True])
+    held.append(True)
+    with pytest.raises(DeviceError, match="ran out of memory: lower --memory"):
+        work()
 
 
 STICKY = [
