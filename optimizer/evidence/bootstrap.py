@@ -9,11 +9,13 @@ predictive ability", Journal of Business and Economic Statistics 23, 2005 (SPA);
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from data.checks import Flags, Floats, Ints
+from engine.runtime.machine import available_cores
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.returns import is_varying
@@ -27,6 +29,9 @@ CHANCES = ("rc_p", "spa_lower", "spa_p", "spa_upper")
 EQUAL = 1e-12
 """A resample that falls short by this share reaches what is observed: equal numbers that were added
 in different orders differ by rounding."""
+
+MOST_THREADS = 8
+"""That look for waves of columns."""
 
 CHUNK_NUMBERS = 2**21
 """Numbers of one array that are worked on at a time, 16 MiB."""
@@ -135,13 +140,20 @@ def compute_long_run_deviations(columns: Floats, block: float) -> Floats:
     # Each stands for two, but the first and, of an even number of days, the last.
     waves[1 : (days + 1) // 2] *= 2
     deviations = np.empty(columns.shape[1])
-    for part in _chunk_columns(columns.shape[1], 2 * days):
+
+    def measure_waves(part: slice) -> tuple[Floats, Floats]:
+        """Power of each wave of some columns, and below what sum of them rounding is left."""
         around = columns[:, part] - columns[:, part].mean(axis=0)
         spectrum = np.fft.rfft(around, axis=0)
-        squares = waves @ (spectrum.real**2 + spectrum.imag**2)
-        # Below that a sum has cancelled, and rounding is left.
-        is_known = is_varying(columns[:, part]) & (squares > 1e-12 * (around**2).mean(axis=0))
-        deviations[part] = np.sqrt(np.where(is_known, squares, 0.0))
+        varies = is_varying(columns[:, part])
+        rounding = np.where(varies, 1e-12 * (around**2).mean(axis=0), np.inf)
+        return spectrum.real**2 + spectrum.imag**2, rounding
+
+    parts = [*_chunk_columns(columns.shape[1], 2 * days)]
+    with ThreadPoolExecutor(min(MOST_THREADS, available_cores())) as pool:
+        for part, (powers, rounding) in zip(parts, pool.map(measure_waves, parts), strict=True):
+            squares = waves @ powers
+            deviations[part] = np.sqrt(np.where(squares > rounding, squares, 0.0))
     return deviations
 
 
