@@ -27,9 +27,8 @@ from optimizer.search.generation import Floats
 MOST_IN_BLOCKS = 50_000
 """Trials whose halves of blocks are compared at most."""
 
-EVALUATED_PAIRS = 2**18
-"""Pairs of individual and window that are evaluated at a time: accumulators of 70 MB, and few
-enough individuals that memory holds the rows of those who are alike."""
+EVALUATED_PAIRS = 2**20
+"""Pairs of individual and window whose accumulators, 270 MB, are held at a time."""
 
 LISTED_PAIRS, ADDED_AT_ONCE = 2048, 3
 """Pairs of individual and window whose trades are listed at a time, and how often they are held."""
