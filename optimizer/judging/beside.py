@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from engine.runtime.shortage import offer_memory, withdraw_memory
+from engine.workload import GPU_START_S, Workload
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import ConfigError
 from optimizer.judging.executors import SearchSetup, ThisMachine
@@ -100,6 +101,11 @@ class FoldsBeside:
         if not workers.alone:
             self._batch = workers.begin([self._jobs], self._pool)
 
+    @property
+    def work(self) -> Workload:
+        """Work of the run that they are of."""
+        return self._setup.task.workload()
+
     def ask(self, pick: FoldPick | None) -> FoldRoom | None:
         """Room for the folds, once it is known; a pick is kept for who waits for it."""
         if pick is None:
@@ -176,7 +182,7 @@ class _Beside:
 class BesideRun(ThisMachine):
     """This machine, whose spare cores search for the folds of a plan while the run is searched.
 
-    Leaving it ends what has begun. Nothing begins on few cores, or where memory is limited.
+    Leaving it ends what has begun. Nothing begins on few cores, or where memory or time is limited.
 
     Args:
         pool: As of `ThisMachine`.
@@ -198,7 +204,8 @@ class BesideRun(ThisMachine):
     def begin(self, task: Task, warm_start: Floats | None) -> None:
         """Begin a process for the folds of a run that is about to prepare its engine."""
         cores = task.config.threads or available_cores()
-        if cores < FEWEST_CORES or task.config.memory is not None:
+        is_limited = task.config.memory is not None or task.config.max_seconds is not None
+        if cores < FEWEST_CORES or is_limited:
             return
         planned = build_planned_task(task)
         try:
@@ -213,7 +220,7 @@ class BesideRun(ThisMachine):
         """Let the folds begin, beside the engine of the run."""
         if self._begun is None:
             return
-        if isinstance(engine, Engine) and _leaves_room(engine):
+        if isinstance(engine, Engine) and _leaves_room(engine, self._begun.work):
             self._begun.give_room(engine.device, engine.memory_plan(1).free_bytes)
         else:
             self._begun.end()
@@ -237,14 +244,18 @@ class BesideRun(ThisMachine):
         return super().executor(setup, jobs, first=first, engine=engine)
 
 
-def _leaves_room(engine: Engine) -> bool:
+def _leaves_room(engine: Engine, work: Workload) -> bool:
     """Whether the engine of a run leaves room for another that takes as much.
 
-    On a GPU half of what was free stays so: for copies, graphs and whatever else is computed there.
+    On cores where it has little to do; of more work none is left for folds, which would compute
+    rows of their own. On a GPU half of what was free stays so: for copies, graphs and whatever else
+    is computed there.
     """
+    if engine.device == "cpu":
+        return engine.n_parts == 1 and work.cpu_s <= GPU_START_S
     plan = engine.memory_plan(1)
     needed = plan.slots * plan.slot_bytes + plan.series_bytes + plan.work_bytes
-    return engine.n_parts == 1 and (engine.device == "cpu" or 4 * needed <= plan.free_bytes)
+    return 4 * needed <= plan.free_bytes
 
 
 @contextmanager

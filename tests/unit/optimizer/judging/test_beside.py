@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import workload
 from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
 from optimizer.judging import beside, executors
@@ -95,25 +96,36 @@ def test_folds_give_their_memory_to_a_run_that_is_short_of_it(searched, caplog):
     assert "searched after the run" in caplog.text
 
 
-@pytest.mark.parametrize(("times", "is_begun"), [(3.9, False), (4.1, True)])
-def test_folds_have_a_gpu_where_the_run_leaves_plenty(searched, times, is_begun):
-    """Half of what was free is left by both engines."""
+@pytest.mark.parametrize(
+    ("device", "times", "core_rate", "is_begun"),
+    [
+        ("cuda:0", 3.9, 1e9, False),
+        ("cuda:0", 4.1, 1.0, True),
+        ("cpu", 1.0, 1e9, True),
+        ("cpu", 9.0, 1.0, False),
+    ],
+)
+def test_folds_begin_where_the_run_leaves_plenty(
+    searched, monkeypatch, device, times, core_rate, is_begun
+):
+    """Of a GPU's memory half of what was free, of cores nearly all that they can do."""
     run, _ = searched()
     task = run._begun._setup.task
     run._begun.end()
     engine = task.engine()
     plan = engine.memory_plan(1)
     needed = plan.slots * plan.slot_bytes + plan.series_bytes + plan.work_bytes
-    engine.device, engine._free_bytes = "cuda:0", int(times * needed)
+    engine.device, engine._free_bytes = device, int(times * needed)
+    monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     run.begin(task, None)
     run.give_room(engine)
     assert (run._begun._batch is not None) == is_begun
 
 
-@pytest.mark.parametrize("settings", [{"memory": 10**9}, {"threads": 1}])
+@pytest.mark.parametrize("settings", [{"memory": 10**9}, {"max_seconds": 60.0}, {"threads": 1}])
 def test_nothing_begins_where_there_is_no_room(searched, monkeypatch, settings):
     """Of memory that a person limits, or of cores."""
-    monkeypatch.setattr(beside, "FEWEST_CORES", 1 + ("memory" not in settings))
+    monkeypatch.setattr(beside, "FEWEST_CORES", 1 + ("threads" in settings))
     run, _ = searched(**settings)
     assert run._begun is None
 
