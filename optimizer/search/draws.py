@@ -68,10 +68,11 @@ class Draws:
 
     Args:
         seed: Of the run.
+        thread: Draws for the next generation, if there is one.
     """
 
-    def __init__(self, seed: int) -> None:
-        self._seed, self._generation = seed, 0
+    def __init__(self, seed: int, thread: Executor | None = None) -> None:
+        self._seed, self._thread, self._generation = seed, thread, 0
         self._streams: dict[str, Stream] = {}
         self._asked: Counter[str] = Counter()
         self._next: tuple[Draws, Future[None]] | None = None
@@ -88,12 +89,14 @@ class Draws:
             self._next = None
         return self
 
-    def begin_next(self, thread: Executor) -> None:
-        """Have a thread draw for the next generation about as many numbers as this one took."""
+    def begin_next(self) -> None:
+        """Have the thread draw for the next generation about as many numbers as this one took."""
+        if self._thread is None:
+            return
         following, wanted = Draws(self._seed), +self._asked
         following.switch_generation(self._generation + 1)
         spared = {purpose: count + count // SPARE_SHARE for purpose, count in wanted.items()}
-        self._next = following, thread.submit(following.ahead, spared)
+        self._next = following, self._thread.submit(following.ahead, spared)
 
     def __call__(self, purpose: str) -> Stream:
         """The stream of a purpose, where it was left."""
@@ -104,6 +107,7 @@ class Draws:
 
     def ahead(self, counts: Mapping[str, int]) -> None:
         """Draw at once so many numbers as each purpose will be asked for next."""
-        self._asked.update(counts)
+        if self._thread is not None:
+            self._asked.update(counts)
         wanted = {self(purpose): count for purpose, count in counts.items() if count}
         draw_ahead({stream: n for stream, n in wanted.items() if n > stream.n_ready})

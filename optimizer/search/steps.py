@@ -54,13 +54,13 @@ class Steps:
         self._rule = self._toolbox.survive.func
         is_large = settings.population >= FEWEST_FOR_A_THREAD
         self._thread = ThreadPoolExecutor(1, "search") if is_large else None
-        self._draws = Draws(settings.seed)
+        self._draws = Draws(settings.seed, self._thread)
 
     def breed(self, state: State, number: int) -> Brood:
         """The newcomers of a generation, numbered in the order in which all were bred."""
         brood = self._brood(state, number)
-        if self._thread is not None and number < self._settings.generations:
-            self._draws.begin_next(self._thread)
+        if number < self._settings.generations:
+            self._draws.begin_next()
         first = state.memory.evaluated
         brood.lineage[:, 0] = np.arange(first, first + len(brood))
         return brood

@@ -37,11 +37,11 @@ def test_numbers_drawn_ahead_are_those_of_the_stream(counts):
 @pytest.mark.parametrize("n_taken", [0, 30, 45, 46, 200])
 def test_numbers_that_a_thread_draws_for_the_next_generation_are_its_own(n_taken):
     """Whether fewer are asked for or more, and for none where another generation follows."""
-    draws = Draws(5)
     with ThreadPoolExecutor(1) as thread:
+        draws = Draws(5, thread)
         for generation, then in ((1, 2), (2, 3), (3, 9), (9, 2)):
             draws.switch_generation(generation).ahead({"mutate": 40, "select": 0})
-            draws.begin_next(thread)
+            draws.begin_next()
             draws.switch_generation(then).ahead({"mutate": n_taken, "redraw": 7})
             found = [draws("mutate").random((n,)) for n in (n_taken, 50)]
             expected = stream(5, then, "mutate").random(n_taken + 50)
