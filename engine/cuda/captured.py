@@ -8,18 +8,18 @@ account where that is asked for, and the accumulators come down. The host waits 
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
-from engine.accounts.ledger import ACCUMULATORS, Ledger
-from engine.accounts.results import Results
-from engine.backend import Floats, Ints, Slots
-from engine.cuda.accounts import WindowGroup
+from engine.accounts.ledger import ACCUMULATORS
+from engine.backend import Floats, Ints
+from engine.cuda.accounts import WindowGroup, WordAccounts
 from engine.cuda.batch_inputs import LaidOut, SentInputs, SeriesInputs
 from engine.cuda.dispatch import longer
+from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.streams import Lane, Ticket
 from engine.cuda.workspace import Outcomes
 from engine.errors import DeviceError
@@ -53,42 +53,8 @@ Take = Callable[[slice, list[LaidOut], int, int], int]
 """Takes some individuals, what they ask of each series, how many there is room for and how long
 lists are; gives how long these had to be."""
 
-
-class Accounts(Protocol):
-    """Positions on all series, as accounts take them; see `engine.cuda.accounts.WordAccounts`."""
-
-    def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
-        """Entries that lists have room for at first; without `is_listed` trades need none."""
-
-    def bytes_of_pair(self, capacity: int, *, keeps: bool, is_account: bool) -> int:
-        """Bytes of an individual in a window."""
-
-    def count_needed(self, lists: Any, accumulators: Floats) -> int:
-        """Entries of the longest list."""
-
-    def run(
-        self,
-        group: WindowGroup,
-        sent: Iterable[SentInputs],
-        room: int,
-        capacity: int,
-        outcomes: Outcomes,
-        *,
-        keeps: bool = False,
-        is_account: bool = False,
-    ) -> Any:
-        """Launch from conditions to accumulators, and give the lists."""
-
-    def list_bars(self, number: int, sent: SentInputs, window: tuple[int, int]) -> Slots:
-        """Signal bars [S] of one individual in one window of a series, of either side."""
-
-    def build_ledgers(
-        self, group: WindowGroup, lists: Any, accumulators: Floats, delays: Ints
-    ) -> list[tuple[Ledger, ...]]:
-        """Ledgers [W] of individuals."""
-
-    def build_results(self, group: WindowGroup, lists: Any, accumulators: Floats) -> Results:
-        """Results of their trades."""
+Accounts = WordAccounts | OrderAccounts
+"""Positions on all series, as accounts take them."""
 
 
 class CapturedBuffers:
@@ -154,7 +120,7 @@ class CapturedCalls:
             n_windows = len(group.table)
             outcomes = Outcomes(room * n_windows, 0, self._device)
             sent = list(self._send_all(group, laid_out))
-            lists = self._accounts.run(group, sent, room, capacity, outcomes, keeps=True)
+            lists: Any = self._accounts.run(group, sent, room, capacity, outcomes, keeps=True)
             accumulators: Floats = to_host(outcomes.results).reshape(room, n_windows, N_OUT)
             most = self._accounts.count_needed(lists, accumulators)
             if most <= capacity:

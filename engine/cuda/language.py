@@ -43,6 +43,9 @@ from strategy.rows import Rows
 HOST_BYTES = 2**30
 """Rows that the host keeps, for others that are made of them."""
 
+RANK_BYTES = 8
+"""Of a bar: when it opens, among all."""
+
 SHARES = 3
 """Memory is shared by rows, by conditions and by lists."""
 
@@ -292,7 +295,7 @@ class CudaLanguageMaker(GpuMaker):
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take on each device beside all rows."""
-        prices = sum(round_up_bars(len(bars)) for bars in series) * PRICE_BYTES
+        prices = sum(round_up_bars(len(bars)) for bars in series) * (PRICE_BYTES + RANK_BYTES)
         return prices + sum(count_finer_bytes([bars], len(bars)) for bars in series)
 
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
