@@ -163,12 +163,13 @@ KEPT = Keep()
 """Of this process."""
 
 
-def solve(work: Work, host: str) -> JobResult | Lacks | Made:
+def solve(work: Work, host: str = "", keep: Keep = KEPT) -> JobResult | Lacks | Made:
     """Do a piece of work.
 
     Args:
         work: What to do.
         host: By which name `work.shares` knows this machine.
+        keep: Setups that this process has.
 
     Returns:
         The result; or what is lacking for it; or, where this process would find other bits, its
@@ -177,12 +178,12 @@ def solve(work: Work, host: str) -> JobResult | Lacks | Made:
     here = made_here()
     if here.digest != work.made_for:
         return here
-    setup = KEPT.setup(work.setup)
+    setup = keep.setup(work.setup)
     if setup is None:
         if work.setup not in work.carried:
             return Lacks()
         share = work.shares.get(host, 1)
-        unpacked = KEPT.unpack(work.setup, work.carried, work.folder, share)
+        unpacked = keep.unpack(work.setup, work.carried, work.folder, share)
         if isinstance(unpacked, tuple):
             return Lacks(unpacked)
         setup = unpacked
