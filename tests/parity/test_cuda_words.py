@@ -18,7 +18,7 @@ from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import make_bars
 
 GROUPS = [
-    ("positions", "finer", "chains"),
+    ("positions", "finer", "chains", "ties"),
     ("aligned", "forms", "donchian_trail", "opening_range", "memory", "trends"),
 ]
 """Parts that one program compares. The interpreter needs minutes for all of them, which

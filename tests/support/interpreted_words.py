@@ -409,6 +409,23 @@ def compare_finer():
     print(f"finer: {trades:.0f} trades, every bit equal")
 
 
+def compare_ties():
+    """Trades of one window that end in one bar, as an account of several windows has them."""
+    up, down = words.close > words.open, words.close < words.open
+    strategy = words.strategy(
+        "Turns at each bar, with stops that are near.", long=up, short=down, exit_long=down,
+        exit_short=up, stop=words.from_entry(0.3 * words.rma(words.true_range, 3)), name="ties",
+    )  # fmt: skip
+    series = [make_bars(3, 90, jump=0.02), make_bars(4, 80, jump=0.02)]
+    windows = [Window.whole(series[0]), Window(1, 0, 40), Window(1, 40, 80)]
+    host, device = (Engine(strategy, series, windows, device=one) for one in ("cpu", INTERPRETED))
+    genomes = strategy.layout.defaults[None]
+    assert_same_accounts(host, device, genomes)
+    ties = [int((np.diff(ledger.exit_bar) == 0).sum()) for ledger in host.trades(genomes[0])]
+    assert min(ties) > 0, "nothing was compared"
+    print(f"ties: {ties}, every bit equal")
+
+
 def compare_chains():
     """Positions that know the next: a warp takes those that one after the other would take."""
     rng, taken, capacity = np.random.default_rng(3), 0, 512
@@ -441,6 +458,7 @@ def compare_chains():
 
 PARTS = {
     "chains": compare_chains,
+    "ties": compare_ties,
     "aligned": compare_aligned,
     "finer": compare_finer,
     "positions": compare_positions,
