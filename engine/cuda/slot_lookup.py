@@ -17,8 +17,8 @@ from engine.runtime.cuda.watchdog import overwrite, to_device
 LANES = 128
 """Individuals of a program, a lane each."""
 
-FEWEST_ADMITTED = 1024
-"""Fewer individuals the host has looked up before a launch would begin."""
+FEWEST_ADMITTED = 512
+"""Fewer individuals are looked up by the host."""
 
 LONGEST = 2**16
 """Rows with a whole parameter up to this are found on the device, others by the host."""
