@@ -137,7 +137,7 @@ def _draw_line(title: str, bar: ProgressBar, elapsed: str, left: str) -> Table:
     return line
 
 
-def draw_trend(values: Sequence[float], width: int, levels: str) -> str:
+def draw_trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
     """Values over time as heights, at most `width` of them; blank where there was none.
 
     >>> draw_trend([1.0, 1.0, 2.0, 8.0], 3)
