@@ -8,6 +8,7 @@ import signal
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
@@ -125,7 +126,16 @@ def interrupt_again() -> Iterator[None]:
     hook = sys.unraisablehook
     is_over = threading.Event()
 
+    def is_handling() -> bool:
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        while frame is not None and frame.f_code is not handle_unraisable.__code__:
+            frame = frame.f_back
+        return frame is not None
+
     def interrupt() -> None:
+        while is_handling():
+            # What is raised there is printed and dropped as well.
+            time.sleep(SENT_AGAIN_S)
         heard = [stop for stop in STOPS if signal.getsignal(stop) is not signal.SIG_IGN]
         if heard and not is_over.is_set():
             signal.pthread_kill(threading.main_thread().ident or 0, heard[0])

@@ -18,7 +18,9 @@ from strategy.series import Series
 from strategy.source_location import PlacedError
 from strategy.words import *
 from tests.support.own_words import (
+    BY_LENGTH,
     KEEP_BETWEEN_CALLS,
+    LONGEST,
     NO_ROWS,
     NOT_CAUSAL,
     efficiency,
@@ -81,6 +83,13 @@ def test_a_look_ahead_is_named(word):
     )
     with pytest.raises(IndicatorError, match=rf"{message}\d+ [0-9.-]+ \(.*own_words.py:\d+\)$"):
         prove_causal(word.own, arguments(word), SERIES)
+
+
+@pytest.fixture(autouse=True)
+def forget_bars():
+    """Words that keep bars have kept none, whichever test was before."""
+    LONGEST.clear()
+    BY_LENGTH.clear()
 
 
 @pytest.mark.parametrize("word", KEEP_BETWEEN_CALLS, ids=lambda word: word.own.name)
