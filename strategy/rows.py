@@ -51,11 +51,11 @@ class GenesOfOne(dict[str, float]):
 
     def keep(self, name: str, of: object, make: Callable[[], Kept]) -> Kept:
         """What was made of something under a name; made where it is not there."""
-        found = self._made.get((name, id(of)))
-        if found is None:
+        made = self._made.get((name, id(of)))
+        if made is None:
             # It is held as well, so that nothing else gets its id. Two threads may make equal ones.
-            found = self._made[name, id(of)] = of, make()
-        return cast(Kept, found[1])
+            made = self._made[name, id(of)] = of, make()
+        return cast(Kept, made[1])
 
 
 class LoopRunner(Protocol):

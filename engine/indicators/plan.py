@@ -47,11 +47,11 @@ def group_rows(names: Sequence[RowName], slots: Ints | None = None) -> list[RowR
     """Rows by their forms, and where they go, [n]; without slots the first goes to 0, and so on."""
     slots = np.arange(len(names)) if slots is None else slots
     of_form: dict[RowForm, list[int]] = {}
-    for place, (form, _) in enumerate(names):
-        of_form.setdefault(form, []).append(place)
+    for index, (form, _) in enumerate(names):
+        of_form.setdefault(form, []).append(index)
     return [
-        RowRequest(form, np.array([names[place][1] for place in places]), slots[places])
-        for form, places in of_form.items()
+        RowRequest(form, np.array([names[index][1] for index in indices]), slots[indices])
+        for form, indices in of_form.items()
     ]
 
 
@@ -78,7 +78,8 @@ def bring_in_parts(
 
 def order_individuals(case: FastCase, genomes: Floats) -> Ints:
     """Sort by the rows that every bar is compared with, so that neighbours share them."""
-    compared = [case.row_index[one.left] for one in case.entry if one.right in case.layout.names]
+    genes = case.layout.names
+    compared = [case.row_index[pair.left] for pair in case.entry if pair.right in genes]
     columns = length_columns(case)
     columns = columns[compared] if compared else columns
     lengths = genomes[:, columns[columns >= 0][::-1]]

@@ -88,10 +88,10 @@ class RowBank:
         numbers = self._number(genomes)
         slots = self._slot_of_key[numbers]
         missing, names = self._name_rows(genomes, numbers, slots < 0)
-        found = self.take(names, slots[slots >= 0])
-        if found is None:
+        taken = self.take(names, slots[slots >= 0])
+        if taken is None:
             return None
-        self._slot_of_key[missing] = found
+        self._slot_of_key[missing] = taken
         return self._slot_of_key[numbers]
 
     def take(self, names: Sequence[RowName], others: Slots = NO_SLOTS) -> Slots | None:
@@ -119,9 +119,9 @@ class RowBank:
         """
         numbers = self._number(genomes)
         distinct, names = self._name_rows(genomes, numbers, np.ones(numbers.shape, np.bool_))
-        places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-        place_of = np.array([places[name] for name in names], np.int64)
-        return list(places), place_of[np.searchsorted(distinct, numbers)]
+        numbers_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        number_of = np.array([numbers_of[name] for name in names], np.int64)
+        return list(numbers_of), number_of[np.searchsorted(distinct, numbers)]
 
     def _name_rows(
         self, genomes: Floats, numbers: Ints, is_asked: npt.NDArray[np.bool_]

@@ -1,6 +1,7 @@
 """No look-ahead, for the whole front: bars after a cut are taken away, then poisoned."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,8 @@ from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.free_memory import free_host_bytes
+from engine.runtime.machine import available_cores
 from optimizer.evidence.lookahead import (
     MOST_MEMBERS,
     CausalRecord,
@@ -23,6 +26,12 @@ from optimizer.evidence.lookahead import (
 from optimizer.judging.account_lookahead import cut_account
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
+
+MOST_CUTS_AT_ONCE = 8
+"""Cuts of a window that are evaluated side by side."""
+
+CUT_BAR_BYTES = 500
+"""Of a bar of a cut, about: two copies of it, what is computed of them, and rows of one member."""
 
 
 def build_causal_record(
@@ -105,8 +114,8 @@ def _find_differences(
     rests = task.spec.entry is not None
     taken = count_signals_taken(prompt.evaluate(genomes), rests=rests)
     differ = np.zeros((len(genomes), len(ends)), np.bool_)
-    for index, end in enumerate(ends):
-        seen, seen_taken = _evaluate_cut(task, bars, window.start, end, genomes)
+    cuts = _evaluate_cuts(task, bars, window.start, ends, genomes)
+    for index, (end, (seen, seen_taken)) in enumerate(zip(ends, cuts, strict=True)):
         for accumulators in (seen[:, 0], seen[:, 1]):
             differ[:, index] |= ~compare_bits(expected[:, index], accumulators)
         if end < len(bars):
@@ -114,6 +123,26 @@ def _find_differences(
         for (member, ledger), member_ledgers in zip(ledgers.items(), cut_ledgers, strict=True):
             differ[member, index] |= not is_beginning(member_ledgers[index], ledger)
     return differ
+
+
+def _evaluate_cuts(
+    task: Task, bars: Bars, start: int, ends: Sequence[int], genomes: Floats
+) -> Iterator[tuple[Floats, Floats]]:
+    """What `_evaluate_cut` finds at each end, several of them side by side.
+
+    Much of a cut is checking and copying bars, which one core does.
+    """
+    cores, free = task.config.threads or available_cores(), free_host_bytes() // 2
+    fit = free // (CUT_BAR_BYTES * len(bars))
+    # A person's own code may not be made for threads.
+    at_once = 1 if task.spec.own else max(1, min(cores, len(ends), MOST_CUTS_AT_ONCE, fit))
+    shared = task.config.model_copy(update={"threads": cores // at_once, "memory": free // at_once})
+    alone = replace(task, config=shared)
+    pool = ThreadPoolExecutor(at_once, "cuts")
+    try:
+        yield from pool.map(lambda end: _evaluate_cut(alone, bars, start, end, genomes), ends)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _evaluate_cut(
@@ -140,9 +169,9 @@ def _evaluate_cut(
 def _build_engine(
     task: Task, series: Sequence[Bars], windows: Sequence[Window], delay: int
 ) -> Engine:
-    costs = replace(task.costs, entry_delay=delay)
-    threads = task.config.threads
-    return Engine(task.spec, series, windows, costs, device="cpu", threads=threads)
+    costs, config = replace(task.costs, entry_delay=delay), task.config
+    sizes = {"threads": config.threads, "memory_bytes": config.memory}
+    return Engine(task.spec, series, windows, costs, device="cpu", **sizes)
 
 
 def _find_reader(task: Task, window: Window, end: int, genome: Floats) -> str:

@@ -171,7 +171,7 @@ class Readings:
                 read += part.below
         leaves = write_formula(*read)[0].leaves
         rows = [leaf for leaf in leaves if holds_row(leaf.node)]
-        return {leaf: place for place, leaf in enumerate(rows)}
+        return {leaf: number for number, leaf in enumerate(rows)}
 
     def words(self, part: Part, chosen: Ints | None = None) -> Ints:
         """Where words of bars at which a condition is true lie, [n] of chosen individuals, or all.

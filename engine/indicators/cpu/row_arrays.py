@@ -43,7 +43,7 @@ class RowArrays:
     def fill(self, trees: Sequence[Expression], slots: Ints) -> None:
         """Compute rows of trees without genes into slots."""
         forms = [find_form(tree) for tree in trees]
-        known = [place for place, form in enumerate(forms) if form is not None]
+        known = [index for index, form in enumerate(forms) if form is not None]
         rows: dict[int, Floats] = {}
         for begin in range(0, len(known), TOGETHER):
             some = known[begin : begin + TOGETHER]
@@ -51,19 +51,19 @@ class RowArrays:
         parts = self._share_trees(trees, [k for k, form in enumerate(forms) if form is None])
 
         def work(thread: int) -> None:
-            for places in parts[thread :: self._workers.count]:
-                made = self._compute([trees[place] for place in places])
-                rows.update(zip(places, made, strict=True))
+            for indices in parts[thread :: self._workers.count]:
+                made = self._compute([trees[index] for index in indices])
+                rows.update(zip(indices, made, strict=True))
 
         self._workers.run(work, len(parts))
-        for place, slot in enumerate(slots.tolist()):
+        for index, slot in enumerate(slots.tolist()):
             if slot < len(self._arrays):
-                self._arrays[slot] = rows[place]
+                self._arrays[slot] = rows[index]
             else:
-                self._arrays.append(rows[place])
+                self._arrays.append(rows[index])
         addresses = np.empty(len(self._arrays), np.int64)
         addresses[: len(self.addresses)] = self.addresses
-        addresses[slots] = [rows[place].ctypes.data for place in range(len(slots))]
+        addresses[slots] = [rows[index].ctypes.data for index in range(len(slots))]
         self.addresses = addresses
 
     def _compute_known(self, names: Sequence[RowName]) -> list[Floats]:
@@ -73,13 +73,13 @@ class RowArrays:
         # One that is let go must not stay because of the others.
         return [row.copy() for row in block]
 
-    def _share_trees(self, trees: Sequence[Expression], places: list[int]) -> list[list[int]]:
+    def _share_trees(self, trees: Sequence[Expression], indices: list[int]) -> list[list[int]]:
         """Places of rows that are computed together: trends, where all threads get some."""
-        parts = [[place] for place in places if not self._shares_sides(trees[place])]
+        parts = [[index] for index in indices if not self._shares_sides(trees[index])]
         of_label: dict[str, list[int]] = {}
-        for place in places:
-            if self._shares_sides(trees[place]):
-                of_label.setdefault(trees[place].label, []).append(place)
+        for index in indices:
+            if self._shares_sides(trees[index]):
+                of_label.setdefault(trees[index].label, []).append(index)
         for some in of_label.values():
             size = max(min(LANES, len(some) // self._workers.count), 1)
             parts += [some[begin : begin + size] for begin in range(0, len(some), size)]

@@ -134,16 +134,16 @@ class DeviceRows(GrowingRows):
     def _from_host(self, trees: Sequence[Expression]) -> torch.Tensor:
         host = torch.empty((len(trees), len(self.host.series)), dtype=torch.float64)
         values, forms = host.numpy(), [find_form(tree) for tree in trees]
-        names = {place: form for place, form in enumerate(forms) if form is not None}
+        names = {index: form for index, form in enumerate(forms) if form is not None}
         if names:
-            places = np.array(list(names))
-            fill_known(self.host, list(names.values()), places, values, self._workers)
-        others = [place for place, form in enumerate(forms) if form is None]
+            indices = np.array(list(names))
+            fill_known(self.host, list(names.values()), indices, values, self._workers)
+        others = [index for index, form in enumerate(forms) if form is None]
 
         def work(thread: int) -> None:
-            for place in others[thread :: self._workers.count]:
+            for index in others[thread :: self._workers.count]:
                 # What is the same at every bar may be one number.
-                values[place] = self.host.of(trees[place])
+                values[index] = self.host.of(trees[index])
 
         self._workers.run(work, len(others))
         return host

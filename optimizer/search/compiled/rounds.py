@@ -134,8 +134,8 @@ def find_least(left: Cells, count: int, place: int) -> int:
         high = j if wanted <= j else high
         if j < wanted < i:
             break
-    found: int = left[wanted]
-    return found
+    least: int = left[wanted]
+    return least
 
 
 @compiled_inline
@@ -150,9 +150,9 @@ def sift(heap: Places, count: int, root: int, volumes: Cells) -> None:
     """
     sinking, at, child = heap[root], root, 2 * root + 1
     while child < count:
-        one, m = heap[child], heap[min(child + 1, count - 1)]
-        is_other = volumes[m] < volumes[one] or (volumes[m] == volumes[one] and m > one)
-        m = m if is_other else one
+        first, m = heap[child], heap[min(child + 1, count - 1)]
+        is_other = volumes[m] < volumes[first] or (volumes[m] == volumes[first] and m > first)
+        m = m if is_other else first
         if volumes[m] > volumes[sinking] or (volumes[m] == volumes[sinking] and m < sinking):
             break
         heap[at], at = m, child + is_other
