@@ -166,6 +166,9 @@ def test_nothing_else_waits_inside_the_driver():
         if BLOCKING.search(line) and "non_blocking=True" not in line
     ]
     assert [line for line in found if not line.startswith("watchdog.py")] == [
+        "order_accounts.py: outcomes.counts[:1].copy_(counts.amax())",
+        "order_accounts.py: trades.counts.copy_(counts.clamp(max=capacity))",
+        "order_accounts.py: sums[place].copy_(counted)",
         "workspace.py: torch.from_numpy(out).copy_(torch.from_numpy(numbers))",
         "row_scheduler.py: rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])",
     ]
