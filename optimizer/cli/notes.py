@@ -90,6 +90,16 @@ def stop_now(received: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _is_compiling(frame: FrameType | None) -> bool:
+    """Whether the compiler of loops runs, which drops what is raised while it calls Python.
+
+    The loop would be half there, and end the process when it is called.
+    """
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("llvmlite."):
+        frame = frame.f_back
+    return frame is not None
+
+
 def _report_heard() -> None:
     """Tell the watcher of a person's own code that Python hears a signal."""
     # Looked up: loading it takes longer than `--help`, and who did not has no such code.
@@ -103,9 +113,19 @@ def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator
     """Hand signals to a handler, until the context ends; those that are ignored stay so."""
     before = {stop: signal.getsignal(stop) for stop in STOPS}
     heard = [stop for stop in STOPS if before[stop] is not signal.SIG_IGN]
+    is_over = threading.Event()
+
+    def send_again(received: int) -> None:
+        if not is_over.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, received)
 
     def handle(received: int, frame: FrameType | None) -> None:
         _report_heard()
+        if _is_compiling(frame):
+            timer = threading.Timer(SENT_AGAIN_S, send_again, (received,))
+            timer.daemon = True
+            timer.start()
+            return
         handler(received, frame)
 
     try:
@@ -113,6 +133,7 @@ def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator
             signal.signal(stop, handle)
         yield
     finally:
+        is_over.set()
         for stop in heard:
             signal.signal(stop, before[stop])
 

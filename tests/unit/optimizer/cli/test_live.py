@@ -308,6 +308,16 @@ def test_a_signal_that_comes_while_an_object_is_freed_is_not_lost(capsys):
     assert sys.unraisablehook is before
 
 
+def test_a_signal_is_handled_once_the_compiler_is_done():
+    """It drops what is raised while it calls Python, and goes on with a loop that is half there."""
+    inside = {"__name__": "llvmlite.binding.executionengine", "signal": signal}
+    exec("def call_back():\n    signal.raise_signal(signal.SIGTERM)", inside)
+    with handle_signals(stop_now):
+        inside["call_back"]()
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(10)
+
+
 class Naming:
     """An attribute that hears a signal while its class is made."""
 
