@@ -138,9 +138,17 @@ def _evaluate_cuts(
     at_once = 1 if task.spec.own else max(1, min(cores, len(ends), MOST_CUTS_AT_ONCE, fit))
     shared = task.config.model_copy(update={"threads": cores // at_once, "memory": free // at_once})
     alone = replace(task, config=shared)
+
+    def evaluate(end: int) -> tuple[Floats, Floats]:
+        return _evaluate_cut(alone, bars, start, end, genomes)
+
+    if at_once == 1:
+        # In the caller's own thread, where a signal ends it.
+        yield from map(evaluate, ends)
+        return
     pool = ThreadPoolExecutor(at_once, "cuts")
     try:
-        yield from pool.map(lambda end: _evaluate_cut(alone, bars, start, end, genomes), ends)
+        yield from pool.map(evaluate, ends)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -169,9 +177,16 @@ def _evaluate_cut(
 def _build_engine(
     task: Task, series: Sequence[Bars], windows: Sequence[Window], delay: int
 ) -> Engine:
-    costs, config = replace(task.costs, entry_delay=delay), task.config
-    sizes = {"threads": config.threads, "memory_bytes": config.memory}
-    return Engine(task.spec, series, windows, costs, device="cpu", **sizes)
+    config = task.config
+    return Engine(
+        task.spec,
+        series,
+        windows,
+        replace(task.costs, entry_delay=delay),
+        device="cpu",
+        threads=config.threads,
+        memory_bytes=config.memory,
+    )
 
 
 def _find_reader(task: Task, window: Window, end: int, genome: Floats) -> str:

@@ -1,5 +1,6 @@
 """Whoever reads a bar that comes after is caught and named; the shipped strategies never do."""
 
+import threading
 import time
 from dataclasses import replace
 
@@ -142,6 +143,22 @@ def test_the_same_indicator_without_a_look_ahead_is_not():
     """What differs is the look, not that the indicator is one's own."""
     record, _, _ = record_of(strategy_with(own_row(peeking, 0)))
     assert record.mismatches == 0
+
+
+def test_cuts_side_by_side_find_the_same():
+    """However many cores there are; a person's own code runs where a signal can end it."""
+    task, genomes = make_task(BARS, spec=RESTING), random_genomes(RESTING, 12, seed=5)
+    several = replace(task, config=task.config.model_copy(update={"threads": None}))
+    alone, together = (build_causal_record(one, one.engine(), genomes) for one in (task, several))
+    assert together == alone
+    ran_in = set()
+
+    def note_thread(bars):
+        ran_in.add(threading.current_thread())
+        return bars.close
+
+    record_of(strategy_with(own_row(note_thread)))
+    assert ran_in == {threading.main_thread()}
 
 
 def test_one_member_that_looks_ahead_is_found_among_others():
