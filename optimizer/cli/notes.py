@@ -44,7 +44,7 @@ UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h|R|bp|[KMG]B)\b)")
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 SENT_AGAIN_S = 0.01
-"""Seconds until a signal is sent again that Python dropped."""
+"""Seconds until a signal is sent again that Python dropped, or would drop."""
 
 
 @contextlib.contextmanager
@@ -100,6 +100,22 @@ def _is_compiling(frame: FrameType | None) -> bool:
     return frame is not None
 
 
+def _send_again(
+    stop: int, is_over: threading.Event, is_early: Callable[[], bool] = lambda: False
+) -> None:
+    """Send a signal to the main thread a little later, once it is not early, unless all is over."""
+
+    def send() -> None:
+        while is_early():
+            time.sleep(SENT_AGAIN_S)
+        if not is_over.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, stop)
+
+    timer = threading.Timer(SENT_AGAIN_S, send)
+    timer.daemon = True
+    timer.start()
+
+
 def _report_heard() -> None:
     """Tell the watcher of a person's own code that Python hears a signal."""
     # Looked up: loading it takes longer than `--help`, and who did not has no such code.
@@ -115,18 +131,12 @@ def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator
     heard = [stop for stop in STOPS if before[stop] is not signal.SIG_IGN]
     is_over = threading.Event()
 
-    def send_again(received: int) -> None:
-        if not is_over.is_set():
-            signal.pthread_kill(threading.main_thread().ident or 0, received)
-
     def handle(received: int, frame: FrameType | None) -> None:
         _report_heard()
         if _is_compiling(frame):
-            timer = threading.Timer(SENT_AGAIN_S, send_again, (received,))
-            timer.daemon = True
-            timer.start()
-            return
-        handler(received, frame)
+            _send_again(received, is_over)
+        else:
+            handler(received, frame)
 
     try:
         for stop in heard:
@@ -153,21 +163,14 @@ def interrupt_again() -> Iterator[None]:
             frame = frame.f_back
         return frame is not None
 
-    def interrupt() -> None:
-        while is_handling():
-            # What is raised there is printed and dropped as well.
-            time.sleep(SENT_AGAIN_S)
-        heard = [stop for stop in STOPS if signal.getsignal(stop) is not signal.SIG_IGN]
-        if heard and not is_over.is_set():
-            signal.pthread_kill(threading.main_thread().ident or 0, heard[0])
-
     def handle_unraisable(what: "sys.UnraisableHookArgs") -> None:
         if not issubclass(what.exc_type, KeyboardInterrupt):
             hook(what)
             return
-        timer = threading.Timer(SENT_AGAIN_S, interrupt)
-        timer.daemon = True
-        timer.start()
+        heard = [stop for stop in STOPS if signal.getsignal(stop) is not signal.SIG_IGN]
+        if heard:
+            # What is raised before this returns is printed and dropped as well.
+            _send_again(heard[0], is_over, is_handling)
 
     sys.unraisablehook = handle_unraisable
     try:
