@@ -23,7 +23,7 @@ from engine.pairs import Wait, begin_groups, check_pairs
 from engine.runtime.cpu.threads import Threads
 from engine.sending import Sender
 from engine.validate import (
-    Admitting,
+    GenomeValidator,
     check_chunk,
     check_keeps_limits,
     check_windows,
@@ -106,8 +106,8 @@ class Engine:
         self._bank = RowBank(
             list_reads(self._case), capacity, lambda names, slots: fill(group_rows(names, slots))
         )
-        self._admitting = Admitting(spec)
-        self._sender = Sender(self._case, self._backend, self._bank, self._admitting, chunk)
+        self._validator = GenomeValidator(spec)
+        self._sender = Sender(self._case, self._backend, self._bank, self._validator, chunk)
         self._chunk = chunk
         self._kept: dict[tuple[Window, ...], Engine] = {}
 
@@ -352,4 +352,4 @@ class Engine:
         return genomes, slots
 
     def _require_legal(self, genomes: Floats) -> Floats:
-        return self._admitting.require_legal(require_genomes(self.spec, genomes))
+        return self._validator.require_legal(require_genomes(self.spec, genomes))

@@ -67,7 +67,7 @@ from strategy.model import Strategy
 from strategy.money import Payment, Volatility, find_step
 from strategy.orders import Ladder, count_legs
 from strategy.pretty_print import format_tree
-from strategy.rows import Genes, GenesOfOne, LoopRunner, Rows, as_it_reads, resolve_value
+from strategy.rows import DecodedGenes, Genes, LoopRunner, Rows, as_it_reads, resolve_value
 from strategy.series import Series
 from strategy.signals import truth
 from strategy.switches import settle_switches
@@ -122,7 +122,7 @@ class Reference:
         # In the order of `reference_world.OPEN` to `CLOSE`.
         self._prices = [np.array([b.open, b.high, b.low, b.close]) for b in self.series]
         self._kept = ArrayCache(KEPT_BYTES)
-        self._genes: dict[bytes, GenesOfOne] = {}
+        self._genes: dict[bytes, DecodedGenes] = {}
         self._rows = [
             Rows(Series.of(bars), form, self._kept, (number,))
             for number, bars in enumerate(self.series)
@@ -296,23 +296,23 @@ class Reference:
         self._run(take_signals, world, span, book, trades)
         return build_ledger(trades, book.counts, scales)
 
-    def _decode(self, genome: Floats) -> GenesOfOne:
+    def _decode(self, genome: Floats) -> DecodedGenes:
         """Genes of an individual [G], the same ones while it is replayed in other windows."""
         name = genome.tobytes()
         genes = self._genes.get(name)
         if genes is None:
             if len(self._genes) == MOST_GENES:
                 self._genes.clear()
-            genes = self._genes[name] = GenesOfOne(self.spec.layout.decode(genome))
+            genes = self._genes[name] = DecodedGenes(self.spec.layout.decode(genome))
         return genes
 
-    def _settle(self, genome: Floats) -> tuple[GenesOfOne, int, Limits]:
+    def _settle(self, genome: Floats) -> tuple[DecodedGenes, int, Limits]:
         """Genes of an individual [G], its warm-up and its limits."""
         genes = self._decode(genome)
         warm_up = genes.keep("warm-up", self.spec, lambda: self.spec.warm_up(genes))
         return genes, warm_up, self._limits(genes)
 
-    def _build_world(self, genes: GenesOfOne, series: int) -> World:
+    def _build_world(self, genes: DecodedGenes, series: int) -> World:
         """A series and what an individual asks of it."""
         clock, sides = self._clock(genes, series), self._sides(genes, series)
         limits, tables = self._limits(genes), self._tables(genes, series)
@@ -322,7 +322,7 @@ class Reference:
         """Limits of an individual [G], the same for both sides."""
         return self._settle(genome)[2]
 
-    def _limits(self, genes: GenesOfOne) -> Limits:
+    def _limits(self, genes: DecodedGenes) -> Limits:
         known = self.spec, self.costs, genes, self._unit_fee
         return genes.keep("limits", self.costs, lambda: evaluate_limits(*known))
 

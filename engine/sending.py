@@ -13,7 +13,7 @@ from engine.fast_case import FastCase
 from engine.indicators.plan import bring_in_parts, group_rows, order_individuals
 from engine.indicators.row_bank import RowBank
 from engine.pairs import Wait
-from engine.validate import Admitting
+from engine.validate import GenomeValidator
 from strategy.genes import Floats
 
 PART_INDIVIDUALS = 16_384
@@ -49,7 +49,7 @@ class Sender:
         case: The strategy.
         backend: Evaluates.
         bank: Rows that are there.
-        admitting: Admits legal genomes.
+        validator: Refuses genomes that are not legal.
         chunk: Most individuals that are evaluated together; all that fit when None.
     """
 
@@ -58,15 +58,15 @@ class Sender:
         case: FastCase,
         backend: Backend,
         bank: RowBank,
-        admitting: Admitting,
+        validator: GenomeValidator,
         chunk: int | None,
     ) -> None:
         self._case, self._backend, self._bank = case, backend, bank
-        self._admitting, self._chunk = admitting, chunk
+        self._validator, self._chunk = validator, chunk
 
     def with_backend(self, backend: Backend) -> "Sender":
         """The same to another backend, which has the rows too."""
-        return Sender(self._case, backend, self._bank, self._admitting, self._chunk)
+        return Sender(self._case, backend, self._bank, self._validator, self._chunk)
 
     def begin(self, genomes: Floats, windows: Sequence[Window], own: Slots | None = None) -> Wait:
         """Begin to evaluate genomes [P, G]; what is returned waits for accumulators [P, W, A].
@@ -129,10 +129,10 @@ class Sender:
     def _looked_up(self, sent: Sent, part: slice) -> Callable[[], bool] | None:
         """The same, with legality and rows looked up here, and missing rows computed."""
         some = sent.of(part)
-        members = self._admitting.require_legal(some.genomes)
+        members = self._validator.require_legal(some.genomes)
         slots = self._bank.find(members)
         if slots is None:
-            brought = self._bank.bring(self._admitting.require_legal(sent.genomes))
+            brought = self._bank.bring(self._validator.require_legal(sent.genomes))
             if brought is None:
                 return None
             slots = brought[part]

@@ -30,8 +30,8 @@ def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordere
     return n_wrong == 0
 
 
-class Admitting:
-    """Admits legal genomes of a strategy."""
+class GenomeValidator:
+    """Refuses genomes that are not legal for a strategy."""
 
     def __init__(self, spec: Strategy) -> None:
         layout = spec.layout

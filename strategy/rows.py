@@ -42,7 +42,7 @@ Kept = TypeVar("Kept")
 Row = TypeVar("Row", bound=npt.NDArray[Any])
 
 
-class GenesOfOne(dict[str, float]):
+class DecodedGenes(dict[str, float]):
     """Genes of one individual by name, with what they alone decide; threads may share them."""
 
     def __init__(self, genes: Genes) -> None:
@@ -116,7 +116,7 @@ def bound(tree: Tree, genes: Genes) -> Tree:
             return node.pick(node.gene.value)
         return Number(genes[node.gene.name]) if isinstance(node, GeneValue) else node
 
-    if isinstance(genes, GenesOfOne):
+    if isinstance(genes, DecodedGenes):
         return genes.keep("bound", tree, lambda: transform_nodes(tree, replace_gene))
     return transform_nodes(tree, replace_gene)
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Relation, Within
 from strategy.errors import StrategyError
-from strategy.rows import Genes, GenesOfOne, Rows, bound, whole
+from strategy.rows import DecodedGenes, Genes, Rows, bound, whole
 from strategy.switches import settle_switches
 
 Bools = npt.NDArray[np.bool_]
@@ -19,7 +19,7 @@ def truth(condition: Condition, rows: Rows, genes: Genes) -> Bools:
 
     It is nowhere where they leave nothing.
     """
-    if isinstance(genes, GenesOfOne):
+    if isinstance(genes, DecodedGenes):
         left = genes.keep("settled", condition, lambda: _settle(condition, genes))
     else:
         left = _settle(condition, genes)

@@ -160,7 +160,7 @@ class FoldsBeside:
 
 
 @dataclass(frozen=True)
-class _Beside:
+class _BegunFolds:
     """Folds that have begun, and what makes those that they fail to make."""
 
     begun: FoldsBeside
@@ -239,7 +239,7 @@ class BesideRun(ThisMachine):
             return super().executor(setup, jobs, first=first, engine=engine)
         if begun.is_same_search(setup):
             choose = super().executor
-            return _Beside(begun, lambda left: choose(setup, left, engine=engine))
+            return _BegunFolds(begun, lambda left: choose(setup, left, engine=engine))
         begun.end()
         return super().executor(setup, jobs, first=first, engine=engine)
 
