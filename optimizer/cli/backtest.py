@@ -59,7 +59,6 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     )
     from optimizer.cli.console import format_csv, print_json, stderr, stdout
     from optimizer.run.causal import prove_one, prove_shown
-    from optimizer.run.genes_file import encode_genome
     from optimizer.run.task import check_genome_fits
 
     if front is not None and run is not None:
@@ -67,8 +66,7 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     source = Source(genes, front or run, runs, member)
     if plot is not None and plot.suffix.lower() != ".html":
         raise ConfigError(f"--plot {plot}: a page is written; name it .html")
-    task, genes_given, whose = resolve_source(flags, config, source)
-    genome = encode_genome(task.spec.layout, {**genes_given, **parse_settings(set_)})
+    task, genome, whose = resolve_source(flags, config, source, parse_settings(set_))
     check_genome_fits(task, genome)
     prove_one(task, genome)
     ledgers, accumulators, account = run_engine(task, genome, engine)

@@ -16,7 +16,7 @@ from optimizer.cli.tables import describe_exits, genes_table, metrics_table, win
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.judging.replay_front import replay_front
-from optimizer.run.genes_file import Values, chosen_individual, chosen_member
+from optimizer.run.genes_file import chosen_individual, chosen_member, encode_genome
 from optimizer.run.individuals import (
     build_account,
     compute_figures,
@@ -90,9 +90,12 @@ class Source:
 
 
 def resolve_source(
-    flags: Mapping[str, object], config_file: Path | None, source: Source
-) -> tuple[Task, Values, str]:
-    """The task, the genes that are given, and whose they are."""
+    flags: Mapping[str, object],
+    config_file: Path | None,
+    source: Source,
+    settings: Mapping[str, object],
+) -> tuple[Task, Floats, str]:
+    """The task, the genome [G], and whose genes they are; `settings` of some go before these."""
     if source.run is not None:
         if source.genes is not None or config_file is not None:
             other = "--genes" if source.genes is not None else "--config"
@@ -100,17 +103,19 @@ def resolve_source(
         path = find_run(source.runs, source.run)
         task, front = replay_front(path, flags)
         index = chosen_member(f"run '{source.run}'", len(front), source.member)
-        return task, task.spec.layout.decode(front[index]), f"member {index} of run {path.name}"
-    task = prepare(resolve_config(config_file, flags))
+        layout, whose = task.spec.layout, f"member {index} of run {path.name}"
+        return task, encode_genome(layout, {**layout.decode(front[index]), **settings}), whose
+    genes, whose = settings, ""
     if source.genes is not None:
         which = "genes" if source.member is None else f"member {source.member}"
-        genes = chosen_individual(source.genes, source.member)
-        return task, genes, f"{which} of {source.genes.name}"
-    if source.member is not None:
+        genes = {**chosen_individual(source.genes, source.member), **settings}
+        whose = f"{which} of {source.genes.name}"
+    elif source.member is not None:
         raise ConfigError(
             "--member chooses from a run or a file: name a run, or add --genes or --run"
         )
-    return task, {}, ""
+    task = prepare(resolve_config(config_file, flags), genes=genes)
+    return task, encode_genome(task.spec.layout, genes), whose
 
 
 def _describe_ends(ledgers: Sequence[Ledger]) -> str:

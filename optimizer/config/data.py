@@ -130,7 +130,7 @@ class WindowSettings(Settings):
     max_gap: str | None = knob(
         None,
         "Cut series where bars are further apart than this, such as 4d; nothing reaches from one "
-        "part into the next.",
+        "part into the next; parts too short for the longest window are skipped.",
         decides="data",
     )
     holdout: str | None = knob(

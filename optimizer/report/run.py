@@ -224,7 +224,7 @@ def judge(
 def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Single":
     """Backtest one individual; see `optimizer.backtest`."""
     with _as_configured(settings) as configured:
-        task = prepare(make_config(configured, where="backtest"))
+        task = prepare(make_config(configured, where="backtest"), genes=genes)
         genome = encode_genome(task.spec.layout, genes)
         check_genome_fits(task, genome)
         prove_one(task, genome)

@@ -343,8 +343,8 @@ def _note_skipped_parts(
         raise ConfigError(
             f"--max-gap {max_gap}: none of the {len(parts)} parts of {parts[0][0].symbol} has the "
             f"{least} bars that the longest window asks for, the longest part has "
-            f"{max(len(part) for part in short):,}; name a longer gap, or shorter windows with "
-            "--bound"
+            f"{max(len(part) for part in short):,}; name a longer gap, or shorter windows: "
+            "--bound in a search, --set in a backtest"
         )
     if not short:
         return ()

@@ -1,6 +1,6 @@
 """Task of a configuration, loaded and checked before any work begins."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -31,6 +31,7 @@ from optimizer.run.bounds import (
     too_few_bars,
 )
 from optimizer.run.columns import require_columns
+from optimizer.run.genes_file import encode_genome
 from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
 from optimizer.run.problem import EngineProblem
@@ -205,6 +206,7 @@ def prepare(
     for_search: bool = False,
     known: Strategy | None = None,
     published: Strategy | None = None,
+    genes: Mapping[str, object] | None = None,
     may_fetch: bool = True,
 ) -> Task:
     """Load and check everything that a configuration asks for.
@@ -212,8 +214,9 @@ def prepare(
     `for_search` asks that every genome within the bounds fits the data, and that no indicator of
     a person's own looks ahead. Where a run has recorded the strategy, `known` is it with its
     bounds, or `published` what its name stands for; what the configuration names is not looked at
-    then. With `may_fetch` a vendor may be asked for bars. Nothing has been written and no genome
-    evaluated then.
+    then. Parts between long gaps are skipped on which `genes` cannot trade; without them those on
+    which some genome within the bounds cannot. With `may_fetch` a vendor may be asked for bars.
+    Nothing has been written and no genome evaluated then.
 
     Raises:
         ConfigError, DataError, StrategyError, EngineError: When something does not fit.
@@ -231,7 +234,13 @@ def prepare(
         spec = template.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else template
         return apply_bounds(spec, bounds)
 
-    markets = load_markets(config, lambda bars: bars_needed(adapt_spec(bars)), may_fetch=may_fetch)
+    def count_bars(bars: Bars) -> int:
+        spec = adapt_spec(bars)
+        if genes is None:
+            return bars_needed(spec)
+        return spec.warm_up(spec.layout.decode(encode_genome(spec.layout, genes))) + 2
+
+    markets = load_markets(config, count_bars, may_fetch=may_fetch)
     spec = keeping_rows(adapt_spec(markets.series[0]), row_cache())
     require_columns(spec, markets.series, config)
     check_spans(spec, markets.series[0].timeframe_ns)

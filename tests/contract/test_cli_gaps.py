@@ -1,8 +1,11 @@
 """Series cut at long gaps, some of whose parts are too short to search on."""
 
+import json
+
 import numpy as np
 import pytest
 
+import optimizer
 from tests.support.commands import SMALL, market_columns
 from tests.support.series import csv_text, write_csv
 
@@ -20,12 +23,11 @@ def parted(folder, *lengths):
     )
 
 
-@pytest.mark.parametrize("first", ["evolve", "backtest"])
-def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path, first):
+def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
     """The others are searched on; how many were skipped, and their days, are told."""
     spec = parted(tmp_path, 60, 1000, 201, 200, 900)
-    search = (*SMALL, "--quiet") if first == "evolve" else ()
-    found = command(first, "--data", spec, "--max-gap", "10d", *BOUNDS, *search, "--json")
+    flags = (*BOUNDS, *SMALL, "--quiet", "--json")
+    found = command("evolve", "--data", spec, "--max-gap", "10d", *flags)
     assert (found.code, found.err.count("skipped")) == (0, 1)
     assert [window["bars"] for window in found.json["data"]["windows"]] == [1000, 201, 900]
     gaps, *notes = found.json["data"]["notes"]
@@ -35,6 +37,42 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path, first
         "2 of 5 parts are skipped, too short for windows of 201 bars (260 bars): "
         "1970-01-02 to 1970-01-02, 1970-05-15 to 1970-05-17",
     ]
+
+
+@pytest.mark.parametrize(
+    ("genes", "needed", "kept"),
+    [
+        # A window of n bars is known at its last one, and a signal there needs a bar to enter at.
+        ({}, 201, [1000, 201, 900]),
+        ({"z_window": 199, "ema_slow": 199}, 200, [1000, 201, 200, 900]),
+        ({"z_window": 96, "ema_slow": 97}, 98, [1000, 201, 200, 900]),
+    ],
+)
+def test_a_backtest_keeps_parts_that_its_genes_can_trade_on(command, tmp_path, genes, needed, kept):
+    """Bounds of a search that nobody makes leave no part out; genes come by flag, file or name."""
+    spec, file = parted(tmp_path, 60, 1000, 201, 200, 900), tmp_path / "genes.json"
+    file.write_text(json.dumps(genes))
+    settings = [word for name, value in genes.items() for word in ("--set", f"{name}={value}")]
+    for given in (settings, ["--genes", str(file)]):
+        flags = ("--data", spec, "--max-gap", "10d", *BOUNDS, *given, "--json")
+        outcome = command("backtest", *flags)
+        assert [window["bars"] for window in outcome.json["data"]["windows"]] == kept
+        assert f"of 5 parts are skipped, too short for windows of {needed} bars" in outcome.err
+    bounds = {"ema_slow": (97, 200), "z_window": (96, 200)}
+    single = optimizer.backtest(data=spec, genes=genes, max_gap="10d", bounds=bounds)
+    assert [len(window) for window in single.windows] == kept
+
+
+def test_a_member_keeps_the_parts_of_its_run(command, tmp_path):
+    """However few bars it needs: what the run was searched on is what its front is held against."""
+    spec = parted(tmp_path, 60, 1000, 201, 200, 900)
+    assert (
+        command("evolve", "--data", spec, "--max-gap", "10d", *BOUNDS, *SMALL, "--quiet").code == 0
+    )
+    fewest = {"z_window": 96, "ema_slow": 97, "ema_fast": 24, "atr_window": 12}
+    settings = [word for name, value in fewest.items() for word in ("--set", f"{name}={value}")]
+    found = command("backtest", "latest", "--member", "0", *settings, "--json")
+    assert [window["bars"] for window in found.json["data"]["windows"]] == [1000, 201, 900]
 
 
 def test_what_was_recorded_is_cut_alike_again(command, tmp_path):
