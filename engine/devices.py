@@ -14,6 +14,7 @@ from engine.accounts.limits import why_on_cpu
 from engine.backend import BackendMaker
 from engine.errors import DeviceError
 from engine.fast_case import FastCase, find_fast_case
+from engine.runtime.collector import pause_collector
 from engine.runtime.gpus import count_gpus, start_gpus, why_no_cuda
 from engine.workload import Workload
 from strategy.model import Strategy
@@ -112,13 +113,14 @@ def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
 
 def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
     """What makes a backend that is found in a module, behind a colon."""
-    if devices and "torch" not in sys.modules:
-        # To import torch takes two seconds, in which the driver and Triton can do their part.
-        with contextlib.suppress(ImportError):
-            importlib.import_module("triton")
-        threading.Thread(target=start_gpus, args=(devices,), daemon=True).start()
     module, _, attribute = place.partition(":")
-    maker = getattr(importlib.import_module(module), attribute)
+    with pause_collector():
+        if devices and "torch" not in sys.modules:
+            # To import torch takes two seconds, in which the driver and Triton can do their part.
+            with contextlib.suppress(ImportError):
+                importlib.import_module("triton")
+            threading.Thread(target=start_gpus, args=(devices,), daemon=True).start()
+        maker = getattr(importlib.import_module(module), attribute)
     return cast(BackendMaker, maker(devices or (0,)) if name == "cuda" else maker)
 
 

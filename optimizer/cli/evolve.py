@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.runtime.collector import pause_collector
 from optimizer.cli.clusters import cluster_flags, connect_cluster
 from optimizer.cli.flags import config_flags, option, trust_flag
 from optimizer.cli.help import Sectioned
@@ -46,17 +47,18 @@ def evolve_front(
     """Search for the best compromises between objectives, and certify them."""
     # Before anything heavy is imported, so that what is wrong is refused at once.
     begun = resolve_config(config, flags) if resume is None else None
-    from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.judge_progress import choose_executor
-    from optimizer.cli.live import Watcher
-    from optimizer.cli.report import write_run_report
-    from optimizer.cli.result import print_answer, print_result, result_json
-    from optimizer.judging.beside import share_cores
-    from optimizer.judging.judgement import add_held_out
-    from optimizer.run.problem import JustSearched
-    from optimizer.run.runner import resume_run, start_run
-    from optimizer.store import find_run
-    from optimizer.store.result import refuse_red
+    with pause_collector(is_program=context.obj is not None):
+        from optimizer.cli.console import print_json, stderr, stdout
+        from optimizer.cli.judge_progress import choose_executor
+        from optimizer.cli.live import Watcher
+        from optimizer.cli.report import write_run_report
+        from optimizer.cli.result import print_answer, print_result, result_json
+        from optimizer.judging.beside import share_cores
+        from optimizer.judging.judgement import add_held_out
+        from optimizer.run.problem import JustSearched
+        from optimizer.run.runner import resume_run, start_run
+        from optimizer.store import find_run
+        from optimizer.store.result import refuse_red
 
     if resume is not None and config is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from engine.runtime.collector import pause_collector
 from optimizer.cli.flags import config_flags, option, trust_flag
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import RunName, Runs, single_command
@@ -51,7 +52,8 @@ def renew_run_report(run: Path, flags: Mapping[str, object], console: "Lines") -
 
 def write_run_report(run: Path, console: "Lines") -> None:
     """Write the report of a run that has just ended, and say where it is."""
-    from optimizer.report import Run, write_report
+    with pause_collector():
+        from optimizer.report import Run, write_report
 
     console.say(f"report {write_report(Run(run))}")
 

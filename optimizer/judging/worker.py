@@ -16,6 +16,7 @@ import sys
 import threading
 from typing import IO, Any
 
+from engine.runtime.collector import pause_collector
 from engine.runtime.cpu.row_memory import keep_row_memory
 
 SETUPS = "optimizer.judging.executors"
@@ -33,7 +34,8 @@ def main() -> None:
     keep_row_memory()
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     # A process may wait for its first setup: what that imports is there when it comes.
-    importlib.import_module(SETUPS)
+    with pause_collector(is_program=True):
+        importlib.import_module(SETUPS)
     threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
     setup: Any = None
 

@@ -11,7 +11,7 @@ from optimizer.report.account import describe_drawdowns
 from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import milliseconds, words
 from optimizer.report.charts.front import metric_axis
-from optimizer.report.regimes import Regimes, find_regimes
+from optimizer.report.regimes import CELLS, Regimes, find_regimes
 from optimizer.report.tables import Tables
 from optimizer.report.trade_marks import Plain, pack_trades
 from optimizer.report.trades import Ints, Trades
@@ -308,11 +308,9 @@ def _build_charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]
 
 def _build_regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:
     """Trades of a member by regime as people read them, a row a trend and volatility."""
-    table = regimes.tabulate(trades)
-    numbers = zip(
-        table["trades"].tolist(), table["mean_r"].tolist(), table["sum_r"].tolist(), strict=True
-    )
-    return [[*names, *map(number, row)] for names, row in zip(table.index, numbers, strict=True)]
+    columns = [column.tolist() for column in regimes.summarize(trades).values()]
+    rows = zip(CELLS, zip(*columns, strict=True), strict=True)
+    return [[*names, *map(number, row)] for names, row in rows]
 
 
 def _collect_bars(run: Tables, members: Sequence[Trades]) -> Plain:

@@ -8,6 +8,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -77,6 +78,7 @@ def page_html(run: Tables, member: int | None = None) -> str:
     """The report of a run as one page; see `write_report`."""
     if member is not None:
         run.check_member(member)
+    _begin_packing_library()
     chosen = choose_members(run, member) if run.members else None
     data = build_page_data(run, chosen)
     return render_page(
@@ -96,7 +98,7 @@ def render_page(name: str, data: object, policy: str, script: str, **values: obj
         style=read_asset("report.css"),
         script=script,
         data=pack(data),
-        library=_pack_library(),
+        library=_begin_packing_library().result(),
     )
 
 
@@ -169,9 +171,12 @@ def read_script(name: str) -> str:
 
 
 @cache
-def _pack_library() -> str:
-    """Library of charts, packed once: that takes longer than all else of a small report."""
-    return encode_gzip(load_plotly())
+def _begin_packing_library() -> Future[str]:
+    """Library of charts, packed once, in a thread: to compress holds no lock of Python's.
+
+    It takes as long as all else of a small report.
+    """
+    return ThreadPoolExecutor(1, "library").submit(lambda: encode_gzip(load_plotly()))
 
 
 class _Arrays:
@@ -264,11 +269,13 @@ def _render_footer(run: Tables) -> str:
 
 def to_plain(value: object, place: Callable[[Array], object]) -> object:
     """The value as JSON, with what `place` makes of an array where there is one."""
-    # Most of a page are texts and numbers of Python's own.
+    # Most of a page are texts, numbers and lists of Python's own.
     if type(value) is str or type(value) is int:
         return value
     if type(value) is float:
         return value if math.isfinite(value) else None
+    if type(value) is list:
+        return [to_plain(item, place) for item in value]
     if isinstance(value, np.ndarray):
         return place(value)
     if isinstance(value, Chart):

@@ -7,6 +7,7 @@ House rule.
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,8 @@ REGIME_BARS = 100
 
 TRENDS, VOLATILITIES = ("falling", "sideways", "rising"), ("calm", "middling", "wild")
 
-CELLS = pd.MultiIndex.from_product([TRENDS, VOLATILITIES], names=["trend", "volatility"])
+CELLS = tuple(product(TRENDS, VOLATILITIES))
+"""Trend and volatility of each regime."""
 
 UNKNOWN = -1
 """Regime of a bar that has fewer bars before it."""
@@ -33,7 +35,12 @@ class Regimes:
     series: tuple[Ints, ...]
 
     def tabulate(self, trades: Trades) -> pd.DataFrame:
-        """Trades, mean R and sum of R, a row a trend and volatility; NaN without trades.
+        """Trades, mean R and sum of R as `summarize` has them, a row a trend and volatility."""
+        index = pd.MultiIndex.from_tuples(CELLS, names=["trend", "volatility"])
+        return pd.DataFrame(self.summarize(trades), index=index)
+
+    def summarize(self, trades: Trades) -> dict[str, Ints | Floats]:
+        """Number of trades, mean R and sum of R of each of `CELLS`; a mean of none is NaN.
 
         Those on held-out bars are left out: what is shown beside each other was searched together.
         """
@@ -46,7 +53,7 @@ class Regimes:
         count = np.bincount(regime[is_known], minlength=cells)
         sum_r = np.bincount(regime[is_known], weights=trades.r[is_known], minlength=cells)
         mean_r = np.divide(sum_r, count, out=np.full(cells, np.nan), where=count > 0)
-        return pd.DataFrame({"trades": count, "mean_r": mean_r, "sum_r": sum_r}, index=CELLS)
+        return {"trades": count, "mean_r": mean_r, "sum_r": sum_r}
 
 
 def find_regimes(series: tuple[Bars, ...], ranges: tuple[Window, ...]) -> Regimes:
