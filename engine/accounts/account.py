@@ -16,10 +16,10 @@ from engine.accounts import marks
 from engine.accounts.costs import Costs
 from engine.accounts.derived import LEAST_VARIATION
 from engine.accounts.ledger import REASONS, Ledger
-from engine.accounts.marks import ClosingTerms
+from engine.accounts.marks import ClosingTerms, StakedTrades
 from engine.accounts.metrics import measure_span, pool_spans
 from engine.accounts.reference import Sized, find_leverage, size_trades
-from engine.accounts.stake import Stake
+from engine.accounts.stake import Stake, plain_stake
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -75,7 +75,13 @@ class AccountTrades:
 class Folded(AccountTrades):
     """Trades of all windows in the order in which they change the account."""
 
-    equity: Floats  # [K], after each trade
+    worth: Floats  # [K], of the account after each trade
+    cash: float  # that it began with; 1 where one R is a share of equity
+
+    @property
+    def equity(self) -> Floats:
+        """Equity after each trade, from 1, [K]."""
+        return self.worth / self.cash
 
 
 @dataclass(frozen=True)
@@ -91,15 +97,16 @@ class Account:
     weights: tuple[float, ...] = ()
     charges: tuple[Costs, ...] = ()
     # [W] what the trades of each window pay beside that and where they leave, if anything. And how
-    # trades are sized from cash; None where one R is a share of equity.
+    # they are sized from one cash; empty where one R is a share of equity.
     terms: tuple[ClosingTerms | None, ...] = ()
-    stake: Stake | None = None
+    stakes: tuple[Stake, ...] = ()
 
     @cached_property
     def strands(self) -> Ints:
-        """Number of each window's market, [W]."""
-        names = {name: number for number, name in enumerate(dict.fromkeys(self.markets))}
-        return np.array([names[name] for name in self.markets], np.int64)
+        """Number of each window's market, [W], in the order of series."""
+        of_series = sorted(zip((w.series for w in self.windows), self.markets, strict=True))
+        names = list(dict.fromkeys(name for _, name in of_series))
+        return np.array([names.index(name) for name in self.markets], np.int64)
 
     @property
     def n_strands(self) -> int:
@@ -143,10 +150,14 @@ class Account:
         }
         order = np.lexsort((columns["strand"], columns["exit_ns"]))
         columns = {name: column[order] for name, column in columns.items()}
-        if self.stake is None:
-            return Folded(**columns, equity=compound(columns["r"], self.costs.risk_fraction))
-        equity, _, leverage = marks.grow_account(marks.join_trades(ledgers, order), self.stake)
-        return Folded(**columns | {"leverage": leverage}, equity=equity)
+        if not self.stakes:
+            worth = compound(columns["r"], self.costs.risk_fraction)
+            return Folded(**columns, worth=worth, cash=1.0)
+        weights = map(self._weight, range(len(self.windows)))
+        parts = list(map(StakedTrades, map(size_trades, ledgers), self.stakes, weights))
+        cash = self.stakes[0].cash
+        grown = marks.grow_account(parts, order, cash)
+        return Folded(**columns | {"leverage": grown.leverage}, worth=grown.worth, cash=cash)
 
     def measure(self, ledgers: Sequence[Ledger]) -> tuple[dict[str, float], dict[str, str]]:
         """Numbers of `ACCOUNT_METRICS` by name, and why the others are undefined.
@@ -218,10 +229,10 @@ class Account:
 
     def _list_asked(self, place: int, ledger: Ledger) -> Floats:
         """Leverage of each trade as limits look at it, [K]."""
-        if self.stake is None:
+        if not self.stakes:
             return self._list(place, ledger).leverage
-        trades, stake = size_trades(ledger), self.stake
-        return np.array([find_leverage(trades, stake, k) for k in range(len(ledger))])
+        trades, stake, weight = size_trades(ledger), self.stakes[place], self._weight(place)
+        return np.array([find_leverage(trades, stake, k, weight) for k in range(len(ledger))])
 
     def _daily(self, folded: Folded) -> tuple[dict[str, float], dict[str, str]]:
         """Ratios and falls of the account at the ends of days."""
@@ -268,28 +279,30 @@ class Account:
         Returns:
             Times [T], ascending, nanoseconds UTC, some of them more than once; and equity [T].
         """
-        strands = [
-            marks.join_marks(
-                self._marks(w, ledgers[w]) for w in np.flatnonzero(is_of_strand).tolist()
-            )
+        places = [
+            np.flatnonzero(is_of_strand).tolist()
             for is_of_strand in self.strands == np.arange(self.n_strands)[:, None]
         ]
+        strands = [marks.join_marks(self._marks(w, ledgers[w]) for w in some) for some in places]
         times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)])
         times.sort(kind="stable")
         count = np.searchsorted(folded.closed_ns, times, side="right")
         value = np.concatenate([[1.0], folded.equity])[count]
-        for closes, ends, trades in strands:
+        for (first, *_), (closes, ends, trades) in zip(places, strands, strict=True):
             newest = np.searchsorted(closes, times, side="right") - 1
             is_open = newest >= 0
             is_open[is_open] = times[is_open] < ends[newest[is_open]]
-            value[is_open] = self._close_open(trades, newest[is_open], value[is_open])
+            value[is_open] = self._close_open(first, trades, newest[is_open], value[is_open])
         return times, value
 
-    def _close_open(self, trades: Sized, chosen: Ints, equity: Floats) -> Floats:
-        """Equity with some trades [N] closed beside what it was before [N]."""
-        if self.stake is None:
-            return equity * np.maximum(1.0 + self.costs.risk_fraction * trades.r[chosen], 0.0)
-        return marks.add_gains(marks.choose_trades(trades, chosen), self.stake, equity)
+    def _close_open(self, place: int, trades: Sized, chosen: Ints, equity: Floats) -> Floats:
+        """Equity with some trades [N] closed beside what it was before [N].
+
+        They are of the market of a window, by number.
+        """
+        stake = self.stakes[place] if self.stakes else plain_stake(self.costs.risk_fraction)
+        some = marks.choose_trades(trades, chosen)
+        return marks.add_gains(some, stake, equity, self._weight(place))
 
     def _marks(self, place: int, ledger: Ledger) -> tuple[Ints, Ints, Sized]:
         """Closes at which there is a position in a window, when it ends, it closed at each."""
@@ -303,7 +316,7 @@ class Account:
         closed = marks.close_trades(ledger, trade, bar, bars.close, per_side, terms)
         opened, duration = bars.timestamp, bars.timeframe_ns
         ends = opened[ledger.exit_bar[trade]] + duration
-        return opened[bar] + duration, ends, closed._replace(r=self._weight(place) * closed.r)
+        return opened[bar] + duration, ends, closed
 
     def _list(self, place: int, ledger: Ledger) -> AccountTrades:
         """Trades of one window."""

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.accounts.ledger import Ledger
-from engine.accounts.reference import LOT_SLACK, Sized, grow_cash, size_trades
-from engine.accounts.stake import EQUITY_SHARE, NOTIONAL, RISK, VOLATILITY, Stake
+from engine.accounts.reference import LOT_SLACK, Sized, add_trade, size_trades
+from engine.accounts.stake import EQUITY_SHARE, NOTIONAL, RISK, SHARE_OF_R, VOLATILITY, Stake
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,6 +26,23 @@ class ClosingTerms(NamedTuple):
     closes: tuple[Floats, Floats]  # [T] prices at which longs and shorts leave at each close
     funding: Floats | None  # [T] paid by a long up to the open of each bar, in price
     borrow: tuple[Floats | None, Floats | None]  # the same by longs, and by shorts
+
+
+class StakedTrades(NamedTuple):
+    """Trades [K] that one account sizes by one rule."""
+
+    trades: Sized
+    stake: Stake  # all of it but its cash
+    weight: float  # what the account takes of each
+
+
+class Grown(NamedTuple):
+    """An account after each of its trades [K]."""
+
+    worth: Floats  # [K]
+    units: Floats  # [K], of which the account takes the weight
+    leverage: Floats  # [K], worth of what it takes over its cash before
+    unsized: float  # how many trades had no size
 
 
 def close_trades(
@@ -136,20 +153,36 @@ def join_trades(ledgers: Sequence[Ledger], order: Ints) -> Sized:
     return size_trades(Ledger(**columns))
 
 
-def grow_account(trades: Sized, stake: Stake) -> tuple[Floats, Floats, Floats]:
-    """Equity after each trade [K], from 1, its units, and its worth over the cash before it."""
-    after, _ = grow_cash(trades, stake)
-    before = np.concatenate([[stake.cash], after])[: len(after)]
-    units = find_units(trades, stake, before)
-    held = np.where(before > 0.0, before, 1.0)
-    return after / stake.cash, units, units * stake.worth * trades.entry / held
+def grow_account(parts: Sequence[StakedTrades], order: Ints, cash: float) -> Grown:
+    """One account of several parts, which begins with `cash`.
+
+    `order` [K] has the place of each trade among those of all parts, one part behind the other.
+    """
+    counts = [len(part.trades.r) for part in parts]
+    owner = np.repeat(np.arange(len(parts)), counts)[order]
+    place = np.concatenate([np.arange(count) for count in (*counts, 0)])[order]
+    after, worth, unsized = np.empty(len(order)), cash, 0.0
+    for k, (number, one) in enumerate(zip(owner.tolist(), place.tolist(), strict=True)):
+        trades, stake, weight = parts[number]
+        worth, has_none = add_trade(trades, stake, worth, one, weight)
+        after[k] = worth
+        unsized += has_none
+    before = np.concatenate([[cash], after])[: len(after)]
+    units, leverage = np.empty(len(order)), np.empty(len(order))
+    for number, (trades, stake, weight) in enumerate(parts):
+        own = owner == number
+        some, held = choose_trades(trades, place[own]), before[own]
+        units[own] = find_units(some, stake, held)
+        worths = weight * units[own] * stake.worth * some.entry
+        leverage[own] = worths / np.where(held > 0.0, held, 1.0)
+    return Grown(after, units, leverage, unsized)
 
 
 def find_units(trades: Sized, stake: Stake, cash: Floats) -> Floats:
     """Units of trades [N], given the cash before each; none without cash."""
     form, number, entry = stake.form, stake.number, trades.entry
     units = np.full(len(entry), number)
-    if form == RISK:
+    if form in (SHARE_OF_R, RISK):
         units = number * cash / (trades.risk * stake.worth)
     elif form == NOTIONAL:
         units = number / (entry * stake.worth)
@@ -167,8 +200,13 @@ def find_units(trades: Sized, stake: Stake, cash: Floats) -> Floats:
     return np.where((cash > 0.0) & (units > 0.0), units, 0.0)
 
 
-def add_gains(trades: Sized, stake: Stake, equity: Floats) -> Floats:
-    """Equity, from 1, with a trade [N] closed beside what it was before [N]."""
+def add_gains(trades: Sized, stake: Stake, equity: Floats, weight: float = 1.0) -> Floats:
+    """Equity, from 1, with a trade [N] closed beside what it was before [N].
+
+    The account takes `weight` of it.
+    """
+    if stake.form == SHARE_OF_R:
+        return equity * np.maximum(1.0 + stake.number * (weight * trades.r), 0.0)
     cash = equity * stake.cash
     units = find_units(trades, stake, cash)
     money = units * stake.worth
@@ -188,4 +226,4 @@ def add_gains(trades: Sized, stake: Stake, equity: Floats) -> Floats:
                 price = np.where(out, trades.leg_prices[:, leg], price)
             short = short + find_short(stake.shares[place, leg], price)
         gain = gain - (short + find_short(stake.rests[place], trades.leave))
-    return np.where(units > 0.0, np.maximum(cash + gain, 0.0), cash) / stake.cash
+    return np.where(units > 0.0, np.maximum(cash + weight * gain, 0.0), cash) / stake.cash

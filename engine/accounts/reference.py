@@ -139,20 +139,29 @@ def grow_cash(trades: Sized, stake: Stake) -> tuple[Floats, float]:
     """What an account is worth after each trade [K], and how many trades had no size."""
     worths, cash, unsized = np.empty(len(trades.r)), stake.cash, 0.0
     for k in range(len(trades.r)):
-        before = cash
-        if stake.form == SHARE_OF_R:
-            cash = cash * (1.0 + stake.number * trades.r[k])
-        else:
-            size = find_size(trades, stake, cash, k)
-            if size > 0.0:
-                cash = cash + find_gain(trades, stake, size, k)
-            else:
-                unsized += 1.0
-        # Ruin: unless it is then above 0 it is 0, and stays 0, whatever units are worth later.
-        if not (before > 0.0 and cash > 0.0):
-            cash = 0.0
+        cash, has_none = add_trade(trades, stake, cash, k, 1.0)
         worths[k] = cash
+        unsized += has_none
     return worths, unsized
+
+
+def add_trade(
+    trades: Sized, stake: Stake, cash: float, k: int, weight: float
+) -> tuple[float, float]:
+    """Cash after a trade, of which an account takes `weight`; and 1 where it had no size."""
+    after, has_none = cash, 0.0
+    if stake.form == SHARE_OF_R:
+        after = cash * (1.0 + stake.number * (weight * trades.r[k]))
+    else:
+        size = find_size(trades, stake, cash, k)
+        if size > 0.0:
+            after = cash + weight * find_gain(trades, stake, size, k)
+        else:
+            has_none = 1.0
+    # Ruin: unless it is then above 0 it is 0, and stays 0, whatever units are worth later.
+    if not (cash > 0.0 and after > 0.0):
+        after = 0.0
+    return after, has_none
 
 
 def find_size(trades: Sized, stake: Stake, cash: float, k: int) -> float:
@@ -225,13 +234,17 @@ def charge(stake: Stake, money: float, size: float, price: float) -> float:
 
 def fold_results(trades: Sized, stake: Stake) -> Sums:
     """Fold results in units of risk, and what they make of the account, in the order of trades."""
-    results, sides = trades.r, trades.side
+    worths, unsized = grow_cash(trades, stake)
+    return fold_worths(trades.r, trades.side, worths, stake.cash, unsized)
+
+
+def fold_worths(results: Floats, sides: Sides, worths: Floats, cash: float, unsized: float) -> Sums:
+    """The same, given what an account that began with `cash` is worth after each trade [K]."""
     shorts = wins_short = sum_r_short = 0.0
     wins = sum_r = sum_r2 = gain_r = loss_r = loss_r2 = 0.0
-    worths, unsized = grow_cash(trades, stake)
     # The peak of the sum of R starts at 0; that of the account where it starts.
     peak_r = max_drawdown_r = max_drawdown = 0.0
-    worth = peak = stake.cash
+    worth = peak = cash
     for k in range(len(results)):
         r = results[k]
         sum_r += r
@@ -260,6 +273,6 @@ def fold_results(trades: Sized, stake: Stake) -> Sums:
         if drawdown > max_drawdown:
             max_drawdown = drawdown
     return Sums(
-        wins, sum_r, sum_r2, gain_r, loss_r, loss_r2, peak_r, max_drawdown_r, worth / stake.cash,
-        peak / stake.cash, max_drawdown, shorts, wins_short, sum_r_short, unsized,
+        wins, sum_r, sum_r2, gain_r, loss_r, loss_r2, peak_r, max_drawdown_r, worth / cash,
+        peak / cash, max_drawdown, shorts, wins_short, sum_r_short, unsized,
     )  # fmt: skip

@@ -14,7 +14,11 @@ from data.checks import Flags, Floats
 from engine.accounts.account import side_and_risk
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
+from engine.accounts.marks import choose_trades, join_trades
+from engine.accounts.reference import fold_results
+from engine.accounts.stake import Stake
 from engine.positions.intrabar import COARSE_SHARE
+from engine.runtime.compiling.forms import CompiledForm
 from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
@@ -48,8 +52,6 @@ BREAK_EVEN_LEAST = 2.0
 DELAY_BARS = 1
 UNDECIDED_MOST = COARSE_SHARE
 LEFT_OUT_GROUPS = 4
-
-CHUNK_DRAWS = 2**20
 
 
 @dataclass(frozen=True)
@@ -180,33 +182,32 @@ def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
     return Figure(10000 * gross / turnover) if turnover > 0 else make_undefined("no trades")
 
 
-def simulate_other_orders(
-    ledgers: Sequence[Ledger], seed: int, risk_fraction: float
-) -> tuple[Figure, ...]:
-    """Deepest falls of equity had the same trades come in other orders.
+def simulate_other_orders(ledgers: Sequence[Ledger], seed: int, stake: Stake) -> tuple[Figure, ...]:
+    """Deepest falls of the account had the same trades come in other orders.
 
     Each of 1,000 accounts draws as many trades, with replacement.
 
     Args:
         ledgers: [W], of one member; all windows' trades are drawn from together.
         seed: Seed of the run.
-        risk_fraction: Of `engine.accounts.costs.Costs`.
+        stake: How the account sizes them.
 
     Returns:
         Deepest fall as a fraction of the peak, of the middle account and of those of which 5 and
         1 % fell as far or further; undefined without trades, and where equity outgrew all numbers.
     """
-    r = np.concatenate([ledger.r for ledger in ledgers]) if ledgers else np.empty(0)
-    if not len(r):
+    count = sum(map(len, ledgers))
+    if not count:
         return (make_undefined("no trades"),) * len(QUANTILES_PERCENT)
-    step = max(1, CHUNK_DRAWS // len(r))
-    chunks = [
-        _simulate_falls(r, seed, range(first, min(first + step, ORDERS + 1)), risk_fraction)
-        for first in range(1, ORDERS + 1, step)
-    ]
-    falls = np.sort(np.concatenate(chunks))
-    if np.isnan(falls).any():
-        return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)
+    trades, fold = join_trades(ledgers, np.arange(count)), CompiledForm()(fold_results)
+    falls = np.empty(ORDERS)
+    for place in range(ORDERS):
+        drawn = scale_to_index(draw_words(seed, place + 1, "reorder", count), count)
+        sums = fold(choose_trades(trades, drawn), stake)
+        if not np.isfinite(sums.peak_equity):
+            return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)
+        falls[place] = sums.max_drawdown
+    falls.sort()
     return tuple(Figure(float(falls[-(-q * ORDERS // 100) - 1])) for q in QUANTILES_PERCENT)
 
 
@@ -293,18 +294,6 @@ def _recompute_r(ledger: Ledger, per_side: float) -> Floats:
     net = side * (ledger.exit - ledger.entry) - per_side * (ledger.entry + ledger.exit)
     r: Floats = net / risk
     return r
-
-
-def _simulate_falls(r: Floats, seed: int, orders: range, risk_fraction: float) -> Floats:
-    """Deepest fall of each account; NaN where equity was infinite."""
-    drawn = np.array([draw_words(seed, order, "reorder", len(r)) for order in orders])
-    with np.errstate(over="ignore", invalid="ignore"):
-        factors = 1.0 + risk_fraction * r[scale_to_index(drawn, len(r))]
-        # Lost once, lost for good: what is multiplied by 0 stays 0.
-        equity = np.multiply.accumulate(np.where(factors > 0, factors, 0.0), axis=1)
-        peak = np.maximum(np.maximum.accumulate(equity, axis=1), 1.0)
-        falls: Floats = ((peak - equity) / peak).max(axis=1)
-    return falls
 
 
 def _compute_mean_without(part: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:

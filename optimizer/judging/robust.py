@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.accounts.ledger import Ledger
+from engine.accounts.stake import build_stake
 from engine.batch import Engine
 from engine.positions.intrabar import target_first
 from engine.replay.threads import replay_alone
@@ -42,7 +43,8 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     delayed = _make_figure(float(compute_strengths(moved[None])[0]), "no trade moved")
     undecided, target_first = _measure_within_bars(task, ledgers)
     left_out = _measure_left_out(task, engine, pick)
-    falls = simulate_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)
+    stake = build_stake(task.spec, task.costs, task.spec.layout.decode(pick.genome))
+    falls = simulate_other_orders(ledgers, task.config.seed, stake)
     checks = evaluate_checks(
         plateau,
         even,

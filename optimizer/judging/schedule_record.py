@@ -7,10 +7,7 @@ import numpy as np
 
 from data.bars import Window
 from data.checks import Floats, format_time
-from engine.accounts.account import Account
-from engine.accounts.marks import choose_trades
-from engine.accounts.reference import grow_cash, merge_ledgers, order_exits, size_trades
-from engine.accounts.stake import build_stake
+from engine.accounts.account import Folded
 from engine.replay.threads import replay_alone
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.figures import (
@@ -26,6 +23,7 @@ from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.folds import list_ranges
 from optimizer.judging.schedule import StepPick, StepSetup, stitch_picks
+from optimizer.run.individuals import build_picks_account
 from optimizer.run.task import Task
 from optimizer.schedule.dates import format_days
 from optimizer.schedule.stitched import Stitched
@@ -101,45 +99,37 @@ def _keep_first(picks: Sequence[StepPick]) -> list[StepPick]:
     ]
 
 
+def fold_steps(task: Task, stitched: Stitched, genomes: Sequence[Floats | None]) -> Folded | None:
+    """Trades of all steps as one account, given the genome [G] of each; None without a pick.
+
+    Those of a step in a window are a window by themselves, for the genes that entered a trade size
+    it.
+    """
+    entered = [
+        (window, genome, ledger)
+        for step, genome in enumerate(genomes)
+        if genome is not None
+        for window, ledger in zip(stitched.windows, stitched.list_entered(step), strict=True)
+    ]
+    if not entered:
+        return None
+    traded = [(window, genome) for window, genome, _ in entered]
+    account = build_picks_account(task, stitched.series, traded)
+    return account.fold([ledger for *_, ledger in entered])
+
+
 def measure_account(
     task: Task, stitched: Stitched, picks: Sequence[StepPick]
 ) -> tuple[float, float]:
     """Equity at the end of the account of a ledger, and its deepest fall by trades.
 
-    Args:
-        task: Of the run.
-        stitched: Trades of all steps.
-        picks: Of each step; where trades are sized from cash, by the genes that entered them.
+    `picks` are those of each step.
     """
-    if task.spec.account is None:
-        names = tuple(task.markets.names[window.series] for window in stitched.windows)
-        account = Account(stitched.series, stitched.windows, names, task.costs)
-        worth = np.concatenate([[1.0], account.fold(stitched.ledgers).equity])
-    else:
-        worth = _grow_money(task, stitched, picks)
+    genomes = [None if pick.genome is None else np.array(pick.genome) for pick in picks]
+    folded = fold_steps(task, stitched, genomes)
+    worth = np.ones(1) if folded is None else np.append(folded.cash, folded.worth)
     peaks = np.maximum.accumulate(worth)
     return float(worth[-1] / worth[0]), float(((peaks - worth) / peaks).max())
-
-
-def _grow_money(task: Task, stitched: Stitched, picks: Sequence[StepPick]) -> Floats:
-    """Cash at first and after each trade, [K + 1], of an account that sizes trades from it."""
-    spec, costs = task.spec, task.costs
-    order, by_exit = order_exits(stitched.ledgers, stitched.windows, stitched.series)
-    merged = merge_ledgers(stitched.ledgers, stitched.windows, stitched.series)
-    steps = np.concatenate([stitched.steps[place] for place in order])[by_exit]
-    stakes = {
-        pick.number: build_stake(spec, costs, spec.layout.decode(np.array(pick.genome)))
-        for pick in picks
-        if pick.genome is not None
-    }
-    # The account begins with the cash of the first step that has a pick.
-    worth = np.full(len(merged) + 1, next(iter(stakes.values())).cash if stakes else 1.0)
-    trades = size_trades(merged)
-    for k, step in enumerate(steps.tolist()):
-        trade = choose_trades(trades, np.array([k]))
-        after, _ = grow_cash(trade, stakes[step]._replace(cash=worth[k]))
-        worth[k + 1] = after[0]
-    return worth
 
 
 def _compare_with_first(task: Task, stitched: Stitched, kept: Stitched) -> tuple[Figure, Figure]:

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.bars import Window
+from engine.accounts.account import Folded
 from engine.accounts.ledger import Ledger
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
-from optimizer.report.account import Curve, equity_curve
+from optimizer.judging.schedule_record import fold_steps
+from optimizer.report.account import Curve
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.report.trades import collect_trades
+from optimizer.run.individuals import build_picks_account
 from optimizer.run.markets import Markets
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
@@ -52,11 +54,9 @@ def require_schedule(run: Tables) -> ScheduleRecord:
 def build_schedule_curve(run: Tables) -> tuple[Curve, list[int]]:
     """Equity of the account of all steps from 1, and when each step began, nanoseconds UTC."""
     made = require_schedule(run)
-    task, stitched = _stitch_recorded(run, made)
-    trades = collect_trades(stitched.ledgers, stitched.windows, task.markets.series, task.costs)
-    accounts = [task.markets.names[window.series] for window in stitched.windows]
+    task, stitched, picks = _stitch_recorded(run, made)
     dates = [int(date) for date in parse_dates(made)]
-    return equity_curve(trades, accounts, task.costs.risk_fraction, dates[0]), dates
+    return _draw_account(fold_steps(task, stitched, picks), dates[0]), dates
 
 
 def collect_step_genes(run: Tables) -> StepGenes:
@@ -93,8 +93,17 @@ def parse_dates(made: ScheduleRecord) -> Floats:
     return dates.astype(np.int64).astype(np.float64)
 
 
-def _stitch_recorded(run: Tables, made: ScheduleRecord) -> tuple[Task, Stitched]:
-    """Trades of the recorded picks, on the searched bars alone."""
+def _draw_account(folded: Folded | None, start_ns: int) -> Curve:
+    """Equity of an account after each of its trades, from 1; None of one without trades."""
+    if folded is None:
+        return Curve(np.array([start_ns]), np.ones(1))
+    return Curve(np.append(start_ns, folded.exit_ns), np.append(1.0, folded.equity))
+
+
+def _stitch_recorded(
+    run: Tables, made: ScheduleRecord
+) -> tuple[Task, Stitched, list[Floats | None]]:
+    """Trades of the recorded picks, on the searched bars alone; and these, of each step."""
     markets = run.task.markets
     task = on_other_bars(run.task, markets.series, markets.uncut)
     schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
@@ -102,7 +111,7 @@ def _stitch_recorded(run: Tables, made: ScheduleRecord) -> tuple[Task, Stitched]
     layout = task.spec.layout
     picks = [layout.encode(row.genes) if row.genes else None for row in made.rows]
     uncut = task.markets.uncut
-    return task, stitch(task.build_reference(uncut), uncut, steps, picks)
+    return task, stitch(task.build_reference(uncut), uncut, steps, picks), picks
 
 
 def format_figure(row: ScheduleStep | FoldRow, name: str) -> str:
@@ -124,7 +133,7 @@ def stitched_curve(run: Tables) -> Curve | None:
         raise ConfigError(
             f"run '{run.id}' was not searched again in folds: judge it with --folds 6"
         )
-    markets, costs = run.task.markets, run.task.costs
+    markets = run.task.markets
     rows = run.judgement.folds.rows
     tested = [(row, list_windows(markets, row.test)) for row in rows if row.trades]
     windows = [window for _, fold_windows in tested for window in fold_windows]
@@ -136,10 +145,11 @@ def stitched_curve(run: Tables) -> Curve | None:
     ledgers: list[Ledger] = []
     for (_, fold_windows), traded in zip(tested, every, strict=True):
         ledgers += traded[len(ledgers) : len(ledgers) + len(fold_windows)]
-    accounts = [markets.names[window.series] for window in windows]
     start_ns = min(parse_ns(span.first) for row in rows for span in row.test)
-    trades = collect_trades(ledgers, windows, markets.series, costs)
-    return equity_curve(trades, accounts, costs.risk_fraction, start_ns)
+    owners = np.repeat(np.arange(len(tested)), [len(some) for _, some in tested])
+    owned = list(zip(windows, genomes[owners], strict=True))
+    account = build_picks_account(run.task, markets.series, owned)
+    return _draw_account(account.fold(ledgers), start_ns)
 
 
 def list_windows(markets: Markets, ranges: Sequence[Range]) -> list[Window]:

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from data.bars import Window
+from data.bars import Bars, Window
 from engine.accounts.account import Account
 from engine.accounts.derived import OVERFLOW, UNDEFINED
 from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS, MetricTable
-from engine.accounts.stake import build_stake
+from engine.accounts.stake import Stake, build_stake
 from engine.reference import Reference
 from engine.reference_terms import has_terms, list_terms
 from engine.runtime.compiling.forms import CompiledForm
@@ -99,7 +99,7 @@ class WindowsAccount:
             account = replace(account, terms=terms)
         if spec.account is not None:
             stake = build_stake(spec, costs, spec.layout.decode(genome))
-            account = replace(account, stake=stake)
+            account = replace(account, stakes=(stake,) * len(account.windows))
         return account
 
 
@@ -110,6 +110,23 @@ def build_account(task: Task, indices: Sequence[int]) -> WindowsAccount:
     names = tuple(markets.symbols[index] for index in indices)
     account = Account(markets.series, windows, names, task.costs)
     return WindowsAccount(account, tuple(indices), task)
+
+
+def build_picks_account(
+    task: Task, series: Sequence[Bars], traded: Sequence[tuple[Window, Floats]]
+) -> Account:
+    """One account of windows of some series, each traded by a genome [G] of its own.
+
+    Where trades are sized from cash, by the genes that entered them; the account begins with the
+    cash of the first.
+    """
+    spec, costs = task.spec, task.costs
+    windows = tuple(window for window, _ in traded)
+    names = tuple(task.markets.names[window.series] for window in windows)
+    stakes: tuple[Stake, ...] = ()
+    if spec.account is not None:
+        stakes = tuple(build_stake(spec, costs, spec.layout.decode(genome)) for _, genome in traded)
+    return Account(tuple(series), windows, names, costs, stakes=stakes)
 
 
 def with_account(

@@ -33,8 +33,7 @@ LARGEST_SHARE = 2.0
 """Share of the price from which on a target is likely meant in percent."""
 
 SIZED = (
-    "trades are sized by account(...): equity, return, calmar and max_drawdown are that account's; "
-    "curves of folds and schedules stake risk_fraction of equity on each trade"
+    "trades are sized by account(...): equity, return, calmar and max_drawdown are that account's"
 )
 """Remarks on an account that sizes trades, beside which other numbers stand."""
 

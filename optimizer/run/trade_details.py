@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from data.bars import Bars
 from engine.accounts.ledger import Ledger
-from engine.accounts.marks import grow_account
+from engine.accounts.marks import StakedTrades, grow_account
 from engine.accounts.reference import (
     count_partials,
     merge_ledgers,
@@ -211,9 +211,11 @@ def _list_sizes(
         windows = [markets.all_windows[place] for place in places]
         order, exit_order = order_exits(some, windows, markets.series)
         trades = size_trades(merge_ledgers(some, windows, markets.series))
-        equity, units, leverage = grow_account(trades, stake)
+        parts, in_order = [StakedTrades(trades, stake, 1.0)], np.arange(len(trades.r))
+        worth, units, leverage, _ = grow_account(parts, in_order, stake.cash)
         ends = np.cumsum([len(some[w]) for w in order])[:-1]
-        for name, values in (("size", units), ("leverage", leverage), ("equity", equity)):
+        grown = {"size": units, "leverage": leverage, "equity": worth / stake.cash}
+        for name, values in grown.items():
             unsorted = np.empty_like(values)
             unsorted[exit_order] = values
             for w, part in zip(order, np.split(unsorted, ends), strict=True):

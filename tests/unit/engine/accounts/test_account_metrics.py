@@ -197,11 +197,11 @@ def test_a_mark_is_the_account_of_a_window_that_ends_there(seed):
     bars, strategy = make_bars(seed, 160, gaps=0.02, jump=0.05), drawn_orders(seed)
     genome, costs = strategy.layout.defaults, draw_order_costs(seed, strategy)
     reference = compiled_reference(strategy, [bars], [Window.whole(bars)], costs)
-    stake = None
+    stakes = ()
     if strategy.account is not None:
-        stake = build_stake(strategy, costs, strategy.layout.decode(genome))
+        stakes = (build_stake(strategy, costs, strategy.layout.decode(genome)),)
     own = replace(
-        account(bars, costs=costs), terms=(find_terms(reference, genome, 0),), stake=stake
+        account(bars, costs=costs), terms=(find_terms(reference, genome, 0),), stakes=stakes
     )
     whole = reference.trades(genome)
     times, equity = own.mark(whole, own.fold(whole))
@@ -222,5 +222,6 @@ def test_leverage_of_an_account_that_sizes_trades(name, leverage, real_folder):
     ledgers = compiled_reference(case.strategy, [bars], [Window.whole(bars)], case.costs).trades(
         case.strategy.layout.defaults
     )
-    own = replace(account(bars, costs=case.costs), stake=build_stake(case.strategy, case.costs, {}))
+    stake = build_stake(case.strategy, case.costs, {})
+    own = replace(account(bars, costs=case.costs), stakes=(stake,))
     assert own.measure(ledgers)[0]["max_leverage"] == leverage

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from data.bars import Window
 from engine.accounts.costs import Costs
+from engine.accounts.stake import build_stake, plain_stake
 from engine.batch import Engine
 from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
@@ -27,6 +28,7 @@ from optimizer.evidence.robust import (
 )
 from optimizer.goals.near import axis_moves, compute_reach
 from strategy import Gene, GenomeLayout, LessThan
+from strategy.words import account, close, notional, risk, share, strategy, units
 from tests.support.evidence import make_ledger
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -182,7 +184,7 @@ def test_break_even_costs_leave_nothing(traded):
 def test_falls_of_the_law():
     """Eight trades in a thousand other orders."""
     ledger = make_ledger([1.5, -1.02, 2, -1.01, -1.03, 0.4, -1, 3])
-    found = simulate_other_orders([ledger], seed=1, risk_fraction=0.01)
+    found = simulate_other_orders([ledger], 1, plain_stake(0.01))
     expected = [0.020493910000000004, 0.05519529873563245, 0.06896981438076022]
     assert [fall.value for fall in found] == pytest.approx(expected, rel=1e-12)
 
@@ -203,15 +205,24 @@ def test_falls_equal_the_letter(risk_fraction):
         falls.append(fall)
     expected = [sorted(falls)[place - 1] for place in (500, 950, 990)]
     parts = [make_ledger(r[:15]), make_ledger(r[15:])]
-    found = simulate_other_orders(parts, 6, risk_fraction)
+    found = simulate_other_orders(parts, 6, plain_stake(risk_fraction))
     assert [fall.value for fall in found] == expected
+
+
+def test_falls_are_those_of_the_account_that_sizes_the_trades():
+    """A hundred units that each lose 1 cost 100 of 1,000 each time; shares are of what is left."""
+    losing = make_ledger([-1.0, -1.0, -1.0])
+    for size, expected in ((units(100), 0.3), (risk(0.1), 1 - 0.9**3), (notional(500), 0.015)):
+        spec = strategy("Sized.", long=close > 0, stop=share(0.02), account=account(1000, size))
+        found = simulate_other_orders([losing], 1, build_stake(spec, Costs(), {}))
+        assert [fall.value for fall in found] == pytest.approx([expected] * 3, rel=1e-12)
 
 
 def test_falls_that_no_number_holds_are_undefined():
     """Neither without trades."""
-    assert simulate_other_orders([make_ledger([])], 1, 0.01)[0].why == "no trades"
+    assert simulate_other_orders([make_ledger([])], 1, plain_stake(0.01))[0].why == "no trades"
     endless = make_ledger(np.full(2000, 30.0))
-    assert simulate_other_orders([endless], 1, 0.5)[0].why == "overflow"
+    assert simulate_other_orders([endless], 1, plain_stake(0.5))[0].why == "overflow"
 
 
 def test_means_with_each_part_left_out():

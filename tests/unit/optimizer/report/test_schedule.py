@@ -7,7 +7,14 @@ from optimizer import load_run
 from optimizer.errors import ConfigError
 from optimizer.report import write_report
 from optimizer.report.evidence import build_answer
-from optimizer.report.schedule import STEP_COLUMNS, build_schedule_curve, collect_step_genes
+from optimizer.report.schedule import (
+    STEP_COLUMNS,
+    build_schedule_curve,
+    collect_step_genes,
+    list_windows,
+    stitched_curve,
+)
+from strategy import words as w
 from tests.support.evidence import make_planted_market
 from tests.support.judging import judge_briefly, recorded_run
 
@@ -33,6 +40,58 @@ def test_the_curve_ends_where_the_account_does(run):
     assert curve.time_ns[0] == dates[0]
     figure = run.plot.schedule()
     assert len(figure.layout.shapes) == len(made.rows)
+
+
+@pytest.fixture(scope="module")
+def sized(tmp_path_factory):
+    """A run whose trades are two units each, of 1,000, judged by folds and by a schedule."""
+    spec = w.strategy(
+        "Two units.",
+        long=w.close > w.ema(w.close, w.length("span", 5, 2, 30)),
+        stop=w.share(w.gene("stop", 0.02, 0.005, 0.05)),
+        target=w.r_multiple(1),
+        account=w.account(1000, w.units(2)),
+        timeframe="1h",
+        name="two_units",
+    )
+    bars = make_planted_market(7, 2400, 8)
+    path = recorded_run(tmp_path_factory.mktemp("sized"), bars, strategy=spec, polish=0)
+    judge_briefly(path, causal=False, folds=3, train=2, purge=24)
+    judge_briefly(path, causal=False, every="14d", train="40d", purge=24, resamples=19)
+    return load_run(str(path))
+
+
+def list_gains(run, curve, traded):
+    """What each of the account's trades gained, and what two units did; trades by windows."""
+    series = run.task.markets.series
+    times, gains = [], []
+    for window, ledger in traded:
+        times += series[window.series].timestamp[ledger.exit_bar].tolist()
+        gains += (2 * (ledger.r * (ledger.entry - ledger.stop))).tolist()
+    assert curve.time_ns[1:].tolist() == times
+    return 1000 * np.diff(curve.value), gains
+
+
+def test_the_account_of_folds_sizes_their_trades(sized):
+    """Each fold's pick by its own rule, from the cash that the folds before left."""
+    rows = sized.judgement.folds.rows
+    windows = [list_windows(sized.task.markets, row.test)[0] for row in rows]
+    genomes = np.array([sized.task.spec.layout.encode(row.genes) for row in rows])
+    ledgers = list(sized.engine.on(windows).ledgers(genomes))
+    traded = [(window, ledgers[fold][fold]) for fold, window in enumerate(windows)]
+    found, expected = list_gains(sized, stitched_curve(sized), traded)
+    assert len(expected) == sized.judgement.folds.trades > 50
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_account_of_steps_sizes_their_trades(sized):
+    """The curve ends where the record says that the account does."""
+    curve, _ = build_schedule_curve(sized)
+    made = sized.judgement.schedule
+    assert len(curve.value) == made.trades + 1 > 50
+    assert curve.value[-1] == made.equity
+    falls = 1 - curve.value / np.maximum.accumulate(curve.value)
+    assert falls.max() == pytest.approx(made.max_drawdown, rel=1e-12)
 
 
 def test_genes_are_shares_of_their_bounds(run):
