@@ -73,15 +73,16 @@ def choose_backend(device: str, workload: Workload | None = None) -> Choice:
         DeviceError: When no backend of that name exists, or its device is not there.
     """
     if device == "auto":
+        if workload is not None and not workload.pays_on_a_gpu:
+            # The driver is not asked, which takes a fifth of a second where there is one.
+            return Choice("cpu", f"{workload}, a GPU would start longer than this takes")
         reason = why_absent("cuda")
         if reason:
             return Choice("cpu", f"no GPU is used, {reason}")
         gpus = tuple(range(count_gpus()))
         if workload is None:
             return Choice("cuda", "a GPU was found", gpus)
-        if workload.pays_on_a_gpu:
-            return Choice("cuda", f"{workload}, a GPU pays", gpus)
-        return Choice("cpu", f"{workload}, a GPU would start longer than this takes")
+        return Choice("cuda", f"{workload}, a GPU pays", gpus)
     name, colon, numbers = device.partition(":")
     if name not in BACKENDS or (colon and (name != "cuda" or not re.fullmatch(NUMBERS, numbers))):
         raise DeviceError(

@@ -15,7 +15,7 @@ from engine.certificate import Certificate, data_hash
 from engine.reference import Reference
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.replay.sample import Piece, chosen_pieces, compare_sample
-from engine.replay.threads import BARS_OF_A_THREAD, replaying
+from engine.replay.threads import BARS_OF_A_THREAD, Replaying, replaying
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores, versions
 from strategy.genes import Floats
@@ -45,17 +45,23 @@ Some = Callable[[Floats, tuple[Piece, ...]], Replay]
 """Replays individuals in all windows, and pieces of them also in plain Python."""
 
 
-def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> Certificate:
+def certify(
+    engine: Engine,
+    genomes: Floats,
+    *,
+    threads: int | None = None,
+    replaying: Replaying = replaying,
+) -> Certificate:
     """Replay individuals [N, G] on the reference and compare with the engine.
 
     The engine's strategy, series, windows and costs are the reference's too, which runs on
     `threads`; when None on as many as series of this length keep busy, of those of an engine on
     the CPU, else of all cores. Its ledgers are compared with those that the engine lists, and
-    accumulators with those of its batch evaluation.
+    accumulators with those of its batch evaluation. `replaying` is where the reference runs.
     """
 
     def some(members: Floats, pieces: Sequence[Piece]) -> Replay:
-        return replay(engine, members, pieces, threads=threads)
+        return replay(engine, members, pieces, threads=threads, replaying=replaying)
 
     content = data_hash(engine.series)
     return build_certificate(engine.spec, engine.windows, content, engine.device, genomes, some)
@@ -90,13 +96,19 @@ def join_replays(parts: Iterable[tuple[Ints, Replay]], n_members: int, n_windows
 
 
 def replay(
-    engine: Engine, genomes: Floats, pieces: Sequence[Piece], *, threads: int | None = None
+    engine: Engine,
+    genomes: Floats,
+    pieces: Sequence[Piece],
+    *,
+    threads: int | None = None,
+    replaying: Replaying = replaying,
 ) -> Replay:
     """Replay individuals [N, G]; some `pieces` of them also in plain Python. See `certify`."""
 
     def of_shares() -> Iterator[tuple[Ints, Replay]]:
         for numbers, share in engine.shares():
-            yield numbers, _replay(share, genomes, select_pieces(pieces, numbers), threads)
+            pieces_here = select_pieces(pieces, numbers)
+            yield numbers, _replay(share, genomes, pieces_here, threads, replaying)
             # Else it would stay until the next one is made.
             del share
 
@@ -120,7 +132,11 @@ def compare_accounts(
 
 
 def _replay(
-    engine: Engine, genomes: Floats, pieces: tuple[Piece, ...], threads: int | None
+    engine: Engine,
+    genomes: Floats,
+    pieces: tuple[Piece, ...],
+    threads: int | None,
+    replaying: Replaying,
 ) -> Replay:
     """The same for an engine that has all windows at hand."""
     form = CompiledForm()

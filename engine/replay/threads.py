@@ -7,9 +7,9 @@ memory holds them.
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,10 @@ class Replayed(NamedTuple):
     window: int
     ledger: Ledger
     accumulators: Floats
+
+
+Replaying = Callable[[Reference, Floats, int], AbstractContextManager[Iterator[Replayed]]]
+"""As `replaying`, which is one."""
 
 
 @contextmanager

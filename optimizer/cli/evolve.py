@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from optimizer.cli.live import Watcher
     from optimizer.cli.restart import Restart
     from optimizer.cluster.cluster import Cluster
+    from optimizer.judging.beside import BesideRun
     from optimizer.judging.executors import Executors
     from optimizer.judging.judgement import Judgement
     from optimizer.run.evaluator import MakeEvaluator
@@ -80,7 +81,7 @@ def evolve_front(
         Watcher(quiet=quiet, restart=restart, beside=beside).listening() as watcher,
     ):
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
-        make_evaluator = _choose_evaluator(workers, is_judged=is_judged)
+        make_evaluator = _choose_evaluator(workers, beside, is_judged=is_judged)
         if begun is not None:
             result = start_run(begun, watcher, watcher.should_stop, make_evaluator)
         else:
@@ -115,12 +116,14 @@ def _plan_restart(
     return Restart.of_command(program_arguments, flags_kept, is_resumed=is_resumed)
 
 
-def _choose_evaluator(workers: "Cluster | None", *, is_judged: bool) -> "MakeEvaluator":
+def _choose_evaluator(
+    workers: "Cluster | None", beside: "BesideRun | None", *, is_judged: bool
+) -> "MakeEvaluator":
     """Maker of the evaluator: on a cluster where that pays."""
     if workers is None:
         from optimizer.run.evaluator import local_evaluator
 
-        return local_evaluator
+        return local_evaluator if beside is None else beside.make_evaluator
     from optimizer.cluster.sharded import on_shards
 
     return on_shards(workers, is_judged=is_judged)

@@ -9,9 +9,12 @@ import queue
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from engine.batch import Engine
+from engine.devices import Device
+from engine.replay.threads import Replaying, replaying
 from engine.runtime.machine import available_cores
 from engine.runtime.shortage import offer_memory, withdraw_memory
 from engine.workload import GPU_START_S, Workload
@@ -21,8 +24,10 @@ from optimizer.judging.executors import SearchSetup, ThisMachine
 from optimizer.judging.folds import FoldPick, FoldSetup
 from optimizer.judging.plan import Plan, build_plan
 from optimizer.judging.repeated import build_planned_task
+from optimizer.judging.replaying import PROCESSES, replay_in_processes
 from optimizer.judging.splitting import split_walks
 from optimizer.judging.workers import Executor, JobBatch, Pool, Workers
+from optimizer.run.evaluator import TaskEvaluator, local_evaluator
 from optimizer.run.identity import build_identity
 from optimizer.run.problem import Evaluator
 from optimizer.run.task import Task
@@ -193,6 +198,7 @@ class BesideRun(ThisMachine):
         super().__init__(pool)
         self._plan = plan
         self._begun: FoldsBeside | None = None
+        self._replaying: Replaying = replaying
 
     def __enter__(self) -> "BesideRun":
         return self
@@ -207,6 +213,9 @@ class BesideRun(ThisMachine):
         is_limited = task.config.memory is not None or task.config.max_seconds is not None
         if cores < FEWEST_CORES or is_limited:
             return
+        # They are ready when the search is over.
+        self._pool.start(PROCESSES)
+        self._replaying = partial(replay_in_processes, self._pool)
         planned = build_planned_task(task)
         try:
             splits = split_walks(self._plan, planned)
@@ -215,6 +224,10 @@ class BesideRun(ThisMachine):
             return
         if splits:
             self._begun = FoldsBeside(FoldSetup(planned, splits, warm_start), max(cores // 2, 1))
+
+    def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
+        """As `local_evaluator`, with the reference in processes where cores are to spare."""
+        return local_evaluator(task, device, self._replaying)
 
     def give_room(self, engine: Evaluator) -> None:
         """Let the folds begin, beside the engine of the run."""

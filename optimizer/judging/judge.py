@@ -138,7 +138,7 @@ class _Judge:
         self._task = build_searched_task(self._whole, self._result)
         self._again = restore_stop_rule(self._task, self._whole, store, self._result)
         self._purge = choose_purge(plan, self._task)
-        self._front: Floats = newest_front(store).genomes
+        self._front: Floats = newest_front(store, self._result).genomes
         self._device = self._result.device.name
         self._found = Judgement(verdict=Verdict("not_judged", ""))
 

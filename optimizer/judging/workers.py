@@ -9,7 +9,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from io import BufferedReader
 from typing import Any, Protocol
@@ -154,17 +154,21 @@ class Workers:
                 yield from ((job, self._run_here(job)) for job in pending)
                 return
             try:
-                for _ in pending:
-                    job, result, error = batch.done.get()
-                    if isinstance(error, WorkerLostError):
-                        # Memory, most likely: alone it has more.
-                        result, error = self._run_here(job), None
-                    if error is not None:
-                        raise error
-                    yield job, result
+                yield from self.collect(batch, len(pending))
             finally:
                 for process in batch.end():
                     pool.give_back(process)
+
+    def collect(self, batch: "JobBatch", count: int) -> Iterator[tuple[Any, Any]]:
+        """So many jobs of a batch with what came of them, as they are done."""
+        for _ in range(count):
+            job, result, error = batch.done.get()
+            if isinstance(error, WorkerLostError):
+                # Memory, most likely: alone it has more.
+                result, error = self._run_here(job), None
+            if error is not None:
+                raise error
+            yield job, result
 
     def begin(self, jobs: Sequence[Any], pool: Pool) -> "JobBatch | None":
         """Begin with jobs; None where the system starts no process, or there is nothing to do."""

@@ -7,6 +7,7 @@ from functools import partial
 from engine.certificate import Certificate
 from engine.devices import Device
 from engine.replay.certificate import certify
+from engine.replay.threads import Replaying, replaying
 from optimizer.run.problem import EngineProblem
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
@@ -25,7 +26,7 @@ MakeEvaluator = Callable[[Task, Device], TaskEvaluator]
 """Makes the evaluator of a task; the device was chosen on this machine."""
 
 
-def local_evaluator(task: Task, device: Device) -> TaskEvaluator:
-    """Evaluate in this process."""
+def local_evaluator(task: Task, device: Device, replaying: Replaying = replaying) -> TaskEvaluator:
+    """Evaluate in this process; `replaying` is where the reference runs."""
     engine = task.engine(device)
-    return TaskEvaluator(task.problem(engine), partial(certify, engine))
+    return TaskEvaluator(task.problem(engine), partial(certify, engine, replaying=replaying))

@@ -97,15 +97,15 @@ def recorded_individuals(store: RunStore) -> Recorded:
     return Recorded(Population(*together), np.array(born, dtype=np.int64))
 
 
-def newest_front(store: RunStore) -> Population:
+def newest_front(store: RunStore, known: RunResult | None = None) -> Population:
     """The front of a run: that of its result, polished, or else that of its newest generation.
 
-    Members stand in the order of their numbers.
+    Members stand in the order of their numbers. The result is read where it is not `known` yet.
 
     Raises:
         StoreError: When it has recorded no generation.
     """
-    last, result = store.last_generation(), load_result(store)
+    last, result = store.last_generation(), known or load_result(store)
     if last is None:
         raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
     front = final_front(last)

@@ -104,6 +104,12 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, expec
         assert choose_backend(named, workload).name == named
 
 
+def test_auto_asks_no_driver_for_little_work(monkeypatch):
+    """To ask it takes longer than it may save."""
+    monkeypatch.setattr(engine.devices, "why_absent", None)
+    assert choose_backend("auto", Workload(10**6, 0)).name == "cpu"
+
+
 def test_auto_knows_what_other_strategies_take(four_gpus, monkeypatch):
     """Those that fast kernels do not know take a core longer: a GPU pays for half as much."""
     monkeypatch.setattr(engine.devices, "_maker", lambda *given: None)
