@@ -12,11 +12,11 @@ from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import take_account
 from engine.accounts.ledger import Ledger
-from engine.accounts.limits import build_limits
+from engine.accounts.limits import build_limits, check_limits
 from engine.accounts.marks import ClosingTerms
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
-from engine.accounts.reference import compute_accumulators, fold_results, merge_ledgers, size_trades
-from engine.accounts.stake import plain_stake
+from engine.accounts.reference import compute_accumulators, fold_worths, merge_ledgers
+from engine.accounts.stake import Stake, build_stake
 from engine.batch import Engine
 from engine.cpu.limited import LimitedBackend
 from engine.errors import EngineError
@@ -52,26 +52,28 @@ class Portfolio:
 
     Args:
         components: At least one. What limits their own costs have is left out.
-        costs: Share of the account that one R is, limits and rank; of its costs nothing is charged.
+        costs: Share of the account that one R is where a component does not say how its trades are
+            sized, limits and rank; of its costs nothing is charged.
+        cash: Of the account at the beginning; if None, what ``account(cash, size)`` of the
+            components says.
 
     Raises:
-        EngineError: When a component sizes trades from cash of its own, or has what limits are not
-            told of.
+        EngineError: When components begin with different cash and none is given, or one has what
+            limits are not told of.
     """
 
-    def __init__(self, components: Sequence[Component], costs: Costs) -> None:
-        for component in components:
-            if component.spec.account is not None:
-                raise EngineError(
-                    f"{component.name} sizes its trades by account(...), from cash of its own: a "
-                    "portfolio stakes shares of one account"
-                )
+    def __init__(
+        self, components: Sequence[Component], costs: Costs, cash: float | None = None
+    ) -> None:
         limits = {name: getattr(costs, name) for name in ("max_positions", "max_leverage", "rank")}
         self._costs = costs
         self.components = tuple(
             one._replace(costs=replace(one.costs, risk_fraction=costs.risk_fraction, **limits))
             for one in components
         )
+        for one in self.components:
+            check_limits(one.spec, one.costs)
+        self.cash = _choose_cash(self.components, cash)
 
     def trade(self) -> Ledgers:
         """Trades of all components, on a CPU."""
@@ -117,8 +119,10 @@ class Portfolio:
         parts = zip(flat, account.weights, strict=True)
         weighed = [_weigh(ledger, weight) for ledger, weight in parts]
         merged = merge_ledgers(weighed, account.windows, account.series)
-        stake = plain_stake(self._costs.risk_fraction)
-        sums = as_it_reads(fold_results)(size_trades(merged), stake)
+        folded = account.fold(flat)
+        sums = as_it_reads(fold_worths)(
+            folded.r, folded.side.astype(np.int8), folded.worth, folded.cash, folded.unsized
+        )
         spans = [measure_span(account.series[one.series], one) for one in account.windows]
         table = compute_metrics(compute_accumulators(merged, sums)[None, None], [pool_spans(spans)])
         values = {
@@ -136,12 +140,15 @@ class Portfolio:
         weights: list[float] = []
         charges: list[Costs] = []
         terms: list[ClosingTerms | None] = []
+        stakes: list[Stake] = []
         for number, one in enumerate(self.components):
             first = len(series)
             windows += [replace(each, series=first + each.series) for each in one.windows]
             names += [f"{number}:{each.series}" for each in one.windows]
             weights += [one.weight] * len(one.windows)
             charges += [one.costs] * len(one.windows)
+            stake = build_stake(one.spec, one.costs, one.spec.layout.decode(one.genome))
+            stakes += [stake._replace(cash=self.cash)] * len(one.windows)
             if has_terms(one.spec, one.costs):
                 reference = Reference(one.spec, one.series, [], one.costs, form=CompiledForm())
                 terms += list_terms(reference, one.genome, one.windows)
@@ -149,11 +156,12 @@ class Portfolio:
                 terms += [None] * len(one.windows)
             series += one.series
         joined = tuple(series), tuple(windows), tuple(names)
-        return Account(*joined, self._costs, tuple(weights), tuple(charges), tuple(terms))
+        sizes = tuple(stakes) if any(one.spec.account for one in self.components) else ()
+        return Account(*joined, self._costs, tuple(weights), tuple(charges), tuple(terms), sizes)
 
     def alone(self, number: int) -> "Portfolio":
         """One component as a portfolio of its own, at its weight and with the same limits."""
-        return Portfolio([self.components[number]], self._costs)
+        return Portfolio([self.components[number]], self._costs, self.cash)
 
     def _split(self, ledgers: Sequence[Ledger]) -> Ledgers:
         """Ledgers of all windows by component."""
@@ -161,6 +169,21 @@ class Portfolio:
         begins = [0, *ends[:-1]]
         pairs = zip(begins, ends, strict=True)
         return tuple(tuple(ledgers[begin:end]) for begin, end in pairs)
+
+
+def _choose_cash(components: Sequence[Component], cash: float | None) -> float:
+    """Cash that an account of components begins with; 1 where none sizes trades from it."""
+    named = {
+        one.name: build_stake(one.spec, one.costs, one.spec.layout.decode(one.genome)).cash
+        for one in components
+        if one.spec.account is not None
+    }
+    if cash is not None or not named:
+        return 1.0 if cash is None else float(cash)
+    if len(set(named.values())) > 1:
+        told = ", ".join(f"{name} with {own:g}" for name, own in named.items())
+        raise EngineError(f"components begin with different cash, {told}: name the account's, cash")
+    return next(iter(named.values()))
 
 
 def _weigh(ledger: Ledger, weight: float) -> Ledger:

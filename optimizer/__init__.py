@@ -203,6 +203,7 @@ def portfolio(
     runs: str | Path = "runs",
     *,
     risk: float = 0.01,
+    cash: float | None = None,
     max_positions: int | None = None,
     max_leverage: float | None = None,
     rank: str | None = None,
@@ -214,7 +215,9 @@ def portfolio(
             colon; its pick where none is named.
         weights: What the account takes of each one's trades; even shares if None.
         runs: Folder in which runs are recorded.
-        risk: Share of the account that one R is worth.
+        risk: Share of the account that one R is worth, where a strategy does not size its trades.
+        cash: What the account begins with; if None, what ``account(cash, size)`` of the strategies
+            says.
         max_positions: Most positions that are open together.
         max_leverage: Most that they are worth together, times the account.
         rank: Row that decides whose signal is taken first where several ask, greatest first.
@@ -235,7 +238,7 @@ def portfolio(
         risk_fraction=risk, max_positions=max_positions, max_leverage=max_leverage, rank=rank
     )
     pairs = [split_member(name) for name in members]
-    return build_portfolio(pairs, weights, Path(runs), costs)
+    return build_portfolio(pairs, weights, Path(runs), costs, cash)
 
 
 def scan(

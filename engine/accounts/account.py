@@ -77,6 +77,7 @@ class Folded(AccountTrades):
 
     worth: Floats  # [K], of the account after each trade
     cash: float  # that it began with; 1 where one R is a share of equity
+    unsized: float  # how many trades had no size
 
     @property
     def equity(self) -> Floats:
@@ -144,20 +145,20 @@ class Account:
     def fold(self, ledgers: Sequence[Ledger]) -> Folded:
         """Ledgers [W] as one account."""
         listed = [self._list(place, ledger) for place, ledger in enumerate(ledgers)]
-        names = [field.name for field in fields(AccountTrades)]
         columns = {
-            name: np.concatenate([getattr(trades, name) for trades in listed]) for name in names
+            field.name: np.concatenate([getattr(trades, field.name) for trades in listed])
+            for field in fields(AccountTrades)
         }
         order = np.lexsort((columns["strand"], columns["exit_ns"]))
         columns = {name: column[order] for name, column in columns.items()}
         if not self.stakes:
             worth = compound(columns["r"], self.costs.risk_fraction)
-            return Folded(**columns, worth=worth, cash=1.0)
+            return Folded(**columns, worth=worth, cash=1.0, unsized=0.0)
         weights = map(self._weight, range(len(self.windows)))
         parts = list(map(StakedTrades, map(size_trades, ledgers), self.stakes, weights))
         cash = self.stakes[0].cash
-        grown = marks.grow_account(parts, order, cash)
-        return Folded(**columns | {"leverage": grown.leverage}, worth=grown.worth, cash=cash)
+        worth, _, columns["leverage"], unsized = marks.grow_account(parts, order, cash)
+        return Folded(**columns, worth=worth, cash=cash, unsized=unsized)
 
     def measure(self, ledgers: Sequence[Ledger]) -> tuple[dict[str, float], dict[str, str]]:
         """Numbers of `ACCOUNT_METRICS` by name, and why the others are undefined.

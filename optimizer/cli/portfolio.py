@@ -42,8 +42,16 @@ def join_members(  # noqa: PLR0913 - one argument a flag
     ] = None,
     risk: Annotated[
         float,
-        typer.Option("--risk", help="Share of the account that one R is worth.", metavar="SHARE"),
+        typer.Option(
+            "--risk",
+            help="Share of the account that one R is worth, where account(...) says no size.",
+            metavar="SHARE",
+        ),
     ] = 0.01,
+    cash: Annotated[
+        float | None,
+        option("--cash", "What the account begins with; else what account(...) says.", "MONEY"),
+    ] = None,
     report: Annotated[
         Path | None, option("--report", "Write a page that a browser opens.", "FILE")
     ] = None,
@@ -76,7 +84,7 @@ def join_members(  # noqa: PLR0913 - one argument a flag
 
         # What a platform cannot say is refused before any work.
         programs = build_component_programs(pairs, shares, runs, costs, platform)
-    result = build_portfolio(pairs, shares, runs, costs)
+    result = build_portfolio(pairs, shares, runs, costs, cash)
     for line in result.notes:
         note(line)
     if as_json:

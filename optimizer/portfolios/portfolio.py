@@ -20,6 +20,7 @@ from optimizer.run.header import recorded_task
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.store import RunStore, find_run
+from strategy.pretty_print import format_tree
 
 FEWEST_DAYS = 20
 """Below so many days there is no correlation."""
@@ -65,7 +66,8 @@ class PortfolioResult:
     metrics: dict[str, float]  # of the account
     undefined: dict[str, str]  # why others are not there
     correlations: tuple[Correlation, ...]
-    risk_fraction: float
+    risk_fraction: float  # that one R is of the account where a component does not size its trades
+    cash: float | None  # that it began with; None where no component sizes its trades from it
     max_positions: int | None
     max_leverage: float | None
     rank: str | None
@@ -95,6 +97,7 @@ def build_portfolio(
     weights: Sequence[float] | None,
     runs: Path,
     costs: Costs,
+    cash: float | None = None,
 ) -> PortfolioResult:
     """Trade members of runs as one account, on the bars that they were searched on.
 
@@ -103,6 +106,7 @@ def build_portfolio(
         weights: What the account takes of each one's trades; an even share if None.
         runs: Folder in which runs are recorded.
         costs: Share of the account that one R is, and its limits.
+        cash: That the account begins with, as of `engine.portfolio.Portfolio`.
 
     Raises:
         ConfigError: When there is no such member, or weights do not fit.
@@ -111,7 +115,9 @@ def build_portfolio(
         ParityError: When the reference has other trades.
     """
     picked = pick_members(members, weights, runs)
-    portfolio = Portfolio([each.component for each in picked], costs)
+    if cash is not None and not (np.isfinite(cash) and cash > 0):
+        raise ConfigError(f"--cash {cash:g}: an amount of money above 0")
+    portfolio = Portfolio([each.component for each in picked], costs, cash)
     ledgers = _require_parity(portfolio)
     metrics, undefined = portfolio.measure(ledgers)
     singles = [portfolio.alone(number) for number in range(len(picked))]
@@ -128,6 +134,7 @@ def build_portfolio(
             for pair in combinations(range(len(picked)), 2)
         ),
         risk_fraction=costs.risk_fraction,
+        cash=portfolio.cash if portfolio.account.stakes else None,
         max_positions=costs.max_positions,
         max_leverage=costs.max_leverage,
         rank=costs.rank,
@@ -279,6 +286,13 @@ def _list_notes(picked: Sequence[Picked]) -> list[str]:
             "correlations are of days on which trades close: where trades last for days they are "
             "too small"
         )
+    for each in picked:
+        if each.component.spec.account is not None:
+            sizes = format_tree(each.component.spec.account)
+            notes.append(
+                f"{each.component.name} sizes its trades by {sizes}: from the cash of the "
+                "portfolio, and its weight is taken of each"
+            )
     if any(each.component.costs.has_limits for each in picked):
         notes.append("limits of the runs themselves are left out: a portfolio has its own")
     return notes

@@ -24,7 +24,8 @@ def build_component_programs(
     name of `ENDINGS`.
 
     Raises:
-        ConfigError: When the account has limits, or the platform cannot say what a member does.
+        ConfigError: When the account has limits, a component sizes its trades from cash, or the
+            platform cannot say what a member does.
         StoreError: When members would trade otherwise than in their run.
     """
     if costs.has_limits:
@@ -34,6 +35,11 @@ def build_component_programs(
         )
     programs = {}
     for number, picked in enumerate(pick_members(members, weights, runs)):
+        if picked.task.spec.account is not None:
+            raise ConfigError(
+                f"{picked.component.name} sizes its trades by account(...): a program of it alone "
+                "does not know the cash that the others leave; such a portfolio is not exported"
+            )
         weight = picked.component.weight
         own = replace(
             picked.task.costs,

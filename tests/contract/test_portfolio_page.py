@@ -57,6 +57,13 @@ def test_the_command_writes_it(command, runs):
     assert "components" in Path("one.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("cash", ["0", "-5", "nan", "inf"])
+def test_cash_is_an_amount_of_money(command, runs, cash):
+    """Refused by its flag before anything is traded."""
+    outcome = command("portfolio", "latest:0", "--runs", runs, "--cash", cash)
+    assert (outcome.code, outcome.error) == (2, f"--cash {cash}: an amount of money above 0")
+
+
 def test_the_command_writes_programs(command, runs):
     """One a component, each in a folder of its own; limits are refused before any work."""
     flags = ("latest:0", "latest:1", "--runs", runs, "--export", "programs", "--as", "freqtrade")

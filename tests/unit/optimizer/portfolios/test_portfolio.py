@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import optimizer
-from data import Window
+from data import Bars, Window
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from engine.portfolio import Component, Portfolio
@@ -73,15 +73,129 @@ def test_one_component_at_its_weight_is_its_account():
         assert metrics[name] == other[name]
 
 
-def test_accounts_of_their_own_are_refused():
-    """A portfolio stakes shares of one account."""
-    bars = make_bars(4, 60)
-    spec = w.strategy(
-        "Sized.", long=w.close > 0, stop=w.share(0.02), account=w.account(1000, w.risk(0.01))
-    )
-    one = Component("one", spec, (bars,), (Window.whole(bars),), Costs(), np.empty(0), 1.0)
-    with pytest.raises(EngineError, match="one sizes its trades"):
-        Portfolio([one], Costs())
+def own_bars(opens, closes, symbol):
+    """Hourly bars between these opens and closes, after one that only signals."""
+    first, last = (np.array([10.0, *prices]) for prices in (opens, closes))
+    columns = first, np.maximum(first, last), np.minimum(first, last), last
+    times = np.arange(len(first)) * 3_600 * 10**9
+    return Bars(times, *columns, np.ones(len(first)), symbol=symbol, timeframe_ns=3_600 * 10**9)
+
+
+def hand_component(name, bars, account, weight):
+    """Buys each bar at its open, risks a tenth of the price, and sells at its close."""
+    spec = w.strategy(name, long=w.close > 0, stop=w.share(0.1), max_hold=1, account=account)
+    costs = Costs(fee_bp=0.0, slippage_bp=0.0)
+    return Component(name, spec, (bars,), (Window.whole(bars),), costs, np.empty(0), weight)
+
+
+FIRST, OTHER = own_bars([100, 100], [110, 95], "FIRST"), own_bars([50, 50], [55, 48], "OTHER")
+"""R of 1 and -0.5, at 10 a unit; R of 1 and -0.4, at 5 a unit."""
+
+
+def test_components_size_their_trades_from_one_cash():
+    """By hand, from 1,000: gains of 50 and 105 and losses of 25 and 45.2, in turn."""
+    # Half of ten units, a tenth of 1,050 in units that risk 5, and so on.
+    units = hand_component("units", FIRST, w.account(1000, w.units(10)), 0.5)
+    risk = hand_component("risk", OTHER, w.account(1000, w.risk(0.1)), 1.0)
+    portfolio = Portfolio([units, risk], Costs())
+    ledgers = portfolio.trade()
+    assert portfolio.cash == 1000
+    folded = portfolio.account.fold([ledger for (ledger,) in ledgers])
+    assert folded.worth.tolist() == pytest.approx([1050, 1155, 1130, 1084.8], rel=1e-14)
+    metrics, _ = portfolio.measure(ledgers)
+    assert metrics["total_return"] == pytest.approx(0.0848, rel=1e-12)
+    for name in ("max_drawdown", "max_drawdown_marked"):
+        assert metrics[name] == pytest.approx(70.2 / 1155, rel=1e-12)
+    # Five units of 100 over 1,000, and 21 of 50 over 1,050 beside them.
+    assert metrics["max_leverage"] == pytest.approx(0.5 + 1.0, rel=1e-14)
+    # Sums in R take the weight too.
+    assert metrics["sum_r"] == pytest.approx(0.5 * 1 + 1 - 0.5 * 0.5 - 0.4, rel=1e-12)
+    alone = portfolio.alone(0)
+    assert alone.measure(alone.trade())[0]["total_return"] == pytest.approx(0.025, rel=1e-12)
+
+
+def test_a_component_without_a_size_risks_a_share_of_the_same_cash():
+    """By hand: 500 and half of ten units make 550, a tenth of it times 1 R 605, 580, and 556.8."""
+    units = hand_component("units", FIRST, w.account(1000, w.units(10)), 0.5)
+    share = hand_component("share", OTHER, None, 2.0)
+    portfolio = Portfolio([units, share], Costs(risk_fraction=0.05), cash=500)
+    folded = portfolio.account.fold([ledger for (ledger,) in portfolio.trade()])
+    assert folded.worth.tolist() == pytest.approx([550, 605, 580, 556.8], rel=1e-14)
+    assert folded.equity[-1] == pytest.approx(556.8 / 500, rel=1e-14)
+    assert folded.leverage.tolist() == pytest.approx([1, 1, 500 / 605, 1], rel=1e-14)
+
+
+def test_ruin_of_sized_components_is_the_accounts():
+    """Forty units lose 200 of 150 and nothing is worth anything after; the order in R goes on."""
+    units = hand_component("units", FIRST, w.account(1000, w.units(40)), 1.0)
+    risk = hand_component("risk", OTHER, w.account(1000, w.risk(0.1)), 1.0)
+    falling = own_bars([100, 100], [95, 110], "FALLING")
+    portfolio = Portfolio([units._replace(series=(falling,)), risk], Costs(), cash=150)
+    ledgers = portfolio.trade()
+    folded = portfolio.account.fold([ledger for (ledger,) in ledgers])
+    assert folded.worth.tolist() == [0.0] * 4
+    metrics, _ = portfolio.measure(ledgers)
+    assert (metrics["total_return"], metrics["max_drawdown"]) == (-1.0, 1.0)
+    assert metrics["sum_r"] == pytest.approx(-0.5 + 1 + 1 - 0.4, rel=1e-12)
+
+
+@pytest.mark.parametrize(("most", "taken"), [(0.8, [2, 2]), (0.79, [2, 0]), (0.4, [0, 2])])
+def test_limits_look_at_sizes_times_weights(most, taken):
+    """Half of the account, and three fifths of it at half their weight: 0.5 and 0.3 together."""
+    first = hand_component("first", FIRST, w.account(1000, w.equity_share(0.5)), 1.0)
+    other = hand_component("other", OTHER, w.account(1000, w.equity_share(0.6)), 0.5)
+    portfolio = Portfolio([first, other], Costs(max_leverage=most))
+    ledgers = portfolio.trade()
+    assert [len(ledger) for (ledger,) in ledgers] == taken
+    for (some,), (expected,) in zip(ledgers, portfolio.replay(), strict=True):
+        assert compare_ledgers(expected, some) == ""
+    gross = portfolio.measure(ledgers)[0]["max_leverage"]
+    assert gross == pytest.approx(sum(np.array([0.5, 0.3]) * np.sign(taken)), rel=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_mark_of_sized_components_is_the_account_cut_there(seed):
+    """Whatever sizes trades: closed at a bar's close, costs included, they are worth that."""
+    sizes = (w.risk(0.2), w.units(3), w.notional(700), w.equity_share(0.4))
+    drawn = np.random.Generator(np.random.PCG64(seed))
+    components = []
+    for number in range(3):
+        bars = make_bars(seed + 10 * number, 90, jump=0.05)
+        size = w.account(1000, sizes[drawn.integers(4)], leverage=3) if number else None
+        spec = w.strategy(
+            "Dips.", long=w.close < w.ema(w.close, 5), stop=w.share(0.03), max_hold=9, account=size
+        )
+        windows, weight = (Window.whole(bars),), drawn.uniform(0.3, 1.5)
+        own = Component(str(number), spec, (bars,), windows, Costs(), np.empty(0), weight)
+        components.append(own)
+    portfolio = Portfolio(components, Costs(risk_fraction=0.02))
+    flat = [ledger for (ledger,) in portfolio.trade()]
+    times, equity = portfolio.account.mark(flat, portfolio.account.fold(flat))
+    is_held = [
+        [((one.entry_bar <= j) & (one.exit_bar > j)).any() for one in flat] for j in range(90)
+    ]
+    # Where one leaves it is sized before all that are open, whatever its strand.
+    leaves = np.unique(np.concatenate([ledger.exit_bar for ledger in flat]))
+    shared = [j for j in range(90) if sum(is_held[j]) > 1 and j not in leaves]
+    assert len(shared) > 3
+    for j in shared[:6]:
+        cut = [one._replace(windows=(Window(0, 0, j + 1),)) for one in components]
+        short = Portfolio(cut, Costs(risk_fraction=0.02))
+        folded = short.account.fold([ledger for (ledger,) in short.trade()])
+        closed_ns = bars.timestamp[j] + bars.timeframe_ns
+        at = np.searchsorted(times, closed_ns, side="right") - 1
+        assert equity[at] == pytest.approx(folded.equity[-1], rel=1e-12)
+
+
+def test_different_cash_is_refused_unless_it_is_named():
+    """Nobody guesses whose; sizes in units have no limits."""
+    one = hand_component("one", FIRST, w.account(1000, w.units(10)), 1.0)
+    other = hand_component("other", OTHER, w.account(5000, w.risk(0.1)), 1.0)
+    with pytest.raises(EngineError, match=r"one with 1000, other with 5000: name the account's"):
+        Portfolio([one, other], Costs())
+    assert Portfolio([one, other], Costs(), cash=2000).cash == 2000
+    with pytest.raises(EngineError, match=r"units\(\.\.\.\) hangs on its cash"):
+        Portfolio([one], Costs(max_leverage=1.0))
 
 
 def test_columns_that_do_not_vary_have_no_correlation():
@@ -127,6 +241,42 @@ def test_a_portfolio_is_a_program_for_each_component(runs):
     for costs in (Costs(max_positions=1), Costs(max_leverage=2.0)):
         with pytest.raises(ConfigError, match=r"^max_positions and max_leverage: the program"):
             build_component_programs(members, None, runs, costs, "vectorbt")
+
+
+@pytest.fixture(scope="module")
+def sized(tmp_path_factory):
+    """A run whose strategy sizes trades from cash."""
+    spec = w.strategy(
+        "Rises.",
+        long=w.close > w.ema(w.close, w.length("span", 20, 5, 40)),
+        stop=w.share(0.02),
+        target=w.r_multiple(1),
+        account=w.account(5000, w.risk(w.gene("part", 0.02, 0.01, 0.1)), leverage=2),
+        name="sized",
+    )
+    return record_run(tmp_path_factory.mktemp("sized"), strategy=spec)
+
+
+def test_a_sized_member_alone_is_its_own_account(sized):
+    """Every number of the account, to the bit, whatever `risk` is; its size is said."""
+    run = optimizer.load_run(sized.name, sized.parent)
+    member = run.members[0]
+    for risk, cash in ((0.01, None), (0.5, 5000.0)):
+        found = optimizer.portfolio([f"{sized.name}:0"], runs=sized.parent, risk=risk, cash=cash)
+        assert found.cash == 5000
+        for name in (
+            "total_return",
+            "max_drawdown",
+            "max_drawdown_marked",
+            "max_leverage",
+            "ulcer",
+        ):
+            assert found.metrics[name] == member.metrics[name] == found.components[0].alone[name]
+    assert "sizes its trades by account(5000, risk(" in " ".join(found.notes)
+    other = optimizer.portfolio([f"{sized.name}:0"], runs=sized.parent, cash=777)
+    assert other.payload()["cash"] == 777
+    with pytest.raises(ConfigError, match=r"sizes its trades by account\(\.\.\.\): a program"):
+        build_component_programs([(sized.name, 0)], None, sized.parent, Costs(), "vectorbt")
 
 
 @pytest.mark.parametrize(
