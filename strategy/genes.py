@@ -176,6 +176,16 @@ class GenomeLayout:
         values = compute_step_values(genomes, self.low, self.high, self.step)
         return np.where(self.step > 0, values, genomes)
 
+    @cached_property
+    def table(self) -> Floats:
+        """What compiled loops know of genes, [7, G].
+
+        Bounds of `grid`, its flags of whole genes and of those without order; steps, and bounds.
+        """
+        grid = self.grid
+        kinds = grid.is_int, grid.is_category
+        return np.array([grid.low, grid.high, *kinds, self.step, self.low, self.high])
+
     def axis_moves(self, reach: Floats) -> Floats:
         """Moves along one gene of `grid` each: plus its reach, in order, then each minus, [n, G].
 

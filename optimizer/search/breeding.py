@@ -8,15 +8,15 @@ operator probabilities", 2005; equal spacing of shares, Baker, "Reducing bias an
 the selection algorithm", 1987; that no genome is judged twice is a house rule, it buys nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from optimizer.search.compiled.repeats import Seen
+from optimizer.search.compiled.repeats import AS_DRAWN, MUTATED, SAMPLED, Newcomers, Seen
 from optimizer.search.compiled.variation import repair
-from optimizer.search.draws import Draws
+from optimizer.search.draws import Draws, draw_ahead
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -27,20 +27,16 @@ from optimizer.search.generation import (
     Population,
     Serials,
 )
-from optimizer.search.operators import plain
+from optimizer.search.operators import squarings
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
-
-Redraw = Callable[[Floats], Floats]
 
 ADAPTED = ("cross", "exchange", "difference", "mutate")
 """Operators whose rates adapt, in the order of a memory's credits."""
 
 BRED = tuple(OPERATORS.index(name) for name in (*ADAPTED, "immigrate"))
 """Codes of the operators that make children, in the order of `count_children`."""
-
-MUTATE, IMMIGRATE = OPERATORS.index("mutate"), OPERATORS.index("immigrate")
 
 FLOOR = 0.25
 """This share of the newcomers is divided evenly, so that no operator is forgotten."""
@@ -51,11 +47,14 @@ LEARNING = 0.125
 MUTATION_ROUNDS = 4
 """How often an offspring that is already known is mutated again before it is given up."""
 
-AHEAD = 3
-"""Numbers that are drawn for each gene of a repeat; its first mutation takes two of them."""
+AHEAD = 4
+"""Numbers that are drawn for each gene of a repeat; each mutation takes two of them."""
 
 IMMIGRANT_ROUNDS = 4
 """How often an individual from anywhere is then tried in its place before the place stays empty."""
+
+
+NO_NUMBERS: Floats = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,11 @@ def settle(
     genomes[0] = layout.defaults
     n_given = min(len(warm_start), count - 1)
     genomes[1 : 1 + n_given] = warm_start[:n_given]
-    codes = np.full(count, OPERATORS.index("sample"))
-    codes[0] = OPERATORS.index("published")
-    codes[1 : 1 + n_given] = OPERATORS.index("warm_start")
-    drawn = _Drawn(genomes, codes, np.full((count, 2), UNKNOWN))
-    return _distinct(toolbox, layout, draws, drawn, genomes)
+    lineage = np.full((count, len(LINEAGE)), UNKNOWN)
+    lineage[:, 3] = OPERATORS.index("sample")
+    lineage[0, 3] = OPERATORS.index("published")
+    lineage[1 : 1 + n_given, 3] = OPERATORS.index("warm_start")
+    return _distinct(toolbox, layout, draws, genomes, lineage)
 
 
 def generate_offspring(
@@ -122,20 +121,15 @@ def generate_offspring(
     n_known = sum(map(len, known))
     rows = np.empty((n_known + sum(plan.counts), len(layout)))
     pool = np.concatenate(known, out=rows[:n_known])
-    pools = [pool] if len(parents) == 1 else known
-    drawn = [
-        _children(toolbox, draws, island, archive, pools[number], plan, number)
-        for number, island in enumerate(parents)
-    ]
-    together = drawn[0]
-    if len(drawn) > 1:
-        together = _Drawn(
-            np.concatenate([part.genomes for part in drawn]),
-            np.concatenate([part.codes for part in drawn]),
-            np.concatenate([part.parents for part in drawn]),
-        )
+    lineage = np.full((len(rows) - n_known, len(LINEAGE)), UNKNOWN)
+    end = 0
+    for number, island in enumerate(parents):
+        start, end = end, end + plan.counts[number]
+        of_island = pool if len(parents) == 1 else known[number]
+        children = rows[n_known + start : n_known + end], lineage[start:end]
+        _breed(toolbox, draws, (island, archive), of_island, plan, number, children)
     islands = np.repeat(np.arange(len(parents)), plan.counts)
-    return _distinct(toolbox, layout, draws, together, rows, islands)
+    return _distinct(toolbox, layout, draws, rows, lineage, islands)
 
 
 @dataclass(frozen=True)
@@ -209,78 +203,77 @@ def count_children(draws: Draws, plan: BreedingPlan, island: int) -> tuple[int, 
     return (*shares(plan.rates, n_bred, float(draws("operator").random())), n_immigrants)
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """Genomes [P, G] as operators left them, codes of these [P], and parents' serials [P, 2]."""
-
-    genomes: Floats
-    codes: Indices
-    parents: Serials
-
-
-def _children(
+def _breed(
     toolbox: Toolbox,
     draws: Draws,
-    population: Population,
-    archive: Population,
+    elders: tuple[Population, Population],
     pool: Floats,
     plan: BreedingPlan,
     island: int,
-) -> _Drawn:
-    """Children of one island, repeats and broken constraints among them.
+    children: tuple[Floats, Serials],
+) -> None:
+    """Breed children of one island, repeats and broken constraints among them.
 
     Args:
         toolbox: Operators.
         draws: Of the generation.
-        population: Of the island.
-        archive: Where elite parents come from.
+        elders: Population of the island, and the archive, where elite parents come from.
         pool: [N, G], genomes of both.
         plan: How many children, and by which operators.
         island: Number of the island.
+        children: [P, G] and [P, 4], receive genomes, and parents and operators.
     """
+    population, archive = elders
+    has_elders = plan.elite > 0 and len(archive) > 0
+    shape = len(population), pool.shape[1]
+    draws.ahead(foresee_numbers(plan, island, shape, has_elders=has_elders))
     sizes = count_children(draws, plan, island)
-    n_cross, n_swap, n_differ, _, n_immigrants = sizes
-    n_bred = sum(sizes[:-1])
+    n_cross, n_swap, n_differ, n_nudged, n_immigrants = sizes
+    n_bred = len(children[0]) - n_immigrants
     known = plan.rankings[island] if plan.rankings else None
     ranking = known or toolbox.rank(population.objectives, population.violations)
-    has_elders = plan.elite > 0 and len(archive) > 0
-    draws.ahead(count_numbers(sizes, len(population), pool.shape[1], has_elders=has_elders))
     chosen = toolbox.select(draws("select"), ranking, count=2 * n_bred)
     if has_elders:
         numbers = draws("elite").random((2, 2 * n_bred))
         elites = len(population) + (numbers[1] * len(archive)).astype(np.int64)
         chosen = np.where(numbers[0] < plan.elite, elites, chosen)
-    chosen = chosen.reshape(n_bred, 2)
     # Rows of children, in this order: crossed, swapped, moved by a difference, nudged.
-    moving, nudged = n_cross + n_swap, n_cross + n_swap + n_differ
+    moving, nudged = n_cross + n_swap, n_bred - n_nudged
     # Of two children the first counts, which the crossover puts in the mother's place.
-    pairs = pool.take(chosen[:n_cross].ravel(), axis=0)
+    pairs = pool.take(chosen[: 2 * n_cross], axis=0)
     crossed = toolbox.mate(draws("crossover"), pairs, both=False)
-    mothers = pool.take(chosen[n_cross:, 0], axis=0)
-    fathers = pool.take(chosen[n_cross:moving, 1], axis=0)
+    mothers = pool.take(chosen[2 * n_cross :: 2], axis=0)
+    fathers = pool.take(chosen[2 * n_cross + 1 : 2 * moving : 2], axis=0)
     swaps = toolbox.exchange(draws("exchange"), mothers[:n_swap], fathers)
     others = draws("difference").random((2, n_differ))
     ahead, behind = pool.take((others * len(pool)).astype(np.int64), axis=0)
     parents = mothers[n_swap : n_swap + n_differ]
     moves = toolbox.differ(draws("difference"), parents, ahead, behind)
-    parts = [toolbox.mutate(draws("mutate"), np.concatenate([crossed, swaps, moves]))]
-    parts.append(toolbox.nudge(draws("mutate"), mothers[n_swap + n_differ :]))
-    serials = np.concatenate([population.lineage[:, 0], archive.lineage[:, 0]])
-    lineage = np.full((n_bred + n_immigrants, 2), UNKNOWN)
-    lineage[:n_bred] = serials[chosen]
-    lineage[nudged:n_bred, 1] = UNKNOWN
+    genomes, lineage = children
+    genomes[:nudged] = toolbox.mutate(draws("mutate"), np.concatenate([crossed, swaps, moves]))
+    genomes[nudged:n_bred] = toolbox.nudge(draws("mutate"), mothers[n_swap + n_differ :])
     if n_immigrants:
-        parts.append(toolbox.sample(draws("immigrate"), count=n_immigrants))
-    return _Drawn(np.concatenate(parts), np.repeat(BRED, sizes), lineage)
+        genomes[n_bred:] = toolbox.sample(draws("immigrate"), count=n_immigrants)
+    serials = np.concatenate([population.lineage[:, 0], archive.lineage[:, 0]])
+    lineage[:n_bred, 1:3] = serials.take(chosen).reshape(n_bred, 2)
+    lineage[nudged:n_bred, 2] = UNKNOWN
+    end = 0
+    for code, size in zip(BRED, sizes, strict=True):
+        start, end = end, end + size
+        lineage[start:end, 3] = code
 
 
-def count_numbers(
-    sizes: Sequence[int], n_parents: int, n_genes: int, *, has_elders: bool
+def foresee_numbers(
+    plan: BreedingPlan, island: int, shape: tuple[int, int], *, has_elders: bool
 ) -> dict[str, int]:
-    """How many numbers of each stream children take, from sizes as of `count_children`."""
-    n_cross, n_swap, n_differ, _, n_immigrants = sizes
-    n_bred = sum(sizes[:-1])
+    """Numbers of each stream that children of parents [P, G] take, or a few more."""
+    count, (n_parents, n_genes) = plan.counts[island], shape
+    n_immigrants = int(plan.immigrants * count) + 1 if plan.immigrants else 0
+    n_bred = count - max(0, n_immigrants - 1)
+    n_cross, n_swap, n_differ, _ = (int(rate * n_bred) + 1 for rate in plan.rates)
     return {
+        "stir": int(plan.immigrants > 0),
+        "operator": 1,
         "select": -(-4 * n_bred // n_parents) * n_parents,
         "elite": 4 * n_bred * has_elders,
         "crossover": n_cross * (1 + 3 * n_genes),
@@ -295,8 +288,8 @@ def _distinct(
     toolbox: Toolbox,
     layout: GenomeLayout,
     draws: Draws,
-    drawn: _Drawn,
     rows: Floats,
+    lineage: Serials,
     islands: Indices | None = None,
 ) -> Brood:
     """Repair genomes and replace those that are known; give up those that stay known.
@@ -305,61 +298,45 @@ def _distinct(
         toolbox: Operators.
         layout: Bounds and constraints.
         draws: Of the generation.
-        drawn: P individuals as the operators left them.
-        rows: [N + P, G], N genomes that exist already, before the place of those that are born.
+        rows: [N + P, G], N genomes that exist already, and P as the operators left them.
+        lineage: [P, 4], of the latter.
         islands: [P], where each is born; None for the first newcomers, of whom a repeat is drawn
             anew where another is mutated before that, and who are divided among the islands later.
 
     Returns:
         Legal genomes, each new and there only once, at most P.
     """
-    n_known = len(rows) - len(drawn.genomes)
-    seen, genomes, codes = Seen(rows, n_known), rows[n_known:], drawn.codes
-    is_repaired = repair_genomes(layout, drawn.genomes, genomes)[1]
-    repeats = seen.admit(np.arange(n_known, len(rows))).nonzero()[0]
+    n_known, is_repaired = len(rows) - len(lineage), np.empty(len(lineage), dtype=np.bool_)
+    given = toolbox.mutate.keywords
+    mutation = float(given["probability"]), squarings(given["eta"])
+    newcomers = Newcomers(
+        Seen(rows, n_known), n_known, layout.table, layout.ordered, mutation, lineage, is_repaired
+    )
+    left = np.arange(n_known, len(rows))
+    left = newcomers.admit(left, AS_DRAWN, 1, NO_NUMBERS)[2]
+    tries = [(SAMPLED, IMMIGRANT_ROUNDS, "immigrate")]
     if islands is not None:
-        draws.ahead({"redraw": AHEAD * len(layout) * len(repeats)})
-    for redraw, code in _redraws(toolbox, draws, can_mutate=islands is not None):
-        if not repeats.size:
-            break
-        genomes[repeats], is_repaired[repeats] = repair_genomes(layout, redraw(genomes[repeats]))
-        codes[repeats] = code
-        repeats = repeats[seen.admit(n_known + repeats)]
-    lineage = np.empty((len(genomes), len(LINEAGE)), dtype=np.int64)
-    lineage[:, 0], lineage[:, 1:3], lineage[:, 3] = UNKNOWN, drawn.parents, codes
-    if (is_immigrant := codes == IMMIGRATE).any():
-        lineage[is_immigrant, 1:3] = UNKNOWN
-    born = np.zeros(len(genomes), dtype=np.int64) if islands is None else islands
-    if not repeats.size:
-        return Brood(genomes, lineage, is_repaired, born)
-    kept = np.delete(np.arange(len(genomes)), repeats)
-    return Brood(genomes[kept], lineage[kept], is_repaired[kept], born[kept])
+        tries.insert(0, (MUTATED, MUTATION_ROUNDS, "redraw"))
+    for way, n_rounds, purpose in tries:
+        while n_rounds and left.size:
+            stream, n_genes = draws(purpose), len(layout) * len(left)
+            if way * n_genes > len(stream.drawn):
+                draw_ahead([(stream, AHEAD * n_genes)])
+            n_rounds, n_taken, left = newcomers.admit(left, way, n_rounds, stream.drawn)
+            stream.take(n_taken)
+    born = np.zeros(len(lineage), dtype=np.int64) if islands is None else islands
+    if not left.size:
+        return Brood(rows[n_known:], lineage, is_repaired, born)
+    kept = np.delete(np.arange(len(lineage)), left - n_known)
+    return Brood(rows[n_known:][kept], lineage[kept], is_repaired[kept], born[kept])
 
 
-def _redraws(toolbox: Toolbox, draws: Draws, *, can_mutate: bool) -> list[tuple[Redraw, int]]:
-    """Operators that replace repeats, tried in this order, with the codes of their children."""
-
-    def mutate(genomes: Floats) -> Floats:
-        return np.asarray(toolbox.mutate(draws("redraw"), genomes))
-
-    def immigrate(genomes: Floats) -> Floats:
-        return np.asarray(toolbox.sample(draws("immigrate"), count=len(genomes)))
-
-    tries: list[tuple[Redraw, int]] = [(immigrate, IMMIGRATE)] * IMMIGRANT_ROUNDS
-    return [(mutate, MUTATE)] * MUTATION_ROUNDS + tries if can_mutate else tries
-
-
-def repair_genomes(
-    layout: GenomeLayout, genomes: Floats, out: Floats | None = None
-) -> tuple[Floats, Bools]:
+def repair_genomes(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
     """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P].
 
     Genes with a step have values of it.
-
-    The first are written to `out`, where it is given.
     """
-    plain_genomes = plain(layout.from_grid(layout.to_grid(genomes)))
-    legal = np.empty(plain_genomes.shape) if out is None else out
-    is_broken = np.empty(len(plain_genomes), dtype=np.bool_)
-    repair(plain_genomes, layout.low, layout.high, layout.is_int, layout.ordered, legal, is_broken)
+    count, legal = len(genomes), np.array(genomes, dtype=np.float64, order="C")
+    is_broken = np.empty(count, dtype=np.bool_)
+    repair(legal, np.arange(count), count, layout.table, layout.ordered, 0, is_broken)
     return legal, is_broken

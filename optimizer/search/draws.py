@@ -1,7 +1,6 @@
 """Random numbers of one generation, those of several streams drawn by one compiled loop."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future
 from math import prod
 
@@ -27,40 +26,54 @@ class Stream:
         self._drawn: Floats = np.empty(0)
 
     @property
-    def n_ready(self) -> int:
+    def n_taken(self) -> int:
+        """Numbers that were taken."""
+        return self._n_taken
+
+    @property
+    def drawn(self) -> Floats:
         """Numbers that are drawn and not taken."""
-        return len(self._drawn)
+        return self._drawn
+
+    def take(self, count: int) -> Floats:
+        """The next numbers, drawn if they are not yet."""
+        if count > len(self._drawn):
+            draw_ahead([(self, count)])
+        numbers, self._drawn = self._drawn[:count], self._drawn[count:]
+        self._n_taken += count
+        return numbers
 
     def random(self, size: tuple[int, ...] = ()) -> Floats:
         """The next numbers."""
-        count = prod(size)
-        if count > len(self._drawn):
-            draw_ahead({self: count})
-        numbers, self._drawn = self._drawn[:count], self._drawn[count:]
-        self._n_taken += count
-        return numbers.reshape(size)
+        return self.take(prod(size)).reshape(size)
 
     def fill(self, count: int, to: int) -> tuple[int, int, int, int, int]:
         """Fill of `philox.draw` that gives so many numbers and those before them in a block."""
         first = self._n_taken // BLOCK
         return *self._key, first, -(-(self._n_taken + count) // BLOCK) - first, to
 
-    def take_drawn(self, numbers: Floats, count: int) -> None:
-        """Take so many numbers from what was drawn by a fill."""
-        start = self._n_taken % BLOCK
-        self._drawn = numbers[start : start + count]
+    def take_drawn(self, numbers: Floats, begin: int, count: int) -> None:
+        """Take so many numbers from what was drawn by a fill, where it begins."""
+        begin += self._n_taken % BLOCK
+        self._drawn = numbers[begin : begin + count]
 
 
-def draw_ahead(counts: Mapping[Stream, int]) -> None:
+def draw_ahead(counts: Iterable[tuple[Stream, int]]) -> None:
     """Draw at once so many numbers as each stream will be asked for next."""
-    fills, end = [], 0
-    for stream, count in counts.items():
-        fills.append(stream.fill(count, end))
-        end += BLOCK * fills[-1][3]
+    wanted = [(stream, count) for stream, count in counts if count > len(stream.drawn)]
+    if not wanted:
+        return
+    fills: list[int] = []
+    begins, end = [], 0
+    for stream, count in wanted:
+        fill = stream.fill(count, end)
+        fills += fill
+        begins.append(end)
+        end += BLOCK * fill[3]
     numbers = np.empty(end)
-    draw(np.array(fills, dtype=np.uint64).reshape(-1, FILL), ROUNDS, numbers)
-    for (stream, count), fill in zip(counts.items(), fills, strict=True):
-        stream.take_drawn(numbers[fill[4] :], count)
+    draw(np.array(fills, dtype=np.uint64).reshape(-1, FILL), ROUNDS - 2, numbers)
+    for (stream, count), begin in zip(wanted, begins, strict=True):
+        stream.take_drawn(numbers, begin, count)
 
 
 class Draws:
@@ -74,14 +87,14 @@ class Draws:
     def __init__(self, seed: int, thread: Executor | None = None) -> None:
         self._seed, self._thread, self._generation = seed, thread, 0
         self._streams: dict[str, Stream] = {}
-        self._asked: Counter[str] = Counter()
+        self._foreseen: dict[str, int] = {}
         self._next: tuple[Draws, Future[None]] | None = None
 
     def switch_generation(self, generation: int) -> "Draws":
         """The streams of another generation; those of the one before must no longer be used."""
         if generation != self._generation:
+            self._foreseen = self._foresee()
             self._generation, self._streams = generation, {}
-            self._asked.clear()
             if self._next is not None and self._next[0]._generation == generation:
                 following, drawing = self._next
                 drawing.result()
@@ -93,10 +106,8 @@ class Draws:
         """Have the thread draw for the next generation about as many numbers as this one took."""
         if self._thread is None:
             return
-        following, wanted = Draws(self._seed), +self._asked
-        following.switch_generation(self._generation + 1)
-        spared = {purpose: count + count // SPARE_SHARE for purpose, count in wanted.items()}
-        self._next = following, self._thread.submit(following.ahead, spared)
+        following = Draws(self._seed).switch_generation(self._generation + 1)
+        self._next = following, self._thread.submit(following.ahead, self._foresee())
 
     def __call__(self, purpose: str) -> Stream:
         """The stream of a purpose, where it was left."""
@@ -106,8 +117,14 @@ class Draws:
         return self._streams[purpose]
 
     def ahead(self, counts: Mapping[str, int]) -> None:
-        """Draw at once so many numbers as each purpose will be asked for next."""
-        if self._thread is not None:
-            self._asked.update(counts)
-        wanted = {self(purpose): count for purpose, count in counts.items() if count}
-        draw_ahead({stream: n for stream, n in wanted.items() if n > stream.n_ready})
+        """Draw at once so many numbers as each purpose will be asked for first.
+
+        For other purposes about as many as the generation before took, where there was one.
+        """
+        wanted = self._foreseen | {purpose: count for purpose, count in counts.items() if count}
+        draw_ahead((self(purpose), count) for purpose, count in wanted.items())
+
+    def _foresee(self) -> dict[str, int]:
+        """About how many numbers of each purpose the next generation takes."""
+        taken = {purpose: stream.n_taken for purpose, stream in self._streams.items()}
+        return {purpose: count + count // SPARE_SHARE for purpose, count in taken.items()}

@@ -15,22 +15,20 @@ Sources: Deb and Agrawal, "Simulated binary crossover for continuous search spac
 Computer Science and Informatics 26, 1996; both in the bounded form of the authors' NSGA-II code.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
 from optimizer.search.compiled.sorting import rising_orders
-from optimizer.search.compiled.variation import choose_winners, cross, move, mutate
-from optimizer.search.generation import Bools, Floats, Indices
+from optimizer.search.compiled.variation import choose_winners, cross, move, mutate, sample
+from optimizer.search.generation import Floats, Indices
 from optimizer.search.ranking import Ranking
 from strategy import GenomeLayout
 
 FINE, COARSE = 63, 3
 """Distribution indices of small and of wide steps."""
-
-
-DRAW_BITS = 32
-"""Bits of a contestant's place beside its number, of which four digits then are left to sort."""
 
 
 def plain(genomes: Floats) -> Floats:
@@ -70,11 +68,10 @@ def sample_genomes(rng: np.random.Generator, layout: GenomeLayout, count: int) -
     Returns:
         [count, G]; whole genes are uniform over whole values. Constraints are not repaired.
     """
-    grid = layout.grid
-    draws = rng.random((count, len(grid)))
-    spans = grid.high - grid.low  # [G]
-    steps = np.where(grid.is_int, np.floor(draws * (spans + 1.0)), draws * spans)
-    return layout.from_grid(grid.clip(grid.low + steps))
+    genomes = np.empty((count, len(layout)))
+    draws = rng.random((count * len(layout),))
+    sample(genomes, np.arange(count), count, draws, 0, layout.table)
+    return genomes
 
 
 def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> Indices:
@@ -96,7 +93,7 @@ def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> In
     n_permutations = -(-2 * count // n_individuals)
     draws = rng.random((n_permutations, n_individuals))
     chosen = np.empty(count, dtype=np.int64)
-    choose_winners(rising_orders(draws, DRAW_BITS).ravel(), ranking.ranks, ranking.crowding, chosen)
+    choose_winners(rising_orders(draws).ravel(), ranking.ranks, ranking.crowding, chosen)
     return chosen
 
 
@@ -134,10 +131,8 @@ def cross_simulated_binary(
     children = np.empty((len(parents) if both else n_pairs, len(layout)))
     if both and len(parents) % 2:
         children[-1] = layout.clip(parents[-1:])[0]
-    grid = layout.grid
-    plain_parents = plain(layout.to_grid(parents))
-    cross(plain_parents, is_crossed, draws, *_describe(grid), n_squarings, children)
-    return layout.from_grid(children)
+    cross(plain(parents), is_crossed, draws, layout.table, n_squarings, children)
+    return children
 
 
 def mutate_polynomial(
@@ -165,13 +160,7 @@ def mutate_polynomial(
     Raises:
         ConfigError: When `eta` is not legal.
     """
-    n_squarings = squarings(eta)
-    draws = rng.random((2, *genomes.shape))
-    mutants = np.empty(genomes.shape)
-    plain_genomes = plain(layout.to_grid(genomes))
-    chance = float(probability)
-    mutate(plain_genomes, draws, chance, *_describe(layout.grid), n_squarings, mutants)
-    return layout.from_grid(mutants)
+    return _mutate_parts(rng, genomes, layout, ((len(genomes), eta),), probability)
 
 
 def exchange_genes(
@@ -217,10 +206,9 @@ def move_by_difference(
     """
     draws = rng.random((3, len(parents)))
     chances = rng.random(parents.shape)
-    of_parents, to, away = (plain(layout.to_grid(part)) for part in (parents, ahead, behind))
     moved = np.empty(parents.shape)
-    move(of_parents, to, away, draws, chances, *_describe(layout.grid), moved)
-    return layout.from_grid(moved)
+    move(plain(parents), plain(ahead), plain(behind), draws, chances, layout.table, moved)
+    return moved
 
 
 def nudge_genomes(
@@ -238,18 +226,28 @@ def nudge_genomes(
         [P, G] inside their bounds. Constraints are not repaired.
     """
     half = len(genomes) // 2
-    parts = [
-        mutate_polynomial(rng, part, layout, eta=eta, probability=probability)
-        for part, eta in ((genomes[:half], FINE), (genomes[half:], COARSE))
-    ]
-    return np.concatenate(parts)
-
-
-def _describe(layout: GenomeLayout) -> tuple[Floats, Floats, Bools, Bools]:
-    """Bounds and kinds of genes, as compiled loops take them."""
-    return layout.low, layout.high, layout.is_int, layout.is_category
+    parts = (half, FINE), (len(genomes) - half, COARSE)
+    return _mutate_parts(rng, genomes, layout, parts, probability)
 
 
 def nudge_chance(layout: GenomeLayout) -> float:
     """Chance of each gene to be nudged: one over the number of genes that are not frozen."""
     return 1.0 / max(1, int((layout.low < layout.high).sum()))
+
+
+def _mutate_parts(
+    rng: np.random.Generator,
+    genomes: Floats,
+    layout: GenomeLayout,
+    parts: Iterable[tuple[int, int]],
+    probability: float,
+) -> Floats:
+    """Mutants of genomes [P, G], of which so many at a time are mutated with an index."""
+    draws, mutants = rng.random((2 * genomes.size,)), np.array(genomes, np.float64, order="C")
+    rows, first = np.arange(len(genomes)), 0
+    for count, eta in parts:
+        start, n_squarings = 2 * first * len(layout), squarings(eta)
+        some = rows[first : first + count]
+        mutate(mutants, some, count, draws, start, layout.table, float(probability), n_squarings)
+        first += count
+    return mutants

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.wide_product import multiply_wide
-from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Unsigned
+from optimizer.search.compiled.fronts import ONE, TWO, Unsigned
 from optimizer.search.compiled.sorting import Floats
 
 BLOCK = 4
@@ -36,14 +36,18 @@ def draw(fills: Unsigned, n_rounds: int, out: Floats) -> None:
 
     Args:
         fills: [N, `FILL`].
-        n_rounds: `ROUNDS`; as an argument, because a loop that is laid out whole takes longer.
+        n_rounds: `ROUNDS` less two, which are laid out because most of a counter is 0; as an
+            argument, because a loop that is laid out whole takes longer.
         out: [M] receives numbers from 0 up to but not including 1.
     """
     for n in range(fills.shape[0]):
-        to = fills[n, 4]
+        to, first, second = fills[n, 4], fills[n, 0] + FIRST_STEP, fills[n, 1] + SECOND_STEP
+        key_above, key_below = multiply_wide(FIRST, fills[n, 0])
         for block in range(fills[n, 3]):
-            a, b, c, d = fills[n, 2] + np.uint64(block) + ONE, ZERO, ZERO, ZERO
-            key, other = fills[n, 0], fills[n, 1]
+            above, below = multiply_wide(FIRST, fills[n, 2] + np.uint64(block) + ONE)
+            c_above, c_below = multiply_wide(SECOND, above ^ fills[n, 1])
+            a, b, c, d = c_above ^ first, c_below, key_above ^ below ^ second, key_below
+            key, other = first + FIRST_STEP, second + SECOND_STEP
             for _ in range(n_rounds):
                 a_above, a_below = multiply_wide(FIRST, a)
                 c_above, c_below = multiply_wide(SECOND, c)

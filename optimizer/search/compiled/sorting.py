@@ -20,8 +20,8 @@ Words = npt.NDArray[np.uint64]
 
 ZERO, SIGN, TO_SIGN = np.uint64(0), np.uint64(2**63), np.uint64(63)
 
-LEAST_PLACE_BITS = 16
-"""Of a place at least, so that six digits are left: numbers that agree in them are rare."""
+LEAST_PLACE_BITS = 32
+"""Of a place at least, so that four digits are left: numbers that agree in them are rare."""
 
 DIGIT_BITS = 8
 N_DIGITS = 1 << DIGIT_BITS
@@ -42,23 +42,15 @@ def argsort_objectives(columns: Floats, count: int | None = None) -> Places:
     return _argsort_columns(columns, n_objectives if count is None else count, n_objectives)
 
 
-def rising_orders(rows: Floats, least_bits: int = LEAST_PLACE_BITS) -> Places:
-    """The order of each row [N, P], none NaN, by itself; the earlier of equals first.
-
-    Args:
-        rows: [N, P].
-        least_bits: Of a place at least; more leave fewer digits, which numbers drawn at random
-            rarely agree in.
-    """
-    return _argsort_columns(rows, len(rows), 1, least_bits)
+def rising_orders(rows: Floats) -> Places:
+    """The order of each row [N, P], none NaN, by itself; the earlier of equals first."""
+    return _argsort_columns(rows, len(rows), 1)
 
 
-def _argsort_columns(
-    columns: Floats, count: int, n_compared: int, least_bits: int = LEAST_PLACE_BITS
-) -> Places:
+def _argsort_columns(columns: Floats, count: int, n_compared: int) -> Places:
     n = columns.shape[1]
     words, spare = np.empty((count, n), dtype=np.int64), np.empty(n, dtype=np.uint64)
-    n_bits = max(n.bit_length(), least_bits)
+    n_bits = max(n.bit_length(), LEAST_PLACE_BITS)
     sort_words(columns, n, count, n_bits, words.view(np.uint64), spare, allocate_counts(n_bits))
     settle_runs(columns, n, count, n_compared, n_bits, words)
     return words

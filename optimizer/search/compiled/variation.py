@@ -1,12 +1,19 @@
-"""Mutation and crossover gene by gene, one pass over the numbers drawn; see `operators`."""
+"""Variation gene by gene, one pass over the numbers drawn; see `operators`.
+
+Genes are described by `GenomeLayout.table`. One with a step is varied as the number of its step.
+"""
 
 import numpy as np
-import numpy.typing as npt
 
+from engine.runtime.compiling.addresses import declare_loop
 from engine.runtime.compiling.loops import compiled_inline, compiled_unlocked
+from optimizer.search.compiled.fronts import Bools
 from optimizer.search.compiled.sorting import Floats, Places
+from strategy.gene import NEARLY
 
-Bools = npt.NDArray[np.bool_]
+LOW, HIGH, WHOLE, CATEGORY, STEP, BASE, TOP = range(7)
+"""Rows of a table of genes: bounds of what is varied, whether that is whole or without order; the
+step, or 0, and bounds of values."""
 
 SHARES = (0.125, 0.5, 1.0)
 """Chances of a gene to be moved by a difference."""
@@ -37,6 +44,21 @@ def clip_gene(value: float, low: float, high: float, is_int: bool) -> float:
 
 
 @compiled_inline
+def to_grid(value: float, genes: Floats, g: int) -> float:
+    """Number of the nearest step of a gene that has one, else its value."""
+    step = genes[STEP, g]
+    return float(np.rint((value - genes[BASE, g]) / step)) if step > 0.0 else value
+
+
+@compiled_inline
+def from_grid(number: float, genes: Floats, g: int) -> float:
+    """Value of what `to_grid` gives."""
+    step, top = genes[STEP, g], genes[TOP, g]
+    value = genes[BASE, g] + number * step if step > 0.0 else number
+    return top if step > 0.0 and value > top - NEARLY * step else value
+
+
+@compiled_inline
 def mutate_gene(old: float, draw: float, low: float, high: float, n_squarings: int) -> float:
     """A gene that is not whole after polynomial mutation, inside its bounds."""
     is_down = draw < 0.5
@@ -54,43 +76,68 @@ def draw_other(old: float, draw: float, low: float, high: float) -> float:
     return other + 1.0 if other >= old else other
 
 
-@compiled_unlocked
+@declare_loop("void(f8[:, ::1], i8[::1], i8, f8[::1], i8, f8[:, ::1], f8, i8)")
 def mutate(
-    genomes: Floats, draws: Floats, chance: float, low: Floats, high: Floats, is_int: Bools,
-    is_category: Bools, n_squarings: int, out: Floats,
+    genomes: Floats, rows: Places, count: int, draws: Floats, start: int, genes: Floats,
+    chance: float, n_squarings: int,
 ) -> None:  # fmt: skip
     """Polynomial mutation; see `operators.mutate_polynomial`.
 
     Args:
-        genomes: [P, G].
-        draws: [2, P, G], which genes move and how far.
+        genomes: [N, G], of which some become mutants.
+        rows: [C], of these the first P.
+        count: P.
+        draws: [M], from the start on [2, P, G]: which genes move and how far.
+        start: Where they begin.
+        genes: [7, G].
         chance: Of a gene to move.
-        low: [G].
-        high: [G].
-        is_int: [G].
-        is_category: [G], of genes without order, which change to another option.
         n_squarings: Of the power eta + 1.
-        out: [P, G] receives the mutants.
     """
-    for i in range(genomes.shape[0]):
-        for g in range(genomes.shape[1]):
-            old, draw = genomes[i, g], draws[1, i, g]
-            out[i, g] = old
-            if not (draws[0, i, g] < chance and low[g] < high[g]):
-                continue
-            if is_category[g]:
-                out[i, g] = draw_other(old, draw, low[g], high[g])
-                continue
-            moved = mutate_gene(old, draw, low[g], high[g], n_squarings)
-            if is_int[g]:
-                moved = np.rint(moved)
-                # A gene that rounding brings back moves by one, towards the inside at a bound.
-                if moved == old:
-                    direction = -1.0 if draw < 0.5 else 1.0
-                    stepped = old + direction
-                    is_inside = low[g] <= stepped and stepped <= high[g]
-                    moved = stepped if is_inside else old - direction
-            out[i, g] = moved
+    n_genes = genes.shape[1]
+    for i in range(count):
+        for g in range(n_genes):
+            at, low, high = start + i * n_genes + g, genes[LOW, g], genes[HIGH, g]
+            old = to_grid(genomes[rows[i], g], genes, g)
+            moved = old
+            if draws[at] < chance and low < high:
+                draw = draws[at + count * n_genes]
+                if genes[CATEGORY, g] != 0.0:
+                    moved = draw_other(old, draw, low, high)
+                else:
+                    moved = mutate_gene(old, draw, low, high, n_squarings)
+                    if genes[WHOLE, g] != 0.0:
+                        moved = np.rint(moved)
+                        # A gene that rounding brings back moves by one, inside where it can.
+                        if moved == old:
+                            direction = -1.0 if draw < 0.5 else 1.0
+                            moved = old + direction
+                            is_inside = low <= moved and moved <= high
+                            moved = moved if is_inside else old - direction
+            genomes[rows[i], g] = from_grid(moved, genes, g)
+
+
+@declare_loop("void(f8[:, ::1], i8[::1], i8, f8[::1], i8, f8[:, ::1])")
+def sample(
+    genomes: Floats, rows: Places, count: int, draws: Floats, start: int, genes: Floats
+) -> None:
+    """Individuals between their bounds; see `operators.sample_genomes`.
+
+    Args:
+        genomes: [N, G], of which some are drawn anew.
+        rows: As of `mutate`, here and below.
+        count: P.
+        draws: [M], from the start on [P, G].
+        start: Where they begin.
+        genes: [7, G].
+    """
+    n_genes = genes.shape[1]
+    for i in range(count):
+        for g in range(n_genes):
+            draw, low, high = draws[start + i * n_genes + g], genes[LOW, g], genes[HIGH, g]
+            is_int = genes[WHOLE, g] != 0.0
+            step = float(np.floor(draw * (high - low + 1.0))) if is_int else draw * (high - low)
+            value = clip_gene(low + step, low, high, is_int)
+            genomes[rows[i], g] = from_grid(value, genes, g)
 
 
 @compiled_inline
@@ -103,47 +150,46 @@ def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
 
 @compiled_unlocked
 def cross(
-    parents: Floats, is_crossed: Bools, draws: Floats, low: Floats, high: Floats, is_int: Bools,
-    is_category: Bools, n_squarings: int, out: Floats,
-) -> None:  # fmt: skip
+    parents: Floats, is_crossed: Bools, draws: Floats, genes: Floats, n_squarings: int, out: Floats
+) -> None:
     """Simulated binary crossover; see `operators.cross_simulated_binary`.
 
     Args:
         parents: [P, G], neighbours are pairs.
         is_crossed: [N, 1], which pairs.
         draws: [3, N, G]: which genes, how far, and which child gets which.
-        low: [G].
-        high: [G].
-        is_int: [G].
-        is_category: [G], of genes without order, of which each child has those of one parent.
+        genes: [7, G]; of those without order each child has that of one parent.
         n_squarings: Of the power eta + 1.
         out: [P, G] receives the children; with [N, G] the first of each pair.
     """
     n_children = 2 if out.shape[0] > is_crossed.shape[0] else 1
     for i in range(is_crossed.shape[0]):
         for g in range(parents.shape[1]):
-            first, second = parents[2 * i, g], parents[2 * i + 1, g]
+            first = to_grid(parents[2 * i, g], genes, g)
+            second = to_grid(parents[2 * i + 1, g], genes, g)
+            low, high, is_int = genes[LOW, g], genes[HIGH, g], genes[WHOLE, g] != 0.0
             is_moved = is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second
             below, above = min(first, second), max(first, second)
             gap, middle, draw = above - below, below + above, draws[1, i, g]
             for child in range(n_children):
                 is_second = child == 1
                 value = second if is_second else first
-                if is_moved and is_category[g]:
+                if is_moved and genes[CATEGORY, g] != 0.0:
                     value = first if is_second else second
                 elif is_moved:
                     # One draw for both sides, each as far as its own bound allows.
                     is_high = (draws[2, i, g] < 0.5) != is_second
-                    room = high[g] - above if is_high else below - low[g]
+                    room = high - above if is_high else below - low
                     reach = spread(draw, gap, room, n_squarings) * gap
                     value = 0.5 * (middle + (reach if is_high else -reach))
-                out[n_children * i + child, g] = clip_gene(value, low[g], high[g], is_int[g])
+                value = clip_gene(value, low, high, is_int)
+                out[n_children * i + child, g] = from_grid(value, genes, g)
 
 
 @compiled_unlocked
 def move(
-    parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats, low: Floats,
-    high: Floats, is_int: Bools, is_category: Bools, out: Floats,
+    parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats, genes: Floats,
+    out: Floats,
 ) -> None:  # fmt: skip
     """Differences of two added to a third; see `operators.move_by_difference`.
 
@@ -153,10 +199,7 @@ def move(
         behind: [P, G].
         draws: [3, P]: how far, how many genes, and which one in any case.
         chances: [P, G], which other genes.
-        low: [G].
-        high: [G].
-        is_int: [G].
-        is_category: [G], of genes without order, which become those ahead where these two differ.
+        genes: [7, G]; those without order become those ahead where these two differ.
         out: [P, G] receives the children.
     """
     n_genes = parents.shape[1]
@@ -165,46 +208,50 @@ def move(
         share = SHARES[int(draws[1, i] * len(SHARES))]
         certain = int(draws[2, i] * n_genes)
         for g in range(n_genes):
-            old = parents[i, g]
-            moved = old
+            low, high, old = genes[LOW, g], genes[HIGH, g], to_grid(parents[i, g], genes, g)
+            end, begin, moved = to_grid(ahead[i, g], genes, g), to_grid(behind[i, g], genes, g), old
             if chances[i, g] < share or g == certain:
-                if not is_category[g]:
-                    moved = old + step * (ahead[i, g] - behind[i, g])
-                elif ahead[i, g] != behind[i, g]:
-                    moved = ahead[i, g]
-            if moved < low[g]:
-                moved = 0.5 * (old + low[g])
-            if moved > high[g]:
-                moved = 0.5 * (old + high[g])
-            out[i, g] = clip_gene(moved, low[g], high[g], is_int[g])
+                if genes[CATEGORY, g] == 0.0:
+                    moved = old + step * (end - begin)
+                elif end != begin:
+                    moved = end
+            if moved < low:
+                moved = 0.5 * (old + low)
+            if moved > high:
+                moved = 0.5 * (old + high)
+            moved = clip_gene(moved, low, high, genes[WHOLE, g] != 0.0)
+            out[i, g] = from_grid(moved, genes, g)
 
 
-@compiled_unlocked
+@declare_loop("void(f8[:, ::1], i8[::1], i8, f8[:, ::1], i8[:, ::1], i8, b1[::1])")
 def repair(
-    genomes: Floats, low: Floats, high: Floats, is_int: Bools, ordered: Places,
-    out: Floats, is_broken: Bools,
+    genomes: Floats, rows: Places, count: int, genes: Floats, ordered: Places, first: int,
+    is_broken: Bools,
 ) -> None:  # fmt: skip
-    """Bounds, whole numbers and constraints; the definition is `GenomeLayout.repair`.
+    """Bounds, whole numbers, steps and constraints; the definition is `GenomeLayout.repair`.
 
     Args:
-        genomes: [P, G].
-        low: [G].
-        high: [G].
-        is_int: [G].
+        genomes: [N, G], of which some become legal, without negative zeros.
+        rows: As of `mutate`, here and below.
+        count: P.
+        genes: [7, G].
         ordered: [N, 2], genes of which the first must be below the second.
-        out: [P, G] receives legal genomes without negative zeros.
-        is_broken: [P] receives who had to be changed beyond rounding and bounds.
+        first: Row of the first flag.
+        is_broken: [C] receives who had to be changed beyond rounding and bounds.
     """
-    for i in range(genomes.shape[0]):
-        for g in range(genomes.shape[1]):
-            out[i, g] = clip_gene(genomes[i, g], low[g], high[g], is_int[g]) + 0.0
-        is_broken[i] = False
+    for i in range(count):
+        row = rows[i]
+        for g in range(genes.shape[1]):
+            value = from_grid(to_grid(genomes[row, g], genes, g), genes, g)
+            is_int = genes[WHOLE, g] != 0.0 and genes[STEP, g] == 0.0
+            genomes[row, g] = clip_gene(value, genes[BASE, g], genes[TOP, g], is_int) + 0.0
+        is_broken[row - first] = False
         for c in range(ordered.shape[0]):
             left, right = ordered[c, 0], ordered[c, 1]
-            if not out[i, left] < out[i, right]:
-                out[i, right] = min(out[i, left] + 1.0, high[right])
-                out[i, left] = min(out[i, left], out[i, right] - 1.0)
-                is_broken[i] = True
+            if not genomes[row, left] < genomes[row, right]:
+                genomes[row, right] = min(genomes[row, left] + 1.0, genes[TOP, right])
+                genomes[row, left] = min(genomes[row, left], genomes[row, right] - 1.0)
+                is_broken[row - first] = True
 
 
 @compiled_unlocked
