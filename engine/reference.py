@@ -55,7 +55,8 @@ from engine.positions.reference import (
 from engine.positions.reference_orders import SignalSpan, add_payments, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import World, build_world
-from engine.positions.standing import Standing, check_is_told, find_standing
+from engine.positions.resting import add_orders
+from engine.positions.standing import Standing, find_standing
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
 from strategy.clock import local_time
@@ -185,15 +186,11 @@ class Reference:
         """How an account stands after a window's last close, by its trades there.
 
         Args:
-            genome: [G] that signals are of.
+            genome: [G] that signals are of; orders rest as if it had traded the whole window.
             window: With the trades.
             ledger: All of them.
             entered_by: [G] that entered the last of them; the same if None.
-
-        Raises:
-            EngineError: When its entries rest or reverse, of which this does not tell yet.
         """
-        check_is_told(self.spec)
         genes, warm_up, limits = self._settle(genome)
         sides, end = self._sides(genes, window.series), window.end
         known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
@@ -202,7 +199,9 @@ class Reference:
         held = world
         if entered_by is not None:
             held = self._build_world(self._decode(entered_by), window.series)
-        return find_standing(world, sides, ledger, signals, end, held=held)
+        standing = find_standing(world, sides, ledger, signals, end, held=held)
+        span = SignalSpan(known.start, known.stop, end)
+        return add_orders(standing, self._run, world, sides, span)
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars [S] of each window [W] at which one side of an individual [G] asks, and not both."""

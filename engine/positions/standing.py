@@ -7,7 +7,6 @@ import math
 from typing import NamedTuple
 
 from engine.accounts.ledger import Ledger, Trade
-from engine.errors import EngineError
 from engine.positions.exit_spec import (
     BEYOND_BAR,
     FROM_ENTRY,
@@ -31,8 +30,14 @@ from engine.positions.reference_exits import (
 )
 from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
 from engine.positions.reference_stops import fold_best, move_stop
-from engine.positions.reference_world import TRAIL_PART, Ints, World, read_bar, read_row
-from strategy.model import Strategy
+from engine.positions.reference_world import (
+    TRAIL_PART,
+    Ints,
+    World,
+    count_targets,
+    read_bar,
+    read_row,
+)
 
 LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk"}
 """Kinds of a level that depends on the entry, by its form."""
@@ -57,6 +62,21 @@ class PendingEntry(NamedTuple):
     target: EntryLevel
 
 
+class RestingOrder(NamedTuple):
+    """An order that waits for a price from a bar on that has not come yet."""
+
+    signal_bar: int
+    bars_to_wait: int  # before its first bar; 0: it stands in the next one
+    bars_left: int | None  # in which it stands at most; None without a known end
+    is_day: bool  # whether it ends with the session of its first bar
+    side: int  # 1 for a long, -1 for a short
+    kind: str  # ``stop`` or ``limit``
+    price: float  # on the tick
+    needed: float  # price that must be reached; beyond `price` where a limit asks for more
+    stop: EntryLevel
+    target: EntryLevel
+
+
 class Standing(NamedTuple):
     """What holds after a window's last close."""
 
@@ -65,19 +85,7 @@ class Standing(NamedTuple):
     bars_left: int | None  # until it is left by time at the latest; None without such a limit
     leaves: bool  # whether its exit condition holds, so that the next open ends it
     pending: PendingEntry | None
-
-
-def check_is_told(strategy: Strategy) -> None:
-    """Refuse what a standing does not tell of yet.
-
-    Raises:
-        EngineError: When entries rest or reverse.
-    """
-    if strategy.entry is not None or strategy.reverse:
-        raise EngineError(
-            "entries that rest or reverse: their signals cannot be stated yet; a backtest of the "
-            "member on the newest bars shows where it stands"
-        )
+    orders: tuple[RestingOrder, ...] = ()
 
 
 def find_standing(
@@ -132,7 +140,8 @@ def _follow_position(world: World, ledger: Ledger, end: int) -> HeldPosition:
         trade.stop, best, STOP,
     )  # fmt: skip
     for j in range(trade.entry_bar, end):
-        for leg, bar in enumerate(ledger.leg_bar[-1].tolist()):
+        # A ledger has as many columns as the side with most targets.
+        for leg, bar in enumerate(ledger.leg_bar[-1, : count_targets(world, side)].tolist()):
             is_reached = NOT_REACHED < bar <= j
             book.orders[side, LEG_BARS + leg] = bar if is_reached else NOT_REACHED
         at = fold_best(world, at, read_bar(world, j), j == trade.entry_bar)
@@ -152,14 +161,14 @@ def _find_pending(
         t = int(bar)
         side = 0 if sides[0].signals[t] else 1
         plan = sides[side]
-        if t < free[side] or _is_void(plan, t):
+        if t < free[side] or is_void(plan, t):
             continue
-        stop, target = _place_stop(world, plan, side, t), _place_target(world, plan, side, t)
+        stop, target = place_stop(world, plan, side, t), place_target(world, plan, side, t)
         return PendingEntry(t, t + 1 + world.limits.delay - end, int(plan.side), stop, target)
     return None
 
 
-def _is_void(plan: SidePlan, t: int) -> bool:
+def is_void(plan: SidePlan, t: int) -> bool:
     """Whether a level that a signal reads is unknown, or on the wrong side at any entry."""
     forms = [plan.stop, *_list_targets(plan)]
     # A level that a stop follows may be known later.
@@ -182,7 +191,7 @@ def _is_wrong(form: ExitForm, t: int) -> bool:
     return math.isnan(value) or (form.form == FROM_ENTRY and not value > 0)
 
 
-def _place_stop(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
+def place_stop(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
     """The stop of a signal at bar t, as far as it is known."""
     if plan.stop.form in (BEYOND_BAR, LEVEL):
         stop = find_first_stop(world, side, t, math.nan)
@@ -190,7 +199,7 @@ def _place_stop(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
     return _place_level(plan.stop, t)
 
 
-def _place_target(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
+def place_target(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
     """The first target of a signal at bar t, as far as it is known."""
     targets = _list_targets(plan)
     if not targets:

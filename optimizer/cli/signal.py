@@ -55,9 +55,10 @@ def tell_signal(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say where a run stands on the newest closed bars: flat, enter, full, in a trade; no orders.
+    """Say where a run stands on the newest closed bars: flat, enter, order, full, in a trade.
 
-    Exit code: 0 flat or full, 10 a position is open, 11 something is due at the next open.
+    It places no order. Exit code: 0 nothing to do, 10 a position is open, 11 something is due at
+    the next open.
     """
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.signal_texts import print_signal

@@ -6,7 +6,7 @@ from optimizer.cli.console import Lines
 from optimizer.cli.result import print_verdict
 from optimizer.shown import format_count, number
 from optimizer.signals.source import Signal
-from optimizer.signals.state import SignalEntry, SignalLevel, SignalTrade, SymbolState
+from optimizer.signals.state import SignalEntry, SignalLevel, SignalOrder, SignalTrade, SymbolState
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
@@ -63,7 +63,14 @@ def describe_state(state: SymbolState) -> str:
     if state.trade is not None:
         opening += f", {_describe_trade(state.trade)}"
     if state.entry is not None:
-        opening += f"{'; then enter' if state.trade else ''}, {_describe_entry(state.entry)}"
+        # Of a trade that its own condition does not end, the other side's entry is the end.
+        then = ("; then enter" if state.trade.leaves else "; reversed by") if state.trade else ""
+        opening += f"{then}, {_describe_entry(state.entry)}"
+    for place, order in enumerate(state.orders):
+        joined = "; or " if place else ", "
+        if state.trade is not None:
+            joined = "; then " if state.trade.leaves else "; reversed if filled: "
+        opening += joined + _describe_order(order)
     return opening if state.held_by is None else f"{opening}; {_describe_holders(state.held_by)}"
 
 
@@ -116,6 +123,27 @@ def _describe_entry(entry: SignalEntry) -> str:
         *([] if entry.target is None else [f"target {_describe_level(entry.target)}"]),
         *([] if entry.max_hold is None else [f"{format_count(entry.max_hold, 'bar')} at most"]),
         f"void where it risks {entry.min_risk:g} of the price or less",
+    ]
+    return ", ".join(words)
+
+
+def _describe_order(order: SignalOrder) -> str:
+    does = "buy" if order.side == "long" else "sell"
+    words = [
+        f"{order.side} by {does} {order.kind} at {number(order.price)}",
+        *([] if order.needed == order.price else [f"filled once {number(order.needed)} trades"]),
+        *([] if not order.bars_to_wait else [f"in {format_count(order.bars_to_wait, 'bar')}"]),
+        "until a new signal"
+        if order.bars_left is None
+        else f"for {format_count(order.bars_left, 'bar')} at most",
+        *(["ends with its session"] if order.is_day else []),
+        f"stop {_describe_level(order.stop)}",
+        *([] if order.target is None else [f"target {_describe_level(order.target)}"]),
+        *(
+            []
+            if order.max_hold is None
+            else [f"held {format_count(order.max_hold, 'bar')} at most"]
+        ),
     ]
     return ", ".join(words)
 

@@ -67,7 +67,9 @@ class ChainAccount:
                 continue
             reference, entered_by = self.reference, made.entered_by
             standing = reference.find_standing(signals_of, window, made.ledger, entered_by)
-            standings.append(standing._replace(pending=None) if genome is None else standing)
+            if genome is None:
+                standing = standing._replace(pending=None, orders=())
+            standings.append(standing)
         return standings
 
     def find_holders(

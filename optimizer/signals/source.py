@@ -102,6 +102,12 @@ class SignalSource:
             config = recorded_config(store, self._flags)
             chains = list(list_chains(task, result, config.max_gap, now_ns))
             made = None if judgement is None or self._member is not None else judgement.schedule
+            if made is not None and (task.spec.entry is not None or task.spec.reverse):
+                raise ConfigError(
+                    f"run '{store.run_id}' is a schedule whose entries rest or reverse: which "
+                    "order of an earlier step still stands cannot be stated yet; name a member "
+                    f"of its front, {store.run_id}:0"
+                )
             if not is_opened(store):
                 _refuse_held_out(store, result, chains, is_past_refused=made is not None)
             notes = [*self._note_corrected(chains)]

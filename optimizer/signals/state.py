@@ -9,12 +9,12 @@ import numpy as np
 
 from data.bars import Bars
 from data.checks import Floats, format_time
-from engine.positions.standing import EntryLevel, PendingEntry, Standing
+from engine.positions.standing import EntryLevel, PendingEntry, RestingOrder, Standing
 from engine.reference import Reference
 from optimizer.signals.account import ChainAccount, TradeChain, TradedChain
 from optimizer.store.payload import Payload
 
-State = Literal["flat", "enter", "in a trade", "full"]
+State = Literal["flat", "enter", "order", "in a trade", "full"]
 
 FLAT = Standing(None, math.nan, None, False, None)
 """Without trades and without genes that signal."""
@@ -41,6 +41,24 @@ class SignalEntry(Payload):
     target: SignalLevel | None
     max_hold: int | None  # bars that it is held at most; None without a limit
     min_risk: float  # it is void where the open risks no more than this share of the price
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalOrder(Payload):
+    """An order that waits for a price."""
+
+    side: str
+    kind: str  # ``stop`` or ``limit``
+    price: float
+    needed: float  # price that must be reached; beyond `price` where a limit asks for more
+    signal_bar: str  # when its bar opened
+    bars_to_wait: int  # before its first bar; 0: it stands in the next one
+    bars_left: int | None  # in which it stands at most; None: until it is filled or replaced
+    is_day: bool  # whether it ends with the session of its first bar
+    stop: SignalLevel
+    target: SignalLevel | None
+    max_hold: int | None  # bars that a position is held at most; None without a limit
+    is_new: bool  # whether the newest close placed it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +90,7 @@ class SymbolState(Payload):
     begins_with_run: bool  # whether the run's own chain of trades began there
     trade: SignalTrade | None = None
     entry: SignalEntry | None = None
+    orders: tuple[SignalOrder, ...] = ()  # those against a trade reverse it where they are filled
     # Symbols that hold the room which the entry needs; None where the account has room for it.
     held_by: tuple[str, ...] | None = None
 
@@ -83,6 +102,7 @@ class SymbolState(Payload):
             self.state,
             trade and (trade.side, trade.since, trade.leaves),
             entry and (entry.side, entry.signal_bar),
+            tuple((order.side, order.signal_bar) for order in self.orders),
             self.held_by is None,
         )
 
@@ -91,7 +111,8 @@ class SymbolState(Payload):
         """Whether something is to be done at the next open."""
         is_leaving = self.trade is not None and self.trade.leaves
         is_entering = self.entry is not None and self.entry.bars_to_wait == 0
-        return is_leaving or (is_entering and self.held_by is None)
+        is_placing = any(order.is_new for order in self.orders)
+        return is_leaving or is_placing or (is_entering and self.held_by is None)
 
 
 def read_states(
@@ -114,11 +135,13 @@ def read_states(
     holders = account.find_holders(genome, traded, standings)
     states = []
     for chain, standing, holding in zip(chains, standings, holders, strict=True):
-        entry = None
+        entry: SignalEntry | None = None
+        orders: tuple[SignalOrder, ...] = ()
         if genome is not None and standing is not None:
             entry = _describe_entry(account.reference, genome, chain.bars, standing.pending)
+            orders = _describe_orders(account.reference, genome, chain.bars, standing.orders)
         held_by = None if holding is None else tuple(chains[place].symbol for place in holding)
-        states.append(_build_state(chain, standing or FLAT, entry, held_by, now_ns))
+        states.append(_build_state(chain, standing or FLAT, entry, orders, held_by, now_ns))
     return tuple(states)
 
 
@@ -126,6 +149,7 @@ def _build_state(
     chain: TradeChain,
     standing: Standing,
     entry: SignalEntry | None,
+    orders: tuple[SignalOrder, ...],
     held_by: tuple[str, ...] | None,
     now_ns: int,
 ) -> SymbolState:
@@ -141,6 +165,7 @@ def _build_state(
         begins_with_run=chain.begins_with_run,
         trade=_describe_trade(bars, standing),
         entry=entry,
+        orders=orders,
         held_by=held_by,
     )
 
@@ -150,7 +175,7 @@ def name_state(standing: Standing, *, has_room: bool) -> State:
     if standing.trade is not None:
         return "in a trade"
     if standing.pending is None:
-        return "flat"
+        return "order" if standing.orders else "flat"
     return "enter" if has_room else "full"
 
 
@@ -184,6 +209,29 @@ def _describe_entry(
         target=None if pending.target.kind == "none" else _describe_level(pending.target),
         max_hold=limits.max_hold or None,
         min_risk=limits.min_risk,
+    )
+
+
+def _describe_orders(
+    reference: Reference, genome: Floats, bars: Bars, orders: Sequence[RestingOrder]
+) -> tuple[SignalOrder, ...]:
+    limits = reference.find_limits(genome)
+    return tuple(
+        SignalOrder(
+            side=SIDES[order.side],
+            kind=order.kind,
+            price=order.price,
+            needed=order.needed,
+            signal_bar=format_time(np.int64(bars.timestamp[order.signal_bar])),
+            bars_to_wait=order.bars_to_wait,
+            bars_left=order.bars_left,
+            is_day=order.is_day,
+            stop=_describe_level(order.stop),
+            target=None if order.target.kind == "none" else _describe_level(order.target),
+            max_hold=limits.max_hold or None,
+            is_new=order.signal_bar + 1 + limits.delay == len(bars),
+        )
+        for order in orders
     )
 
 
