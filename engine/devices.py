@@ -1,6 +1,7 @@
 """From a person's wish, such as ``auto`` or ``cuda:1``, to what makes a backend on that device."""
 
 import contextlib
+import gc
 import importlib
 import re
 import sys
@@ -115,7 +116,7 @@ def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
 def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
     """What makes a backend that is found in a module, behind a colon."""
     module, _, attribute = place.partition(":")
-    with pause_collector():
+    with pause_collector(is_program=gc.get_freeze_count() > 0):
         if devices and "torch" not in sys.modules:
             # To import torch takes two seconds, in which the driver and Triton can do their part.
             with contextlib.suppress(ImportError):

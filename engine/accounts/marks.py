@@ -108,6 +108,8 @@ def measure_gross(strand: Ints, entry_ns: Ints, over_ns: Ints, leverage: Floats)
         over_ns: From when on it is known to be over.
         leverage: Its own.
     """
+    if (strand == strand[:1]).all():
+        return leverage
     order = np.lexsort((strand, entry_ns))
     begun = entry_ns[order]
     # Each is open for those taken after it, up to when it is over or its market is taken again.

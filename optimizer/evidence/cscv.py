@@ -6,32 +6,25 @@ It decides nothing: on noise alone the share lies anywhere from 0.1 to 0.8.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
 from data.checks import Floats
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
+from optimizer.evidence.halves import judge_splits
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 
 MOST_BLOCKS = 16
 
 FIGURES = ("pbo", "loss", "slope", "intercept", "median_logit")
 
-TOGETHER = 32_768
-"""Trials whose totals are added together: threads wait for each other between operations, which on
-fewer take no longer than that."""
-
-AT_ONCE = 16
-"""Splits whose ratios a thread holds at a time."""
-
 MOST_THREADS = 8
-"""Each holds ratios of `AT_ONCE` splits and of their complements, 256 bytes a trial."""
+"""Each holds ratios of `halves.AT_ONCE` splits and of their complements, 256 bytes a trial."""
 
 NOISE_RANGE = {(32, 10): (0.25, 0.75), (96, 40): (0.13, 0.81)}
 """Population and generations of a search, and where 5 to 95 % of PBO lie on markets of noise."""
@@ -63,14 +56,6 @@ class CscvRecord(Statistic):
         )
 
 
-class _BestOfHalf(NamedTuple):
-    """The best of one half: its ratio there and in the other half, and its rank in the other."""
-
-    chosen: float
-    other: float
-    rank: float
-
-
 def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats, threads: int = 1) -> CscvRecord:
     """Split blocks into halves in every way, and judge the best of each half in the other.
 
@@ -93,87 +78,38 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats, threads: int =
     if count < 2:
         none = make_undefined("fewer than two trials")
         return CscvRecord(blocks, **encode_figures(**dict.fromkeys(FIGURES, none)))
-    choices = list(combinations(range(blocks), blocks // 2))
-    seen: list[_BestOfHalf] = [_BestOfHalf(0.0, 0.0, 0.0)] * splits
-    chunks = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
-    totals = [_stack_totals(trades[chunk], sum_r[chunk], sum_r2[chunk]) for chunk in chunks]
-
-    def judge_splits(some: range) -> None:
-        """Judge some splits and their complements."""
-        ratios = np.empty((2, AT_ONCE, count))
-        for ones in (some[at : at + AT_ONCE] for at in range(0, len(some), AT_ONCE)):
-            for chunk, total in zip(chunks, totals, strict=True):
-                _compute_ratios(total, [choices[i] for i in ones], ratios[0, :, chunk])
-                # The complement of the first choice is the last one, and so on inwards.
-                _compute_ratios(total, [choices[-1 - i] for i in ones], ratios[1, :, chunk])
-            for i, ratios_here, ratios_there in zip(ones, *ratios, strict=False):
-                seen[i], seen[-1 - i] = (
-                    _judge_best(ratios_here, ratios_there),
-                    _judge_best(ratios_there, ratios_here),
-                )
-
-    shares = min(threads, MOST_THREADS)
+    choices = np.array(list(combinations(range(blocks), blocks // 2)))
+    # A block after the other, as halves add them up.
+    totals = np.stack([trades.T, sum_r.T, sum_r2.T], axis=1).astype(np.float64)
+    seen, shares = np.empty((splits, 3)), min(threads, MOST_THREADS)
     borders = [splits // 2 * share // shares for share in range(shares + 1)]
     with ThreadPoolExecutor(shares) as pool:
         # Whatever one of them raises is raised here.
-        list(pool.map(judge_splits, map(range, borders, borders[1:])))
+        list(
+            pool.map(
+                lambda begin, end: judge_splits(totals, choices, begin, end, seen),
+                borders,
+                borders[1:],
+            )
+        )
     return CscvRecord(blocks, **encode_figures(**_summarise_splits(seen, count)))
 
 
-def _stack_totals(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Floats:
-    """Totals as [S, 3, N], so that a half adds whole blocks."""
-    return np.stack([trades.T, sum_r.T, sum_r2.T], axis=1).astype(np.float64)
-
-
-def _compute_ratios(totals: Floats, choices: Sequence[tuple[int, ...]], out: Floats) -> None:
-    """Write Sharpe ratios per trade [C, N] over each choice of blocks; -inf where undefined."""
-    spread = np.empty(totals.shape[2])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for (n, a, q), ratios in zip(_sum_choices(totals, choices), out, strict=False):
-            np.multiply(a, a, out=spread)
-            np.divide(spread, n, out=spread)
-            np.subtract(q, spread, out=spread)
-            np.divide(spread, n - 1, out=spread)
-            is_flat = ~((n >= 2) & (spread > 0))
-            np.sqrt(spread, out=spread)
-            np.divide(a, n, out=ratios)
-            np.divide(ratios, spread, out=ratios)
-            ratios[is_flat] = -np.inf
-
-
-def _sum_choices(totals: Floats, choices: Sequence[tuple[int, ...]]) -> Iterator[Floats]:
-    """Totals [3, N] of each choice of blocks, added ascending; neighbours share what they can."""
-    sums = np.empty((len(choices[0]), *totals.shape[1:]))
-    before: tuple[int, ...] = (-1,) * len(sums)
-    for chosen in choices:
-        differs = [old != new for old, new in zip(before, chosen, strict=True)]
-        for i in range(differs.index(True), len(chosen)):
-            np.add(sums[i - 1] if i else 0.0, totals[chosen[i]], out=sums[i])
-        yield sums[-1]
-        before = chosen
-
-
-def _judge_best(here: Floats, there: Floats) -> _BestOfHalf:
-    best = int(here.argmax())
-    value = there[best]
-    below, equal = np.count_nonzero(there < value), np.count_nonzero(there == value)
-    return _BestOfHalf(float(here[best]), float(value), below + (equal + 1) / 2)
-
-
-def _summarise_splits(seen: list[_BestOfHalf], count: int) -> dict[str, Figure]:
-    ranks = np.array([split.rank for split in seen])
+def _summarise_splits(seen: Floats, count: int) -> dict[str, Figure]:
+    """Figures of the best of each half [C, 3], as `judge_splits` has them, of so many trials."""
+    chosen, other, ranks = seen.T
     w = ranks / (count + 1)
     # A logit is at most 0 where the rank is at most the middle one, which is free of rounding.
     pbo = Figure(float(np.mean(2 * ranks <= count + 1)))
-    loss = Figure(float(np.mean([split.other < 0 for split in seen])))
+    loss = Figure(float(np.mean(other < 0)))
     median_logit = Figure(float(np.median(np.log(w / (1 - w)))))
-    return dict(zip(FIGURES, (pbo, loss, *_fit_line(seen), median_logit), strict=True))
+    return dict(zip(FIGURES, (pbo, loss, *_fit_line(chosen, other), median_logit), strict=True))
 
 
-def _fit_line(seen: list[_BestOfHalf]) -> tuple[Figure, Figure]:
-    pairs = np.array([(s.chosen, s.other) for s in seen if np.isfinite([s.chosen, s.other]).all()])
-    if len(pairs) < 2 or np.ptp(pairs[:, 0]) == 0:
+def _fit_line(chosen: Floats, other: Floats) -> tuple[Figure, Figure]:
+    is_finite = np.isfinite(chosen) & np.isfinite(other)
+    x, y = chosen[is_finite], other[is_finite]
+    if len(x) < 2 or np.ptp(x) == 0:
         return (make_undefined("no two splits differ in the best ratio"),) * 2
-    x, y = pairs.T
     slope = float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
     return Figure(slope), Figure(float(y.mean()) - slope * float(x.mean()))

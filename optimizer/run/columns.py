@@ -13,7 +13,6 @@ import numpy as np
 from data import Bars, DataError, load_bars
 from data.checks import COLUMNS
 from data.files import read_ordinary
-from data.point_in_time import read_dated
 from data.providers.source_file import HEAD_BYTES
 from data.table import LARGEST_SOURCE_BYTES
 from data.zones import LocalZone
@@ -49,6 +48,9 @@ def make_column_adder(files: Sequence[str], tz: LocalZone | None) -> Callable[[B
     """
     read = []
     for name, path, max_age in map(_parse_column_file, files):
+        # Only here, because it imports every reader of files.
+        from data.point_in_time import read_dated
+
         _refuse_changed_forecast(Path(path))
         read.append((name, path, read_dated(path, tz), max_age))
     for name, path, numbers, _ in read:

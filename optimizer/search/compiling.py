@@ -20,7 +20,7 @@ def compile_in_background() -> None:
     """Have another process compile the loops, if none ever did and there is a core for it."""
     if not is_missing(truncate) or available_cores() < 2:
         return
-    command = [sys.executable, "-P", "-m", "optimizer.search.first_run"]
+    command = [sys.executable, "-P", "-m", "optimizer.first_run"]
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
         command, env=child_environment(), stdin=nothing, stdout=nothing, stderr=nothing

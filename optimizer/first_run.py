@@ -1,4 +1,4 @@
-"""A program that compiles the loops of the search, and then those of the reference."""
+"""A program that compiles the loops of the search, of the reference, and of the judgement."""
 
 import numpy as np
 
@@ -7,6 +7,7 @@ from engine.accounts.costs import Costs
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.config.search import SearchSettings
+from optimizer.evidence.cscv import compare_halves
 from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.problem import judged_population
 from optimizer.search.ranking import rank_individuals
@@ -16,11 +17,12 @@ from strategy import Gene, GenomeLayout, LessThan, find_strategy
 
 
 def main() -> None:
-    """Compile the loops of the search, and then those of the reference."""
+    """Compile the loops of the search, and then those of the reference and the judgement."""
     _search()
     bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
     reference = Reference(spec, [bars], [Window.whole(bars)], Costs(), form=CompiledForm())
     reference.accumulators(spec.layout.defaults)
+    compare_halves(*np.ones((3, 2, 2)))
     # Last, because most searches have three objectives.
     rank_individuals(np.ones((2, 2)), np.zeros(2))
 
