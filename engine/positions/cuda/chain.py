@@ -226,7 +226,7 @@ def grow_eight(r0, r1, r2, r3, equity, loss2, risk_fraction, p_equity, begin, n_
     return grow_two(r3, equity, loss2, risk_fraction, p_equity, begin + 6, m_keep)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constexpr,
             N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
     """The sums of a block of pairs, four lanes a pair."""
@@ -261,7 +261,7 @@ def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constex
     tl.store(p_out + o_pair * N_OUT + SUM_R + kind, total, mask=m_pair)
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES: tl.constexpr,
              N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
     """The equity of a block of pairs, and their losses squared, a lane a pair."""

@@ -196,7 +196,7 @@ def tally_kernel(p_size, p_trades, p_rejected, p_coarse, p_trade_list, p_marks, 
         tl.store(p_pair + EXITS[k], count.to(tl.float64))
 
 
-@triton.jit
+@triton.jit(noinline=True)
 def add_shorts(n_pairs, p_trades, p_short_r, p_out, capacity, N_OUT: tl.constexpr,
                PAIRS: tl.constexpr):  # fmt: skip
     """The sum of R of shorts of a block of pairs, a lane a pair; a long is 0 and changes none."""

@@ -1,11 +1,14 @@
 """The one way to launch a kernel: with what could change a bit turned off."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 
 import triton
 
 from engine.runtime.compiling.cache_dirs import keep_kernels
 from engine.runtime.compiling.compile_timer import kernel_compiled
+from engine.runtime.machine import available_cores
 
 # Triton asks for its folder when it first compiles, and does not look again.
 keep_kernels()
@@ -13,6 +16,33 @@ triton.knobs.compilation.listener = kernel_compiled
 
 OPTIONS = {"enable_fp_fusion": False}
 """Compiler options of every kernel: a product and a sum are rounded twice, by the law."""
+
+_ONLY_COMPILES = ContextVar("only_compiles", default=False)
+
+
+def only_compiles() -> bool:
+    """Whether launches compile their kernels and do nothing else, as in `compile_together`."""
+    return _ONLY_COMPILES.get()
+
+
+def compile_together(work: Callable[[], None]) -> None:
+    """Compile all kernels that work launches at once, a core for each, and launch none of them.
+
+    Work is done once for that: it must only launch and copy, as what a graph captures.
+    """
+
+    def compile_all() -> None:
+        _ONLY_COMPILES.set(True)
+        with ThreadPoolExecutor(available_cores()) as pool:
+            try:
+                with triton.AsyncCompileMode(pool):
+                    work()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    # Triton's mode, too, is one of the context, and does not outlive it when something fails.
+    copy_context().run(compile_all)
 
 
 def launch(
@@ -27,4 +57,9 @@ def launch(
         warps: Warps of a program.
         constants: Compile-time values by name.
     """
+    if _ONLY_COMPILES.get():
+        kernel.warmup(  # type: ignore[attr-defined]
+            *arguments, grid=tuple(grid), num_warps=warps, **constants, **OPTIONS
+        )
+        return
     kernel[tuple(grid)](*arguments, num_warps=warps, **constants, **OPTIONS)  # type: ignore[index]

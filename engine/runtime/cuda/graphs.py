@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from engine.runtime.compiling.launch import compile_together
+
 MOST_GRAPHS = 32
 """Shapes that are kept; a search uses a handful."""
 
@@ -65,7 +67,8 @@ class Graphs:
         `key` names everything that the launches depend on.
         """
         if key not in self._seen:
-            # The first run compiles kernels, which a capture cannot.
+            # A capture cannot compile kernels.
+            compile_together(work)
             work()
             self._seen[key] = None
             if len(self._seen) > MOST_GRAPHS:
