@@ -6,20 +6,28 @@ Modules, classes and compiled loops stay until the end: to walk them takes a twe
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
+
+_LOCK = Lock()
+_PAUSES: list[bool] = []
+"""Of each pause that has not ended, whether the collector worked when it began."""
 
 
 @contextmanager
 def pause_collector(*, is_program: bool = False) -> Iterator[None]:
-    """Collect no cycles while much is made that stays, such as imported code.
+    """Collect no cycles while much is made that stays, or while nothing may be freed.
 
+    Pauses of several threads may overlap: the collector works again when the last has ended.
     In a program of our own (`is_program`) what there is afterwards is not walked any more.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    with _LOCK:
+        _PAUSES.append(gc.isenabled() or any(_PAUSES))
+        gc.disable()
     try:
         yield
     finally:
-        if is_program:
-            gc.freeze()
-        if was_enabled:
-            gc.enable()
+        with _LOCK:
+            if is_program:
+                gc.freeze()
+            if _PAUSES.pop() and not _PAUSES:
+                gc.enable()

@@ -23,6 +23,18 @@ def test_a_pause_leaves_the_collector_as_it_was(was_enabled):
         (gc.enable if before else gc.disable)()
 
 
+def test_pauses_of_threads_overlap():
+    """Whichever ends first, the collector rests until the other has ended too."""
+    assert gc.isenabled()
+    first, second = pause_collector(), pause_collector()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+
+
 def test_a_program_walks_no_more_over_what_it_loaded():
     """What there is after the pause of a program is frozen, and only then."""
     frozen = gc.get_freeze_count()
