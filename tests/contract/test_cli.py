@@ -210,11 +210,11 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
 
     honest = evaluator.certify
 
-    def red(engine, genomes):
+    def red(engine, genomes, **how):
         from dataclasses import replace
 
         told = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
-        found = honest(engine, genomes)
+        found = honest(engine, genomes, **how)
         return replace(found, mismatches=2, first_mismatch=told)
 
     monkeypatch.setattr(evaluator, "certify", red)
