@@ -106,8 +106,8 @@ class Account:
     def strands(self) -> Ints:
         """Number of each window's market, [W], in the order of series."""
         of_series = sorted(zip((w.series for w in self.windows), self.markets, strict=True))
-        names = list(dict.fromkeys(name for _, name in of_series))
-        return np.array([names.index(name) for name in self.markets], np.int64)
+        places = {name: k for k, name in enumerate(dict.fromkeys(name for _, name in of_series))}
+        return np.array([places[name] for name in self.markets], np.int64)
 
     @property
     def n_strands(self) -> int:

@@ -225,3 +225,11 @@ def test_leverage_of_an_account_that_sizes_trades(name, leverage, real_folder):
     stake = build_stake(case.strategy, case.costs, {})
     own = replace(account(bars, costs=case.costs), stakes=(stake,))
     assert own.measure(ledgers)[0]["max_leverage"] == leverage
+
+
+def test_trades_that_end_together_are_folded_by_series_whatever_window_comes_first():
+    """Strands are in the order of the data: the second series' window is named first here."""
+    first, second = (make_bars(seed, 40) for seed in (1, 2))
+    own = account((first, second), Window(1, 0, 40), Window(0, 0, 20), Window(0, 20, 40))
+    own = replace(own, markets=("second", "first", "first"))
+    assert own.strands.tolist() == [1, 0, 0]
