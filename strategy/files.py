@@ -60,8 +60,11 @@ def load_strategy(address: str) -> Strategy:
         raise StrategyError(_no_file(path)) from None
     except NoFileError as error:
         raise StrategyError(f"{path} cannot be read: it {error.strerror}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise StrategyError(f"{path} cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        row = bytes(error.object[: error.start]).count(b"\n") + 1
+        raise StrategyError(f"{path}:{row}: is no text in UTF-8; save the file as UTF-8") from None
     return build_strategy(text, path, name)
 
 

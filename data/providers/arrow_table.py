@@ -17,7 +17,13 @@ from data.providers.columns import Layout, recognise
 from data.providers.kinds import ENDINGS
 from data.providers.markets import choose_market, find_name_pairs, name_market_columns
 from data.providers.mixed_rows import refuse_mixed, refuse_other_order
-from data.providers.numbers import POINT, find_decimal, read_numbers, refuse_thirty_seconds
+from data.providers.numbers import (
+    POINT,
+    find_decimal,
+    note_dots,
+    read_numbers,
+    refuse_thirty_seconds,
+)
 from data.providers.size_caps import refuse_expanded
 from data.providers.source_file import label
 from data.providers.time_columns import read_alike
@@ -78,13 +84,14 @@ def to_raw(
     prices = {name: arrays[name] for name in layout.values[:-1]}
     refuse_thirty_seconds(prices, options.decimal, where)
     decimal = find_decimal(numbers, options.decimal, where)
+    dots = note_dots(numbers, options.decimal, where) if decimal == POINT else ()
     values = {
         meaning: read_numbers(arrays[name], name, where, decimal)
         for meaning, name in zip(VALUES, layout.values, strict=True)
         if name
     }
     volume, volume_notes = read_volume(arrays, layout, values, named, where, decimal)
-    notes = (*layout.notes, *time_notes, *volume_notes, *_note_billionths(values))
+    notes = (*layout.notes, *time_notes, *volume_notes, *dots, *_note_billionths(values))
     if decimal != POINT:
         notes = (*notes, "numbers are read with a decimal comma")
     values = {**values, "volume": volume}

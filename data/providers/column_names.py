@@ -110,9 +110,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "volume": (
         "volume", "vol", "v", "base_volume", "volume_base", "volume_(base)", "basevolume", "qty",
         "total_volume", "amount_base", "volumen", "volum", "umsatz", "stuck", "wolumen", "hacim",
-        "объем", "成交量", "出来高", "거래량", "volume_traded", "traded_volume",  "share_volume",
+        "объем", "成交量", "出来高", "거래량", "volume_traded", "traded_volume", "share_volume",
         "shares_traded", "total_traded_quantity", "ttl_trd_qnty",
-        "stucke", "stuecke", "volumefrom", "volume_from", "base_vol",
+        "real_volume", "realvolume", "stucke", "stuecke", "volumefrom", "volume_from", "base_vol",
     ),
     "tick_volume": ("tick_volume", "tickvol", "tickvolume", "ticks", "up_ticks"),
     "symbol": (

@@ -30,6 +30,9 @@ PROOFS = {
 }
 """Patterns that only a decimal comma, or only a decimal point, can leave behind."""
 
+DOTTED = r"[0-9]{1,3}(?:\.[0-9]{3})*"
+"""Whole numbers whose thousands dots may part, or numbers of three decimals."""
+
 THIRTY_SECONDS = "[0-9]{2,3}['\u2019 -](?:[0-2][0-9]|3[01])[0257]?"
 EIGHTHS = {"": 0.0, "0": 0.0, "2": 0.25, "5": 0.5, "7": 0.75}
 """Prices of bonds: whole, thirty-seconds, and their quarters by the first digit."""
@@ -147,6 +150,47 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
             f"{where}: column {name!r} holds prices such as {first.strip()!r}, which {read}; "
             "write thirty-seconds as decimals"
         )
+
+
+def note_dots(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -> tuple[str, ...]:
+    """A note on columns [N] such as ``42.195``, whose dots begin decimals or part thousands.
+
+    Nothing is said where a mark of decimals is `chosen`, or another number of the file tells.
+
+    Raises:
+        TableError: Where dots part thousands: ``1.230.000``, or ``1.230`` beside ``985``, as no
+            program writes both with decimals.
+    """
+    texts = {name: column for name, column in columns.items() if pa.types.is_string(column.type)}
+    # The first number decides for most columns.
+    names = [name for name, column in texts.items() if re.fullmatch(DOTTED, _first(column))]
+    dotted = [name for name in names if _has(texts[name], "[.]")] if chosen is None else []
+    for name in dotted:
+        bare = pc.utf8_trim_whitespace(texts[name])
+        # 0 may be a number that is not there.
+        if not pc.all(pc.match_substring_regex(bare, f"^(?:{DOTTED})?$")).as_py():
+            continue
+        for proof in (("[.][0-9]{3}[.]",), ("[.][0-9]{2}0$", "^[1-9][0-9]{0,2}$")):
+            if not all(_has(bare, kind) for kind in proof):
+                continue
+            rows = (pc.filter(bare, pc.match_substring_regex(bare, kind)) for kind in proof)
+            shown = " beside ".join(repr(row[0].as_py()) for row in rows)
+            raise TableError(
+                f"{where}: column {name!r} holds {shown}, so its '.' seems to part thousands; "
+                "--decimal , reads all numbers so, --decimal . as decimals"
+            )
+    if not dotted or any(_has(column, f"{PROOFS[POINT]}|[0-9]{{4}}") for column in texts.values()):
+        return ()
+    example = _first(pc.filter(texts[dotted[0]], pc.match_substring_regex(texts[dotted[0]], "[.]")))
+    return (
+        f"numbers such as {example} in column {dotted[0]!r} are read as {float(example):.12g}; "
+        "--decimal , reads dots as marks of thousands",
+    )
+
+
+def _first(column: pa.Array) -> str:
+    """The first text of a column that is not blank, of its first hundred; else empty."""
+    return next((text.strip() for text in column.slice(0, 100).to_pylist() if text), "")
 
 
 def _refuse_doubtful(texts: Mapping[str, pa.Array], mark: str, where: str) -> None:

@@ -31,6 +31,12 @@ CALENDAR = (
 )
 """Dates written as numbers: none of them is a time since 1970 in any unit."""
 
+TICKS_1970, TICKS_S = 621_355_968_000_000_000, 10**7
+"""Ticks of .NET, which count from year 1: those of 1970 and of a second."""
+
+SERIAL_1970 = 25_569
+"""Days that spreadsheets count at the first one of 1970."""
+
 UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])")
 
 
@@ -65,6 +71,8 @@ def _read(
     )
     label = f"{where}: column {' and '.join(repr(name) for name in columns)}"
     column = _calendar_as_text(column)
+    if time_format is None:
+        _refuse_serials(column, label)
     if pa.types.is_string(column.type):
         column = strip_blanks(column)
         if time_format is not None:
@@ -167,8 +175,41 @@ def _read_whole(column: pa.Array, tz: LocalZone | None, label: str) -> tuple[Int
         time_ns, note = _read_units(to_array(whole, NO_TIME), label)
         return time_ns, (note, *unused)
     unit, unit_ns = unit_of_all
+    _refuse_ticks(to_array(known, NO_TIME), label)
     note = f"times are whole numbers, read as {unit} since 1970 UTC"
     return to_array(pc.multiply(whole, unit_ns), NO_TIME), (note, *unused)
+
+
+def _refuse_serials(column: pa.Array, label: str) -> None:
+    """Refuse days as spreadsheets count them: their first day depends on the program."""
+    kind = column.type
+    if not (pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return
+    first = next((value for value in column.slice(0, 100).to_pylist() if value), None)
+    if isinstance(first, str):
+        first = first.strip().replace(",", ".")
+        first = float(first) if re.fullmatch(r"[0-9]{5}(?:\.[0-9]+)?", first) else None
+    if not isinstance(first, int | float) or not FIRST_S <= (first - SERIAL_1970) * 86400 < LAST_S:
+        return
+    time = format_time(round((first - SERIAL_1970) * 86400) * 10**9)
+    raise TableError(
+        f"{label} holds numbers such as {first:.12g}, which look like days since 1899-12-30 as "
+        f"spreadsheets count them ({time}); give the column the form of a date and time there, and "
+        "save it anew"
+    )
+
+
+def _refuse_ticks(numbers: Ints, label: str) -> None:
+    """Refuse ticks of .NET, tenths of microseconds since year 1: as ns they all lie in 1990."""
+    ticks = numbers - TICKS_1970
+    is_near = (ticks >= FIRST_S * TICKS_S) & (ticks < LAST_S * TICKS_S)
+    if not is_near.all() or (ticks % TICKS_S).any() or not (numbers % (60 * 10**9)).any():
+        return
+    both = (format_time(int(numbers[0])), format_time(int(ticks[0]) * 100))
+    raise TableError(
+        f"{label} holds numbers such as {numbers[0]}, which are {both[0]} in ns since 1970 and "
+        f"{both[1]} in ticks of .NET; write ISO 8601 times such as 2024-01-31T09:30:00Z"
+    )
 
 
 def _read_units(numbers: Ints, label: str) -> tuple[Ints, str]:

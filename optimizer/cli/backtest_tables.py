@@ -12,7 +12,13 @@ from engine.certificate import data_hash
 from engine.positions.intrabar import Intrabar, measure_intrabar
 from engine.reference import Reference
 from optimizer.cli.console import stdout
-from optimizer.cli.tables import describe_exits, genes_table, metrics_table, windows_table
+from optimizer.cli.tables import (
+    describe_exits,
+    describe_unreached,
+    genes_table,
+    metrics_table,
+    windows_table,
+)
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.judging.replay_front import replay_front
@@ -139,9 +145,7 @@ def _list_doubts(ledgers: Sequence[Ledger], contradictions: int, min_risk: float
             f"{format_count(contradictions, 'bar')} where both sides signal, which neither trades: "
             "long and short conditions hold at once"
         )
-    unreached = sum(int((ledger.stop <= 0).sum()) for ledger in ledgers)
-    if unreached:
-        yield f"{number(unreached)} of {format_count(trades, 'trade')} had a stop at 0 or below"
+    yield from describe_unreached(ledgers)
 
 
 def _count_contradictions(task: Task, genome: Floats) -> int:

@@ -14,7 +14,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from optimizer.cli.console import Lines, plain_table
 from optimizer.cli.data_tables import price_chart
 from optimizer.cli.strategy_texts import print_genes
-from optimizer.cli.tables import describe_exits, format_certificate
+from optimizer.cli.tables import describe_exits, describe_unreached, format_certificate
 from optimizer.run.causal import prove_front
 from optimizer.run.task import Task
 from optimizer.run.trade_details import describe_orders
@@ -145,7 +145,7 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
             f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}, "
             f"{ledger.rejected} rejected; {describe_exits([ledger])}"
         )
-        for line in describe_orders(strategy, [ledger]):
+        for line in (*describe_unreached([ledger]), *describe_orders(strategy, [ledger])):
             console.say(line)
         if strategy.goes_short and strategy.long is not None:
             reference = Reference(strategy, [bars], [replace(window, series=0)])

@@ -1,6 +1,6 @@
 """Tables of a result: individuals, windows, the certificate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from rich.table import Table
@@ -287,3 +287,11 @@ def describe_exits(ledgers: Sequence[Ledger]) -> str:
     counts = ((name, reasons.count(code)) for code, name in enumerate(REASONS))
     named = [f"{number(count)} by {name.replace('_', ' ')}" for name, count in counts if count]
     return ", ".join(named) or "none ended"
+
+
+def describe_unreached(ledgers: Sequence[Ledger]) -> Iterator[str]:
+    """Trades whose stop no price reaches, as that of a share above 1; nothing without one."""
+    unreached = sum(int((ledger.stop <= 0).sum()) for ledger in ledgers)
+    if unreached:
+        trades = format_count(sum(map(len, ledgers)), "trade")
+        yield f"{number(unreached)} of {trades} had a stop at 0 or below"

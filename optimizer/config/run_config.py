@@ -26,6 +26,8 @@ MOST_SHOWN_CHARACTERS = 60
 LARGEST_FILE_BYTES = 1_000_000
 """A configuration is a page of text; anything larger is something else."""
 
+NO_TABLES = "keys stand without a line in [brackets] above them, such as population = 64"
+
 
 # Fields stand in the order of the groups, which pydantic reads from the last one.
 class RunConfig(
@@ -212,8 +214,13 @@ def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[s
     if len(shown) > MOST_SHOWN_CHARACTERS:
         shown = f"{shown[: MOST_SHOWN_CHARACTERS - 3]}..."
     if name not in RunConfig.model_fields:
+        if isinstance(value, Mapping):
+            return f"{name} is unknown; {NO_TABLES}"
         near = get_close_matches(name.lower(), list(RunConfig.model_fields), n=1)
         return f"{name} is unknown" + (f"; did you mean '{near[0]}'?" if near else "")
+    kind = find_value_type(RunConfig.model_fields[name])
+    if isinstance(value, Mapping) and len(key_path) == 1 and get_origin(kind) is not dict:
+        return f"{name} is a table; {NO_TABLES}"
     words = find_words(RunConfig.model_fields[name])
     entry = words.entry if words is not None and len(key_path) > 1 else ""
     if name in flags:

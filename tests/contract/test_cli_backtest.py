@@ -199,6 +199,8 @@ def test_signals_that_come_to_nothing_are_counted(command, market, tmp_path, nam
     assert counts.pop(name, 1) > 0
     assert not any(counts.values())
     assert ("below 1 with a smaller share" in plain.err) == (name == "FAR")
+    checked = command("strategies", "check", f"doubtful.py:{name}", "--data", market).out
+    assert ("stop at 0 or below" in checked) == (name == "FAR")
 
 
 def test_a_member_of_a_run_is_drawn_as_what_it_is(command, market, tmp_path):

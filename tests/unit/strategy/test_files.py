@@ -183,8 +183,20 @@ def test_a_file_that_is_not_there_is_met_with_the_nearest(write, tmp_path):
         load_strategy("nowhere/x.py")
     with pytest.raises(StrategyError, match="cannot be read"):
         load_strategy(str(tmp_path))
-    (tmp_path / "latin.py").write_bytes(b"# \xff\n")
-    with pytest.raises(StrategyError, match="cannot be read"):
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"# \xff\n", 1),
+        ("# a\n# Gr\u00f6\u00dfe\n".encode("latin-1"), 2),
+        ("# a\n".encode("utf-16"), 1),
+    ],
+)
+def test_a_file_in_another_encoding_is_refused_by_its_line(tmp_path, content, line):
+    """With what to do, and not in the words of a codec."""
+    (tmp_path / "latin.py").write_bytes(content)
+    with pytest.raises(StrategyError, match=rf"latin\.py:{line}: is no text in UTF-8; save"):
         load_strategy(f"{tmp_path}/latin.py")
 
 

@@ -208,3 +208,51 @@ def test_a_begin_that_another_time_denies_is_refused(tmp_path, start, time):
     pd.DataFrame(table).to_csv(path, index=False)
     with pytest.raises(DataError, match=f"columns '{start}' and '{time}' could both be the time"):
         load_bars(str(path))
+
+
+@pytest.mark.parametrize(
+    "volumes", [("985", "1.230", "1.231"), ("12.340", "7", "8.001"), ("1.234.567", "9", "1.001")]
+)
+def test_dots_that_part_thousands_are_refused(tmp_path, volumes):
+    """No program writes 1.230 with decimals and 985 without; both remedies are named."""
+    rows = [f"2024-01-0{i};10;12;9;11;{volume}" for i, volume in enumerate(volumes, start=1)]
+    spec = write(tmp_path, "\n".join(["time;open;high;low;close;volume", *rows, ""]))
+    with pytest.raises(DataError, match=r"'volume' holds .* part thousands; --decimal , reads"):
+        load_bars(spec)
+    whole = [float(volume.replace(".", "")) for volume in volumes]
+    assert load_bars(spec, LoadOptions(decimal=",")).volume.tolist() == whole
+    if not any(volume.count(".") > 1 for volume in volumes):
+        read = load_bars(spec, LoadOptions(decimal="."))
+        assert read.volume.tolist() == [float(volume) for volume in volumes]
+
+
+@pytest.mark.parametrize(
+    ("price", "volume", "is_noted"),
+    [
+        ("42.195", "0", True),
+        ("10", "1.234", True),
+        ("157.123", "1520", False),
+        ("157.123", "0.5", False),
+        ("42.195", "1.23456", False),
+        ("187.15", "1.234", False),
+        ("10", "985", False),
+        ("10", "", False),
+    ],
+)
+def test_dots_that_could_part_thousands_are_noted(tmp_path, price, volume, is_noted):
+    """Unless another number of the file tells what dots are."""
+    text = days("time,open,high,low,close,volume", "{day}", *[price] * 4, volume)
+    options = LoadOptions(columns={} if volume else {"volume": "none"})
+    bars = load_bars(write(tmp_path, text), options)
+    assert bars.open[0] == float(price)
+    assert any("reads dots as marks of thousands" in note for note in bars.notes) == is_noted
+
+
+@pytest.mark.parametrize("traded", ["real_volume", "Real Volume", "<VOL>"])
+@pytest.mark.parametrize("number", ["3", "0"])
+def test_traded_volume_counts_more_than_ticks(tmp_path, traded, number):
+    """As MetaTrader writes it, to files and to Python; ticks only where it is zero throughout."""
+    header = f"time,open,high,low,close,tick_volume,spread,{traded}"
+    bars = load_bars(write(tmp_path, days(header, *BARS, "7", "1", number)))
+    assert bars.volume.tolist() == [3.0 if number == "3" else 7.0] * 4
+    assert any("counts ticks" in note for note in bars.notes) == (number == "0")

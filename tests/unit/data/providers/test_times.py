@@ -375,3 +375,34 @@ def test_typed_times_beyond_64_bits_are_refused():
     """The year 3000 in microseconds does not fit into nanoseconds."""
     with pytest.raises(TableError, match="1678 to 2262"):
         read([dt.datetime(3000, 1, 1)])
+
+
+@pytest.mark.parametrize(
+    ("texts", "time"),
+    [
+        (["45292", "45293"], "2024-01-01T00:00"),
+        (["45292.416667", "45292.458333"], "2024-01-01T10:00"),
+        (["45292,5", "45292,75"], "2024-01-01T12:00"),
+        ([45292, 45293], "2024-01-01T00:00"),
+        ([None, 45292.25], "2024-01-01T06:00"),
+    ],
+)
+def test_days_of_a_spreadsheet_are_named(texts, time):
+    """Refused, since some count from 1904, with the date that they would be."""
+    with pytest.raises(TableError, match=rf"as spreadsheets count them \({time}\); give"):
+        read_times({"time": pa.array(texts)}, None, "f")
+
+
+@pytest.mark.parametrize("step_s", [60, 300, 3600, 86400])
+def test_ticks_of_net_are_refused(step_s):
+    """As nanoseconds they would all lie in 1990, a moment apart."""
+    ticks = [638_396_640_000_000_000 + i * step_s * 10**7 for i in range(4)]
+    with pytest.raises(TableError, match=r"1990-03-25.* ns .* 2024-01-01T00:00 in ticks of"):
+        read_times({"time": pa.array(ticks)}, None, "f")
+
+
+@pytest.mark.parametrize("step_s", [60, 86400])
+def test_nanoseconds_of_1990_are_read(step_s):
+    """Whole minutes are no ticks."""
+    numbers = [638_323_200 * 10**9 + i * step_s * 10**9 for i in range(4)]
+    assert read_times({"time": pa.array(numbers)}, None, "f")[0].tolist() == numbers

@@ -140,6 +140,17 @@ def test_unknown_keys_are_refused_with_the_nearest(key, hint):
     assert refusal(**{key: 3}) == f"here: {key} is unknown{hint}"
 
 
+@pytest.mark.parametrize("key", ["search", "serch", "costs", "data", "holdout", "population"])
+def test_keys_below_a_line_in_brackets_are_told_to_stand_without(key):
+    """Other programs part a file so; what stands below is never half read."""
+    assert "; keys stand without a line in [brackets]" in refusal(**{key: {"population": 64}})
+
+
+def test_a_table_of_bounds_stays_one():
+    """Some knobs are tables."""
+    assert make_config({"steps": {"slow": 5}}, where="here").steps == {"slow": 5.0}
+
+
 def test_long_values_are_cut():
     """A message never repeats a whole file."""
     assert len(refusal(population="x" * 10_000)) < 200
