@@ -14,7 +14,7 @@ from data.repair import repair_rows
 from data.resample import resample
 from data.table import LoadOptions
 from data.timeframe import parse_timeframe
-from data.zones import find_zone
+from data.zones import AS_UTC, clock_that_skips, find_zone
 
 DEFAULTS = LoadOptions()
 
@@ -54,6 +54,12 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS, *, now_ns: int | None 
     timestamp, stamped = open_times(table, stamps, timeframe_ns, options)
     is_merged = wanted_ns not in (None, timeframe_ns)
     notes = (*table.notes, *repairs, *assumed, *stamped, *_warnings(values))
+    if AS_UTC in notes and (zone := clock_that_skips(timestamp, timeframe_ns)) is not None:
+        notes = (
+            *notes,
+            f"times skip the hour that clocks such as that of {zone} skip in spring: --tz {zone} "
+            "reads them so",
+        )
     open_gaps = find_open_gaps(timestamp, timeframe_ns, table.zone, options.calendar)
     if not is_merged:
         gaps = gap_lines(timestamp, timeframe_ns, open_gaps)

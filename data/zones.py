@@ -28,6 +28,9 @@ CLOCKS = (
 
 HOUR_NS, YEAR_NS = 60 * MINUTE_NS, 365 * DAY_NS
 
+MOST_SKIPS = 100
+"""Missing hours that are looked at: a file of more has other reasons for them."""
+
 UNCHANGED_NS = 3 * DAY_NS
 """No clock was changed twice within a week since 1970: so far apart, equal offsets are one."""
 
@@ -102,6 +105,20 @@ def clock_that_repeats(local_ns: int) -> str | None:
     return next(
         (name for name in CLOCKS if _local_offset_ns(local_ns, find_zone(name)) == TWICE), None
     )
+
+
+def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
+    """One of those zones whose clock skips the one hour that is missing from times [T] in spring.
+
+    None where most single hours that are missing are others, as in a market that trades seldom.
+    """
+    rows = np.flatnonzero(np.diff(local_ns) == HOUR_NS + timeframe_ns)
+    missing = (local_ns[rows] + timeframe_ns).tolist()
+    for name in CLOCKS if len(missing) <= MOST_SKIPS else ():
+        skipped = sum(_local_offset_ns(time, find_zone(name)) == NEVER for time in missing)
+        if skipped * 2 > len(missing):
+            return name
+    return None
 
 
 def find_utc_offsets(utc_ns: Ints, tz: str) -> Ints:

@@ -1,6 +1,7 @@
 """From a spec to checked bars: repairs, durations, notes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from data import LoadOptions, load_bars
@@ -286,3 +287,31 @@ def test_local_times_that_exist_twice_are_refused_with_their_file(tmp_path):
         load_bars(spec, LoadOptions(tz="America/New_York"))
     bars = load_bars(spec, LoadOptions(tz="America/New_York", ambiguous="later"))
     assert bars.timestamp[1] - bars.timestamp[0] == 2 * 3600 * 10**9
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/London", "Europe/Berlin"])
+@pytest.mark.parametrize("step", ["15min", "1h"])
+def test_an_hour_that_a_local_clock_skips_is_noted(tmp_path, zone, step):
+    """Times that name no zone are read as UTC, which skips none; said, the bars are whole."""
+    times = pd.date_range("2024-03-01", "2024-04-15", freq=step, tz="UTC")
+    for clock, is_local in (("UTC", False), (zone, True)):
+        rows = [f"{time:%Y-%m-%d %H:%M},10,12,9,11,5" for time in times.tz_convert(clock)]
+        path = tmp_path / "bars.csv"
+        path.write_text("\n".join(["time,open,high,low,close,volume", *rows, ""]), encoding="utf-8")
+        notes = load_bars(str(path)).notes
+        assert any(f"in spring: --tz {zone} reads" in note for note in notes) == is_local
+    said = load_bars(str(path), LoadOptions(tz=zone))
+    assert not any("in spring" in note for note in said.notes)
+    assert said.timestamp.tolist() == [time.value for time in times.as_unit("ns")]
+
+
+def test_hours_that_are_missing_elsewhere_are_no_clock(tmp_path):
+    """One of several falls on the change by chance."""
+    times = pd.date_range("2024-03-01", "2024-04-15", freq="1h")
+    gone = ["2024-03-10T02", "2024-03-12T02", "2024-03-20T07"]
+    kept = times[~times.isin(pd.to_datetime(gone))]
+    rows = [f"{time:%Y-%m-%d %H:%M},10,12,9,11,5" for time in kept]
+    (tmp_path / "bars.csv").write_text(
+        "\n".join(["time,open,high,low,close,volume", *rows, ""]), encoding="utf-8"
+    )
+    assert not any("in spring" in note for note in load_bars(str(tmp_path / "bars.csv")).notes)
