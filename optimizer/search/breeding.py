@@ -167,10 +167,9 @@ def update_credits(
     """
     if not any(admitted):
         return tuple(credits)
-    codes = [OPERATORS.index(name) for name in ADAPTED]
     return tuple(
         credit + LEARNING * (admitted[code] / tried[code] - credit) if tried[code] else credit
-        for credit, code in zip(credits, codes, strict=True)
+        for credit, code in zip(credits, BRED[: len(ADAPTED)], strict=True)
     )
 
 

@@ -46,14 +46,12 @@ class Ranking:
         return order.take(ranks.astype(kind).argsort(kind="stable"))
 
 
-def rank_individuals(objectives: Floats, violations: Floats, enough: int | None = None) -> Ranking:
+def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     """Rank a population by feasibility, front and crowding.
 
     Args:
         objectives: [P, O], minimised; finite where `violations` is 0, else not looked at.
         violations: [P], 0 where feasible, else above 0.
-        enough: Where the first front holds so many that differ, those behind it may be ranked as
-            one front; none are when None.
 
     Returns:
         Ranks and crowding distances; both are permuted as the individuals are, except that
@@ -66,12 +64,12 @@ def rank_individuals(objectives: Floats, violations: Floats, enough: int | None 
     is_feasible = violations == 0
     _check(objectives, violations, is_feasible)
     if is_feasible.all():
-        return _rank_feasible(objectives, enough)
+        return _rank_feasible(objectives)
     feasible = is_feasible.nonzero()[0]
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
     is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
-    feasible_ranking = _rank_feasible(objectives.take(feasible, axis=0), enough)
+    feasible_ranking = _rank_feasible(objectives.take(feasible, axis=0))
     ranks[feasible], crowding[feasible] = feasible_ranking.ranks, feasible_ranking.crowding
     is_copy[feasible] = feasible_ranking.is_copy
     n_fronts = int(feasible_ranking.ranks.max(initial=-1)) + 1
@@ -83,11 +81,11 @@ def rank_individuals(objectives: Floats, violations: Floats, enough: int | None 
     return Ranking(ranks, crowding, is_copy)
 
 
-def _rank_feasible(objectives: Floats, enough: int | None) -> Ranking:
+def _rank_feasible(objectives: Floats) -> Ranking:
     """Ranking of individuals who are all feasible, objectives [P, O]."""
     columns = _columns(objectives)
     orders = argsort_objectives(columns)
-    ranks, is_copy = _ranks(columns, orders, enough)
+    ranks, is_copy = _ranks(columns, orders)
     return Ranking(ranks, compute_crowding_distances(columns, orders, ranks), is_copy)
 
 
@@ -200,23 +198,18 @@ def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
     return rank_in_order(columns, argsort_objectives(columns, 1)[0], 1)
 
 
-def _ranks(columns: Floats, orders: Indices, enough: int | None) -> tuple[Indices, Bools]:
+def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
     """Number of the front of each individual [P], and flags of repeats of an earlier one [P].
 
     Args:
         columns: [O, P].
         orders: [O, P], by each objective.
-        enough: As in `rank_individuals`.
     """
     n_objectives, count = columns.shape
     if n_objectives not in SWEPT:
         numbers = moocore.pareto_rank(columns.T) if count else ()
         return np.asarray(numbers, dtype=np.int64), _copies(columns, orders[0])
     if n_objectives == 3 and count:
-        if enough is not None:
-            ranks, is_copy = first_in_blocks(columns, orders)
-            if np.count_nonzero((ranks == 0) & ~is_copy) >= enough:
-                return ranks, is_copy
         ranked = rank_in_blocks(columns, orders)
         if ranked is not None:
             return ranked

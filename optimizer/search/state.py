@@ -55,8 +55,7 @@ def initial_state(problem: Problem, settings: SearchSettings, last: Generation |
 
 def update_box(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
     """The box of the hypervolume [O] and [O] after newcomers; the first feasible ones decide."""
-    is_feasible = newcomers.violations == 0
-    if memory.has_box or not is_feasible.any():
+    if memory.has_box or not (is_feasible := newcomers.violations == 0).any():
         return memory.low, memory.high
     return compute_box(newcomers.objectives[is_feasible])
 

@@ -77,11 +77,10 @@ class Steps:
         archiving = work if self._thread is None else self._thread.submit(work).result
         pools = self._pools(state, newcomers, brood.island, number)
         sizes = parts(settings.population, settings.islands)
-        # Looked at alone where a first front was enough before: it seldom is for the first time.
-        is_enough = all(ranking.ranks.max(initial=0) == 0 for ranking in state.rankings)
+        known = state.rankings or (None,) * settings.islands
         survivors = [
-            self._survivors(pool, count, enough=count if is_enough else None)
-            for pool, count in zip(pools, sizes, strict=True)
+            self._survivors(pool, count, ranking)
+            for pool, count, ranking in zip(pools, sizes, known, strict=True)
         ]
         archive, admitted, size = archiving()
         codes = newcomers.lineage[:, 3]
@@ -126,11 +125,12 @@ class Steps:
         return list(zip(_parents(state, settings, number), natives, strict=True))
 
     def _survivors(
-        self, pool: tuple[Population, Population], keep: int, enough: int | None
+        self, pool: tuple[Population, Population], keep: int, known: Ranking | None
     ) -> tuple[Population, Ranking]:
         """The best of an island, best first, and their ranking; of equals the old come first."""
         both = Population.concat(*pool)
-        order, ranking = rank_and_choose(self._rule, both.objectives, both.violations, keep, enough)
+        elders = known.ranks if known and len(pool[0]) else NONE
+        order, ranking = rank_and_choose(self._rule, both.objectives, both.violations, keep, elders)
         return both.take(order), ranking
 
 

@@ -78,7 +78,7 @@ def survive_by_hypervolume(
 
 
 def rank_and_choose(
-    rule: Rule, objectives: Floats, violations: Floats, keep: int, enough: int | None
+    rule: Rule, objectives: Floats, violations: Floats, keep: int, elders: Indices
 ) -> tuple[Indices, Ranking]:
     """Choose who goes on by a rule, and rank these.
 
@@ -87,7 +87,7 @@ def rank_and_choose(
         objectives: [P, O], as in `rank_individuals`.
         violations: [P], as in `rank_individuals`.
         keep: How many survive, at least 1.
-        enough: As in `rank_individuals`.
+        elders: As in `choose_survivors`.
 
     Returns:
         [min(P, keep)] indices, best first, and how `rank_individuals` ranks these.
@@ -97,10 +97,10 @@ def rank_and_choose(
     """
     if rule is survive_by_hypervolume and objectives.shape[1] == WHOLE_OBJECTIVES:
         rounds = ROUNDS, REFERENCE
-        chosen = choose_survivors(objectives, violations, keep, enough, rounds)
+        chosen = choose_survivors(objectives, violations, keep, elders, rounds)
         if chosen is not None:
             return chosen[0], Ranking(*chosen[1:])
-    ranking = rank_individuals(objectives, violations, enough)
+    ranking = rank_individuals(objectives, violations)
     order = rule(objectives, violations, keep, ranking)
     return order, rank_survivors(ranking, objectives, violations, order)
 

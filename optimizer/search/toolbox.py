@@ -42,7 +42,7 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
         - ``differ(rng, parents [P, G], ahead [P, G], behind [P, G]) -> [P, G]``
         - ``nudge(rng, genomes [P, G]) -> [P, G]``
         - ``evaluate(genomes [P, G]) -> Evaluation``
-        - ``rank(objectives [P, O], violations [P], enough) -> Ranking``
+        - ``rank(objectives [P, O], violations [P]) -> Ranking``
         - ``survive(objectives [P, O], violations [P], keep, ranking) -> [keep]``, best first
     """
     layout = problem.layout

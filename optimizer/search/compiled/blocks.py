@@ -56,7 +56,7 @@ def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | No
     """
     count = columns.shape[1]
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    if not sweep_blocks(columns, orders, count, *allocate_table(count), ranks, is_copy):
+    if not sweep_blocks(columns, orders, count, count, *allocate_table(count), ranks, is_copy):
         return None
     return ranks, is_copy
 
@@ -155,11 +155,11 @@ def sweep_first(
 
 
 @declare_loop(
-    "b1(f8[:, ::1], i8[:, ::1], i8, i4[:, ::1], i4[:, :, ::1], i4[:, :, ::1], i8[::1], b1[::1])"
+    "b1(f8[:, ::1], i8[:, ::1], i8, i8, i4[:, ::1], i4[:, :, ::1], i4[:, :, ::1], i8[::1], b1[::1])"
 )
 def sweep_blocks(
-    columns: Floats, orders: Places, n: int, known: Levels, levels: Levels, least: Levels,
-    ranks: Places, is_copy: Bools,
+    columns: Floats, orders: Places, n: int, most: int, known: Levels, levels: Levels,
+    least: Levels, ranks: Places, is_copy: Bools,
 ) -> bool:  # fmt: skip
     """Rank individuals; see `rank_in_blocks`.
 
@@ -167,6 +167,7 @@ def sweep_blocks(
         columns: [3, C], of which the first P count.
         orders: [3, C].
         n: P.
+        most: Fronts that are told apart, at least 1; those behind them count as one.
         known: [C, 3] scratch, `PLACE`, `LAST` and `LEVEL` of each individual.
         levels: [2, B, BLOCK] scratch, by place: `LEVEL` of those that came, and one more than
             their ranks.
@@ -188,6 +189,8 @@ def sweep_blocks(
         p = np.uint64(orders[2, i])
         number += columns[2, p] != columns[2, before]
         known[p, LEVEL], before = number, p
+    furthest, most_group = np.uint64(most), np.uint64(most - 1) >> TO_GROUP
+    most_front = np.uint64(most - 1) & IN_GROUP
     n_blocks, n_groups, rank = np.uint64(((n - 1) >> BLOCK_BITS) + 1), ZERO, ZERO
     for b in range(n_blocks):
         for k in range(BLOCK):
@@ -203,6 +206,11 @@ def sweep_blocks(
             continue
         last_place, level = np.uint64(known[p, LAST]), known[p, LEVEL]
         block, last_seat = last_place >> TO_BLOCK, np.int32(last_place & IN_BLOCK)
+        # Behind a member of the last front that is told apart.
+        is_behind = n_groups > most_group and block > ZERO
+        if is_behind and least[most_group, block - ONE, most_front] <= level:
+            ranks[p] = rank = furthest
+            continue
         best = NONE_ABOVE
         for k in range(BLOCK):
             is_above = levels[ZERO, block, k] <= level and np.int32(k) <= last_seat
@@ -225,7 +233,10 @@ def sweep_blocks(
                     n_more += np.int32(least[low, above, k] <= level)
                 n_above += np.uint64(n_more)
             rank = n_above if n_above > rank else rank
+        rank = rank if rank < furthest else furthest
         ranks[p] = rank
+        if rank == furthest:
+            continue
         group, front = rank >> TO_GROUP, rank & IN_GROUP
         if group == n_groups:
             if group == np.uint64(least.shape[0]):

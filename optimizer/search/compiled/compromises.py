@@ -79,7 +79,7 @@ def keep_best(
     All from `asked` on are scratch, as of `SearchWorkspace`. Returns how many are kept.
     """
     feasible, ranks, seats, rows = places[0], places[1], places[2], places[3]
-    call_loop(mark_dominated, loops[DOMINATED], objectives, violations, keep, asked, is_copy)
+    call_loop(mark_dominated, loops[DOMINATED], objectives, violations, 0, keep, asked, is_copy)
     n = 0
     for p in range(violations.size):
         if violations[p] == 0.0 and not is_copy[p]:

@@ -1,7 +1,7 @@
-"""Newcomers that a few elders dominate, so that no first front has to sort them.
+"""Newcomers that a few elders dominate, so that nobody has to sort them.
 
 Most newcomers of a search that has come far are dominated by many elders: any 32 of these dominate
-seven in ten of 4,096.
+seven in ten of 4,096. Whom an elder of a front dominates belongs to no front up to that one.
 """
 
 import numpy as np
@@ -14,15 +14,17 @@ N_ASKED = 32
 """Elders that are asked."""
 
 
-@declare_part("void(f8[:, ::1], f8[::1], i8, f8[:, ::1], b1[::1])")
+@declare_part("void(f8[:, ::1], f8[::1], i8, i8, f8[:, ::1], b1[::1])")
 def mark_dominated(
-    objectives: Floats, violations: Floats, n_elders: int, asked: Floats, is_dominated: Bools
-) -> None:
+    objectives: Floats, violations: Floats, first: int, n_elders: int, asked: Floats,
+    is_dominated: Bools,
+) -> None:  # fmt: skip
     """Mark newcomers that one of the elders that are asked dominates.
 
     Args:
         objectives: [P, 3], of elders first.
         violations: [P], 0 where feasible; others are neither asked nor marked.
+        first: Of the elders that may be asked.
         n_elders: How many of P are elders, or more than that.
         asked: [3, `N_ASKED`] scratch.
         is_dominated: [C], of which the first P are received.
@@ -30,7 +32,7 @@ def mark_dominated(
     n_asked, n_elders = 0, min(n_elders, violations.size)
     for k in range(N_ASKED):
         asked[0, k] = np.inf
-    for p in range(0, n_elders, n_elders // N_ASKED + 1):
+    for p in range(first, n_elders, (n_elders - first) // N_ASKED + 1):
         if violations[p] == 0.0:
             for j in range(3):
                 asked[j, n_asked] = objectives[p, j]

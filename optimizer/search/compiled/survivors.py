@@ -41,7 +41,7 @@ from optimizer.search.compiled.workspace import (
 
 
 def choose_survivors(
-    objectives: Floats, violations: Floats, keep: int, enough: int | None, rounds: tuple[int, int]
+    objectives: Floats, violations: Floats, keep: int, elders: Places, rounds: tuple[int, int]
 ) -> tuple[Places, Places, Floats] | None:
     """Survivors, best first, and their ranks and crowding distances.
 
@@ -49,7 +49,8 @@ def choose_survivors(
         objectives: [P, 3], as in `rank_individuals`.
         violations: [P], as in `rank_individuals`.
         keep: How many survive, at least 1.
-        enough: As in `rank_individuals`.
+        elders: [E], ranks of the first so many, survivors of a pool in which nobody else came
+            before them; none where these are not known. They decide how soon it is found, not who.
         rounds: In which a front is truncated, and its reference in cells.
 
     Returns:
@@ -64,15 +65,14 @@ def choose_survivors(
         *work.leaving, work.places, work.starts, work.is_copy, work.crowding, survivors, ranks,
         crowding,
     )  # fmt: skip
-    is_done = survive(
-        objectives, violations, keep, -1 if enough is None else enough, *rounds, *arguments
-    )
+    is_done = survive(objectives, violations, keep, elders, *rounds, *arguments)
     return (survivors, ranks, crowding) if is_done else None
 
 
 @compiled_unlocked
 def survive(
-    objectives: Floats, violations: Floats, keep: int, enough: int, n_rounds: int, reference: int,
+    objectives: Floats, violations: Floats, keep: int, elders: Places, n_rounds: int,
+    reference: int,
     loops: Places, asked: Floats, n_bits: int, columns: Floats, orders: Places, words: Words,
     spare: Words, counts: Places, positions: Places, seat_levels: Floats, seat_least: Floats,
     known: Levels, levels: Levels, least: Levels, fronts: Floats, met: Places,
@@ -84,7 +84,7 @@ def survive(
 ) -> bool:  # fmt: skip
     """Choose; see `choose_survivors`, whose results the last three arguments receive.
 
-    All between are scratch, as of `SearchWorkspace`; an `enough` below 0 is none.
+    All from `asked` on are scratch, as of `SearchWorkspace`, up to these.
     """
     feasible, ranks, all_ranks, moved, seats, rows = (
         places[0], places[1], places[2], places[3], places[4], places[5]
@@ -97,14 +97,24 @@ def survive(
                 return False
         if not violations[p] >= 0.0:
             return False
-    # A first front that is enough is found without those that elders dominate.
-    is_sifted, is_ranked = enough >= keep, False
+    # Fronts up to the last one of the elders mostly hold enough, and are found without those that
+    # members of the last one dominate; where they do not, everybody is ranked.
+    last, n_elders = -1, elders.size
+    for p in range(n_elders):
+        last = max(last, elders[p])
+    first = n_elders
+    while first > 0 and elders[first - 1] == last:
+        first -= 1
+    is_sifted = last >= 0 and violations[n_elders - 1] == 0.0
     if is_sifted:
-        call_loop(mark_dominated, loops[DOMINATED], objectives, violations, enough, asked, is_copy)
+        call_loop(
+            mark_dominated, loops[DOMINATED], objectives, violations, first, n_elders, asked,
+            is_copy,
+        )  # fmt: skip
     while True:
         n = 0
         for p in range(n_all):
-            moved[p] = 1
+            moved[p] = last + 1
             if violations[p] == 0.0 and not (is_sifted and is_copy[p]):
                 for j in range(3):
                     columns[j, n] = objectives[p, j]
@@ -112,23 +122,25 @@ def survive(
                 n += 1
         call_loop(sort_words, loops[SORT], columns, n, 3, n_bits, words, spare, counts)
         call_loop(settle_runs, loops[SETTLE], columns, n, 3, 3, n_bits, orders)
-        is_ranked = n == 0
-        if not is_ranked and enough >= 0:
-            n_first = call_loop(
+        n_within = n
+        if is_sifted and last == 0:
+            n_within = call_loop(
                 sweep_first, loops[FIRST], columns, orders, n, positions, seat_levels, seat_least,
                 ranks, is_copy,
             )  # fmt: skip
-            is_ranked = n_first >= enough
-        if is_ranked or not is_sifted:
+        elif n > 0:
+            has_room = call_loop(
+                sweep_blocks, loops[BLOCKS], columns, orders, n, last + 1 if is_sifted else n,
+                known, levels, least, ranks, is_copy,
+            )  # fmt: skip
+            if not has_room:
+                return False
+            for i in range(n):
+                n_within -= ranks[i] > last or is_copy[i]
+        if not is_sifted or n_within >= keep:
             break
         is_sifted = False
-    if not is_ranked:
-        has_room = call_loop(
-            sweep_blocks, loops[BLOCKS], columns, orders, n, known, levels, least, ranks, is_copy
-        )
-        if not has_room:
-            return False
-    n_fronts, n_copies = 2 if is_sifted and n > 0 else 0, 0
+    n_fronts, n_copies = last + 2 if is_sifted else 0, 0
     for i in range(n):
         n_fronts = max(n_fronts, ranks[i] + 1)
         n_copies += is_copy[i]

@@ -6,7 +6,7 @@ Genes are described by `GenomeLayout.table`. One with a step is varied as the nu
 import numpy as np
 
 from engine.runtime.compiling.addresses import declare_loop
-from engine.runtime.compiling.loops import compiled_inline, compiled_unlocked
+from engine.runtime.compiling.loops import compiled_part, compiled_unlocked
 from optimizer.search.compiled.fronts import Bools
 from optimizer.search.compiled.sorting import Floats, Places
 from strategy.gene import NEARLY
@@ -19,7 +19,7 @@ SHARES = (0.125, 0.5, 1.0)
 """Chances of a gene to be moved by a difference."""
 
 
-@compiled_inline
+@compiled_part
 def power(value: float, n_squarings: int) -> float:
     """The power of order 2 ** n_squarings."""
     for _ in range(n_squarings):
@@ -27,7 +27,7 @@ def power(value: float, n_squarings: int) -> float:
     return value
 
 
-@compiled_inline
+@compiled_part
 def root(value: float, n_squarings: int) -> float:
     """The root of that order."""
     for _ in range(n_squarings):
@@ -35,7 +35,7 @@ def root(value: float, n_squarings: int) -> float:
     return value
 
 
-@compiled_inline
+@compiled_part
 def clip_gene(value: float, low: float, high: float, is_int: bool) -> float:
     """A gene inside its bounds, whole where it has to be; NaN stays NaN."""
     inside = np.rint(value) if is_int else value
@@ -43,14 +43,14 @@ def clip_gene(value: float, low: float, high: float, is_int: bool) -> float:
     return high if inside > high else inside
 
 
-@compiled_inline
+@compiled_part
 def to_grid(value: float, genes: Floats, g: int) -> float:
     """Number of the nearest step of a gene that has one, else its value."""
     step = genes[STEP, g]
     return float(np.rint((value - genes[BASE, g]) / step)) if step > 0.0 else value
 
 
-@compiled_inline
+@compiled_part
 def from_grid(number: float, genes: Floats, g: int) -> float:
     """Value of what `to_grid` gives."""
     step, top = genes[STEP, g], genes[TOP, g]
@@ -58,7 +58,7 @@ def from_grid(number: float, genes: Floats, g: int) -> float:
     return top if step > 0.0 and value > top - NEARLY * step else value
 
 
-@compiled_inline
+@compiled_part
 def mutate_gene(old: float, draw: float, low: float, high: float, n_squarings: int) -> float:
     """A gene that is not whole after polynomial mutation, inside its bounds."""
     is_down = draw < 0.5
@@ -69,7 +69,7 @@ def mutate_gene(old: float, draw: float, low: float, high: float, n_squarings: i
     return min(max(old + direction * (reach * (high - low)), low), high)
 
 
-@compiled_inline
+@compiled_part
 def draw_other(old: float, draw: float, low: float, high: float) -> float:
     """An option that is not the old one, each as likely."""
     other = low + float(np.floor(draw * (high - low)))
@@ -140,7 +140,7 @@ def sample(
             genomes[rows[i], g] = from_grid(value, genes, g)
 
 
-@compiled_inline
+@compiled_part
 def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
     """Distance of children in units of their parents' gap, so that none leaves its bounds."""
     nearness = gap / (gap + 2.0 * max(room, 0.0))

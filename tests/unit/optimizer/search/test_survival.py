@@ -95,29 +95,3 @@ def test_survivors_are_ranked_by_what_was_known_of_all(rule, seed):
         known = rank_survivors(before, objectives, violations, chosen)
         assert anew.ranks.tolist() == known.ranks.tolist()
         assert anew.crowding.tolist() == known.crowding.tolist()
-
-
-@pytest.mark.parametrize("rule", RULES)
-@each("seed", range(6))
-def test_fronts_behind_a_first_that_is_enough_decide_nothing(rule, seed):
-    """Who survives, in which order and how they are ranked is the same without those fronts."""
-    rng = np.random.default_rng(seed)
-    objectives = rng.random((1724, 3)) + 0.1
-    n_first = 400 + 150 * seed
-    objectives[:n_first] /= np.linalg.norm(objectives[:n_first], axis=1)[:, None]
-    objectives[n_first:] += 0.8
-    objectives[-200:-20] = objectives[20:200]
-    violations = np.where(rng.random(len(objectives)) < 0.02, 1.0, 0.0)
-    violations[-20:] = 2.0
-    for keep in (100, 500, 900, 1200):
-        whole = rank_individuals(objectives, violations)
-        enough = rank_individuals(objectives, violations, keep)
-        n_distinct = np.count_nonzero((whole.ranks == 0) & ~whole.is_copy)
-        assert (enough.ranks.max() < whole.ranks.max()) == (n_distinct >= keep)
-        chosen = rule(objectives, violations, keep, whole)
-        assert chosen.tolist() == rule(objectives, violations, keep, enough).tolist()
-        one, other = (
-            rank_survivors(before, objectives, violations, chosen) for before in (whole, enough)
-        )
-        assert one.ranks.tolist() == other.ranks.tolist()
-        assert one.crowding.tolist() == other.crowding.tolist()

@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 from optimizer.search.compiled import blocks
-from optimizer.search.compiled.blocks import BLOCK, WIDTH, first_in_blocks, rank_in_blocks
+from optimizer.search.compiled.blocks import (
+    BLOCK,
+    WIDTH,
+    allocate_table,
+    first_in_blocks,
+    rank_in_blocks,
+    sweep_blocks,
+)
 from optimizer.search.compiled.sorting import argsort_objectives
 from optimizer.search.ranking import rank_individuals
 
@@ -50,6 +57,19 @@ def test_ranks_are_those_of_moocore(kind, count):
     columns = np.array(objectives.T, order="C")
     is_behind, is_repeat = first_in_blocks(columns, argsort_objectives(columns, 2))
     assert (ranks > 0).tolist() == is_behind.tolist()
+    assert is_copy.tolist() == is_repeat.tolist()
+
+
+@pytest.mark.parametrize("most", [1, 2, WIDTH, WIDTH + 1, 3000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_fronts_that_are_not_told_apart_count_as_one(kind, most):
+    """Ranks before them are what they are; copies are flagged behind them too."""
+    columns = np.array(objectives_of(kind, 2500).T, order="C")
+    orders = argsort_objectives(columns)
+    ranks, is_copy = rank_in_blocks(columns, orders)
+    rough, is_repeat = np.empty_like(ranks), np.empty_like(is_copy)
+    assert sweep_blocks(columns, orders, 2500, most, *allocate_table(2500), rough, is_repeat)
+    assert np.minimum(ranks, most).tolist() == rough.tolist()
     assert is_copy.tolist() == is_repeat.tolist()
 
 

@@ -18,6 +18,9 @@ from optimizer.search.ranking import rank_individuals, rank_survivors
 from optimizer.search.survival import rank_and_choose, survive_by_hypervolume
 from tests.support.looping import each
 
+UNKNOWN = np.empty(0, dtype=np.int64)
+"""Ranks of no elders."""
+
 KINDS = ("random", "rounded", "grid", "sphere", "copies", "huge")
 
 
@@ -40,9 +43,9 @@ def pool(kind, rng, count):
     return objectives, violations
 
 
-def survivors_of(objectives, violations, keep, enough):
+def survivors_of(objectives, violations, keep):
     """Survivors, their ranks and crowding distances by the plain definition."""
-    ranking = rank_individuals(objectives, violations, enough)
+    ranking = rank_individuals(objectives, violations)
     order = survive_by_hypervolume(objectives, violations, keep, ranking)
     kept = rank_survivors(ranking, objectives, violations, order)
     return order, kept.ranks, kept.crowding
@@ -61,10 +64,30 @@ def test_survivors_are_those_of_the_definition(kind, seed):
     count = 900 if seed == 0 else int(rng.integers(1, 120))
     objectives, violations = pool(kind, rng, count)
     keep = int(rng.integers(1, count + 5))
-    for enough in (None, keep):
-        expected = survivors_of(objectives, violations, keep, enough)
-        actual = choose_survivors(objectives, violations, keep, enough, (ROUNDS, REFERENCE))
+    expected = survivors_of(objectives, violations, keep)
+    actual = choose_survivors(objectives, violations, keep, UNKNOWN, (ROUNDS, REFERENCE))
+    assert said(actual) == said(expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("factor", [0.3, 0.9, 1.0, 2.0])
+@each("seed", range(40))
+def test_ranks_of_elders_decide_nothing(kind, factor, seed):
+    """Whether newcomers are better, alike or worse, for generations; with others behind elders."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    objectives, violations = pool(kind, rng, 300 if seed < 3 else int(rng.integers(1, 60)))
+    keep = int(rng.integers(1, len(violations) + 1))
+    elders = UNKNOWN
+    for generation in range(1, 5):
+        expected = survivors_of(objectives, violations, keep)
+        actual = choose_survivors(objectives, violations, keep, elders, (ROUNDS, REFERENCE))
         assert said(actual) == said(expected)
+        chosen, elders, _ = actual
+        newcomers = pool(kind, rng, int(rng.integers(0, 2 * keep + 1)))
+        some = np.concatenate([chosen, chosen[: int(rng.integers(0, 3))]])
+        better = newcomers[0] * factor**generation
+        objectives = np.concatenate([objectives[some], better])
+        violations = np.concatenate([violations[some], newcomers[1]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,9 +114,9 @@ def test_more_fronts_than_the_table_holds_are_ranked_by_others(monkeypatch):
     monkeypatch.setattr(blocks, "MOST_ENTRIES", 64)
     monkeypatch.setattr(workspace, "_KEPT", type("Fresh", (), {"workspace": None})())
     objectives, violations = np.arange(90.0)[:, None] + np.zeros((90, 3)), np.zeros(90)
-    assert choose_survivors(objectives, violations, 60, None, (ROUNDS, REFERENCE)) is None
-    order, kept = rank_and_choose(survive_by_hypervolume, objectives, violations, 60, None)
-    expected = survivors_of(objectives, violations, 60, None)
+    assert choose_survivors(objectives, violations, 60, UNKNOWN, (ROUNDS, REFERENCE)) is None
+    order, kept = rank_and_choose(survive_by_hypervolume, objectives, violations, 60, UNKNOWN)
+    expected = survivors_of(objectives, violations, 60)
     assert said((order, kept.ranks, kept.crowding)) == said(expected)
 
 
@@ -106,4 +129,4 @@ def test_individuals_without_a_place_are_refused(value, violation, words):
     objectives, violations = np.ones((5, 3)), np.zeros(5)
     objectives[3, 1], violations[3] = value, violation
     with pytest.raises(OptimizerError, match=words):
-        rank_and_choose(survive_by_hypervolume, objectives, violations, 2, None)
+        rank_and_choose(survive_by_hypervolume, objectives, violations, 2, UNKNOWN)
