@@ -71,6 +71,13 @@ class Backend(ABC):
         """Compute rows of any forms into their slots, in every series."""
         raise EngineError("rows of this strategy are computed as they are read")
 
+    def end_rows(self, ends: Sequence[int]) -> bool:
+        """Compute rows only up to a bar of each series [S]; whether the device can.
+
+        It is asked before any row is there.
+        """
+        return False
+
     @abstractmethod
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 
 import numpy as np
@@ -90,9 +90,10 @@ class Engine:
         self._case = find_device_case(spec, self.device, self.costs)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
-        self._free_bytes = maker.free_bytes()
-        allowed = int(maker.free_share * self._free_bytes) if memory_bytes is None else memory_bytes
-        self._room = maker.room(allowed, self._series_bytes)
+        self._measure_free_bytes = cache(maker.free_bytes)
+        if memory_bytes is None:
+            memory_bytes = int(maker.free_share * self._measure_free_bytes())
+        self._room = maker.room(memory_bytes, self._series_bytes)
         capacity = row_capacity(self._case, self._slot_bytes, self._room.rows)
         self._backend = maker(
             self._case if self._case.is_covered else spec,
@@ -102,6 +103,7 @@ class Engine:
             work_bytes=self._room.work,
             threads=threads,
         )
+        self._ends = tuple(map(len, self.series))
         fill = self._backend.fill
         self._bank = RowBank(
             list_reads(self._case), capacity, lambda names, slots: fill(group_rows(names, slots))
@@ -128,6 +130,17 @@ class Engine:
         """Rows computed so far; the rest of what was asked for was in the bank."""
         return self._bank.computed
 
+    def end_rows(self) -> None:
+        """Let rows end with the last window of each series, before any is computed.
+
+        Other windows that end later are refused then.
+        """
+        ends = [1] * len(self.series)
+        for window in self.windows:
+            ends[window.series] = max(ends[window.series], window.end)
+        if self._backend.end_rows(ends):
+            self._ends = tuple(ends)
+
     def on(self, windows: Sequence[Window]) -> "Engine":
         """The same engine for other windows [W] of its series: what either computes serves both.
 
@@ -136,7 +149,7 @@ class Engine:
         """
         key = tuple(windows)
         if key not in self._kept:
-            check_windows(self.series, key)
+            check_windows(self.series, key, self._ends)
             if len(self._kept) == MOST_KEPT:
                 self._kept.clear()
             other = self._kept[key] = copy(self)  # for whose windows a device keeps its graphs
@@ -172,7 +185,7 @@ class Engine:
             series_bytes=self._series_bytes,
             result_bytes=individuals * len(self.windows) * len(ACCUMULATORS) * 8,
             bars=sum(len(bars) for bars in self.series),
-            free_bytes=self._free_bytes,
+            free_bytes=self._measure_free_bytes(),
         )
 
     @property

@@ -1,6 +1,6 @@
 """The ledger of trades and the layout of accumulators: words that all engines share."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +81,9 @@ class Trade(NamedTuple):
 COUNTS = ("rejected", "orders", "expired", "coarse", "skipped")
 """Numbers of a ledger that are no columns."""
 
+WIDE = ("leg_bar", "leg_price", "scale", "gross")
+"""Columns of a ledger that are [K, L], L being 0 where they are not there."""
+
 NO_LEGS: Any = None
 """In place of targets where there is one at most."""
 
@@ -158,5 +161,6 @@ class Ledger:
 
     def columns(self) -> dict[str, npt.NDArray[np.generic]]:
         """Column name to array [K], in the order of `Trade`, then what is there of [K, L]."""
-        columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in COUNTS}
-        return {name: column for name, column in columns.items() if column.shape[1:] != (0,)}
+        columns = {name: getattr(self, name) for name in Trade._fields}
+        wide = {name: getattr(self, name) for name in WIDE}
+        return columns | {name: column for name, column in wide.items() if column.shape[1]}

@@ -100,6 +100,11 @@ class CpuBackend(Backend):
         """How an amount of memory is divided: all of it may hold rows."""
         return Room(memory_bytes, 0)
 
+    def end_rows(self, ends: Sequence[int]) -> bool:
+        """As of `Backend`."""
+        self._filler.ends = tuple(ends)
+        return True
+
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""
         slots, bars = list_warm_ups(requests, self._longest)
@@ -182,7 +187,7 @@ class CpuBackend(Backend):
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
-        row: Floats = self._markets[series].rows[slot].copy()
+        row: Floats = self._markets[series].rows[slot, : self._filler.ends[series]].copy()
         return row
 
 
@@ -209,8 +214,7 @@ def _allocate_market(bars: Bars, warm_ups: Ints) -> Market:
     # Memory is taken page by page as rows are written, not here.
     shape = len(warm_ups), len(bars)
     count = shape[0] * shape[1]
-    memory = take_row_memory(9 * count)
-    rows = memory[: 8 * count].view(np.float64).reshape(shape)
-    codes = memory[8 * count :].reshape(shape)
+    rows = take_row_memory(8 * count).view(np.float64).reshape(shape)
+    codes = take_row_memory(count).reshape(shape)
     columns = bars.open, bars.high, bars.low, bars.close
     return Market(*columns, rows, codes, warm_ups, *build_finer(bars))

@@ -76,7 +76,9 @@ def coder_maps(coder: Coder, sources: dict[str, Floats], highest: int) -> tuple[
     """
     if isinstance(coder, FixedCoder):
         n_bars = sources["close"].size
-        return np.full(n_bars, coder.low), np.full(n_bars, coder.scale)
+        fixed = np.array([[coder.low], [coder.scale]])
+        low, scale = np.broadcast_to(fixed, (2, n_bars))
+        return low, scale
     low, scale = _wandering_maps(sources[coder.source], coder.span, highest)
     return low, scale
 

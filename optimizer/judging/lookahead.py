@@ -12,6 +12,7 @@ from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
+from engine.runtime.cpu.row_memory import keeping_row_memory
 from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.evidence.lookahead import (
@@ -27,7 +28,7 @@ from optimizer.judging.account_lookahead import cut_account
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
-MOST_CUTS_AT_ONCE = 8
+MOST_CUTS_AT_ONCE = 16
 """Cuts of a window that are evaluated side by side."""
 
 CUT_BAR_BYTES = 500
@@ -60,24 +61,25 @@ def build_causal_record(
     traced = [i * len(genomes) // max(chosen, 1) for i in range(chosen)]
     n_cuts = mismatches = trades = n_done = 0
     first = ""
-    for window_indices, share in engine.shares():
-        whole = list(share.ledgers(genomes[traced]))
-        # Memory may not hold it beside the next one.
-        del share
-        trades += sum(len(ledger) for of_member in whole for ledger in of_member)
-        for number, window in enumerate(windows[index] for index in window_indices):
-            ledgers = dict(zip(traced, (of_member[number] for of_member in whole), strict=True))
-            ends = choose_cuts(window, list(ledgers.values()))
-            differ = _find_differences(task, engine, (window, ends), genomes, ledgers)
-            n_cuts, n_done = n_cuts + len(ends), n_done + 1
-            watch(n_done, len(windows))
-            mismatches += int(differ.sum())
-            if differ.any() and not first:
-                cut = int(differ.any(axis=0).argmax())
-                member = int(differ[:, cut].argmax())
-                reader = _find_reader(task, window, ends[cut], genomes[member])
-                symbol = task.markets.names[window.series]
-                first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
+    with keeping_row_memory():
+        for window_indices, share in engine.shares():
+            whole = list(share.ledgers(genomes[traced]))
+            # Memory may not hold it beside the next one.
+            del share
+            trades += sum(len(ledger) for of_member in whole for ledger in of_member)
+            for number, window in enumerate(windows[index] for index in window_indices):
+                ledgers = dict(zip(traced, (of_member[number] for of_member in whole), strict=True))
+                ends = choose_cuts(window, list(ledgers.values()))
+                differ = _find_differences(task, engine, (window, ends), genomes, ledgers)
+                n_cuts, n_done = n_cuts + len(ends), n_done + 1
+                watch(n_done, len(windows))
+                mismatches += int(differ.sum())
+                if differ.any() and not first:
+                    cut = int(differ.any(axis=0).argmax())
+                    member = int(differ[:, cut].argmax())
+                    reader = _find_reader(task, window, ends[cut], genomes[member])
+                    symbol = task.markets.names[window.series]
+                    first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
     if limited[0].costs.has_limits:
         account = cut_account(*limited, genomes, traced)
         n_cuts, mismatches = n_cuts + account.cuts, mismatches + account.mismatches
@@ -114,8 +116,10 @@ def _find_differences(
     rests = task.spec.entry is not None
     taken = count_signals_taken(prompt.evaluate(genomes), rests=rests)
     differ = np.zeros((len(genomes), len(ends)), np.bool_)
-    cuts = _evaluate_cuts(task, bars, window.start, ends, genomes)
-    for index, (end, (seen, seen_taken)) in enumerate(zip(ends, cuts, strict=True)):
+    # The last cut first, which takes most memory.
+    cuts = _evaluate_cuts(task, bars, window.start, ends[::-1], genomes)
+    for index, (seen, seen_taken) in zip(range(len(ends))[::-1], cuts, strict=True):
+        end = ends[index]
         for accumulators in (seen[:, 0], seen[:, 1]):
             differ[:, index] |= ~compare_bits(expected[:, index], accumulators)
         if end < len(bars):
@@ -136,10 +140,12 @@ def _evaluate_cuts(
     fit = free // (CUT_BAR_BYTES * len(bars))
     # A person's own code may not be made for threads.
     at_once = 1 if task.spec.own else max(1, min(cores, len(ends), MOST_CUTS_AT_ONCE, fit))
-    shared = task.config.model_copy(update={"threads": cores // at_once, "memory": free // at_once})
-    alone = replace(task, config=shared)
 
     def evaluate(end: int) -> tuple[Floats, Floats]:
+        # Room for as many rows at every cut, so that what one leaves serves the next.
+        memory = free // at_once * (end + len(bars)) // (2 * len(bars))
+        shared = {"threads": cores // at_once, "memory": memory}
+        alone = replace(task, config=task.config.model_copy(update=shared))
         return _evaluate_cut(alone, bars, start, end, genomes)
 
     if at_once == 1:
@@ -178,7 +184,7 @@ def _build_engine(
     task: Task, series: Sequence[Bars], windows: Sequence[Window], delay: int
 ) -> Engine:
     config = task.config
-    return Engine(
+    engine = Engine(
         task.spec,
         series,
         windows,
@@ -187,6 +193,8 @@ def _build_engine(
         threads=config.threads,
         memory_bytes=config.memory,
     )
+    engine.end_rows()
+    return engine
 
 
 def _find_reader(task: Task, window: Window, end: int, genome: Floats) -> str:

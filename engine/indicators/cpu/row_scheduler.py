@@ -64,7 +64,8 @@ class RowFiller:
         coders: Form to the map of its codes.
         threads: They compute.
 
-    `mended` counts the stretches of EMAs that had to be computed again.
+    `mended` counts the stretches of EMAs that had to be computed again; rows are computed up to bar
+    `ends` of each series, all of them at first.
     """
 
     def __init__(
@@ -83,15 +84,18 @@ class RowFiller:
             _build_columns(columns, self._maps, market)
             for columns, market in zip(sources, markets, strict=True)
         ]
+        self.ends = tuple(columns.n_bars for columns in self._columns)
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows in every series."""
-        lengths = {columns.n_bars for columns in self._columns}
-        works = {n_bars: self._plan_work(requests, n_bars) for n_bars in lengths}
+        sizes = [
+            (columns.n_bars, end) for columns, end in zip(self._columns, self.ends, strict=True)
+        ]
+        works = {size: self._plan_work(requests, *size) for size in set(sizes)}
         calls = [
             (columns, *work, np.empty(len(work.tasks)), np.zeros(3, np.int64))
-            for columns in self._columns
-            for work in [works[columns.n_bars]]
+            for columns, size in zip(self._columns, sizes, strict=True)
+            for work in [works[size]]
         ]
 
         def compute(_: int) -> None:
@@ -101,12 +105,12 @@ class RowFiller:
         self._threads.run(compute, sum(len(parts) for _, _, parts, *_ in calls))
         self.mended += sum(int(shared[MENDED]) for *_, shared in calls)
 
-    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int) -> RowWork:
+    def _plan_work(self, requests: Sequence[RowRequest], n_bars: int, end: int) -> RowWork:
         rows = [self._build_row_tasks(request) for request in requests]
         averages = [of_form for of_form in rows if of_form[0, KIND] == EMA]
-        bundles = [part for of_form in averages for part in self._bundles(of_form, n_bars)]
+        bundles = [part for of_form in averages for part in self._bundles(of_form, end)]
         others = [of_form for of_form in rows if of_form[0, KIND] != EMA]
-        pieces = _pieces(np.concatenate([NO_TASKS, *others]), n_bars)
+        pieces = _pieces(np.concatenate([NO_TASKS, *others]), end)
         ends = np.cumsum([0, *map(len, bundles), *[1] * len(pieces)])
         windows = pieces[pieces[:, LENGTH] <= n_bars, LENGTH]
         return RowWork(
@@ -163,14 +167,22 @@ def _stretches(row: Ints, n_bars: int, lead: int, count: int) -> list[Ints]:
 
 
 def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Market) -> RowColumns:
-    pairs_of_maps = [coder_maps(coder, sources, HIGHEST_CODE) for coder in maps]
+    n_bars = len(market.open)
+    moves = np.array([not isinstance(coder, FixedCoder) for coder in maps], np.int64)
+    low, scale = np.empty(len(maps) * n_bars), np.empty(len(maps) * n_bars)
+    for number, coder in enumerate(maps):
+        # Of a map that does not move no more is read.
+        first, count = number * n_bars, n_bars if moves[number] else min(n_bars, 2 * LANES)
+        place = slice(first, first + count)
+        of_bars = coder_maps(coder, sources, HIGHEST_CODE)
+        low[place], scale[place] = (values[:count] for values in of_bars)
     return RowColumns(
-        n_bars=len(market.open),
+        n_bars=n_bars,
         values=np.concatenate(list(sources.values())),
         is_tame=np.array([_is_tame(values) for values in sources.values()], np.int64),
-        low=np.concatenate([np.empty(0), *(low for low, _ in pairs_of_maps)]),
-        scale=np.concatenate([np.empty(0), *(scale for _, scale in pairs_of_maps)]),
-        moves=np.array([not isinstance(coder, FixedCoder) for coder in maps], np.int64),
+        low=low,
+        scale=scale,
+        moves=moves,
         rows=market.rows.reshape(-1),
         codes=market.codes.reshape(-1),
     )
@@ -178,5 +190,7 @@ def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Ma
 
 def _is_tame(values: Floats) -> bool:
     """Whether all numbers [T] are 0 or of a size between 1 / TAME and TAME."""
+    if values.min() > 1 / TAME and values.max() < TAME:
+        return True
     sizes = np.abs(values[values != 0.0])
     return not sizes.size or bool(sizes.min() > 1 / TAME and sizes.max() < TAME)

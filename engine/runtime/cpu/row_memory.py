@@ -5,7 +5,9 @@ as computing the rows that are written there.
 """
 
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,8 @@ Memory = npt.NDArray[np.uint8]
 _KEPT: list[Memory] = []
 
 _IS_KEPT = False
+
+_LOCK = threading.Lock()
 
 
 def keep_row_memory() -> None:
@@ -26,20 +30,34 @@ def keep_row_memory() -> None:
     _IS_KEPT = True
 
 
+@contextmanager
+def keeping_row_memory() -> Iterator[None]:
+    """Do so meanwhile: as much as the engines take that are there at once."""
+    global _IS_KEPT
+    before, _IS_KEPT = _IS_KEPT, True
+    try:
+        yield
+    finally:
+        _IS_KEPT = before
+        if not before:
+            _KEPT.clear()
+
+
 def take_row_memory(n_bytes: int) -> Memory:
     """Memory [n_bytes] that nobody else reads or writes; it holds whatever was there."""
     if not _IS_KEPT:
         return np.empty(n_bytes, np.uint8)
-    # An engine that is gone has no view of its rows any more.
-    unread = [k for k, count in enumerate(_count_references(_KEPT)) if count <= _UNREAD]
-    for k in unread:
-        if _KEPT[k].nbytes == n_bytes:
-            return _KEPT[k]
-    # The old goes before the new comes.
-    for k in reversed(unread):
-        del _KEPT[k]
-    _KEPT.append(np.empty(n_bytes, np.uint8))
-    return _KEPT[-1]
+    with _LOCK:
+        # An engine that is gone has no view of its rows any more.
+        unread = [k for k, count in enumerate(_count_references(_KEPT)) if count <= _UNREAD]
+        fitting = [k for k in unread if _KEPT[k].nbytes >= n_bytes]
+        if fitting:
+            return _KEPT[min(fitting, key=lambda k: _KEPT[k].nbytes)][:n_bytes]
+        # The old goes before the new comes.
+        for k in reversed(unread):
+            del _KEPT[k]
+        _KEPT.append(np.empty(n_bytes, np.uint8))
+        return _KEPT[-1]
 
 
 def _count_references(memories: Sequence[Memory]) -> list[int]:

@@ -12,6 +12,8 @@ from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from engine.devices import why_absent
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
+from engine.fast_case import find_fast_case
+from engine.indicators.plan import list_reads
 from engine.replay.parity import compare_ledgers
 from strategy.errors import GeneError
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
@@ -186,3 +188,27 @@ def test_an_engine_on_other_windows_shares_rows_and_gives_the_same_bits():
     assert_same_bits(before, first.evaluate(genomes), "the first windows")
     with pytest.raises(EngineError, match="window 0 is bars 0 to 301"):
         first.on([Window(0, 0, 301)])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("end", [1, 7, 64, 1000, 1999])
+def test_rows_end_where_windows_do(end, threads):
+    """No bit before it changes, nothing after it is computed, and no window goes beyond it."""
+    series = [make_bars(3, 2000), make_bars(4, 700)]
+    windows = [Window(0, 0, end), Window(1, 50, 600), Window(0, end // 2, end)]
+    genomes = random_genomes(SPEC, 40, seed=2)
+    whole, short = (Engine(SPEC, series, windows, device="cpu", threads=threads) for _ in range(2))
+    short.end_rows()
+    assert_same_bits(whole.evaluate(genomes), short.evaluate(genomes), "accumulators")
+    for read in list_reads(find_fast_case(SPEC, Costs())):
+        form, parameters = read.name(tuple(genomes[0, list(read.columns)].tolist()))
+        for number, bars in enumerate((end, 600)):
+            row = short.row(form, parameters, number)
+            assert_same_bits(whole.row(form, parameters, number)[:bars], row, f"{form}")
+    beyond = Window(0, 0, end + 1)
+    with pytest.raises(EngineError, match=f"ends at bar {end + 1}, rows of series 0 end at {end}"):
+        short.on([beyond])
+    assert whole.on([beyond]).windows == (beyond,)
+    alone = Engine(SPEC, series, [Window(1, 0, 9)], device="cpu")
+    alone.end_rows()
+    assert alone.evaluate(genomes).shape == (40, 1, len(ACCUMULATORS))

@@ -41,11 +41,38 @@ def test_what_is_read_is_left_alone():
 
 
 def test_no_more_is_kept_than_was_taken_last(kept):
-    """Memory of another size goes before the new comes."""
+    """What is too small goes before the new comes; what is larger serves."""
     row_memory.keep_row_memory()
     for size in (100, 200, 300):
         row_memory.take_row_memory(size)
         assert [memory.nbytes for memory in kept] == [size]
+    assert row_memory.take_row_memory(200).nbytes == 200
+    assert [memory.nbytes for memory in kept] == [300]
+
+
+def test_the_smallest_that_fits_serves(kept):
+    """So that what is larger is left for who needs it."""
+    row_memory.keep_row_memory()
+    taken = [row_memory.take_row_memory(size) for size in (300, 100, 200)]
+    assert len(kept) == len(taken)
+    del taken
+    small = row_memory.take_row_memory(150)
+    assert np.shares_memory(small, kept[2])
+    # The larger one is still there, and what is read is not given to another.
+    assert np.shares_memory(row_memory.take_row_memory(150), kept[0])
+
+
+def test_memory_is_kept_for_a_while(kept):
+    """It goes in the end, but for a process that keeps it anyway."""
+    with row_memory.keeping_row_memory():
+        row_memory.take_row_memory(100)
+        assert len(kept) == 1
+    row_memory.take_row_memory(100)
+    assert kept == []
+    row_memory.keep_row_memory()
+    with row_memory.keeping_row_memory():
+        row_memory.take_row_memory(100)
+    assert len(kept) == 1
 
 
 def test_an_engine_on_old_memory_finds_the_same(kept):
@@ -62,6 +89,7 @@ def test_an_engine_on_old_memory_finds_the_same(kept):
     row_memory.keep_row_memory()
     for _ in range(3):
         assert_same_bits(expected, evaluate(), "accumulators")
-        assert len(kept) == 2
-        for number in range(2):
+        # Rows and codes of each series.
+        assert len(kept) == 4
+        for number in range(4):
             kept[number][:] = 255
