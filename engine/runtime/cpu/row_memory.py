@@ -16,7 +16,8 @@ Memory = npt.NDArray[np.uint8]
 
 _KEPT: list[Memory] = []
 
-_IS_KEPT = False
+_KEEPERS = 0
+"""Who wants memory to be kept."""
 
 _LOCK = threading.Lock()
 
@@ -26,26 +27,28 @@ def keep_row_memory() -> None:
 
     As much as one engine takes stays with the process: for those that make one after the other.
     """
-    global _IS_KEPT
-    _IS_KEPT = True
+    global _KEEPERS
+    _KEEPERS += 1
 
 
 @contextmanager
 def keeping_row_memory() -> Iterator[None]:
     """Do so meanwhile: as much as the engines take that are there at once."""
-    global _IS_KEPT
-    before, _IS_KEPT = _IS_KEPT, True
+    global _KEEPERS
+    with _LOCK:
+        _KEEPERS += 1
     try:
         yield
     finally:
-        _IS_KEPT = before
-        if not before:
-            _KEPT.clear()
+        with _LOCK:
+            _KEEPERS -= 1
+            if not _KEEPERS:
+                _KEPT.clear()
 
 
 def take_row_memory(n_bytes: int) -> Memory:
     """Memory [n_bytes] that nobody else reads or writes; it holds whatever was there."""
-    if not _IS_KEPT:
+    if not _KEEPERS:
         return np.empty(n_bytes, np.uint8)
     with _LOCK:
         # An engine that is gone has no view of its rows any more.

@@ -17,7 +17,7 @@ def kept(monkeypatch):
     """Memory that this process keeps, for one test."""
     memories = []
     monkeypatch.setattr(row_memory, "_KEPT", memories)
-    monkeypatch.setattr(row_memory, "_IS_KEPT", False)
+    monkeypatch.setattr(row_memory, "_KEEPERS", 0)
     return memories
 
 
@@ -63,10 +63,14 @@ def test_the_smallest_that_fits_serves(kept):
 
 
 def test_memory_is_kept_for_a_while(kept):
-    """It goes in the end, but for a process that keeps it anyway."""
-    with row_memory.keeping_row_memory():
+    """It goes with the last who keeps it, but for a process that does so anyway."""
+    first, second = row_memory.keeping_row_memory(), row_memory.keeping_row_memory()
+    with first:
+        second.__enter__()
         row_memory.take_row_memory(100)
-        assert len(kept) == 1
+    assert len(kept) == 1
+    second.__exit__(None, None, None)
+    assert kept == []
     row_memory.take_row_memory(100)
     assert kept == []
     row_memory.keep_row_memory()
