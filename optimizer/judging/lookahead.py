@@ -61,25 +61,25 @@ def build_causal_record(
     traced = [i * len(genomes) // max(chosen, 1) for i in range(chosen)]
     n_cuts = mismatches = trades = n_done = 0
     first = ""
-    with keeping_row_memory():
-        for window_indices, share in engine.shares():
-            whole = list(share.ledgers(genomes[traced]))
-            # Memory may not hold it beside the next one.
-            del share
-            trades += sum(len(ledger) for of_member in whole for ledger in of_member)
-            for number, window in enumerate(windows[index] for index in window_indices):
-                ledgers = dict(zip(traced, (of_member[number] for of_member in whole), strict=True))
-                ends = choose_cuts(window, list(ledgers.values()))
+    for window_indices, share in engine.shares():
+        whole = list(share.ledgers(genomes[traced]))
+        # Memory may not hold it beside the next one.
+        del share
+        trades += sum(len(ledger) for of_member in whole for ledger in of_member)
+        for number, window in enumerate(windows[index] for index in window_indices):
+            ledgers = dict(zip(traced, (of_member[number] for of_member in whole), strict=True))
+            ends = choose_cuts(window, list(ledgers.values()))
+            with keeping_row_memory():
                 differ = _find_differences(task, engine, (window, ends), genomes, ledgers)
-                n_cuts, n_done = n_cuts + len(ends), n_done + 1
-                watch(n_done, len(windows))
-                mismatches += int(differ.sum())
-                if differ.any() and not first:
-                    cut = int(differ.any(axis=0).argmax())
-                    member = int(differ[:, cut].argmax())
-                    reader = _find_reader(task, window, ends[cut], genomes[member])
-                    symbol = task.markets.names[window.series]
-                    first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
+            n_cuts, n_done = n_cuts + len(ends), n_done + 1
+            watch(n_done, len(windows))
+            mismatches += int(differ.sum())
+            if differ.any() and not first:
+                cut = int(differ.any(axis=0).argmax())
+                member = int(differ[:, cut].argmax())
+                reader = _find_reader(task, window, ends[cut], genomes[member])
+                symbol = task.markets.names[window.series]
+                first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
     if limited[0].costs.has_limits:
         account = cut_account(*limited, genomes, traced)
         n_cuts, mismatches = n_cuts + account.cuts, mismatches + account.mismatches
