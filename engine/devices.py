@@ -116,7 +116,13 @@ def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
 def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
     """What makes a backend that is found in a module, behind a colon."""
     module, _, attribute = place.partition(":")
-    with pause_collector(is_program=gc.get_freeze_count() > 0):
+    # To count what is frozen takes as long as a small engine does.
+    pause = (
+        contextlib.nullcontext()
+        if module in sys.modules
+        else pause_collector(is_program=gc.get_freeze_count() > 0)
+    )
+    with pause:
         if devices and "torch" not in sys.modules:
             # To import torch takes two seconds, in which the driver and Triton can do their part.
             with contextlib.suppress(ImportError):

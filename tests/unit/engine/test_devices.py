@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine import devices
 from engine.runtime import gpus
 
 
@@ -139,3 +140,14 @@ def test_the_installed_torch_is_read_rightly():
     """What the file says is what torch says."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     assert gpus._is_torch_built_for_cuda() == (torch.version.cuda is not None)
+
+
+def test_a_backend_that_is_loaded_freezes_nothing(monkeypatch):
+    """Whoever makes engines by the thousand would count and freeze all objects each time."""
+    first = devices.load_backend("cpu")
+
+    def refuse(**_):
+        raise AssertionError("the collector was paused")
+
+    monkeypatch.setattr(devices, "pause_collector", refuse)
+    assert devices.load_backend("cpu") is first
