@@ -19,7 +19,7 @@ from torch import Tensor
 
 from engine.errors import DeviceError
 from engine.forecasts.networks import NETWORKS, Shape
-from engine.runtime.collector import pause_collector
+from engine.runtime.cuda.capture import capture_graph
 
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -214,8 +214,7 @@ def _take_captured(step: Callable[[], None], steps: int, device: torch.device) -
     _take(step, min(steps, UNCAPTURED), device)
     if steps > UNCAPTURED:
         graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        mode = torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local")
-        with pause_collector(), mode:
+        with capture_graph(graph, stream):
             step()
         for _ in range(steps - UNCAPTURED):
             graph.replay()

@@ -7,7 +7,8 @@ from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
 from engine.cuda import CudaBackend
 from engine.cuda.streams import Ticket
-from engine.runtime.cuda.graphs import bucket, capture_graph
+from engine.runtime.cuda.capture import capture_graph
+from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import on_device, wait_for_launches, wait_for_work
 

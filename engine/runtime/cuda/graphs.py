@@ -1,34 +1,16 @@
 """Captured graphs: one call for all launches of an evaluation whose shape has come before."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from engine.runtime.collector import pause_collector
 from engine.runtime.compiling.launch import compile_together
+from engine.runtime.cuda.capture import capture_graph
 
 MOST_GRAPHS = 32
 """Shapes that are kept; a search uses a handful."""
-
-
-@contextmanager
-def capture_graph(
-    graph: torch.cuda.CUDAGraph,
-    stream: torch.cuda.Stream,
-    memory: Any = None,
-) -> Iterator[None]:
-    """Capture what is launched on a device, whatever other threads do on others meanwhile.
-
-    `stream`: of the device; that which is captured by default belongs to the device that captured
-    first. `memory`: of graphs that run one after the other, for what is allocated.
-    """
-    mode = torch.cuda.graph(graph, pool=memory, stream=stream, capture_error_mode="thread_local")
-    # A graph that the collector freed in this thread meanwhile would break the capture.
-    with pause_collector(), mode:
-        yield
 
 
 def bucket(individuals: int) -> int:

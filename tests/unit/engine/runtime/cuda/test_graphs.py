@@ -1,12 +1,16 @@
-"""Captured graphs, on a device."""
+"""Captured graphs: what may not happen within a capture."""
 
 import gc
+from contextlib import contextmanager
+from threading import Barrier, Thread
+from time import sleep
 
 import pytest
 import torch
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
+from engine.runtime.cuda.capture import capture_graph
 from engine.runtime.cuda.graphs import Graphs
 from tests.support.comparisons import needs_gpu
 
@@ -39,3 +43,59 @@ def test_garbage_is_not_collected_within_a_capture():
     numbers.zero_()
     graphs.run((1,), fill_beside_garbage)
     assert numbers.tolist() == [2.0] * 4
+
+
+def run_side_by_side(work, count):
+    """Have threads do work (number) at about the same time."""
+    begun = Barrier(count)
+
+    def begin(number):
+        begun.wait()
+        work(number)
+
+    threads = [Thread(target=begin, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_threads_capture_one_after_the_other(monkeypatch):
+    """Strategies in words have a thread for each market; one waits while another captures."""
+    capturing, most = [], []
+
+    @contextmanager
+    def capture(graph, **_):
+        capturing.append(graph)
+        most.append(len(capturing))
+        sleep(0.01)
+        yield
+        capturing.remove(graph)
+
+    monkeypatch.setattr(torch.cuda, "graph", capture)
+
+    def make(number):
+        with capture_graph(number, None):
+            pass
+
+    run_side_by_side(make, 4)
+    assert most == [1, 1, 1, 1]
+
+
+@needs_gpu
+def test_threads_capture_on_a_gpu():
+    """What one captures is whole while others begin."""
+    device, found = torch.device("cuda"), {}
+
+    def work(number):
+        numbers, stream = torch.zeros(4, device=device), torch.cuda.Stream(device)
+        for turn in range(20):
+            graphs = Graphs(device)
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    graphs.run((turn,), lambda turn=turn: numbers.fill_(float(turn)))
+        stream.synchronize()
+        found[number] = numbers.tolist()
+
+    run_side_by_side(work, 4)
+    assert found == {number: [19.0] * 4 for number in range(4)}

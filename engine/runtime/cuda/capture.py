@@ -1,0 +1,30 @@
+"""Captures of graphs: one after the other, whoever makes them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+import torch
+
+from engine.runtime.collector import pause_collector
+
+_CAPTURE = Lock()
+
+
+@contextmanager
+def capture_graph(
+    graph: torch.cuda.CUDAGraph,
+    stream: torch.cuda.Stream,
+    memory: Any = None,
+) -> Iterator[None]:
+    """Capture what this thread launches; other threads may launch meanwhile, but not capture.
+
+    `stream`: of the device; that which is captured by default belongs to the device that captured
+    first. `memory`: of graphs that run one after the other, for what is allocated.
+    """
+    mode = torch.cuda.graph(graph, pool=memory, stream=stream, capture_error_mode="thread_local")
+    # A capture begins by waiting for all of the device, which is an error, and ends the capture
+    # that is under way. So does a graph that the collector frees in the thread that captures.
+    with _CAPTURE, pause_collector(), mode:
+        yield
