@@ -114,7 +114,8 @@ class ThisMachine:
             return None
         if setup.engine.device == "cpu":
             return Workers(setup, 1) if jobs * setup.seconds(threads) < beside_s else None
-        size = min(size_wave(setup, setup.engine), jobs)
+        # After a run that was killed nothing may be left to search.
+        size = max(1, min(size_wave(setup, setup.engine), jobs))
         several = max(1, min(threads - 1, size))
         # With one all are searched in step here, before processes are there.
         seconds = {several: PROCESS_S + jobs * setup.seconds_on_gpu(several + 1)}

@@ -173,6 +173,7 @@ def test_folds_are_made_where_they_are_done_first(
         assert isinstance(executor, AskingWorkers) == (way in ("asking", "in step"))
         assert bool(executor.alone) == (way in ("in step", "here"))
         assert not place.executor(setup, 3).alone
+        assert list(place.executor(setup, 0, engine=engine).results([])) == []
 
 
 def test_folds_take_less_where_rows_are_kept(task, folds, monkeypatch):
