@@ -35,21 +35,21 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
 
     @wraps(function)
     def call_function(*arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
-        if _LOST:
-            raise DeviceLostError(_LOST[0])
-        try:
-            return function(*arguments, **options)
-        except DeviceLostError as error:
-            _LOST.append(str(error))
-            raise
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                _raise_failure(error)
-        # Only here, where nothing of the failed call is held any more, can memory be given back.
-        if relieve_shortage():
+        while True:
+            if _LOST:
+                raise DeviceLostError(_LOST[0])
+            try:
+                return function(*arguments, **options)
+            except DeviceLostError as error:
+                _LOST.append(str(error))
+                raise
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    _raise_failure(error)
+            # Only here is nothing of the failed call held, so that its memory can be given back.
+            if not relieve_shortage():
+                raise DeviceError("the GPU ran out of memory: lower --memory, or use --device cpu")
             torch.cuda.empty_cache()
-            return call_function(*arguments, **options)
-        raise DeviceError("the GPU ran out of memory: lower --memory, or use --device cpu")
 
     return call_function
 

@@ -1,6 +1,16 @@
 """What the device's failures become."""
 
+import gc
+import weakref
+
 import pytest
+
+from data import Window
+from engine.batch import Engine
+from strategy import find_strategy
+from tests.parity.test_language import EXAMPLE
+from tests.support.comparisons import needs_gpu
+from tests.support.worlds import make_bars, random_genomes
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
@@ -108,3 +118,42 @@ def test_other_errors_pass_as_they_are(error):
     """A defect of ours is not blamed on the device."""
     with pytest.raises(type(error), match=str(error)):
         failing(error)()
+
+
+@pytest.fixture
+def without_collector():
+    """What cycles hold stays."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_what_a_guarded_function_holds_goes_with_it(without_collector):
+    """Also where one is made for each call: the memory of a device waits for no collector."""
+
+    class Held:
+        """What a call holds."""
+
+    def guard(held):
+        return device_errors(lambda: held)
+
+    held = Held()
+    gone, work = weakref.ref(held), guard(held)
+    assert work() is held
+    del work, held
+    assert gone() is None
+
+
+@needs_gpu
+@pytest.mark.parametrize("strategy", [find_strategy("seller_exhaustion"), EXAMPLE["rsi_pullback"]])
+def test_the_memory_of_an_engine_goes_with_it(without_collector, strategy):
+    """Whatever it was asked."""
+    bars = make_bars(5, 3000)
+    engine = Engine(strategy, [bars], [Window.whole(bars)], device="cuda")
+    genomes = random_genomes(strategy, 64, seed=1)
+    for _ in range(3):
+        engine.evaluate(genomes)
+    list(engine.ledgers(genomes[:2]))
+    gone = weakref.ref(engine._backend)
+    del engine
+    assert gone() is None
