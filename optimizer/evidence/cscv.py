@@ -16,7 +16,6 @@ import numpy as np
 from data.checks import Floats
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
-from optimizer.evidence.halves import judge_splits
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 
 MOST_BLOCKS = 16
@@ -78,6 +77,9 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats, threads: int =
     if count < 2:
         none = make_undefined("fewer than two trials")
         return CscvRecord(blocks, **encode_figures(**dict.fromkeys(FIGURES, none)))
+    # Whoever reads a record needs no compiler.
+    from optimizer.evidence.halves import judge_splits
+
     choices = np.array(list(combinations(range(blocks), blocks // 2)))
     # A block after the other, as halves add them up.
     totals = np.stack([trades.T, sum_r.T, sum_r2.T], axis=1).astype(np.float64)

@@ -18,7 +18,6 @@ from engine.accounts.marks import choose_trades, join_trades
 from engine.accounts.reference import fold_results
 from engine.accounts.stake import Stake
 from engine.positions.intrabar import COARSE_SHARE
-from engine.runtime.compiling.forms import CompiledForm
 from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
@@ -199,6 +198,9 @@ def simulate_other_orders(ledgers: Sequence[Ledger], seed: int, stake: Stake) ->
     count = sum(map(len, ledgers))
     if not count:
         return (make_undefined("no trades"),) * len(QUANTILES_PERCENT)
+    # Whoever reads a record needs no compiler.
+    from engine.runtime.compiling.forms import CompiledForm
+
     trades, fold = join_trades(ledgers, np.arange(count)), CompiledForm()(fold_results)
     falls = np.empty(ORDERS)
     for place in range(ORDERS):

@@ -159,8 +159,7 @@ def test_as_many_threads_as_the_longest_series_keeps_busy(device, each, expected
         asked.append(threads)
         yield iter(())
 
-    monkeypatch.setattr(certificate, "replaying", replaying_none)
     engine = create_engine(SPEC, SERIES, WINDOWS, device="cpu")
     engine.device, engine._backend.threads = device, 3
-    certificate.replay(engine, random_genomes(SPEC, 2, seed=1), [])
+    certificate.replay(engine, random_genomes(SPEC, 2, seed=1), [], replaying=replaying_none)
     assert asked == [expected]

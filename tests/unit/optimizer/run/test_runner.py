@@ -356,7 +356,7 @@ def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):
 def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
     """An error of ours is no wish to stop, and leaves a run that can go on."""
 
-    def broken(*args):
+    def broken(*args, **options):
         raise ZeroDivisionError
 
     monkeypatch.setattr(evaluator, "certify", broken)
@@ -368,7 +368,7 @@ def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
 def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
     """What was found is kept, and the error ends with the command that uses it."""
 
-    def lost(*args):
+    def lost(*args, **options):
         raise DeviceLostError("the device failed 3 times in a row")
 
     monkeypatch.setattr(evaluator, "certify", lost)
@@ -383,7 +383,7 @@ def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
 def test_a_device_that_is_lost_at_the_start_leaves_no_run(config, monkeypatch):
     """There is nothing to go on with, and whoever watches may begin anew."""
 
-    def lost(*args):
+    def lost(*args, **options):
         raise DeviceLostError("the device failed")
 
     monkeypatch.setattr(runner.Task, "engine", lost)
