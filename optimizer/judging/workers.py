@@ -75,7 +75,10 @@ class Pool:
 
     def start(self, count: int) -> None:
         """Have at least so many processes waiting, if the system starts them."""
-        self._idle = [process for process in self._idle if process.poll() is None]
+        dead = [process for process in self._idle if process.poll() is not None]
+        self._idle = [process for process in self._idle if process not in dead]
+        for process in dead:
+            _reap(process)
         environment = child_environment(**ONE_THREAD)
         # Fewer do the same, where the system starts no more of them.
         with suppress(BlockingIOError):

@@ -126,6 +126,20 @@ def test_a_pool_outlives_a_worker_that_is_killed():
         assert {job: square for job, (square, _) in found.items()} == {n: n * n for n in range(6)}
 
 
+def test_what_led_to_a_worker_that_died_waiting_is_closed():
+    """Its place is taken by another."""
+    with Pool() as pool:
+        pool.start(2)
+        killed, other = pool._idle
+        killed.kill()
+        killed.wait()
+        pool.start(2)
+        assert len(pool._idle) == 2
+        assert other in pool._idle
+        assert killed.stdin.closed
+        assert killed.stdout.closed
+
+
 def test_what_a_job_prints_is_no_answer(capfd):
     """It goes to where people read notes."""
     assert sorted(found for _, found in Workers(Talking(), 2).results(range(4))) == [0, 1, 2, 3]
