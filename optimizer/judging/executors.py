@@ -114,7 +114,7 @@ class ThisMachine:
             return None
         if setup.engine.device == "cpu":
             return Workers(setup, 1) if jobs * setup.seconds(threads) < beside_s else None
-        # After a run that was killed nothing may be left to search.
+        # A run that was killed after its last search goes on with none left.
         size = max(1, min(size_wave(setup, setup.engine), jobs))
         several = max(1, min(threads - 1, size))
         # With one all are searched in step here, before processes are there.
