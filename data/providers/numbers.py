@@ -17,6 +17,7 @@ MISSING = frozenset(
     {"", "na", "n/a", "nan", "null", "none", "-nan", "-", "--", "#n/a", "n.a.", "\\n", "."}
 )
 """Words of programs for a missing number, in lower case."""
+NO_NUMBER = f"(?i)^(?:{'|'.join(map(re.escape, sorted(MISSING)))})$"
 INFINITE = re.compile(r"[+-]?inf(inity)?")
 
 POINT, COMMA = ".", ","
@@ -132,22 +133,22 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
         TableError: Where every price of a column can be read so.
     """
     for name, column in columns.items():
-        first = column[0].as_py() if pa.types.is_string(column.type) and len(column) else None
+        first = _first(column) if pa.types.is_string(column.type) else ""
         # The first price decides for most columns.
-        if first is None or not re.fullmatch(THIRTY_SECONDS, first.strip()):
+        if not re.fullmatch(THIRTY_SECONDS, first):
             continue
-        texts = pc.utf8_trim_whitespace(column)
+        texts = _bare_numbers(column)
         is_fraction = pc.all(pc.match_substring_regex(texts, f"^{THIRTY_SECONDS}$")).as_py()
-        has_thousands = re.fullmatch(r"[0-9]+['\u2019 ][0-9]{3}", first.strip()) is not None
+        has_thousands = re.fullmatch(r"[0-9]+['\u2019 ][0-9]{3}", first) is not None
         if not is_fraction or (chosen is not None and has_thousands):
             continue
-        whole, ticks = re.split(r"\D", first.strip())
+        whole, ticks = re.split(r"\D", first)
         price = int(whole) + (int(ticks[:2]) + EIGHTHS[ticks[2:]]) / 32
         read = f"is {price:.9g} in thirty-seconds"
         if has_thousands:
             read += f" and {whole}{ticks} in thousands; --decimal . reads thousands"
         raise TableError(
-            f"{where}: column {name!r} holds prices such as {first.strip()!r}, which {read}; "
+            f"{where}: column {name!r} holds prices such as {first!r}, which {read}; "
             "write thirty-seconds as decimals"
         )
 
@@ -166,9 +167,9 @@ def note_dots(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -
     names = [name for name, column in texts.items() if re.fullmatch(DOTTED, _first(column))]
     dotted = [name for name in names if _has(texts[name], "[.]")] if chosen is None else []
     for name in dotted:
-        bare = pc.utf8_trim_whitespace(texts[name])
+        bare = _bare_numbers(texts[name])
         # 0 may be a number that is not there.
-        if not pc.all(pc.match_substring_regex(bare, f"^(?:{DOTTED})?$")).as_py():
+        if not pc.all(pc.match_substring_regex(bare, f"^{DOTTED}$")).as_py():
             continue
         for proof in (("[.][0-9]{3}[.]",), ("[.][0-9]{2}0$", "^[1-9][0-9]{0,2}$")):
             if not all(_has(bare, kind) for kind in proof):
@@ -189,8 +190,17 @@ def note_dots(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -
 
 
 def _first(column: pa.Array) -> str:
-    """The first text of a column that is not blank, of its first hundred; else empty."""
-    return next((text.strip() for text in column.slice(0, 100).to_pylist() if text), "")
+    """The first text of a column that is there; else empty."""
+    for part in (column.slice(0, 100), column.slice(100)):
+        if len(numbers := _bare_numbers(part)):
+            return str(numbers[0].as_py())
+    return ""
+
+
+def _bare_numbers(column: pa.Array) -> pa.Array:
+    """Texts of a column that are there, without blanks around them."""
+    bare = pc.utf8_trim_whitespace(column.drop_null())
+    return pc.filter(bare, pc.invert(pc.match_substring_regex(bare, NO_NUMBER)))
 
 
 def _refuse_doubtful(texts: Mapping[str, pa.Array], mark: str, where: str) -> None:

@@ -226,6 +226,29 @@ def test_dots_that_part_thousands_are_refused(tmp_path, volumes):
         assert read.volume.tolist() == [float(volume) for volume in volumes]
 
 
+@pytest.mark.parametrize("missing", ["-", "--", "N/A", "#N/A", "", " - ", "."])
+@pytest.mark.parametrize("before", [0, 1, 120])
+def test_numbers_that_are_not_there_hide_no_thousands(tmp_path, missing, before):
+    """A column of marks and dotted numbers is refused as one of dotted numbers is."""
+    volumes = [missing] * before + ["985", missing, "1.230", "1.231"]
+    days_of = pd.date_range("2024-01-01", periods=len(volumes)).strftime("%Y-%m-%d")
+    rows = [f"{day};10;12;9;11;{volume}" for day, volume in zip(days_of, volumes, strict=True)]
+    spec = write(tmp_path, "\n".join(["time;open;high;low;close;volume", *rows, ""]))
+    with pytest.raises(DataError, match="'volume' holds .* part thousands; --decimal , reads"):
+        load_bars(spec)
+
+
+def test_a_dash_hides_no_thirty_seconds(tmp_path):
+    """Prices in thirty-seconds are refused wherever one is missing."""
+    rows = [
+        f"2024-01-0{i},{','.join([price] * 4)},5"
+        for i, price in enumerate(["-", "110'165", "-", "110'160"], start=1)
+    ]
+    spec = write(tmp_path, "\n".join(["time,open,high,low,close,volume", *rows, ""]))
+    with pytest.raises(DataError, match="in thirty-seconds"):
+        load_bars(spec, LoadOptions(drop_bad_bars=True))
+
+
 @pytest.mark.parametrize(
     ("price", "volume", "is_noted"),
     [
