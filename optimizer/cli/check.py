@@ -20,8 +20,9 @@ from optimizer.run.task import Task
 from optimizer.run.trade_details import describe_orders
 from optimizer.shown import format_count, number
 from optimizer.store.result import refuse_red
-from strategy.conditions import Condition, split_conjunction
-from strategy.expressions import GeneValue
+from strategy.conditions import Compare, Condition, split_conjunction
+from strategy.exits import SessionExit
+from strategy.expressions import DAY_MINUTES, Expression, GeneValue, Number
 from strategy.model import Strategy
 from strategy.nodes import Node, walk
 from strategy.parts import PARTS
@@ -30,6 +31,8 @@ from strategy.rows import count_warm_up, first_value
 
 SIDES = ("long", "short", "exit_long", "exit_short")
 """Conditions of a strategy."""
+
+MINUTES = "minute_of_day"
 
 MOST_CORNERED = 6
 """Genes of a condition that are tried at both bounds, all with all."""
@@ -47,6 +50,8 @@ def print_strategy(console: Lines, task: Task) -> None:
     how = "kernels of its own" if is_fast else "kernels that read it as data"
     console.say(f"{format_count(len(strategy.layout), 'gene')}; evaluated by {how}")
     _print_parts(console, strategy)
+    for line in dict.fromkeys(_read_clock(strategy)):
+        console.say(line)
     print_genes(console, strategy)
     for bars in task.markets.searched:
         _print_rows(console, strategy, bars)
@@ -62,6 +67,24 @@ def _print_parts(console: Lines, strategy: Strategy) -> None:
         if part is not None and (name != "delay" or text != "0"):
             table.add_row(name, text)
     console.print(table)
+
+
+def _read_clock(strategy: Strategy) -> Iterator[str]:
+    """Minutes of the day that are written out, as a clock shows them: 930 may be meant as 9:30."""
+    for node in walk(strategy):
+        if isinstance(node, Compare):
+            sides = [(node.left, node.right), (node.right, node.left)]
+            minutes: list[Expression] = [other for row, other in sides if row.label == MINUTES]
+        else:
+            minutes = [node.minute] if isinstance(node, SessionExit) else []
+        for minute in minutes:
+            if not isinstance(minute, Number):
+                continue
+            hours, rest = divmod(minute.value, 60)
+            clock = f"is {hours:02.0f}:{rest:02.0f}"
+            if not 0 <= minute.value <= DAY_MINUTES:
+                clock = f"is none, a day has {DAY_MINUTES:,}"
+            yield f"{format_tree(node)}: minute {number(minute.value)} of the day {clock}"
 
 
 def _print_rows(console: Lines, strategy: Strategy, bars: Bars) -> None:

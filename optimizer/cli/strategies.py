@@ -96,4 +96,7 @@ def check_strategy(
         raise ConfigError(f"'{file}' is no file of a strategy: name one, such as {such}")
     load_strategy(file)
     config = resolve_config(None, {**flags, "strategy": file})
-    print_strategy(stdout(), prepare(config, for_search=True))
+    task = prepare(config, for_search=True)
+    for line in task.notes:
+        note(line)
+    print_strategy(stdout(), task)

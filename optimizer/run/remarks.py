@@ -14,6 +14,7 @@ from strategy.expressions import Call, GeneValue, Number, Setting
 from strategy.gene import NEARLY
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
+from strategy.money import AccountOf, RiskOf, Volatility
 from strategy.nodes import Node, walk
 from strategy.orders import Ladder, LimitAt
 from strategy.pretty_print import format_tree
@@ -32,6 +33,9 @@ LEAST_GAIN = 0.1
 LARGEST_SHARE = 2.0
 """Share of the price from which on a target is likely meant in percent."""
 
+LARGEST_STAKE = 0.5
+"""Share of the cash from which on a loss at each stop is likely meant in percent."""
+
 SIZED = (
     "trades are sized by account(...): equity, return, calmar and max_drawdown are that account's"
 )
@@ -49,7 +53,7 @@ def question_remarks(
         timeframe_ns: Duration of a bar.
         is_scaled: Whether lengths were scaled from the duration that the strategy names.
     """
-    lines = [*_stops(spec, spec.layout), *_break_evens(spec), *_targets(spec)]
+    lines = [*_stops(spec, spec.layout), *_break_evens(spec), *_targets(spec), *_stakes(spec)]
     if spec.account is not None:
         lines.append(SIZED)
     if is_scaled:
@@ -111,6 +115,23 @@ def _targets(strategy: Strategy) -> Iterator[str]:
                         f"target={format_tree(target)} lies {number(100 * share)} % from the "
                         f"entry: {number(share)} % is share({number(share / 100)})"
                     )
+
+
+def _stakes(strategy: Strategy) -> Iterator[str]:
+    """Sizes whose loss at a stop was meant in percent of the cash."""
+    if not isinstance(strategy.account, AccountOf):
+        return
+    size = strategy.account.stake
+    if not isinstance(size, RiskOf | Volatility):
+        return
+    share = _find_most(size.fraction, strategy.layout)
+    if share >= LARGEST_STAKE:
+        loses = "a stop" if isinstance(size, RiskOf) else "a move as large as its row"
+        at_most = " at most" * isinstance(size.fraction, GeneValue)
+        yield (
+            f"account(..., {format_tree(size)}) loses {number(100 * share)} % of the cash by "
+            f"{loses}{at_most}: {number(share)} % is {number(share / 100)}"
+        )
 
 
 def _constants(strategy: Strategy, timeframe_ns: int) -> Iterator[str]:

@@ -656,3 +656,27 @@ def test_check_names_conditions_that_never_hold(command, market):
     never = "long: rsi(close, 14) > level never holds with the default genes, and on at most "
     assert never in checked.out
     assert "exit_long: rsi(close, 14) > 105 never holds\n" in checked.out
+
+
+def test_check_reads_minutes_as_a_clock_and_says_what_a_search_would(command, market):
+    """What may be meant as half past nine, as a time beyond a day, and a whole account a stop."""
+    text = (
+        "from strategy.words import *\n"
+        "early = minute_of_day(0) > 930\n"
+        "IDEA = strategy(\n"
+        '    "Hours.",\n'
+        "    long=early & crosses_above(close, sma(close, 5)) & (1600 > minute_of_day(0)),\n"
+        "    exit_long=minute_of_day(0) > gene('late', 1200, 1100, 1300),\n"
+        "    stop=share(0.02),\n"
+        "    session=session_exit(1030),\n"
+        "    account=account(1000, risk(1)),\n"
+        ")\n"
+    )
+    Path("hours.py").write_text(text, encoding="utf-8")
+    checked = command("strategies", "check", "hours.py", "--data", market)
+    assert checked.code == 0, checked.err
+    assert "minute_of_day(0) > 930: minute 930 of the day is 15:30\n" in checked.out
+    assert "minute 1,600 of the day is none, a day has 1,440\n" in checked.out
+    assert "session_exit(1030): minute 1,030 of the day is 17:10\n" in checked.out
+    assert checked.out.count(" of the day ") == 3
+    assert "risk(1)) loses 100 % of the cash by a stop" in checked.err

@@ -234,7 +234,7 @@ def test_numbers_that_are_not_there_hide_no_thousands(tmp_path, missing, before)
     days_of = pd.date_range("2024-01-01", periods=len(volumes)).strftime("%Y-%m-%d")
     rows = [f"{day};10;12;9;11;{volume}" for day, volume in zip(days_of, volumes, strict=True)]
     spec = write(tmp_path, "\n".join(["time;open;high;low;close;volume", *rows, ""]))
-    with pytest.raises(DataError, match="'volume' holds .* part thousands; --decimal , reads"):
+    with pytest.raises(DataError, match=r"'volume' holds .* part thousands; --decimal , reads"):
         load_bars(spec)
 
 

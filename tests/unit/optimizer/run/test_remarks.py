@@ -7,20 +7,24 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.advice import describe_bounds
 from optimizer.goals.constraints import check_constraints, parse_constraint
-from optimizer.run.remarks import limit_remarks, question_remarks
+from optimizer.run.remarks import SIZED, limit_remarks, question_remarks
 from optimizer.run.task import prepare
 from optimizer.search.lattice import make_lattice
 from strategy.words import (
+    account,
     by_side,
     close,
     crosses_above,
+    equity_share,
     gene,
     lag,
     length,
     limit_at,
+    risk,
     share,
     sma,
     strategy,
+    volatility,
 )
 from tests.support.worlds import make_bars
 
@@ -83,11 +87,17 @@ def test_a_long_stop_below_zero_is_named_with_its_range(stop, count):
         ({"target": share(5)}, "lies 500 % from the entry: 5 % is share(0.05)"),
         ({"targets": [(share(0.5), 0.5), (share(3), 0.5)]}, "3 % is share(0.03)"),
         ({"target": share(0.5)}, None),
+        ({"account": account(1000, risk(1))}, "by a stop: 1 % is 0.01"),
+        ({"account": account(1000, risk(gene("f", 0.1, 0.1, 0.5)))}, "50 % of the cash by a stop"),
+        ({"account": account(1000, volatility(2, close))}, "200 % of the cash by a move as large"),
+        ({"account": account(1000, risk(0.02))}, None),
+        ({"account": account(1000, equity_share(1))}, None),
     ],
 )
 def test_a_unit_that_was_mistaken_is_named(parts, said):
     """What is counted in risks, and what is a fraction; what is plausible is left alone."""
-    lines = remarks(strategy("Units.", long=RISES, stop=share(0.02), **parts), is_scaled=False)
+    asked = strategy("Units.", long=RISES, stop=share(0.02), **parts)
+    lines = [line for line in remarks(asked, is_scaled=False) if line != SIZED]
     assert len(lines) == (said is not None)
     assert all(said in line for line in lines)
 
