@@ -16,7 +16,7 @@ from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
 AS_UTC = "times name no zone, read as UTC; --tz names another"
 """Note about local times that name no zone."""
 
-EPOCH = datetime(1970, 1, 1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 TWICE, NEVER = -(2**62), -(2**62) - 1
 """Stand in for an offset where a local time exists twice, or not at all."""
@@ -73,13 +73,11 @@ def localise(
     Raises:
         TableError: When a time exists twice and nothing settles which is meant, or not at all.
     """
-    clock = find_zone(zone.name)
     known = (local_ns != NO_TIME) & (local_ns >= EARLIEST_NS) & (local_ns < LATEST_NS)
     times = local_ns[known]
-    shift_ns, odd_rows = _daily_offsets(times, clock)
-    for row in odd_rows:
-        shift_ns[row] = _local_offset_ns(int(times[row]), clock)
-    notes = _settle_repeated(times, shift_ns, zone, is_series)
+    earlier, later = _find_local_offsets(times, zone.name)
+    shift_ns = np.where(earlier > later, TWICE, np.where(earlier < later, NEVER, earlier))
+    notes = _settle_repeated(times, shift_ns, (earlier, later), zone, is_series)
     _refuse_impossible(local_ns, np.flatnonzero(known), shift_ns, label, zone)
     utc_ns = local_ns.copy()
     utc_ns[known] -= shift_ns
@@ -102,9 +100,11 @@ def find_zone(tz: str) -> ZoneInfo:
 
 def clock_that_repeats(local_ns: int) -> str | None:
     """One of the zones that many files are written in whose clock shows a local time twice."""
-    return next(
-        (name for name in CLOCKS if _local_offset_ns(local_ns, find_zone(name)) == TWICE), None
-    )
+    for name in CLOCKS:
+        earlier, later = _find_local_offsets(np.array([local_ns]), name)
+        if earlier[0] > later[0]:
+            return name
+    return None
 
 
 def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
@@ -113,20 +113,17 @@ def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
     None where most single hours that are missing are others, as in a market that trades seldom.
     """
     rows = np.flatnonzero(np.diff(local_ns) == HOUR_NS + timeframe_ns)
-    missing = (local_ns[rows] + timeframe_ns).tolist()
+    missing = local_ns[rows] + timeframe_ns
     for name in CLOCKS if len(missing) <= MOST_SKIPS else ():
-        skipped = sum(_local_offset_ns(time, find_zone(name)) == NEVER for time in missing)
-        if skipped * 2 > len(missing):
+        earlier, later = _find_local_offsets(missing, name)
+        if 2 * (earlier < later).sum() > len(missing):
             return name
     return None
 
 
 def find_utc_offsets(utc_ns: Ints, tz: str) -> Ints:
     """Nanoseconds by which a zone's clock is ahead of UTC at each time [N]."""
-    if not len(utc_ns):
-        return utc_ns
-    years = (int(edge) // YEAR_NS for edge in (utc_ns.min(), utc_ns.max()))
-    changes, offsets = _list_changes(tz, *years)
+    changes, offsets = _find_changes(utc_ns, tz)
     ahead_ns: Ints = offsets[np.searchsorted(changes, utc_ns, side="right")]
     return ahead_ns
 
@@ -138,12 +135,29 @@ def to_local(utc_ns: Ints, tz: str) -> Ints:
 
 def earliest_moments(local_ns: Ints, tz: str) -> Ints:
     """UTC of local times [N]; the first of two moments, or the end of the hour that was skipped."""
-    clock = find_zone(tz)
-    shift_ns, odd_rows = _daily_offsets(local_ns, clock)
-    for row in odd_rows:
-        # A time that was skipped is read by the clock before the change: its end, in UTC.
-        shift_ns[row] = _folded_offset_ns(int(local_ns[row]), clock, 0)
-    return local_ns - shift_ns
+    # A time that was skipped is read by the clock before the change: its end, in UTC.
+    return local_ns - _find_local_offsets(local_ns, tz)[0]
+
+
+def _find_local_offsets(local_ns: Ints, tz: str) -> tuple[Ints, Ints]:
+    """Offsets of local times [N] by the clock before a change and by the one after it.
+
+    They are equal but near a change: a time that exists twice has the greater one first, one that
+    does not exist the smaller one, as `fold` has it in PEP 495.
+    """
+    changes, offsets = _find_changes(local_ns, tz)
+    before, after = offsets[:-1], offsets[1:]
+    earlier, later = (
+        offsets[np.searchsorted(changes + shift, local_ns, side="right")]
+        for shift in (np.maximum(before, after), np.minimum(before, after))
+    )
+    return earlier, later
+
+
+def _find_changes(times_ns: Ints, tz: str) -> tuple[Ints, Ints]:
+    """Changes and offsets, as `_list_changes` has them, that reach a day beyond times [N]."""
+    edges = (times_ns.min() - DAY_NS, times_ns.max() + DAY_NS) if len(times_ns) else (0, 0)
+    return _list_changes(tz, *(int(edge) // YEAR_NS for edge in edges))
 
 
 @lru_cache(KNOWN_CLOCKS)
@@ -170,55 +184,20 @@ def _list_changes(tz: str, first_year: int, last_year: int) -> tuple[Ints, Ints]
     return np.array(changes, dtype=np.int64), np.array(between, dtype=np.int64)
 
 
-def _daily_offsets(local_ns: Ints, clock: ZoneInfo) -> tuple[Ints, npt.NDArray[np.intp]]:
-    """Offsets of local times [N], and the rows near a change of the clock, whose offset is open."""
-    days, day_of_row = np.unique(local_ns // DAY_NS, return_inverse=True)
-    offsets = [_constant_offset_ns(int(day), clock) for day in days]
-    is_constant = np.array([offset is not None for offset in offsets], dtype=np.bool_)
-    shift_ns = np.array([offset or 0 for offset in offsets], dtype=np.int64)[day_of_row]
-    return shift_ns, np.flatnonzero(~is_constant[day_of_row])
-
-
-def _constant_offset_ns(day: int, clock: ZoneInfo) -> int | None:
-    try:
-        instants = [EPOCH + timedelta(days=day + k) for k in (-1, 0, 1, 2)]
-    except OverflowError:
-        return None
-    offsets = {instant.replace(tzinfo=UTC).astimezone(clock).utcoffset() for instant in instants}
-    only = offsets.pop()
-    return None if offsets or only is None else _ns(only)
-
-
-def _local_offset_ns(local_ns: int, clock: ZoneInfo) -> int:
-    local = EPOCH + timedelta(microseconds=local_ns // 1000)
-    readings = [local.replace(tzinfo=clock, fold=fold) for fold in (0, 1)]
-    real = {
-        reading.utcoffset()
-        for reading in readings
-        if reading.astimezone(UTC).astimezone(clock).replace(tzinfo=None) == local
-    }
-    if len(real) != 1:
-        return TWICE if real else NEVER
-    return _ns(real.pop())
-
-
 def _utc_offset_ns(utc_ns: int, clock: ZoneInfo) -> int:
-    moment = EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=utc_ns // 1000)
-    return _ns(moment.astimezone(clock).utcoffset())
-
-
-def _ns(offset: timedelta | None) -> int:
-    return (offset or timedelta(0)) // timedelta(microseconds=1) * 1000
+    moment = EPOCH + timedelta(microseconds=utc_ns // 1000)
+    offset = moment.astimezone(clock).utcoffset() or timedelta(0)
+    return offset // timedelta(microseconds=1) * 1000
 
 
 def _settle_repeated(
-    times: Ints, shift_ns: Ints, zone: LocalZone, is_series: bool
+    times: Ints, shift_ns: Ints, offsets: tuple[Ints, Ints], zone: LocalZone, is_series: bool
 ) -> tuple[str, ...]:
     """Give rows of repeated hours [N] their offset in `shift_ns`, where there is one reading."""
     rows = np.flatnonzero(shift_ns == TWICE)
     if not len(rows):
         return ()
-    clock, ambiguous = find_zone(zone.name), zone.ambiguous
+    ambiguous = zone.ambiguous
     is_newest_first = bool((np.diff(times) < 0).sum() > (np.diff(times) > 0).sum())
     counts = {"by the order of rows": 0, f"by --ambiguous {ambiguous}": 0}
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
@@ -227,8 +206,9 @@ def _settle_repeated(
         if turn is None and ambiguous is None:
             continue
         first_later = (len(run) if ambiguous == "earlier" else 0) if turn is None else turn
-        for fold, part in enumerate((ordered[:first_later], ordered[first_later:])):
-            shift_ns[part] = [_folded_offset_ns(int(time), clock, fold) for time in times[part]]
+        parts = (ordered[:first_later], ordered[first_later:])
+        for part, offsets_of_fold in zip(parts, offsets, strict=True):
+            shift_ns[part] = offsets_of_fold[part]
         counts[list(counts)[turn is None]] += len(run)
     return tuple(
         f"{count} local times that clocks show twice are told apart {how}"
@@ -249,11 +229,6 @@ def _find_turn(times: Ints) -> int | None:
     turn = int(turns[0])
     is_back = steps[turn - 1] < 0 or np.array_equal(times[:turn], times[turn:])
     return turn if is_back else None
-
-
-def _folded_offset_ns(local_ns: int, clock: ZoneInfo, fold: int) -> int:
-    local = EPOCH + timedelta(microseconds=local_ns // 1000)
-    return _ns(local.replace(tzinfo=clock, fold=fold).utcoffset())
 
 
 def _refuse_impossible(
@@ -279,7 +254,7 @@ def _refuse_impossible(
 
 def _fixed_clock(local_ns: int, tz: str) -> str:
     """The end of an error about times that a zone skips: a zone of the same hours that does not."""
-    offset_ns = _folded_offset_ns(local_ns, find_zone(tz), 0)
+    offset_ns = int(_find_local_offsets(np.array([local_ns]), tz)[0][0])
     if offset_ns % HOUR_NS or not offset_ns:
         return "name the zone that they were written in, or write them in UTC"
     fixed = f"Etc/GMT{-offset_ns // HOUR_NS:+d}"

@@ -1,7 +1,7 @@
 """Local times to UTC."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -145,6 +145,19 @@ def test_offsets_of_many_years_agree_with_the_standard_library(tz):
     for change, before, after in zip(changes.tolist(), offsets, offsets[1:], strict=False):
         edge = zones.find_utc_offsets(np.array([change - 10**9, change]), tz)
         assert edge.tolist() == [before, after]
+
+
+@pytest.mark.parametrize("tz", ["Europe/London", "Pacific/Apia", "Australia/Lord_Howe"])
+def test_both_readings_near_a_change_agree_with_the_standard_library(tz):
+    """A moment before, at and after each change, alone and by the clock of either fold."""
+    changes, offsets = zones._list_changes(tz, 0, 60)
+    walls = np.concatenate([changes + offsets[:-1], changes + offsets[1:]])
+    for time_ns in np.concatenate([walls + shift for shift in (-(10**9), 0, 10**9)]).tolist():
+        time = datetime(1970, 1, 1) + timedelta(microseconds=time_ns // 1000)
+        zoned = (time.replace(tzinfo=ZoneInfo(tz), fold=fold) for fold in (0, 1))
+        expected = [int(each.utcoffset().total_seconds()) * 10**9 for each in zoned]
+        found = zones._find_local_offsets(np.array([time_ns]), tz)
+        assert [int(each[0]) for each in found] == expected
 
 
 def test_offsets_agree_with_the_standard_library():
