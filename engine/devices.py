@@ -173,8 +173,8 @@ def choose_device(
     choice = choose_strategy_backend(spec, device, workload, costs, series)
     is_fast = find_device_case(spec, choice.name, costs).is_covered
     if costs is not None and costs.has_limits:
-        places = FAST_LIMITS if is_fast else OF_LIMITS
-        maker = _maker(places[choice.name], choice.name, choice.devices)
+        backends = FAST_LIMITS if is_fast else OF_LIMITS
+        maker = _maker(backends[choice.name], choice.name, choice.devices)
     elif is_fast:
         maker = load_backend(choice.name, choice.devices)
     else:

@@ -54,12 +54,12 @@ class Portfolio:
         components: At least one. What limits their own costs have is left out.
         costs: Share of the account that one R is where a component does not say how its trades are
             sized, limits and rank; of its costs nothing is charged.
-        cash: Of the account at the beginning; if None, what ``account(cash, size)`` of the
-            components says.
+        cash: Of the account at the beginning; if None, that of the components'
+            ``account(cash, size)``.
 
     Raises:
-        EngineError: When components begin with different cash and none is given, or one has what
-            limits are not told of.
+        EngineError: When components begin with different cash and none is given, or one has rules
+            that limits do not cover.
     """
 
     def __init__(
@@ -68,46 +68,46 @@ class Portfolio:
         limits = {name: getattr(costs, name) for name in ("max_positions", "max_leverage", "rank")}
         self._costs = costs
         self.components = tuple(
-            one._replace(costs=replace(one.costs, risk_fraction=costs.risk_fraction, **limits))
-            for one in components
+            part._replace(costs=replace(part.costs, risk_fraction=costs.risk_fraction, **limits))
+            for part in components
         )
-        for one in self.components:
-            check_limits(one.spec, one.costs)
+        for part in self.components:
+            check_limits(part.spec, part.costs)
         self.cash = _choose_cash(self.components, cash)
 
     def trade(self) -> Ledgers:
         """Trades of all components, on a CPU."""
         if not self._costs.has_limits:
             return tuple(
-                Engine(one.spec, one.series, one.windows, one.costs, device="cpu").trades(
-                    one.genome
+                Engine(part.spec, part.series, part.windows, part.costs, device="cpu").trades(
+                    part.genome
                 )
-                for one in self.components
+                for part in self.components
             )
-        asked, strand = [], 0
-        for one in self.components:
-            backend = LimitedBackend(one.spec, one.series, one.costs, work_bytes=KEPT_BYTES)
-            asked += backend.list_asks(one.genome, one.windows, strand, one.weight)
-            strand += len(one.series)
-        return self._split(take_account(asked, build_limits(self._costs)))
+        asks, strand = [], 0
+        for part in self.components:
+            backend = LimitedBackend(part.spec, part.series, part.costs, work_bytes=KEPT_BYTES)
+            asks += backend.list_asks(part.genome, part.windows, strand, part.weight)
+            strand += len(part.series)
+        return self._split(take_account(asks, build_limits(self._costs)))
 
     def replay(self) -> Ledgers:
         """The same by the reference."""
         form = CompiledForm()
         ledgers: list[Ledger] = []
-        asked, strand = [], 0
-        for one in self.components:
-            reference = Reference(one.spec, one.series, one.windows, one.costs, form=form)
+        asks, strand = [], 0
+        for part in self.components:
+            reference = Reference(part.spec, part.series, part.windows, part.costs, form=form)
             if not self._costs.has_limits:
-                ledgers += reference.trades(one.genome)
+                ledgers += reference.trades(part.genome)
             else:
-                asked += [
-                    asking._replace(strand=strand + asking.strand, weight=one.weight)
-                    for asking in reference.list_asks(one.genome)
+                asks += [
+                    asking._replace(strand=strand + asking.strand, weight=part.weight)
+                    for asking in reference.list_asks(part.genome)
                 ]
-                strand += len(one.series)
+                strand += len(part.series)
         if self._costs.has_limits:
-            ledgers = take_by_reference(asked, build_limits(self._costs))
+            ledgers = take_by_reference(asks, build_limits(self._costs))
         return self._split(ledgers)
 
     def measure(self, ledgers: Ledgers) -> tuple[dict[str, float], dict[str, str]]:
@@ -123,7 +123,7 @@ class Portfolio:
         sums = as_it_reads(fold_worths)(
             folded.r, folded.side.astype(np.int8), folded.worth, folded.cash, folded.unsized
         )
-        spans = [measure_span(account.series[one.series], one) for one in account.windows]
+        spans = [measure_span(account.series[window.series], window) for window in account.windows]
         table = compute_metrics(compute_accumulators(merged, sums)[None, None], [pool_spans(spans)])
         values = {
             name: value for name, value in table.name_metrics(0).items() if not np.isnan(value)
@@ -141,22 +141,22 @@ class Portfolio:
         charges: list[Costs] = []
         terms: list[ClosingTerms | None] = []
         stakes: list[Stake] = []
-        for number, one in enumerate(self.components):
+        for number, part in enumerate(self.components):
             first = len(series)
-            windows += [replace(each, series=first + each.series) for each in one.windows]
-            names += [f"{number}:{each.series}" for each in one.windows]
-            weights += [one.weight] * len(one.windows)
-            charges += [one.costs] * len(one.windows)
-            stake = build_stake(one.spec, one.costs, one.spec.layout.decode(one.genome))
-            stakes += [stake._replace(cash=self.cash)] * len(one.windows)
-            if has_terms(one.spec, one.costs):
-                reference = Reference(one.spec, one.series, [], one.costs, form=CompiledForm())
-                terms += list_terms(reference, one.genome, one.windows)
+            windows += [replace(each, series=first + each.series) for each in part.windows]
+            names += [f"{number}:{each.series}" for each in part.windows]
+            weights += [part.weight] * len(part.windows)
+            charges += [part.costs] * len(part.windows)
+            stake = build_stake(part.spec, part.costs, part.spec.layout.decode(part.genome))
+            stakes += [stake._replace(cash=self.cash)] * len(part.windows)
+            if has_terms(part.spec, part.costs):
+                reference = Reference(part.spec, part.series, [], part.costs, form=CompiledForm())
+                terms += list_terms(reference, part.genome, part.windows)
             else:
-                terms += [None] * len(one.windows)
-            series += one.series
+                terms += [None] * len(part.windows)
+            series += part.series
         joined = tuple(series), tuple(windows), tuple(names)
-        sizes = tuple(stakes) if any(one.spec.account for one in self.components) else ()
+        sizes = tuple(stakes) if any(part.spec.account for part in self.components) else ()
         return Account(*joined, self._costs, tuple(weights), tuple(charges), tuple(terms), sizes)
 
     def alone(self, number: int) -> "Portfolio":
@@ -165,7 +165,7 @@ class Portfolio:
 
     def _split(self, ledgers: Sequence[Ledger]) -> Ledgers:
         """Ledgers of all windows by component."""
-        ends = np.cumsum([len(one.windows) for one in self.components]).tolist()
+        ends = np.cumsum([len(part.windows) for part in self.components]).tolist()
         begins = [0, *ends[:-1]]
         pairs = zip(begins, ends, strict=True)
         return tuple(tuple(ledgers[begin:end]) for begin, end in pairs)
@@ -173,17 +173,19 @@ class Portfolio:
 
 def _choose_cash(components: Sequence[Component], cash: float | None) -> float:
     """Cash that an account of components begins with; 1 where none sizes trades from it."""
-    named = {
-        one.name: build_stake(one.spec, one.costs, one.spec.layout.decode(one.genome)).cash
-        for one in components
-        if one.spec.account is not None
+    cash_by_name = {
+        part.name: build_stake(part.spec, part.costs, part.spec.layout.decode(part.genome)).cash
+        for part in components
+        if part.spec.account is not None
     }
-    if cash is not None or not named:
+    if cash is not None or not cash_by_name:
         return 1.0 if cash is None else float(cash)
-    if len(set(named.values())) > 1:
-        told = ", ".join(f"{name} with {own:g}" for name, own in named.items())
-        raise EngineError(f"components begin with different cash, {told}: name the account's, cash")
-    return next(iter(named.values()))
+    if len(set(cash_by_name.values())) > 1:
+        amounts = ", ".join(f"{name} with {amount:g}" for name, amount in cash_by_name.items())
+        raise EngineError(
+            f"components begin with different cash, {amounts}: name the account's, cash"
+        )
+    return next(iter(cash_by_name.values()))
 
 
 def _weigh(ledger: Ledger, weight: float) -> Ledger:

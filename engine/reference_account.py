@@ -64,11 +64,11 @@ def take_account(windows: Sequence[AskingWindow], limits: AccountLimits) -> list
     )
     for role in {asking.window.role for asking in windows}:
         strands: dict[int, list[tuple[AskingWindow, Taken]]] = {}
-        for asking, found in pairs:
+        for asking, book in pairs:
             if asking.window.role == role:
-                strands.setdefault(asking.strand, []).append((asking, found))
+                strands.setdefault(asking.strand, []).append((asking, book))
         admit_in_turn([_ask(strand) for strand in strands.values()], limits)
-    return [_build_ledger(asking, found) for asking, found in zip(windows, taken, strict=True)]
+    return [_build_ledger(asking, book) for asking, book in zip(windows, taken, strict=True)]
 
 
 def _ask(
@@ -76,7 +76,7 @@ def _ask(
 ) -> Generator[Ask, Permit, None]:
     """Signals of a strand that find it flat and risk enough, in the order of time."""
     last: tuple[int, int, int] | None = None
-    for asking, found in strand:
+    for asking, book in strand:
         last = last if asking.continues else None
         free = (0, 0) if last is None else find_free_bars(*last, asking.cooldown)
         before: tuple[int, Ledger] | None = None
@@ -86,20 +86,20 @@ def _ask(
             trade = asking.find_trade(t)
             coarse = trade.coarse - _count_twice(asking, before, t + 1 + asking.delay)
             if not len(trade):
-                found.counts["rejected"] += 1
-                found.counts["coarse"] += coarse
+                book.counts["rejected"] += 1
+                book.counts["coarse"] += coarse
                 continue
             exit_bar, reason = int(trade.exit_bar[0]), int(trade.reason[0])
             permit = yield _build_ask(asking, trade, t)
             if permit.is_taken:
-                found.trades.append(trade)
-                found.gross.append(permit.gross)
-                found.counts["coarse"] += coarse
+                book.trades.append(trade)
+                book.gross.append(permit.gross)
+                book.counts["coarse"] += coarse
                 before = t, trade
                 last = exit_bar, reason, side
                 free = find_free_bars(*last, asking.cooldown)
             else:
-                found.counts["skipped"] += 1
+                book.counts["skipped"] += 1
 
 
 def _count_twice(asking: AskingWindow, before: tuple[int, Ledger] | None, entry_bar: int) -> int:

@@ -139,7 +139,7 @@ class Sender:
         return self._start(some._replace(genomes=members), slots)
 
     def _start(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
-        """Start to evaluate; None where the device does not look up rows that are not told."""
+        """Start to evaluate; None where rows are needed that the device does not look up."""
         genomes, windows, own, out, account = sent
         if own is not None or account is not None:
             return self._backend.begin_own(genomes, slots, windows, own, out, account)

@@ -47,9 +47,9 @@ def find_holders(
         strands: Those that the account trades, in their order.
         limits: Of the account.
     """
-    now_ns = max(_find_close(one) for one in strands)
+    now_ns = max(_find_close(strand) for strand in strands)
     permits: dict[int, Permit] = {}
-    asking = [_ask_once(number, one, now_ns, permits) for number, one in enumerate(strands)]
+    asking = [_ask_once(number, strand, now_ns, permits) for number, strand in enumerate(strands)]
     admit_in_turn(asking, limits, _list_held(strands, now_ns))
     return [
         None if number not in permits or permits[number].is_taken else permits[number].holders

@@ -216,8 +216,8 @@ def portfolio(
         weights: What the account takes of each one's trades; even shares if None.
         runs: Folder in which runs are recorded.
         risk: Share of the account that one R is worth, where a strategy does not size its trades.
-        cash: What the account begins with; if None, what ``account(cash, size)`` of the strategies
-            says.
+        cash: Of the account at the beginning; if None, that of the strategies'
+            ``account(cash, size)``.
         max_positions: Most positions that are open together.
         max_leverage: Most that they are worth together, times the account.
         rank: Row that decides whose signal is taken first where several ask, greatest first.

@@ -40,7 +40,7 @@ CLOSED_PIPE = 141
 DEFECT, FAILED_DEVICE = 1, 5
 
 UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.ENOTDIR)
-"""Of a file that a person named and that nobody could open."""
+"""Errors of names that no file can have or that may not be opened."""
 
 LONGEST_NAME = 255
 """Longer names no file system has; they are cut where they are shown."""

@@ -16,5 +16,5 @@ def child_environment(**variables: str) -> dict[str, str]:
     """
     here = ("", os.getcwd())
     folders = [folder for folder in sys.path if folder not in here]
-    places = [*folders, ROOT, *(os.getcwd() for folder in sys.path if folder in here)]
-    return {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
+    ordered = [*folders, ROOT, *(os.getcwd() for folder in sys.path if folder in here)]
+    return {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(dict.fromkeys(ordered))}

@@ -115,8 +115,8 @@ def build_strategies(text: str, path: str) -> dict[str, Strategy]:
             continue
         name = built.name or variable.lower()
         if name in by_name:
-            places = f"{by_name[name].place} and {built.place}"
-            raise StrategyError(f"two strategies are named '{name}': {places}")
+            lines = f"{by_name[name].place} and {built.place}"
+            raise StrategyError(f"two strategies are named '{name}': {lines}")
         by_name[name] = built
         source = StrategySource(path, text, sha256, has_functions=bool(built.own))
         strategies[variable] = replace(built, name=name, source=source)

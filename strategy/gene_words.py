@@ -88,7 +88,7 @@ def choice(name: str, *options: Any, default: str | None = None) -> Any:  # noqa
         value = _make_options(name, [format_tree(tree) for tree in trees], default)
         return Term(Choose(value, tuple(trees)))
     _check_parameters(name, calls)
-    return ChosenIndicator(_make_options(name, [one.__name__ for one in calls], default), calls)
+    return ChosenIndicator(_make_options(name, [call.__name__ for call in calls], default), calls)
 
 
 @word

@@ -156,7 +156,7 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
 def note_dots(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -> tuple[str, ...]:
     """A note on columns [N] such as ``42.195``, whose dots begin decimals or part thousands.
 
-    Nothing is said where a mark of decimals is `chosen`, or another number of the file tells.
+    None where a mark of decimals is `chosen`, or another number of the file settles it.
 
     Raises:
         TableError: Where dots part thousands: ``1.230.000``, or ``1.230`` beside ``985``, as no

@@ -106,8 +106,8 @@ class Account:
     def strands(self) -> Ints:
         """Number of each window's market, [W], in the order of series."""
         of_series = sorted(zip((w.series for w in self.windows), self.markets, strict=True))
-        places = {name: k for k, name in enumerate(dict.fromkeys(name for _, name in of_series))}
-        return np.array([places[name] for name in self.markets], np.int64)
+        strand_of = {name: k for k, name in enumerate(dict.fromkeys(name for _, name in of_series))}
+        return np.array([strand_of[name] for name in self.markets], np.int64)
 
     @property
     def n_strands(self) -> int:
@@ -144,7 +144,7 @@ class Account:
 
     def fold(self, ledgers: Sequence[Ledger]) -> Folded:
         """Ledgers [W] as one account."""
-        listed = [self._list(place, ledger) for place, ledger in enumerate(ledgers)]
+        listed = [self._list(number, ledger) for number, ledger in enumerate(ledgers)]
         columns = {
             field.name: np.concatenate([getattr(trades, field.name) for trades in listed])
             for field in fields(AccountTrades)
@@ -224,8 +224,8 @@ class Account:
             return float(marks.measure_gross(*columns).max())
         # An account with limits has noted it, in the order in which they asked.
         return max(
-            float((ledger.gross[:, 0] + self._list_asked(place, ledger)).max(initial=0.0))
-            for place, ledger in enumerate(ledgers)
+            float((ledger.gross[:, 0] + self._list_asked(number, ledger)).max(initial=0.0))
+            for number, ledger in enumerate(ledgers)
         )
 
     def _list_asked(self, place: int, ledger: Ledger) -> Floats:
@@ -280,16 +280,16 @@ class Account:
         Returns:
             Times [T], ascending, nanoseconds UTC, some of them more than once; and equity [T].
         """
-        places = [
+        by_strand = [
             np.flatnonzero(is_of_strand).tolist()
             for is_of_strand in self.strands == np.arange(self.n_strands)[:, None]
         ]
-        strands = [marks.join_marks(self._marks(w, ledgers[w]) for w in some) for some in places]
+        strands = [marks.join_marks(self._marks(w, ledgers[w]) for w in some) for some in by_strand]
         times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)])
         times.sort(kind="stable")
         count = np.searchsorted(folded.closed_ns, times, side="right")
         value = np.concatenate([[1.0], folded.equity])[count]
-        for (first, *_), (closes, ends, trades) in zip(places, strands, strict=True):
+        for (first, *_), (closes, ends, trades) in zip(by_strand, strands, strict=True):
             newest = np.searchsorted(closes, times, side="right") - 1
             is_open = newest >= 0
             is_open[is_open] = times[is_open] < ends[newest[is_open]]

@@ -45,7 +45,7 @@ def check_limits(strategy: Strategy, costs: Costs) -> None:
     if strategy.entry is not None or strategy.reverse:
         raise EngineError(
             "max_positions and max_leverage need entries at the market: what rests or reverses "
-            "asks for room at a fill, which no limit is told of yet"
+            "asks for room at a fill, where limits are not checked yet"
         )
     stake = None if strategy.account is None else strategy.account.stake
     if isinstance(stake, Notional | Units):

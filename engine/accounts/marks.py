@@ -149,7 +149,7 @@ def choose_trades(trades: Sized, chosen: Ints) -> Sized:
 def join_trades(ledgers: Sequence[Ledger], order: Ints) -> Sized:
     """Trades of several ledgers in an order [K], as an account sizes them."""
     columns: Any = {
-        name: np.concatenate([getattr(one, name) for one in ledgers])[order]
+        name: np.concatenate([getattr(ledger, name) for ledger in ledgers])[order]
         for name in ledgers[0].columns()
     }
     return size_trades(Ledger(**columns))
@@ -162,21 +162,21 @@ def grow_account(parts: Sequence[StakedTrades], order: Ints, cash: float) -> Gro
     """
     counts = [len(part.trades.r) for part in parts]
     owner = np.repeat(np.arange(len(parts)), counts)[order]
-    place = np.concatenate([np.arange(count) for count in (*counts, 0)])[order]
+    trade_number = np.concatenate([np.arange(count) for count in (*counts, 0)])[order]
     after, worth, unsized = np.empty(len(order)), cash, 0.0
-    for k, (number, one) in enumerate(zip(owner.tolist(), place.tolist(), strict=True)):
+    for k, (number, trade) in enumerate(zip(owner.tolist(), trade_number.tolist(), strict=True)):
         trades, stake, weight = parts[number]
-        worth, has_none = add_trade(trades, stake, worth, one, weight)
+        worth, has_none = add_trade(trades, stake, worth, trade, weight)
         after[k] = worth
         unsized += has_none
     before = np.concatenate([[cash], after])[: len(after)]
     units, leverage = np.empty(len(order)), np.empty(len(order))
     for number, (trades, stake, weight) in enumerate(parts):
-        own = owner == number
-        some, held = choose_trades(trades, place[own]), before[own]
-        units[own] = find_units(some, stake, held)
-        worths = weight * units[own] * stake.worth * some.entry
-        leverage[own] = worths / np.where(held > 0.0, held, 1.0)
+        is_own = owner == number
+        some, held = choose_trades(trades, trade_number[is_own]), before[is_own]
+        units[is_own] = find_units(some, stake, held)
+        worths = weight * units[is_own] * stake.worth * some.entry
+        leverage[is_own] = worths / np.where(held > 0.0, held, 1.0)
     return Grown(after, units, leverage, unsized)
 
 
@@ -214,7 +214,7 @@ def add_gains(trades: Sized, stake: Stake, equity: Floats, weight: float = 1.0) 
     money = units * stake.worth
     gain = money * (trades.r * trades.risk)
     if stake.fee_min > 0.0:
-        place = np.where(trades.side > 0, 0, 1)
+        side_number = np.where(trades.side > 0, 0, 1)
 
         def find_short(share: Floats, price: Floats) -> Floats:
             fee = share * (money * (stake.fee * price) + units * stake.fee_unit)
@@ -226,6 +226,6 @@ def add_gains(trades: Sized, stake: Stake, equity: Floats, weight: float = 1.0) 
             if leg < trades.leg_prices.shape[1]:
                 out = ~np.isnan(trades.leg_prices[:, leg])
                 price = np.where(out, trades.leg_prices[:, leg], price)
-            short = short + find_short(stake.shares[place, leg], price)
-        gain = gain - (short + find_short(stake.rests[place], trades.leave))
+            short = short + find_short(stake.shares[side_number, leg], price)
+        gain = gain - (short + find_short(stake.rests[side_number], trades.leave))
     return np.where(units > 0.0, np.maximum(cash + weight * gain, 0.0), cash) / stake.cash

@@ -60,7 +60,7 @@ def order_windows(windows: Sequence[Window]) -> Ints:
 
 def split_accounts(windows: Sequence[Window]) -> list[list[int]]:
     """Places of windows by account: what is held out is one of its own."""
-    places: dict[str, list[int]] = {}
-    for place, window in enumerate(windows):
-        places.setdefault(window.role, []).append(place)
-    return list(places.values())
+    by_role: dict[str, list[int]] = {}
+    for number, window in enumerate(windows):
+        by_role.setdefault(window.role, []).append(number)
+    return list(by_role.values())

@@ -93,10 +93,10 @@ def list_shares(strategy: Strategy, genes: Mapping[str, float]) -> tuple[Floats,
         for ladder in split_sides(strategy.targets)
     ]
     shares, rests = np.zeros((2, max(map(len, sides)))), np.zeros(2)
-    for place, some in enumerate(sides):
+    for side, side_shares in enumerate(sides):
         rest = 1.0
-        for leg, share in enumerate(some):
-            shares[place, leg] = share
+        for leg, share in enumerate(side_shares):
+            shares[side, leg] = share
             rest -= share
-        rests[place] = rest if rest > SUM_SLACK else 0.0
+        rests[side] = rest if rest > SUM_SLACK else 0.0
     return shares, rests

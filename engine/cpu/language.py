@@ -137,11 +137,11 @@ class LanguageBackend(Backend):
         windows: Sequence[Window], list_series: Callable[[int, Ints], list[tuple[Ledger, ...]]]
     ) -> list[tuple[Ledger, ...]]:
         """Ledgers [P] of [W], given those of a series by its number and ranges [n, 2]."""
-        places: list[int] = []
+        window_order: list[int] = []
         listed: list[list[tuple[Ledger, ...]]] = []
         for number, window_numbers, ranges in by_series(windows):
-            places += window_numbers.tolist()
+            window_order += window_numbers.tolist()
             listed.append(list_series(number, ranges))
-        order = np.argsort(places).tolist()
+        order = np.argsort(window_order).tolist()
         joined = (list(chain.from_iterable(of_one)) for of_one in zip(*listed, strict=True))
         return [tuple(ledgers[number] for number in order) for ledgers in joined]

@@ -107,15 +107,15 @@ class LimitedBackend(LanguageBackend):
         An account takes `weight` of each trade.
         """
         (stake,), (cooldown,) = self._build_stakes(genome[None]), self._cooldowns(genome[None])
-        asked: dict[int, AskedWindow] = {}
+        by_window: dict[int, AskedWindow] = {}
         for number, window_numbers, ranges in by_series(windows):
             trades, counts, coarse = self._markets[number].list_signals(genome[None], ranges)
             parts = np.split(coarse, counts[0].cumsum()[:-1])
             (ledgers,) = trades.cut(counts)
-            for place, ledger, part in zip(window_numbers.tolist(), ledgers, parts, strict=True):
-                asked[place] = AskedWindow(
+            for w, ledger, part in zip(window_numbers.tolist(), ledgers, parts, strict=True):
+                by_window[w] = AskedWindow(
                     ledger,
-                    windows[place],
+                    windows[w],
                     strand + number,
                     self._series[number],
                     None if self._ranks is None else self._ranks[number],
@@ -124,7 +124,7 @@ class LimitedBackend(LanguageBackend):
                     part,
                     weight,
                 )
-        return [asked[place] for place in range(len(windows))]
+        return [by_window[w] for w in range(len(windows))]
 
     def _take(
         self, genomes: Floats, windows: Sequence[Window]
@@ -175,5 +175,5 @@ class LimitedBackend(LanguageBackend):
         spec = self._spec
         if spec.cooldown is None:
             return np.zeros(len(genomes), np.int64)
-        genes = map(spec.layout.decode, genomes)
-        return np.array([int(resolve_value(spec.cooldown, one)) for one in genes], np.int64)
+        decoded = map(spec.layout.decode, genomes)
+        return np.array([int(resolve_value(spec.cooldown, genes)) for genes in decoded], np.int64)

@@ -44,8 +44,8 @@ class ListedSignals(NamedTuple):
         for some in split_accounts(windows):
             order = sorted(some, key=lambda number: (windows[number].series, windows[number].start))
             counts = self.counts[:, order]
-            places = list_places(self.firsts[:, order], counts)
-            columns: Any = [column[places] for column in self.asks]
+            signals = list_places(self.firsts[:, order], counts)
+            columns: Any = [column[signals] for column in self.asks]
             asks = Asks(*columns)
             series = [windows[number].series for number in order]
             begins = np.flatnonzero(np.diff(series, prepend=-1))
@@ -54,7 +54,7 @@ class ListedSignals(NamedTuple):
             firsts = before[:, [*begins, len(order)]]
             firsts += np.pad(before[:-1, -1].cumsum(), (1, 0))[:, None]
             part = admit(asks, firsts, limits, len(windows), threads)
-            answers.taken[places], answers.gross[places] = part.taken, part.gross
+            answers.taken[signals], answers.gross[signals] = part.taken, part.gross
             answers.counts[...] += part.counts
         return answers
 
@@ -75,9 +75,10 @@ class ListedSignals(NamedTuple):
 
     def _choose(self, answers: Admitted) -> tuple[Ints, Ints]:
         """Places of what was taken, window after window, and how many these are [P, W]."""
-        places = list_places(self.firsts, self.counts)
+        signals = list_places(self.firsts, self.counts)
         taken = np.pad(answers.taken.cumsum(), (1, 0))
-        return places[answers.taken[places]], taken[self.firsts + self.counts] - taken[self.firsts]
+        before, until = taken[self.firsts], taken[self.firsts + self.counts]
+        return signals[answers.taken[signals]], until - before
 
 
 def list_places(firsts: Ints, counts: Ints) -> Ints:
@@ -89,9 +90,9 @@ def list_places(firsts: Ints, counts: Ints) -> Ints:
     flat = counts.ravel()
     ends: Ints = flat.cumsum()
     shifts = firsts.ravel() - (ends - flat)
-    places: Ints = np.arange(flat.sum())
-    places += np.repeat(shifts, flat)
-    return places
+    signals: Ints = np.arange(flat.sum())
+    signals += np.repeat(shifts, flat)
+    return signals
 
 
 def join_signals(parts: Iterable[SeriesSignals], n_windows: int) -> ListedSignals:

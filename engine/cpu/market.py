@@ -115,9 +115,9 @@ class FormulaMarket:
         inputs = AskedParts(read, len(genomes))
         numbers = np.zeros((len(genomes), 2, 4))
         for side, after in enumerate(self._after):
-            for place, exits in enumerate(self._exits):
+            for part, exits in enumerate(self._exits):
                 if (number := exits[side].number) is not None:
-                    numbers[:, side, place] = read.values(number)
+                    numbers[:, side, part] = read.values(number)
             if after is not None:
                 numbers[:, side, 3] = read.values(after)
         entries = inputs.conditions(*self._conditions[:2])
@@ -151,9 +151,9 @@ class FormulaMarket:
             nothing if number < 0 else population.words[number]
             for number in population.entries[0].tolist()
         )
-        asked = longs | shorts if self.both_rest else longs ^ shorts
+        asks = longs | shorts if self.both_rest else longs ^ shorts
         first = max(window.start, int(population.warm_up[0]))
-        bars = list_set_bars(asked)
+        bars = list_set_bars(asks)
         return bars[(bars >= first) & (bars < window.end - 1 - int(population.delay[0]))].astype(
             np.int32
         )

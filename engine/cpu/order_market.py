@@ -103,16 +103,18 @@ class OrderMarket(FormulaMarket):
         self, genomes: Floats, *, lists_all: bool = False
     ) -> tuple[Extremes, OrderedPopulation, OrderRules, Purse]:
         """Prices, what individuals ask of them, and what they share."""
-        asked = self._ask(genomes)
-        is_plain = self._is_plain and not asked.delay.any()
+        orders = self._ask(genomes)
+        is_plain = self._is_plain and not orders.delay.any()
         rules = self._rules()._replace(lists_all=lists_all, is_plain=is_plain)
-        return self.prices, asked, rules, self._purse()
+        return self.prices, orders, rules, self._purse()
 
     def _rules(self) -> OrderRules:
         """What all individuals share."""
         spec, costs, market = self._spec, self._costs, self._spec.market
         multiplier = 1.0 if market is None else market.multiplier.value  # type: ignore[union-attr]
-        slippages = [SLIPPAGES.get(type(one), NO_SLIPPAGE) for one in split_sides(spec.slippage)]
+        slippages = [
+            SLIPPAGES.get(type(slippage), NO_SLIPPAGE) for slippage in split_sides(spec.slippage)
+        ]
         return OrderRules(
             float(costs.per_side),
             float(costs.min_risk),
@@ -129,10 +131,10 @@ class OrderMarket(FormulaMarket):
 
     @property
     def _is_plain(self) -> bool:
-        """Whether nothing is said of what `OrderRules.is_plain` rules out, but for delays."""
+        """Whether no part is set that `OrderRules.is_plain` rules out, but for delays."""
         spec = self._spec
-        said = spec.reverse, spec.trail, spec.slippage, spec.borrow, spec.funding, spec.account
-        return all(one is None for one in said)
+        settings = spec.reverse, spec.trail, spec.slippage, spec.borrow, spec.funding, spec.account
+        return all(setting is None for setting in settings)
 
     def _purse(self) -> Purse:
         """How trades of all individuals are sized."""
@@ -147,12 +149,12 @@ class OrderMarket(FormulaMarket):
         """What individuals [P, G] ask of the series, until it is asked for the next ones."""
         spec, read, count = self._spec, self._readings, len(genomes)
         read.begin(genomes)
-        asked = AskedParts(read, count)
-        entries = asked.conditions(*self._conditions[:2])
-        exits = asked.conditions(*self._conditions[2:4])
-        cancels = np.ascontiguousarray(asked.conditions(self._conditions.cancel, None)[:, 0])
+        inputs = AskedParts(read, count)
+        entries = inputs.conditions(*self._conditions[:2])
+        exits = inputs.conditions(*self._conditions[2:4])
+        cancels = np.ascontiguousarray(inputs.conditions(self._conditions.cancel, None)[:, 0])
         parts = self._parts()
-        formula, spans, leaves = asked.formulas(parts)
+        formula, spans, leaves = inputs.formulas(parts)
         sessions, session_of = self._clock(count)
         shares = self._by_side(lambda side: [share for _, share in self._targets[side]], count)
         further = self._by_side(self._list_further, count)
@@ -162,7 +164,7 @@ class OrderMarket(FormulaMarket):
         worse, worse_of = self._carried.find(list(slips), genomes)
         paid, paid_of = self._carried.find([*borrows, spec.funding], genomes)
         return OrderedPopulation(
-            asked.words(),
+            inputs.words(),
             formula.steps,
             spans,
             leaves.rows,
@@ -216,13 +218,13 @@ class OrderMarket(FormulaMarket):
         return [self._after[side], expires, through, None, number]
 
     def _by_side(self, list_settings: Callable[[int], Sequence[Node | None]], count: int) -> Floats:
-        """Numbers [2 P, n] that each side's settings say, longs and shorts in turn; 0 for none."""
+        """Numbers [2 P, n] of each side's settings, longs and shorts in turn; 0 for none."""
         sides = [list_settings(side) for side in range(2)]
         out = np.zeros((count, 2, max(map(len, sides))))
         for side, settings in enumerate(sides):
-            for place, setting in enumerate(settings):
+            for column, setting in enumerate(settings):
                 if setting is not None:
-                    out[:, side, place] = self._readings.values(setting)
+                    out[:, side, column] = self._readings.values(setting)
         return out.reshape(2 * count, -1)
 
     def _list_terms(self, count: int) -> Floats:

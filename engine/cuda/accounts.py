@@ -87,10 +87,10 @@ class WordAccounts:
         limits: DeviceLimits | None = None,
     ) -> None:
         self._axis, self._device, self._limits = axis, device, limits
-        self._signals = [WordSignals(one, charges, device) for one in prices]
+        self._signals = [WordSignals(series, charges, device) for series in prices]
         self._folding = AccountFolding(axis, to_device(charges, device))
-        self._longest = max(one.n_padded for one in prices)
-        self._has_finer = any(one.has_finer for one in prices)
+        self._longest = max(series.n_padded for series in prices)
+        self._has_finer = any(series.has_finer for series in prices)
 
     def first_capacity(self, group: WindowGroup, *, is_listed: bool) -> int:
         """Signals that lists have room for at first."""
@@ -135,11 +135,11 @@ class WordAccounts:
         widest = max(len(part.windows) for part in group.parts)
         blocks = self._count_blocks(room * widest, capacity)
         first: tuple[IndividualInputs, torch.Tensor] | None = None
-        for part, (asked, each, windows, table) in zip(group.parts, sent, strict=True):
+        for part, (inputs, each, windows, table) in zip(group.parts, sent, strict=True):
             signals = self._signals[part.number]
-            signals.mark(asked, each, windows, lists, n_windows)
+            signals.mark(inputs, each, windows, lists, n_windows)
             signals.leave(
-                asked, each, windows, lists, n_windows, blocks, keeps=keeps, asks_all=has_limits
+                inputs, each, windows, lists, n_windows, blocks, keeps=keeps, asks_all=has_limits
             )
             first = first or (each, table)
         assert first is not None
@@ -161,7 +161,7 @@ class WordAccounts:
         """Ledgers [W] of individuals, of whom are lists, accumulators [P, W, A] and delays [P]."""
         shape = accumulators.shape[:2]
         trades, counts, rejected = collect_trades(lists, delays.repeat(shape[1]))
-        totals = (accumulators[:, :, place].astype(np.int64) for place in COUNTS)
+        totals = (accumulators[:, :, column].astype(np.int64) for column in COUNTS)
         return trades.cut(counts.reshape(shape), rejected.reshape(shape), *totals)
 
     def build_results(

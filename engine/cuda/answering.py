@@ -173,7 +173,7 @@ def answer_entries(
         flat_from: Scratch, an int32 a pair, or two of signals of both sides.
         individuals: As launched for.
         delay: Bars by which entries are late.
-        bars: [P, 3] int32 of signals of both sides, whose second says that for each individual.
+        bars: [P, 3] int32 of signals of both sides, whose second is the delay of each individual.
     """
     size, n_windows, capacity, _, spans, *_, places = order
     is_sided, keeps = bars is not None, signals.gross is not None

@@ -229,12 +229,12 @@ class CudaBackend(Backend):
     ) -> Callable[[], bool]:
         """The same of several accounts with limits, one after another, which are done then."""
         is_well = True
-        for places, windows in accounts:
-            some = np.empty((len(genomes), len(places), out.shape[2]))
+        for numbers, windows in accounts:
+            some = np.empty((len(genomes), len(numbers), out.shape[2]))
             tickets = self._dispatch.launch(genomes, slots, windows, None, some)
             self._dispatch.finish_tickets(tickets, windows)
             is_well = is_well and not any(ticket.is_refused for ticket in tickets)
-            out[:, places] = some
+            out[:, numbers] = some
         return lambda: is_well
 
     def _split(self, windows: Sequence[Window]) -> list[WindowsOfAccount]:
@@ -244,8 +244,8 @@ class CudaBackend(Backend):
         if self._accounts is None or self._accounts[0] is not windows:
             split = split_accounts(windows)
             parts: list[WindowsOfAccount] = [
-                (places, windows if len(split) == 1 else [windows[place] for place in places])
-                for places in split
+                (numbers, windows if len(split) == 1 else [windows[number] for number in numbers])
+                for numbers in split
             ]
             for _, some in parts:
                 check_apart(_list_ranges(some))
@@ -295,9 +295,9 @@ class CudaBackend(Backend):
         listed = [self._list_ledgers(genomes, slots, some) for _, some in accounts]
         if len(accounts) == 1:
             return listed[0]
-        order = np.argsort(np.concatenate([places for places, _ in accounts])).tolist()
+        order = np.argsort(np.concatenate([numbers for numbers, _ in accounts])).tolist()
         joined = [sum(parts, ()) for parts in zip(*listed, strict=True)]
-        return [tuple(ledgers[place] for place in order) for ledgers in joined]
+        return [tuple(ledgers[number] for number in order) for ledgers in joined]
 
     def _list_ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
@@ -332,13 +332,13 @@ class CudaBackend(Backend):
         members, opened = np.arange(len(genomes)), self._market.opened_ns
 
         def of_chunks() -> Iterator[tuple[Ints, Ints, Results]]:
-            for places, met in self._split(windows):
+            for numbers, met in self._split(windows):
                 for part, work, _ in self._dispatch.iter_listed_chunks(genomes, slots, met):
-                    shape = part.stop - part.start, len(places), len(ACCUMULATORS)
+                    shape = part.stop - part.start, len(numbers), len(ACCUMULATORS)
                     some = to_host(work.results[: int(np.prod(shape))]).reshape(shape)
-                    out[part, places] = some
+                    out[part, numbers] = some
                     results = extract_results(work.lists, some, opened)
-                    yield members[part], np.array(places), results
+                    yield members[part], np.array(numbers), results
 
         with on_device(self._device):
             return out, join_results(of_chunks(), *out.shape[:2])
@@ -353,4 +353,4 @@ class CudaBackend(Backend):
 
 def _list_ranges(windows: Sequence[Window]) -> Ints:
     """Series, start and end of windows, [W, 3]."""
-    return np.array([(one.series, one.start, one.end) for one in windows], np.int64)
+    return np.array([(window.series, window.start, window.end) for window in windows], np.int64)

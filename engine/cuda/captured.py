@@ -216,41 +216,41 @@ class CapturedCalls:
 
     def _count_most(self, each: int) -> int:
         """Individuals whose lists, of so many bytes each, and conditions fit the room for them."""
-        conditions = min(one.most_individuals(self._most_bytes) for one in self._inputs)
+        conditions = min(inputs.most_individuals(self._most_bytes) for inputs in self._inputs)
         return max(1, min(self._most, self._most_bytes // each, conditions))
 
     def _lay_out(
         self, group: WindowGroup, genomes: Floats, room: int | None
     ) -> list[LaidOut] | None:
         """What individuals ask of each series; None without room for all rows of one."""
-        found, table = [], group.table
+        layouts, table = [], group.table
         for number, windows in group.parts:
-            laid_out = self._inputs[number].lay_out(genomes, room, windows, table)
-            if laid_out is None:
+            layout = self._inputs[number].lay_out(genomes, room, windows, table)
+            if layout is None:
                 return None
-            found.append(laid_out)
+            layouts.append(layout)
             # The first one brings those of all.
             table = table[:0]
-        return found
+        return layouts
 
-    def _send_all(self, group: WindowGroup, laid_out: Sequence[LaidOut]) -> Iterator[SentInputs]:
+    def _send_all(self, group: WindowGroup, layouts: Sequence[LaidOut]) -> Iterator[SentInputs]:
         """What is asked of each series, once it is its turn."""
-        for part, one in zip(group.parts, laid_out, strict=True):
-            yield self._inputs[part.number].send(one)
+        for part, layout in zip(group.parts, layouts, strict=True):
+            yield self._inputs[part.number].send(layout)
 
     def _send(
         self,
         group: WindowGroup,
         ticket: Ticket,
-        laid_out: list[LaidOut],
+        layouts: list[LaidOut],
         room: int,
         capacity: int,
     ) -> None:
         """Launch a call."""
         pairs, is_account = room * len(group.table), ticket.account is not None
         key: list[int] = [room, capacity, is_account, *group.shape]
-        for one in laid_out:
-            key += one.waits, *one.key
+        for layout in layouts:
+            key += layout.waits, *layout.key
         self._make_room(pairs, room * is_account, capacity)
         if not self._lane.is_captured(tuple(key)):
             # What loads kernels, captures a graph or takes memory may wait inside the driver.
@@ -260,7 +260,7 @@ class CapturedCalls:
 
         def launch_call() -> None:
             outcomes.counts.zero_()
-            sent = self._send_all(group, laid_out)
+            sent = self._send_all(group, layouts)
             self._accounts.run(group, sent, room, capacity, outcomes, is_account=is_account)
             outcomes.download(pairs, room * is_account)
 

@@ -56,7 +56,7 @@ def collect_trades(
     if has_limits:
         gross = _take_trades(lists, counts, (kept.gross,))[0][:, None]
     numbers = to_host(results[: pairs * len(ACCUMULATORS)]).reshape(pairs, -1)
-    coarse, skipped = (numbers[:, place].astype(np.int64) for place in (COARSE, SKIPPED))
+    coarse, skipped = (numbers[:, column].astype(np.int64) for column in (COARSE, SKIPPED))
     first = starts.repeat(counts)
     signal_bar, exit_bar = (bars >> 32) - first, (bars & EXIT_BITS) - first
     entry, stop, target, leave = np.ascontiguousarray(prices.T)

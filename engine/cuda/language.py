@@ -223,15 +223,14 @@ class CudaLanguageBackend(Backend):
         if self._groups is not None and self._groups[0] is windows:
             return self._groups[1]
         accounts = split_accounts(windows) if self._has_limits else [list(range(len(windows)))]
-        groups = [self._make_group(windows, places) for places in accounts]
+        groups = [self._make_group(windows, numbers) for numbers in accounts]
         self._groups = windows, groups
         return groups
 
-    def _make_group(self, windows: Sequence[Window], places: list[int]) -> WindowGroup:
+    def _make_group(self, windows: Sequence[Window], numbers: list[int]) -> WindowGroup:
         """Some windows, series after series."""
-        ranges = [(windows[place].series, windows[place].start, windows[place].end)
-                  for place in places]  # fmt: skip
-        listed = np.array(ranges, np.int64)
+        chosen = [windows[number] for number in numbers]
+        listed = np.array([(w.series, w.start, w.end) for w in chosen], np.int64)
         if self._has_limits:
             check_apart(listed)
         parts = [
@@ -241,7 +240,7 @@ class CudaLanguageBackend(Backend):
         ]
         first = self._axis.starts[listed[:, 0]]
         table = np.column_stack((first, first + listed[:, 1], first + listed[:, 2]))
-        return WindowGroup(np.array(places), parts, table)
+        return WindowGroup(np.array(numbers), parts, table)
 
     def _make_rows(self, spec: Strategy, rows: Rows, rows_bytes: int) -> DeviceRows:
         # Rows that are made on the device share this with what they are made of.

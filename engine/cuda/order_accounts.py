@@ -148,13 +148,13 @@ class OrderAccounts:
         trades = self._make_room(room * n_windows, capacity) if is_account else None
         first: tuple[torch.Tensor, torch.Tensor] | None = None
         for part, (batch, each, windows, of_all) in zip(group.parts, sent, strict=True):
-            prices, places = self._prices[part.number], windows[:, 0].long()
+            prices, window_numbers = self._prices[part.number], windows[:, 0].long()
             sums, lists = self._walk(
                 batch, each, windows, prices, capacity if keeps or is_account else 0
             )
-            results.index_copy_(1, places, sums.permute(2, 1, 0))
+            results.index_copy_(1, window_numbers, sums.permute(2, 1, 0))
             if trades is not None:
-                note_trades(trades, lists, places, room)
+                note_trades(trades, lists, window_numbers, room)
             listed.append(lists)
             first = first or (each.size, of_all)
         if trades is not None:
@@ -182,32 +182,32 @@ class OrderAccounts:
         self, group: WindowGroup, lists: list[TradeLists], accumulators: Floats, delays: Ints
     ) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of individuals, of whom are lists and accumulators [P, W, A]."""
-        found: list[list[Ledger]] = [[] for _ in accumulators]
+        by_individual: list[list[Ledger]] = [[] for _ in accumulators]
         for part, of_series in zip(group.parts, lists, strict=True):
             sums = accumulators[:, part.windows[:, 0]].astype(np.int64)
             whole, figures = take_trades(of_series, sums[:, :, 0], self._device)
             counts = [sums[:, :, ACCUMULATOR_INDEX[name]] for name in ("trades", *COUNTS)]
             cut = self._build_ledgers(whole, figures).cut(*counts)
-            for ledgers, some in zip(found, cut, strict=True):
+            for ledgers, some in zip(by_individual, cut, strict=True):
                 ledgers += some
         order = np.argsort(np.concatenate([part.windows[:, 0] for part in group.parts])).tolist()
-        return [tuple(ledgers[place] for place in order) for ledgers in found]
+        return [tuple(ledgers[number] for number in order) for ledgers in by_individual]
 
     def build_results(
         self, group: WindowGroup, lists: list[TradeLists], accumulators: Floats
     ) -> Results:
         """Results of their trades."""
-        members, found, axis = np.arange(len(accumulators)), [], self._folding.axis
+        members, by_series, axis = np.arange(len(accumulators)), [], self._folding.axis
         for part, of_series in zip(group.parts, lists, strict=True):
-            places = part.windows[:, 0]
-            counts = accumulators[:, places, 0].astype(np.int64)
+            window_numbers = part.windows[:, 0]
+            counts = accumulators[:, window_numbers, 0].astype(np.int64)
             whole, figures = take_trades(of_series, counts, self._device)
             first = axis.starts[part.number]
             exit_ns = axis.opened_ns[first + whole[:, EXIT_BAR]]
             sides = whole[:, SIDE].astype(np.int8)
             results = arrange_results(counts, exit_ns, figures[:, R].copy(), sides)
-            found.append((members, places, results))
-        return join_results(found, *accumulators.shape[:2])
+            by_series.append((members, window_numbers, results))
+        return join_results(by_series, *accumulators.shape[:2])
 
     def list_bars(self, number: int, sent: SentInputs, window: tuple[int, int]) -> Slots:
         """Signal bars [S] of one individual in one window of a series, of either side."""
@@ -221,15 +221,15 @@ class OrderAccounts:
             )
         )
         both_rest = self._flags["LONG_ORDER"] and self._flags["SHORT_ORDER"]
-        asked: Any = longs | shorts if both_rest else longs ^ shorts
-        bars = list_set_bars(asked).astype(np.int32)
+        asks: Any = longs | shorts if both_rest else longs ^ shorts
+        bars = list_set_bars(asks).astype(np.int32)
         _, delay, warm_up = to_host(each.bars[0]).tolist()
         signals: Slots = bars[(bars >= max(window[0], warm_up)) & (bars < window[1] - 1 - delay)]
         return signals
 
     @property
     def _listed_legs(self) -> int:
-        """Targets that a ledger says the bars of: those of a ladder."""
+        """Targets whose bars a ledger lists: those of a ladder."""
         return max(self._counts) if self._is_ladder else 0
 
     @property
@@ -271,8 +271,8 @@ class OrderAccounts:
                each.slots.shape[1], each.numbers.shape[1], *self._counts, self._even_leg, capacity,
                self._listed_legs, warps=1, LANES=LANES, FINER=prices.has_finer,
                **self._flags)  # fmt: skip
-        for place, counted in zip(EXIT_PLACES, reasons, strict=True):
-            sums[place].copy_(counted)
+        for column, counted in zip(EXIT_PLACES, reasons, strict=True):
+            sums[column].copy_(counted)
         return sums, lists
 
     def _build_ledgers(self, whole: Ints, figures: Floats) -> Ledger:
@@ -326,9 +326,9 @@ def take_trades(lists: TradeLists, counts: Ints, device: torch.device) -> tuple[
     most = int(counts.max(initial=0))
     # Lists lie window after window.
     order = np.arange(windows * members).reshape(windows, members).T.reshape(-1)
-    places = to_device(order, device)
+    pair_numbers = to_device(order, device)
     is_there = torch.arange(most, device=device) < to_device(counts.reshape(-1, 1), device)
     taken: Sequence[torch.Tensor] = [
-        tensor[:, :most].index_select(0, places)[is_there] for tensor in lists
+        tensor[:, :most].index_select(0, pair_numbers)[is_there] for tensor in lists
     ]
     return to_host(taken[0]), to_host(taken[1])

@@ -21,7 +21,7 @@ from engine.runtime.cuda.watchdog import to_host
 KEPT_PRICES = 5
 """Entry, stop, target, exit and last stop."""
 
-AT_OPEN = [one.value for one in (SIGNAL, STOP_GAP, SESSION_OPEN)]
+AT_OPEN = [reason.value for reason in (SIGNAL, STOP_GAP, SESSION_OPEN)]
 """How a position is left at an open."""
 
 LIST_BYTES = 4 * 3 + 8 * 4 + 1
@@ -107,8 +107,8 @@ def take_trades(
 
 def take_listed(listed: torch.Tensor, counts: torch.Tensor) -> Floats:
     """Numbers of trades in lists [pairs, capacity], pair after pair; counts [pairs] of each."""
-    places = torch.arange(listed.shape[1], device=counts.device)
-    numbers: Floats = to_host(listed[places < counts[:, None]])
+    columns = torch.arange(listed.shape[1], device=counts.device)
+    numbers: Floats = to_host(listed[columns < counts[:, None]])
     return numbers
 
 

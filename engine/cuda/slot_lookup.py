@@ -73,10 +73,10 @@ class Admission:
         for form, parameters, slots in requests:
             lengths = parameters[:, 0] if parameters.shape[1] else np.zeros(len(parameters))
             is_listed = lengths < self._width
-            places = lengths[is_listed].astype(np.int64)
+            parameter_sets = lengths[is_listed].astype(np.int64)
             for row, other in enumerate(self._forms):
                 if other == form:
-                    self._here[row, places] = slots[is_listed]
+                    self._here[row, parameter_sets] = slots[is_listed]
         overwrite(self.places, self._here)
 
     def clear(self) -> None:

@@ -215,24 +215,24 @@ class Stages:
         Lists of windows are read for the last time: what the stages keep in them makes room.
         """
         lists, trades, accounts = work.lists, work.account_trades, work.accounts
-        asked, n_windows, capacity = work.asked, work.n_windows, work.capacity
+        size, n_windows, capacity = work.asked, work.n_windows, work.capacity
         n_out, whole = len(ACCUMULATORS), n_windows * capacity
         ranks = self._market.opening_ranks
         order_entries(
             self._market.longest, work.order, windows, lists.trades, lists.trade_list, ranks,
             individuals,
         )  # fmt: skip
-        launch(count_kernel, (individuals,), asked, work.results, trades, accounts, n_windows,
+        launch(count_kernel, (individuals,), size, work.results, trades, accounts, n_windows,
                warps=4, N_OUT=n_out, COLUMNS=1 << (n_out - 1).bit_length(),
                WINDOWS=COUNTED_WINDOWS)  # fmt: skip
-        launch(arrange_kernel, (individuals, ORDERING), asked, trades, lists.words, lists.r,
+        launch(arrange_kernel, (individuals, ORDERING), size, trades, lists.words, lists.r,
                lists.equity, n_windows, capacity, warps=4, BLOCK=256,
                BLOCKS=ORDERING)  # fmt: skip
         merged, sums, equity = lists.equity, lists.sums, lists.r
-        launch(fold_kernel, (-(-individuals // FOLDED), 2), asked, trades, merged, sums, equity,
+        launch(fold_kernel, (-(-individuals // FOLDED), 2), size, trades, merged, sums, equity,
                self._costs, accounts, 1, whole, warps=1, CARRIES=False, N_OUT=n_out,
                PAIRS=FOLDED)  # fmt: skip
-        launch(drawdown_kernel, (individuals,), asked, trades, sums, equity, accounts, 1, whole,
+        launch(drawdown_kernel, (individuals,), size, trades, sums, equity, accounts, 1, whole,
                warps=ACCOUNT_WARPS, CARRIES=False, N_OUT=n_out,
                BLOCK=128 * ACCOUNT_WARPS)  # fmt: skip
 

@@ -79,7 +79,7 @@ class WordSignals:
         """List signals, and count them also where lists are too short.
 
         `windows` [w, 3] are places among `n_all`, start and end. There is room for as many
-        individuals as `each` says.
+        individuals as `each` holds.
         """
         launch(mark_kernel, (len(each.bars) * len(windows),), each.size, asked.longs, asked.shorts,
                each.entries, each.bars, windows, lists.counts, lists.marks, lists.leaves,

@@ -54,7 +54,7 @@ class Outcomes:
     def read(self, launch: int, out: Floats, account: Floats | None) -> tuple[int, bool]:
         """Copy what was downloaded into out [P, W, A] and account [P, A], as `Workspace.read`.
 
-        `launch` is the number by which the device says that it refused one.
+        `launch` is the number that the device notes where it refuses a launch.
         """
         most, refused = self._told[:2].tolist()
         if refused == launch:

@@ -144,7 +144,7 @@ def number_sets(
 def find_sets(
     bits: Ints, columns: Ints, known: Ints, slots: Ints, there: Slots, found: Slots
 ) -> bool:
-    """As `Keys.find` says, with genomes [P, G] as bits, and the table's sets and slots."""
+    """`Keys.find` with genomes [P, G] as bits, and the table's sets and slots."""
     n_missing, last_slot, unused_bits = 0, np.uint64(len(slots) - 1), count_unused_bits(slots)
     kinds = np.arange(columns.shape[0]).astype(np.float64).view(np.int64)
     wanted = np.zeros((columns.shape[1], bits.shape[0]), np.int64)
@@ -160,11 +160,11 @@ def find_sets(
             slot = mixed[p] >> unused_bits
             number = slots[slot]
             while number != FREE:
-                # Without a sign, nobody asks whether it counts from the end.
-                place = np.uint64(number)
-                is_same = known[place, 0] == kinds[r]
+                # Unsigned, so that no check for an index from the end is compiled.
+                row = np.uint64(number)
+                is_same = known[row, 0] == kinds[r]
                 for k in range(columns.shape[1]):
-                    is_same &= known[place, 1 + k] == wanted[k, p]
+                    is_same &= known[row, 1 + k] == wanted[k, p]
                 if is_same:
                     break
                 slot = (slot + np.uint64(1)) & last_slot

@@ -14,7 +14,7 @@ from engine.backend import Floats, Ints, Slots
 from engine.indicators.keys import NO_GENE, Keys
 
 RowName = Any
-"""What a row computes, hashable; equal names are one row, whoever reads it."""
+"""What a row computes, hashable; equal names are one row for all readers."""
 
 NO_SLOTS: Slots = np.empty(0, np.int32)
 

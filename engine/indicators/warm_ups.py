@@ -50,7 +50,7 @@ class WarmUps:
             columns = list_gene_columns(reach.row, spec.layout)
             groups.setdefault((columns, reach.spans, reach.switches), []).append(reach)
         fixed = groups.pop(((), (), ()), [])
-        self._least = max((count_warm_up(one.row, {}) + one.ago for one in fixed), default=0)
+        self._least = max((count_warm_up(reach.row, {}) + reach.ago for reach in fixed), default=0)
         self._varying = [_Varying(*group, rows) for group, rows in groups.items()]
         self._keys = {columns: Keys(columns) for columns, *_ in groups}
 

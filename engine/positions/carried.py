@@ -40,14 +40,14 @@ class CarriedRows:
     def find(self, charges: Sequence[object], genomes: Floats) -> tuple[Floats, Ints]:
         """Rows [n, T] of several charges, and which of them individuals [P, G] read, [P, C]."""
         listed: list[Floats] = []
-        places = np.full((len(genomes), len(charges)), NOWHERE)
+        row_numbers = np.full((len(genomes), len(charges)), NOWHERE)
         for number, charge in enumerate(charges):
             if not isinstance(charge, Funding | Borrow | PriceOf):
                 continue
             source = charge.row if isinstance(charge, PriceOf) else charge.rate
             columns = list(list_gene_columns(source, self._layout))
-            values, place_of = np.unique(genomes[:, columns], axis=0, return_inverse=True)
-            places[:, number] = len(listed) + place_of.reshape(-1)
+            values, number_of = np.unique(genomes[:, columns], axis=0, return_inverse=True)
+            row_numbers[:, number] = len(listed) + number_of.reshape(-1)
             names = [self._layout.names[column] for column in columns]
             for some in values.tolist():
                 genes = dict(zip(names, some, strict=True))
@@ -55,7 +55,7 @@ class CarriedRows:
                 make = partial(self._derive, charge, source, genes)
                 listed.append(self._kept.get(key, make))
         length = len(self._bars)
-        return np.array(listed).reshape(len(listed), length), places
+        return np.array(listed).reshape(len(listed), length), row_numbers
 
     def _derive(self, charge: Node, source: Expression, genes: dict[str, float]) -> Floats:
         row = self._rows.values(source, genes)

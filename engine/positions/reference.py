@@ -71,11 +71,11 @@ def find_signal_range(start: int, end: int, warm_up: int, limits: Limits) -> sli
 
 def list_signals(longs: SidePlan, shorts: SidePlan, bars: slice) -> Ints:
     """Bars [S] of those that may signal at which a side asks for an entry, ascending."""
-    asked = longs.signals[bars] | shorts.signals[bars]
+    asks = longs.signals[bars] | shorts.signals[bars]
     # Where both sides signal neither does: the idea contradicts itself. Two resting orders do not.
     if longs.order.form == MARKET or shorts.order.form == MARKET:
-        asked = longs.signals[bars] != shorts.signals[bars]
-    signals: Ints = bars.start + np.flatnonzero(asked)
+        asks = longs.signals[bars] != shorts.signals[bars]
+    signals: Ints = bars.start + np.flatnonzero(asks)
     return signals
 
 
@@ -216,7 +216,7 @@ def pass_quiet_bars(
 
 
 def find_last_bar(world: World, span: SignalSpan, at: HeldPosition) -> int:
-    """The bar at whose close a position ends at the latest, whatever the clock says."""
+    """The bar at whose close a position ends at the latest, by its hold or its window's end."""
     if world.limits.max_hold > 0:
         return min(span.end - 1, at.entry_bar + world.limits.max_hold - 1)
     return span.end - 1

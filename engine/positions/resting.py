@@ -110,10 +110,10 @@ def _list_placed(world: World, span: SignalSpan, book: Book, side: int) -> Itera
     """Signal bars of a side's orders from the next bar on, each replaced by the one behind it."""
     end, newest = span.end, span.end - 1 - world.limits.delay
     since, before = int(book.orders[side, SINCE]), int(book.orders[side, STANDING])
-    asked = [t for t in range(max(newest, since), end) if asks_entry(world, span, side, t)]
-    if before != NO_ORDER and newest not in asked:
-        asked.insert(0, before)
-    yield from (t for t in asked if _stands(world, side, t, end))
+    signal_bars = [t for t in range(max(newest, since), end) if asks_entry(world, span, side, t)]
+    if before != NO_ORDER and newest not in signal_bars:
+        signal_bars.insert(0, before)
+    yield from (t for t in signal_bars if _stands(world, side, t, end))
 
 
 def _stands(world: World, side: int, t: int, end: int) -> bool:

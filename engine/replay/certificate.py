@@ -115,8 +115,8 @@ def replay(
     whole = join_replays(of_shares(), len(genomes), len(engine.windows))
     if len(engine.windows) > 1:
         _, accounts = engine.evaluate_account(genomes)
-        one = engine.spec, engine.series, engine.windows, engine.costs
-        compare_accounts(whole, accounts, genomes, Reference(*one, form=CompiledForm()))
+        arguments = engine.spec, engine.series, engine.windows, engine.costs
+        compare_accounts(whole, accounts, genomes, Reference(*arguments, form=CompiledForm()))
     return whole
 
 

@@ -49,8 +49,8 @@ def start_gpus(numbers: Sequence[int]) -> None:
 
     The driver makes the context that torch will use, and Triton, where it is imported, takes the
     digest of itself that names what it has compiled. Nothing is imported here: of two threads that
-    import at the same time one can find modules half done. What goes wrong here is told by whoever
-    needs it.
+    import at the same time one can find modules half done. An error here is raised where a GPU
+    is needed.
     """
     driver = _driver()
     if driver is None or driver.cuInit(0):

@@ -11,7 +11,7 @@ _OFFERS: list[GiveBack] = []
 
 
 def offer_memory(give_back: GiveBack) -> None:
-    """Offer what somebody holds beside the engines of this process, such as another process."""
+    """Offer memory held beside the engines of this process, such as by another process."""
     with _LOCK:
         _OFFERS.append(give_back)
 

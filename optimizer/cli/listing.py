@@ -14,11 +14,11 @@ DATED, WIDE = 100, 140
 
 ONLY_DATED, ONLY_WIDE = ("date", "tags"), ("strategy", "done", "front")
 
-PLACES: dict[str, int] = {grade: place for place, grade in enumerate(GRADES)}
+GRADE_RANKS: dict[str, int] = {grade: rank for rank, grade in enumerate(GRADES)}
 """Of grades, from the worst on."""
 
 ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
-    "verdict": lambda run: PLACES.get(_find_grade(run)),
+    "verdict": lambda run: GRADE_RANKS.get(_find_grade(run)),
     "strength": lambda run: run.strength,
     "return": lambda run: run.total_return,
     "trades": lambda run: run.trades,

@@ -66,8 +66,8 @@ def describe_state(state: SymbolState) -> str:
         # Of a trade that its own condition does not end, the other side's entry is the end.
         then = ("; then enter" if state.trade.leaves else "; reversed by") if state.trade else ""
         opening += f"{then}, {_describe_entry(state.entry)}"
-    for place, order in enumerate(state.orders):
-        joined = "; or " if place else ", "
+    for index, order in enumerate(state.orders):
+        joined = "; or " if index else ", "
         if state.trade is not None:
             joined = "; then " if state.trade.leaves else "; reversed if filled: "
         opening += joined + _describe_order(order)

@@ -229,8 +229,8 @@ class ShardedEngine:
         joined = join_replays(self._ask("replay", asks), len(members), len(self.windows))
         if len(self.windows) > 1:
             _, accounts = self.evaluate_account(members)
-            one = self.spec, self.series, self.windows, self._costs
-            compare_accounts(joined, accounts, members, Reference(*one, form=CompiledForm()))
+            arguments = self.spec, self.series, self.windows, self._costs
+            compare_accounts(joined, accounts, members, Reference(*arguments, form=CompiledForm()))
         return joined
 
     def _parts(self, individuals: int, pair_bytes: int) -> Iterator[slice]:

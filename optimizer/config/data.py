@@ -199,6 +199,6 @@ class CostSettings(Settings):
     )
     rank: str | None = knob(
         None,
-        "Row that says whose signal is taken first where several ask, greatest first.",
+        "Row by which signals are taken where several ask, greatest first.",
         decides="costs",
     )

@@ -77,7 +77,7 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats, threads: int =
     if count < 2:
         none = make_undefined("fewer than two trials")
         return CscvRecord(blocks, **encode_figures(**dict.fromkeys(FIGURES, none)))
-    # Whoever reads a record needs no compiler.
+    # A record is read without a compiler.
     from optimizer.evidence.halves import judge_splits
 
     choices = np.array(list(combinations(range(blocks), blocks // 2)))

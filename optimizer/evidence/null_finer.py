@@ -29,14 +29,14 @@ def rebuild_finer(
     assert bars.finer is not None
     first, end = (edge[bodies] for edge in bars.finer_spans)
     counts = end - first
-    place = np.repeat(np.arange(len(bars)), counts)
+    bar = np.repeat(np.arange(len(bars)), counts)
     # The k-th finer bar of each bar, all bars one after the other.
-    within = np.arange(len(place)) - np.repeat(counts.cumsum() - counts, counts)
-    taken = first[place] + within
-    ratios = bars.finer.prices[:, taken] / bars.open[bodies][place]
-    ratios = np.where(turns[place], _turn_ratios(ratios, within == 0, mean), ratios)
-    prices = np.where(place < kept, bars.finer.prices[:, taken], ratios * opens[place])
-    moved = bars.timestamp[place] - bars.timestamp[bodies][place]
+    within = np.arange(len(bar)) - np.repeat(counts.cumsum() - counts, counts)
+    taken = first[bar] + within
+    ratios = bars.finer.prices[:, taken] / bars.open[bodies][bar]
+    ratios = np.where(turns[bar], _turn_ratios(ratios, within == 0, mean), ratios)
+    prices = np.where(bar < kept, bars.finer.prices[:, taken], ratios * opens[bar])
+    moved = bars.timestamp[bar] - bars.timestamp[bodies][bar]
     times = bars.finer.timestamp[taken] + moved
     return FinerBars(times, prices, bars.finer.timeframe_ns, bars.finer.source)
 

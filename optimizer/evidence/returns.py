@@ -85,17 +85,17 @@ def add_results(results: Results, days: Ints, daily: Floats) -> None:
     if not total:
         return
     ends = counts.cumsum()
-    places = np.arange(total) + np.repeat(results.firsts.ravel() - (ends - counts), counts)
+    trades = np.arange(total) + np.repeat(results.firsts.ravel() - (ends - counts), counts)
     day_of = np.empty(days[-1] - days[0] + 1, np.int64)
     day_of[days - days[0]] = np.arange(len(days))
-    closed = day_of[_find_dates(results.exit_ns[places]) - days[0]]
+    closed = day_of[_find_dates(results.exit_ns[trades]) - days[0]]
     closed += np.repeat(np.arange(counts.size) // results.counts.shape[1] * len(days), counts)
     is_first = np.empty(total, np.bool_)
     is_first[0] = True
     np.not_equal(closed[1:], closed[:-1], out=is_first[1:])
     is_first[(ends - counts)[counts > 0]] = True
     # One trade after the other, unlike a sum over groups; then one window after the other.
-    sums = np.bincount(is_first.cumsum() - 1, results.r[places])
+    sums = np.bincount(is_first.cumsum() - 1, results.r[trades])
     np.add.at(daily.reshape(-1), closed[is_first], sums)
 
 

@@ -198,17 +198,17 @@ def simulate_other_orders(ledgers: Sequence[Ledger], seed: int, stake: Stake) ->
     count = sum(map(len, ledgers))
     if not count:
         return (make_undefined("no trades"),) * len(QUANTILES_PERCENT)
-    # Whoever reads a record needs no compiler.
+    # A record is read without a compiler.
     from engine.runtime.compiling.forms import CompiledForm
 
     trades, fold = join_trades(ledgers, np.arange(count)), CompiledForm()(fold_results)
     falls = np.empty(ORDERS)
-    for place in range(ORDERS):
-        drawn = scale_to_index(draw_words(seed, place + 1, "reorder", count), count)
+    for number in range(ORDERS):
+        drawn = scale_to_index(draw_words(seed, number + 1, "reorder", count), count)
         sums = fold(choose_trades(trades, drawn), stake)
         if not np.isfinite(sums.peak_equity):
             return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)
-        falls[place] = sums.max_drawdown
+        falls[number] = sums.max_drawdown
     falls.sort()
     return tuple(Figure(float(falls[-(-q * ORDERS // 100) - 1])) for q in QUANTILES_PERCENT)
 

@@ -37,7 +37,7 @@ class Phrases:
     also: str  # one more condition
 
     def by_side(self, texts: Iterable[str]) -> str:
-        """What is said of a long and of a short."""
+        """Texts for a long and for a short."""
         long, short = texts
         return long if long == short else self.either.format(long, short)
 

@@ -52,7 +52,7 @@ def refuse_unsaid(member: ExportedMember) -> None:
         ConfigError: Naming the part.
     """
     strategy = member.strategy
-    # vectorbt has no rules of its own for orders, and is told those of the run.
+    # vectorbt has no rules of its own for orders; its script holds those of the run.
     if member.platform == "vectorbt":
         return
     sides = zip(split_sides(strategy.entry), (strategy.long, strategy.short), strict=True)
@@ -96,7 +96,7 @@ def format_orders(member: ExportedMember, lines: ExpressionLines) -> dict[str, s
         return f"{lines.name_at_bars(node)}[t]"
 
     forms = format_bracket(strategy, read, PHRASES)
-    ladders = [list_legs(strategy, place) for place in range(2)]
+    ladders = [list_legs(strategy, side) for side in range(2)]
     levels = [
         lines.name_at_bars(form.price) if isinstance(form, StopAt | LimitAt) else "None"
         for form in split_sides(strategy.entry)
@@ -197,7 +197,7 @@ def format_constants(member: ExportedMember) -> dict[str, object]:
         "reverses": bool(strategy.reverse),
         "cooldown": int(member.value(strategy.cooldown, 0.0)),
         "bounds": _format_bounds(list_bounds(member)),
-        "legs": max(len(list_legs(strategy, place)) for place in range(2)),
+        "legs": max(len(list_legs(strategy, side)) for side in range(2)),
         "after_leg": 0 if strategy.after_leg is None else strategy.after_leg.leg,
     }
 

@@ -104,7 +104,7 @@ def format_signals(member: ExportedMember, text: Callable[[Node], str]) -> Itera
 
 def format_legs(member: ExportedMember, read: Read, say: Phrases) -> dict[str, str]:
     """Phrases of the template of orders that each target repeats."""
-    ladders = [list_legs(member.strategy, place) for place in range(2)]
+    ladders = [list_legs(member.strategy, side) for side in range(2)]
     count, delay = max(map(len, ladders)), member.constants("")["delay"]
     legs = range(1, count + 1)
     after = member.strategy.after_leg

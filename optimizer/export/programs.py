@@ -57,7 +57,7 @@ def build_schedule_program(
         platform: A name of `ENDINGS`.
 
     Raises:
-        ConfigError: When nobody was found, or the platform cannot say what one of them does.
+        ConfigError: When no step has a pick, or the platform lacks a part that one of them uses.
         StrategyError: When the platform is unknown.
     """
     steps = [

@@ -18,14 +18,14 @@ class ExportedStep(NamedTuple):
     """One search of a schedule."""
 
     date_ns: int  # nanoseconds UTC; its genes enter trades from the first bar then on
-    member: ExportedMember | None  # None where nobody was found, and nothing is entered
+    member: ExportedMember | None  # None where the search found none, and nothing is entered
 
 
 def find_newest(steps: Sequence[ExportedStep], platform: str) -> ExportedMember:
     """The member of today, once a program can say what differs between it and all before.
 
     Raises:
-        ConfigError: When nobody was ever found, or naming what a program cannot say.
+        ConfigError: When no step has a member, or naming parts that a program does not know.
     """
     if platform == "pine":
         raise ConfigError(
@@ -42,12 +42,12 @@ def find_newest(steps: Sequence[ExportedStep], platform: str) -> ExportedMember:
     differing = [
         name
         for name, value in newest.shown.items()
-        if isinstance(value, str) and any(one.shown[name] != value for one in members)
+        if isinstance(value, str) and any(member.shown[name] != value for member in members)
     ]
     for name in ("delay", "session"):
         setting = getattr(newest.strategy, name)
         setting = setting.minute if name == "session" and setting is not None else setting
-        if len({one.value(setting, 0.0) for one in members}) > 1:
+        if len({member.value(setting, 0.0) for member in members}) > 1:
             differing.append(name)
     if parts:
         raise ConfigError(
@@ -81,4 +81,4 @@ def list_steps(steps: Sequence[ExportedStep]) -> str:
 def find_warm_up(steps: Sequence[ExportedStep]) -> int:
     """Bars before the first that may signal, of the step that needs most."""
     members = [step.member for step in steps if step.member is not None]
-    return max(int(str(one.constants("math.inf")["warm_up"])) for one in members)
+    return max(int(str(member.constants("math.inf")["warm_up"])) for member in members)

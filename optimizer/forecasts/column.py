@@ -276,7 +276,7 @@ def list_records(folder: Path) -> ForecastList:
 
     Files that are whole and no forecast are left out.
     """
-    found: dict[Path, ForecastRecord] = {}
+    by_path: dict[Path, ForecastRecord] = {}
     unread: dict[Path, str] = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
@@ -285,9 +285,9 @@ def list_records(folder: Path) -> ForecastList:
         except (ConfigError, OSError, StoreError) as error:
             unread[path] = " ".join(str(error).split())
         else:
-            found |= {} if record is None else {path: record}
+            by_path |= {} if record is None else {path: record}
     return ForecastList(
-        {path: record.counting(found.values()) for path, record in found.items()}, unread
+        {path: record.counting(by_path.values()) for path, record in by_path.items()}, unread
     )
 
 

@@ -91,18 +91,18 @@ def choose_moments(
 
 def cut_windows(series: Sequence[Bars], windows: Sequence[Window], moment: int) -> MomentCut:
     """Windows as they are when only bars that have closed by a moment are known."""
-    kept, places, known_ns = [], [], moment
-    for place, window in enumerate(windows):
+    kept, numbers, known_ns = [], [], moment
+    for number, window in enumerate(windows):
         bars = series[window.series]
         count = int(np.searchsorted(bars.timestamp + bars.timeframe_ns, moment, side="right"))
         end = min(count, window.end)
         if end > window.start:
             kept.append(replace(window, end=end))
-            places.append(place)
+            numbers.append(number)
             if end < window.end:
                 # A position that is open here ends with the window, and no longer holds room.
                 known_ns = min(known_ns, int(bars.timestamp[end - 1]) + bars.timeframe_ns)
-    return MomentCut(tuple(kept), tuple(places), known_ns)
+    return MomentCut(tuple(kept), tuple(numbers), known_ns)
 
 
 def _find_differences(
@@ -119,9 +119,9 @@ def _find_differences(
         differ |= ~compare_bits(expected[0], seen[0])
         differ |= ~compare_bits(expected[1][:, None], seen[1][:, None])
     for member, ledgers in zip(whole, known.ledgers(genomes[list(whole)]), strict=True):
-        for place, ledger in zip(cut.places, ledgers, strict=True):
-            bars = task.markets.series[task.markets.windows[place].series]
-            differ[member] |= not _is_beginning(ledger, whole[member][place], bars, cut.known_ns)
+        for number, ledger in zip(cut.places, ledgers, strict=True):
+            bars = task.markets.series[task.markets.windows[number].series]
+            differ[member] |= not _is_beginning(ledger, whole[member][number], bars, cut.known_ns)
     return differ
 
 
@@ -142,7 +142,8 @@ def _change_engine(
 
 def _is_beginning(cut_short: Ledger, whole: Ledger, bars: Bars, known_ns: int) -> bool:
     """Whether the trades that were entered before a moment are those of the whole ledger."""
-    counts = [int((bars.timestamp[one.entry_bar] < known_ns).sum()) for one in (cut_short, whole)]
+    entries = [bars.timestamp[ledger.entry_bar] for ledger in (cut_short, whole)]
+    counts = [int((times < known_ns).sum()) for times in entries]
     if counts[0] != counts[1]:
         return False
     closed = np.flatnonzero(cut_short.reason[: counts[0]] != END)

@@ -65,8 +65,8 @@ class AskingWorkers(Generic[Job, Result]):
             with closing(workers.results(shares)) as done:
                 # Made while this wave is searched.
                 upcoming = self._make_tasks([following])
-                for _, found in done:
-                    yield from found
+                for _, results in done:
+                    yield from results
         return upcoming
 
     def _make_tasks(self, waves: Sequence[Sequence[Job]]) -> list[Task]:
@@ -118,13 +118,15 @@ class Evaluating:
         return answers
 
     def _run(self) -> None:
-        """Answer until None is asked, when nobody waits for an answer."""
+        """Answer until None is asked, when no question is open."""
         while (first := self._asked.get()) is not None:
             pending = [first, *_take_all(self._asked)]
             self._answer(pending)
 
     def _answer(self, pending: Sequence[_Asked]) -> None:
-        questions = {key: one for waiting in pending for key, one in waiting.questions.items()}
+        questions = {
+            key: question for waiting in pending for key, question in waiting.questions.items()
+        }
         try:
             with self.quiet:
                 answers = dict(zip(questions, self._evaluate(questions), strict=True))

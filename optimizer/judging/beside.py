@@ -150,7 +150,7 @@ class FoldsBeside:
     def end(self) -> None:
         """End their process, whatever it does."""
         if self._batch is not None:
-            # Whoever waits for room waits no longer.
+            # A thread that waits for room waits no longer.
             self._rooms.put(FoldRoom("cpu", 0, 1))
             for process in self._batch.end():
                 self._pool.give_back(process)
@@ -220,7 +220,7 @@ class BesideRun(ThisMachine):
         try:
             splits = split_walks(self._plan, planned)
         except ConfigError:
-            # The judgement says so.
+            # The judgement reports it.
             return
         if splits:
             self._begun = FoldsBeside(FoldSetup(planned, splits, warm_start), max(cores // 2, 1))

@@ -89,9 +89,9 @@ class ThisMachine:
         cores = max(1, min(threads, jobs))
         beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
         if isinstance(setup, FoldSetup | StepSetup):
-            own = replace(setup, engine=engine)
-            if found := self._choose_engine(own, jobs, threads, beside_s):
-                return found
+            on_engine = replace(setup, engine=engine)
+            if chosen := self._choose_engine(on_engine, jobs, threads, beside_s):
+                return chosen
         elif (
             engine is not None
             and GPU_START_S + jobs * setup.seconds_on_gpu(threads) < beside_s

@@ -51,8 +51,8 @@ class InStepSetup(ABC, Generic[Job, Result]):
 
     def run(self, job: Job) -> Result:
         """Search for one job."""
-        ((_, found),) = self.run_in_step([job])
-        return found
+        ((_, result),) = self.run_in_step([job])
+        return result
 
     def run_in_step(
         self, jobs: Sequence[Job], ask: Ask | None = None

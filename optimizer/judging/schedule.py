@@ -169,11 +169,11 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
             for step in range(len(setup.steps)):
                 task = setup.build_task(step)
                 searches[job, step] = setup.search(step, task, task.problem(engine))
-        found: dict[NullJob, dict[int, StepPick]] = {job: {} for job in tasks}
+        by_job: dict[NullJob, dict[int, StepPick]] = {job: {} for job in tasks}
         for (job, step), pick in run_in_step(searches, answer):
-            found[job][step] = pick
-            if len(found[job]) == len(setups[job].steps):
-                yield job, self._stitch(job, setups[job], found.pop(job), answer)
+            by_job[job][step] = pick
+            if len(by_job[job]) == len(setups[job].steps):
+                yield job, self._stitch(job, setups[job], by_job.pop(job), answer)
 
     def seconds(self, threads: int) -> float:
         """Seconds that one schedule takes on so many cores, about."""

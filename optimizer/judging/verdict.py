@@ -201,7 +201,7 @@ def estimate_null_seconds(
 
 
 def estimate_core_seconds(work: Workload, individuals: int, generations: int) -> float:
-    """Seconds that one search takes, about, on the cores that its work says."""
+    """Estimated seconds of one search on the cores of its workload."""
     return INDIVIDUAL_S * individuals + GENERATION_S * generations + work.cpu_s
 
 

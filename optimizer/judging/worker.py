@@ -1,8 +1,7 @@
 """A process that does jobs: reads setups and jobs from stdin, answers on stdout, in pickles.
 
-A setup comes as bytes and holds until the next one; a job comes as the one part of a tuple. Its
-outcome is told as a tuple of result and error. What it asks before is the one part of a tuple, and
-so is the answer.
+A setup comes as bytes and holds until the next one; a job comes as a tuple of one. Its outcome is
+sent as a tuple of result and error, a question before it and its answer as tuples of one.
 
 It talks with its parent process alone, and ends with it.
 """

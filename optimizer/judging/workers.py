@@ -23,7 +23,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 PIPE_BYTES = 2**20
-"""Of what is told at once, where the system can: a population's accumulators in one piece."""
+"""Size of a pipe, where the system allows it: a population's accumulators in one piece."""
 
 
 class Runner(Protocol):
@@ -42,7 +42,7 @@ class Answers(Protocol):
 
     @property
     def quiet(self) -> AbstractContextManager[Any]:
-        """Held by whoever speaks with a process, and while answers are made."""
+        """Held while a thread reads or writes a process's pipes, and while answers are made."""
         ...
 
     def ask(self, question: Any) -> Any:  # noqa: ANN401 - of any kind
@@ -276,7 +276,7 @@ class JobBatch:
             self.done.put((job, result, error))
 
     def _ask(self, process: "subprocess.Popen[bytes]", message: object) -> tuple[Any, ...]:
-        """What a process says to a message."""
+        """A process's reply to a message."""
         into, out = process.stdin, process.stdout
         assert into is not None
         assert isinstance(out, BufferedReader)
@@ -286,8 +286,8 @@ class JobBatch:
         # Until there is something to read.
         out.peek(1)
         with self._quiet:
-            said: tuple[Any, ...] = pickle.load(out)
-        return said
+            reply: tuple[Any, ...] = pickle.load(out)
+        return reply
 
     def _lose(self, job: object) -> None:
         """Hand back the job of a process that ended; without any other process, all jobs."""

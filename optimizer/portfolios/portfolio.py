@@ -152,10 +152,10 @@ def correlate_days(
     Days are those with a bar of either, from the later beginning to the earlier end.
     """
     columns = []
-    for place in (first, second):
-        one = components[place]
-        days = list_days(one.series, one.windows)
-        r = daily_returns([ledgers[place]], one.series, one.windows, days)[:, 0]
+    for number in (first, second):
+        component = components[number]
+        days = list_days(component.series, component.windows)
+        r = daily_returns([ledgers[number]], component.series, component.windows, days)[:, 0]
         columns.append((days, r))
     return Correlation(first, second, *correlate_common_days(*columns))
 

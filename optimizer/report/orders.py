@@ -40,11 +40,11 @@ class OrderNumbers:
     def __init__(self, run: Tables, member: int) -> None:
         task, genome = run.task, run.genomes[member]
         (ledgers,) = run.engine.ledgers(run.genomes[[member]])
-        places = task.markets.places("search")
+        in_search = task.markets.places("search")
         self._spec = task.spec
-        self._ledgers: list[Ledger] = [ledgers[place] for place in places]
+        self._ledgers: list[Ledger] = [ledgers[window] for window in in_search]
         details = list_details(task, genome, ledgers)
-        self._details: list[Details] = [details[place] for place in places]
+        self._details: list[Details] = [details[window] for window in in_search]
 
     def list_numbers(self) -> Iterator[tuple[str, str, str]]:
         """Name, value and note of each number that there is."""

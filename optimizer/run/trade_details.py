@@ -155,7 +155,7 @@ class _Payments:
             paid = ledger.side * self._sum_legs("funding", 0, series, ledger)
             columns["funding_r"] = paid / _risks(ledger)
         if self._spec.borrow is not None:
-            by_side = [self._sum_legs("borrow", place, series, ledger) for place in range(2)]
+            by_side = [self._sum_legs("borrow", side, series, ledger) for side in range(2)]
             columns["borrow_r"] = np.where(ledger.side > 0, *by_side) / _risks(ledger)
         return columns
 
@@ -206,9 +206,9 @@ def _list_sizes(
         return [{} for _ in ledgers]
     markets, stake = task.markets, build_stake(task.spec, task.costs, genes)
     sizes: list[dict[str, Column]] = [{} for _ in ledgers]
-    for places in split_accounts(markets.all_windows):
-        some = [ledgers[place] for place in places]
-        windows = [markets.all_windows[place] for place in places]
+    for numbers in split_accounts(markets.all_windows):
+        some = [ledgers[number] for number in numbers]
+        windows = [markets.all_windows[number] for number in numbers]
         order, exit_order = order_exits(some, windows, markets.series)
         trades = size_trades(merge_ledgers(some, windows, markets.series))
         parts, in_order = [StakedTrades(trades, stake, 1.0)], np.arange(len(trades.r))
@@ -219,5 +219,5 @@ def _list_sizes(
             unsorted = np.empty_like(values)
             unsorted[exit_order] = values
             for w, part in zip(order, np.split(unsorted, ends), strict=True):
-                sizes[places[w]][name] = part
+                sizes[numbers[w]][name] = part
     return sizes

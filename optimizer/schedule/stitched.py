@@ -110,8 +110,8 @@ def _chain(
         # What is counted beside trades belongs to the first of them.
         counts: Any = {name: getattr(part, name) for name in COUNTS}
         yield replace(part.keep(entered == 0), **counts)
-        for place in range(1, len(steps)):
-            yield part.keep(entered == place)
+        for number in range(1, len(steps)):
+            yield part.keep(entered == number)
 
 
 def _share_account(
@@ -119,17 +119,17 @@ def _share_account(
 ) -> list[list[Ledger]]:
     """Trades of each step [K] in each window [W] that one account with limits has room for."""
     by_step = [[_empty_ledger() for _ in picks] for _ in windows]
-    asked, places = [], []
+    asks, window_steps = [], []
     for number, (window, cuts) in enumerate(zip(windows, borders, strict=True)):
         for step, (pick, (start, stop)) in enumerate(zip(picks, pairwise(cuts), strict=True)):
             if pick is None or start == stop:
                 continue
             asking = reference.ask_until(pick, replace(window, start=start), stop)
             # A position ends with its window, and runs on over a border within it.
-            asked.append(asking._replace(continues=start > window.start))
-            places.append((number, step))
-    taken = take_account(asked, build_limits(reference.costs))
-    for (number, step), ledger in zip(places, taken, strict=True):
+            asks.append(asking._replace(continues=start > window.start))
+            window_steps.append((number, step))
+    taken = take_account(asks, build_limits(reference.costs))
+    for (number, step), ledger in zip(window_steps, taken, strict=True):
         by_step[number][step] = ledger
     return by_step
 

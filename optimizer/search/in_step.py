@@ -17,8 +17,8 @@ def run_alone(
     search: Generator[Question, Answer, Result], answer: Callable[[Question], Answer]
 ) -> Result:
     """What one search finds."""
-    ((_, found),) = run_in_step({"": search}, lambda asked: [answer(asked[""])])
-    return found
+    ((_, result),) = run_in_step({"": search}, lambda questions: [answer(questions[""])])
+    return result
 
 
 def run_in_step(
@@ -36,16 +36,16 @@ def run_in_step(
     answers: Sequence[Any] = [None] * len(going)
     try:
         while going:
-            asked = {}
+            questions = {}
             for key, answered in zip(list(going), answers, strict=True):
                 try:
-                    asked[key] = going[key].send(answered)
+                    questions[key] = going[key].send(answered)
                     continue
                 except StopIteration as ended:
-                    found: Result = ended.value
+                    result: Result = ended.value
                 del going[key]
-                yield key, found
-            answers = answer(asked) if asked else []
+                yield key, result
+            answers = answer(questions) if questions else []
     finally:
         for search in going.values():
             search.close()

@@ -269,8 +269,8 @@ def _note_run_bars(store: RunStore, task: Task, result: RunResult) -> Iterator[s
     if list(series) != list(ends):
         return
     for name, bars in series.items():
-        place, first_ns = firsts[name]
-        if len(bars) < ends[name] or int(bars.timestamp[place]) != first_ns:
+        first, first_ns = firsts[name]
+        if len(bars) < ends[name] or int(bars.timestamp[first]) != first_ns:
             return
     known = data_hash([bars.until(ends[name]) for name, bars in series.items()])
     if known != require_identity(store).data_hash:

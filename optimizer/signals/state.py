@@ -140,7 +140,7 @@ def read_states(
         if genome is not None and standing is not None:
             entry = _describe_entry(account.reference, genome, chain.bars, standing.pending)
             orders = _describe_orders(account.reference, genome, chain.bars, standing.orders)
-        held_by = None if holding is None else tuple(chains[place].symbol for place in holding)
+        held_by = None if holding is None else tuple(chains[number].symbol for number in holding)
         states.append(_build_state(chain, standing or FLAT, entry, orders, held_by, now_ns))
     return tuple(states)
 

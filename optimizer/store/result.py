@@ -174,11 +174,11 @@ class RunResult(Payload):
     resumed: Annotated[str, OPTIONAL] = ""
 
     def __post_init__(self) -> None:
-        for place, member in enumerate(self.front):
+        for number, member in enumerate(self.front):
             for name, value in member.genes.items():
                 if isinstance(value, str) and value not in self.options.get(name, ()):
                     raise StoreError(
-                        f"{self.what} cannot be read: front.{place}.genes.{name}: '{value}' is "
+                        f"{self.what} cannot be read: front.{number}.genes.{name}: '{value}' is "
                         "neither a number nor an option"
                     )
 

@@ -116,9 +116,9 @@ def _read_days(run: Tables, problems: list[str]) -> PickDays | None:
         problems.append(f"{run.id}: no equity and no days of its pick: {why}")
         return None
     trades = run.trade_columns(run.pick.member)
-    places = np.searchsorted(run.days, trades.exit_ns // UNITS_NS["d"])
+    day_numbers = np.searchsorted(run.days, trades.exit_ns // UNITS_NS["d"])
     r = np.zeros(len(run.days))
-    np.add.at(r, places, trades.r)
+    np.add.at(r, day_numbers, trades.r)
     return PickDays(run.id, run.equity_curve(trades), run.days, r)
 
 
@@ -150,9 +150,9 @@ def _list_rows(
         shares = [known[run.id].hypervolume for run in tables]
         if None not in shares:
             rows.append(("hypervolume, of all together", [fraction(share) for share in shares]))
-        for place, objective in enumerate(tables[0].objectives):
+        for column, objective in enumerate(tables[0].objectives):
             best = [known[run.id].best for run in tables]
-            cells = [metric(objective, values[place]) if values else "-" for values in best]
+            cells = [metric(objective, values[column]) if values else "-" for values in best]
             rows.append((f"best {words(objective)}", cells))
     return rows
 
@@ -186,9 +186,9 @@ def _draw_fronts(sides: Sequence[Side]) -> Chart | None:
     alike = [side for side in sides if {x, y} <= set(side.run.objectives) and len(side.front)]
     data = []
     for side, colour, mark in zip(alike, COLOURS, MARKS, strict=False):
-        place = side.run.objectives.index
+        column = side.run.objectives.index
         marker = {"color": colour, "size": 8, "symbol": mark}
-        points = side.front[:, place(x)], side.front[:, place(y)]
+        points = side.front[:, column(x)], side.front[:, column(y)]
         data.append(scatter("markers", *points, name=name(side.run.id), marker=marker))
     layout = {"xaxis": metric_axis(x), "yaxis": metric_axis(y), "legend": LEGEND}
     alt = f"fronts of {format_count(len(alike), 'run')}, each with a mark of its own"

@@ -60,7 +60,7 @@ def make_list_page(folder: Path) -> bytes:
 
 
 def make_forecast_page(folder: Path, name: str) -> bytes:
-    """A forecast of a folder, checked whole; what a client says is never made a path.
+    """A forecast of a folder, checked whole; a client's text is never made a path.
 
     Raises:
         ConfigError, StoreError: When there is none of that name, or it is not what was written.

@@ -143,8 +143,10 @@ class LiveRun:
         self._chain, self._tail = chain, chain.tail
         if not known:
             kept = [summary.number for summary in new if summary.kept == "whole"]
-            earlier = [kept[place] for place in evenly(len(kept), MOST_EARLIER)]
-            self._trend = [_measure_best(reader.generation(place)) for place in earlier[:-1]]
+            earlier = [kept[index] for index in evenly(len(kept), MOST_EARLIER)]
+            self._trend = [
+                _measure_best(reader.generation(generation)) for generation in earlier[:-1]
+            ]
         if new:
             self._newest = reader.generation(new[-1].number)
             self._trend.append(_measure_best(self._newest))
@@ -175,11 +177,11 @@ class LiveRun:
     def _name_members(self, header: RunHeader, genomes: Floats, objectives: Floats) -> list[str]:
         """Keys of members [F], which are kept by them: most are in many fronts."""
         keys = [hashlib.sha256(genome.tobytes()).hexdigest()[:20] for genome in genomes]
-        new = [place for place, key in enumerate(keys) if key not in self._candidates]
+        new = [index for index, key in enumerate(keys) if key not in self._candidates]
         cells = _list_cells(header, objectives[new], genomes[new])
         generation = self._summaries[-1].number
-        for place, row in zip(new, cells, strict=True):
-            self._candidates[keys[place]] = Candidate(genomes[place], generation, row)
+        for index, row in zip(new, cells, strict=True):
+            self._candidates[keys[index]] = Candidate(genomes[index], generation, row)
         # A member may be chosen a moment after it has left the front.
         shown = set(keys)
         left = [key for key in self._candidates if key not in shown]
@@ -206,7 +208,7 @@ class LiveRun:
         ]
 
     def _draw_hypervolume(self) -> Chart:
-        chosen = [self._summaries[place] for place in evenly(len(self._summaries), MOST_DRAWN)]
+        chosen = [self._summaries[index] for index in evenly(len(self._summaries), MOST_DRAWN)]
         volumes = np.array([summary.hypervolume for summary in chosen])
         line = scatter(
             "lines",
@@ -219,13 +221,13 @@ class LiveRun:
         return Chart("hypervolume of the front", alt, [line], layout)
 
     def _draw_trends(self, header: RunHeader) -> list[Chart]:
-        drawn = [self._trend[place] for place in evenly(len(self._trend), MOST_DRAWN)]
+        drawn = [self._trend[index] for index in evenly(len(self._trend), MOST_DRAWN)]
         generations = np.array([point.generation for point in drawn])
         best = header.natural(np.stack([point.best for point in drawn]))
         median = header.natural(np.stack([point.median for point in drawn]))
         return [
-            best_objective(generations, name, best[:, place], median[:, place])
-            for place, name in enumerate(header.objectives)
+            best_objective(generations, name, best[:, index], median[:, index])
+            for index, name in enumerate(header.objectives)
         ]
 
 
@@ -245,7 +247,7 @@ def _draw_front(names: tuple[str, ...], values: Floats, count: int) -> Chart:
 
     By their numbers where there is but one objective.
     """
-    columns = {name: values[:, place] for place, name in enumerate(names)}
+    columns = {name: values[:, column] for column, name in enumerate(names)}
     if len(names) == 1:
         columns["member"] = np.arange(len(values), dtype=np.float64)
     x = "member" if len(names) == 1 else names[-1]
@@ -261,8 +263,8 @@ def _list_cells(header: RunHeader, objectives: Floats, genomes: Floats) -> list[
     genes = header.show_genomes(genomes)
     return [
         [metric(name, value) for name, value in zip(header.objectives, row, strict=True)]
-        + [format_gene(values[place]) for values in genes.values()]
-        for place, row in enumerate(objectives.tolist())
+        + [format_gene(values[index]) for values in genes.values()]
+        for index, row in enumerate(objectives.tolist())
     ]
 
 

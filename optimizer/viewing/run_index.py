@@ -106,7 +106,7 @@ def sign_file(path: Path) -> Signature | None:
 
 def list_rows(runs: list[RunSummary]) -> list[object]:
     """Lines of the index, newest first: texts as people read them, and keys to sort by."""
-    return [_build_row(place, run) for place, run in reversed([*enumerate(runs)])]
+    return [_build_row(index, run) for index, run in reversed([*enumerate(runs)])]
 
 
 def _build_row(place: int, run: RunSummary) -> Mapping[str, object]:

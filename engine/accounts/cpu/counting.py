@@ -88,7 +88,8 @@ def fold_taken(
         figures,
     )
     columns = zip(
-        *((one.number, one.leverage, one.shares, one.rests) for one in stakes), strict=True
+        *((stake.number, stake.leverage, stake.shares, stake.rests) for stake in stakes),
+        strict=True,
     )
     sizing = Sizing(*(np.array(column) for column in columns))
     shared, purse = np.zeros(1, np.int64), build_purse(stakes[0])

@@ -64,9 +64,9 @@ def fold_ledgers(ledgers: Sequence[Ledger], by_exit: Ints, stake: Stake) -> Floa
     begin(sums)
     fold_chosen(
         build_purse(stake), stake.number, stake.leverage, stake.shares, stake.rests,
-        np.concatenate([collect_figures(one) for one in ledgers]),
-        np.concatenate([one.side for one in ledgers]).astype(np.int64),
-        np.concatenate([one.leg_bar for one in ledgers]), by_exit, len(by_exit), sums,
+        np.concatenate([collect_figures(ledger) for ledger in ledgers]),
+        np.concatenate([ledger.side for ledger in ledgers]).astype(np.int64),
+        np.concatenate([ledger.leg_bar for ledger in ledgers]), by_exit, len(by_exit), sums,
     )  # fmt: skip
     return sums
 

@@ -75,21 +75,21 @@ class Admitted(NamedTuple):
 def take_account(asked: Sequence[AskedWindow], limits: AccountLimits) -> tuple[Ledger, ...]:
     """Ledgers [W] of the signals that one account has room for."""
     order = sorted(range(len(asked)), key=lambda w: (asked[w].strand, asked[w].window.start))
-    parts = [_list_asks(place, asked[place]) for place in order]
+    parts = [_list_asks(number, asked[number]) for number in order]
     joined = Asks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     lengths = np.array([len(part.rank) for part in parts], np.int64)
-    _, strand_of = np.unique([asked[place].strand for place in order], return_inverse=True)
+    _, strand_of = np.unique([asked[number].strand for number in order], return_inverse=True)
     firsts = np.zeros((1, int(strand_of[-1]) + 2), np.int64)
     np.add.at(firsts[0], strand_of + 1, lengths)
     answers = admit(joined, firsts.cumsum(axis=1), limits, len(asked), Threads(1))
     ledgers: dict[int, Ledger] = {}
     ends = lengths.cumsum().tolist()
-    for place, end, length in zip(order, ends, lengths.tolist(), strict=True):
-        part, numbers = slice(end - length, end), answers.counts[0, place].tolist()
-        ledgers[place] = _keep(
-            asked[place].ledger, answers.taken[part], answers.gross[part], *numbers
+    for number, end, length in zip(order, ends, lengths.tolist(), strict=True):
+        part, counts = slice(end - length, end), answers.counts[0, number].tolist()
+        ledgers[number] = _keep(
+            asked[number].ledger, answers.taken[part], answers.gross[part], *counts
         )
-    return tuple(ledgers[place] for place in range(len(asked)))
+    return tuple(ledgers[number] for number in range(len(asked)))
 
 
 def admit(

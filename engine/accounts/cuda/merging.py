@@ -126,7 +126,7 @@ def find_entries(p_edge, stretch, o_k, n_windows, capacity, most, WINDOWS: tl.co
 
     Returns places too that there are no entries of: those are numbers behind the last.
     """
-    place = o_k
+    entry = o_k
     before = tl.zeros([], tl.int32)
     for begin in range(0, n_windows, WINDOWS):
         o_w = begin + tl.arange(0, WINDOWS)
@@ -136,9 +136,9 @@ def find_entries(p_edge, stretch, o_k, n_windows, capacity, most, WINDOWS: tl.co
         begins = before + tl.cumsum(size, 0) - size
         is_here = (o_k[:, None] >= begins[None, :]) & (o_k[:, None] < (begins + size)[None, :])
         shift = o_w * capacity + first - begins
-        place += tl.sum(tl.where(is_here, shift[None, :], 0), 1)
+        entry += tl.sum(tl.where(is_here, shift[None, :], 0), 1)
         before += tl.sum(size, 0)
-    return place
+    return entry
 
 
 @triton.jit(do_not_specialize=["n_windows", "most"])
@@ -209,8 +209,8 @@ def arrange_kernel(p_size, p_trades, p_order, p_r, p_merged, n_windows, capacity
     for begin in range(tl.program_id(1) * BLOCK, n_trades, BLOCKS * BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < n_trades
-        place = tl.load(p_order + o_first + o_k, mask=inside, other=0)
-        r = tl.load(p_r + o_first + place, mask=inside, other=0.0)
+        entry = tl.load(p_order + o_first + o_k, mask=inside, other=0)
+        r = tl.load(p_r + o_first + entry, mask=inside, other=0.0)
         tl.store(p_merged + o_first + o_k, r, mask=o_k < (n_trades + 7) // 8 * 8)
 
 

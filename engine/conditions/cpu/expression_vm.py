@@ -197,11 +197,11 @@ def compare_word(places: Ints, first: int, relation: int) -> np.uint64:
     """64 bars of a comparison of what lies at the first two places as a word."""
     word = 0
     # Less is more, seen from the other side.
-    one, other = (1, 0) if relation & 1 else (0, 1)
+    left, right = (1, 0) if relation & 1 else (0, 1)
     for k in range(0, WORD, EIGHT):
         x, y = (
-            load_indirect_eight(places, 0, one, first + k),
-            load_indirect_eight(places, 0, other, first + k),
+            load_indirect_eight(places, 0, left, first + k),
+            load_indirect_eight(places, 0, right, first + k),
         )
         word |= (bits_above(x, y) if relation < 2 else bits_at_least(x, y)) << k
     return np.uint64(word)

@@ -194,7 +194,7 @@ class Readings:
         return dict(zip(relations, addresses, strict=True))
 
     def _list_passing(self, asked: Sequence[Part]) -> set[Name]:
-        """Names of what only conditions of the same whole genes read; nobody asks for it again."""
+        """Names of parts that only conditions of the same whole genes read, never again."""
         lasting, names = {name_words(part) for part in asked}, set[Name]()
         for part in self._parts.values():
             bounded = self._bounded.get(part.number)

@@ -173,9 +173,9 @@ def _build_columns(sources: dict[str, Floats], maps: Sequence[Coder], market: Ma
     for number, coder in enumerate(maps):
         # Of a map that does not move no more is read.
         first, count = number * n_bars, n_bars if moves[number] else min(n_bars, 2 * LANES)
-        place = slice(first, first + count)
+        span = slice(first, first + count)
         of_bars = coder_maps(coder, sources, HIGHEST_CODE)
-        low[place], scale[place] = (values[:count] for values in of_bars)
+        low[span], scale[span] = (values[:count] for values in of_bars)
     return RowColumns(
         n_bars=n_bars,
         values=np.concatenate(list(sources.values())),

@@ -44,8 +44,8 @@ def chain(
 ) -> int:
     """Fold one individual's trades in one window, or in a part of it.
 
-    Exits are looked for only where a position is taken: on one core a found exit that nobody
-    needs is work lost.
+    Exits are looked for only where a position is taken: on one core an exit of an entry that is
+    not taken is work lost.
 
     Args:
         market: The series and its rows.

@@ -61,11 +61,11 @@ def find_next_change(
             bar = min(bar, t) if t < last else bar
     if at.side != FLAT:
         bar = min(bar, at.close_bar, at.clock_bar)
-        asked = asks.exits[p, at.side]
-        if asked >= 0:
-            t = next_set(asks.words, asked, j, bar)
+        condition = asks.exits[p, at.side]
+        if condition >= 0:
+            t = next_set(asks.words, condition, j, bar)
             while t < bar and not asks_exit(bars, asks, p, at, t):
-                t = next_set(asks.words, asked, t + 1, bar)
+                t = next_set(asks.words, condition, t + 1, bar)
             bar = min(bar, t + 1)
     return bar
 

@@ -123,9 +123,9 @@ def open_held(
     elif trail == SHARE:
         reach = load_value(asks.numbers, row, TRAIL_PART)
     session = asks.session_of[p]
-    place = load_value(asks.sessions, session, j) if session >= 0 else NEVER
-    close_bar, close_reason = latest_close(place, asks.max_hold[p], j, end)
-    clock_bar = place >> 1 if place % 2 == 1 else NEVER
+    next_session = load_value(asks.sessions, session, j) if session >= 0 else NEVER
+    close_bar, close_reason = latest_close(next_session, asks.max_hold[p], j, end)
+    clock_bar = next_session >> 1 if next_session % 2 == 1 else NEVER
     return OpenPosition(
         side, t, j, how == WITHIN, entry, stop, risk, reach, clock_bar, close_bar, close_reason
     ), is_worth

@@ -145,7 +145,7 @@ def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, 
     turns = tl.zeros([SLOTS], tl.int32)
     held = tl.zeros([SLOTS], tl.float64)
     gross = tl.zeros([], tl.float64)
-    # Nobody who asks before this has room; who asks later has, unless others are taken first.
+    # Entries before this have no room; later ones have, unless others are taken first.
     moment = tl.full([], -1, tl.int32)
     until = tl.full([], NEVER, tl.int32)
     n_taken = tl.zeros([], tl.int32)

@@ -25,7 +25,7 @@ def keep_kernel(p_size, p_counts, p_bars, p_exits, p_totals, p_finer_of, p_trade
     """Trades of the signals that are taken, and what becomes of the others; grid (pairs).
 
     p_totals: [P, W, capacity] as `gross_kernel` leaves it. p_trade_list, p_trades, p_rejected,
-    p_coarse receive what `take_kernel` says. p_gross: [P, W, capacity] of signals, if KEEPS,
+    p_coarse as of `take_kernel`. p_gross: [P, W, capacity] of signals, if KEEPS,
     receives that of trades. p_out: [P, W, A] receives how many are skipped, and the greatest
     leverage.
     """
@@ -92,7 +92,7 @@ def admit_kernel(p_size, p_counts, p_marks, p_leaves, p_notes, p_totals, p_limit
 
     Grid (pairs). p_marks, p_leaves, p_notes: [P, W, capacity] as `mark_kernel` and `leave_kernel`
     leave them; p_totals: as `gross_kernel` does. p_limits: as of `ask_kernel`. p_trade_list,
-    p_trades, p_rejected, p_coarse receive what `choose_kernel` says; p_gross, p_out as of
+    p_trades, p_rejected, p_coarse as of `choose_kernel`; p_gross, p_out as of
     `keep_kernel`.
     """
     i_pair = tl.program_id(0).to(tl.int64)

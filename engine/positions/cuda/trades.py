@@ -39,17 +39,17 @@ def count_coarse(n_coarse, counted, bar, m):
 @triton.jit
 def count_coarse_bars(p_next, p_leave, p_mark, p_note, count, delay):
     """Bars of a pair's positions that are touched and not made up of finer ones."""
-    place = tl.zeros([], tl.int32)
-    n_coarse, counted = place, place - 1
-    while place < count:
-        leave = tl.load(p_leave + place)
-        note = tl.load(p_note + place).to(tl.int32)
-        entry_bar = (tl.load(p_mark + place) >> 1) + 1 + delay
+    signal = tl.zeros([], tl.int32)
+    n_coarse, counted = signal, signal - 1
+    while signal < count:
+        leave = tl.load(p_leave + signal)
+        note = tl.load(p_note + signal).to(tl.int32)
+        entry_bar = (tl.load(p_mark + signal) >> 1) + 1 + delay
         is_coarse = (note & COARSE_ENTRY) != 0
         n_coarse, counted = count_coarse(n_coarse, counted, entry_bar, is_coarse)
         is_coarse = (leave >= 0) & ((note & COARSE_EXIT) != 0)
         n_coarse, counted = count_coarse(n_coarse, counted, leave >> 3, is_coarse)
-        place = tl.load(p_next + place)
+        signal = tl.load(p_next + signal)
     return n_coarse
 
 

@@ -60,10 +60,10 @@ def call_loop(_typing: Any, loop: Any, _address: Any, *_arguments: Any) -> Any: 
 
     def call(context: Any, builder: Any, _: Any, given: Any) -> Any:  # noqa: ANN401
         convention = context.call_conv
-        place = convention.get_function_type(result, kinds).as_pointer()
+        pointer = convention.get_function_type(result, kinds).as_pointer()
         status, returned = convention.call_function(
             builder,
-            builder.inttoptr(given[1], place),
+            builder.inttoptr(given[1], pointer),
             result,
             kinds,
             cgutils.unpack_tuple(builder, given[2]),  # type: ignore[no-untyped-call]

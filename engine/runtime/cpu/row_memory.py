@@ -47,7 +47,7 @@ def keeping_row_memory() -> Iterator[None]:
 
 
 def take_row_memory(n_bytes: int) -> Memory:
-    """Memory [n_bytes] that nobody else reads or writes; it holds whatever was there."""
+    """Memory [n_bytes] without another reader or writer; it holds whatever was there."""
     if not _KEEPERS:
         return np.empty(n_bytes, np.uint8)
     with _LOCK:
@@ -69,4 +69,4 @@ def _count_references(memories: Sequence[Memory]) -> list[int]:
 
 
 (_UNREAD,) = _count_references([np.empty(1, np.uint8)])
-"""References to memory that nobody has a view of."""
+"""References to memory without a view."""

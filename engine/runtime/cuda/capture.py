@@ -1,4 +1,4 @@
-"""Captures of graphs: one after the other, whoever makes them."""
+"""Captures of graphs, one at a time in a process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -67,8 +67,8 @@ class Uploads:
     ) -> "UploadPlan[Name]":
         """Lay arrays out to be sent, in place of those before.
 
-        `rooms` name arrays that have room for more along their first axis; nothing is said of what
-        lies there.
+        `rooms` name arrays that have room for more along their first axis; its content is
+        undefined.
 
         Raises:
             DeviceError: As `waiting.wait_for_work`.

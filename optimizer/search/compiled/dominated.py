@@ -1,7 +1,7 @@
-"""Newcomers that a few elders dominate, so that nobody has to sort them.
+"""Offspring that a few elders dominate, which are left out of the sort.
 
-Most newcomers of a search that has come far are dominated by many elders: any 32 of these dominate
-seven in ten of 4,096. Whom an elder of a front dominates belongs to no front up to that one.
+Most offspring of a search that has come far are dominated by many elders: any 32 of these dominate
+seven in ten of 4,096. An individual that an elder of a front dominates is in no front up to that.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""Who survives of individuals with three objectives, in one pass that holds no lock of Python.
+"""Survivors among individuals with three objectives, in one pass that holds no lock of Python.
 
 The definition is `survival.survive_by_hypervolume`, with `ranking.rank_individuals` before it and
-`ranking.rank_survivors` after it. Everybody is sorted once: the orders of a front that is cut, and
-those of the survivors, are what is left of the first ones.
+`ranking.rank_survivors` after it. All are sorted once: the orders of a front that is cut, and
+those of the survivors, are subsets of the first ones.
 """
 
 import numpy as np
@@ -47,8 +47,8 @@ def choose_survivors(
         objectives: [P, 3], as in `rank_individuals`.
         violations: [P], as in `rank_individuals`.
         keep: How many survive, at least 1.
-        elders: [E], ranks of the first so many, survivors of a pool in which nobody else came
-            before them; none where these are not known. They decide how soon it is found, not who.
+        elders: [E], ranks of the first so many, survivors of a pool in which no other came before
+            them; none where these are not known. They change the time it takes, not the survivors.
         rounds: In which a front is truncated, and its reference in cells.
 
     Returns:
@@ -95,7 +95,7 @@ def survive(
         if not violations[p] >= 0.0:
             return False
     # Fronts up to the last one of the elders mostly hold enough, and are found without those that
-    # members of the last one dominate; where they do not, everybody is ranked.
+    # members of the last one dominate; where they do not, all are ranked.
     last, n_elders = -1, elders.size
     for p in range(n_elders):
         last = max(last, elders[p])
