@@ -32,9 +32,9 @@ def print_kernels(name, call):
     """What each kernel of a call took."""
     import torch
 
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as found:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         call()
-    events = sorted(found.key_averages(), key=lambda event: -event.device_time_total)
+    events = sorted(profile.key_averages(), key=lambda event: -event.device_time_total)
     for event in events:
         if event.device_time_total >= 1.0:
             print(

@@ -74,9 +74,9 @@ def grade_pick(task: Task, pick: Pick, searches: int = FEWEST_SEARCHES) -> dict[
         return {**row, "grade": "too_little"}
     setup = NullSetup(task, "none")
     for null in KINDS:
-        found = _tally(setup, null, pick.strength.value, searches)
-        row |= {null: [found.at_least, found.searches]}
-        if found.p > MOST_P:
+        verdicts = _tally(setup, null, pick.strength.value, searches)
+        row |= {null: [verdicts.at_least, verdicts.searches]}
+        if verdicts.p > MOST_P:
             return {**row, "grade": "luck", "by": null}
     return {**row, "grade": "found"}
 
@@ -85,9 +85,9 @@ def _tally(setup, kind: str, value: float, searches: int):
     """Null searches in the order of their numbers, up to the first that does as well."""
     strengths: list[float] = []
     while True:
-        found = tally(value, strengths, STOP_AFTER)
-        if found.is_stopped or found.searches == searches:
-            return found
+        counts = tally(value, strengths, STOP_AFTER)
+        if counts.is_stopped or counts.searches == searches:
+            return counts
         one = setup.run(NullJob(kind, len(strengths) + 1))
         strengths.append(float("-inf") if one.strength is None else one.strength)
 

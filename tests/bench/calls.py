@@ -150,14 +150,14 @@ def _lines(
     expected: Floats | None = None
     for engine in engines:
         (first,) = time_calls(lambda engine=engine: engine.evaluate(genomes), 1)
-        found = engine.evaluate(genomes)
-        if expected is not None and expected.tobytes() != found.tobytes():
+        values = engine.evaluate(genomes)
+        if expected is not None and expected.tobytes() != values.tobytes():
             raise EngineError(f"{engine.device} and {engines[0].device} disagree at {case}")
-        expected = found
+        expected = values
         times = 3 if first > LONG_CALL_S else repeats
         seconds = time_calls(lambda engine=engine: engine.evaluate(genomes), times)
         line = _line(f"{engine.device}, {engine.threads} threads", case, seconds)
-        yield line if engine.device == "cpu" else _measured(line, engine, genomes, found.nbytes)
+        yield line if engine.device == "cpu" else _measured(line, engine, genomes, values.nbytes)
 
 
 def _measured(line: Line, engine: Engine, genomes: Floats, result_bytes: int) -> Line:

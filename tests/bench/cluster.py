@@ -94,10 +94,10 @@ def null():
         settings = {"population": 32, "generations": 10, "polish": 0, "min_trades": 10}
         path = recorded_run(Path(folder), make_planted_market(1000, 8760, 0), **settings)
         plan = Plan(null=NULLS, stop_after=ENDLESS, folds=0, blocks=0)
-        found = {"pool": [], **{f"local:{n}": [] for n in clusters}}
+        times_by_place = {"pool": [], **{f"local:{n}": [] for n in clusters}}
         results = []
         for turn in range(TURNS):
-            for name, times in found.items():
+            for name, times in times_by_place.items():
                 place = ClusterSearches(clusters[int(name[-1])]) if name != "pool" else None
                 copy = shutil.copytree(path, Path(folder) / f"{turn}-{name}" / path.name)
                 began = time.perf_counter()
@@ -105,11 +105,13 @@ def null():
                 times.append(time.perf_counter() - began)
         assert results == results[:1] * len(results)
     print(f"null: {2 * NULLS} searches at most, {results[0].shuffled.run} shuffled ones each time")
-    for name, times in found.items():
+    for name, times in times_by_place.items():
         print(f"  {name}: {min(times):.2f} s, median {median(times):.2f} of {TURNS} turns")
     searches = 1 if results[0].mirrored is None else 2
-    one, two = min(found["local:1"]), min(found["local:2"])
-    print(f"  two workers take {two / min(found['pool']):.3f} of the pool's time, ", end="")
+    one, two = min(times_by_place["local:1"]), min(times_by_place["local:2"])
+    print(
+        f"  two workers take {two / min(times_by_place['pool']):.3f} of the pool's time, ", end=""
+    )
     print(
         f"{one / two:.2f} times as fast as one; the model says {one:.2f} s for one becomes ", end=""
     )
@@ -177,9 +179,9 @@ def whole_searches(size, cores):
             list(executor.results(jobs[: 2 * workers]))
             own = jobs[: size.searches * workers]
             began = time.perf_counter()
-            found = dict(executor.results(own))
+            actual = dict(executor.results(own))
             seconds = time.perf_counter() - began
-        assert [found[job] for job in checked] == expected
+        assert [actual[job] for job in checked] == expected
         alone = alone or seconds
         told = f"{len(own)} searches, efficiency {alone / seconds:.0%}"
         yield "whole searches", str(workers), f"{seconds:.2f}", "", told
@@ -230,12 +232,12 @@ def bits(found):
 @contextmanager
 def workers_of(count, device, environment):
     """A cluster of so many workers, each with cores of its own, or a GPU."""
-    with tempfile.TemporaryDirectory() as folder, begin_cluster(folder, workers=0) as found:
+    with tempfile.TemporaryDirectory() as folder, begin_cluster(folder, workers=0) as hosts:
         for number in range(count):
             own = environment or {"CUDA_VISIBLE_DEVICES": str(number)}
-            found.worker("--name", f"{device}{number}", environment=own)
-        found.wait(count)
-        with Cluster(parse_address(str(found.file)), Path(folder) / "bars") as cluster:
+            hosts.worker("--name", f"{device}{number}", environment=own)
+        hosts.wait(count)
+        with Cluster(parse_address(str(hosts.file)), Path(folder) / "bars") as cluster:
             yield cluster
 
 
@@ -255,8 +257,8 @@ def kills():
                 assert run_search(task, on_workers(clusters[workers], task, cut)) == expected
                 copy = shutil.copytree(path, Path(folder) / str(number) / path.name)
                 place = ClusterSearches(clusters[workers])
-                found = judge_run(copy, plan, {}, lambda *told: None, executors=place)
-                assert (found.null, found.folds) == (judged.null, judged.folds)
+                judgement = judge_run(copy, plan, {}, lambda *told: None, executors=place)
+                assert (judgement.null, judgement.folds) == (judged.null, judged.folds)
             counts.append(len(killed))
             print(
                 f"  run {number}: {workers} workers, {cut} shards, {len(killed)} killed", flush=True
@@ -289,15 +291,15 @@ def killing(chance):
 @contextmanager
 def joined(*counts):
     """Clusters of so many workers of this machine, by their number."""
-    found = {}
+    clusters = {}
     try:
         for count in counts:
             began = time.perf_counter()
-            found[count] = Cluster(parse_address(f"local:{count}"))
+            clusters[count] = Cluster(parse_address(f"local:{count}"))
             print(f"  local:{count} joined in {time.perf_counter() - began:.1f} s", file=sys.stderr)
-        yield found
+        yield clusters
     finally:
-        for one in found.values():
+        for one in clusters.values():
             one.__exit__()
 
 
@@ -308,9 +310,9 @@ def watched():
 
     def timed(cluster, asked):
         began, longest = time.perf_counter(), 0.0
-        for one in run_jobs(cluster, asked):
-            longest = max(longest, one.seconds)
-            yield one
+        for job in run_jobs(cluster, asked):
+            longest = max(longest, job.seconds)
+            yield job
         calls.append((time.perf_counter() - began, longest))
 
     sharded.done = timed

@@ -98,11 +98,11 @@ def main():
     sums, trading, began = np.zeros(len(ACCUMULATORS)), 0, time.perf_counter()
     for done, seed in enumerate(seeds, 1):
         try:
-            found = compare(seed, asked.device, kind=asked.draws, is_finer=asked.finer)
+            differences = compare(seed, asked.device, kind=asked.draws, is_finer=asked.finer)
         except AssertionError as error:
             raise SystemExit(f"FAILED at seed {seed}: {error}") from error
-        sums += found.sum(axis=(0, 1))
-        trading += found[:, :, 0].any()
+        sums += differences.sum(axis=(0, 1))
+        trading += differences[:, :, 0].any()
         if done % SHOWN_EVERY == 0:
             print(f"{done:,} of {len(seeds):,}, {time.perf_counter() - began:.0f} s", flush=True)
     counts = dict(zip(ACCUMULATORS, sums, strict=True))

@@ -143,9 +143,9 @@ def same(given):
         require(apart < FORECASTS_WITHIN and far < LOSSES_WITHIN, told)
         if given.device != "cpu":
             coarse = Stacked(settings_for(given, model, bars, seeds=1, is_bf16=True), bars)
-            found = coarse.losses(coarse.trainer.train(coarse.stack)[0][:count])
-            far = float(abs(found.mean() / ours.mean() - 1))
-            told = f"{model} with --bf16: losses {found.mean():.5f}, {far:.2%} apart in the mean"
+            losses = coarse.losses(coarse.trainer.train(coarse.stack)[0][:count])
+            far = float(abs(losses.mean() / ours.mean() - 1))
+            told = f"{model} with --bf16: losses {losses.mean():.5f}, {far:.2%} apart in the mean"
             require(far < COARSE_WITHIN, told)
 
 
@@ -227,7 +227,7 @@ def two_cores(given, made, bars):
 
 def timed(work, device, repeats):
     """The median of seconds until a device is done, and the most memory that it took."""
-    on_gpu, found = device != "cpu", []
+    on_gpu, seconds = device != "cpu", []
     if on_gpu:
         torch.cuda.reset_peak_memory_stats(device)
     for _ in range(repeats):
@@ -235,8 +235,8 @@ def timed(work, device, repeats):
         work()
         if on_gpu:
             torch.cuda.synchronize(device)
-        found.append(time.perf_counter() - begin)
-    return float(np.median(found)), torch.cuda.max_memory_allocated(device) if on_gpu else 0
+        seconds.append(time.perf_counter() - begin)
+    return float(np.median(seconds)), torch.cuda.max_memory_allocated(device) if on_gpu else 0
 
 
 def kernel_seconds(made):
@@ -269,10 +269,10 @@ def planted(given):
             skills = [skill_on(given, model, 100 + one, share) for one in range(given.markets)]
             gains = np.array([one.whole.against["the mean"].gain for one in skills])
             error = gains.std(ddof=1) / math.sqrt(len(gains))
-            found = sum(one.has_skill for one in skills)
+            skilled = sum(one.has_skill for one in skills)
             hits = np.mean([one.whole.hits for one in skills])
             print(
-                f"{model:10} {kind:8} {found:2} of {len(skills)} "
+                f"{model:10} {kind:8} {skilled:2} of {len(skills)} "
                 f"{gains.mean():+8.2%} +- {error:.2%}  {hits:6.1%}",
                 flush=True,
             )

@@ -58,8 +58,8 @@ def verify(name, bars, count, device):
     strategy, windows = EXAMPLE[name], [Window.whole(bars), Window(0, 5000, 20_000)]
     genomes = population(strategy, count)
     host, other = (Engine(strategy, [bars], windows, device=one) for one in ("cpu", device))
-    expected, found = host.evaluate(genomes), [other.evaluate(genomes) for _ in range(CALLS)]
-    different = sum(int((expected.view(np.int64) != one.view(np.int64)).sum()) for one in found)
+    expected, actual = host.evaluate(genomes), [other.evaluate(genomes) for _ in range(CALLS)]
+    different = sum(int((expected.view(np.int64) != one.view(np.int64)).sum()) for one in actual)
     if different:
         sys.exit(f"FAILED: {name}: {different} of {CALLS * expected.size:,} numbers differ")
     trades = expected[..., 0].sum()
@@ -76,9 +76,9 @@ def allowed_ms(strategy, trades):
 def kernels_of(engine, genomes):
     """A table of what each kernel of a call took."""
     activities = [torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=activities) as found:
+    with torch.profiler.profile(activities=activities) as profile:
         engine.evaluate(genomes)
-    return found.key_averages().table(sort_by="cuda_time_total", row_limit=14)
+    return profile.key_averages().table(sort_by="cuda_time_total", row_limit=14)
 
 
 def timed(strategy, bars, count, asked):

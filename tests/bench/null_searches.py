@@ -139,21 +139,21 @@ def time_in_this_process(
 
 def iter_rows(task: Task, seconds: float) -> Iterator[Row]:
     """Each way that this machine has."""
-    setup, found, cores = NullSetup(task), {}, available_cores()
+    setup, outcomes, cores = NullSetup(task), {}, available_cores()
     one_core = {"threads": 1, "device": "cpu"}
     on_cores = replace(task, config=task.config.model_copy(update=one_core))
     with Pool() as pool:
         workers = Workers(replace(setup, task=on_cores), cores, pool)
-        yield time_searches(f"{cores} processes on the cores", workers, seconds, found)
+        yield time_searches(f"{cores} processes on the cores", workers, seconds, outcomes)
     if why_no_cuda():
         return
     with Pool() as pool:
         executor = share_device(setup, MOST_JOBS, "cuda", pool)
-        yield time_searches("on the GPU", executor, seconds, found)
+        yield time_searches("on the GPU", executor, seconds, outcomes)
     with Pool() as pool:
         alone = replace(task, config=task.config.model_copy(update={"threads": 1}))
         executor = share_device(replace(setup, task=alone), MOST_JOBS, "cuda", pool)
-        yield time_in_this_process("on the GPU, one process", executor, seconds, found)
+        yield time_in_this_process("on the GPU, one process", executor, seconds, outcomes)
 
 
 def time_folds(task: Task, cpcv: str | None) -> Iterator[tuple[str, float]]:
@@ -186,10 +186,10 @@ def time_folds(task: Task, cpcv: str | None) -> Iterator[tuple[str, float]]:
         for turn in ("", ", again"):
             with Pool() as pool:
                 began = time.perf_counter()
-                found = dict(choose(pool).results(jobs))
+                results = dict(choose(pool).results(jobs))
                 yield way + turn, time.perf_counter() - began
-            picks = picks or found
-            if found != picks:
+            picks = picks or results
+            if results != picks:
                 raise SystemExit(f"{way}: folds picked something else than they did another way")
 
 

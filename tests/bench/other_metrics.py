@@ -187,11 +187,11 @@ LIBRARIES = {
 
 def main() -> None:
     """Print the table of the page."""
-    found = measure_sample()
+    sample = measure_sample()
     for name, compare in LIBRARIES.items():
         print(f"\n## {name}\n\n| ours | theirs | ours | theirs | |")
         print("| --- | --- | --- | --- | --- |")
-        for row in compare(found):
+        for row in compare(sample):
             told = row.why or ("equal" if row.is_equal else "DIFFERS")
             print(f"| `{row.ours}` | `{row.theirs}` | {row.value:.9g} | {row.other:.9g} | {told} |")
 

@@ -38,9 +38,9 @@ class Forgetful(Function):
 
     def evaluate(self, genomes):
         """Judge genomes [P, G]."""
-        found = super().evaluate(genomes)
+        values = super().evaluate(genomes)
         self.seen.clear()
-        return found
+        return values
 
 
 def timed_problem():

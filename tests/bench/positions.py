@@ -28,9 +28,9 @@ class Spent:
     def fold(self, *arguments):
         """Fold a population."""
         began = time.process_time()
-        found = self._fold(*arguments)
+        folded = self._fold(*arguments)
         self.seconds += time.process_time() - began
-        return found
+        return folded
 
 
 def main():

@@ -79,9 +79,9 @@ class Market:
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge genomes [P, G]."""
-        found = self.goals.judge(compute_metrics(self.engine.evaluate(genomes), [self.span]))
-        self.seen.append(np.where(found.violations[:, None] > 0, np.nan, found.objectives))
-        return found
+        judged = self.goals.judge(compute_metrics(self.engine.evaluate(genomes), [self.span]))
+        self.seen.append(np.where(judged.violations[:, None] > 0, np.nan, judged.objectives))
+        return judged
 
 
 class RealWorld:

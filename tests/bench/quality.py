@@ -102,20 +102,20 @@ def main() -> None:
     given = parser.parse_args()
     methods = (OURS, *given.rivals)
     print(f"{'problem':<14}" + "".join(f"{method:>9}" for method in methods) + "  best")
-    found, is_below = {}, False
+    by_search, is_below = {}, False
     for name in given.problems:
         began = time.perf_counter()
         fronts = {
             method: [front_of(name, method, seed, given) for seed in SEEDS] for method in methods
         }
-        found[name] = volumes(fronts)
-        medians = {method: float(np.median(part)) for method, part in found[name].items()}
+        by_search[name] = volumes(fronts)
+        medians = {method: float(np.median(part)) for method, part in by_search[name].items()}
         best = max(medians, key=medians.get)
         is_below |= medians[OURS] < medians[best]
         row = "".join(f"{medians[method]:>9.4f}" for method in methods)
         print(f"{name:<14}{row}  {best}  ({time.perf_counter() - began:.0f} s)", flush=True)
     if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        given.json.write_text(json.dumps(by_search, indent=1) + "\n", encoding="utf-8")
     sys.exit(1 if is_below else 0)
 
 

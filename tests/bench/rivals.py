@@ -22,8 +22,8 @@ Problem = Function | Market | RealWorld
 def judged(problem: Problem, genomes):
     """Objectives [P, O] and violations [P] of any genomes within the bounds."""
     legal, _ = problem.layout.repair(np.asarray(genomes, dtype=np.float64))
-    found = problem.evaluate(legal)
-    return found.objectives, found.violations
+    values = problem.evaluate(legal)
+    return values.objectives, values.violations
 
 
 def random_search(problem: Problem, evaluations: int, seed: int) -> None:

@@ -75,15 +75,15 @@ def judge_market(group: str, world: str, seed: int) -> dict[str, object]:
     task = make_task(bars, spec=spec, costs=costs, **SETTINGS)
     setup = StepSetup(task, SCHEDULE, engine=task.engine())
     count = len(setup.steps)
-    found = search_steps(setup)
+    again = search_steps(setup)
     longer = task.config.model_copy(update={"generations": task.config.generations * count})
     anchored = replace(setup, schedule=replace(SCHEDULE, is_anchored=True))
     picks = {
-        "again": found,
+        "again": again,
         "near": search_steps(replace(setup, pick_by="near")),
-        "keep": choose_picks(replace(setup, pick_by="keep"), found),
+        "keep": choose_picks(replace(setup, pick_by="keep"), again),
         "anchored": search_steps(anchored),
-        "first": [replace(found[0], number=number) for number in range(count)],
+        "first": [replace(again[0], number=number) for number in range(count)],
         "once": [replace(setup, task=replace(task, config=longer)).run(0)] * count,
     }
     ways = {way: measure(setup, picks[way]) for way in WAYS}
@@ -96,8 +96,8 @@ def judge_market(group: str, world: str, seed: int) -> dict[str, object]:
 
 def search_steps(setup: StepSetup) -> list[StepPick]:
     """What the search of each step found."""
-    found = dict(setup.run_in_step(range(len(setup.steps))))
-    return [found[number] for number in range(len(found))]
+    results = dict(setup.run_in_step(range(len(setup.steps))))
+    return [results[number] for number in range(len(results))]
 
 
 def measure(setup: StepSetup, picks: Sequence[StepPick]) -> dict[str, float | int | None]:

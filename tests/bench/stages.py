@@ -106,7 +106,7 @@ def seconds_of_launch(device, launch) -> float:
     with capture_graph(graph, torch.cuda.Stream(device)):
         for _ in range(LAUNCHES):
             launch()
-    found = []
+    seconds = []
     for _ in range(REPLAYS):
         begin = torch.cuda.Event(enable_timing=True)
         end = torch.cuda.Event(enable_timing=True)
@@ -114,5 +114,5 @@ def seconds_of_launch(device, launch) -> float:
         graph.replay()
         end.record()
         wait_for_work(end)
-        found.append(begin.elapsed_time(end) / LAUNCHES / 1e3)
-    return float(np.median(found))
+        seconds.append(begin.elapsed_time(end) / LAUNCHES / 1e3)
+    return float(np.median(seconds))

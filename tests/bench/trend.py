@@ -137,8 +137,8 @@ def main():
     make = population(close, given.device)
     rows = make()
     first = rows(asked)
-    found = first if given.device == "cpu" else first[:COMPARED].cpu().numpy()
-    verify("population", found, [(close, one) for one in asked[: len(found)]])
+    compared = first if given.device == "cpu" else first[:COMPARED].cpu().numpy()
+    verify("population", compared, [(close, one) for one in asked[: len(compared)]])
     size = f"{POPULATION} tuples x {BARS:,}"
     timed(f"{size}, sides kept", lambda: rows(asked), given.repeats)
     timed(f"{size}, everything new", lambda: make()(asked), given.repeats)

@@ -54,7 +54,9 @@ def test_help_begins_with_what_is_needed_every_day(command):
 
 def test_all_knobs_have_a_section():
     """A new group would be shown among a command's own flags."""
-    fields = [name for groups in SECTIONS.values() for one in groups for name in one.model_fields]
+    fields = [
+        name for groups in SECTIONS.values() for group in groups for name in group.model_fields
+    ]
     assert sorted(fields) == sorted(RunConfig.model_fields)
     assert set(fields) >= EVERYDAY
 
@@ -169,12 +171,12 @@ def test_evolve_prints_the_front_and_its_certificate(command, market):
 
 def test_evolve_json_is_one_strict_object(command, market):
     """What a program needs: run, front, hashes, certificate, timing."""
-    found = command("evolve", "--data", market, *SMALL, "--json").json
-    assert {"run", "front", "front_hash", "data_hash", "certificate", "timing"} <= set(found)
-    assert found["certificate"]["mismatches"] == 0
-    assert found["timing"]["individual_bars_per_s"] > 0
-    assert set(found["front"][0]) >= {"genes", "objectives", "metrics"}
-    assert list(found["front"][0]["metrics"]) == list(FIGURES)
+    result = command("evolve", "--data", market, *SMALL, "--json").json
+    assert {"run", "front", "front_hash", "data_hash", "certificate", "timing"} <= set(result)
+    assert result["certificate"]["mismatches"] == 0
+    assert result["timing"]["individual_bars_per_s"] > 0
+    assert set(result["front"][0]) >= {"genes", "objectives", "metrics"}
+    assert list(result["front"][0]["metrics"]) == list(FIGURES)
 
 
 def test_the_sample_is_named_as_simulated_wherever_it_shows(command):
@@ -200,8 +202,8 @@ def test_a_market_without_trades_is_no_error(command, flat_market):
     assert "No candidate is feasible" in outcome.out
     assert "Of 24 evaluated: too few trades 24." in outcome.out
     assert "volume rules can never fire" in outcome.err
-    found = command("evolve", "--data", flat_market, *SMALL, "--json").json
-    assert (found["front"], found["infeasible"]) == ([], {"too_few_trades": 24})
+    result = command("evolve", "--data", flat_market, *SMALL, "--json").json
+    assert (result["front"], result["infeasible"]) == ([], {"too_few_trades": 24})
 
 
 def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
@@ -214,8 +216,8 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
         from dataclasses import replace
 
         told = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
-        found = honest(engine, genomes, **how)
-        return replace(found, mismatches=2, first_mismatch=told)
+        result = honest(engine, genomes, **how)
+        return replace(result, mismatches=2, first_mismatch=told)
 
     monkeypatch.setattr(evaluator, "certify", red)
     outcome = command("evolve", "--data", market, *SMALL)
@@ -270,28 +272,30 @@ def test_lists_name_every_choice(command):
 
 def test_data_show_says_what_bars_hold(command, market, flat_market):
     """Range, gaps, quirks and hash; the source as argument or as flag."""
-    found = command("data", "show", market, "--json").json
-    assert (found["bars"], found["timeframe"], found["gaps"]) == (3000, "15m", 0)
-    assert command("data", "show", "--data", market, "--json").json == found
+    result = command("data", "show", market, "--json").json
+    assert (result["bars"], result["timeframe"], result["gaps"]) == (3000, "15m", 0)
+    assert command("data", "show", "--data", market, "--json").json == result
     assert "volume rules can never fire" in command("data", "show", flat_market).out
     assert command("data", "show", "csv:nothing.csv").code == 2
 
 
 def test_backtest_json_holds_accumulators_and_metrics(command, market):
     """Undefined metrics are null and carry a reason."""
-    found = command("backtest", "--data", market, "--json").json
-    assert list(found["windows"][0]["accumulators"]) == list(ACCUMULATORS)
-    assert list(found["metrics"]) == list(FIGURES)
-    assert {n for n, value in found["metrics"].items() if value is None} == set(found["undefined"])
-    assert len(found["data_hash"]) == 64
+    result = command("backtest", "--data", market, "--json").json
+    assert list(result["windows"][0]["accumulators"]) == list(ACCUMULATORS)
+    assert list(result["metrics"]) == list(FIGURES)
+    assert {n for n, value in result["metrics"].items() if value is None} == set(
+        result["undefined"]
+    )
+    assert len(result["data_hash"]) == 64
 
 
 def test_backtest_without_trades_defines_what_it_can(command, flat_market):
     """No metric is a number that nobody earned."""
-    found = command("backtest", "--data", flat_market, "--json").json
-    assert found["metrics"]["trades"] == 0
-    assert found["metrics"]["sharpe"] is None
-    assert found["undefined"]["sharpe"] == "no_trades"
+    result = command("backtest", "--data", flat_market, "--json").json
+    assert result["metrics"]["trades"] == 0
+    assert result["metrics"]["sharpe"] is None
+    assert result["undefined"]["sharpe"] == "no_trades"
     assert "undefined: no trades" in command("backtest", "--data", flat_market).out
 
 
@@ -310,8 +314,8 @@ def test_bench_verifies_before_it_times(command, market, monkeypatch):
     outcome = command("bench", *small)
     assert outcome.code == 0
     assert outcome.out.index("0 mismatches") < outcome.out.index("individual-bars/s")
-    found = command("bench", *small, "--json").json
-    assert {timing["what"] for timing in found["timings"]} == {"rows cached", "rows new"}
+    result = command("bench", *small, "--json").json
+    assert {timing["what"] for timing in result["timings"]} == {"rows cached", "rows new"}
     from dataclasses import replace
 
     from optimizer.cli import bench_calls
@@ -330,11 +334,11 @@ def test_bench_verifies_before_it_times(command, market, monkeypatch):
 def test_parity_prints_the_certificate(command, market):
     """Reference against engine, on as many individuals as were asked for, the same by seed."""
     arguments = ("parity", "--data", market, "--individuals", "7")
-    found = command(*arguments, "--json").json
-    assert (found["individuals"], found["mismatches"]) == (7, 0)
-    assert command(*arguments, "--json").json == found
+    result = command(*arguments, "--json").json
+    assert (result["individuals"], result["mismatches"]) == (7, 0)
+    assert command(*arguments, "--json").json == result
     other = command(*arguments, "--seed", "2", "--json").json
-    assert other["ledger_hash"] != found["ledger_hash"]
+    assert other["ledger_hash"] != result["ledger_hash"]
     assert "7 candidates replayed by the reference" in command(*arguments).out
 
 
@@ -345,9 +349,9 @@ def test_parity_fails_with_the_first_mismatch_in_full(command, market, monkeypat
     honest = Engine.evaluate
 
     def skewed(self, genomes):
-        found = honest(self, genomes)
-        found[:, :, ACCUMULATORS.index("bars_in_market")] += 1.0
-        return found
+        result = honest(self, genomes)
+        result[:, :, ACCUMULATORS.index("bars_in_market")] += 1.0
+        return result
 
     monkeypatch.setattr(Engine, "evaluate", skewed)
     outcome = command("parity", "--data", market, "--individuals", "2")

@@ -64,8 +64,8 @@ def test_they_are_not_taken_where_the_package_is_imported(tmp_path):
     (tmp_path / "data.py").write_text(FOREIGN)
     (tmp_path / "mine.py").write_text("x = 5\n")
     program = ("-c", "import optimizer, mine, data; print(mine.x, data.__file__)")
-    found = run(cwd=tmp_path, program=program)
-    assert found.out.split() == ["5", str(ROOT / "data" / "__init__.py")], found.err
+    process = run(cwd=tmp_path, program=program)
+    assert process.out.split() == ["5", str(ROOT / "data" / "__init__.py")], process.err
 
 
 def test_a_program_that_begins_anew_finds_ours_too(tmp_path):
@@ -77,9 +77,9 @@ def test_a_program_that_begins_anew_finds_ours_too(tmp_path):
         "sys.orig_argv = ['python', '-m', 'optimizer', 'x']; sys.argv = ['m', 'x'];"
         "restart._replace_program(['strategies', 'list'], {})",
     )
-    found = run(ROOT, cwd=tmp_path, program=program)
-    assert (found.code, found.err) == (0, "")
-    assert "seller_exhaustion" in found.out
+    process = run(ROOT, cwd=tmp_path, program=program)
+    assert (process.code, process.err) == (0, "")
+    assert "seller_exhaustion" in process.out
 
 
 LONG = "a" * 300
@@ -115,10 +115,10 @@ def test_names_that_no_file_has_are_refused(command, tmp_path, flags, length):
     words = flags.format("a" * length).split()
     if words[0] in ("evolve", "backtest") and "--data" not in words and "run" not in flags:
         words += ["--data", market]
-    found = command(*words)
-    assert found.code in (2, 4), found
-    assert "defect" not in found.error
-    assert len(found.error) < 700, found.error
+    outcome = command(*words)
+    assert outcome.code in (2, 4), outcome
+    assert "defect" not in outcome.error
+    assert len(outcome.error) < 700, outcome.error
 
 
 @pytest.mark.parametrize("wait", [0.1, 0.2, 0.3, 0.5])

@@ -50,17 +50,17 @@ def place(frame, tmp_path):
 
 def searched(command, *flags):
     """A small search with the column, as JSON."""
-    found = command("evolve", *flags, *SMALL, "--aligned-column", "mood", "--json")
-    assert found.code == 0, found.err
-    return found.json
+    outcome = command("evolve", *flags, *SMALL, "--aligned-column", "mood", "--json")
+    assert outcome.code == 0, outcome.err
+    return outcome.json
 
 
 @pytest.mark.slow
 def test_it_is_searched_certified_judged_and_shown(command, place):
     """Held-out bars, folds and null markets have it; the record says what was stated."""
-    found = searched(command, *place, "--holdout", "20%")
-    assert found["certificate"]["mismatches"] == 0
-    assert STATED in found["data"]["notes"]
+    result = searched(command, *place, "--holdout", "20%")
+    assert result["certificate"]["mismatches"] == 0
+    assert STATED in result["data"]["notes"]
     with RunStore.open(find_run(Path("runs"), "latest")) as store:
         assert store.header["command"]["aligned_columns"] == ["mood"]
         assert STATED in store.header["notes"]
@@ -75,7 +75,7 @@ def test_it_is_searched_certified_judged_and_shown(command, place):
     page = next(Path("runs").glob("*/report.html")).read_text()
     assert STATED in html.unescape(page)
     again = command("backtest", "--run", "latest", "--member", "0", "--json").json
-    assert again["metrics"]["trades"] == found["front"][0]["metrics"]["trades"] > 0
+    assert again["metrics"]["trades"] == result["front"][0]["metrics"]["trades"] > 0
 
 
 @pytest.mark.slow

@@ -45,13 +45,13 @@ def test_the_ledger_reads_back_exactly(command, market, tmp_path, engine):
 
 def test_engines_give_the_same_numbers(command, market, tmp_path):
     """The reference and the CPU print equal accumulators and write equal files."""
-    found = {}
+    by_engine = {}
     for engine in ("reference", "cpu"):
         arguments = ("--engine", engine, "--trades", f"{engine}.csv", "--json")
-        found[engine] = command("backtest", "--data", market, *LOOSE, *arguments).json
-    assert found["reference"]["windows"] == found["cpu"]["windows"]
-    assert found["reference"]["metrics"] == found["cpu"]["metrics"]
-    first, second = ((tmp_path / f"{engine}.csv").read_bytes() for engine in found)
+        by_engine[engine] = command("backtest", "--data", market, *LOOSE, *arguments).json
+    assert by_engine["reference"]["windows"] == by_engine["cpu"]["windows"]
+    assert by_engine["reference"]["metrics"] == by_engine["cpu"]["metrics"]
+    first, second = ((tmp_path / f"{engine}.csv").read_bytes() for engine in by_engine)
     assert first == second
 
 
@@ -142,21 +142,21 @@ def test_holding_longer_than_the_data_ends_with_it(command, market, tmp_path):
 
 def test_trades_that_risk_too_little_are_rejected_and_counted(command, market):
     """With a least risk that no trade has, every signal is rejected."""
-    found = command("backtest", "--data", market, *LOOSE, "--min-risk", "0.9", "--json").json
-    (one,) = found["windows"]
-    assert one["accumulators"]["trades"] == 0
-    assert one["accumulators"]["rejected"] > 5
+    result = command("backtest", "--data", market, *LOOSE, "--min-risk", "0.9", "--json").json
+    (window,) = result["windows"]
+    assert window["accumulators"]["trades"] == 0
+    assert window["accumulators"]["rejected"] > 5
 
 
 def test_a_window_keeps_its_history(command, market, tmp_path):
     """Trades of a part of the bars signal inside it, from its first bar on."""
     window = ("--start", "1970-01-21", "--end", "1970-01-26")
-    found = command("backtest", "--data", market, *LOOSE, *window, "--trades", "o.csv", "--json")
-    start, end = (found.json["windows"][0][edge] for edge in ("start", "end"))
+    outcome = command("backtest", "--data", market, *LOOSE, *window, "--trades", "o.csv", "--json")
+    start, end = (outcome.json["windows"][0][edge] for edge in ("start", "end"))
     rows = rows_of(tmp_path / "o.csv")
     assert rows
     assert all(start <= int(row["signal_bar"]) < int(row["exit_bar"]) + 1 <= end for row in rows)
-    assert found.json["data"]["bars"] == end - start == 5 * 96
+    assert outcome.json["data"]["bars"] == end - start == 5 * 96
 
 
 def test_fees_are_flags_too(command, market):
@@ -193,9 +193,9 @@ def test_signals_that_come_to_nothing_are_counted(command, market, tmp_path, nam
     """Every signal rejected, both sides at once, a stop that no price reaches: a line each."""
     (tmp_path / "doubtful.py").write_text(DOUBTFUL, encoding="utf-8")
     asked = ("backtest", "--data", market, "--strategy", f"doubtful.py:{name}")
-    found, plain = command(*asked, "--json").json, command(*asked)
+    result, plain = command(*asked, "--json").json, command(*asked)
     assert words in plain.out
-    counts = {"WRONG": found["metrics"]["rejected"], "BOTH": found["contradictions"]}
+    counts = {"WRONG": result["metrics"]["rejected"], "BOTH": result["contradictions"]}
     assert counts.pop(name, 1) > 0
     assert not any(counts.values())
     assert ("below 1 with a smaller share" in plain.err) == (name == "FAR")

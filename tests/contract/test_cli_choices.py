@@ -71,16 +71,16 @@ def test_what_a_run_wrote_is_read_by_name(command, asked, result, tmp_path):
 )
 def test_what_is_no_option_or_step_is_refused(command, asked, flags, error):
     """With what there is."""
-    found = command("evolve", *asked, *flags)
-    assert found.code == 2
-    assert error in found.error
+    outcome = command("evolve", *asked, *flags)
+    assert outcome.code == 2
+    assert error in outcome.error
 
 
 def test_a_lattice_has_every_option(command, asked):
     """One gene of three options and one of 15 steps."""
     steps = ("--step", "average=1", "--step", "far=0.5")
-    found = command("evolve", *asked, "--search", "lattice", *steps, "--no-judge", "--json")
-    assert found.json["evaluated"] == 3 * 8
+    outcome = command("evolve", *asked, "--search", "lattice", *steps, "--no-judge", "--json")
+    assert outcome.json["evaluated"] == 3 * 8
 
 
 def test_a_study_has_categories_and_steps(command, result):
@@ -100,5 +100,5 @@ def test_a_file_bounds_options_by_name(command, asked, tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('[bounds]\naverage = "wma"\nsource = ["close", "hl2"]\n')
     flags = ("--population", 8, "--generations", 1, "--min-trades", 0, "--no-judge", "--json")
-    found = command("evolve", *asked, "--config", path, *flags).json
-    assert {member["genes"]["average"] for member in found["front"]} == {"wma"}
+    payload = command("evolve", *asked, "--config", path, *flags).json
+    assert {member["genes"]["average"] for member in payload["front"]} == {"wma"}

@@ -67,8 +67,8 @@ def gate(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory, gate):
     """A scheduler and two workers, which no test may harm."""
-    with begin_cluster(tmp_path_factory.mktemp("hosts"), flags=gate.flags) as found:
-        yield found
+    with begin_cluster(tmp_path_factory.mktemp("hosts"), flags=gate.flags) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +94,8 @@ def test_parity_is_the_same_on_workers(command, hosts, tmp_path):
     markets = [write_market(tmp_path / f"{n}.csv", 1500 + 100 * n, seed=n) for n in range(3)]
     flags = [one for market in markets for one in ("--data", market)]
     expected = command("parity", *flags, "--individuals", "6", "--json").json
-    found = command("parity", *flags, "--individuals", "6", "--json", "--cluster", hosts.file)
-    assert found.json == expected
+    outcome = command("parity", *flags, "--individuals", "6", "--json", "--cluster", hosts.file)
+    assert outcome.json == expected
     assert expected["trades"]
 
 
@@ -141,10 +141,10 @@ def test_without_the_extra_it_is_said_what_to_install(command, recorded, monkeyp
 
 def test_doctor_names_every_worker(command):
     """What it is, how fast it is reached, and whether it is fit."""
-    found = command("doctor", "--cluster", "local:1", "--json").json["workers"]
-    assert [one["fit"] for one in found] == [True]
-    assert all(one["latency_s"] > 0 and one["bytes_per_s"] > 0 for one in found)
-    assert found[0]["made"]["versions"]["engine"]
+    workers = command("doctor", "--cluster", "local:1", "--json").json["workers"]
+    assert [worker["fit"] for worker in workers] == [True]
+    assert all(worker["latency_s"] > 0 and worker["bytes_per_s"] > 0 for worker in workers)
+    assert workers[0]["made"]["versions"]["engine"]
 
 
 def test_a_worker_of_another_version_is_named(command, recorded, tmp_path):
@@ -202,9 +202,9 @@ def test_a_client_that_is_killed_goes_on(hosts, gate, recorded, alone, tmp_path)
         process.send_signal(signal.SIGKILL)
         process.communicate()
     gate.file.unlink()
-    found = run(*flags, "--json", cwd=tmp_path)
-    assert found.code == 0, found.err
-    assert found.json["judgement"]["null"] == alone
+    resumed = run(*flags, "--json", cwd=tmp_path)
+    assert resumed.code == 0, resumed.err
+    assert resumed.json["judgement"]["null"] == alone
 
 
 def test_a_command_that_asks_a_silent_port_can_be_stopped(tmp_path):
@@ -262,8 +262,8 @@ def test_certificates_of_the_page_are_good_in_every_python(tmp_path):
     """From 3.13 on certificates are held to the letter of RFC 5280."""
     folder, _ = certificates(tmp_path / "home")
     given = ("-x509_strict", "-CAfile", folder / "ca.pem", folder / "cert.pem")
-    found = subprocess.run(["openssl", "verify", *given], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
+    completed = subprocess.run(["openssl", "verify", *given], capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
     assert not [one for one in folder.iterdir() if one.suffix != ".srl" and one.stat().st_mode & 63]
 
 

@@ -157,9 +157,9 @@ def test_a_search_in_which_every_gene_is_frozen_runs(command, market):
     frozen = [f"--bound={gene.name}={gene.default}:{gene.default}" for gene in genes]
     arguments = ("evolve", "--data", market, *SMALL, "--min-trades", "1", *frozen)
     assert "diversity 0: the bounds allow one candidate" in command(*arguments).out
-    found = command(*arguments, "--json").json
-    assert found["individuals"] == len(found["front"]) == 1
-    assert found["front"][0]["genes"] == {gene.name: gene.default for gene in genes}
+    result = command(*arguments, "--json").json
+    assert result["individuals"] == len(result["front"]) == 1
+    assert result["front"][0]["genes"] == {gene.name: gene.default for gene in genes}
 
 
 def test_fewer_individuals_than_asked_for_are_told(command, market):
@@ -196,8 +196,8 @@ def test_genes_of_any_length_are_read(command, market, tmp_path):
         assert outcome.code == 2
         assert "gene 'max_hold': value must be a finite number" in outcome.error
     (tmp_path / "genes.json").write_text('{"reward_r": 2.7182818284590450907955982984}')
-    found = command("backtest", "--data", market, "--genes", "genes.json", "--json").json
-    assert found["genes"]["reward_r"] == 2.718281828459045
+    result = command("backtest", "--data", market, "--genes", "genes.json", "--json").json
+    assert result["genes"]["reward_r"] == 2.718281828459045
 
 
 FLAGS = {
@@ -247,8 +247,8 @@ def test_a_bound_of_a_flag_and_a_table_of_a_file_meet_gene_by_gene(command, mark
     """What is typed replaces one gene's bounds and leaves the others of the file."""
     (tmp_path / "run.toml").write_text("[bounds]\nmax_hold = [5, 5]\nreward_r = [1.5, 1.5]\n")
     typed = ("--config", "run.toml", "--bound", "reward_r=2.5:2.5")
-    found = command("evolve", "--data", market, *SMALL, *typed, "--json").json
-    assert {(m["genes"]["max_hold"], m["genes"]["reward_r"]) for m in found["front"]} == {(5, 2.5)}
+    result = command("evolve", "--data", market, *SMALL, *typed, "--json").json
+    assert {(m["genes"]["max_hold"], m["genes"]["reward_r"]) for m in result["front"]} == {(5, 2.5)}
     header = command("runs", "show", "latest", "--json").json["header"]
     assert header["command"]["bounds"] == {"max_hold": [5.0, 5.0], "reward_r": [2.5, 2.5]}
     assert json.dumps(header, allow_nan=False)

@@ -94,9 +94,9 @@ def test_equal_rows_are_dropped_when_asked(command, tmp_path):
     clean = command("data", "show", write_csv(tmp_path, rewritten(*LINES), "clean.csv"), "--json")
     text, _ = REFUSED["equal rows"]
     spec = write_csv(tmp_path, text, "twice.csv")
-    found = command("data", "show", spec, "--dedupe", "--json").json
-    assert found["hash"] == clean.json["hash"]
-    assert found["notes"] == ["dropped 1 repeated row"]
+    result = command("data", "show", spec, "--dedupe", "--json").json
+    assert result["hash"] == clean.json["hash"]
+    assert result["notes"] == ["dropped 1 repeated row"]
 
 
 def test_bad_bars_are_dropped_when_asked_and_counted(command, tmp_path):
@@ -167,8 +167,8 @@ def test_bars_without_volume_are_legal(command, tmp_path, silent):
     had = int((LEGAL["volume"][5 : 5 + silent] == 0).sum() + (LEGAL["volume"] == 0).sum())
     shown = command("data", "show", spec, "--json").json
     assert shown["bars without volume"] == silent + had
-    found = command("evolve", "--data", spec, *SMALL, "--json").json
-    assert found["certificate"]["mismatches"] == 0
+    result = command("evolve", "--data", spec, *SMALL, "--json").json
+    assert result["certificate"]["mismatches"] == 0
 
 
 def test_a_market_without_volume_says_what_cannot_fire(command, tmp_path):
@@ -183,11 +183,11 @@ def test_a_market_without_volume_says_what_cannot_fire(command, tmp_path):
 def test_a_market_that_never_moves_has_undefined_statistics(command, tmp_path):
     """No trade, no deviation, and no number where there is none to have."""
     spec = write_csv(tmp_path, csv_text({**LEGAL, **dict.fromkeys(COLUMNS[1:5], [50.0] * N_BARS)}))
-    found = command("backtest", "--data", spec, "--json").json
-    assert found["metrics"]["trades"] == 0
-    undefined = {name for name, value in found["metrics"].items() if value is None}
+    result = command("backtest", "--data", spec, "--json").json
+    assert result["metrics"]["trades"] == 0
+    undefined = {name for name, value in result["metrics"].items() if value is None}
     assert {"sharpe", "profit_factor", "mean_r", "win_rate"} <= undefined
-    assert found["metrics"]["total_return"] == found["metrics"]["max_drawdown"] == 0.0
+    assert result["metrics"]["total_return"] == result["metrics"]["max_drawdown"] == 0.0
     shown = command("evolve", "--data", spec, *SMALL, "--min-trades", "0")
     assert shown.code == 0
     assert "undefined" in shown.out
@@ -227,9 +227,9 @@ def test_prices_below_zero_are_traded_only_with_an_offset(command, tmp_path):
     line = all_refuse(command, tmp_path, csv_text({**LEGAL, **fallen}))
     assert "with a price that is not above zero" in line
     assert "--price-offset lifts a market that fell below zero" in line
-    found = command("evolve", "--data", spec, *SMALL, "--price-offset", "90", "--json").json
-    assert found["certificate"]["mismatches"] == 0
-    added, risk = found["data"]["notes"]
+    result = command("evolve", "--data", spec, *SMALL, "--price-offset", "90", "--json").json
+    assert result["certificate"]["mismatches"] == 0
+    added, risk = result["data"]["notes"]
     assert added == "90 was added to every price"
     assert risk.startswith("--price-offset with costs: ")
     above = command("data", "show", spec, "--price-offset", "90", "--json").json
@@ -243,9 +243,9 @@ def test_a_high_that_misses_by_a_tick_is_widened_only_when_asked(command, tmp_pa
     assert "--tick widens" in all_refuse(command, tmp_path, text)
     assert "--tick widens" in all_refuse(command, tmp_path, text, "--tick", "0.001")
     spec = write_csv(tmp_path, text)
-    found = command("evolve", "--data", spec, *SMALL, "--tick", "0.01", "--json").json
-    assert found["data"]["notes"] == ["1 bar widened to open and close, by 0.01 or less"]
-    assert found["data"]["bars"] == N_BARS
+    result = command("evolve", "--data", spec, *SMALL, "--tick", "0.01", "--json").json
+    assert result["data"]["notes"] == ["1 bar widened to open and close, by 0.01 or less"]
+    assert result["data"]["bars"] == N_BARS
 
 
 @pytest.mark.parametrize("lines", [LINES[:0:-1], (*LINES[1:6], LINES[7], LINES[6], *LINES[8:])])
@@ -254,9 +254,9 @@ def test_rows_are_sorted_only_when_asked(command, tmp_path, lines):
     text = rewritten(LINES[0], *lines)
     assert "or let --sort do it" in all_refuse(command, tmp_path, text)
     clean = command("data", "show", write_csv(tmp_path, rewritten(*LINES)), "--json").json
-    found = command("data", "show", write_csv(tmp_path, text), "--sort", "--json").json
-    assert found["hash"] == clean["hash"]
-    assert "earlier than the one before, sorted by time" in found["notes"][0]
+    result = command("data", "show", write_csv(tmp_path, text), "--sort", "--json").json
+    assert result["hash"] == clean["hash"]
+    assert "earlier than the one before, sorted by time" in result["notes"][0]
 
 
 def hours(*clocks):

@@ -36,8 +36,8 @@ def market(tmp_path_factory):
 def undisturbed(tmp_path_factory, market):
     """The hash of the front that is to be found."""
     place = tmp_path_factory.mktemp("undisturbed")
-    found = run("evolve", "--data", market, *SEARCH, *QUIETLY, "--device", "cpu", cwd=place)
-    return found.json["front_hash"]
+    process = run("evolve", "--data", market, *SEARCH, *QUIETLY, "--device", "cpu", cwd=place)
+    return process.json["front_hash"]
 
 
 class Losing:
@@ -73,21 +73,21 @@ class Losing:
     @property
     def only_run(self):
         """The one run that was recorded."""
-        (found,) = list_runs(self._place / "runs")
-        return found
+        (summary,) = list_runs(self._place / "runs")
+        return summary
 
 
 def members_of(session):
     """Processes of a session."""
-    found = []
+    members = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[3]) == session and fields[0] != "Z":
-            found.append(stat.parent.name)
-    return found
+            members.append(stat.parent.name)
+    return members
 
 
 @pytest.fixture
@@ -277,14 +277,14 @@ def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
                 killed += 1
         assert members_of(process.pid) == []
         if process.returncode == 0:
-            found = search.only_run
-            assert found.status == "finished"
-            with RunStore.open(found.path) as store:
+            summary = search.only_run
+            assert summary.status == "finished"
+            with RunStore.open(summary.path) as store:
                 assert store.verify() == []
                 assert store.result["front_hash"] == undisturbed
-            for file in sorted(found.path.rglob("*"), reverse=True):
+            for file in sorted(summary.path.rglob("*"), reverse=True):
                 file.unlink()
-            found.path.rmdir()
+            summary.path.rmdir()
     if list_runs(tmp_path / "runs"):
         (tmp_path / "log").unlink(missing_ok=True)
         outcome = search.run("none", arguments=("evolve", "--resume", "latest", *QUIETLY))
@@ -303,7 +303,7 @@ def test_a_search_in_a_process_of_others_is_not_restarted(tmp_path, market):
         "except DeviceLostError as error:\n"
         "    print(error)\n"
     )
-    found = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         env={**os.environ, **FINDS},
@@ -311,6 +311,6 @@ def test_a_search_in_a_process_of_others_is_not_restarted(tmp_path, market):
         text=True,
         check=False,
     )
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("the GPU failed (injected): a new process may use it")
-    assert "go on with: python -m optimizer evolve --resume runs/" in found.stdout
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("the GPU failed (injected): a new process may use it")
+    assert "go on with: python -m optimizer evolve --resume runs/" in completed.stdout

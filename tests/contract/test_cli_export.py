@@ -149,11 +149,11 @@ def test_the_dashboard_opens_a_study(command, result):
     (study,) = answered(app, "/api/studies")["study_summaries"]
     assert study["study_name"] == result["run"]
     assert study["directions"] == ["maximize", "maximize", "minimize"]
-    found = answered(app, f"/api/studies/{study['study_id']}")
-    trials = [trial for trial in found["trials"] if trial["state"] == "Complete"]
+    answer = answered(app, f"/api/studies/{study['study_id']}")
+    trials = [trial for trial in answer["trials"] if trial["state"] == "Complete"]
     values = [list(member["objectives"].values()) for member in result["front"]]
     assert all(value in [trial["values"] for trial in trials] for value in values)
-    assert len(found["trials"]) == len(values) + 3
+    assert len(answer["trials"]) == len(values) + 3
 
 
 def answered(app, path):
@@ -222,8 +222,8 @@ def test_export_writes_only_what_it_knows(command, result):
 def test_equal_runs_compare_as_equal(command, market, result):
     """The same seed: the same front, all of it shared, nothing beaten."""
     other = command("evolve", "--data", market, *LARGER, "--json").json
-    found = command("runs", "compare", result["run"], other["run"], "--json").json
-    for run in found["runs"]:
+    payload = command("runs", "compare", result["run"], other["run"], "--json").json
+    for run in payload["runs"]:
         assert run["hypervolume"] == 1.0
         assert run["beaten"] == [0.0, 0.0]
         assert run["shared"] == [len(result["front"])] * 2
@@ -237,8 +237,8 @@ def test_different_runs_are_told_apart(command, market, result):
     assert outcome.code == 0
     assert f"{other['run']} is another try at what {result['run']} was asked for:" in outcome.out
     assert "seed: there 1, here 2" in outcome.out
-    found = command("runs", "compare", result["run"], other["run"], "--json").json
-    one, two = found["runs"]
+    payload = command("runs", "compare", result["run"], other["run"], "--json").json
+    one, two = payload["runs"]
     assert two["is_comparable"]
     assert 0 < min(one["hypervolume"], two["hypervolume"]) < 1
     values = np.array([list(m["objectives"].values()) for m in result["front"]])

@@ -48,9 +48,9 @@ def test_list_tells_sources_and_what_was_fetched(command, tmp_path):
     cache.write(START_NS, end_ns, PartBars(columns["timestamp"], values, "2024-06-01T00:00:00Z"))
     full = command("data", "list", "--cache", tmp_path / "cache")
     assert "polygon:X:ADAUSD 15m adjusted" in full.out
-    found = command("data", "list", "--cache", tmp_path / "cache", "--json").json
-    assert {one["source"] for one in found["sources"]} == set(PROVIDERS)
-    assert [one["bars"] for one in found["fetched"]] == [96]
+    result = command("data", "list", "--cache", tmp_path / "cache", "--json").json
+    assert {one["source"] for one in result["sources"]} == set(PROVIDERS)
+    assert [one["bars"] for one in result["fetched"]] == [96]
 
 
 def test_show_draws_and_names_quirks(command, folder):
@@ -59,8 +59,8 @@ def test_show_draws_and_names_quirks(command, folder):
     assert "first bar opens" in out
     assert out.count("\u2503") + out.count("|") > 20
     assert "note: numbers are read with a decimal comma" in out
-    found = command("data", "show", folder / "AAA.csv", "--json").json
-    assert {"quirks", "longest_gaps", "notes", "hash"} <= set(found)
+    result = command("data", "show", folder / "AAA.csv", "--json").json
+    assert {"quirks", "longest_gaps", "notes", "hash"} <= set(result)
 
 
 def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
@@ -76,9 +76,9 @@ def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
 
 def test_check_in_json_has_an_entry_for_each_source(command, folder):
     """Problems are empty where there are none."""
-    found = command("data", "check", folder, "--json").json
-    assert [bool(one["problems"]) for one in found] == [False, False, True]
-    assert [one.get("bars") for one in found] == [1500, 28, None]
+    result = command("data", "check", folder, "--json").json
+    assert [bool(one["problems"]) for one in result] == [False, False, True]
+    assert [one.get("bars") for one in result] == [1500, 28, None]
 
 
 def test_check_of_good_sources_is_done(command, folder):

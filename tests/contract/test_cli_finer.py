@@ -30,7 +30,7 @@ def test_a_search_on_finer_bars_is_another_one(command, market, tmp_path):
     assert fine["certificate"]["mismatches"] == 0
     assert any("1001 of 1001 bars are made up" in note for note in fine["data"]["notes"])
     assert not any("made up" in note for note in plain["data"]["notes"])
-    digests = [read_digest(found) for found in (fine, plain)]
+    digests = [read_digest(result) for result in (fine, plain)]
     assert digests[0][0] != digests[1][0]
     assert [finer for _, finer in digests] == [[market], []]
     resumed = command("evolve", "--resume", fine["path"], "--generations", "3", "--no-report")

@@ -52,15 +52,15 @@ def fitted(command, market, name="a.parquet", *more):
 
 def test_a_forecast_is_fitted_shown_and_listed(command, market):
     """What to believe comes first; every line of the table fits 80 columns; JSON is the record."""
-    found = fitted(command, market)
-    assert (found.code, found.err) == (0, "")
-    lines = found.out.splitlines()
+    forecast = fitted(command, market)
+    assert (forecast.code, forecast.err) == (0, "")
+    lines = forecast.out.splitlines()
     assert lines[0].startswith(("No skill", "Skill"))
     table = lines[2 : lines.index("", 2)]
     assert max(len(line.rstrip()) for line in table) <= 80
     assert table[-1].split()[0] == "all"
     shown = command("forecast", "show", "a.parquet")
-    assert shown.out == found.out
+    assert shown.out == forecast.out
     record = command("forecast", "show", "a.parquet", "--json").json
     assert record["settings"]["model"] == "ridge"
     assert len(record["skill"]["folds"]) == 3
@@ -86,7 +86,7 @@ def test_a_number_is_read_at_its_own_bar_alone(command, market):
 def test_python_fits_the_same(command, market):
     """The same settings by name: the same column."""
     fitted(command, market)
-    found = optimizer.forecast(
+    fit = optimizer.forecast(
         "b.parquet",
         data=market,
         model="ridge",
@@ -95,8 +95,8 @@ def test_python_fits_the_same(command, market):
         window=8,
         features="returns, range",
     )
-    assert found.record.column == read_forecast(Path("a.parquet")).record.column
-    assert found.record.fits == 1
+    assert fit.record.column == read_forecast(Path("a.parquet")).record.column
+    assert fit.record.fits == 1
 
 
 def test_python_fits_bars_in_memory(command, market):
@@ -104,9 +104,9 @@ def test_python_fits_bars_in_memory(command, market):
     frame = pd.read_csv(market.removeprefix("csv:"))
     small = {"model": "ridge", "train": 400, "refit": 300, "window": 8, "features": "returns"}
     read = optimizer.forecast("a.parquet", data=market, **small)
-    found = optimizer.forecast("b.parquet", bars={"ABC": frame}, **small)
-    assert found.values.tobytes() == read.values.tobytes()
-    assert set(found.symbols) == {"ABC"}
+    fit = optimizer.forecast("b.parquet", bars={"ABC": frame}, **small)
+    assert fit.values.tobytes() == read.values.tobytes()
+    assert set(fit.symbols) == {"ABC"}
     assert {path.name for path in Path().glob("*.parquet")} == {"a.parquet", "b.parquet"}
 
 
@@ -115,8 +115,8 @@ def test_each_different_forecast_on_these_bars_is_a_trial(command, market):
     fitted(command, market)
     fitted(command, market, "b.parquet", "--horizon", "2")
     fitted(command, market, "b.parquet", "--horizon", "3")
-    found = fitted(command, market, "c.parquet", "--json").json
-    assert len(found["fitted"]) == 3
+    result = fitted(command, market, "c.parquet", "--json").json
+    assert len(result["fitted"]) == 3
     assert read_forecast(Path("b.parquet")).record.fits == 3
 
 
@@ -150,8 +150,8 @@ def test_two_fits_of_one_file_at_once_count_each_other(command, market, monkeypa
         return whole(*given)
 
     monkeypatch.setattr(forecasting, "make_forecast", while_another_is_fitted)
-    found = fitted(command, market, "a.parquet", "--json")
-    assert len(found.json["fitted"]) == 2
+    forecast = fitted(command, market, "a.parquet", "--json")
+    assert len(forecast.json["fitted"]) == 2
     assert read_forecast(Path("a.parquet")).record.settings["horizon"] == 4
 
 
@@ -188,16 +188,16 @@ def test_a_full_disk_leaves_the_forecast_that_was_there(command, market, tmp_pat
     fitted(command, market)
     before = Path("a.parquet").read_bytes()
     with limit_file_size(len(before) // 2):
-        found = fitted(command, market, "a.parquet", "--horizon", "2")
-    assert found.code == 2
-    assert found.error.startswith("a.parquet cannot be written: ")
+        forecast = fitted(command, market, "a.parquet", "--horizon", "2")
+    assert forecast.code == 2
+    assert forecast.error.startswith("a.parquet cannot be written: ")
     assert Path("a.parquet").read_bytes() == before
     assert sorted(file.name for file in tmp_path.iterdir() if "parquet" in file.name) == [
         "a.parquet"
     ]
     (tmp_path / "file").write_text("")
-    found = fitted(command, market, "file/a.parquet")
-    assert (found.code, found.error) == (2, "file/a.parquet cannot be written: File exists")
+    forecast = fitted(command, market, "file/a.parquet")
+    assert (forecast.code, forecast.error) == (2, "file/a.parquet cannot be written: File exists")
 
 
 @pytest.mark.slow
@@ -248,10 +248,10 @@ def test_fits_count_in_the_verdict(command, market, tmp_path):
     path = run_after_two_fits(command, market, tmp_path)
     with RunStore.open(path) as store:
         assert recorded_fits(store) == 2
-    found = record_judgement(path, replace(judgement("holds"), held_out=None, fits=2))
-    assert found.tries == found.searches + 2
-    assert found.verdict.grade == "weak"
-    assert "forecasts were not fitted again" in found.verdict.sentence
+    recorded = record_judgement(path, replace(judgement("holds"), held_out=None, fits=2))
+    assert recorded.tries == recorded.searches + 2
+    assert recorded.verdict.grade == "weak"
+    assert "forecasts were not fitted again" in recorded.verdict.sentence
 
 
 @pytest.mark.parametrize(
@@ -267,20 +267,20 @@ def test_fits_count_in_the_verdict(command, market, tmp_path):
 )
 def test_what_does_not_fit_is_one_line(command, market, flags, says):
     """What is wrong, and nothing is written."""
-    found = command("forecast", "fit", "--data", market, *flags)
-    assert found.code in (2, 5)
-    assert says in found.err
-    assert found.err.count("\n") == 1
+    outcome = command("forecast", "fit", "--data", market, *flags)
+    assert outcome.code in (2, 5)
+    assert says in outcome.err
+    assert outcome.err.count("\n") == 1
 
 
 def test_other_numbers_than_the_record_says_are_refused(command, market):
     """A column has a hash of its own."""
     fitted(command, market)
-    found = read_forecast(Path("a.parquet"))
-    values = found.values.copy()
+    forecast = read_forecast(Path("a.parquet"))
+    values = forecast.values.copy()
     values[5] += 1e-9
-    assert column_hash(found.known_at, values, found.symbols) != found.record.column
-    write_forecast(replace(found, values=values), Path("a.parquet"))
+    assert column_hash(forecast.known_at, values, forecast.symbols) != forecast.record.column
+    write_forecast(replace(forecast, values=values), Path("a.parquet"))
     assert command("forecast", "show", "a.parquet").code == 4
     assert command("forecast", "show", market).code == 2
 
@@ -305,8 +305,11 @@ def test_a_run_that_leaves_fits_out_is_not_whole(command, market, tmp_path):
     """The record of its own forecast names more."""
     path = run_after_two_fits(command, market, tmp_path)
     forge(path, "header", lambda told: told["run"].update(forecast_fits=[]))
-    found = command("runs", "verify", "latest", "--trust")
-    assert (found.code, "2 that the forecast's record names are missing" in found.err) == (4, True)
+    outcome = command("runs", "verify", "latest", "--trust")
+    assert (outcome.code, "2 that the forecast's record names are missing" in outcome.err) == (
+        4,
+        True,
+    )
 
 
 def better(record):
@@ -349,8 +352,8 @@ def test_a_changed_forecast_is_refused_wherever_it_is_read(command, market, chan
         ("backtest", *strategy),
         ("parity", *strategy, "--individuals", "2"),
     ):
-        found = command(*use)
-        assert (found.code, says in found.err) == (4, True), (use, found)
+        outcome = command(*use)
+        assert (outcome.code, says in outcome.err) == (4, True), (use, outcome)
     # The run keeps the forecast as it was.
     assert command("runs", "verify", "latest").code == 0
 

@@ -27,10 +27,10 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
     """The others are searched on; how many were skipped, and their days, are told."""
     spec = parted(tmp_path, 60, 1000, 201, 200, 900)
     flags = (*BOUNDS, *SMALL, "--quiet", "--json")
-    found = command("evolve", "--data", spec, "--max-gap", "10d", *flags)
-    assert (found.code, found.err.count("skipped")) == (0, 1)
-    assert [window["bars"] for window in found.json["data"]["windows"]] == [1000, 201, 900]
-    gaps, *notes = found.json["data"]["notes"]
+    outcome = command("evolve", "--data", spec, "--max-gap", "10d", *flags)
+    assert (outcome.code, outcome.err.count("skipped")) == (0, 1)
+    assert [window["bars"] for window in outcome.json["data"]["windows"]] == [1000, 201, 900]
+    gaps, *notes = outcome.json["data"]["notes"]
     assert gaps.startswith("4 gaps, 15,360 bars missing; ")
     assert notes == [
         "cut into 5 parts at gaps longer than 10d",
@@ -71,8 +71,8 @@ def test_a_member_keeps_the_parts_of_its_run(command, tmp_path):
     )
     fewest = {"z_window": 96, "ema_slow": 97, "ema_fast": 24, "atr_window": 12}
     settings = [word for name, value in fewest.items() for word in ("--set", f"{name}={value}")]
-    found = command("backtest", "latest", "--member", "0", *settings, "--json")
-    assert [window["bars"] for window in found.json["data"]["windows"]] == [1000, 201, 900]
+    outcome = command("backtest", "latest", "--member", "0", *settings, "--json")
+    assert [window["bars"] for window in outcome.json["data"]["windows"]] == [1000, 201, 900]
 
 
 def test_what_was_recorded_is_cut_alike_again(command, tmp_path):
@@ -87,9 +87,9 @@ def test_a_part_without_a_bar_to_hold_out_is_skipped(command, tmp_path):
     """A share of few bars is none, and what is held out is no bar to search on."""
     spec = parted(tmp_path, 3, 250, 1000)
     flags = ("--max-gap", "10d", "--holdout", "20%", *BOUNDS, "--json")
-    found = command("backtest", "--data", spec, *flags)
-    assert [window["bars"] for window in found.json["data"]["windows"]] == [800, 200]
-    assert "2 of 3 parts are skipped" in found.err
+    outcome = command("backtest", "--data", spec, *flags)
+    assert [window["bars"] for window in outcome.json["data"]["windows"]] == [800, 200]
+    assert "2 of 3 parts are skipped" in outcome.err
 
 
 def test_parts_that_are_all_too_short_are_refused(command, tmp_path):

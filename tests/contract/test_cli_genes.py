@@ -34,9 +34,9 @@ def result(command, market):
         "--no-judge",
         "--json",
     )
-    found = command("evolve", "--data", market, *flags).json
-    assert len(found["front"]) > 2
-    return found
+    payload = command("evolve", "--data", market, *flags).json
+    assert len(payload["front"]) > 2
+    return payload
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_a_member_is_backtested_from_whatever_holds_it(command, market, result, 
             path.write_text(
                 command("evolve", "--resume", "latest", "--json", "--no-report", "--no-judge").out
             )
-    found = command("backtest", *flags, "--json").json
-    assert found["genes"] == member["genes"]
-    assert found["metrics"] == member["metrics"]
+    payload = command("backtest", *flags, "--json").json
+    assert payload["genes"] == member["genes"]
+    assert payload["metrics"] == member["metrics"]
 
 
 def test_an_export_is_taken_to_begin_with(command, market, result, tmp_path):
@@ -136,10 +136,10 @@ def test_a_warm_start_has_the_rules_of_a_backtest(command, market, tmp_path):
     path.write_text('{"reward_r": 99}')
     flags = ("evolve", "--data", market, *SMALL, "--warm-start", path)
     assert "gene 'reward_r' is 99, its bounds are 0.5 to 5" in command(*flags).error
-    found = command(*flags, "--repair", "--json")
+    outcome = command(*flags, "--repair", "--json")
     note = "1 of 1 candidates to begin with were repaired"
-    assert f"note: {note}" in found.err.splitlines()
-    assert note in found.json["data"]["notes"]
+    assert f"note: {note}" in outcome.err.splitlines()
+    assert note in outcome.json["data"]["notes"]
 
 
 def test_the_hash_of_ledgers_can_be_made_again_from_the_front(market, result):
@@ -159,5 +159,5 @@ def test_the_hash_of_ledgers_can_be_made_again_from_the_front(market, result):
 def test_a_pipe_is_refused_at_once(command, tmp_path, flags):
     """Nobody may ever write into it."""
     os.mkfifo(tmp_path / "pipe.json")
-    found = command(*flags.split(), tmp_path / "pipe.json")
-    assert (found.code, found.error) == (2, f"{tmp_path}/pipe.json: is no plain file; name one")
+    outcome = command(*flags.split(), tmp_path / "pipe.json")
+    assert (outcome.code, outcome.error) == (2, f"{tmp_path}/pipe.json: is no plain file; name one")

@@ -10,9 +10,9 @@ LARGER = ("--population", "48", "--generations", "4", "--min-trades", "3")
 def test_a_hard_constraint_holds_in_the_whole_front(command, market):
     """Nobody in it breaks it, and who did is counted under its name."""
     bound = ("--constraint", "max_drawdown <= 1%", "--constraint", "exposure < 0.25")
-    found = command("evolve", "--data", market, *LARGER, *bound, "--json").json
-    assert found["front"]
-    for member in found["front"]:
+    result = command("evolve", "--data", market, *LARGER, *bound, "--json").json
+    assert result["front"]
+    for member in result["front"]:
         assert member["metrics"]["max_drawdown"] <= 0.01
         assert member["metrics"]["exposure"] < 0.25
     free = command("evolve", "--data", market, *LARGER, "--json").json
@@ -22,13 +22,13 @@ def test_a_hard_constraint_holds_in_the_whole_front(command, market):
 def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     """The search ends, says why they are all infeasible, and shows nobody."""
     bound = ("--constraint", "win_rate > 0.99")
-    found = command("evolve", "--data", market, *LARGER, *bound, "--json").json
-    assert found["front"] == []
-    assert found["infeasible"]["broken:win_rate>0.99"] > 0
-    assert sum(found["infeasible"].values()) == found["evaluated"]
+    result = command("evolve", "--data", market, *LARGER, *bound, "--json").json
+    assert result["front"] == []
+    assert result["infeasible"]["broken:win_rate>0.99"] > 0
+    assert sum(result["infeasible"].values()) == result["evaluated"]
     shown = command("runs", "show", "latest").out
-    assert f"Of {found['evaluated']:,} evaluated: " in shown
-    assert f"Nearest: {found['nearest']['metrics']['trades']:.0f} trades, win_rate" in shown
+    assert f"Of {result['evaluated']:,} evaluated: " in shown
+    assert f"Nearest: {result['nearest']['metrics']['trades']:.0f} trades, win_rate" in shown
     assert "where > 99.00% is asked" in shown
     loosened = ("--constraint", "win_rate>0.99 soft")
     assert "--constraint 'win_rate>0.99 soft'" in shown
@@ -40,24 +40,26 @@ def test_who_is_ruined_is_on_no_front(command, market):
     ruinous = ("--risk-fraction", "1", "--fee-bp", "2000")
     outcome = command("evolve", "--data", market, *LARGER, *ruinous, "--generations", "0")
     assert "the front is empty" in outcome.out
-    found = command("runs", "show", "latest", "--json").json["result"]
-    assert f"ruined {found['infeasible']['ruined']}" in outcome.out
-    found = command("backtest", "--data", market, *ruinous, "--set", "vol_z_min=0.5", "--json").json
-    assert found["metrics"]["trades"] > 0
-    assert (found["metrics"]["total_return"], found["metrics"]["max_drawdown"]) == (-1.0, 1.0)
-    assert found["undefined"]["calmar"] == "ruined"
+    result = command("runs", "show", "latest", "--json").json["result"]
+    assert f"ruined {result['infeasible']['ruined']}" in outcome.out
+    result = command(
+        "backtest", "--data", market, *ruinous, "--set", "vol_z_min=0.5", "--json"
+    ).json
+    assert result["metrics"]["trades"] > 0
+    assert (result["metrics"]["total_return"], result["metrics"]["max_drawdown"]) == (-1.0, 1.0)
+    assert result["undefined"]["calmar"] == "ruined"
 
 
 def test_a_soft_constraint_is_an_objective(command, market):
     """The front says how far each member is from it; the result reads back as it was."""
     goals = ("--objectives", "sharpe", "--constraint", "win_rate >= 60% soft")
-    found = command("evolve", "--data", market, *LARGER, *goals, "--json").json
-    assert found["objectives"] == ["sharpe", "missed"]
-    for member in found["front"]:
+    result = command("evolve", "--data", market, *LARGER, *goals, "--json").json
+    assert result["objectives"] == ["sharpe", "missed"]
+    for member in result["front"]:
         is_kept = member["metrics"]["win_rate"] >= 0.6
         assert is_kept == (member["objectives"]["missed"] == 0)
     shown = command("runs", "show", "latest", "--json").json["result"]
-    assert shown["front"] == found["front"]
+    assert shown["front"] == result["front"]
 
 
 def test_constraints_decide_results(command, market):

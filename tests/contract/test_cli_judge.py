@@ -37,9 +37,9 @@ def test_evolve_judges_what_it_found(command, market):
     """The last lines are verdict, pick and next step, the verdict is the first key of JSON."""
     shown = command("evolve", "--data", market, *SEARCH, *QUICK)
     lines = answer_in(shown.out)
-    found = command("runs", "show", "latest", "--json").json["result"]
-    judged = found["judgement"]
-    assert next(iter(found)) == "judgement"
+    result = command("runs", "show", "latest", "--json").json["result"]
+    judged = result["judgement"]
+    assert next(iter(result)) == "judgement"
     sentence, _, step = judged["verdict"]["sentence"].partition(" Next: ")
     assert lines[0] == sentence
     assert lines[-2].startswith("Pick: Member ")
@@ -67,21 +67,21 @@ def test_judging_goes_on_where_it_was(command, run):
     more = command("judge", "latest", "--null", 4, "--json")
     assert more.json["judgement"]["null"]["shuffled"]["run"] == 4
     assert "statistics over all trials" not in more.err
-    found = more.json["judgement"]
+    judgement = more.json["judgement"]
     for part in ("pick", "trials", "sharpe", "cscv", "bootstrap", "robust", "folds", "causal"):
-        assert found[part] == once[part], part
+        assert judgement[part] == once[part], part
     kept = once["null"]["shuffled"]["strengths"]
-    assert found["null"]["shuffled"]["strengths"][:2] == kept
-    assert command("judge", "latest", "--null", 4, "--json").json["judgement"] == found
+    assert judgement["null"]["shuffled"]["strengths"][:2] == kept
+    assert command("judge", "latest", "--null", 4, "--json").json["judgement"] == judgement
 
 
 def test_resuming_a_judged_run_keeps_its_judgement(command, run):
     """Not to judge it once more is not to forget what was found out."""
     verdict = command("judge", "latest", *QUICK, "--json").json["judgement"]["verdict"]
     for flags in ((), ("--no-judge",), ("--no-judge", "--threads", "1")):
-        found = command("evolve", "--resume", "latest", *flags, "--no-report", "--json")
-        assert found.json["judgement"]["verdict"] == verdict, flags
-        assert "judging" not in found.err, flags
+        outcome = command("evolve", "--resume", "latest", *flags, "--no-report", "--json")
+        assert outcome.json["judgement"]["verdict"] == verdict, flags
+        assert "judging" not in outcome.err, flags
 
 
 def test_resuming_goes_on_with_a_judge_that_was_killed(command, market, monkeypatch):
@@ -99,11 +99,11 @@ def test_resuming_goes_on_with_a_judge_that_was_killed(command, market, monkeypa
         assert stopped.code == 130, stopped
     left = command("evolve", "--resume", "latest", "--no-judge", "--json", "--no-report")
     assert left.json["judgement"].keys() == {"verdict", "pick"}
-    found = command("evolve", "--resume", "latest", "--json", "--no-report")
-    assert len(found.json["judgement"]["folds"]["rows"]) == 2
-    assert "judging: folds 2 of 2" in found.err
+    outcome = command("evolve", "--resume", "latest", "--json", "--no-report")
+    assert len(outcome.json["judgement"]["folds"]["rows"]) == 2
+    assert "judging: folds 2 of 2" in outcome.err
     again = command("evolve", "--resume", "latest", "--json", "--no-report")
-    assert (again.json["judgement"], again.err) == (found.json["judgement"], "")
+    assert (again.json["judgement"], again.err) == (outcome.json["judgement"], "")
 
 
 def test_resuming_shows_what_cannot_be_judged_any_more(command, market, monkeypatch):
@@ -112,9 +112,9 @@ def test_resuming_shows_what_cannot_be_judged_any_more(command, market, monkeypa
         patch.setattr("optimizer.cli.judge_progress.judge_after_search", lambda *_, **__: None)
         command("evolve", "--data", market, *SEARCH, *QUICK, "--quiet")
     Path(market.removeprefix("csv:")).unlink()
-    found = command("evolve", "--resume", "latest", "--json", "--no-report")
-    assert found.json["judgement"].keys() == {"verdict", "pick"}
-    assert "note: the run is not judged: " in found.err
+    outcome = command("evolve", "--resume", "latest", "--json", "--no-report")
+    assert outcome.json["judgement"].keys() == {"verdict", "pick"}
+    assert "note: the run is not judged: " in outcome.err
     assert command("evolve", "--resume", "latest", "--judge", "--no-report").code == 2
 
 

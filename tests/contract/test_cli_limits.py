@@ -20,9 +20,9 @@ def market(tmp_path):
 
 def test_fewer_evaluations_than_a_generation_are_refused(command, market):
     """Nothing is evaluated and no run begun; the line says what fits."""
-    found = command("evolve", "--data", market, *SMALL, "--max-evaluations", 7)
-    assert found.code == 2
-    assert found.error == (
+    outcome = command("evolve", "--data", market, *SMALL, "--max-evaluations", 7)
+    assert outcome.code == 2
+    assert outcome.error == (
         "--max-evaluations 7 is fewer than the first generation of --population 8: "
         "use --population 7 or fewer, or a higher limit"
     )
@@ -39,10 +39,10 @@ def test_no_more_are_evaluated_than_the_limit(command, market, limit):
 @pytest.mark.parametrize("name", ["evolve", "backtest", "parity", "bench"])
 def test_more_threads_than_cores_are_refused(command, market, name):
     """It is the person's number that is wrong, not a device that failed."""
-    found = command(name, "--data", market, "--threads", 100_000)
+    outcome = command(name, "--data", market, "--threads", 100_000)
     most = available_cores()
-    assert found.code == 2
-    assert found.error == f"--threads 100,000: this machine has {most}, use 1 to {most}"
+    assert outcome.code == 2
+    assert outcome.error == f"--threads 100,000: this machine has {most}, use 1 to {most}"
 
 
 def test_threads_of_a_larger_machine_are_no_reason_to_refuse_its_run(command, market, monkeypatch):
@@ -65,9 +65,9 @@ def test_a_lattice_without_a_legal_point_is_refused(command, market):
     assert command("evolve", "--data", market, *LATTICE, *CROSSED, *steps, "--json").code == 0
     steps = ("--step", "ema_fast=1", "--step", "ema_slow=9")
     crossed = ("--bound", "ema_fast=100:192", "--bound", "ema_slow=91:104")
-    found = command("evolve", "--data", market, *LATTICE, *crossed, *steps)
-    assert found.code == 2
-    assert found.error == (
+    outcome = command("evolve", "--data", market, *LATTICE, *crossed, *steps)
+    assert outcome.code == 2
+    assert outcome.error == (
         "no point of the lattice is legal: 'ema_fast' must be below 'ema_slow', and is 100 at "
         "least where that is 100 at most: change --bound or --step"
     )
@@ -100,9 +100,9 @@ def test_a_lattice_without_a_feasible_point_finds_nothing(command, market):
 )
 def test_risky_pairs_of_flags_are_named(command, market, flags, words):
     """On stderr, and in what is recorded; one of the pair alone says nothing."""
-    found = command("backtest", "--data", market, *flags.split(), "--json")
-    (line,) = [line for line in found.err.splitlines() if words in line]
-    assert line.removeprefix("note: ") in found.json["data"]["notes"]
-    found = command("evolve", "--data", market, *SMALL, *flags.split(), "--json")
-    assert line in found.err.splitlines()
+    outcome = command("backtest", "--data", market, *flags.split(), "--json")
+    (line,) = [line for line in outcome.err.splitlines() if words in line]
+    assert line.removeprefix("note: ") in outcome.json["data"]["notes"]
+    outcome = command("evolve", "--data", market, *SMALL, *flags.split(), "--json")
+    assert line in outcome.err.splitlines()
     assert words not in command("backtest", "--data", market, "--max-gap", "9d", "--fee-bp", 0).err

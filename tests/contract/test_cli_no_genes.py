@@ -26,9 +26,9 @@ def fixed(tmp_path):
 
 def test_a_backtest_draws_a_page(command, market, fixed, tmp_path):
     """Backtest --plot writes the page, and prints no empty table of genes."""
-    found = command("backtest", "--data", market, "--strategy", fixed, "--plot", "page.html")
-    assert found.code == 0, found.err
-    assert "Genes" not in found.out
+    outcome = command("backtest", "--data", market, "--strategy", fixed, "--plot", "page.html")
+    assert outcome.code == 0, outcome.err
+    assert "Genes" not in outcome.out
     assert (tmp_path / "page.html").stat().st_size > 10_000
 
 
@@ -61,8 +61,8 @@ def test_a_search_of_it_is_judged_shown_and_exported(command, market, fixed, tmp
         ("parity", "--run", "latest"),
         ("judge", "latest"),
     ):
-        found = command(*asked)
-        assert found.code == 0, (asked, found.err)
+        outcome = command(*asked)
+        assert outcome.code == 0, (asked, outcome.err)
     with open(tmp_path / "front.csv", newline="", encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 1
     run = load_run(runs=tmp_path / "runs")
@@ -72,7 +72,7 @@ def test_a_search_of_it_is_judged_shown_and_exported(command, market, fixed, tmp
 
 def test_a_lattice_of_it_is_refused(command, market, fixed):
     """A lattice without genes is refused with what to do, not with a flag that cannot help."""
-    found = command("evolve", "--data", market, "--strategy", fixed, "--search", "lattice")
-    assert found.code == 2
-    assert "leave it out" in found.err
-    assert "--step" not in found.err
+    outcome = command("evolve", "--data", market, "--strategy", fixed, "--search", "lattice")
+    assert outcome.code == 2
+    assert "leave it out" in outcome.err
+    assert "--step" not in outcome.err

@@ -17,13 +17,13 @@ def other(tmp_path):
 def test_a_search_for_one_objective_gives_one_answer(command, market):
     """A front of one, named in the terminal, in JSON, when shown, and in Python."""
     flags = ("--data", market, *SMALL[:-1], "--objectives", "strength", "--folds", 0)
-    found = command("evolve", *flags, "--json").json
-    assert len(found["front"]) == 1
-    pick = found["judgement"]["pick"]
+    result = command("evolve", *flags, "--json").json
+    assert len(result["front"]) == 1
+    pick = result["judgement"]["pick"]
     assert (pick["member"], "is_named" in pick) == (0, False)
-    assert pick["genes"] == found["front"][0]["genes"]
+    assert pick["genes"] == result["front"][0]["genes"]
     shown = command("runs", "show", "latest").out.splitlines()
-    sentence = found["judgement"]["verdict"]["sentence"].partition(" Next: ")[0]
+    sentence = result["judgement"]["verdict"]["sentence"].partition(" Next: ")[0]
     assert shown.index(sentence) > len(shown) - 5
     assert shown[-1].startswith("Next: ")
     words = "Pick: Member 0, the strongest of the front: "
@@ -33,23 +33,25 @@ def test_a_search_for_one_objective_gives_one_answer(command, market):
     assert "Pick: Member 0" in command("runs", "show", "latest", "--member", 0).out
     run = optimizer.load_run()
     assert (run.pick.member, dict(run.pick.genes)) == (0, pick["genes"])
-    assert optimizer.load_run(found["run"]).verdict.grade == found["judgement"]["verdict"]["grade"]
+    assert (
+        optimizer.load_run(result["run"]).verdict.grade == result["judgement"]["verdict"]["grade"]
+    )
 
 
 def test_counts_of_individuals_agree(command, market):
     """All evaluations and the different ones among them stand in one sentence."""
     flags = ("--data", market, *SMALL[:-1], "--folds", 0, "--json")
-    found = command("evolve", *flags).json
-    tried, whole = found["judgement"]["trials"]["evaluated"], found["evaluated"]
-    assert whole == found["timing"]["evaluated"] >= tried > 0
+    result = command("evolve", *flags).json
+    tried, whole = result["judgement"]["trials"]["evaluated"], result["evaluated"]
+    assert whole == result["timing"]["evaluated"] >= tried > 0
     text = command("runs", "show", "latest").out
-    expected = f"{whole:,} candidates evaluated, {found['polished']:,} to polish the front"
-    assert found["counted"] == f"{expected}, {tried:,} of them distinct"
-    assert f"{found['counted']}, in " in text
-    seconds = found["timing"]["search_s"] - found["timing"].get("compile_s", 0)
+    expected = f"{whole:,} candidates evaluated, {result['polished']:,} to polish the front"
+    assert result["counted"] == f"{expected}, {tried:,} of them distinct"
+    assert f"{result['counted']}, in " in text
+    seconds = result["timing"]["search_s"] - result["timing"].get("compile_s", 0)
     assert seconds > 0
-    rate = whole * found["data"]["bars"] / seconds
-    assert found["timing"]["individual_bars_per_s"] == pytest.approx(rate)
+    rate = whole * result["data"]["bars"] / seconds
+    assert result["timing"]["individual_bars_per_s"] == pytest.approx(rate)
 
 
 def test_a_member_is_tried_on_other_bars_and_at_other_costs(command, market, other):
@@ -61,11 +63,11 @@ def test_a_member_is_tried_on_other_bars_and_at_other_costs(command, market, oth
     genes = run["front"][0]["genes"]
     given = [f"--set={name}={value!r}" for name, value in genes.items()]
     for flags in (("--data", other), ("--data", other, "--fee-bp", 9), ("--fee-bp", 9)):
-        found = command("backtest", "latest", "--member", 0, *flags, "--json").json
+        result = command("backtest", "latest", "--member", 0, *flags, "--json").json
         bars = flags if "--data" in flags else ("--data", market, *flags)
-        assert found["metrics"] == command("backtest", *bars, *given, "--json").json["metrics"]
-        assert found["genes"] == genes
-    assert found["metrics"] != run["front"][0]["metrics"]
+        assert result["metrics"] == command("backtest", *bars, *given, "--json").json["metrics"]
+        assert result["genes"] == genes
+    assert result["metrics"] != run["front"][0]["metrics"]
     own = command("backtest", "latest", "--member", 0, "--data", market, "--json").json
     assert own["metrics"] == run["front"][0]["metrics"]
 

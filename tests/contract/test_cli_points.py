@@ -23,8 +23,10 @@ STEPS = ("--search", "lattice", "--step", "reward_r=0.5", "--step", "max_hold=10
 @pytest.fixture
 def lattice(command, market, tmp_path):
     """A run that judged all points of a small lattice."""
-    found = command("evolve", "--data", market, *STEPS, "--min-trades", "3", "--no-judge", "--json")
-    assert found.code == 0, found.err
+    outcome = command(
+        "evolve", "--data", market, *STEPS, "--min-trades", "3", "--no-judge", "--json"
+    )
+    assert outcome.code == 0, outcome.err
     return load_run(runs=tmp_path / "runs")
 
 
@@ -79,9 +81,9 @@ def test_a_cell_holds_the_best_and_how_many_there_are():
     """More is better or less is; what is undefined leaves a cell empty."""
     genomes = np.array([[1.0, 5.0], [1.0, 5.0], [2.0, 5.0], [2.0, 6.0]])
     values = np.array([3.0, 4.0, np.nan, 1.0])
-    found = build_grid(genomes, (0, 1), values, maximise=True)
-    assert found.counts.tolist() == [[2, 1], [0, 1]]
-    assert np.array_equal(found.values, [[4.0, np.nan], [np.nan, 1.0]], equal_nan=True)
+    grid = build_grid(genomes, (0, 1), values, maximise=True)
+    assert grid.counts.tolist() == [[2, 1], [0, 1]]
+    assert np.array_equal(grid.values, [[4.0, np.nan], [np.nan, 1.0]], equal_nan=True)
     least = build_grid(genomes, (0, 1), values, maximise=False)
     assert least.values[0, 0] == 3.0
 
@@ -89,11 +91,11 @@ def test_a_cell_holds_the_best_and_how_many_there_are():
 def test_many_values_are_put_into_ranges():
     """More than forty values make forty ranges, whose ends are the least and the greatest."""
     genomes = np.column_stack([np.linspace(0.0, 1.0, 200), np.zeros(200)])
-    found = build_grid(genomes, (0, 1), np.arange(200.0), maximise=True)
-    assert found.values.shape == (1, MOST_VALUES)
-    assert found.counts.sum() == 200
-    assert found.values[0, -1] == 199.0
-    assert (np.diff(found.x) > 0).all()
+    grid = build_grid(genomes, (0, 1), np.arange(200.0), maximise=True)
+    assert grid.values.shape == (1, MOST_VALUES)
+    assert grid.counts.sum() == 200
+    assert grid.values[0, -1] == 199.0
+    assert (np.diff(grid.x) > 0).all()
 
 
 def test_a_heat_map_of_a_genetic_search_evaluates_nothing(command, market, tmp_path, monkeypatch):

@@ -77,8 +77,8 @@ def test_a_command_imports_only_what_it_needs(tmp_path, recordings, commands, un
         "    assert main(list(arguments)) == 0, arguments\n"
         f"    assert not [n for n in {unwanted} if n in sys.modules], arguments\n"
     )
-    found = run(cwd=tmp_path, program=("-c", program))
-    assert found.code == 0, found.err
+    process = run(cwd=tmp_path, program=("-c", program))
+    assert process.code == 0, process.err
 
 
 def test_the_command_line_works_without_a_terminal_or_a_locale(tmp_path, market):
@@ -119,9 +119,9 @@ def test_a_ledger_goes_to_our_own_output_where_it_is_asked_to(command, tmp_path,
         assert run(*named, "/dev/stdout", cwd=tmp_path, stdout=output).code == 0
     ledger = (tmp_path / "ledger.csv").read_bytes()
     assert len(ledger.splitlines()) > 2
-    found = (tmp_path / "all.txt").read_bytes()
-    assert found.startswith(ledger)
-    assert b"Metrics" in found
+    written = (tmp_path / "all.txt").read_bytes()
+    assert written.startswith(ledger)
+    assert b"Metrics" in written
     assert Path("/dev/stdout").is_symlink()
 
 
@@ -138,15 +138,15 @@ def test_one_signal_stops_after_the_generation(command, tmp_path, market, stop):
         outcome = finish(process)
     assert outcome.code == 130
     assert outcome.out == ""
-    (found,) = list_runs(tmp_path / "runs")
+    (summary,) = list_runs(tmp_path / "runs")
     last = outcome.err.splitlines()[-1]
-    assert last.startswith(f"stopped after generation {found.generations - 1}; ")
+    assert last.startswith(f"stopped after generation {summary.generations - 1}; ")
     assert last.endswith(
-        f"go on with: python -m optimizer evolve --resume {found.path.relative_to(tmp_path)}"
+        f"go on with: python -m optimizer evolve --resume {summary.path.relative_to(tmp_path)}"
     )
-    with RunStore.open(found.path) as store:
+    with RunStore.open(summary.path) as store:
         assert store.verify() == []
-    longer = ("--generations", str(found.generations + 1))
+    longer = ("--generations", str(summary.generations + 1))
     assert command("evolve", "--resume", "latest", *longer, "--no-report", "--no-judge").code == 0
 
 
@@ -159,8 +159,8 @@ def test_two_signals_leave_a_run_that_can_go_on(tmp_path, market):
         outcome = finish(process)
     assert (outcome.code, outcome.out) == (130, "")
     assert "go on with: python -m optimizer evolve --resume" in outcome.err
-    (found,) = list_runs(tmp_path / "runs")
-    with RunStore.open(found.path) as store:
+    (summary,) = list_runs(tmp_path / "runs")
+    with RunStore.open(summary.path) as store:
         assert store.verify() == []
 
 
@@ -175,8 +175,8 @@ def test_a_signal_while_certifying_stops_at_once(tmp_path):
         outcome = finish(process)
     assert outcome.code == 130
     assert "stopped at once; what was recorded is kept, go on with: " in outcome.err
-    (found,) = list_runs(tmp_path / "runs")
-    assert (found.status, found.generations) == ("interrupted", 1)
+    (summary,) = list_runs(tmp_path / "runs")
+    assert (summary.status, summary.generations) == ("interrupted", 1)
 
 
 @pytest.mark.timeout(1200)

@@ -43,9 +43,12 @@ def test_both_parts_are_told(command, market, name):
     lines = command(*flags).out.splitlines()
     first = lines.index(SAID[0])
     assert lines[first : first + 2] == SAID
-    found = command(*flags, "--json").json
-    windows = found["data"]["windows"] if name == "evolve" else found["windows"]
-    numbers = [(one["sample"], one["gaps"], one["missing"], one["silent"]) for one in windows]
+    result = command(*flags, "--json").json
+    windows = result["data"]["windows"] if name == "evolve" else result["windows"]
+    numbers = [
+        (window["sample"], window["gaps"], window["missing"], window["silent"])
+        for window in windows
+    ]
     assert numbers == [("in", 0, 0, 0), ("held out", 3, 9, 6)]
 
 

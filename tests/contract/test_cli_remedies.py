@@ -15,8 +15,8 @@ pytestmark = pytest.mark.slow
 
 def flags_in(error, *names):
     """Flags that a message names, with the values that it names."""
-    found = [re.search(rf"{name} ([\w/]+)", error) for name in names]
-    return [part for name, one in zip(names, found, strict=True) for part in (name, one[1])]
+    matches = [re.search(rf"{name} ([\w/]+)", error) for name in names]
+    return [part for name, one in zip(names, matches, strict=True) for part in (name, one[1])]
 
 
 def test_minutes_of_a_thin_market_are_kept_and_searched_on(command, tmp_path):
@@ -45,9 +45,9 @@ def test_the_open_bar_is_traded_without(command, tmp_path, monkeypatch):
     clock = SimpleNamespace(time_ns=lambda: now_ns)
     monkeypatch.setattr(load, "time", clock)
     spec = write_csv(tmp_path, csv_text(columns))
-    found = command("backtest", "--data", spec, "--json")
-    assert found.json["windows"][0]["bars"] == 3000
-    (end,) = re.findall(r"is still open until .*, --to (\S+) trades without it", found.err)
+    run = command("backtest", "--data", spec, "--json")
+    assert run.json["windows"][0]["bars"] == 3000
+    (end,) = re.findall(r"is still open until .*, --to (\S+) trades without it", run.err)
     outcome = command("backtest", "--data", spec, "--to", end, "--json")
     assert outcome.json["windows"][0]["bars"] == 2999
 

@@ -90,8 +90,8 @@ def test_no_member_of_the_front_beats_another(found):
     """Each is best at something, and each has as many trades as were asked for."""
     sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in found["objectives"]])
     values = np.array([list(m["objectives"].values()) for m in found["front"]]) * sign
-    for one in values:
-        assert not ((values <= one).all(axis=1) & (values < one).any(axis=1)).any()
+    for value in values:
+        assert not ((values <= value).all(axis=1) & (values < value).any(axis=1)).any()
     assert all(member["metrics"]["trades"] >= 3 for member in found["front"])
 
 
@@ -122,19 +122,19 @@ def test_every_strategy_evolves_to_a_certified_front(command, market, strategy):
         asked = ("--model", "ridge", "--train", "800", "--refit", "800", "--out", "ridge.parquet")
         assert command("forecast", "fit", *flags, *asked).code == 0
         flags += ["--column-file", "forecast=ridge.parquet"]
-    found = command("evolve", *flags, *LARGER, "--strategy", strategy, "--json").json
-    assert found["strategy"] == strategy
-    assert found["front"]
-    assert found["certificate"]["mismatches"] == 0
+    result = command("evolve", *flags, *LARGER, "--strategy", strategy, "--json").json
+    assert result["strategy"] == strategy
+    assert result["front"]
+    assert result["certificate"]["mismatches"] == 0
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_objective_can_be_searched_for_alone(command, market, objective):
     """The best of the front has the best value; nothing undefined or infinite is in it."""
     arguments = ("--data", market, *SMALL, "--objectives", objective, "--json")
-    found = command("evolve", *arguments).json
-    assert found["objectives"] == [objective]
-    assert len({member["objectives"][objective] for member in found["front"]}) == 1
+    result = command("evolve", *arguments).json
+    assert result["objectives"] == [objective]
+    assert len({member["objectives"][objective] for member in result["front"]}) == 1
 
 
 def test_individuals_without_a_defined_objective_are_named_and_do_not_rank(command, tmp_path):
@@ -142,12 +142,12 @@ def test_individuals_without_a_defined_objective_are_named_and_do_not_rank(comma
     spec = write_market(tmp_path / "short.csv", 1500)
     arguments = ("--data", spec, "--population", "60", "--generations", "0", "--min-trades", "0")
     goals = ("--objectives", "profit_factor,total_return")
-    found = command("evolve", *arguments, *goals, "--json").json
-    assert found["infeasible"]["undefined:profit_factor"] > 0
-    assert found["front"]
-    assert all(member["metrics"]["profit_factor"] is not None for member in found["front"])
+    result = command("evolve", *arguments, *goals, "--json").json
+    assert result["infeasible"]["undefined:profit_factor"] > 0
+    assert result["front"]
+    assert all(member["metrics"]["profit_factor"] is not None for member in result["front"])
     shown = command("runs", "show", "latest", "--json").json["result"]
-    assert shown["infeasible"] == found["infeasible"]
+    assert shown["infeasible"] == result["infeasible"]
 
 
 def test_a_population_of_any_size_is_judged_as_in_small_chunks(command, market):
@@ -169,10 +169,10 @@ def test_a_population_of_any_size_is_judged_as_in_small_chunks(command, market):
         memory_bytes=20_000_000,
     )
     order = np.random.default_rng(1).permutation(len(population))
-    found = task.goals.judge(task.metrics(*small.evaluate_account(population.genomes[order])))
+    judged = task.goals.judge(task.metrics(*small.evaluate_account(population.genomes[order])))
     assert len(population) == 5000
-    assert found.objectives.tobytes() == population.objectives[order].tobytes()
-    assert found.failures.tolist() == population.failures[order].tolist()
+    assert judged.objectives.tobytes() == population.objectives[order].tobytes()
+    assert judged.failures.tolist() == population.failures[order].tolist()
 
 
 def test_five_members_are_printed_unless_all_are_asked_for(command, market):

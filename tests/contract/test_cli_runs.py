@@ -49,23 +49,23 @@ def test_runs_are_listed(command, result):
     line = command("runs", "list").out.splitlines()[1]
     for word in (result["run"], "not judged", "seller_exhaustion", "bars 15m", "2/2"):
         assert word in line
-    (found,) = command("runs", "list", "--json").json
-    assert found["verdict"] is None
-    assert (found["id"], found["front_size"]) == (result["run"], len(result["front"]))
+    (payload,) = command("runs", "list", "--json").json
+    assert payload["verdict"] is None
+    assert (payload["id"], payload["front_size"]) == (result["run"], len(result["front"]))
 
 
 def test_the_list_of_runs_says_what_to_believe(command, result, monkeypatch):
     """The newest verdict of each, in lines that fit 80 columns."""
     for grade in ("robust", "luck"):
-        found = record_judgement(Path(result["path"]), judgement(grade))
+        recorded = record_judgement(Path(result["path"]), judgement(grade))
     monkeypatch.setattr(console, "WIDTH_OF_A_FILE", 80)
     lines = command("runs", "list").out.splitlines()
-    words = GRADE_WORDS[found.verdict.grade].split()
+    words = GRADE_WORDS[recorded.verdict.grade].split()
     assert lines[0].split() == ["run", "verdict", "bars", "strength", "return", "trades"]
     assert lines[1].split()[1 : 3 + len(words)] == [*words, "bars", "15m"]
     assert len(lines) == 2
     assert max(map(len, lines)) <= 80
-    assert command("runs", "list", "--json").json[0]["verdict"] == found.verdict.grade
+    assert command("runs", "list", "--json").json[0]["verdict"] == recorded.verdict.grade
 
 
 def test_the_list_of_runs_has_the_numbers_of_the_pick(command, result):
@@ -77,7 +77,7 @@ def test_the_list_of_runs_has_the_numbers_of_the_pick(command, result):
     metrics = whole.front[pick.member].metrics
     assert (before["strength"], before["trades"]) == (pick.strength, pick.trades)
     assert before["total_return"] == metrics["total_return"]
-    assert before["symbols"] == list(dict.fromkeys(one.symbol for one in whole.data.windows))
+    assert before["symbols"] == list(dict.fromkeys(window.symbol for window in whole.data.windows))
     last = whole.front[-1]
     named = PickRecord(len(whole.front) - 1, last.genes, 1.25, 77, is_named=True)
     record_judgement(Path(result["path"]), replace(judgement("robust"), pick=named))
@@ -206,8 +206,8 @@ def test_what_is_no_tag_is_refused(command, result, word):
 def test_a_search_begins_with_its_tags(command, market, tmp_path):
     """Also one that is gone on with gets those that are named then."""
     assert command("evolve", "--data", market, *SMALL, "--tag", "a", "--tag", "b").code == 0
-    (found,) = command("runs", "list", "--tag", "b", "--json").json
-    assert found["tags"] == ["a", "b"]
+    (payload,) = command("runs", "list", "--tag", "b", "--json").json
+    assert payload["tags"] == ["a", "b"]
     assert command("evolve", "--resume", "latest", "--tag", "c", *SMALL[-2:]).code == 0
     assert command("runs", "list", "--json").json[-1]["tags"] == ["a", "b", "c"]
 
@@ -221,11 +221,11 @@ def test_a_finished_run_shows_its_result(command, result, name):
         "its beginning": result["run"][:17],
         "its path": result["path"],
     }[name]
-    found = command("runs", "show", run, "--json").json
+    payload = command("runs", "show", run, "--json").json
     # How long it was judged is told where it is judged.
-    assert found["result"] == {name: result[name] for name in result if name != "judgement_s"}
-    assert list(found["result"]["front"][0]["genes"]) == list(result["front"][0]["genes"])
-    assert found["status"] == "finished"
+    assert payload["result"] == {name: result[name] for name in result if name != "judgement_s"}
+    assert list(payload["result"]["front"][0]["genes"]) == list(result["front"][0]["genes"])
+    assert payload["status"] == "finished"
     assert "0 mismatches" in command("runs", "show", run).out
 
 
@@ -343,9 +343,9 @@ def test_verify_of_a_run_without_a_generation_is_sound(command, result, tmp_path
 
 def test_parity_replays_the_front_of_a_run(command, result):
     """All of its members, with the ledger that the run's own certificate names."""
-    found = command("parity", "--run", "latest", "--json").json
-    assert found["individuals"] == len(result["front"])
-    assert found["ledger_hash"] == result["certificate"]["ledger_hash"]
+    payload = command("parity", "--run", "latest", "--json").json
+    assert payload["individuals"] == len(result["front"])
+    assert payload["ledger_hash"] == result["certificate"]["ledger_hash"]
 
 
 @pytest.fixture

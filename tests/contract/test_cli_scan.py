@@ -43,9 +43,9 @@ def command(capsys, tmp_path, monkeypatch, folder):
 
 def test_a_line_a_symbol_and_what_it_stands_on(command):
     """Class, strength, since when, votes, close; then counts, the check, time and hash."""
-    found = command("--verify", "all")
-    assert found.code == 0, found.err
-    lines = found.out.splitlines()
+    outcome = command("--verify", "all")
+    assert outcome.code == 0, outcome.err
+    lines = outcome.out.splitlines()
     told = command("--json").json
     headings = "symbol class trend bars since direction since ema hma wma dema lsma kama close last"
     assert lines[0].split() == [*headings.split(), "bar"]
@@ -70,7 +70,7 @@ def test_json_tells_everything(command):
     assert sum(told["counts"].values()) == len(told["symbols"]) == 3
     assert told["too_short"] == [{"symbol": "DDD", "bars": 39, "needed": 40}]
     assert (told["replayed"], told["bars"], told["compared"]) == (1, 2000, 0)
-    assert all(one["history"] == [] for one in told["symbols"])
+    assert all(symbol["history"] == [] for symbol in told["symbols"])
 
 
 def test_genes_of_a_strategy_name_the_row(command, tmp_path):
@@ -138,8 +138,8 @@ def test_a_second_scan_says_what_changed(command, folder, tmp_path):
     first = min(told, key=lambda one: one["history"][-1]["first"])
     was, now = first["history"]
     assert command("--end", now["first"]).code == 0
-    found = command()
-    line = next(line for line in found.out.splitlines() if line.startswith("changed: "))
+    outcome = command()
+    line = next(line for line in outcome.out.splitlines() if line.startswith("changed: "))
     since = now["first"].replace("T", " ")
     assert line.startswith(f"changed: {first['symbol']} was {was['class']} at 19")
     assert line.endswith(f", {now['class']} since {since}")
@@ -150,11 +150,11 @@ def test_a_second_scan_says_what_changed(command, folder, tmp_path):
 
 def test_python_is_given_the_same(command, folder):
     """The function of the package, with its settings by name."""
-    found = scan(data=f"csv:{folder}", is_kept=False, history=2, verify="all")
+    result = scan(data=f"csv:{folder}", is_kept=False, history=2, verify="all")
     told = command("--history", 2, "--json", "--no-keep", "--verify", "all").json
-    assert found.rows_hash == told["rows_hash"]
-    assert found.payload()["symbols"] == told["symbols"]
-    assert found.rows["BBB"].trend.shape == (400,)
+    assert result.rows_hash == told["rows_hash"]
+    assert result.payload()["symbols"] == told["symbols"]
+    assert result.rows["BBB"].trend.shape == (400,)
 
 
 def test_a_red_check_prints_no_class(command, monkeypatch):
@@ -165,9 +165,11 @@ def test_a_red_check_prints_no_class(command, monkeypatch):
         return [one._replace(row=-one.row) for one in right(*args, **kwargs)]
 
     monkeypatch.setattr(scan_module, "trends", lying)
-    found = command("--json", "--csv", "rows.csv")
-    assert (found.code, found.out) == (1, "")
-    assert "error: 1 of 1 symbols differ from the readable definition, so no class is" in found.err
+    outcome = command("--json", "--csv", "rows.csv")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert (
+        "error: 1 of 1 symbols differ from the readable definition, so no class is" in outcome.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,9 +192,9 @@ def test_a_red_check_prints_no_class(command, monkeypatch):
 )
 def test_wrong_use_is_one_line(command, flags, said):
     """Exit code 2, with what is legal."""
-    found = command(*flags)
-    assert (found.code, found.out) == (2, "")
-    assert said in found.error
+    outcome = command(*flags)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in outcome.error
 
 
 def test_python_refuses_settings_that_a_scan_would_not_heed():
@@ -207,22 +209,22 @@ def test_python_refuses_settings_that_a_scan_would_not_heed():
 
 def test_tables_fit_a_terminal(folder):
     """Nothing is cut or folded at 80 columns, nor at 140 with the votes."""
-    found = scan(data=f"csv:{folder}", is_kept=False, history=3)
+    result = scan(data=f"csv:{folder}", is_kept=False, history=3)
     for width in (80, 140):
-        stands = _format_symbols(found.symbols, width)
-        assert len(stands.splitlines()) == 1 + len(found.symbols)
-        text = f"{stands}\n{_format_runs(found.symbols, width)}"
+        stands = _format_symbols(result.symbols, width)
+        assert len(stands.splitlines()) == 1 + len(result.symbols)
+        text = f"{stands}\n{_format_runs(result.symbols, width)}"
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= width
 
 
 def test_a_scan_is_a_frame(folder):
     """A row a symbol, as the line that the command prints."""
-    found = scan(data=f"csv:{folder}", is_kept=False)
-    frame = found.frame()
-    assert frame["symbol"].tolist() == [one.symbol for one in found.symbols]
-    assert frame["class"].tolist() == [one.class_ for one in found.symbols]
-    assert frame["kama"].tolist() == [one.votes["kama"] for one in found.symbols]
+    result = scan(data=f"csv:{folder}", is_kept=False)
+    frame = result.frame()
+    assert frame["symbol"].tolist() == [symbol.symbol for symbol in result.symbols]
+    assert frame["class"].tolist() == [symbol.class_ for symbol in result.symbols]
+    assert frame["kama"].tolist() == [symbol.votes["kama"] for symbol in result.symbols]
 
 
 def test_bars_in_memory_are_scanned_as_files_are(folder, tmp_path):
@@ -230,9 +232,9 @@ def test_bars_in_memory_are_scanned_as_files_are(folder, tmp_path):
     frames = {name: pd.read_csv(folder / f"{name}.csv") for name in LENGTHS}
     cache = str(tmp_path / "cache")
     read = scan(data=f"csv:{folder}", is_kept=False)
-    found = scan(bars=frames, cache=cache)
-    assert found.rows_hash == read.rows_hash
-    assert found.frame().equals(read.frame())
+    result = scan(bars=frames, cache=cache)
+    assert result.rows_hash == read.rows_hash
+    assert result.frame().equals(read.frame())
     again = scan(bars=frames, cache=cache)
     assert (again.compared, again.changes) == (3, ())
     alone = scan(bars=pa.Table.from_pandas(frames["AAA"]), is_kept=False)
@@ -258,8 +260,8 @@ def test_a_symbol_that_would_be_a_formula_is_text_in_a_spreadsheet(command, tmp_
     first, *rest = (tmp_path / "odd.csv").read_text().splitlines()
     lines = [f"symbol,{first}", *(f"=1+1,{line}" for line in rest)]
     (tmp_path / "odd.csv").write_text("\n".join(lines))
-    found = command("--data", "odd.csv", "--csv", "rows.csv")
-    assert found.code == 0, found.err
+    outcome = command("--data", "odd.csv", "--csv", "rows.csv")
+    assert outcome.code == 0, outcome.err
     assert '\n"\'=1+1",' in (tmp_path / "rows.csv").read_text()
 
 
@@ -276,8 +278,8 @@ def test_kill_of_a_scan_changes_nothing_that_the_next_one_says(command, folder, 
                 process.kill()
             out, err = beside.communicate(timeout=120)
         assert beside.returncode == 0, err
-        found = command("--json", *changed)
-        assert not [line for line in found.err.splitlines() if "damaged" in line]
-        assert found.json["compared"] == 3
+        outcome = command("--json", *changed)
+        assert not [line for line in outcome.err.splitlines() if "damaged" in line]
+        assert outcome.json["compared"] == 3
         expected = command("--json", "--no-keep", *changed).json["symbols"]
-        assert found.json["symbols"] == json.loads(out)["symbols"] == expected
+        assert outcome.json["symbols"] == json.loads(out)["symbols"] == expected

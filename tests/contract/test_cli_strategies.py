@@ -64,17 +64,17 @@ def own(tmp_path):
 
 def searched(command, market, path, *more):
     """A small search with a strategy of a file, its result as JSON."""
-    found = command("evolve", "--data", market, "--strategy", path, *SMALL, "--json", *more)
-    assert found.code == 0, found.err
-    return found.json
+    outcome = command("evolve", "--data", market, "--strategy", path, *SMALL, "--json", *more)
+    assert outcome.code == 0, outcome.err
+    return outcome.json
 
 
 def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
     """Sides and reasons reach every page; the file is not needed after the search."""
-    found = searched(command, market, pullback)
-    assert found["strategy"] == "pullback"
-    assert found["certificate"]["mismatches"] == 0
-    assert list(found["front"][0]["genes"]) == ["slow", "dip", "stop"]
+    result = searched(command, market, pullback)
+    assert result["strategy"] == "pullback"
+    assert result["certificate"]["mismatches"] == 0
+    assert list(result["front"][0]["genes"]) == ["slow", "dip", "stop"]
     text = pullback.read_text()
     pullback.unlink()
     verified = command("runs", "verify", "latest")
@@ -119,8 +119,8 @@ def test_an_edited_strategy_is_refused_and_an_edited_comment_is_not(command, mar
 
 def test_functions_of_ones_own_come_from_the_record(command, market, own):
     """What was run here is run again as it was recorded, also without its file."""
-    found = searched(command, market, own)
-    assert found["certificate"]["mismatches"] == 0
+    result = searched(command, market, own)
+    assert result["certificate"]["mismatches"] == 0
     assert "0 mismatches" in command("runs", "verify", "latest").out
     own.write_text(OWN.replace("- 1]", "- 1.0]"))
     assert "0 mismatches" in command("runs", "verify", "latest").out
@@ -160,9 +160,9 @@ TOLD = r"note: own indicators have other bits on this machine than run '{}' reco
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is_open):
     """Rows that members read are recorded with their bytes; where bits differ is said once."""
-    found = searched(command, market, own, *(("--holdout", "20%") if is_open else ()))
+    result = searched(command, market, own, *(("--holdout", "20%") if is_open else ()))
     files = list(Path("runs").glob("*/rows/*.row"))
-    lengths = {one["genes"]["n"] for one in found["front"]}
+    lengths = {one["genes"]["n"] for one in result["front"]}
     # Those of each length, and the one inside of higher and lag.
     assert len(files) == len(lengths) + 1
     if is_open:
@@ -176,7 +176,9 @@ def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is
     rounds_otherwise()
     after = command(*ask)
     assert after.json["windows"] == before.json["windows"]
-    told = rf"{TOLD.format(found['run'])}\(\d+\), at [\d,]+ of [\d,]+ bars, by 0.0005 at most; what"
+    told = (
+        rf"{TOLD.format(result['run'])}\(\d+\), at [\d,]+ of [\d,]+ bars, by 0.0005 at most; what"
+    )
     assert len(re.findall(told, after.err)) == 1
     assert "0 mismatches" in command("runs", "verify", "latest").out
     assert command("report", "latest").code == 0
@@ -215,11 +217,11 @@ def test_rows_without_room_are_recorded_by_their_digest(
 ):
     """Which is told; a replay says that it reads its own."""
     monkeypatch.setattr(indicator_snapshot, "MOST_BYTES", 1000)
-    found = command("evolve", "--data", market, "--strategy", own, *SMALL)
+    outcome = command("evolve", "--data", market, "--strategy", own, *SMALL)
     assert re.search(
         r"note: of (\d+) rows of own indicators \1 are recorded by their digest alone \(all take "
         r"more than 0 MB\)",
-        found.err,
+        outcome.err,
     )
     assert "other bits" not in command("runs", "verify", "latest").err
     rounds_otherwise()
@@ -253,8 +255,8 @@ def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkey
     """The file is that of the folder where the run began, not one of the same name here."""
     name, elsewhere = "idea.py", tmp_path / "elsewhere"
     (tmp_path / name).write_text(text)
-    found = searched(command, market, said)
-    assert found["certificate"]["mismatches"] == 0
+    result = searched(command, market, said)
+    assert result["certificate"]["mismatches"] == 0
     shutil.copytree("runs", elsewhere / "runs")
     (elsewhere / name).write_text("raise SystemExit('another file')")
     monkeypatch.chdir(elsewhere)
@@ -280,9 +282,9 @@ def test_an_indicator_that_looks_ahead_is_refused_before_the_search(command, mar
             "/ bars.close[:-n] - 1])", "/ bars.close[:-n] - 1, np.full(n, np.nan)])"
         )
     )
-    found = command("evolve", "--data", market, "--strategy", own, *SMALL)
-    assert found.code == 2
-    assert "moved(5) looks ahead" in found.error
+    outcome = command("evolve", "--data", market, "--strategy", own, *SMALL)
+    assert outcome.code == 2
+    assert "moved(5) looks ahead" in outcome.error
 
 
 AT_SIGNALS = """import numpy as np
@@ -318,11 +320,11 @@ def test_a_look_ahead_at_signals_is_refused_before_a_result_is_shown(command, ma
         ("backtest", "--strategy", own),
         ("strategies", "check", own),
     ):
-        found = command(*asked, "--data", market)
-        assert found.code == 2
-        assert re.search(r"error: jump\(\) looks ahead: cut after bar \d+00 it says ", found.err)
-        assert found.err.endswith(f"({own}:6)\n")
-        assert "trades" not in found.out
+        outcome = command(*asked, "--data", market)
+        assert outcome.code == 2
+        assert re.search(r"error: jump\(\) looks ahead: cut after bar \d+00 it says ", outcome.err)
+        assert outcome.err.endswith(f"({own}:6)\n")
+        assert "trades" not in outcome.out
 
 
 @pytest.mark.parametrize(
@@ -343,9 +345,9 @@ def test_mistakes_are_told_in_one_line(command, market, pullback, before, after,
     assert before in PULLBACK
     pullback.write_text(PULLBACK.replace(before, after))
     for given in (("strategies", "check", pullback), ("evolve", "--strategy", pullback, *SMALL)):
-        found = command(*given, "--data", market)
-        assert found.code == 2
-        assert message in found.error
+        outcome = command(*given, "--data", market)
+        assert outcome.code == 2
+        assert message in outcome.error
 
 
 def test_higher_bars_that_do_not_fit_are_refused_before_anything_is_written(
@@ -354,10 +356,10 @@ def test_higher_bars_that_do_not_fit_are_refused_before_anything_is_written(
     """By what would fit; no folder of a run is left behind."""
     pullback.write_text(PULLBACK.replace("rsi(close, 4)", "rsi(higher(20, close), 4)"))
     for asked in (("strategies", "check", pullback), ("evolve", "--strategy", pullback, *SMALL)):
-        found = command(*asked, "--data", market)
-        assert found.code == 2
-        assert "higher(20, ...) does not fit bars of 15 minutes; legal are 15, 30," in found.error
-        assert not found.out
+        outcome = command(*asked, "--data", market)
+        assert outcome.code == 2
+        assert "higher(20, ...) does not fit bars of 15 minutes; legal are 15, 30," in outcome.error
+        assert not outcome.out
     assert not Path("runs").exists()
 
 
@@ -366,9 +368,9 @@ def test_what_a_file_prints_stands_in_no_result(command, market, own):
     own.write_text(
         f"{OWN.replace('    return', '    print(n)' + chr(10) + '    return')}\nprint(close)\n"
     )
-    found = command("evolve", "--data", market, "--strategy", own, *SMALL, "--json")
-    assert found.json["certificate"]["mismatches"] == 0
-    assert {"close", "5"} <= set(found.err.splitlines())
+    outcome = command("evolve", "--data", market, "--strategy", own, *SMALL, "--json")
+    assert outcome.json["certificate"]["mismatches"] == 0
+    assert {"close", "5"} <= set(outcome.err.splitlines())
 
 
 def test_a_new_file_says_how_to_go_on(command, market, tmp_path, monkeypatch):
@@ -488,9 +490,9 @@ def test_a_strategy_without_genes_is_checked_and_backtested(command, market, pul
     )
     pullback.write_text(text.replace('gene("stop", 1.5, 0.3, 4) * ', ""))
     given = ("--strategy", pullback, "--data", market)
-    found = command("backtest", *given, "--json")
-    assert found.code == 0, found.err
-    assert found.json["metrics"]["trades"] > 3
+    outcome = command("backtest", *given, "--json")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["metrics"]["trades"] > 3
     ends = re.search(
         r"^(\d+) long, (\d+) short; (.*)$", command("backtest", *given).out, re.MULTILINE
     )
@@ -499,7 +501,7 @@ def test_a_strategy_without_genes_is_checked_and_backtested(command, market, pul
         re.findall(r"(\d+) by (?:stop gap|stop|target|time|signal|end)", ends[3]),
     )
     assert min(map(int, sides)) > 0
-    assert sum(map(int, sides)) == sum(map(int, reasons)) == found.json["metrics"]["trades"]
+    assert sum(map(int, sides)) == sum(map(int, reasons)) == outcome.json["metrics"]["trades"]
     assert command("parity", *given).code == 0
     assert command("strategies", "check", pullback, "--data", market).code == 0
 
@@ -511,8 +513,8 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values]))
     pullback.write_text(PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <'))
     given = ("--column-file", "mood=mood.csv@2000")
-    found = searched(command, market, pullback, *given)
-    assert found["certificate"]["mismatches"] == 0
+    result = searched(command, market, pullback, *given)
+    assert result["certificate"]["mismatches"] == 0
     assert "0 mismatches" in command("runs", "verify", "latest").out
     judged = command("judge", "latest", "--json", "--folds", "0", "--null", "1")
     assert judged.json["judgement"]["causal"]["mismatches"] == 0
@@ -542,9 +544,9 @@ def test_times_of_a_column_are_of_the_zone_of_the_bars(command, market, pullback
     given = ("--data", market, "--strategy", pullback, "--column-file", "mood=mood.csv")
     for text, zone in (("1970-01-01 00:00:00", ""), ("1970-01-01", ", Asia/Tokyo")):
         (tmp_path / "mood.csv").write_text(f"known_at,value\n{text},1\n")
-        found = command("backtest", *given, "--tz", "Asia/Tokyo")
-        assert found.code == 0, found.err
-        assert (f"the first moment of its day{zone}" in found.err) == bool(zone)
+        outcome = command("backtest", *given, "--tz", "Asia/Tokyo")
+        assert outcome.code == 0, outcome.err
+        assert (f"the first moment of its day{zone}" in outcome.err) == bool(zone)
     (tmp_path / "mood.csv").write_text("known_at,value\n2010-03-14 02:30:00,1\n")
     never = command("backtest", *given, "--tz", "America/New_York")
     assert never.code == 2

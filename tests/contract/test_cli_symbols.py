@@ -162,11 +162,11 @@ def test_a_hundred_symbols_are_one_search(command, tmp_path):
     assert outcome.code == 0
     table = outcome.out.split("Member 0, symbol by symbol")[1]
     assert [f" S{seed:03d} " in table for seed in range(100)] == [True] * 100
-    found = command("runs", "show", "latest", "--json").json["result"]
-    assert found["front"]
-    assert found["certificate"]["windows"] == 100
-    assert found["certificate"]["mismatches"] == 0
-    assert {len(member["by_window"]["sum_r"]) for member in found["front"]} == {100}
+    result = command("runs", "show", "latest", "--json").json["result"]
+    assert result["front"]
+    assert result["certificate"]["windows"] == 100
+    assert result["certificate"]["mismatches"] == 0
+    assert {len(member["by_window"]["sum_r"]) for member in result["front"]} == {100}
 
 
 def test_one_symbol_without_held_out_bars_has_neither_table(command, folder):
@@ -194,13 +194,13 @@ def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, found, t
 
 def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder, closed):
     """In two parts or in one, front and certificate are equal."""
-    found = closed
+    finished = closed
     arguments = ("--data", f"csv:{folder}", "--holdout", "20%", *EASY)
     assert command("evolve", *arguments, "--generations", "1", "--quiet").code == 0
     again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json
     for name in ("front", "front_hash", "data", "data_hash"):
-        assert again[name] == found[name], name
-    assert again["certificate"]["ledger_hash"] == found["certificate"]["ledger_hash"]
+        assert again[name] == finished[name], name
+    assert again["certificate"]["ledger_hash"] == finished["certificate"]["ledger_hash"]
     refused = command("evolve", "--resume", "latest", "--holdout", "25%", "--generations", "3")
     assert refused.code == 4
     assert "windows.0.end" in refused.error
@@ -209,14 +209,14 @@ def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder, cl
 def test_a_ledger_of_many_windows_says_whose_trades_they_are(command, folder, tmp_path):
     """Symbol and sample come before the trade."""
     arguments = ("--data", f"csv:{folder}", "--holdout", "20%", *LOOSE, "--trades", "out.csv")
-    found = command("backtest", *arguments, "--json").json
+    result = command("backtest", *arguments, "--json").json
     with open(tmp_path / "out.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == ("symbol", "sample", *Trade._fields, "entry_time", "exit_time")
-    counts = [window["metrics"]["trades"] for window in found["windows"]]
+    counts = [window["metrics"]["trades"] for window in result["windows"]]
     assert [
         len([r for r in rows if (r["symbol"], r["sample"]) == (w["symbol"], w["sample"])])
-        for w in found["windows"]
+        for w in result["windows"]
     ] == counts
     assert sum(counts) == len(rows) > 0
 
@@ -232,10 +232,10 @@ def test_backtest_shows_both_samples_and_each_symbol(command, folder):
 def test_from_and_to_are_start_and_end(command, folder):
     """Both spellings cut the same window."""
     spec = ("--data", f"csv:{folder}", "--json")
-    one = command("backtest", *spec, "--from", "1970-01-11", "--to", "1970-01-16").json
+    result = command("backtest", *spec, "--from", "1970-01-11", "--to", "1970-01-16").json
     two = command("backtest", *spec, "--start", "1970-01-11", "--end", "1970-01-16").json
-    assert one["windows"] == two["windows"]
-    assert [window["bars"] for window in one["windows"]] == [5 * 96] * 3
+    assert result["windows"] == two["windows"]
+    assert [window["bars"] for window in result["windows"]] == [5 * 96] * 3
 
 
 def test_data_show_tells_of_every_file_that_it_is_given(command, folder):

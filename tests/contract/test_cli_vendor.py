@@ -65,10 +65,10 @@ def test_what_is_cached_is_not_fetched_again(command, vendor, monkeypatch):
 def test_pages_make_the_same_bars(command, vendor, page_bases):
     """However the vendor cuts its pages, the content hash is one."""
     vendor.page_bases = page_bases
-    found = command("data", "fetch", SYMBOL, *SPAN, "--json").json
+    result = command("data", "fetch", SYMBOL, *SPAN, "--json").json
     vendor.page_bases = 50_000
     again = command("data", "fetch", SYMBOL, *SPAN, "--cache", "other", "--json").json
-    assert found["hash"] == again["hash"]
+    assert result["hash"] == again["hash"]
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_an_index_has_no_volume(command, vendor):
         handler.send_json(200, {**reply, "results": bars})
 
     vendor.always = without_volume
-    found = command("data", "fetch", "polygon:I:SPX", *SPAN, "--json").json
-    assert found["bars without volume"] == found["bars"] > 0
+    result = command("data", "fetch", "polygon:I:SPX", *SPAN, "--json").json
+    assert result["bars without volume"] == result["bars"] > 0
     outcome = command("data", "fetch", "polygon:SPY", *SPAN)
     assert outcome.code == 3
     assert "has v = None" in outcome.error
@@ -276,10 +276,10 @@ def test_many_symbols_and_held_out_bars_come_from_the_vendor_too(command, vendor
     """Two series, one search, a result on bars that it never saw."""
     symbols = ("--data", SYMBOL, "--data", "polygon:X:BTCUSD")
     span = ("--from", "2024-01-01", "--to", "2024-03-01", "--holdout", "20%")
-    found = command("evolve", *symbols, *span, *SMALL, "--json", "--quiet")
-    assert found.code == 0, found.err
-    assert found.json["certificate"]["mismatches"] == 0
-    assert found.json["data"]["held_out_bars"] > 2000
+    outcome = command("evolve", *symbols, *span, *SMALL, "--json", "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["certificate"]["mismatches"] == 0
+    assert outcome.json["data"]["held_out_bars"] > 2000
 
 
 def test_only_vendors_are_fetched(command, vendor):

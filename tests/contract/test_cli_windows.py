@@ -91,12 +91,12 @@ def test_the_search_is_given_nothing_behind_its_last_window(command, cut, tmp_pa
 
 def test_a_run_goes_on_to_the_same_front(command, closed):
     """In two parts or in one."""
-    found = closed
-    spec = found["data"]["spec"][0]
+    finished = closed
+    spec = finished["data"]["spec"][0]
     assert command("evolve", "--data", spec, *EASY, "--generations", "1", "--quiet").code == 0
     again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json
     for name in ("front", "front_hash", "data"):
-        assert again[name] == found[name], name
+        assert again[name] == finished[name], name
 
 
 def test_the_terminal_shows_three_windows(command, found):
@@ -117,7 +117,7 @@ def test_the_page_shows_three_windows(found):
     """In the table of trades, and in the results window by window."""
     run = load_run("latest")
     page = read_data(page_html(run))
-    shown = [(one["label"], one["sample"], one["series"]) for one in page["windows"]]
+    shown = [(window["label"], window["sample"], window["series"]) for window in page["windows"]]
     assert shown == [
         (label, part, 0) for label, part in zip(LABELS, ("in", "in", "held out"), strict=True)
     ]

@@ -321,8 +321,8 @@ def test_parts_that_were_verified_stay(command, vendor):
 def test_a_missing_minute_is_a_gap_that_is_shown(command, vendor):
     """One bar that the market does not have is no fault; it is counted."""
     vendor.fail(change_bars(lambda bars: [*bars[:7], *bars[8:]]))
-    found = command(*FETCH, "--json").json
-    assert (found["gaps"], found["bars missing in gaps"]) == (1, 1)
+    result = command(*FETCH, "--json").json
+    assert (result["gaps"], result["bars missing in gaps"]) == (1, 1)
 
 
 def test_missing_sessions_are_taken_only_when_asked(command, vendor):
@@ -330,8 +330,8 @@ def test_missing_sessions_are_taken_only_when_asked(command, vendor):
     vendor.without = ("2024-01-17", "2024-02-03", "2024-02-04")
     line = fails(command, vendor, calls=1)
     assert "1 trading day (2024-01-17) without any bar" in line
-    found = command(*FETCH, "--accept-missing", "--json").json
-    (note,) = (note for note in found["notes"] if "without any bar" in note)
+    result = command(*FETCH, "--accept-missing", "--json").json
+    (note,) = (note for note in result["notes"] if "without any bar" in note)
     assert note == "3 trading days (2024-01-17, 2024-02-03, 2024-02-04) without any bar"
     vendor.without = ()
     assert note in command("data", "show", SYMBOL, "--json").json["notes"]
@@ -340,8 +340,8 @@ def test_missing_sessions_are_taken_only_when_asked(command, vendor):
 def test_thin_sessions_are_told(command, vendor):
     """A day that was cut at noon has bars and is no missing session; a note names it."""
     vendor.fail(change_bars(lambda bars: [*bars[: 96 * 4 + 40], *bars[96 * 5 :]]))
-    found = command(*FETCH, "--json").json
-    assert "1 trading day (2024-01-05) with fewer than half of the usual bars" in found["notes"]
+    result = command(*FETCH, "--json").json
+    assert "1 trading day (2024-01-05) with fewer than half of the usual bars" in result["notes"]
 
 
 def test_both_neighbours_of_a_hole_are_compared(command, vendor):

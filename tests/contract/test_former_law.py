@@ -28,8 +28,8 @@ def former(tmp_path):
 
 def test_it_is_listed_and_shown(command, former):
     """Numbers are those that were recorded then."""
-    (one,) = command("runs", "list", "--json").json
-    assert (one["id"], one["front_size"]) == ("former", 6)
+    (result,) = command("runs", "list", "--json").json
+    assert (result["id"], result["front_size"]) == ("former", 6)
     shown = command("runs", "show", "latest", "--json").json["result"]
     assert shown["front_hash"].startswith(FRONT)
     assert shown["front"][0]["metrics"]["max_drawdown"] == pytest.approx(0.1207, abs=5e-5)

@@ -74,14 +74,14 @@ def test_one_individual_is_backtested_in_memory(command, market, tmp_path, monke
     genes = {"close_location_min": 0.3, "vol_z_min": 0.5}
     run = optimizer.backtest(genes, bars=pa.Table.from_pandas(frame))
     given = [part for name, value in genes.items() for part in ("--set", f"{name}={value}")]
-    found = command("backtest", "--data", market, *given, "--json").json
-    assert run.front["trades"][0] == found["metrics"]["trades"] > 0
-    assert run.trades(0)["r"].sum() == pytest.approx(found["metrics"]["sum_r"], rel=1e-12)
+    result = command("backtest", "--data", market, *given, "--json").json
+    assert run.front["trades"][0] == result["metrics"]["trades"] > 0
+    assert run.trades(0)["r"].sum() == pytest.approx(result["metrics"]["sum_r"], rel=1e-12)
     with pytest.raises(ConfigError, match="a backtest has no folder of its own: say where"):
         write_report(run)
     both = optimizer.backtest(genes, bars={"ONE": frame, "OTHER/USDT": frame})
     assert both.trades(0)["symbol"].value_counts().to_dict() == dict.fromkeys(
-        ("ONE", "OTHER/USDT"), found["metrics"]["trades"]
+        ("ONE", "OTHER/USDT"), result["metrics"]["trades"]
     )
     with pytest.raises(ConfigError, match="of pandas or polars"):
         optimizer.backtest(bars=frame.to_numpy())

@@ -93,15 +93,15 @@ A person's own file is run, as Python runs it; never the text that a record hold
 def test_what_is_banned_is_absent(what):
     """None of it is anywhere in the packages."""
     pattern = re.compile(BANNED[what], re.MULTILINE)
-    found = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
-    assert found == ALLOWED.get(what, [])
+    paths = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
+    assert paths == ALLOWED.get(what, [])
 
 
 def test_hosts_are_spoken_to_in_two_files():
     """Everything else would work with another library."""
     pattern = re.compile(r"^ *(import|from) +(distributed|dask)\b", re.MULTILINE)
-    found = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
-    assert found == ["optimizer/cluster/dask_client.py", "optimizer/cluster/local_workers.py"]
+    paths = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
+    assert paths == ["optimizer/cluster/dask_client.py", "optimizer/cluster/local_workers.py"]
 
 
 def test_files_stay_readable():

@@ -82,10 +82,10 @@ def test_the_command_writes_programs(command, runs):
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_a_browser_draws_it(chromium, page_file, width, scheme):
     """Both charts, nothing asked for, and no page wider than its window."""
-    with open_page(chromium, page_file, width=width, scheme=scheme) as found:
-        found.draw_all()
-        assert found.page.locator("figure .main-svg").count() >= 2
-        assert found.page.evaluate("document.documentElement.scrollWidth") == width
-        found.page.click("#theme")
-        assert not found.errors
-        assert not found.requests
+    with open_page(chromium, page_file, width=width, scheme=scheme) as page:
+        page.draw_all()
+        assert page.page.locator("figure .main-svg").count() >= 2
+        assert page.page.evaluate("document.documentElement.scrollWidth") == width
+        page.page.click("#theme")
+        assert not page.errors
+        assert not page.requests

@@ -37,21 +37,21 @@ def test_strategies_of_the_notebook_run_from_their_files(command, tmp_path):
     market = write_market(tmp_path / "bars.csv")
     for text in texts:
         (tmp_path / "mine.py").write_text(text)
-        found = command("parity", "--data", market, "--strategy", "mine.py")
-        assert found.code == 0, found.err
-        assert "0 mismatches" in found.out
+        outcome = command("parity", "--data", market, "--strategy", "mine.py")
+        assert outcome.code == 0, outcome.err
+        assert "0 mismatches" in outcome.out
 
 
 def test_the_strategy_of_the_front_page_runs_from_a_file(command, tmp_path):
     """As it stands there, in a file of its own."""
     examples = doctest.DocTestParser().get_examples((ROOT / "README.md").read_text())
-    parts = [one.source for one in examples]
+    parts = [example.source for example in examples]
     first = next(k for k, part in enumerate(parts) if "strategy.words" in part)
     (tmp_path / "mine.py").write_text("".join(parts[first : first + 3]))
     market = write_market(tmp_path / "bars.csv")
-    found = command("strategies", "check", "mine.py", "--data", market)
-    assert found.code == 0, found.err
-    assert "pullback: Buys a dip" in found.out
+    outcome = command("strategies", "check", "mine.py", "--data", market)
+    assert outcome.code == 0, outcome.err
+    assert "pullback: Buys a dip" in outcome.out
 
 
 @pytest.mark.parametrize("library", ["numpy", "talib", "pandas_ta_classic"])
@@ -63,14 +63,14 @@ def test_an_indicator_of_ones_own_runs_from_its_file(command, tmp_path, library)
     assert len([line for line in text.splitlines() if line]) <= 10
     (tmp_path / "my_rsi.py").write_text(text)
     market = write_market(tmp_path / "bars.csv")
-    found = command("strategies", "check", "my_rsi.py", "--data", market)
-    assert found.code == 0, found.err
-    assert "0 mismatches" in found.out
+    outcome = command("strategies", "check", "my_rsi.py", "--data", market)
+    assert outcome.code == 0, outcome.err
+    assert "0 mismatches" in outcome.out
     if library == "numpy":
         line = "evolve --strategy my_rsi.py --judge"
         assert f"python -m optimizer {line}\n" in STRATEGIES.read_text()
-        found = command(*line.split(), "--data", market, *FEW, "--null", "3", "--json")
-        assert found.json["judgement"]["verdict"]["sentence"]
+        outcome = command(*line.split(), "--data", market, *FEW, "--null", "3", "--json")
+        assert outcome.json["judgement"]["verdict"]["sentence"]
 
 
 @pytest.fixture(scope="module")
@@ -106,5 +106,5 @@ def test_a_command_of_a_page_runs_as_it_stands(command, folder, line, monkeypatc
         assert command("evolve", "--holdout", "20%", *flags).code == 0
     if "pullback.py" in line:
         assert command("strategies", "new", "pullback").code == 0
-    found = command(*shlex.split(line)[3:], *(FEW if line.split()[3] == "evolve" else ()))
-    assert found.code == 0, found.err
+    outcome = command(*shlex.split(line)[3:], *(FEW if line.split()[3] == "evolve" else ()))
+    assert outcome.code == 0, outcome.err

@@ -73,24 +73,24 @@ def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
     name = HOSTILE[kind]
     run = load_run(example_run)
     page = write_report(renamed(run, name, f"{name} strategy", tmp_path), tmp_path / "report.html")
-    with open_page(chromium, page) as found:
+    with open_page(chromium, page) as report:
         said = []
-        found.page.on("dialog", lambda dialog: said.append(dialog.message))
-        found.draw_all()
-        assert found.errors == []
-        assert found.requests == []
+        report.page.on("dialog", lambda dialog: said.append(dialog.message))
+        report.draw_all()
+        assert report.errors == []
+        assert report.requests == []
         assert said == []
-        assert found.page.locator("main img, main b, header b").count() == 0
-        assert found.page.locator("script").count() == 4
-        assert name in found.text(".eyebrow")
-        assert name in found.text("#evidence .facts")
+        assert report.page.locator("main img, main b, header b").count() == 0
+        assert report.page.locator("script").count() == 4
+        assert name in report.text(".eyebrow")
+        assert name in report.text("#evidence .facts")
 
 
 def test_hostile_words_of_a_judgement_are_text(chromium, example_run, tmp_path):
     """Reasons of what is undefined, and notes, make no element either."""
     shutil.copytree(example_run, tmp_path / "run")
-    found = judgement("holds", why=MARKUP)
-    record_judgement(tmp_path / "run", replace(found, notes=(MARKUP,)))
+    hostile = judgement("holds", why=MARKUP)
+    record_judgement(tmp_path / "run", replace(hostile, notes=(MARKUP,)))
     with open_page(chromium, write_report(load_run(str(tmp_path / "run")))) as page:
         page.draw_all()
         assert page.errors == []
@@ -103,23 +103,23 @@ def test_a_very_long_name_is_cut_and_says_so(chromium, example_run, tmp_path):
     """10 kB of name neither widen the page nor vanish without a word."""
     run = load_run(example_run)
     page = write_report(renamed(run, "short", "x" * 10_000, tmp_path), tmp_path / "report.html")
-    with open_page(chromium, page, width=390) as found:
-        assert "(10,000 characters)" in found.text(".eyebrow")
-        assert found.page.evaluate("document.documentElement.scrollWidth") == 390
-        assert found.errors == []
+    with open_page(chromium, page, width=390) as report:
+        assert "(10,000 characters)" in report.text(".eyebrow")
+        assert report.page.evaluate("document.documentElement.scrollWidth") == 390
+        assert report.errors == []
 
 
 def test_a_run_in_which_nothing_traded_says_so(chromium, tmp_path):
     """An empty front is a page with a sentence, no chart of members and no error."""
     spec = write_market(tmp_path / "flat.csv", flat=1.0)
     run = load_run(str(record_run(tmp_path / "runs", data=[spec])))
-    with open_page(chromium, write_report(run)) as found:
-        found.draw_all()
-        assert found.errors == []
-        assert "Too few trades\nThe front is empty." in re.sub(r"\n+", "\n", found.text("#verdict"))
-        assert "The front is empty" in found.text("#front")
-        assert found.page.locator("#gene-fans .main-svg").count() > 0
-        assert "rejected" in found.text(".cautions").lower()
+    with open_page(chromium, write_report(run)) as page:
+        page.draw_all()
+        assert page.errors == []
+        assert "Too few trades\nThe front is empty." in re.sub(r"\n+", "\n", page.text("#verdict"))
+        assert "The front is empty" in page.text("#front")
+        assert page.page.locator("#gene-fans .main-svg").count() > 0
+        assert "rejected" in page.text(".cautions").lower()
 
 
 def test_an_individual_without_a_trade_has_a_page(chromium, tmp_path):
@@ -127,12 +127,12 @@ def test_an_individual_without_a_trade_has_a_page(chromium, tmp_path):
     spec = write_market(tmp_path / "flat.csv", flat=1.0)
     task = prepare(RunConfig(data=[spec]))
     single = Single(task, task.spec.layout.defaults)
-    with open_page(chromium, write_report(single, tmp_path / "page.html")) as found:
-        found.draw_all()
-        assert found.errors == []
-        assert found.text("#trade-count") == "0 of 0 trades"
-        assert "undefined: no trades" in found.text("#metrics")
-        assert "no trade" in found.text('figure[data-chart="distribution"] figcaption')
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as page:
+        page.draw_all()
+        assert page.errors == []
+        assert page.text("#trade-count") == "0 of 0 trades"
+        assert "undefined: no trades" in page.text("#metrics")
+        assert "no trade" in page.text('figure[data-chart="distribution"] figcaption')
 
 
 def test_an_individual_with_one_trade_has_a_page(chromium, tmp_path, monkeypatch):
@@ -144,11 +144,11 @@ def test_an_individual_with_one_trade_has_a_page(chromium, tmp_path, monkeypatch
     (ledger,) = single.engine.trades(single.genomes[0])
     one = build_trade_ledger([ledger.trade(0)])
     monkeypatch.setattr(single.engine, "ledgers", lambda genomes: [(one,) for _ in genomes])
-    with open_page(chromium, write_report(single, tmp_path / "page.html")) as found:
-        found.draw_all()
-        assert found.errors == []
-        assert found.text("#trade-count").startswith("1 of 1 trades")
-        assert found.page.locator('figure[data-chart="trade"] .main-svg').count() > 0
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as page:
+        page.draw_all()
+        assert page.errors == []
+        assert page.text("#trade-count").startswith("1 of 1 trades")
+        assert page.page.locator('figure[data-chart="trade"] .main-svg').count() > 0
 
 
 def test_windows_of_one_series_are_a_page(chromium, tmp_path):
@@ -159,26 +159,26 @@ def test_windows_of_one_series_are_a_page(chromium, tmp_path):
     values = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
     single = Single(task, task.spec.layout.encode(values))
     trades = single.trades(0)
-    with open_page(chromium, write_report(single, tmp_path / "page.html")) as found:
-        found.draw_all()
-        assert found.errors == []
-        assert found.text("#f-symbol-label").split()[0] == "window"
-        assert "window" in found.texts("#trade-table thead th")
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as page:
+        page.draw_all()
+        assert page.errors == []
+        assert page.text("#f-symbol-label").split()[0] == "window"
+        assert "window" in page.texts("#trade-table thead th")
         for number, label in enumerate(task.markets.labels):
-            found.page.select_option("#f-symbol", label)
+            page.page.select_option("#f-symbol", label)
             count = int((trades["window"] == number).sum())
-            assert found.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
+            assert page.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
             # It is drawn anew after the table.
-            found.page.locator('figure[data-chart="symbol"]', has_text=label).first.wait_for()
+            page.page.locator('figure[data-chart="symbol"]', has_text=label).first.wait_for()
         expected = format_csv(
             *build_ledger_table(task, single.genomes[0], single.engine.trades(single.genomes[0]))
         )
-        assert found.download("#csv") == expected
-        found.page.select_option("#f-symbol", "")
-        found.page.select_option("#f-sample", "held out")
+        assert page.download("#csv") == expected
+        page.page.select_option("#f-symbol", "")
+        page.page.select_option("#f-sample", "held out")
         count = int((trades["sample"] == "held out").sum())
-        assert found.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
-        assert found.errors == []
+        assert page.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
+        assert page.errors == []
 
 
 def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
@@ -193,31 +193,31 @@ def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
     counts = count_orders(TWO_TARGETS, ledgers)
     trades = single.trades(0)
     k = trades.index[trades["leg1_bar"] < trades["exit_bar"]][0]
-    with open_page(chromium, write_report(single, tmp_path / "page.html")) as found:
-        found.draw_all()
-        assert found.errors == []
-        tiles = dict(line.split("\n")[:2] for line in found.texts(".tiles div"))
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as page:
+        page.draw_all()
+        assert page.errors == []
+        tiles = dict(line.split("\n")[:2] for line in page.texts(".tiles div"))
         assert tiles["Resting orders"] == f"{counts.placed:,}"
         assert tiles["Partial exits"] == f"{counts.partials:,}"
         assert tiles["Leverage, at most"] == "0.3 x"
         assert "Borrowing paid" in tiles
-        assert "; its size is account(10000, risk(0.01), 0.3)." in found.text("main")
-        assert "tick 0.01, a point is worth 10" in found.text(".facts")
-        heads = found.texts("#trade-table thead th")
+        assert "; its size is account(10000, risk(0.01), 0.3)." in page.text("main")
+        assert "tick 0.01, a point is worth 10" in page.text(".facts")
+        heads = page.texts("#trade-table thead th")
         added = ["partial exits", "funding in R", "borrowing in R", "size", "leverage"]
         assert heads[-len(added) :] == added
-        assert "partial exit" in found.legend("price")
-        found.page.fill("#f-time", str(trades["entry_time"][k])[:16])
-        found.page.click("#trade-table tbody tr:first-child")
+        assert "partial exit" in page.legend("price")
+        page.page.fill("#f-time", str(trades["entry_time"][k])[:16])
+        page.page.click("#trade-table tbody tr:first-child")
         share, at = trades["leg1_share"][k], trades["leg1_price"][k]
-        chart = found.page.locator('figure[data-chart="trade"]')
+        chart = page.page.locator('figure[data-chart="trade"]')
         sentence = chart.inner_text()
         assert f"{100 * share:g}% out at {at:g}, " in sentence
         assert ", the rest out " in sentence
         marks = chart.locator(".plot").evaluate("plot => plot.data.at(-1).y")
         assert list(marks)[:1] == [at]
         expected = format_csv(*build_ledger_table(task, single.genomes[0], ledgers))
-        assert found.download("#csv") == expected
+        assert page.download("#csv") == expected
 
 
 def test_a_thousand_symbols_are_a_page(chromium, tmp_path):
@@ -231,15 +231,15 @@ def test_a_thousand_symbols_are_a_page(chromium, tmp_path):
     run = load_run(str(record_run(tmp_path, data=specs, **few, bounds=bounds)))
     page = write_report(run, tmp_path / "page.html")
     assert page.stat().st_size < LARGEST_BYTES
-    with open_page(chromium, page) as found:
-        found.draw_all()
-        assert found.errors == []
-        assert "1,000 symbols" in found.text("#evidence .facts")
-        assert "of 1,000" in found.text('figure[data-chart="symbol"] figcaption')
-        found.page.select_option("#f-symbol", "s0007")
-        own = run.trades(int(found.text("#chosen").split()[1].strip(":")))
+    with open_page(chromium, page) as report:
+        report.draw_all()
+        assert report.errors == []
+        assert "1,000 symbols" in report.text("#evidence .facts")
+        assert "of 1,000" in report.text('figure[data-chart="symbol"] figcaption')
+        report.page.select_option("#f-symbol", "s0007")
+        own = run.trades(int(report.text("#chosen").split()[1].strip(":")))
         count = int((own["symbol"] == "s0007").sum())
-        assert found.text("#trade-count").startswith(f"{count} of {len(own):,} trades")
+        assert report.text("#trade-count").startswith(f"{count} of {len(own):,} trades")
 
 
 def test_two_hundred_thousand_trades_are_a_page(chromium, tmp_path):
@@ -249,11 +249,11 @@ def test_two_hundred_thousand_trades_are_a_page(chromium, tmp_path):
     assert trades >= 200_000
     page = write_report(run, tmp_path / "page.html")
     assert page.stat().st_size < LARGEST_BYTES
-    with open_page(chromium, page) as found:
-        found.draw_all()
-        assert found.errors == []
-        assert found.text("#trade-count").startswith(f"{trades:,} of {trades:,} trades")
-        assert "evenly chosen, are marked" in found.text('figure[data-chart="price"] figcaption')
+    with open_page(chromium, page) as report:
+        report.draw_all()
+        assert report.errors == []
+        assert report.text("#trade-count").startswith(f"{trades:,} of {trades:,} trades")
+        assert "evenly chosen, are marked" in report.text('figure[data-chart="price"] figcaption')
 
 
 def dense_market(path, length=402_000):

@@ -58,17 +58,17 @@ def shown_metrics(run, member):
 def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
     """Every row of the table says what the frame says: times, prices, reason, R and costs."""
     trades = run.trades(run.pick.member)
-    with open_page(chromium, page_file) as found:
-        titles = found.texts("#trade-table thead th")
+    with open_page(chromium, page_file) as page:
+        titles = page.texts("#trade-table thead th")
         rows = []
         while True:
-            rows += found.page.eval_on_selector_all(
+            rows += page.page.eval_on_selector_all(
                 "#trade-table tbody tr",
                 "all => all.map(row => [...row.cells].map(c => c.innerText))",
             )
-            if found.page.is_disabled("#later"):
+            if page.page.is_disabled("#later"):
                 break
-            found.page.click("#later")
+            page.page.click("#later")
     assert len(rows) == len(trades)
     for k, row in enumerate(rows):
         cell, trade = dict(zip(titles, row, strict=True)), trades.iloc[k]
@@ -85,19 +85,19 @@ def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
     """A filter leaves what it names; a chosen row is drawn bar by bar."""
     trades = run.trades(run.pick.member)
     gains = trades[trades["r"] > 0]
-    with open_page(chromium, page_file) as found:
-        found.page.select_option("#f-result", "gain")
-        assert found.text("#trade-count").startswith(f"{len(gains)} of {len(trades)} trades")
-        found.page.click("#trade-table tbody tr:last-child")
-        shown = found.page.get_attribute('#trade-table tr[aria-selected="true"]', "data-trade")
-        assert found.text('figure[data-chart="trade"] figcaption').startswith(f"Trade {shown} of")
-        assert found.errors == []
+    with open_page(chromium, page_file) as page:
+        page.page.select_option("#f-result", "gain")
+        assert page.text("#trade-count").startswith(f"{len(gains)} of {len(trades)} trades")
+        page.page.click("#trade-table tbody tr:last-child")
+        shown = page.page.get_attribute('#trade-table tr[aria-selected="true"]', "data-trade")
+        assert page.text('figure[data-chart="trade"] figcaption').startswith(f"Trade {shown} of")
+        assert page.errors == []
 
 
 def test_metrics_say_what_they_are(chromium, page_file):
     """Whoever points at a name is told what it is, in the words of `objectives list`."""
-    with open_page(chromium, page_file) as found:
-        told = found.page.eval_on_selector_all(
+    with open_page(chromium, page_file) as page:
+        told = page.page.eval_on_selector_all(
             "#metrics th", "all => all.map(one => [one.textContent, one.title])"
         )
     assert {name.replace(" ", "_"): title for name, title in told}.items() <= MEANINGS.items()
@@ -106,14 +106,14 @@ def test_metrics_say_what_they_are(chromium, page_file):
 
 def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
     """The button turns the page dark; once it is loaded, printing draws every chart."""
-    with open_page(chromium, page_file) as found:
-        before = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        found.page.click("#theme")
-        after = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    with open_page(chromium, page_file) as page:
+        before = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.page.click("#theme")
+        after = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert before != after
-        found.page.reload()
-        assert found.page.evaluate(f"dispatchEvent(new Event('beforeprint')) && ({ALL_DRAWN})()")
-        assert found.errors == []
+        page.page.reload()
+        assert page.page.evaluate(f"dispatchEvent(new Event('beforeprint')) && ({ALL_DRAWN})()")
+        assert page.errors == []
 
 
 def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_file):
@@ -127,63 +127,63 @@ def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_fil
         const form = one.querySelector('svg.main-svg').viewBox.baseVal;
         return Math.abs(height - width * form.height / form.width) > 1;
     }).length"""
-    with open_page(chromium, page_file) as found:
-        found.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        found.page.emulate_media(media="print")
-        found.page.evaluate("document.body.style.width = '740px'")
-        assert found.page.locator("svg.main-svg").count() > 20
-        assert found.page.evaluate(reach) == 0
-        assert found.page.evaluate(blank) == 0
-        assert found.page.evaluate(
+    with open_page(chromium, page_file) as page:
+        page.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.page.emulate_media(media="print")
+        page.page.evaluate("document.body.style.width = '740px'")
+        assert page.page.locator("svg.main-svg").count() > 20
+        assert page.page.evaluate(reach) == 0
+        assert page.page.evaluate(blank) == 0
+        assert page.page.evaluate(
             "[...document.querySelectorAll('.modebar-container')].every(one => !one.offsetHeight)"
         )
-        found.page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert found.page.locator("svg.main-svg[viewBox]").count() == 0
-        assert found.errors == []
+        page.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.page.locator("svg.main-svg[viewBox]").count() == 0
+        assert page.errors == []
 
 
 def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
     """Each has a label, a caption and its numbers as a table."""
-    with open_page(chromium, page_file) as found:
-        labels = found.page.eval_on_selector_all(
+    with open_page(chromium, page_file) as page:
+        labels = page.page.eval_on_selector_all(
             "figure:not([hidden]) .plot", "all => all.map(p => p.getAttribute('aria-label'))"
         )
         assert len(labels) > 20
         assert all(label and len(label) > 10 for label in labels)
-        found.page.click('figure[data-chart="month"] summary')
-        rows = found.page.locator('figure[data-chart="month"] details tbody tr')
+        page.page.click('figure[data-chart="month"] summary')
+        rows = page.page.locator('figure[data-chart="month"] details tbody tr')
         rows.first.wait_for()
         assert rows.count() > 1
-        found.page.click('figure[data-chart="heatmap"] summary')
-        table = found.page.locator('figure[data-chart="heatmap"] details table')
+        page.page.click('figure[data-chart="heatmap"] summary')
+        table = page.page.locator('figure[data-chart="heatmap"] details table')
         table.locator("tbody tr").first.wait_for()
         assert table.locator("tbody tr").count() > 1
         assert "NaN" not in table.inner_text()
         *genes, last = table.locator("th").all_inner_texts()
-        assert all(name in found.text("#genes") for name in genes)
+        assert all(name in page.text("#genes") for name in genes)
         assert last == "value"
-        assert found.errors == []
+        assert page.errors == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_the_page_draws_everything_and_asks_for_nothing(chromium, page_file, width, scheme):
     """No error, no request, every section and chart is there, nothing is wider than the window."""
-    with open_page(chromium, page_file, width=width, scheme=scheme, deep=True) as found:
-        found.draw_all()
-        assert found.page.evaluate("scrollY") == 0
-        deep = found.page.locator('figure[data-chart="front3d"] details')
+    with open_page(chromium, page_file, width=width, scheme=scheme, deep=True) as page:
+        page.draw_all()
+        assert page.page.evaluate("scrollY") == 0
+        deep = page.page.locator('figure[data-chart="front3d"] details')
         deep.evaluate("one => { one.open = true; }")
         deep.locator("tbody tr").first.wait_for()
         assert len(deep.locator("tbody tr").first.locator("td").all()) == 4
-        assert found.errors == []
-        assert found.requests == []
+        assert page.errors == []
+        assert page.requests == []
         for section in SECTIONS:
-            assert found.page.locator(f"#{section}").is_visible(), section
+            assert page.page.locator(f"#{section}").is_visible(), section
         for chart in CHARTS:
-            place = found.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
+            place = page.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
             assert place.count() > 0, chart
-        assert found.page.evaluate("document.documentElement.scrollWidth") == width
-        covered = found.page.eval_on_selector_all("figure:not([hidden])", COVERED)
+        assert page.page.evaluate("document.documentElement.scrollWidth") == width
+        covered = page.page.eval_on_selector_all("figure:not([hidden])", COVERED)
         assert covered == []
 
 
@@ -201,70 +201,70 @@ COVERED = """figures => figures.filter(figure => {
 def test_the_account_of_a_member_is_shown_as_asked_for(chromium, run, page_file):
     """Log axis and benchmark are boxes to tick; trades leave as `backtest --trades` writes them."""
     plot = 'figure[data-chart="equity"] .plot'
-    with open_page(chromium, page_file) as found:
-        found.draw_all()
-        assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "log"
-        assert "buy and hold" in found.legend("equity")
-        found.page.uncheck("#log")
-        found.page.uncheck("#hold")
-        found.page.click("#front-table tbody tr:last-child")
-        assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "linear"
-        assert "buy and hold" not in found.legend("equity")
-        rows = found.texts("#drawdowns tbody tr")
+    with open_page(chromium, page_file) as page:
+        page.draw_all()
+        assert page.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "log"
+        assert "buy and hold" in page.legend("equity")
+        page.page.uncheck("#log")
+        page.page.uncheck("#hold")
+        page.page.click("#front-table tbody tr:last-child")
+        assert page.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "linear"
+        assert "buy and hold" not in page.legend("equity")
+        rows = page.texts("#drawdowns tbody tr")
         depths = [f"{depth:.2%}" for depth in run.drawdowns(len(run.front) - 1)["depth"]]
         assert [row.split()[0] for row in rows] == depths
         ledgers = run.engine.trades(run.genomes[-1])
-        assert found.download("#csv") == format_csv(
+        assert page.download("#csv") == format_csv(
             *build_ledger_table(run.task, run.genomes[-1], ledgers)
         )
-        assert found.errors == []
+        assert page.errors == []
 
 
 def test_a_browser_without_three_dimensions_is_told_so(chromium, page_file):
     """A sentence stands in for that chart; all others are drawn."""
-    with open_page(chromium, page_file) as found:
-        found.draw_all()
+    with open_page(chromium, page_file) as page:
+        page.draw_all()
         told = "This browser draws no three dimensions."
-        assert found.text('figure[data-chart="front3d"] .plot').startswith(told)
+        assert page.text('figure[data-chart="front3d"] .plot').startswith(told)
         for chart in set(CHARTS) - {"front3d"}:
-            place = found.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
+            place = page.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
             assert place.count() > 0, chart
-        assert found.errors == []
+        assert page.errors == []
 
 
 def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, page_file):
     """The point of a member leads to its metrics and its trades."""
     member = len(run.front) - 1
-    with open_page(chromium, page_file) as found:
-        found.draw_all()
-        points = found.page.locator('figure[data-chart="front"] .points path')
+    with open_page(chromium, page_file) as page:
+        page.draw_all()
+        points = page.page.locator('figure[data-chart="front"] .points path')
         assert points.count() == len(run.front)
         points.nth(member).click(force=True)
-        found.page.wait_for_function(f"location.hash === '#member={member}'")
+        page.page.wait_for_function(f"location.hash === '#member={member}'")
         trades = run.trades(member)
-        assert found.text("#chosen").startswith(f"Member {member}")
-        assert found.text("#trade-count").startswith(f"{len(trades)} of {len(trades)} trades")
-        titles = found.texts("#trade-table thead th")
-        cells = found.texts("#trade-table tbody tr:first-child td")
+        assert page.text("#chosen").startswith(f"Member {member}")
+        assert page.text("#trade-count").startswith(f"{len(trades)} of {len(trades)} trades")
+        titles = page.texts("#trade-table thead th")
+        cells = page.texts("#trade-table tbody tr:first-child td")
         first = dict(zip(titles, cells, strict=True))
         assert first["entered"] == str(trades["entry_time"][0])[:16]
         assert first["R"] == f"{trades['r'][0]:.3f}"
         assert [
-            line for part in found.texts("#metrics, #other-metrics") for line in part.splitlines()
+            line for part in page.texts("#metrics, #other-metrics") for line in part.splitlines()
         ] == shown_metrics(run, member)
-        assert found.errors == []
+        assert page.errors == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_grade_has_its_colour(chromium, page_file, scheme):
     """Red, amber and green-blue are told apart; the grade is a word too."""
-    with open_page(chromium, page_file, scheme=scheme) as found:
-        colours = found.page.locator(".answer").evaluate(
+    with open_page(chromium, page_file, scheme=scheme) as page:
+        colours = page.page.locator(".answer").evaluate(
             "(one, all) => all.map(grade => {"
             "one.dataset.grade = grade; return getComputedStyle(one).color; })",
             list(GRADES),
         )
-        assert found.text(".answer .grade") == "Not judged"
+        assert page.text(".answer .grade") == "Not judged"
     colours = dict(zip(GRADES, colours, strict=True))
     red, amber = {"invalid", "too_little", "luck", "lost"}, {"weak", "not_judged"}
     for group in (red, amber, set(GRADES) - red - amber):
@@ -278,41 +278,41 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
     shutil.copytree(run.path, tmp_path / grade)
     verdict = record_judgement(tmp_path / grade, judgement(grade)).verdict
     page_file = write_report(load_run(str(tmp_path / grade)))
-    with open_page(chromium, page_file, width=width) as found:
-        found.draw_all()
-        assert found.errors == []
-        market, word, sentence, step = filter(None, found.text(".answer").splitlines())
+    with open_page(chromium, page_file, width=width) as page:
+        page.draw_all()
+        assert page.errors == []
+        market, word, sentence, step = filter(None, page.text(".answer").splitlines())
         assert (market, word) == ("On a simulated market", GRADE_WORDS[grade].capitalize())
         known = verdict.sentence.removeprefix(f"{market}: ").partition(" Next: ")[0]
         assert sentence.lower() == known.removeprefix(f"{word}: ").lower()
         assert step.startswith("Next: ")
-        assert "Member 0" in found.text("#pick")
-        assert found.texts("#reasons li") == list(verdict.reasons)
-        speaks = found.page.eval_on_selector_all(
+        assert "Member 0" in page.text("#pick")
+        assert page.texts("#reasons li") == list(verdict.reasons)
+        speaks = page.page.eval_on_selector_all(
             "#rows tr", "all => all.map(row => row.dataset.speaks)"
         )
         first = "for" if grade == "luck" else "against"
         assert speaks[: speaks.count(first)] == [first] * speaks.count(first)
-        evidence = found.text("#rows")
-        nowhere = found.page.eval_on_selector_all(
+        evidence = page.text("#rows")
+        nowhere = page.page.eval_on_selector_all(
             'a[href^="#"]', "all => all.filter(a => !document.querySelector(a.hash)).length"
         )
         assert nowhere == 0
-        assert found.page.locator('#rows a[href="#term-folds"]').count() == 1
+        assert page.page.locator('#rows a[href="#term-folds"]').count() == 1
         assert "41 of 52 near neighbours keep half of its strength." in evidence
         assert "No trade of any member uses a later bar: 60 cuts, 0 differences." in evidence
-        assert found.page.locator("#folds tbody tr").count() == 2
-        assert found.page.locator('figure[data-chart="at_costs"] .main-svg').count() > 0
-        drawn = found.page.locator('figure[data-chart="null"] .main-svg').count() > 0
+        assert page.page.locator("#folds tbody tr").count() == 2
+        assert page.page.locator('figure[data-chart="at_costs"] .main-svg').count() > 0
+        drawn = page.page.locator('figure[data-chart="null"] .main-svg').count() > 0
         assert drawn == (grade != "not_judged")
-        assert found.page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.page.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_a_page_that_nobody_judged_says_how_to(chromium, run, page_file):
     """The command stands where the verdict would; there is no row of evidence."""
-    with open_page(chromium, page_file) as found:
+    with open_page(chromium, page_file) as page:
         command = f"python -m optimizer judge {run.path} --null 199"
-        assert "Not tested for luck yet." in found.text(".answer .headline")
-        assert f"Next: {command}" in found.text(".answer .step")
-        assert found.page.locator("#rows, #folds").count() == 0
-        assert "engines agree, which says nothing of luck" in found.text(".facts")
+        assert "Not tested for luck yet." in page.text(".answer .headline")
+        assert f"Next: {command}" in page.text(".answer .step")
+        assert page.page.locator("#rows, #folds").count() == 0
+        assert "engines agree, which says nothing of luck" in page.text(".facts")

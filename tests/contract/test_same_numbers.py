@@ -38,9 +38,9 @@ def test_a_member_has_the_same_numbers_everywhere(command, tmp_path, symbols, fl
     data = []
     for number in range(symbols):
         data += ["--data", write_market(tmp_path / f"symbol{number}.csv", 4500, seed=number)]
-    found = command("evolve", *data, *flags, "--json").json
-    last = len(found["front"]) - 1
-    expected = found["front"][last]["metrics"]
+    result = command("evolve", *data, *flags, "--json").json
+    last = len(result["front"]) - 1
+    expected = result["front"][last]["metrics"]
     assert list(expected) == list(FIGURES)
     recorded = command("runs", "show", "latest", "--json").json["result"]["front"][last]
     member = command("runs", "show", "latest", "--member", str(last), "--json").json
@@ -63,7 +63,7 @@ def test_a_member_has_the_same_numbers_everywhere(command, tmp_path, symbols, fl
         if value is None:
             continue
         # Where a front strives for the worst window, its column is the objective.
-        strived = found["front"][last]["objectives"].get(name, value)
+        strived = result["front"][last]["objectives"].get(name, value)
         assert run.front[name][last] == strived, name
         assert page[words(name)] == metric(name, strived), name
         line = rf"^ {name}(?: \(worst \w+\))? +{re.escape(metric(name, value))} *$"
@@ -89,9 +89,9 @@ def judged(request, command, tmp_path):
 def test_the_answer_of_a_run_is_the_same_as_numbers(command, judged):
     """Grade, pick, strength, trades, return and what was held out: JSON, the list, Python."""
     run, shown = judged
-    found, judgement = shown["result"], shown["result"]["judgement"]
+    result, judgement = shown["result"], shown["result"]["judgement"]
     pick, held = judgement["pick"], judgement.get("held_out")
-    member = found["front"][pick["member"]]
+    member = result["front"][pick["member"]]
     metrics, grade = member["metrics"], judgement["verdict"]["grade"]
     assert (run.verdict.grade, run.pick.member) == (grade, pick["member"])
     assert (run.pick.strength, run.pick.trades) == (pick["strength"], pick["trades"])
@@ -116,9 +116,9 @@ def test_the_answer_of_a_run_is_the_same_as_numbers(command, judged):
 def test_the_answer_of_a_run_is_the_same_as_text(command, judged):
     """Each quantity as people read it, on each surface that has it."""
     run, shown = judged
-    found, judgement = shown["result"], shown["result"]["judgement"]
+    result, judgement = shown["result"], shown["result"]["judgement"]
     pick, verdict = judgement["pick"], judgement["verdict"]
-    metrics = found["front"][pick["member"]]["metrics"]
+    metrics = result["front"][pick["member"]]["metrics"]
     texts = {name: metric(name, metrics[name]) for name in FIGURES}
     word, sentence = GRADE_WORDS[verdict["grade"]], verdict["sentence"].partition(" Next: ")[0]
     called = f"Member {pick['member']}, the strongest of the front: {pick['trades']} trades"

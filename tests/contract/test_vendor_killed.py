@@ -50,9 +50,9 @@ def measured_fetch(home, cwd, *arguments, cache):
         "print(*[line.split()[1] for line in lines if line.startswith('VmHWM')], file=sys.stderr)\n"
         "sys.exit(code)"
     )
-    found = run("data", "fetch", SYMBOL, *arguments, "--cache", cache, "--json", cwd=cwd,
+    process = run("data", "fetch", SYMBOL, *arguments, "--cache", cache, "--json", cwd=cwd,
                 env=home.env, program=("-c", program))  # fmt: skip
-    return found, int(found.err.split()[-1])
+    return process, int(process.err.split()[-1])
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")

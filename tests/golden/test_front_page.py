@@ -33,15 +33,15 @@ def test_the_first_page_shows_what_is_printed(tmp_path, request):
     if PLATFORM != WRITTEN_ON:
         pytest.skip(f"written on {WRITTEN_ON}, this is {PLATFORM}")
     page = PAGE.read_text(encoding="utf-8")
-    found = SHOWN.search(page)
-    printed = run(*shlex.split(found["asked"]), cwd=tmp_path).out
+    match = SHOWN.search(page)
+    printed = run(*shlex.split(match["asked"]), cwd=tmp_path).out
     printed = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
     printed = CUT.sub("...", printed)
     if request.config.getoption("--bless"):
-        page = page[: found.start("shown")] + printed + page[found.end("shown") :]
+        page = page[: match.start("shown")] + printed + page[match.end("shown") :]
         PAGE.write_text(page, encoding="utf-8")
     else:
-        assert known(found["shown"]) == known(printed)
+        assert known(match["shown"]) == known(printed)
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def bless(request):
     if not request.config.getoption("--bless"):
         return
     for name in STRATEGIES:
-        found = {
+        golden = {
             "strategy_version": STRATEGIES[name].version,
             "engine_version": ENGINE_VERSION,
             "data_hash": bars_of(STRATEGIES[name]).content_hash,
@@ -137,7 +137,7 @@ def bless(request):
             "platform": PLATFORM,
             "evolved": evolved_of(name),
         }
-        text = json.dumps(found, indent=2, allow_nan=False)
+        text = json.dumps(golden, indent=2, allow_nan=False)
         (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 

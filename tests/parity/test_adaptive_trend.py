@@ -75,10 +75,10 @@ def test_trades_are_those_of_the_law(expected, device, real_folder):
     engine = Engine(strategy, [bars], windows, device=device)
     reference = Reference(strategy, [bars], windows, form=CompiledForm())
     (ledger,) = reference.trades(genome)
-    found = engine.evaluate(genome[None])[0, 0]
+    actual = engine.evaluate(genome[None])[0, 0]
     assert not compare_ledgers(ledger, engine.trades(genome)[0])
-    assert not compare_accumulators(reference.fold(ledger, genome), found)
-    one = {key: found[place] for key, place in ACCUMULATOR_INDEX.items()}
+    assert not compare_accumulators(reference.fold(ledger, genome), actual)
+    one = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
     counts = ("trades", "wins", "bars_in_market", "rejected")
     told = {key: f"{one[key]:.0f}" for key in counts}
     told |= {key: repr(float(one[key])) for key in ("sum_r", "max_drawdown_r", "equity")}

@@ -71,8 +71,8 @@ def test_ruined_accounts_are_the_same(name, device):
     genomes = random_genomes(spec, 12, seed=2)
     genomes[:6] = loosen_genomes(spec, genomes[:6])
     assert_same_trades(Reference(spec, series, windows, charged), engine, genomes)
-    found = engine.evaluate(genomes)
-    equity, trades = (found[:, :, ACCUMULATOR_INDEX[of]] for of in ("equity", "trades"))
+    values = engine.evaluate(genomes)
+    equity, trades = (values[:, :, ACCUMULATOR_INDEX[of]] for of in ("equity", "trades"))
     assert (equity == 0.0).sum() > 10
     assert ((equity > 0.0) & (trades > 0.0)).sum() > 10
 
@@ -82,8 +82,8 @@ def test_ruin_on_paper_is_the_same(device):
     account = PAPER_SPEC, RUIN_SERIES, RUIN_WINDOWS, RUIN_COSTS
     engine = Engine(*account, device=device)
     assert_same_trades(Reference(*account), engine, RUIN_GENOME[None])
-    found = engine.evaluate(RUIN_GENOME[None])[0]
-    assert found[:, ACCUMULATOR_INDEX["equity"]].tolist() == RUIN_EQUITY
+    sums = engine.evaluate(RUIN_GENOME[None])[0]
+    assert sums[:, ACCUMULATOR_INDEX["equity"]].tolist() == RUIN_EQUITY
 
 
 @pytest.mark.parametrize("name", sorted(SHORT_SPECS))

@@ -61,8 +61,8 @@ def both(strategy, bars, windows, genomes, costs=None, form=None, device="cpu", 
             )
             if problem := compare_accumulators(folded, account[0]):
                 return f"individual {i}, all windows: {problem}"
-        signals = [found.tolist() for found in engine.signals(genomes[i])]
-        if signals != [list(found) for found in reference.signals(genomes[i])]:
+        signals = [signal.tolist() for signal in engine.signals(genomes[i])]
+        if signals != [list(signal) for signal in reference.signals(genomes[i])]:
             return f"individual {i}: signals differ"
     return ""
 
@@ -85,8 +85,8 @@ def test_check_values_of_the_law(name, real_folder):
         bars = load_bars(f"parquet:{path}", LoadOptions(dedupe=True))
         windows = [Window.whole(bars)]
         assert both(strategy, [bars], windows, genome[None]) == ""
-        found = Engine(strategy, [bars], windows, device="cpu").evaluate(genome[None])[0, 0]
-        one = {key: found[place] for key, place in ACCUMULATOR_INDEX.items()}
+        actual = Engine(strategy, [bars], windows, device="cpu").evaluate(genome[None])[0, 0]
+        one = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
         one["longs"] = one["trades"] - one["shorts"]
         counts = ("trades", "longs", "shorts", "bars_in_market", "rejected")
         told = {key: f"{one[key]:.0f}" for key in counts}
@@ -108,8 +108,8 @@ def test_check_values_of_a_cross_of_double_averages(real_folder):
     bars = load_bars(f"parquet:{real_folder / 'btcusdt_1h'}.parquet", LoadOptions(dedupe=True))
     assert both(strategy, [bars], [Window.whole(bars)], population(strategy, 1, 0)) == ""
     engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu")
-    found = engine.evaluate(strategy.layout.defaults[None])[0, 0]
-    one = {key: found[place].item() for key, place in ACCUMULATOR_INDEX.items()}
+    sums = engine.evaluate(strategy.layout.defaults[None])[0, 0]
+    one = {key: sums[place].item() for key, place in ACCUMULATOR_INDEX.items()}
     counts = [one[f"exits_{reason}"] for reason in COUNTED_REASONS]
     assert counts == [0, 111, 0, 0, 1, 2843, 0, 0]
     assert (one["trades"], one["wins"], one["bars_in_market"]) == (2955, 882, 57610)
@@ -155,19 +155,19 @@ def test_many_drawn_strategies():
 def test_drawn_strategies_trade():
     """They are no empty test: most of them trade, and every reason and both sides occur."""
     bars = make_bars(11, 600, gaps=0.01)
-    found = np.zeros(len(ACCUMULATOR_INDEX))
+    totals = np.zeros(len(ACCUMULATOR_INDEX))
     trading = 0
     for seed in range(60):
         strategy = drawn_strategy(seed, ())
         engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu")
         sums = engine.evaluate(strategy.layout.defaults[None])[0, 0]
-        found += sums
+        totals += sums
         trading += sums[0] > 2
     assert trading > 30
     # Positions are reversed by orders alone, which other draws have.
     for reason in COUNTED_REASONS[:-1]:
-        assert found[ACCUMULATOR_INDEX[f"exits_{reason}"]] > 0, reason
-    assert 0 < found[ACCUMULATOR_INDEX["shorts"]] < found[0]
+        assert totals[ACCUMULATOR_INDEX[f"exits_{reason}"]] > 0, reason
+    assert 0 < totals[ACCUMULATOR_INDEX["shorts"]] < totals[0]
 
 
 ARITHMETIC = words.strategy(

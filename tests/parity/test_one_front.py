@@ -50,9 +50,9 @@ def undivided():
 @pytest.mark.parametrize("chunk", [1, 7, 64, None], ids=["1", "7", "64", "all"])
 def test_chunks_and_threads_change_no_bit_of_a_search(chunk, threads):
     """Every population, archive and memory is that of the undivided search."""
-    found = list(evolve(Market(chunk=chunk, threads=threads), SETTINGS))
-    assert len(undivided()) == len(found) == 5
-    for expected, actual in zip(undivided(), found, strict=True):
+    generations = list(evolve(Market(chunk=chunk, threads=threads), SETTINGS))
+    assert len(undivided()) == len(generations) == 5
+    for expected, actual in zip(undivided(), generations, strict=True):
         assert_same_population(expected.population, actual.population)
         assert_same_population(expected.archive, actual.archive)
         assert expected.memory.tobytes() == actual.memory.tobytes()

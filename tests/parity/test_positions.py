@@ -21,8 +21,8 @@ COMPILED = {name: FORMS[name] for name in ("compiled_reference",)}
 def test_all_engines_take_the_same_trades(data, bars, charged, threads):
     """Any mixture of forms, conditions, sessions and delays, in windows from one bar on."""
     given_asks = data.draw(asks(bars))
-    found = [data.draw(draw_window(bars)) for _ in range(2)]
-    windows = [(window.start, window.end) for window in found]
+    spans = [data.draw(draw_window(bars)) for _ in range(2)]
+    windows = [(window.start, window.end) for window in spans]
     everywhere(bars, given_asks, charged, windows, forms=FORMS, threads=threads)
 
 

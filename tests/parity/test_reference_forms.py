@@ -80,8 +80,8 @@ def test_indicators_give_the_same_on_every_source(bars, name, source, length):
 def test_folding_gives_the_same_for_any_results(results, risk):
     """Also where equity is ruined, sums overflow, or infinities meet."""
     r, sides = np.array(results, np.float64).reshape(-1, 2).T.copy()
-    found = [fold_plain(form, r, sides.astype(np.int8), risk) for form in FORMS.values()]
-    assert_same_bits(*map(np.array, found), results)
+    sums = [fold_plain(form, r, sides.astype(np.int8), risk) for form in FORMS.values()]
+    assert_same_bits(*map(np.array, sums), results)
 
 
 def test_a_difference_between_forms_is_told():

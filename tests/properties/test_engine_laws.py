@@ -119,9 +119,9 @@ def test_accumulators_are_the_ledger_folded(bars, seed, charged):
     """Counts, reasons and sums of the batch are those of the listed trades."""
     genomes = random_genomes(SPEC, 3, seed)
     engine = Engine(SPEC, [bars], [Window.whole(bars)], charged)
-    for genome, (found,) in zip(genomes, engine.evaluate(genomes), strict=True):
+    for genome, (sums,) in zip(genomes, engine.evaluate(genomes), strict=True):
         (ledger,) = engine.trades(genome)
-        value = {name: found[i] for name, i in ACCUMULATOR_INDEX.items()}
+        value = {name: sums[i] for name, i in ACCUMULATOR_INDEX.items()}
         assert value["trades"] == len(ledger)
         assert value["wins"] == (ledger.r > 0).sum()
         assert value["rejected"] == ledger.rejected

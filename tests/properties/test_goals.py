@@ -57,14 +57,14 @@ def keeps(goals, metrics, constraint):
 def test_who_is_feasible_keeps_everything_that_must_hold(world):
     """And whoever does not has a finite violation above 0, a failure, and no objectives."""
     goals, metrics = world
-    found = goals.judge(metrics)
-    is_feasible = found.violations == 0
-    assert np.array_equal(is_feasible, found.failures == 0)
-    assert np.array_equal(is_feasible, np.isfinite(found.objectives).all(axis=1))
-    assert np.isnan(found.objectives[~is_feasible]).all()
-    assert (np.isfinite(found.violations) & (found.violations >= 0)).all()
-    assert (found.failures < len(goals.failure_names)).all()
-    is_ruined = found.failures == goals.failure_names.index("ruined")
+    judged = goals.judge(metrics)
+    is_feasible = judged.violations == 0
+    assert np.array_equal(is_feasible, judged.failures == 0)
+    assert np.array_equal(is_feasible, np.isfinite(judged.objectives).all(axis=1))
+    assert np.isnan(judged.objectives[~is_feasible]).all()
+    assert (np.isfinite(judged.violations) & (judged.violations >= 0)).all()
+    assert (judged.failures < len(goals.failure_names)).all()
+    is_ruined = judged.failures == goals.failure_names.index("ruined")
     assert np.array_equal(is_ruined, metrics.ruined.any(axis=1))
     for constraint in goals.constraints:
         if not constraint.is_soft:
@@ -75,9 +75,9 @@ def test_who_is_feasible_keeps_everything_that_must_hold(world):
 def test_the_feasible_survive_first(world):
     """Whatever the objectives of the others would have been."""
     goals, metrics = world
-    found = goals.judge(metrics)
-    order = survive(found.objectives, found.violations, len(found.violations))
-    violations = found.violations[order]
+    judged = goals.judge(metrics)
+    order = survive(judged.objectives, judged.violations, len(judged.violations))
+    violations = judged.violations[order]
     assert (np.diff(violations) >= 0).all()
 
 
@@ -101,11 +101,11 @@ def test_missed_is_zero_just_where_all_soft_constraints_hold(world):
     """It is a share, and says nothing about who is infeasible."""
     goals, metrics = world
     soft = [constraint for constraint in goals.constraints if constraint.is_soft]
-    found = goals.judge(metrics)
-    feasible = found.violations == 0
-    assert found.objectives.shape[1] == len(goals.names)
+    judged = goals.judge(metrics)
+    feasible = judged.violations == 0
+    assert judged.objectives.shape[1] == len(goals.names)
     if soft and feasible.any():
-        missed = found.objectives[feasible, -1]
+        missed = judged.objectives[feasible, -1]
         kept = np.all([keeps(goals, metrics, one)[feasible] for one in soft], axis=0)
         assert np.array_equal(missed == 0, kept)
         assert ((missed >= 0) & (missed <= 1)).all()
@@ -125,12 +125,12 @@ def test_a_constraint_reads_back_as_itself(constraint):
 def test_the_order_of_windows_does_not_matter_but_to_the_mean(values, how, more_is_better):
     """Worst and quantiles are members, whatever their order; none of them hides a NaN."""
     table = np.array(values)
-    found = over_windows(table, how, more_is_better=more_is_better)
+    objectives = over_windows(table, how, more_is_better=more_is_better)
     is_known = np.isfinite(table).all(axis=1)
-    assert np.isnan(found[~is_known]).all()
+    assert np.isnan(objectives[~is_known]).all()
     if how != "mean":
         turned = over_windows(table[:, ::-1], how, more_is_better=more_is_better)
-        assert np.array_equal(found, turned, equal_nan=True)
+        assert np.array_equal(objectives, turned, equal_nan=True)
         assert all(
-            value in row for value, row in zip(found[is_known], table[is_known], strict=True)
+            value in row for value, row in zip(objectives[is_known], table[is_known], strict=True)
         )

@@ -114,15 +114,15 @@ class RunLife(RuleBasedStateMachine):
         """Own the run again and go on from the newest sound generation."""
         self.store = RunStore.open(self.path, writable=True)
         last = self.store.last_generation()
-        found = -1 if last is None else last.number
-        assert found >= self.safe
+        newest = -1 if last is None else last.number
+        assert newest >= self.safe
         assert bool(self.store.warnings) == self.is_damaged
         if self.is_damaged:
-            assert found == self.safe
+            assert newest == self.safe
         if last is not None:
-            assert_same_generation(make_generation(found), last)
-            self.whole = 1 if self.is_damaged else min(2, found + 1)
-        self.handed = self.safe = found
+            assert_same_generation(make_generation(newest), last)
+            self.whole = 1 if self.is_damaged else min(2, newest + 1)
+        self.handed = self.safe = newest
 
     @precondition(lambda self: not self.is_owned())
     @rule(

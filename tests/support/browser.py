@@ -71,7 +71,7 @@ ALL_DRAWN = """() => {
 def chromium():
     """A browser; tests that need one are skipped, with the reason, where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    path = next((program for name in NAMES if (program := shutil.which(name))), None)
     if path is None:
         pytest.skip("no Chromium is installed: apt-get install chromium")
     with playwright.sync_playwright() as running:

@@ -377,17 +377,17 @@ def compare_waves():
     ):
         jobs = [NullJob("shuffled", number) for number in range(1, 3)]
         on_device = replace(task, config=task.config.model_copy(update={"device": "cuda"}))
-        found = dict(NullSetup(on_device, "none").run_in_step(jobs))
-        assert found == {job: NullSetup(task, "none").run(job) for job in jobs}
-        assert len({one.strength for one in found.values()}) > 1
+        results = dict(NullSetup(on_device, "none").run_in_step(jobs))
+        assert results == {job: NullSetup(task, "none").run(job) for job in jobs}
+        assert len({one.strength for one in results.values()}) > 1
     splits = combinatorial(bars, several, count=2, tests=1)
     folds = FoldSetup(task, splits)
-    found = dict(replace(folds, engine=on_device.engine()).run_in_step(range(2)))
-    assert found == {number: folds.run(number) for number in range(2)}
-    assert found[0].genome != found[1].genome
+    results = dict(replace(folds, engine=on_device.engine()).run_in_step(range(2)))
+    assert results == {number: folds.run(number) for number in range(2)}
+    assert results[0].genome != results[1].genome
     schedules = NullScheduleSetup(task, parse_schedule("1d", "1d", 0), "keep", "none")
-    found = dict(replace(schedules, task=on_device).run_in_step(jobs[:2]))
-    assert found == {job: schedules.run(job) for job in jobs[:2]}
+    results = dict(replace(schedules, task=on_device).run_in_step(jobs[:2]))
+    assert results == {job: schedules.run(job) for job in jobs[:2]}
     print("null searches in waves, folds and schedules: every figure equal")
 
 

@@ -80,11 +80,11 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
     return replace(base, **changes.get(grade, {}))
 
 
-def record_judgement(path, found):
+def record_judgement(path, judged):
     """Record a judgement with the verdict that follows from it; the verdict."""
     with RunStore.open(path, writable=True) as store:
         result, _ = read_opened_result(store)
-        found = add_verdict(found, result, path, seconds=12.3, is_warm_started=False)
-        store.add_evidence(JUDGEMENT, found.payload())
+        judged = add_verdict(judged, result, path, seconds=12.3, is_warm_started=False)
+        store.add_evidence(JUDGEMENT, judged.payload())
         store.flush()
-    return found
+    return judged

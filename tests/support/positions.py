@@ -131,8 +131,8 @@ def build_population(bars, asks):
         return placed(sessions, session_exits(clock.local_ns, clock.minute_ns, clock.bar_ns))
 
     parts = [(ask.stops, ask.targets, ask.trails) for ask in asks]
-    entries = [[condition(one) for one in ask.entries] for ask in asks]
-    exits = [[condition(one) for one in ask.exits] for ask in asks]
+    entries = [[condition(entry) for entry in ask.entries] for ask in asks]
+    exits = [[condition(entry) for entry in ask.exits] for ask in asks]
     reads = [[[row(form) for form in pair] for pair in three] for three in parts]
     numbers = [
         [*([form[1] for form in pair] for pair in three), list(ask.after)]

@@ -47,11 +47,11 @@ def test_a_part_reads_back_to_the_bit(cache):
     written = bars()
     part = cache.write(0, 3000 * SECOND_NS, written)
     assert cache.parts() == [part]
-    found = cache.read(part)
-    np.testing.assert_array_equal(written.timestamp, found.timestamp)
+    content = cache.read(part)
+    np.testing.assert_array_equal(written.timestamp, content.timestamp)
     for name in VALUES:
-        np.testing.assert_array_equal(written.values[name], found.values[name])
-    assert (found.fetched_at, found.missing) == (written.fetched_at, written.missing)
+        np.testing.assert_array_equal(written.values[name], content.values[name])
+    assert (content.fetched_at, content.missing) == (written.fetched_at, written.missing)
 
 
 def test_a_part_may_be_empty(cache):

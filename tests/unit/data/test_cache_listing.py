@@ -44,8 +44,8 @@ def test_damage_is_counted(tmp_path):
     first, second = cache.parts()
     first.path.write_bytes(b"PAR1 no more")
     cache.set_aside(second)
-    (found,) = list_cached(tmp_path)
-    assert (found.parts, found.bars, found.unreadable) == (1, 0, 2)
+    (cached,) = list_cached(tmp_path)
+    assert (cached.parts, cached.bars, cached.unreadable) == (1, 0, 2)
 
 
 def test_nesting_without_an_end_is_damage(tmp_path):
@@ -53,8 +53,8 @@ def test_nesting_without_an_end_is_damage(tmp_path):
     (part,) = kept(tmp_path, days=1).parts()
     table = pq.read_table(part.path)
     pq.write_table(table.replace_schema_metadata({META: b"[" * 100_000}), part.path)
-    (found,) = list_cached(tmp_path)
-    assert (found.parts, found.unreadable) == (1, 1)
+    (cached,) = list_cached(tmp_path)
+    assert (cached.parts, cached.unreadable) == (1, 1)
 
 
 def test_other_files_are_left_alone(tmp_path):

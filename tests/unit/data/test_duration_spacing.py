@@ -136,8 +136,8 @@ def test_gaps_are_noted_wherever_bars_are_loaded(tmp_path):
     gap = "1 gap, 4 bars missing; the longest from 2024-01-02T00:45 to 2024-01-02T02:00"
     assert load_bars(spec).notes == (gap,)
     hours = load_bars(spec, LoadOptions(timeframe="1h"))
-    found = [note for note in hours.notes if "missing" in note]
-    assert found == ["1 gap, 1 bar missing; the longest from 2024-01-02T00:00 to 2024-01-02T02:00"]
+    notes = [note for note in hours.notes if "missing" in note]
+    assert notes == ["1 gap, 1 bar missing; the longest from 2024-01-02T00:00 to 2024-01-02T02:00"]
     late = make_bars(10, start_ns=START_NS + 10 * DAY * MINUTE_NS)
     (whole,) = [note for note in join_bars([late, load_bars(spec)], "x").notes if "gap" in note]
     assert whole.startswith("2 gaps, ")

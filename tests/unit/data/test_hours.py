@@ -46,13 +46,13 @@ def weekdays_off(calendar, first, last):
 def test_the_rhythm_of_an_exchange_is_its_calendar(name, minutes):
     """Nights, weekends, breaks and changes of clocks are no gaps; holidays are named."""
     times, calendar = exchange(name, minutes)
-    found = find_open_gaps(times, minutes * MINUTE_NS)
-    assert (len(found.missing), found.calendar) == (0, None)
-    assert found.pauses == (np.diff(times) > minutes * MINUTE_NS).sum()
+    gaps = find_open_gaps(times, minutes * MINUTE_NS)
+    assert (len(gaps.missing), gaps.calendar) == (0, None)
+    assert gaps.pauses == (np.diff(times) > minutes * MINUTE_NS).sum()
     first, last = (times[[0, -1]] // DAY_NS).astype("datetime64[D]")
-    assert list(found.days_off) == weekdays_off(calendar, first, last)
+    assert list(gaps.days_off) == weekdays_off(calendar, first, last)
     known = find_open_gaps(times, minutes * MINUTE_NS, calendar=name)
-    assert (len(known.missing), known.days_off) == (0, found.days_off)
+    assert (len(known.missing), known.days_off) == (0, gaps.days_off)
 
 
 def test_half_days_are_named_once():
@@ -76,10 +76,10 @@ def test_bars_that_are_lost_are_counted(minutes, name):
     sessions = np.split(np.arange(len(times)), np.flatnonzero(np.diff(times) > HOUR_NS) + 1)
     for session in rng.choice(len(sessions), 40, replace=False):
         keep[rng.choice(sessions[session][1:-1])] = False
-    found = find_open_gaps(times[keep], minutes * MINUTE_NS, calendar=name)
-    assert found.missing.sum() == 40
-    gaps, _ = found.notes
-    assert f"{len(found.missing)} gaps in open hours, 40 bars missing; the longest from" in gaps
+    open_gaps = find_open_gaps(times[keep], minutes * MINUTE_NS, calendar=name)
+    assert open_gaps.missing.sum() == 40
+    gaps, _ = open_gaps.notes
+    assert f"{len(open_gaps.missing)} gaps in open hours, 40 bars missing; the longest from" in gaps
 
 
 def test_days_of_a_stock_have_no_gaps():
@@ -89,9 +89,9 @@ def test_days_of_a_stock_have_no_gaps():
     local = earliest_moments(days, "America/New_York")
     for times, zone in ((days, "UTC"), (days + 5 * HOUR_NS, "UTC"), (local, "America/New_York")):
         for name in (None, "XNYS"):
-            found = find_open_gaps(times, DAY_NS, zone, name)
-            assert len(found.missing) == 0
-            assert "2024-03-29" in found.days_off
+            gaps = find_open_gaps(times, DAY_NS, zone, name)
+            assert len(gaps.missing) == 0
+            assert "2024-03-29" in gaps.days_off
         lost = find_open_gaps(np.delete(times, 100), DAY_NS, zone, "XNYS")
         assert lost.missing.tolist() == [1]
 
@@ -103,9 +103,9 @@ def test_currencies_open_on_sunday_evening():
     local = minutes - np.where((utc > 28_500_000) & (utc < 28_846_440), 4, 5) * HOUR_NS
     in_week = (local - 4 * DAY_NS) % (7 * DAY_NS)
     is_open = (in_week < 4 * DAY_NS + 17 * HOUR_NS) | (in_week >= 6 * DAY_NS + 17 * HOUR_NS)
-    found = find_open_gaps(minutes[is_open][::1], MINUTE_NS)
-    assert found is not None
-    assert found.missing.sum() <= 3 * 60
+    gaps = find_open_gaps(minutes[is_open][::1], MINUTE_NS)
+    assert gaps is not None
+    assert gaps.missing.sum() <= 3 * 60
     is_break = in_week % DAY_NS // HOUR_NS == 17
     futures = find_open_gaps(minutes[is_open & ~is_break], MINUTE_NS)
     assert futures.pauses > 200
@@ -121,9 +121,9 @@ def test_a_market_that_changed_its_hours_has_no_gaps():
     is_pause = (in_day >= 915) & (in_day < 930)
     before = minutes.astype("datetime64[m]") < np.datetime64("2021-06-28")
     times = minutes[is_open & ~(is_pause & before)] * MINUTE_NS
-    found = find_open_gaps(times, 5 * MINUTE_NS)
-    assert found.missing.sum() <= 3 * 130
-    assert found.pauses > 1500
+    gaps = find_open_gaps(times, 5 * MINUTE_NS)
+    assert gaps.missing.sum() <= 3 * 130
+    assert gaps.pauses > 1500
 
 
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.3, 0.05])
@@ -139,9 +139,9 @@ def test_a_thin_stock_has_closed_hours():
     times, _ = exchange("XNYS", 1)
     rng = np.random.Generator(np.random.PCG64(4))
     thin = times[rng.random(len(times)) < 0.3]
-    found = find_open_gaps(thin, MINUTE_NS)
-    assert found.missing.sum() < 0.75 * len(times)
-    assert found.missing.sum() > 0.6 * len(times)
+    gaps = find_open_gaps(thin, MINUTE_NS)
+    assert gaps.missing.sum() < 0.75 * len(times)
+    assert gaps.missing.sum() > 0.6 * len(times)
 
 
 @pytest.mark.parametrize("days", [4, 10, 20])
@@ -149,8 +149,8 @@ def test_a_few_days_have_a_rhythm_of_days(days):
     """A sample of a week or two is not "81 % of bars missing" either."""
     times, _ = exchange("XNYS", 5)
     few = times[: 78 * days]
-    found = find_open_gaps(few, 5 * MINUTE_NS)
-    assert len(found.missing) == 0
+    gaps = find_open_gaps(few, 5 * MINUTE_NS)
+    assert len(gaps.missing) == 0
     assert find_open_gaps(times[:78], 5 * MINUTE_NS) is None
 
 

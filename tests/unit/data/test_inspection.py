@@ -6,9 +6,9 @@ from tests.support.series import csv_text, make_columns, write_csv
 
 def test_a_good_source_gives_its_bars(tmp_path):
     """No problem, and the bars that loading gives."""
-    found = inspect_source(write_csv(tmp_path, csv_text(make_columns(9))))
-    assert len(found.bars) == 9
-    assert found.problems == ()
+    inspection = inspect_source(write_csv(tmp_path, csv_text(make_columns(9))))
+    assert len(inspection.bars) == 9
+    assert inspection.problems == ()
 
 
 def test_every_kind_of_fault_is_told_at_once(tmp_path):
@@ -19,9 +19,9 @@ def test_every_kind_of_fault_is_told_at_once(tmp_path):
     columns["low"][20] = 1e6
     order = [0, 2, 1, *range(3, 30), 29]
     text = csv_text({name: column[order] for name, column in columns.items()})
-    found = inspect_source(write_csv(tmp_path, text))
-    assert found.bars is None
-    assert found.problems == (
+    inspection = inspect_source(write_csv(tmp_path, text))
+    assert inspection.bars is None
+    assert inspection.problems == (
         "4 rows with a value that is missing or not finite: 7 (2024-01-01T01:45), "
         "8 (2024-01-01T02:00), 9 (2024-01-01T02:15) and 1 more; --drop-bad-bars",
         "1 row with a negative volume: 4 (2024-01-01T01:00); --drop-bad-bars",
@@ -42,9 +42,9 @@ def test_one_fault_is_told_as_loading_tells_it(tmp_path):
 def test_what_cannot_be_read_at_all_is_told(tmp_path):
     """A missing file, an unknown source, and a file that is none."""
     for spec in (f"csv:{tmp_path}/none.csv", "nowhere:x", write_csv(tmp_path, "a,b\n1,2\n")):
-        found = inspect_source(spec)
-        assert found.bars is None
-        assert len(found.problems) == 1
+        inspection = inspect_source(spec)
+        assert inspection.bars is None
+        assert len(inspection.problems) == 1
 
 
 def test_what_is_left_after_repairs_is_told(tmp_path):

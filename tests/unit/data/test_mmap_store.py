@@ -25,11 +25,11 @@ def bits(bars):
 @pytest.mark.parametrize("how", ["file", "bytes"])
 def test_bars_come_back_to_the_last_bit(tmp_path, how):
     """Extra columns, their signs and NaN, notes and all; nothing is copied, nobody can write."""
-    found = put_down(BARS, tmp_path / "bars") if how == "file" else unpack_bars(pack_bars(BARS))
-    assert bits(found) == bits(BARS)
-    assert found.content_hash == BARS.content_hash
-    assert pack_bars(found) == pack_bars(BARS)
-    for column in (found.close, found.extra["odd"], found.cut(7, 200).close):
+    mapped = put_down(BARS, tmp_path / "bars") if how == "file" else unpack_bars(pack_bars(BARS))
+    assert bits(mapped) == bits(BARS)
+    assert mapped.content_hash == BARS.content_hash
+    assert pack_bars(mapped) == pack_bars(BARS)
+    for column in (mapped.close, mapped.extra["odd"], mapped.cut(7, 200).close):
         assert column.base is not None
         with pytest.raises(ValueError, match="WRITEABLE"):
             column.flags.writeable = True

@@ -23,10 +23,10 @@ def written(tmp_path, text):
 def test_times_are_utc_and_ascending(tmp_path):
     """Whatever order they were written in; an empty value is not known."""
     path = written(tmp_path, "known_at,value\n1970-01-03T00:00Z,2\n1970-01-02T00:30Z,\n")
-    found = read_dated(path)
-    assert found.known_at.tolist() == [DAY_NS + 30 * MINUTE_NS, 2 * DAY_NS]
-    assert np.isnan(found.values[0])
-    assert found.values[1] == 2.0
+    bars = read_dated(path)
+    assert bars.known_at.tolist() == [DAY_NS + 30 * MINUTE_NS, 2 * DAY_NS]
+    assert np.isnan(bars.values[0])
+    assert bars.values[1] == 2.0
 
 
 def test_a_file_of_several_symbols_tells_them_apart(tmp_path):
@@ -34,10 +34,10 @@ def test_a_file_of_several_symbols_tells_them_apart(tmp_path):
     path = written(
         tmp_path, "symbol,known_from,value\nA,1970-01-02,1\nB,1970-01-02,2\nA,1970-01-04,3\n"
     )
-    found = read_dated(path)
-    assert found.of("A").values.tolist() == [1.0, 3.0]
-    assert found.of("B").known_at.tolist() == [DAY_NS]
-    assert len(found.of("C").values) == 0
+    bars = read_dated(path)
+    assert bars.of("A").values.tolist() == [1.0, 3.0]
+    assert bars.of("B").known_at.tolist() == [DAY_NS]
+    assert len(bars.of("C").values) == 0
 
 
 def test_a_symbol_of_digits_keeps_its_zeros(tmp_path):
@@ -59,9 +59,9 @@ def test_times_that_name_no_zone_are_of_the_zone_given(tmp_path):
         ("2024-01-31T09:30:00Z", False, 9.5, 9.5),
     ):
         path = written(tmp_path, f"known_at,value\n{text},1\n")
-        found, plain = read_dated(path, LocalZone("America/New_York")), read_dated(path)
-        assert found.is_by_day == is_by_day
-        assert (found.known_at % DAY_NS).tolist() == [there * hour]
+        bars, plain = read_dated(path, LocalZone("America/New_York")), read_dated(path)
+        assert bars.is_by_day == is_by_day
+        assert (bars.known_at % DAY_NS).tolist() == [there * hour]
         assert (plain.known_at % DAY_NS).tolist() == [in_utc * hour]
     with pytest.raises(DataError, match="no IANA zone"):
         read_dated(
@@ -130,9 +130,9 @@ def test_dated_numbers_are_known_late_and_grow_old():
     """At the first close that is not before their time; not after so many minutes."""
     bars = make_bars(8, start_ns=0)
     numbers = DatedNumbers(np.array([15, 40, 40]) * MINUTE_NS, np.array([1.0, 2.0, 3.0]), None)
-    found = numbers.at_closes(bars, max_age=50)
+    known = numbers.at_closes(bars, max_age=50)
     nan = np.nan
-    assert str(found.tolist()) == str([1.0, 1.0, 3.0, 3.0, 3.0, 3.0, nan, nan])
+    assert str(known.tolist()) == str([1.0, 1.0, 3.0, 3.0, 3.0, 3.0, nan, nan])
     assert np.isnan(DatedNumbers(numbers.known_at[:0], np.zeros(0), None).at_closes(bars)).all()
     with pytest.raises(DataError, match="max_age must be above 0 minutes, got 0"):
         numbers.at_closes(bars, max_age=0)

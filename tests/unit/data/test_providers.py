@@ -26,8 +26,8 @@ from data.providers import find_provider
 )
 def test_spec_names_a_source_and_an_address(spec, name, address):
     """The name stands before the first colon; a bare path is told by its ending."""
-    provider, found = find_provider(spec)
-    assert (name, address) == (provider.name, found)
+    provider, actual = find_provider(spec)
+    assert (name, address) == (provider.name, actual)
 
 
 @pytest.mark.parametrize("spec", ["", "a.txt", "folder", "a.parquet.bak", ":a.csv", "x:a.csv"])

@@ -70,8 +70,8 @@ def jump(factor, *, wild=1.0):
 )
 def test_news_is_no_split(factor, wild, words):
     """Bars that move on after a jump speak of news; nothing is said of what a night may bring."""
-    found = jumps_of(jump(factor, wild=wild))
-    assert [line.partition("is ")[2] for line in found] == words
+    jumps = jumps_of(jump(factor, wild=wild))
+    assert [line.partition("is ")[2] for line in jumps] == words
 
 
 @pytest.mark.parametrize("factor", [9.2e16, 9.2e7, 1 / 50])

@@ -48,7 +48,7 @@ REPAIRED = LoadOptions(dedupe=True, drop_bad_bars=True, sort=True, tick=0.01)
 def forms(real_folder, tmp_path_factory):
     """Every series in every form: name to the specs of its files."""
     folder = tmp_path_factory.mktemp("forms")
-    found = {}
+    by_name = {}
     for name in SERIES:
         table = pq.read_table(real_folder / f"{name}.parquet")
         pa_csv.write_csv(table, folder / f"{name}.csv")
@@ -57,8 +57,8 @@ def forms(real_folder, tmp_path_factory):
         pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
         feather.write_feather(table, str(folder / f"{name}.feather"))
         specs = [f"{form.partition('.')[0]}:{folder}/{name}.{form}" for form in FORMS]
-        found[name] = dict(zip(FORMS, specs, strict=True))
-    return found
+        by_name[name] = dict(zip(FORMS, specs, strict=True))
+    return by_name
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ def test_kept_bars_read_back_exactly(tmp_path):
     bars = make_bars(50, symbol="BTC-USD")
     path, written = keep_bars(bars, tmp_path / "new" / "bars")
     assert written
-    found = load_bars(str(path))
-    assert (found.content_hash, found.symbol, found.notes) == (bars.content_hash, "BTC-USD", ())
+    kept = load_bars(str(path))
+    assert (kept.content_hash, kept.symbol, kept.notes) == (bars.content_hash, "BTC-USD", ())
     assert str(pq.read_schema(path).field("timestamp").type) == "timestamp[ns, tz=UTC]"
     assert [one.name for one in path.parent.iterdir()] == ["BTC-USD.parquet"]
 

@@ -69,17 +69,17 @@ def test_a_series_until_a_bar_holds_nothing_after_it():
 @given(st.integers(0, 50), st.integers(1, 500), st.integers(1, 20))
 def test_groups_part_a_range_evenly(start, length, count):
     """Neighbours cover the range once, and their lengths differ by at most one bar."""
-    found = groups(start, start + length, count)
-    assert [bar for a, b in found for bar in range(a, b)] == list(range(start, start + length))
-    lengths = [b - a for a, b in found]
-    assert len(found) == count
+    ranges = groups(start, start + length, count)
+    assert [bar for a, b in ranges for bar in range(a, b)] == list(range(start, start + length))
+    lengths = [b - a for a, b in ranges]
+    assert len(ranges) == count
     assert max(lengths) - min(lengths) <= 1
 
 
 def test_parts_keep_series_and_role():
     """Each searched window becomes windows of its own."""
-    found = parts([Window(0, 0, 10), Window(1, 3, 8, "train")], 2)
-    assert found == (
+    windows = parts([Window(0, 0, 10), Window(1, 3, 8, "train")], 2)
+    assert windows == (
         Window(0, 0, 5),
         Window(0, 5, 10),
         Window(1, 3, 5, "train"),

@@ -83,8 +83,8 @@ def test_the_order_of_rows_tells_repeated_hours_apart(zone, minutes, repeated, s
     utc = np.arange("2024-01-01", "2025-01-01", dtype=f"datetime64[{minutes}m]")
     utc = utc.astype("datetime64[ns]").astype(np.int64)[::step]
     local_ns = utc + find_utc_offsets(utc, zone)
-    found, notes = zones.localise(local_ns, LocalZone(zone), "f")
-    assert np.array_equal(found, utc)
+    times, notes = zones.localise(local_ns, LocalZone(zone), "f")
+    assert np.array_equal(times, utc)
     told = f"{repeated} local times that clocks show twice are told apart by the order of rows"
     assert notes == ((told,) if repeated else ())
 
@@ -93,9 +93,9 @@ def test_the_order_of_rows_tells_repeated_hours_apart(zone, minutes, repeated, s
 def test_an_option_reads_repeated_times_whose_order_settles_nothing(reading, hour):
     """01:30 alone is the first or the second of that night, as a person says."""
     given = local("2024-11-03T00:30", "2024-11-03T01:30", "2024-11-03T02:30")
-    found, notes = zones.localise(given, LocalZone("America/New_York", reading), "f")
+    times, notes = zones.localise(given, LocalZone("America/New_York", reading), "f")
     assert (
-        found.tolist()
+        times.tolist()
         == local("2024-11-03T04:30", f"2024-11-03T0{hour}:30", "2024-11-03T07:30").tolist()
     )
     assert notes == (
@@ -137,10 +137,10 @@ def test_skipped_times_name_a_clock_that_is_not_put_forward(tz, fixed):
 def test_offsets_of_many_years_agree_with_the_standard_library(tz):
     """Every six hours of fifty years, and the second of each change."""
     utc = np.arange("1970-01-02", "2020-01-01", 6, dtype="datetime64[h]").astype("datetime64[s]")
-    found = zones.find_utc_offsets(utc.astype(np.int64) * 10**9, tz) // 10**9
+    actual = zones.find_utc_offsets(utc.astype(np.int64) * 10**9, tz) // 10**9
     zone = ZoneInfo(tz)
     expected = [datetime.fromtimestamp(t, zone).utcoffset() for t in utc.astype(np.int64).tolist()]
-    assert found.tolist() == [int(offset.total_seconds()) for offset in expected]
+    assert actual.tolist() == [int(offset.total_seconds()) for offset in expected]
     changes, offsets = zones._list_changes(tz, 0, 49)
     for change, before, after in zip(changes.tolist(), offsets, offsets[1:], strict=False):
         edge = zones.find_utc_offsets(np.array([change - 10**9, change]), tz)
@@ -156,8 +156,8 @@ def test_both_readings_near_a_change_agree_with_the_standard_library(tz):
         time = datetime(1970, 1, 1) + timedelta(microseconds=time_ns // 1000)
         zoned = (time.replace(tzinfo=ZoneInfo(tz), fold=fold) for fold in (0, 1))
         expected = [int(each.utcoffset().total_seconds()) * 10**9 for each in zoned]
-        found = zones._find_local_offsets(np.array([time_ns]), tz)
-        assert [int(each[0]) for each in found] == expected
+        readings = zones._find_local_offsets(np.array([time_ns]), tz)
+        assert [int(each[0]) for each in readings] == expected
 
 
 def test_offsets_agree_with_the_standard_library():

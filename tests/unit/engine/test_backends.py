@@ -115,9 +115,9 @@ def test_auto_knows_what_other_strategies_take(four_gpus, monkeypatch):
     monkeypatch.setattr(engine.devices, "_maker", lambda *given: None)
     workload = Workload(5e9, 0, 2)
     assert choose_device(find_strategy("seller_exhaustion"), "auto", workload).label == "cpu"
-    found = choose_device(drawn_strategy(0), "auto", workload._replace(is_fast_case=False))
-    assert found.label.startswith("cuda")
-    assert found.reason == "5 G individual-bars, a GPU pays"
+    device = choose_device(drawn_strategy(0), "auto", workload._replace(is_fast_case=False))
+    assert device.label.startswith("cuda")
+    assert device.reason == "5 G individual-bars, a GPU pays"
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ def test_engine_refuses_illegal_genes(value):
 
 def test_no_individuals_give_no_rows():
     """An empty population is answered with an empty result."""
-    found = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))
-    assert found.shape == (0, 1, len(ACCUMULATORS))
+    values = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))
+    assert values.shape == (0, 1, len(ACCUMULATORS))
 
 
 @pytest.mark.parametrize("name", ["PART_PAIRS", "PART_INDIVIDUALS"])

@@ -39,23 +39,23 @@ class WrongEngine(Engine):
 
     def evaluate(self, genomes):
         """Evaluate, the first individual's sum a hair off."""
-        found = super().evaluate(genomes)
+        values = super().evaluate(genomes)
         if self.defect == "sum_r":
             place = (0, 0, ACCUMULATOR_INDEX["sum_r"])
-            found[place] = np.nextafter(found[place], np.inf)
-        return found
+            values[place] = np.nextafter(values[place], np.inf)
+        return values
 
 
 def test_certificate_of_a_right_engine_is_green():
     """No mismatch, and the trades are the reference's."""
     genomes = random_genomes(SPEC, 6, seed=1)
-    found = certify(Engine(SPEC, [BARS], WINDOWS), genomes)
+    certificate = certify(Engine(SPEC, [BARS], WINDOWS), genomes)
     reference = Reference(SPEC, [BARS], WINDOWS)
     trades = sum(len(ledger) for genome in genomes for ledger in reference.trades(genome))
-    assert (found.individuals, found.windows, found.trades) == (6, 2, trades)
-    assert found.is_green
-    assert found.first_mismatch == ""
-    assert found.data_hash == BARS.content_hash
+    assert (certificate.individuals, certificate.windows, certificate.trades) == (6, 2, trades)
+    assert certificate.is_green
+    assert certificate.first_mismatch == ""
+    assert certificate.data_hash == BARS.content_hash
 
 
 @pytest.mark.parametrize("defect", ["exit", "exit_bar", "reason", "r", "sum_r"])
@@ -64,10 +64,10 @@ def test_certificate_finds_the_smallest_defect(defect):
     genomes = random_genomes(SPEC, 4, seed=1)
     engine = WrongEngine(SPEC, [BARS], WINDOWS)
     engine.defect = defect
-    found = certify(engine, genomes)
-    assert not found.is_green
-    assert f"{defect} differs" in found.first_mismatch
-    assert "genes: {'ema_fast'" in found.first_mismatch
+    certificate = certify(engine, genomes)
+    assert not certificate.is_green
+    assert f"{defect} differs" in certificate.first_mismatch
+    assert "genes: {'ema_fast'" in certificate.first_mismatch
 
 
 def test_ledger_hash_tells_ledgers_apart():
@@ -81,10 +81,10 @@ def test_ledger_hash_tells_ledgers_apart():
 
 def test_some_are_replayed_in_plain_python_too():
     """The certificate says how many of how many, and on how many bars."""
-    found = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 40, seed=1))
-    assert (found.individuals, found.plain_individuals) == (40, sample.MEMBERS)
-    assert found.plain_bars == 2 * 600 + 2 * 300
-    assert found.uncompiled == {}
+    certificate = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 40, seed=1))
+    assert (certificate.individuals, certificate.plain_individuals) == (40, sample.MEMBERS)
+    assert certificate.plain_bars == 2 * 600 + 2 * 300
+    assert certificate.uncompiled == {}
 
 
 def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
@@ -99,11 +99,11 @@ def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
             return lambda values, length: np.append(right(values, length)[:-1], 1.0)
 
     monkeypatch.setattr(certificate, "CompiledForm", WrongForm)
-    found = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1))
-    assert found.mismatches == sample.MEMBERS
+    red = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1))
+    assert red.mismatches == sample.MEMBERS
     where = "individual 0, window 0: the reference in plain Python and compiled: "
-    assert found.first_mismatch.startswith(f"{where}row atr_stop_mult * atr(atr_window) differs")
-    assert "genes: {'ema_fast'" in found.first_mismatch
+    assert red.first_mismatch.startswith(f"{where}row atr_stop_mult * atr(atr_window) differs")
+    assert "genes: {'ema_fast'" in red.first_mismatch
 
 
 def test_what_cannot_be_compiled_is_replayed_as_it_reads(monkeypatch, caplog):
@@ -115,12 +115,12 @@ def test_what_cannot_be_compiled_is_replayed_as_it_reads(monkeypatch, caplog):
 
     own = dataclasses.replace(KINDS["ema"], loop=own_ema)
     monkeypatch.setitem(KINDS, "ema", own)
-    found = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1), threads=2)
-    assert found.is_green
-    assert found.trades > 0
-    (why,) = (found.uncompiled.pop(name) for name in ["own_ema"])
+    certificate = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1), threads=2)
+    assert certificate.is_green
+    assert certificate.trades > 0
+    (why,) = (certificate.uncompiled.pop(name) for name in ["own_ema"])
     assert "Fraction" in why
-    assert found.uncompiled == {}
+    assert certificate.uncompiled == {}
     assert "own_ema runs in plain Python, numba cannot compile it" in caplog.text
 
 

@@ -51,8 +51,8 @@ def test_check_values_are_reproduced(name, engine_name, real_folder):
     windows = [Window.whole(bars)]
     genome = SPEC.layout.defaults
     if engine_name in FORMS:
-        found = Reference(SPEC, [bars], windows, form=FORMS[engine_name]).accumulators(genome)[0]
+        sums = Reference(SPEC, [bars], windows, form=FORMS[engine_name]).accumulators(genome)[0]
     else:
-        found = Engine(SPEC, [bars], windows, device=engine_name).evaluate(genome[None])[0, 0]
-    actual = {key: found[ACCUMULATOR_INDEX[key]].item() for key in CHECK_VALUES[name]}
+        sums = Engine(SPEC, [bars], windows, device=engine_name).evaluate(genome[None])[0, 0]
+    actual = {key: sums[ACCUMULATOR_INDEX[key]].item() for key in CHECK_VALUES[name]}
     assert actual == CHECK_VALUES[name]

@@ -131,8 +131,8 @@ def test_without_a_driver_nothing_is_started(machine):
 def test_torch_says_what_it_is_built_for(tmp_path, monkeypatch, told, is_built):
     """Read from the file that torch itself reads, without importing it."""
     (tmp_path / "version.py").write_text(told)
-    found = gpus.importlib.util.spec_from_file_location("torch", tmp_path / "__init__.py")
-    monkeypatch.setattr(gpus.importlib.util, "find_spec", lambda name: found)
+    module_spec = gpus.importlib.util.spec_from_file_location("torch", tmp_path / "__init__.py")
+    monkeypatch.setattr(gpus.importlib.util, "find_spec", lambda name: module_spec)
     assert gpus._is_torch_built_for_cuda() == is_built
 
 

@@ -65,7 +65,7 @@ def test_room_is_what_the_next_open_makes_of_it(name):
                 # An open of the bar is known where it is, so that it also says who entered before.
                 assert holders
                 assert place not in holders
-                assert all((after[one].exit_bar >= count).any() for one in holders)
+                assert all((after[holder].exit_bar >= count).any() for holder in holders)
             seen["taken"] += is_taken
             seen["skipped"] += skipped
         ledgers, strands = after, following

@@ -112,15 +112,15 @@ def test_a_symbol_does_not_depend_on_others():
     closes = [walk(bars, seed) for seed, bars in enumerate((90, 1, 300, 45, 301, 17))]
     alone = [fast(close, A).tobytes() for close in closes]
     for threads in (1, 2, None):
-        assert [one.row.tobytes() for one in trends(closes, A, threads=threads)] == alone
-    assert [one.row.tobytes() for one in trends(closes[::-1], A)] == alone[::-1]
+        assert [trend.row.tobytes() for trend in trends(closes, A, threads=threads)] == alone
+    assert [trend.row.tobytes() for trend in trends(closes[::-1], A)] == alone[::-1]
 
 
 def test_flat_prices_take_no_side():
     """Every average equals the price in every bit, so nobody ever votes."""
-    (found,) = trends([np.full(300, 1e-8)], A)
-    assert not found.row.any()
-    assert not found.votes.any()
+    (trend,) = trends([np.full(300, 1e-8)], A)
+    assert not trend.row.any()
+    assert not trend.votes.any()
 
 
 @pytest.mark.parametrize("scale", [2.0**-27, 2.0**27])
@@ -144,10 +144,10 @@ def test_what_rounding_leaves_is_level():
     close = np.full(6, 3.0)
     for off, side in ((1e-16, 0), (2e-12, 0), (4e-12, 1), (-4e-12, -1)):
         averages = np.array([math.nan, 3.0, 3.0, 3.0 - off * 1.0, 3.0, 3.0])
-        found = law.sides(close, averages)
-        assert found[3] == side, off
+        sides = law.sides(close, averages)
+        assert sides[3] == side, off
         # It stays where price and average are level again.
-        assert found[-1] == side
+        assert sides[-1] == side
 
 
 def test_growth_ends():
@@ -183,8 +183,8 @@ def test_random_genomes_trade_as_in_the_reference(strategy):
     trades = 0
     for options in ({}, {"memory_bytes": 2**20}, {"threads": 1}):
         engine = Engine(strategy, series, windows, device="cpu", **options)
-        for genome, found in zip(genomes, engine.ledgers(genomes), strict=True):
-            for expected, actual in zip(reference.trades(genome), found, strict=True):
+        for genome, ledgers in zip(genomes, engine.ledgers(genomes), strict=True):
+            for expected, actual in zip(reference.trades(genome), ledgers, strict=True):
                 assert not compare_ledgers(expected, actual)
                 trades += len(expected)
     assert trades > 1000

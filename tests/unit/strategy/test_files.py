@@ -32,13 +32,13 @@ def write(tmp_path):
 def test_a_file_with_one_strategy_needs_no_name(write):
     """It is called as its variable, and keeps the file's text."""
     path = write(HEAD + ONE)
-    found = load_strategy(path)
-    assert (found.name, found.summary) == ("rising", "Up.")
-    assert (found.source.path, found.source.text) == (path, HEAD + ONE)
-    assert len(found.source.sha256) == 64
-    assert not found.source.has_functions
-    assert found.place == f"{path}:2"
-    assert build_strategy(found.source.text, "elsewhere.py").digest == found.digest
+    strategy = load_strategy(path)
+    assert (strategy.name, strategy.summary) == ("rising", "Up.")
+    assert (strategy.source.path, strategy.source.text) == (path, HEAD + ONE)
+    assert len(strategy.source.sha256) == 64
+    assert not strategy.source.has_functions
+    assert strategy.place == f"{path}:2"
+    assert build_strategy(strategy.source.text, "elsewhere.py").digest == strategy.digest
 
 
 @pytest.mark.parametrize("name", ["FALLING", "falling"])
@@ -60,20 +60,20 @@ def test_a_strategy_may_name_itself(write):
 
 def test_the_examples_are_files_too():
     """All of them, by path and name."""
-    found = load_strategy(f"{examples.__file__}:DONCHIAN_TRAIL")
-    assert found.digest == examples.DONCHIAN_TRAIL.digest
+    strategy = load_strategy(f"{examples.__file__}:DONCHIAN_TRAIL")
+    assert strategy.digest == examples.DONCHIAN_TRAIL.digest
 
 
 def test_a_file_with_an_own_indicator_needs_all_of_its_text(write):
     """So that a run can tell what was edited."""
     text = Path(own_words.__file__).read_text(encoding="utf-8")
     idea = f"{HEAD}A = strategy('x', long=efficiency(9) > 0.5, stop=share(0.1))\n"
-    found = load_strategy(write(text + idea))
-    assert found.source.has_functions
-    again = build_strategy(found.source.text, found.source.path)
-    assert from_described(again.described, own=again.own).digest == found.digest
-    edited = build_strategy(found.source.text + "# more\n", found.source.path)
-    assert edited.digest != found.digest
+    strategy = load_strategy(write(text + idea))
+    assert strategy.source.has_functions
+    again = build_strategy(strategy.source.text, strategy.source.path)
+    assert from_described(again.described, own=again.own).digest == strategy.digest
+    edited = build_strategy(strategy.source.text + "# more\n", strategy.source.path)
+    assert edited.digest != strategy.digest
 
 
 MISTAKES = {

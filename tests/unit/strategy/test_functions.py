@@ -17,10 +17,10 @@ print(text_digest(take_signals), [f.__name__ for f in functions], list(encode_co
 
 def test_one_digest_in_every_process():
     """Python's sets have another order in each; a digest that had it would refuse to resume."""
-    found = set()
+    digests = set()
     for seed in ("0", "1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, **FINDS}
         command = [sys.executable, "-c", SAID]
         told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        found.add(told.stdout)
-    assert len(found) == 1
+        digests.add(told.stdout)
+    assert len(digests) == 1

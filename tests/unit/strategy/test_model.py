@@ -35,7 +35,7 @@ def simple(**given):
 
 def test_the_examples_have_their_genes_in_order():
     """As they first occur, depth first, left to right, from entry to delay."""
-    assert {one.name: one.layout.names for one in EXAMPLES.values()} == {
+    assert {example.name: example.layout.names for example in EXAMPLES.values()} == {
         "rsi_pullback": ("slow", "oversold", "stop"),
         "donchian_trail": ("channel", "room"),
         "macd_cross": (),
@@ -224,7 +224,7 @@ def test_a_fast_case_signals_where_the_condition_holds(name):
         signals = np.flatnonzero(condition_holds(spec.long, bars, genes)[: len(bars) - 1])
         signals = signals[signals >= spec.warm_up(genes)]
         engine = Engine(spec, [bars], [Window.whole(bars)], device="cpu")
-        assert [signals.tolist()] == [found.tolist() for found in engine.signals(genome)]
+        assert [signals.tolist()] == [signal.tolist() for signal in engine.signals(genome)]
 
 
 FAST = {

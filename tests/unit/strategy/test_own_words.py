@@ -49,14 +49,14 @@ def arguments(word):
 
 def test_an_own_indicator_is_a_row_like_any_other():
     """A source of others, on higher bars, in conditions; unknown before its warm-up."""
-    found = row_values(efficiency(20).tree, BARS)
-    assert np.isnan(found[:20]).all()
-    assert not np.isnan(found[20:]).any()
+    values = row_values(efficiency(20).tree, BARS)
+    assert np.isnan(values[:20]).all()
+    assert not np.isnan(values[20:]).any()
     largest = row_values(highest(efficiency(20), 5).tree, BARS)
-    assert largest[24:].tolist() == row_values(highest(close, 5).tree, cut(found, 20))[4:].tolist()
+    assert largest[24:].tolist() == row_values(highest(close, 5).tree, cut(values, 20))[4:].tolist()
     n = length("n", 20, 5, 50)
     holds = condition_holds((efficiency(n) > 0.3).tree, BARS, {"n": 20})
-    np.testing.assert_array_equal(holds, found > 0.3)
+    np.testing.assert_array_equal(holds, values > 0.3)
     short = row_values(efficiency(20).tree, BARS.until(20))
     assert np.isnan(short).all()
 
@@ -172,9 +172,9 @@ def test_a_warm_up_is_a_number_of_bars(warm_up):
 
 def test_what_it_says_before_its_warm_up_is_unknown():
     """And zeros have no sign."""
-    found = row_values(zeros().tree, BARS)
-    assert np.isnan(found[:3]).all()
-    assert math.copysign(1.0, found[3]) == 1.0
+    values = row_values(zeros().tree, BARS)
+    assert np.isnan(values[:3]).all()
+    assert math.copysign(1.0, values[3]) == 1.0
 
 
 def test_a_strategy_is_proved_at_its_default_genes_and_at_bounds():
@@ -305,8 +305,8 @@ def test_a_library_may_be_installed_by_another_name(tmp_path, monkeypatch):
     (about / "top_level.txt").write_text("some_ta\n")
     monkeypatch.syspath_prepend(tmp_path)
     body = BODY.format(uses=", uses=['some_ta']")
-    found = defined(f"{HEAD}import some_ta\n{body}")
-    assert found.own.uses == (("some_ta", "1.2"),)
+    strategy = defined(f"{HEAD}import some_ta\n{body}")
+    assert strategy.own.uses == (("some_ta", "1.2"),)
 
 
 @pytest.mark.parametrize(

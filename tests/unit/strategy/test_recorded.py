@@ -21,11 +21,11 @@ def test_a_strategy_that_is_not_shipped_keeps_the_order_of_its_conditions():
     former = describe_former(STRATEGIES["seller_exhaustion"])
     former["name"] = "mine"
     former["rows"]["atr"]["parameters"] = [14.0]
-    former["genes"] = [one for one in former["genes"] if one["name"] != "atr_window"]
+    former["genes"] = [gene for gene in former["genes"] if gene["name"] != "atr_window"]
     former["conditions"][1] = "fast > slow"
     renewed = renew_description(former)
     comparisons = renewed["long"][1]
-    assert [one[2] for one in comparisons] == [">", ">", ">", ">"]
+    assert [gene[2] for gene in comparisons] == [">", ">", ">", ">"]
     assert comparisons[0][1] == ["column", "close_location", False]
     assert renewed["stop"][1][3] == ["call", "atr", None, [14.0]]
 

@@ -92,8 +92,8 @@ def test_rows_have_the_published_bytes(real):
     """Every row of the law on two real series, compiled; first values where they are stated."""
     number, bars = real
     rows = Rows(Series.of(bars), FORMS["compiled_reference"])
-    found = {name: digest(rows.values(row.tree, {})) for name, (row, *_) in ROWS.items()}
-    assert found == {name: digests[number] for name, (_, *digests) in ROWS.items()}
+    digested = {name: digest(rows.values(row.tree, {})) for name, (row, *_) in ROWS.items()}
+    assert digested == {name: digests[number] for name, (_, *digests) in ROWS.items()}
     for name, firsts in FIRST.items():
         if firsts[number] is not None:
             assert first_value(rows.values(ROWS[name][0].tree, {})) == firsts[number]
@@ -175,10 +175,10 @@ def test_first_value_and_warm_up_follow_from_the_source(name, source):
     for n in (2, 9):
         tree = globals()[name](row, n).tree
         expected = first + KINDS[name].warm_up(n)
-        found = row_values(tree, make_bars(3, 60, tick=1e-6))
+        actual = row_values(tree, make_bars(3, 60, tick=1e-6))
         assert count_warm_up(tree, {}) == expected
-        assert first_value(found) == (first if name == "kama" else expected)
-        assert not np.isnan(found[expected:]).any()
+        assert first_value(actual) == (first if name == "kama" else expected)
+        assert not np.isnan(actual[expected:]).any()
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_recurrences_skip_holes():
     """A value that is not known leaves ema, rma and rsi as they were; there they are unknown."""
     row = np.array([np.nan, 1.0, 3.0, np.nan, 5.0, 4.0])
     bars = replace(world_of(*np.ones(6)), extra={"x": row})
-    found = {
+    by_name = {
         name: row_values(globals()[name](column("x"), 2).tree, bars).tolist()
         for name in ("ema", "rma", "sma", "lag")
     }
@@ -209,10 +209,10 @@ def test_recurrences_skip_holes():
     second = 1.0 + two_thirds * (3.0 - 1.0)
     fourth = second + two_thirds * (5.0 - second)
     last = fourth + two_thirds * (4.0 - fourth)
-    assert str(found["ema"]) == str([nan, nan, second, nan, fourth, last])
-    assert str(found["rma"]) == str([nan, nan, 2.0, nan, 3.5, 3.75])
-    assert str(found["sma"]) == str([nan, nan, 2.0, nan, nan, 4.5])
-    assert str(found["lag"]) == str([nan, nan, nan, 1.0, 3.0, nan])
+    assert str(by_name["ema"]) == str([nan, nan, second, nan, fourth, last])
+    assert str(by_name["rma"]) == str([nan, nan, 2.0, nan, 3.5, 3.75])
+    assert str(by_name["sma"]) == str([nan, nan, 2.0, nan, nan, 4.5])
+    assert str(by_name["lag"]) == str([nan, nan, nan, 1.0, 3.0, nan])
     moved = replace(bars, extra={"x": np.array([*row[:3], 2.0, nan, 1.0])})
     strength = row_values(rsi(column("x"), 2).tree, moved)
     # Its moves are 2 and -1; what follows the hole has no move.
@@ -234,9 +234,9 @@ def test_series_about_as_long_as_the_window(name, length):
     kind = KINDS[name]
     given = kind.defaults or {0: (), 1: (10,), 2: (8, 2)}[len(kind.parameters)]
     tree = globals()[name](*([] if kind.columns else [close]), *given).tree
-    found = row_values(tree, make_bars(5, length, tick=1e-6))
+    actual = row_values(tree, make_bars(5, length, tick=1e-6))
     expected = 0 if name in KNOWN_AT_ONCE else count_warm_up(tree, {})
-    assert first_value(found) == min(length, expected)
+    assert first_value(actual) == min(length, expected)
 
 
 def test_arithmetic_is_unknown_where_it_is_not_finite():
@@ -315,8 +315,8 @@ def test_a_day_of_seven_hours_is_seen_on_the_next():
     columns = dict.fromkeys(("open", "high", "low", "close"), prices)
     stamps = np.array(hours) * 60 * MINUTE_NS
     bars = Bars(stamps, **columns, volume=prices, symbol="W", timeframe_ns=60 * MINUTE_NS)
-    found = row_values(higher(1440, close).tree, bars)
-    assert str(found.tolist()) == str([math.nan] * 14 + [14.0] * 7)
+    values = row_values(higher(1440, close).tree, bars)
+    assert str(values.tolist()) == str([math.nan] * 14 + [14.0] * 7)
 
 
 def test_higher_of_minutes_that_bars_do_not_divide_is_refused():

@@ -49,8 +49,8 @@ CASES = {
 def test_a_condition_by_hand(name, form):
     """Over a hole, from bar 0 on, before which nothing is known."""
     condition, expected = CASES[name]
-    found = holds(condition.tree, BARS, {"k": 2.0}, FORMS[form])
-    assert found.tolist() == expected
+    actual = holds(condition.tree, BARS, {"k": 2.0}, FORMS[form])
+    assert actual.tolist() == expected
 
 
 def test_not_overbought_needs_to_be_known():

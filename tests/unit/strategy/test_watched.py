@@ -31,10 +31,10 @@ def test_threads_that_come_at_once_share_one(begun, monkeypatch):
     threads = [
         threading.Thread(target=watched.report_begin, args=("slow(3)", 1.0)) for _ in range(4)
     ]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     (command,) = begun
     assert command[4] == str(os.getpid())
 

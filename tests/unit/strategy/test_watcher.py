@@ -10,11 +10,11 @@ from strategy.watcher import PATIENCE_S, Calls
 @pytest.fixture
 def calls():
     """Of a process, with a call that began a second ago and may take 50."""
-    found = Calls()
-    found.advance_clock(7.0)
-    found.handle(b"1 50 slow(3) (a b.py:7)\n")
-    found.advance_clock(1.0)
-    return found
+    counted = Calls()
+    counted.advance_clock(7.0)
+    counted.handle(b"1 50 slow(3) (a b.py:7)\n")
+    counted.advance_clock(1.0)
+    return counted
 
 
 def test_a_call_has_its_seconds(calls):

@@ -18,9 +18,9 @@ IN_RANGE = 60 * 24
 @pytest.fixture
 def waits(monkeypatch):
     """Seconds that were waited between attempts; nobody waits for them here."""
-    found = []
-    monkeypatch.setattr(ccxt_exchange.time, "sleep", found.append)
-    return found
+    seconds = []
+    monkeypatch.setattr(ccxt_exchange.time, "sleep", seconds.append)
+    return seconds
 
 
 @pytest.fixture
@@ -163,9 +163,13 @@ def test_missing_numbers_break_the_law(exchange):
 def test_symbols_with_a_colon_are_understood():
     """A perpetual is named after what it settles in."""
     address = "binance:BTC/USDT:USDT:1h:2024-01-01:2024-02-01"
-    found = ccxt_exchange.parse_address(address, 2 * START_MS)
-    assert (found.symbol, found.timeframe, found.step_ms) == ("BTC/USDT:USDT", "1h", HOUR_MS)
-    assert np.diff([found.start_ms, found.end_ms]).tolist() == [31 * 24 * HOUR_MS]
+    address_parts = ccxt_exchange.parse_address(address, 2 * START_MS)
+    assert (address_parts.symbol, address_parts.timeframe, address_parts.step_ms) == (
+        "BTC/USDT:USDT",
+        "1h",
+        HOUR_MS,
+    )
+    assert np.diff([address_parts.start_ms, address_parts.end_ms]).tolist() == [31 * 24 * HOUR_MS]
 
 
 def test_without_the_package_the_message_says_what_to_install(monkeypatch):

@@ -36,8 +36,8 @@ BELOW = {
 @pytest.mark.parametrize("kind", BELOW)
 def test_remarks_below_the_rows_are_passed_over(tmp_path, kind, end):
     """With a note for each, whether the last line has an end or not."""
-    found, notes = volumes(write(tmp_path, HEADER, *ROWS, *BELOW[kind], end=end))
-    assert found == [1, 2, 3, 4, 5]
+    volume, notes = volumes(write(tmp_path, HEADER, *ROWS, *BELOW[kind], end=end))
+    assert volume == [1, 2, 3, 4, 5]
     told = [note for note in notes if note.startswith("a line below the rows is passed over: ")]
     assert len(told) == len(list(filter(None, BELOW[kind])))
 
@@ -80,8 +80,8 @@ def test_remarks_between_rows_are_refused(tmp_path):
 )
 def test_titles_above_the_header_are_passed_over(tmp_path, titles):
     """Where a later line names all prices; a note counts them."""
-    found, notes = volumes(write(tmp_path, *titles, HEADER, *ROWS))
-    assert found == [1, 2, 3, 4, 5]
+    volume, notes = volumes(write(tmp_path, *titles, HEADER, *ROWS))
+    assert volume == [1, 2, 3, 4, 5]
     assert f"{len(titles)} lines above the header are passed over" in notes
 
 

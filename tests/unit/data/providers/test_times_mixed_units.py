@@ -115,5 +115,5 @@ def test_a_number_is_never_another_time(numbers):
         time_ns, _ = read_times({"t": pa.array(numbers)}, None, "f")
     except DataError:
         return
-    alone = [int(read_times({"t": pa.array([one])}, None, "f")[0][0]) for one in numbers]
+    alone = [int(read_times({"t": pa.array([number])}, None, "f")[0][0]) for number in numbers]
     assert np.array_equal(time_ns, alone)

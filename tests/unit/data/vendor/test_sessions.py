@@ -54,9 +54,9 @@ def test_crypto_never_rests():
 
 def test_currencies_rest_on_weekends_and_two_days():
     """262 weekdays less New Year and Christmas."""
-    found = days("C:EURUSD", "2024-01-01", "2025-01-01")
-    assert len(found) == 260
-    assert not {"2024-01-01", "2024-12-25", "2024-01-06"} & set(found)
+    sessions = days("C:EURUSD", "2024-01-01", "2025-01-01")
+    assert len(sessions) == 260
+    assert not {"2024-01-01", "2024-12-25", "2024-01-06"} & set(sessions)
 
 
 def test_options_have_no_rule():
@@ -68,13 +68,13 @@ def test_options_have_no_rule():
 def test_only_whole_days_are_expected():
     """A range that begins and ends within days counts those between."""
     start, end = ns("2024-01-01T12:00"), ns("2024-01-04T12:00")
-    found = session_days("X:BTCUSD", start, end)
-    assert [str(day) for day in found] == ["2024-01-02", "2024-01-03"]
+    whole_days = session_days("X:BTCUSD", start, end)
+    assert [str(day) for day in whole_days] == ["2024-01-02", "2024-01-03"]
     assert len(session_days("X:BTCUSD", start, start)) == 0
 
 
 def test_missing_sessions_are_those_without_a_bar():
     """One bar is enough for a day; none is named."""
     at = np.array([ns("2024-01-02T15:00"), ns("2024-01-04T20:59")])
-    found = missing_sessions("AAPL", ns("2024-01-01"), ns("2024-01-06"), at)
-    assert [str(day) for day in found] == ["2024-01-03", "2024-01-05"]
+    missing = missing_sessions("AAPL", ns("2024-01-01"), ns("2024-01-06"), at)
+    assert [str(day) for day in missing] == ["2024-01-03", "2024-01-05"]

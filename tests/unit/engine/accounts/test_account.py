@@ -38,14 +38,14 @@ def account(request):
         if request.param in FORMS:
             form = FORMS[request.param]
             reference = Reference(spec, [bars], windows, costs, form=form)
-            found = reference.accumulators(genome)[0]
+            values = reference.accumulators(genome)[0]
         else:
             engine = Engine(spec, [bars], windows, costs, device=request.param)
-            found = engine.evaluate(genome[None])[0, 0]
-        table = compute_metrics(found[None, None], [measure_span(bars, windows[0])])
+            values = engine.evaluate(genome[None])[0, 0]
+        table = compute_metrics(values[None, None], [measure_span(bars, windows[0])])
         why = dict(zip(table.names, table.reasons[0, 0].tolist(), strict=True))
         reasons = {name: UNDEFINED[reason] for name, reason in why.items() if reason}
-        return dict(zip(ACCUMULATORS, found.tolist(), strict=True)), table.name_metrics(0), reasons
+        return dict(zip(ACCUMULATORS, values.tolist(), strict=True)), table.name_metrics(0), reasons
 
     return run
 
@@ -53,21 +53,21 @@ def account(request):
 @pytest.mark.parametrize("reward", [2.1, 2.3, 3.3, 4.7])
 def test_eleven_equal_wins_have_no_sharpe(account, reward):
     """What is left of their variance is rounding, and nothing is divided by it."""
-    sums, found, reasons = account(ELEVEN, free(0.01), reward=reward)
+    sums, metrics, reasons = account(ELEVEN, free(0.01), reward=reward)
     assert (sums["trades"], sums["wins"]) == (11.0, 11.0)
     for name in ("std_r", "sharpe_trade", "sharpe"):
         assert reasons[name] == "no_variation"
     assert reasons["sortino"] == "no_losses"
-    assert found["strength"] == pytest.approx(math.sqrt(11.0))
+    assert metrics["strength"] == pytest.approx(math.sqrt(11.0))
 
 
 def test_equity_ends_at_ruin(account):
     """After the first loss of 33 R nothing is left; sums in R go on."""
-    sums, found, reasons = account(losing_market(250), free(1.0))
+    sums, metrics, reasons = account(losing_market(250), free(1.0))
     assert (sums["trades"], sums["sum_r"], sums["max_drawdown_r"]) == (250.0, -8250.0, 8250.0)
     assert (sums["equity"], sums["peak_equity"], sums["max_drawdown"]) == (0.0, 1.0, 1.0)
     assert not math.copysign(1.0, sums["equity"]) < 0
-    assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
+    assert (metrics["total_return"], metrics["max_drawdown"]) == (-1.0, 1.0)
     assert reasons["calmar"] == "ruined"
 
 
@@ -105,23 +105,23 @@ def test_an_account_that_is_left_nearly_nothing_stands(account):
 
 def test_what_is_left_may_round_to_ruin(account):
     """Equity below the least float64 is 0."""
-    sums, found, _ = account(losing_market(250), free(0.03))
-    assert (sums["equity"], found["total_return"]) == (0.0, -1.0)
+    sums, metrics, _ = account(losing_market(250), free(0.03))
+    assert (sums["equity"], metrics["total_return"]) == (0.0, -1.0)
 
 
 def test_equity_beyond_all_numbers_is_said_to_be(account):
     """Every metric that is undefined has a reason, and none is infinite."""
-    _, found, reasons = account(winning_market(320), free(1.0), reward=10.0)
+    _, metrics, reasons = account(winning_market(320), free(1.0), reward=10.0)
     assert {"total_return", "max_drawdown"} <= {
         name for name, reason in reasons.items() if reason == "overflow"
     }
-    assert {name for name, value in found.items() if not math.isfinite(value)} == set(reasons)
+    assert {name for name, value in metrics.items() if not math.isfinite(value)} == set(reasons)
 
 
 def test_ruin_after_equity_beyond_all_numbers(account):
     """Everything can be lost, and stays lost."""
     bars = join_markets(winning_market(320), losing_market(1), winning_market(4))
-    sums, found, reasons = account(bars, free(1.0), reward=10.0)
+    sums, metrics, reasons = account(bars, free(1.0), reward=10.0)
     assert (sums["trades"], sums["equity"]) == (325.0, 0.0)
-    assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
+    assert (metrics["total_return"], metrics["max_drawdown"]) == (-1.0, 1.0)
     assert reasons["calmar"] == "ruined"

@@ -64,28 +64,28 @@ def ledger(*trades, rejected=0):
 def account(bars, *windows, costs=FREE):
     """The account of windows of one market, or of several series."""
     series = bars if isinstance(bars, tuple) else (bars,)
-    found = windows or tuple(Window.whole(one, place) for place, one in enumerate(series))
-    return Account(series, found, tuple(series[w.series].symbol for w in found), costs)
+    whole = windows or tuple(Window.whole(one, place) for place, one in enumerate(series))
+    return Account(series, whole, tuple(series[w.series].symbol for w in whole), costs)
 
 
 def test_an_open_loss_is_marked_and_a_closed_account_does_not_show_it():
     """100 to 130 to 101: no fall between closed trades, one of a fifth of the risk at closes."""
     bars = daily(100, 100, 130, 101, 101)
-    found, why = account(bars).measure([ledger((1, 3, 100, 90, 101, "time"))])
+    measured, why = account(bars).measure([ledger((1, 3, 100, 90, 101, "time"))])
     # At 130 three R of 10 % are open: 1.3; the trade ends at 1.01.
-    assert found["max_drawdown_marked"] == (1.3 - 1.01) / 1.3
-    assert found["best_r"] == found["worst_r"] == 0.1
-    assert found["mean_trade"] == pytest.approx(0.01)
-    assert found["max_leverage"] == found["median_leverage"] == 1.0
-    assert found["under_water_days"] == 0.0
-    assert found["buy_and_hold"] == 101 / 100 - 1
+    assert measured["max_drawdown_marked"] == (1.3 - 1.01) / 1.3
+    assert measured["best_r"] == measured["worst_r"] == 0.1
+    assert measured["mean_trade"] == pytest.approx(0.01)
+    assert measured["max_leverage"] == measured["median_leverage"] == 1.0
+    assert measured["under_water_days"] == 0.0
+    assert measured["buy_and_hold"] == 101 / 100 - 1
     assert why["sharpe_daily"] == "few_days"
 
 
 def test_streaks_sides_and_days_under_water():
     """Losses in a row, results by side, and calendar days from the first fall to the last."""
     bars = daily(*[100] * 12)
-    found, _ = account(bars).measure(
+    measured, _ = account(bars).measure(
         [
             ledger(
                 (1, 2, 100, 90, 95, "stop"),
@@ -96,11 +96,11 @@ def test_streaks_sides_and_days_under_water():
             )
         ]
     )
-    assert (found["losing_streak"], found["rejected"]) == (3.0, 3.0)
-    assert (found["trades_long"], found["trades_short"]) == (3.0, 1.0)
-    assert (found["sum_r_long"], found["sum_r_short"]) == (2.5, -0.5)
+    assert (measured["losing_streak"], measured["rejected"]) == (3.0, 3.0)
+    assert (measured["trades_long"], measured["trades_short"]) == (3.0, 1.0)
+    assert (measured["sum_r_long"], measured["sum_r_short"]) == (2.5, -0.5)
     # Below the peak from the end of day 2 to that of day 8.
-    assert found["under_water_days"] == 7.0
+    assert measured["under_water_days"] == 7.0
 
 
 def test_windows_of_one_market_are_one_account():
@@ -108,46 +108,46 @@ def test_windows_of_one_market_are_one_account():
     bars = daily(*[100] * 8)
     parts = (Window(0, 0, 4), Window(0, 4, 8))
     loss = [ledger((e, e + 1, 100, 90, 90, "stop")) for e in (1, 5)]
-    found, _ = account(bars, *parts).measure(loss)
-    assert found["max_drawdown_marked"] == pytest.approx(0.19)
-    assert found["losing_streak"] == 2.0
+    measured, _ = account(bars, *parts).measure(loss)
+    assert measured["max_drawdown_marked"] == pytest.approx(0.19)
+    assert measured["losing_streak"] == 2.0
 
 
 def test_markets_side_by_side_add_their_leverage():
     """A position counts until its exit bar closes; an exit by condition frees it at the open."""
     series = (daily(*[100] * 6, symbol="A"), daily(*[100] * 6, symbol="B"))
     held = [ledger((1, 3, 100, 90, 100, "time")), ledger((3, 4, 100, 50, 100, "time"))]
-    found, _ = account(series).measure(held)
-    assert found["max_leverage"] == pytest.approx(1.0 + 0.2)
+    measured, _ = account(series).measure(held)
+    assert measured["max_leverage"] == pytest.approx(1.0 + 0.2)
     freed = [ledger((1, 3, 100, 90, 100, "signal")), held[1]]
-    found, _ = account(series).measure(freed)
-    assert found["max_leverage"] == pytest.approx(1.0)
+    measured, _ = account(series).measure(freed)
+    assert measured["max_leverage"] == pytest.approx(1.0)
 
 
 def test_without_a_trade_nothing_is_measured_but_the_bars():
     """Counts are 0, what needs a trade says so, and buy and hold stays."""
-    found, why = account(daily(*range(100, 130))).measure([ledger()])
-    assert found["trades_long"] == found["max_drawdown_marked"] == found["ulcer"] == 0.0
+    measured, why = account(daily(*range(100, 130))).measure([ledger()])
+    assert measured["trades_long"] == measured["max_drawdown_marked"] == measured["ulcer"] == 0.0
     assert why["best_r"] == why["max_leverage"] == "no_trades"
     assert why["sharpe_daily"] == "no_variation"
-    assert found["buy_and_hold"] == pytest.approx(0.29)
-    assert set(found) | set(why) == set(ACCOUNT_METRICS)
+    assert measured["buy_and_hold"] == pytest.approx(0.29)
+    assert set(measured) | set(why) == set(ACCOUNT_METRICS)
 
 
 def test_a_ruined_account_has_no_ratio_of_days():
     """Equity is 0 for good, the marked fall is whole, ratios say ruined."""
     bars = daily(*[100] * 30)
     lost = [ledger((1, 2, 100, 99, 80, "stop_gap"), (4, 5, 100, 99, 120, "target"))]
-    found, why = account(bars).measure(lost)
-    assert found["max_drawdown_marked"] == 1.0
+    measured, why = account(bars).measure(lost)
+    assert measured["max_drawdown_marked"] == 1.0
     assert why["sharpe_daily"] == why["ulcer"] == "ruined"
 
 
 def test_many_markets_are_not_marked():
     """Above a number of bars the marked fall is left out, with the reason."""
     series = tuple(daily(*[100.0] * 40_000, symbol=name) for name in "ABCDEFGH")
-    found, why = account(series).measure([ledger() for _ in series])
-    assert "max_drawdown_marked" not in found
+    measured, why = account(series).measure([ledger() for _ in series])
+    assert "max_drawdown_marked" not in measured
     assert why["max_drawdown_marked"] == "several_symbols"
 
 
@@ -183,10 +183,10 @@ def test_check_values_of_real_bars(names, real_folder):
     windows = tuple(Window.whole(bars, place) for place, bars in enumerate(series))
     own = Account(series, windows, names, Costs())
     ledgers = Engine(SPEC, list(series), list(windows), device="cpu").trades(SPEC.layout.defaults)
-    found, _ = own.measure(ledgers)
-    assert {name: found[name] for name in CHECK_VALUES[names]} == CHECK_VALUES[names]
+    measured, _ = own.measure(ledgers)
+    assert {name: measured[name] for name in CHECK_VALUES[names]} == CHECK_VALUES[names]
     if len(names) > 1:
-        assert found["max_leverage"] == 5.191793570484141
+        assert measured["max_leverage"] == 5.191793570484141
         assert own.years == 26.299908738307096
         assert own.fold(ledgers).equity[-1] == 0.2814295038399783
 

@@ -265,9 +265,9 @@ def test_certificate_of_a_limited_account():
     costs = Costs(max_positions=1, risk_fraction=0.1)
     engine = Engine(spec, series, windows, costs, device="cpu")
     genomes = np.array([G1, G1 * [1, 1, 1, 1, -1, -1, 0.2, 1, 1, 1]])
-    found = certify(engine, genomes, threads=2)
-    assert found.is_green, found.first_mismatch
-    assert found.trades > 0
+    certificate = certify(engine, genomes, threads=2)
+    assert certificate.is_green, certificate.first_mismatch
+    assert certificate.trades > 0
 
 
 def test_the_account_chooses_by_what_is_known():

@@ -41,7 +41,7 @@ FOUR = {
 
 def test_metrics_by_hand():
     """Each metric of four trades is what paper says."""
-    found, reasons = metrics_of(Span(bars=1000, years=0.5), **FOUR)
+    metrics, reasons = metrics_of(Span(bars=1000, years=0.5), **FOUR)
     std = math.sqrt((7.0 - 0.25) / 3.0)
     expected = {
         "trades": 4.0,
@@ -65,15 +65,15 @@ def test_metrics_by_hand():
         "mean_hold_bars": 10.0,
         "trades_per_year": 8.0,
     }
-    assert found == pytest.approx(expected, rel=1e-15)
+    assert metrics == pytest.approx(expected, rel=1e-15)
     assert reasons == {}
 
 
 def test_no_trades_leaves_ratios_undefined():
     """Without trades, sums are 0 and every ratio is undefined with that reason."""
-    found, reasons = metrics_of()
-    assert found["trades"] == found["total_return"] == found["max_drawdown"] == 0.0
-    undefined = {name for name in METRICS if math.isnan(found[name])}
+    metrics, reasons = metrics_of()
+    assert metrics["trades"] == metrics["total_return"] == metrics["max_drawdown"] == 0.0
+    undefined = {name for name in METRICS if math.isnan(metrics[name])}
     assert set(reasons) == undefined
     assert set(reasons.values()) == {"no_trades"}
     assert {"sharpe", "profit_factor", "win_rate", "calmar"} <= undefined
@@ -89,19 +89,19 @@ def test_one_trade_has_no_spread():
 
 def test_equal_trades_have_no_variation():
     """Trades that are all alike have no deviation and no ratio to it, but a strength."""
-    found, reasons = metrics_of(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0, loss_r2=3.0)
+    metrics, reasons = metrics_of(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0, loss_r2=3.0)
     for name in ("std_r", "sharpe_trade", "sharpe", "sortino"):
         assert reasons[name] == "no_variation"
-    assert found["strength"] == -3.0 / math.sqrt(3.0)
+    assert metrics["strength"] == -3.0 / math.sqrt(3.0)
 
 
 def test_variation_must_be_more_than_rounding():
     """A variance of 1e-10 of the mean square is none; what is larger by a digit is one."""
-    found, reasons = metrics_of(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.49e-10))
+    metrics, reasons = metrics_of(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.49e-10))
     assert reasons["std_r"] == reasons["sharpe"] == "no_variation"
-    found, reasons = metrics_of(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.51e-10))
+    metrics, reasons = metrics_of(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.51e-10))
     assert "std_r" not in reasons
-    assert found["sharpe_trade"] == pytest.approx(1e5, rel=0.01)
+    assert metrics["sharpe_trade"] == pytest.approx(1e5, rel=0.01)
 
 
 def test_a_loss_must_be_more_than_rounding():
@@ -109,9 +109,9 @@ def test_a_loss_must_be_more_than_rounding():
     three = {"trades": 3.0, "wins": 2.0, "sum_r": 3.0, "sum_r2": 5.0, "gain_r": 3.0}
     _, reasons = metrics_of(**three, loss_r=2e-5, loss_r2=4e-10)
     assert reasons["sortino"] == "no_losses"
-    found, reasons = metrics_of(**three, loss_r=3e-5, loss_r2=9e-10)
+    metrics, reasons = metrics_of(**three, loss_r=3e-5, loss_r2=9e-10)
     assert "sortino" not in reasons
-    assert found["sortino"] == 1.0 / math.sqrt(9e-10 / 3.0)
+    assert metrics["sortino"] == 1.0 / math.sqrt(9e-10 / 3.0)
 
 
 def test_trades_of_nothing_have_no_strength():
@@ -122,15 +122,15 @@ def test_trades_of_nothing_have_no_strength():
 
 def test_lost_equity_is_ruin():
     """All is lost, which is a return and a drawdown, but no ratio of them."""
-    found, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 0.0})
-    assert (found["total_return"], found["cagr"], found["max_drawdown"]) == (-1.0, -1.0, 1.0)
+    metrics, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 0.0})
+    assert (metrics["total_return"], metrics["cagr"], metrics["max_drawdown"]) == (-1.0, -1.0, 1.0)
     assert reasons == dict.fromkeys(["calmar", "calmar_simple"], "ruined")
 
 
 def test_nearly_lost_equity_is_no_ruin():
     """An account that is above 0 stands, however little is left of it."""
-    found, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 1e-300})
-    assert (found["total_return"], found["calmar"]) == (-1.0, -1.0)
+    metrics, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 1e-300})
+    assert (metrics["total_return"], metrics["calmar"]) == (-1.0, -1.0)
     assert reasons == {}
 
 
@@ -140,8 +140,8 @@ def test_equity_beyond_all_numbers_is_undefined():
     _, reasons = metrics_of(**beyond)
     gone = ["total_return", "cagr", "max_drawdown", "calmar", "calmar_simple"]
     assert reasons == dict.fromkeys(gone, "overflow")
-    found, reasons = metrics_of(**{**beyond, "equity": 0.0})
-    assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
+    metrics, reasons = metrics_of(**{**beyond, "equity": 0.0})
+    assert (metrics["total_return"], metrics["max_drawdown"]) == (-1.0, 1.0)
     assert reasons == dict.fromkeys(["calmar", "calmar_simple"], "ruined")
 
 
@@ -158,16 +158,16 @@ def test_powers_have_the_bits_of_the_law(base, exponent, expected):
 def test_powers_are_those_of_libm(exponent):
     """Within `1e-14 * max(1, exponent)`, from next to nothing to far beyond one; 0 stays 0."""
     base = np.array([0.0, 1e-300, 1e-3, 0.5, 1.0, 1.3, 5.0])
-    found = power(base, exponent)
-    assert found[0] == 0.0
-    assert found == pytest.approx(base**exponent, rel=1e-14 * max(1.0, exponent))
+    powers = power(base, exponent)
+    assert powers[0] == 0.0
+    assert powers == pytest.approx(base**exponent, rel=1e-14 * max(1.0, exponent))
 
 
 def test_undefined_is_never_infinite():
     """No division by zero leaks out as an infinity or a warning."""
     for accumulators in ({}, {"trades": 1.0}, {"trades": 2.0, "gain_r": 1.0}):
-        found, _ = metrics_of(**accumulators)
-        assert not any(math.isinf(value) for value in found.values())
+        metrics, _ = metrics_of(**accumulators)
+        assert not any(math.isinf(value) for value in metrics.values())
 
 
 def test_span_reaches_from_first_open_to_last_close():

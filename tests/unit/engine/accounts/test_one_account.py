@@ -73,11 +73,11 @@ def test_check_values_of_accounts(name, engine_name, real_folder):
     genome = SPEC.layout.defaults
     if engine_name in FORMS:
         reference = Reference(SPEC, series, windows, form=FORMS[engine_name])
-        found = reference.account(reference.trades(genome), range(len(windows)), genome)
+        sums = reference.account(reference.trades(genome), range(len(windows)), genome)
     else:
         engine = Engine(SPEC, series, windows, device=engine_name)
-        _, (found,) = engine.evaluate_account(genome[None])
-    told = [found[ACCUMULATOR_INDEX[key]].item() for key in NAMES]
+        _, (sums,) = engine.evaluate_account(genome[None])
+    told = [sums[ACCUMULATOR_INDEX[key]].item() for key in NAMES]
     for actual, expected in zip(told, CHECK_VALUES[name], strict=True):
         assert expected is None or actual == expected
     if name == "three":
@@ -137,13 +137,13 @@ def collect_results(ledgers, times):
 
 def genomes_of(spec, count=12):
     """Random rules that trade on short series."""
-    found = random_genomes(spec, count, seed=3)
+    genomes = random_genomes(spec, count, seed=3)
     names = spec.layout.names
     for name in ("ema_fast", "ema_slow", "z_window", "atr_window", "trend_ema"):
         if name in names:
-            column = found[:, names.index(name)]
-            found[:, names.index(name)] = spec.layout.gene(name).low + column % 7
-    return found
+            column = genomes[:, names.index(name)]
+            genomes[:, names.index(name)] = spec.layout.gene(name).low + column % 7
+    return genomes
 
 
 @pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion", "adaptive_trend"])
@@ -152,8 +152,8 @@ def test_every_way_to_evaluate_gives_one_account(name):
     spec = STRATEGIES[name]
     genomes = genomes_of(spec)
     engine = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu", threads=2)
-    found, account = engine.evaluate_account(genomes)
-    assert found.tobytes() == engine.evaluate(genomes).tobytes()
+    by_window, account = engine.evaluate_account(genomes)
+    assert by_window.tobytes() == engine.evaluate(genomes).tobytes()
     assert account[:, ACCUMULATOR_INDEX["trades"]].sum() > 0
     reference = Reference(spec, SERIES, WINDOWS, CHARGED, form=CompiledForm())
     for genome, one in zip(genomes, account, strict=True):
@@ -170,11 +170,11 @@ def test_every_way_to_evaluate_gives_one_account(name):
     shuffled = engine.on(WINDOWS[::-1])
     assert account.tobytes() == shuffled.evaluate_account(genomes)[1].tobytes()
     parted = PartedEngine(spec, SERIES, WINDOWS, CHARGED, choose_device(spec, "cpu"), (0, 1, 3), 1)
-    for one, other in zip((found, account), parted.evaluate_account(genomes), strict=True):
+    for one, other in zip((by_window, account), parted.evaluate_account(genomes), strict=True):
         assert one.tobytes() == other.tobytes()
     ledgers = list(engine.ledgers(genomes))
     listed = collect_results(ledgers, [SERIES[window.series].timestamp for window in WINDOWS])
-    merged = fold_account(found, listed, order_windows(WINDOWS), CHARGED.risk_fraction, ALONE)
+    merged = fold_account(by_window, listed, order_windows(WINDOWS), CHARGED.risk_fraction, ALONE)
     assert account.tobytes() == merged.tobytes()
 
 
@@ -200,8 +200,8 @@ def test_a_gpu_folds_the_same_account():
 def test_one_window_is_its_own_account():
     """In every bit, and nothing is listed."""
     engine = Engine(SPEC, SERIES[:1], WINDOWS[:1], CHARGED, device="cpu")
-    found, account = engine.evaluate_account(genomes_of(SPEC))
-    assert account.tobytes() == np.ascontiguousarray(found[:, 0]).tobytes()
+    by_window, account = engine.evaluate_account(genomes_of(SPEC))
+    assert account.tobytes() == np.ascontiguousarray(by_window[:, 0]).tobytes()
 
 
 def test_what_is_shown_is_the_same_account():
@@ -234,11 +234,13 @@ def test_trades_are_merged_as_a_sort_would_have_them(times, random):
     order = np.array(random.sample(range(len(times)), len(times)))
     rank = np.argsort(order)[window]
     listed = Results(counts.cumsum()[None] - counts, counts, exit_ns, r, np.ones(n, np.int8))
-    found = fold_account(np.zeros((1, len(times), len(ACCUMULATORS))), listed, order, 0.1, ALONE)[0]
+    folded = fold_account(np.zeros((1, len(times), len(ACCUMULATORS))), listed, order, 0.1, ALONE)[
+        0
+    ]
     taken = r[np.lexsort((rank, exit_ns))]
     sums = fold_plain(as_it_reads, taken, np.ones(n, np.int8), 0.1)
     for key in ORDERED:
-        assert found[ACCUMULATOR_INDEX[key]] == getattr(sums, key), key
+        assert folded[ACCUMULATOR_INDEX[key]] == getattr(sums, key), key
 
 
 def test_years_are_the_union_of_times_and_bars_are_all():
@@ -257,13 +259,13 @@ def test_a_table_of_metrics_holds_those_of_the_account_where_it_is_given():
     """Else nobody asked for it, and to read it is an error; one window is its own."""
     engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
     spans = [measure_span(SERIES[window.series], window) for window in WINDOWS]
-    found, account = engine.evaluate_account(genomes_of(SPEC))
-    table = compute_metrics(found, spans, account=account)
+    by_window, account = engine.evaluate_account(genomes_of(SPEC))
+    table = compute_metrics(by_window, spans, account=account)
     trades = table.pooled.column("trades")[:, 0]
-    assert trades.tolist() == found[:, :, 0].sum(axis=1).tolist()
+    assert trades.tolist() == by_window[:, :, 0].sum(axis=1).tolist()
     with pytest.raises(ValueError, match="windows were not pooled"):
-        compute_metrics(found, spans).pooled  # noqa: B018
-    one = compute_metrics(found[:, :1], spans[:1])
+        compute_metrics(by_window, spans).pooled  # noqa: B018
+    one = compute_metrics(by_window[:, :1], spans[:1])
     assert one.pooled is one
 
 
@@ -275,9 +277,9 @@ def test_a_certificate_replays_the_account(monkeypatch):
     real = Engine.evaluate_account
 
     def wrong(self, genomes):
-        found, account = real(self, genomes)
+        by_window, account = real(self, genomes)
         account[1, ACCUMULATOR_INDEX["max_drawdown"]] += 1e-15
-        return found, account
+        return by_window, account
 
     monkeypatch.setattr(Engine, "evaluate_account", wrong)
     certificate = certify(engine, genomes)

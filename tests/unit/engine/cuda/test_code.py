@@ -378,10 +378,10 @@ KERNELS = {
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_rounds_as_the_law_says(name):
     """No instruction fuses, approximates, flushes, or computes in float32."""
-    found = sorted(
+    unrounded = sorted(
         {match.group() for match in FORBIDDEN.finditer(compile_kernel(*KERNELS[name], OPTIONS))}
     )
-    assert found == []
+    assert unrounded == []
 
 
 def test_the_gate_would_notice():

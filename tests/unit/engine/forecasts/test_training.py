@@ -43,10 +43,10 @@ def planted(how):
 def test_side_by_side_is_one_after_the_other(model):
     """The same forecasts as modules of plain PyTorch that begin and are fed alike."""
     trainer, stack, _ = planted(Training(model, window=7, hidden=4, steps=12, batch=16))
-    found, _ = trainer.train(stack)
+    together, _ = trainer.train(stack)
     for number in range(MODELS):
         alone = trained_alone(trainer, stack, number)
-        np.testing.assert_allclose(found[number], alone, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(together[number], alone, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("model", ["gru", "tcn"])

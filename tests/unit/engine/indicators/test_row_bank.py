@@ -129,10 +129,10 @@ def test_any_values_are_found_again(values, capacity, together, most_keys):
                 assert_in_place(recorder, asked(some), slots)
             assert len(bank) <= capacity
             assert set(recorder.rows) <= set(range(capacity))
-            found = bank.find(some + 0.0)
-            assert (found is None) == (slots is None)
-            if found is not None:
-                assert found.tolist() == slots.tolist()
+            problems = bank.find(some + 0.0)
+            assert (problems is None) == (slots is None)
+            if problems is not None:
+                assert problems.tolist() == slots.tolist()
 
 
 def test_each_distinct_row_is_named_once():
@@ -155,5 +155,5 @@ def test_rows_are_requested_by_form():
     """Each with its own parameters, and its slot."""
     names = [(EMA, (3.0,)), (SMA, ()), (EMA, (7.0,))]
     requests = group_rows(names, np.array([5, 1, 2]))
-    found = [(form, table.tolist(), slots.tolist()) for form, table, slots in requests]
-    assert found == [(EMA, [[3.0], [7.0]], [5, 2]), (SMA, [[]], [1])]
+    by_form = [(form, table.tolist(), slots.tolist()) for form, table, slots in requests]
+    assert by_form == [(EMA, [[3.0], [7.0]], [5, 2]), (SMA, [[]], [1])]

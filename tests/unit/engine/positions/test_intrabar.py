@@ -27,11 +27,11 @@ def found_on(*later, costs=FREE):
 
 def test_bar_that_touches_both_is_undecided():
     """Stop at 97 and target at 106 in one bar: -1 R by the law, +2 R the other way round."""
-    found, sum_r = found_on((100, 107, 96, 100))
-    assert (found.trades, found.undecided) == (1, 1)
-    assert found.sum_r == sum_r == -1.0
-    assert found.sum_r_target_first == 2.0
-    assert found.is_too_coarse
+    intrabar, sum_r = found_on((100, 107, 96, 100))
+    assert (intrabar.trades, intrabar.undecided) == (1, 1)
+    assert intrabar.sum_r == sum_r == -1.0
+    assert intrabar.sum_r_target_first == 2.0
+    assert intrabar.is_too_coarse
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_bar_that_touches_both_is_undecided():
 )
 def test_everything_else_is_decided(later):
     """One of both, a gap, or neither leaves nothing open, and both sums agree."""
-    found, sum_r = found_on(*later)
-    assert found.undecided == 0
-    assert found.sum_r == found.sum_r_target_first == sum_r
-    assert not found.is_too_coarse
+    intrabar, sum_r = found_on(*later)
+    assert intrabar.undecided == 0
+    assert intrabar.sum_r == intrabar.sum_r_target_first == sum_r
+    assert not intrabar.is_too_coarse
 
 
 def test_target_first_pays_costs_too():
     """The other answer is net of both sides: (6 - 0.001 * 206) / 3."""
-    found, _ = found_on((100, 107, 96, 100), costs=Costs())
-    assert found.sum_r_target_first == (6.0 - 0.001 * 206.0) / 3.0
+    intrabar, _ = found_on((100, 107, 96, 100), costs=Costs())
+    assert intrabar.sum_r_target_first == (6.0 - 0.001 * 206.0) / 3.0
 
 
 def test_a_short_that_touched_both_is_undecided():
@@ -61,8 +61,8 @@ def test_a_short_that_touched_both_is_undecided():
     bars = paper_market((100, 104, 93, 100))
     stop = REASONS.index("stop")
     short = Trade(3, 4, 4, stop, 100.0, 103.0, 94.0, 103.0, -1.0, -1, 103.0, 1)
-    found = measure_intrabar(build_trade_ledger([short]), bars, FREE)
-    assert (found.undecided, found.sum_r, found.sum_r_target_first) == (1, -1.0, 2.0)
+    intrabar = measure_intrabar(build_trade_ledger([short]), bars, FREE)
+    assert (intrabar.undecided, intrabar.sum_r, intrabar.sum_r_target_first) == (1, -1.0, 2.0)
     endless = short._replace(target=float("-inf"))
-    found = measure_intrabar(build_trade_ledger([endless]), bars, FREE)
-    assert (found.undecided, found.sum_r_target_first) == (0, -1.0)
+    intrabar = measure_intrabar(build_trade_ledger([endless]), bars, FREE)
+    assert (intrabar.undecided, intrabar.sum_r_target_first) == (0, -1.0)

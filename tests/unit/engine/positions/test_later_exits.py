@@ -79,9 +79,9 @@ def test_a_stop_with_a_cooldown_ends_orders_that_would_stand_on(cooldown, trades
     parts = {"reverse": True, "entry": w.by_side(None, w.stop_at(w.close - 5))}
     if cooldown is not None:
         parts["cooldown"] = cooldown
-    found = trades_of(rows, plan(**parts))
-    assert found[0] == (1, 0, 1, 3, "stop", 97.0)
-    assert [trade[1:3] for trade in found[1:]] == [(2, 4)][: trades - 1]
+    listed = trades_of(rows, plan(**parts))
+    assert listed[0] == (1, 0, 1, 3, "stop", 97.0)
+    assert [trade[1:3] for trade in listed[1:]] == [(2, 4)][: trades - 1]
 
 
 UNKNOWN_FIRST = {
@@ -238,8 +238,8 @@ def test_an_exit_knows_its_position(bounds, expected):
     """Bounds are among what counts; risk is 3."""
     low, high = (100.0, 101.0, 98.5, 99.0, 4.0), (99.0, 102.0, 98.5, 101.5, 4.0)
     rows = (LONG, LEAVE, low, high, LEAVE, QUIET, QUIET)
-    found = trades_of(rows, plan(exit_long=w.in_trade(ASKED, **bounds)))
-    assert [trade[3:5] for trade in found] == [expected]
+    trades = trades_of(rows, plan(exit_long=w.in_trade(ASKED, **bounds)))
+    assert [trade[3:5] for trade in trades] == [expected]
 
 
 def test_an_exit_of_a_short_knows_its_position_and_a_long_leaves_anyhow():

@@ -38,9 +38,9 @@ def market(*rows, minutes=HOUR, at=None, start=0):
 
 def on(n, *bars):
     """Bools [n], true at these bars."""
-    found = np.zeros(n, np.bool_)
-    found[list(bars)] = True
-    return found
+    flags = np.zeros(n, np.bool_)
+    flags[list(bars)] = True
+    return flags
 
 
 def asked(n, *, longs=(), shorts=(), leave_long=None, leave_short=None, stop=3.0, **more):
@@ -81,18 +81,18 @@ def test_neither_side_trades_where_both_signal():
 def test_a_short_is_the_mirror_of_a_long():
     """Sold at 100 with a stop at 103, it is stopped by a high of 103 and gains by a fall."""
     bars = market(*quiet(2), (100, 103, 99, 100), QUIET, QUIET, (90, 91, 80, 85))
-    found = ledger_of(bars, asked(6, shorts=[0, 3], max_hold=2))
-    assert [REASONS[reason] for reason in found.reason] == ["stop", "time"]
-    assert found.r.tolist() == [-1.0, 5.0]
-    assert found.side.tolist() == [-1, -1]
-    assert found.stop.tolist() == found.last_stop.tolist() == [103.0, 103.0]
+    ledger = ledger_of(bars, asked(6, shorts=[0, 3], max_hold=2))
+    assert [REASONS[reason] for reason in ledger.reason] == ["stop", "time"]
+    assert ledger.r.tolist() == [-1.0, 5.0]
+    assert ledger.side.tolist() == [-1, -1]
+    assert ledger.stop.tolist() == ledger.last_stop.tolist() == [103.0, 103.0]
 
 
 def test_costs_of_a_short_are_paid_on_both_prices():
     """Sold at 100, bought at 85: (15 - 0.001 * 185) / 3."""
     bars = market(*quiet(2), (90, 91, 80, 85))
-    found = ledger_of(bars, asked(3, shorts=[0]), Costs())
-    assert found.r.tolist() == [(15.0 - 0.001 * 185.0) / 3.0]
+    ledger = ledger_of(bars, asked(3, shorts=[0]), Costs())
+    assert ledger.r.tolist() == [(15.0 - 0.001 * 185.0) / 3.0]
 
 
 def test_stop_before_target_for_a_short_too():
@@ -106,8 +106,8 @@ def test_stop_before_target_for_a_short_too():
 def test_an_open_exactly_at_the_stop_is_a_gap(side, opened):
     """It fills at that open."""
     bars = market(*quiet(2), (opened, 104, 96, 100))
-    found = told(bars, asked(3, **{side: [0]}))
-    assert [trade[2:] for trade in found] == [(2, "stop_gap", opened)]
+    trades = told(bars, asked(3, **{side: [0]}))
+    assert [trade[2:] for trade in trades] == [(2, "stop_gap", opened)]
 
 
 def test_a_target_beyond_which_a_short_opens_fills_at_the_target():
@@ -122,9 +122,9 @@ def test_a_target_on_the_entry_is_rejected(form):
     """Also one that is not known; it is counted, and the next bar may signal."""
     row = np.array([100.0, 102.0, np.nan, 100.0]) - (0.0 if form == LEVEL else 100.0)
     ask = asked(4, longs=[0, 1, 2], targets=((form, 0.0, row),) * 2, max_hold=1)
-    found = ledger_of(market(*quiet(4)), ask)
-    assert (found.signal_bar.tolist(), found.target.tolist()) == ([1], [102.0])
-    assert found.rejected == 2
+    ledger = ledger_of(market(*quiet(4)), ask)
+    assert (ledger.signal_bar.tolist(), ledger.target.tolist()) == ([1], [102.0])
+    assert ledger.rejected == 2
 
 
 def test_stops_stand_where_their_forms_say():
@@ -136,9 +136,9 @@ def test_stops_stand_where_their_forms_say():
         (SHARE, None, (75.0, 125.0)),
     ):
         stops = ((form, 0.25, given),) * 2
-        found = [ledger_of(market(*quiet(n)), asked(n, **{side: [0]}, stops=stops)).stop.tolist()
+        actual = [ledger_of(market(*quiet(n)), asked(n, **{side: [0]}, stops=stops)).stop.tolist()
                  for side in ("longs", "shorts")]  # fmt: skip
-        assert found == [[expected[0]], [expected[1]]]
+        assert actual == [[expected[0]], [expected[1]]]
     levels = ((LEVEL, 0.0, np.full(n, 90.0)), (LEVEL, 0.0, np.full(n, 111.0)))
     assert ledger_of(market(*quiet(n)), asked(n, shorts=[0], stops=levels)).stop[0] == 111.0
 
@@ -147,15 +147,15 @@ def test_a_stop_on_the_wrong_side_is_rejected():
     """A long's above its entry, and a short's below."""
     wrong = ((LEVEL, 0.0, np.full(3, 104.0)), (LEVEL, 0.0, np.full(3, 96.0)))
     for side in ("longs", "shorts"):
-        found = ledger_of(market(*quiet(3)), asked(3, **{side: [0]}, stops=wrong))
-        assert (len(found), found.rejected) == (0, 1)
+        ledger = ledger_of(market(*quiet(3)), asked(3, **{side: [0]}, stops=wrong))
+        assert (len(ledger), ledger.rejected) == (0, 1)
 
 
 def test_a_short_without_a_target_gains_without_end():
     """Its target is minus infinity; one at 0 or below is legal, and never reached."""
     bars = market(*quiet(2), (1, 1, 0.5, 1))
-    found = ledger_of(bars, asked(3, shorts=[0]))
-    assert (found.target[0], REASONS[found.reason[0]]) == (-np.inf, "end")
+    ledger = ledger_of(bars, asked(3, shorts=[0]))
+    assert (ledger.target[0], REASONS[ledger.reason[0]]) == (-np.inf, "end")
     far = asked(3, shorts=[0], targets=((R_MULTIPLE, 50.0, None),) * 2)
     assert told(bars, far) == [(-1, 1, 2, "end", 1.0)]
     assert ledger_of(bars, far).target[0] == -50.0
@@ -164,22 +164,22 @@ def test_a_short_without_a_target_gains_without_end():
 def test_a_condition_leaves_at_the_next_open():
     """Asked at the close of bar 2; what was asked at the signal bar does not count."""
     bars = market(*quiet(3), (95, 101, 95, 100), QUIET)
-    found = told(bars, asked(5, longs=[0], leave_long=[0, 2], stop=8.0))
-    assert found == [(1, 1, 3, "signal", 95.0)]
+    trades = told(bars, asked(5, longs=[0], leave_long=[0, 2], stop=8.0))
+    assert trades == [(1, 1, 3, "signal", 95.0)]
 
 
 def test_a_condition_at_the_close_of_the_entry_bar_counts():
     """The earliest that a position can be left by one is the bar after its entry."""
     bars = market(*quiet(5))
-    found = told(bars, asked(5, longs=[0], leave_long=[1]))
-    assert found == [(1, 1, 2, "signal", 100.0)]
+    trades = told(bars, asked(5, longs=[0], leave_long=[1]))
+    assert trades == [(1, 1, 2, "signal", 100.0)]
 
 
 def test_a_condition_comes_before_a_gap_through_the_stop():
     """Both fill at that open; the reason is the condition's."""
     bars = market(*quiet(3), (90, 91, 89, 90))
-    found = told(bars, asked(4, longs=[0], leave_long=[2]))
-    assert found == [(1, 1, 3, "signal", 90.0)]
+    trades = told(bars, asked(4, longs=[0], leave_long=[2]))
+    assert trades == [(1, 1, 3, "signal", 90.0)]
 
 
 def test_what_is_asked_at_the_last_close_is_not_filled():
@@ -223,8 +223,8 @@ def test_a_rejected_reversal_is_counted_once():
     row = np.array([3.0, 3.0, np.nan, 3.0, 3.0, 3.0])
     stops = ((FROM_ENTRY, 0.0, row),) * 2
     ask = asked(6, longs=[0], shorts=[2, 3], leave_long=[2], stops=stops)
-    found = ledger_of(market(*quiet(6)), ask)
-    assert (found.rejected, found.entry_bar.tolist()) == (1, [1, 4])
+    ledger = ledger_of(market(*quiet(6)), ask)
+    assert (ledger.rejected, ledger.entry_bar.tolist()) == (1, [1, 4])
 
 
 def trailing(away=2.0, **more):
@@ -235,24 +235,24 @@ def trailing(away=2.0, **more):
 def test_the_entry_bars_high_moves_the_next_bars_stop_only():
     """A high of 110 puts the stop to 108, above that bar's low and close; bar 2 opens below it."""
     bars = market(QUIET, (100, 110, 99, 100), *quiet(7))
-    found = ledger_of(bars, asked(9, longs=[0], **trailing()))
-    assert (found.exit_bar[0], REASONS[found.reason[0]], found.exit[0]) == (2, "stop_gap", 100.0)
-    assert (found.stop[0], found.last_stop[0], found.r[0]) == (97.0, 108.0, 0.0)
+    ledger = ledger_of(bars, asked(9, longs=[0], **trailing()))
+    assert (ledger.exit_bar[0], REASONS[ledger.reason[0]], ledger.exit[0]) == (2, "stop_gap", 100.0)
+    assert (ledger.stop[0], ledger.last_stop[0], ledger.r[0]) == (97.0, 108.0, 0.0)
 
 
 def test_a_trailing_stop_never_loosens_and_keeps_the_first_risk():
     """Highs of 104 and 103 leave it at 102; R stays 3."""
     later = [(103, 104, 103, 103), (103, 103, 102.5, 103), (103, 103, 101, 102)]
     bars = market(QUIET, (100, 103, 100, 103), *later, *quiet(4))
-    found = ledger_of(bars, asked(9, longs=[0], **trailing()))
-    assert (found.exit_bar[0], found.exit[0], found.r[0]) == (4, 102.0, 2.0 / 3.0)
+    ledger = ledger_of(bars, asked(9, longs=[0], **trailing()))
+    assert (ledger.exit_bar[0], ledger.exit[0], ledger.r[0]) == (4, 102.0, 2.0 / 3.0)
 
 
 def test_a_trailing_stop_of_a_short_follows_lows():
     """A low of 95 puts it to 97."""
     bars = market(QUIET, (100, 100, 95, 96), (96, 97, 96, 96), *quiet(6))
-    found = ledger_of(bars, asked(9, shorts=[0], **trailing()))
-    assert (found.exit_bar[0], found.exit[0], found.last_stop[0]) == (2, 97.0, 97.0)
+    ledger = ledger_of(bars, asked(9, shorts=[0], **trailing()))
+    assert (ledger.exit_bar[0], ledger.exit[0], ledger.last_stop[0]) == (2, 97.0, 97.0)
 
 
 def test_a_trailing_stop_begins_after_a_gain():
@@ -260,33 +260,33 @@ def test_a_trailing_stop_begins_after_a_gain():
     rows = [QUIET, (100, 105, 100, 105), (105, 105, 101, 105), (105, 106, 105, 106),
             (106, 106, 103, 103)]  # fmt: skip
     bars = market(*rows, *quiet(4))
-    found = ledger_of(bars, asked(9, longs=[0], **trailing(after=(2.0, 2.0))))
-    assert (found.exit_bar[0], found.exit[0]) == (4, 104.0)
+    ledger = ledger_of(bars, asked(9, longs=[0], **trailing(after=(2.0, 2.0))))
+    assert (ledger.exit_bar[0], ledger.exit[0]) == (4, 104.0)
 
 
 def test_a_trailing_distance_that_is_not_above_nothing_is_rejected():
     """So is one that is not known."""
     for away in (0.0, -1.0, np.nan):
-        found = ledger_of(market(*quiet(9)), asked(9, longs=[0], **trailing(away)))
-        assert (len(found), found.rejected) == (0, 1)
+        ledger = ledger_of(market(*quiet(9)), asked(9, longs=[0], **trailing(away)))
+        assert (len(ledger), ledger.rejected) == (0, 1)
 
 
 def test_a_share_of_the_best_price_follows_too():
     """A tenth of 120 leaves 108."""
     bars = market(QUIET, (100, 120, 100, 120), (120, 120, 107, 110), *quiet(6))
     share = {"trails": ((SHARE, 0.1, None),) * 2}
-    found = ledger_of(bars, asked(9, longs=[0], **share))
-    assert (found.exit_bar[0], found.exit[0]) == (2, 120.0 - 120.0 * 0.1)
+    ledger = ledger_of(bars, asked(9, longs=[0], **share))
+    assert (ledger.exit_bar[0], ledger.exit[0]) == (2, 120.0 - 120.0 * 0.1)
 
 
 def test_break_even_puts_the_stop_to_the_entry():
     """After a gain of 1 R, reached exactly; a short likewise."""
     bars = market(QUIET, (100, 103, 100, 102), (102, 102, 99, 100), *quiet(6))
-    found = ledger_of(bars, asked(9, longs=[0], break_even=1.0))
-    assert (found.exit_bar[0], REASONS[found.reason[0]], found.r[0]) == (2, "stop", 0.0)
+    ledger = ledger_of(bars, asked(9, longs=[0], break_even=1.0))
+    assert (ledger.exit_bar[0], REASONS[ledger.reason[0]], ledger.r[0]) == (2, "stop", 0.0)
     fallen = market(QUIET, (100, 100, 97, 98), (98, 101, 98, 100), *quiet(6))
-    found = ledger_of(fallen, asked(9, shorts=[0], break_even=1.0))
-    assert (found.exit_bar[0], found.exit[0], found.last_stop[0]) == (2, 100.0, 100.0)
+    ledger = ledger_of(fallen, asked(9, shorts=[0], break_even=1.0))
+    assert (ledger.exit_bar[0], ledger.exit[0], ledger.last_stop[0]) == (2, 100.0, 100.0)
 
 
 def test_a_delay_that_leaves_no_bar_signals_nothing():
@@ -349,9 +349,9 @@ FRIDAY = [900, 960, 1020, 3 * 1440 + 540]
 )
 def test_a_bar_that_is_left_at_its_open_is_not_held(reason, held, given, at):
     """Entered in bar 1 and left in bar 3, at its open or later."""
-    found = ledger_of(market(*quiet(3), (96, 97, 95, 96), at=at), asked(4, longs=[0], **given))
-    assert (found.exit_bar.tolist(), REASONS[found.reason[0]]) == ([3], reason)
-    assert found.held.tolist() == [held]
+    ledger = ledger_of(market(*quiet(3), (96, 97, 95, 96), at=at), asked(4, longs=[0], **given))
+    assert (ledger.exit_bar.tolist(), REASONS[ledger.reason[0]]) == ([3], reason)
+    assert ledger.held.tolist() == [held]
 
 
 @pytest.mark.parametrize(("offset", "exit_bar"), [(0, 5), (330, 2), (-300, 10)])
@@ -378,9 +378,9 @@ def test_shorts_are_added_up_by_themselves():
     rows = [*quiet(2), (100, 100, 97, 100), *quiet(2), (100, 101, 85, 85), (100, 101, 99, 100),
             (100, 103, 99, 100)]  # fmt: skip
     ask = asked(8, longs=[0], shorts=[3, 6], max_hold=2)
-    ((found,),), ((ledger,),) = by_cpu(market(*rows), [ask], FREE, [(0, 8)])
+    ((sums,),), ((ledger,),) = by_cpu(market(*rows), [ask], FREE, [(0, 8)])
     assert ledger.r.tolist() == [-1.0, 5.0, -1.0]
-    value = {name: found[i] for name, i in ACCUMULATOR_INDEX.items()}
+    value = {name: sums[i] for name, i in ACCUMULATOR_INDEX.items()}
     assert (value["trades"], value["shorts"], value["wins_short"]) == (3.0, 2.0, 1.0)
     assert (value["sum_r"], value["sum_r_short"]) == (3.0, 4.0)
     assert (value["exits_stop"], value["exits_time"]) == (2.0, 1.0)
@@ -389,23 +389,23 @@ def test_shorts_are_added_up_by_themselves():
 def test_no_target_is_out_of_reach():
     """Whatever a long rises to."""
     bars = market(*quiet(2), (100, 1e9, 99, 100))
-    found = ledger_of(bars, asked(3, longs=[0], targets=((NONE, 0.0, None),) * 2))
-    assert (found.target[0], REASONS[found.reason[0]]) == (np.inf, "end")
+    ledger = ledger_of(bars, asked(3, longs=[0], targets=((NONE, 0.0, None),) * 2))
+    assert (ledger.target[0], REASONS[ledger.reason[0]]) == (np.inf, "end")
 
 
 def test_the_last_stop_is_the_one_in_force_at_the_exit():
     """The high of the bar that ends the window at its close moves nothing any more."""
     bars = market(QUIET, (100, 105, 100, 104), (104, 120, 104, 120), *quiet(6))
-    found = ledger_of(bars, asked(9, longs=[0], **trailing(away=8.0, max_hold=2)))
-    assert (REASONS[found.reason[0]], found.exit[0], found.last_stop[0]) == ("time", 120.0, 97.0)
+    ledger = ledger_of(bars, asked(9, longs=[0], **trailing(away=8.0, max_hold=2)))
+    assert (REASONS[ledger.reason[0]], ledger.exit[0], ledger.last_stop[0]) == ("time", 120.0, 97.0)
 
 
 @pytest.mark.parametrize("bars_later", [1022, 1023, 1024, 1025, 2047, 2048])
 def test_a_condition_is_heard_however_late_it_comes(bars_later):
     """Also at the edges of the stretches that are looked at in turn."""
     bars = market(*quiet(2100))
-    found = told(bars, asked(2100, longs=[0], leave_long=[1 + bars_later]))
-    assert found == [(1, 1, 2 + bars_later, "signal", 100.0)]
+    trades = told(bars, asked(2100, longs=[0], leave_long=[1 + bars_later]))
+    assert trades == [(1, 1, 2 + bars_later, "signal", 100.0)]
 
 
 @pytest.mark.parametrize("bars_later", [1022, 1023, 1024, 1025])

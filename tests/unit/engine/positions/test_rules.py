@@ -192,8 +192,8 @@ def test_accumulators_fold_by_hand():
     bars = paper_market((*target, 100.0), (*CALM, 1.0), SIGNAL, stop, CALM)
     engine = Engine(PAPER_SPEC, [bars], [Window.whole(bars)], FREE)
     genome = PAPER_SPEC.layout.encode({"max_hold": 1, "atr_window": 2})
-    (found,) = engine.evaluate(genome[None])[0]
-    value = {name: found[i] for name, i in ACCUMULATOR_INDEX.items()}
+    (sums,) = engine.evaluate(genome[None])[0]
+    value = {name: sums[i] for name, i in ACCUMULATOR_INDEX.items()}
     (ledger,) = Reference(PAPER_SPEC, [bars], [Window.whole(bars)], FREE).trades(genome)
     assert len(ledger) == value["trades"] == 3
     assert ledger.r[0] == 2.0

@@ -368,7 +368,7 @@ def test_orders_that_are_told_are_what_the_next_bar_meets(seed):
         if standing.pending is not None:
             known.add((standing.pending.signal_bar, standing.pending.side))
         trades = list(map(after.trade, range(len(after))))
-        entered = {(one.signal_bar, one.side) for one in trades if one.entry_bar == end}
+        entered = {(trade.signal_bar, trade.side) for trade in trades if trade.entry_bar == end}
         assert entered <= known
         met += len(entered)
         is_touched = any(

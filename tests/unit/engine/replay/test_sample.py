@@ -17,8 +17,8 @@ WINDOWS = [Window.whole(SERIES[0]), Window(0, 4000, 9000), Window(1, 90, 350)]
 
 def chosen(genomes, windows=WINDOWS):
     """Individuals, windows and bars of a sample."""
-    found = sample.chosen_pieces(SPEC, windows, genomes)
-    return [(i, w, sample._cut_bars(SERIES, windows[w], count)) for i, w, count in found]
+    pieces = sample.chosen_pieces(SPEC, windows, genomes)
+    return [(i, w, sample._cut_bars(SERIES, windows[w], count)) for i, w, count in pieces]
 
 
 @pytest.mark.parametrize("individuals", [0, 1, 2, 3, 4, 5, 300])
@@ -32,10 +32,10 @@ def test_the_first_and_the_last_are_among_them(individuals):
 
 def test_they_see_different_windows_from_their_beginning():
     """The bars of a part are those of the series, and no more than asked for."""
-    found = chosen(random_genomes(SPEC, 300, seed=1))
-    assert [w for _, w, _ in found] == [0, 0, 1, 2]
-    assert sum(len(bars) for _, _, bars in found) <= sample.BARS
-    for _, w, bars in found:
+    pieces = chosen(random_genomes(SPEC, 300, seed=1))
+    assert [w for _, w, _ in pieces] == [0, 0, 1, 2]
+    assert sum(len(bars) for _, _, bars in pieces) <= sample.BARS
+    for _, w, bars in pieces:
         window = WINDOWS[w]
         whole = SERIES[window.series].close[window.start : window.end]
         np.testing.assert_array_equal(bars.close, whole[: len(bars)])

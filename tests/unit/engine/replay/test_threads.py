@@ -43,9 +43,9 @@ def test_everybody_is_replayed_once_in_every_window(individuals, threads):
     genomes = random_genomes(SPEC, individuals, seed=1)
     expected = make_reference()
     with replaying(make_reference(), genomes, threads) as replays:
-        found = {(one.individual, one.window): one for one in replays}
-    assert sorted(found) == [(i, w) for i in range(individuals) for w in range(len(WINDOWS))]
-    for (i, w), one in found.items():
+        actual = {(one.individual, one.window): one for one in replays}
+    assert sorted(actual) == [(i, w) for i in range(individuals) for w in range(len(WINDOWS))]
+    for (i, w), one in actual.items():
         ((ledger, sums),) = expected.replay(genomes[i], [w])
         assert compare_ledgers(ledger, one.ledger) == ""
         assert_same_bits(sums, one.accumulators, f"individual {i}, window {w}")
@@ -56,8 +56,8 @@ def test_one_alone_has_the_ledgers_of_the_reference(threads, monkeypatch):
     """Windows in their order, with series side by side."""
     monkeypatch.setattr(replay_threads, "BARS_OF_A_THREAD", 100)
     (genome,) = random_genomes(SPEC, 1, seed=4)
-    found = replay_alone(make_reference(), genome, threads)
-    for one, other in zip(make_reference().trades(genome), found, strict=True):
+    ledgers = replay_alone(make_reference(), genome, threads)
+    for one, other in zip(make_reference().trades(genome), ledgers, strict=True):
         assert compare_ledgers(one, other) == ""
 
 

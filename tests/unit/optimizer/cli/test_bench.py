@@ -23,13 +23,13 @@ def drawn(count):
 def test_every_engine_at_every_size():
     """Lines come size after size; the reference is timed once a series, with few."""
     cases = [Case(p, t, w) for t in (600, 1500) for w in (1, 3) for p in (5, 20)]
-    found = list(timed(SPEC, BARS, drawn, cases, devices=["cpu"], repeats=3))
-    on_cpu = [line for line in found if line.engine.startswith("cpu")]
+    lines = list(timed(SPEC, BARS, drawn, cases, devices=["cpu"], repeats=3))
+    on_cpu = [line for line in lines if line.engine.startswith("cpu")]
     assert [line.case for line in on_cpu] == cases
-    assert all(0 < line.p20_s <= line.p50_s <= line.p80_s for line in found)
+    assert all(0 < line.p20_s <= line.p50_s <= line.p80_s for line in lines)
     assert all(line.stages_s == {} and line.busy_share == 0 for line in on_cpu)
-    assert (found[0].engine, found[0].case.bars, found[0].case.windows) == ("reference", 600, 1)
-    assert sum(line.engine == "reference" for line in found) == 4
+    assert (lines[0].engine, lines[0].case.bars, lines[0].case.windows) == ("reference", 600, 1)
+    assert sum(line.engine == "reference" for line in lines) == 4
     assert told(on_cpu[0]).startswith("cpu, ")
     assert "P 5, 600 bars, 1 windows" in told(on_cpu[0])
 
@@ -44,10 +44,10 @@ def test_engines_that_disagree_are_not_timed(monkeypatch):
             made.append(self)
 
         def evaluate(self, genomes):
-            found = super().evaluate(genomes)
+            values = super().evaluate(genomes)
             if len(made) == 2 and made[1] is self:
-                found[0, 0, 2] = np.nextafter(found[0, 0, 2], np.inf)
-            return found
+                values[0, 0, 2] = np.nextafter(values[0, 0, 2], np.inf)
+            return values
 
     monkeypatch.setattr(calls, "Engine", Off)
     lines = timed(SPEC, BARS, drawn, [Case(4, 600, 1)], devices=["cpu", "cpu"], repeats=3)

@@ -146,7 +146,7 @@ def test_the_front_shows_objectives_first_and_no_metric_twice():
 def test_tables_fit_and_the_pick_is_marked(width):
     """Metrics beside the objectives give way, many genes go on below; no number is cut."""
     genes = {f"gene_{place}": 1234.5 + place for place in range(15)}
-    crowd = [replace(one, genes=genes) for one in individuals(50)]
+    crowd = [replace(individual, genes=genes) for individual in individuals(50)]
     shown = choose_members(crowd, ["sharpe", "max_drawdown"], 27)
     assert 27 in shown
     front = front_tables(shown, ["sharpe", "max_drawdown"], width, 27)

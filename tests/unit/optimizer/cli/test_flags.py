@@ -30,8 +30,8 @@ def test_only_what_was_given_counts():
 )
 def test_text_becomes_what_the_field_holds(name, text, expected):
     """Numbers where the field is a number, and only there."""
-    found = read_given_fields({name: text})[name]
-    assert (found, type(found)) == (expected, type(expected))
+    actual = read_given_fields({name: text})[name]
+    assert (actual, type(actual)) == (expected, type(expected))
 
 
 @pytest.mark.parametrize("text", ["x", "1e3", "1.0", "0x10", "", "--", "1" * 5000])
@@ -71,8 +71,8 @@ def test_other_bounds_are_refused(text):
 
 def test_settings_are_read_gene_by_gene():
     """One number a gene, or the name of an option."""
-    found = parse_settings(["reward_r=2.5", " max_hold = 7", "average = ema"])
-    assert found == {"reward_r": 2.5, "max_hold": 7.0, "average": "ema"}
+    settings = parse_settings(["reward_r=2.5", " max_hold = 7", "average = ema"])
+    assert settings == {"reward_r": 2.5, "max_hold": 7.0, "average": "ema"}
 
 
 @pytest.mark.parametrize("text", ["", "a", "a=", "a= ", "a=1=2", "a=1,2"])

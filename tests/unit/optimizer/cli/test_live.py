@@ -60,7 +60,7 @@ def watching(monkeypatch, stream, **options):
 
 def progress(generation, **changes):
     """How a search of nine generations stands."""
-    found = {
+    fields = {
         "generation": generation,
         "generations": 9,
         "individuals": 128,
@@ -74,7 +74,7 @@ def progress(generation, **changes):
         "seconds": 10.0,
         "seconds_per_generation": 10.0 / 3,
     }
-    return Progress(**{**found, **changes})
+    return Progress(**{**fields, **changes})
 
 
 def test_a_search_says_on_what_and_where_it_runs(monkeypatch, task, clock):
@@ -282,8 +282,8 @@ def test_a_terminal_that_can_only_print_lines_gets_lines(monkeypatch, task):
 )
 def test_time_left_follows_the_present_rate(changes, expected):
     """Nothing is left at the end or past it."""
-    found = progress(**{"generation": 3, **changes})
-    assert found.eta_s == pytest.approx(expected, nan_ok=True)
+    actual = progress(**{"generation": 3, **changes})
+    assert actual.eta_s == pytest.approx(expected, nan_ok=True)
 
 
 class Signalling:

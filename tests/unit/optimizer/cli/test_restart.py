@@ -23,17 +23,17 @@ class Replaced(BaseException):
 @pytest.fixture
 def programs(monkeypatch):
     """What this process's program was replaced with: arguments and environment."""
-    found = []
+    started = []
 
     def execve(program, arguments, environment):
-        found.append((program, arguments, environment))
+        started.append((program, arguments, environment))
         raise Replaced
 
     monkeypatch.setattr(os, "execve", execve)
     monkeypatch.setattr(sys, "orig_argv", ["python", "-X", "dev", "-m", "optimizer", *NEW])
     monkeypatch.setattr(sys, "argv", ["optimizer/__main__.py", *NEW])
     monkeypatch.delenv(TRIED, raising=False)
-    return found
+    return started
 
 
 def begin_anew(programs, monkeypatch, store=None, **settings):

@@ -19,8 +19,8 @@ def keys(folder):
 
 def test_workers_of_this_machine_are_counted():
     """And need neither keys nor permission."""
-    found = parse_address("local:4")
-    assert (found.local, found.scheduler) == (4, "")
+    address = parse_address("local:4")
+    assert (address.local, address.scheduler) == (4, "")
     for text in ("local:0", "local:9999", "local:x", "local:"):
         with pytest.raises(ConfigError, match="--cluster"):
             parse_address(text)
@@ -39,16 +39,16 @@ def test_other_hosts_are_refused_without_encryption(host):
     """It is said what that would mean, and what to do; one flag takes the risk."""
     with pytest.raises(ConfigError, match=r"any program as you.*--cluster-plaintext"):
         parse_address(f"tcp://{host}:8786")
-    found = parse_address(f"tcp://{host}:8786", is_plaintext=True)
-    found.require_safe("tcp://10.0.0.2:40000", "worker b")
+    address = parse_address(f"tcp://{host}:8786", is_plaintext=True)
+    address.require_safe("tcp://10.0.0.2:40000", "worker b")
 
 
 def test_a_worker_elsewhere_is_refused_by_name():
     """Also where the scheduler is on loopback."""
-    found = parse_address("tcp://127.0.0.1:8786")
-    found.require_safe("tcp://127.0.0.1:40000", "worker a")
+    address = parse_address("tcp://127.0.0.1:8786")
+    address.require_safe("tcp://127.0.0.1:40000", "worker a")
     with pytest.raises(ConfigError, match=r"worker b is at tcp://10\.0\.0\.2:40000"):
-        found.require_safe("tcp://10.0.0.2:40000", "worker b")
+        address.require_safe("tcp://10.0.0.2:40000", "worker b")
 
 
 def test_encryption_needs_all_keys(tmp_path):

@@ -144,11 +144,11 @@ class _Queue:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     """A clock that a test moves on, and nothing compiled."""
-    found = {"now": 100.0}
-    monkeypatch.setattr(module.time, "monotonic", lambda: found["now"])
-    monkeypatch.setattr(module.time, "sleep", lambda s: found.__setitem__("now", found["now"] + s))
+    time = {"now": 100.0}
+    monkeypatch.setattr(module.time, "monotonic", lambda: time["now"])
+    monkeypatch.setattr(module.time, "sleep", lambda s: time.__setitem__("now", time["now"] + s))
     monkeypatch.setattr(module, "made_here", lambda device: HERE)
-    return found
+    return time
 
 
 @pytest.fixture
@@ -172,8 +172,8 @@ def joined(made=None, **options):
 def test_every_job_is_done_once():
     """Whoever lacks the setup is sent it, and nothing is lost on the way."""
     cluster, script = joined()
-    found = list(run_jobs(cluster, asked(9)))
-    assert sorted((one.index, one.result) for one in found) == [(n, n) for n in range(9)]
+    jobs = list(run_jobs(cluster, asked(9)))
+    assert sorted((one.index, one.result) for one in jobs) == [(n, n) for n in range(9)]
     assert list(run_jobs(cluster, [])) == []
     assert script.cancelled == []
 
@@ -227,7 +227,7 @@ def test_a_late_worker_of_another_version_is_sent_away(said, clock):
     cluster, script = joined({"tcp://10.0.0.2:2": HERE})
     script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
     clock["now"] += 10
-    assert sorted(one.index for one in run_jobs(cluster, asked(6))) == list(range(6))
+    assert sorted(job.index for job in run_jobs(cluster, asked(6))) == list(range(6))
     assert script.away == ["tcp://10.0.0.2:1"]
     assert "worker 1 at 10.0.0.2 is refused and sent away: engine 2, here 4" in said.text
     assert "worker 1 at 10.0.0.2 came" in said.text
@@ -311,10 +311,10 @@ def test_what_came_early_is_told_before_what_went_wrong(error):
         yield from (JobResult(index, "", None, 0.0) for index in order)
         raise error
 
-    found = in_order(ending([1, 0, 5, 3, 4]))
-    assert [next(found).index for _ in range(5)] == [0, 1, 3, 4, 5]
+    jobs = in_order(ending([1, 0, 5, 3, 4]))
+    assert [next(jobs).index for _ in range(5)] == [0, 1, 3, 4, 5]
     with pytest.raises(type(error)):
-        next(found)
+        next(jobs)
 
 
 @pytest.mark.parametrize("raised", [ConfigError("x"), MemoryError("x")])

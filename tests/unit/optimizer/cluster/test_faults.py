@@ -60,7 +60,7 @@ def processes(cluster):
     homes = [
         JobRequest(n, f"who {n}", parcel, ("who", n), home=n) for n in range(len(cluster.workers))
     ]
-    return [one.result[0] for one in run_jobs(cluster, homes)]
+    return [job.result[0] for job in run_jobs(cluster, homes)]
 
 
 def killed_by_and_by(seconds):
@@ -68,9 +68,9 @@ def killed_by_and_by(seconds):
     workers = own_workers()
 
     def kill():
-        for one in workers:
+        for worker in workers:
             time.sleep(seconds)
-            one.kill()
+            worker.kill()
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -120,9 +120,9 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path):
         with pytest.raises(SchedulerLostError, match=r"evolve --resume \S+$") as caught:
             start_run(config, KillsAt(hosts.scheduler, 2), lambda: False, place)
     path = Path(str(caught.value).rpartition(" ")[2])
-    found = resume_run(path, {}, Observer(), lambda: False)
-    assert (found.front_hash, found.certificate) == (expected.front_hash, expected.certificate)
-    assert found.certificate.trades
+    result = resume_run(path, {}, Observer(), lambda: False)
+    assert (result.front_hash, result.certificate) == (expected.front_hash, expected.certificate)
+    assert result.certificate.trades
 
 
 def test_a_job_that_kills_workers_is_named(tmp_path):
@@ -140,9 +140,9 @@ def test_a_worker_that_ends_before_its_first_word_is_replaced():
     with Cluster(parse_address("local:1")) as cluster:
         (first,) = own_workers()
         first.kill()
-        wait_until(lambda: [one for one in own_workers() if one != first])
-        for one in own_workers():
-            one.kill()
+        wait_until(lambda: [worker for worker in own_workers() if worker != first])
+        for worker in own_workers():
+            worker.kill()
         assert len(list(run_jobs(cluster, asked(4, "echo")))) == 4
 
 

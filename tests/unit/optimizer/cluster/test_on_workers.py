@@ -65,9 +65,9 @@ def rows_of(path):
 def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
     """p, folds, paths and verdict; recorded in the order of numbers."""
     path, expected = run
-    found, copy = judged_on(two, path, tmp_path)
-    assert replace(found, verdict=expected.verdict) == expected
-    assert found.verdict.grade == expected.verdict.grade
+    actual, copy = judged_on(two, path, tmp_path)
+    assert replace(actual, verdict=expected.verdict) == expected
+    assert actual.verdict.grade == expected.verdict.grade
     rows = rows_of(copy)
     assert [int(name.rpartition("/")[2]) for name in rows if name.startswith("null/")] == list(
         range(1, expected.null.shuffled.run + 1)
@@ -82,8 +82,8 @@ def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
     judge_run(copy, begun, {}, lambda *told: None)
     place = ClusterSearches(two)
     judge_run(copy, begun.model_copy(update={"null": 5}), {}, lambda *told: None, executors=place)
-    found = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *told: None)
-    assert found.null == expected.null
+    judgement = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *told: None)
+    assert judgement.null == expected.null
     assert len(rows_of(copy)) == len(set(rows_of(copy)))
 
 
@@ -104,8 +104,8 @@ def test_trades_are_listed_on_workers_too(two):
     genomes = task.random_individuals(5)
     expected = list(task.engine(device="cpu").ledgers(genomes))
     for shards in (1, 3):
-        found = list(on_workers(two, task, shards).problem.engine.ledgers(genomes))
-        for own, other in zip(found, expected, strict=True):
+        actual = list(on_workers(two, task, shards).problem.engine.ledgers(genomes))
+        for own, other in zip(actual, expected, strict=True):
             for ledger, same in zip(own, other, strict=True):
                 assert ledger.rejected == same.rejected
                 for name, column in same.columns().items():
@@ -138,10 +138,10 @@ def test_a_search_that_is_not_worth_it_is_refused(two):
     small = search_on_seven()
     with pytest.raises(ConfigError, match=r"takes about \d+\.\d\d s on this machine, below 3600 s"):
         on_shards(two, is_judged=False, least_s=3600.0)(small, small.device())
-    one = make_task(make_planted_market(1, 300, 0))
+    task = make_task(make_planted_market(1, 300, 0))
     with pytest.raises(ConfigError, match="one series is not divided"):
-        on_shards(two, is_judged=False, least_s=0.0)(one, one.device())
-    made = on_shards(two, is_judged=True)(one, one.device())
+        on_shards(two, is_judged=False, least_s=0.0)(task, task.device())
+    made = on_shards(two, is_judged=True)(task, task.device())
     assert isinstance(made.problem.engine, Engine)
     divided = on_shards(two, is_judged=False, least_s=0.0)(small, small.device())
     assert isinstance(divided.problem.engine, ShardedEngine)
@@ -162,10 +162,14 @@ def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_
     alone = shutil.copytree(path, tmp_path / "alone" / path.name)
     plan = PLAN.model_copy(update={"null": 4, "cpcv": None})
     expected = judge_run(alone, plan, {}, lambda *told: None)
-    found, _ = judged_on(two, path, tmp_path / "there", plan)
-    assert (found.null, found.folds, found.pick) == (expected.null, expected.folds, expected.pick)
+    actual, _ = judged_on(two, path, tmp_path / "there", plan)
+    assert (actual.null, actual.folds, actual.pick) == (
+        expected.null,
+        expected.folds,
+        expected.pick,
+    )
     with RunStore.open(path) as store:
-        assert load_result(store).front[found.pick.member].metrics["skipped"] > 0
+        assert load_result(store).front[actual.pick.member].metrics["skipped"] > 0
 
 
 def test_workers_of_this_machine_listen_on_loopback_only(two):

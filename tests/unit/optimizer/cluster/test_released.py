@@ -104,7 +104,7 @@ def asked(count, what="sleep"):
 def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action):
     """Whether the scheduler tells us or not, and as often as three times."""
     other = stranger(action, jobs.MOST_RELEASES)
-    assert sorted(one.index for one in run_jobs(cluster, asked(3))) == [0, 1, 2]
+    assert sorted(job.index for job in run_jobs(cluster, asked(3))) == [0, 1, 2]
     assert other.met == {f"job {n}": jobs.MOST_RELEASES for n in range(3)}
 
 
@@ -119,8 +119,8 @@ def test_a_client_that_is_told_to_close_is_not_waited_for(cluster, stranger):
 def test_jobs_of_a_client_that_another_removes_are_done(cluster, stranger, action):
     """The scheduler is there still, and takes this client in again."""
     other = stranger(action)
-    (found,) = run_jobs(cluster, asked(1))
-    assert (found.index, other.met["job 0"]) == (0, 1)
+    (job,) = run_jobs(cluster, asked(1))
+    assert (job.index, other.met["job 0"]) == (0, 1)
 
 
 @pytest.mark.parametrize("action", ["release", "cancel"])
@@ -193,9 +193,9 @@ def test_an_answer_of_another_job_is_never_a_result(cluster, monkeypatch, field)
     answer = Link.answer
 
     def answer_another(link, ticket, timeout=0):
-        address, found = answer(link, ticket, timeout)
+        address, reply = answer(link, ticket, timeout)
         other = {"index": 7, "setup": "0" * 64}
-        return address, replace(found, **{field: other[field]}) if _is_result(found) else found
+        return address, replace(reply, **{field: other[field]}) if _is_result(reply) else reply
 
     monkeypatch.setattr(Link, "answer", answer_another)
     with pytest.raises(ReleasedError, match="answered job 0 with something else"):

@@ -57,10 +57,10 @@ def test_bars_are_the_same_to_the_last_bit():
     parcel, keep = Parcel(SETUP), Keep()
     assert (parcel.digest, parcel.bars.keys()) == (before.digest, before.bars.keys())
     carried, _ = parcel.pack_missing(Lacks(tuple(parcel.bars)), None)
-    found = keep.unpack(parcel.digest, carried, "", 1)
-    assert found.bars is not BARS
-    assert found.bars.content_hash == BARS.content_hash
-    assert found.bars.notes == BARS.notes
+    unpacked = keep.unpack(parcel.digest, carried, "", 1)
+    assert unpacked.bars is not BARS
+    assert unpacked.bars.content_hash == BARS.content_hash
+    assert unpacked.bars.notes == BARS.notes
 
 
 def test_signs_and_nan_come_back_as_they_were():
@@ -71,8 +71,8 @@ def test_signs_and_nan_come_back_as_they_were():
     sent = pickle.loads(pickle.dumps(work(parcel, ("echo", odd))))
     carried, _ = parcel.pack_missing(lacks, None)
     keep.unpack(parcel.digest, carried, "", 1)
-    found = pickle.loads(pickle.dumps(solve(sent, keep=keep)))
-    assert found.result.tobytes() == odd.tobytes()
+    answer = pickle.loads(pickle.dumps(solve(sent, keep=keep)))
+    assert answer.result.tobytes() == odd.tobytes()
 
 
 @pytest.mark.parametrize("what", ["setup", "bars"])
@@ -91,8 +91,8 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(worker_cache, "MOST_CARRIED", 1000)
     parcel = Parcel(SETUP)
     lacks = Lacks(tuple(parcel.bars))
-    found = answered(parcel, lacks, Keep(), tmp_path / "large")
-    assert found.result == 1
+    answer = answered(parcel, lacks, Keep(), tmp_path / "large")
+    assert answer.result == 1
     (file,) = (tmp_path / "large").iterdir()
     assert file.name == next(iter(parcel.bars))
     carried, folder = parcel.pack_missing(lacks, tmp_path / "large")

@@ -83,26 +83,26 @@ def apply_tests(table, seed, resamples, block=10.0):
 
 def test_tests_of_the_table_without_an_edge():
     """The law's numbers: nothing is found."""
-    found = compare_with_nothing(daily_noise(), BLOCK, seed=1, resamples=499)
+    comparison = compare_with_nothing(daily_noise(), BLOCK, seed=1, resamples=499)
     tests, better = apply_tests(daily_noise(), 1, 499)
     assert tests.reality_check[0].value == pytest.approx(0.009348736300520336, rel=REL)
     assert tests.superior[0].value == pytest.approx(1.784956969787604, rel=REL)
-    ps = (found.rc_p, found.spa_lower, found.spa_p, found.spa_upper)
+    ps = (comparison.rc_p, comparison.spa_lower, comparison.spa_p, comparison.spa_upper)
     assert [count_of(p) for p in ps] == [464, 375, 410, 410]
-    assert (found.better, better) == (0, ())
-    assert (found.resamples, found.block) == (499, BLOCK.value)
+    assert (comparison.better, better) == (0, ())
+    assert (comparison.resamples, comparison.block) == (499, BLOCK.value)
     deviation = compute_long_run_deviations(daily_noise(), 10.0)[0]
     assert deviation == pytest.approx(0.0052020910269099715, rel=REL)
 
 
 def test_tests_of_the_table_with_an_edge():
     """The law's numbers: column 7 is found, and named."""
-    found = compare_with_nothing(daily_edge(), BLOCK, seed=1, resamples=499)
+    comparison = compare_with_nothing(daily_edge(), BLOCK, seed=1, resamples=499)
     tests, better = apply_tests(daily_edge(), 1, 499)
     assert tests.reality_check[0].value == pytest.approx(0.024600867466497287, rel=REL)
     assert tests.superior[0].value == pytest.approx(4.165205032287021, rel=REL)
-    assert [count_of(p) for p in (found.rc_p, found.spa_p)] == [2, 1]
-    assert (found.better, better) == (1, (7,))
+    assert [count_of(p) for p in (comparison.rc_p, comparison.spa_p)] == [2, 1]
+    assert (comparison.better, better) == (1, (7,))
 
 
 class Drawn:
@@ -136,9 +136,11 @@ def test_superior_ability_equals_that_of_arch(edge):
     rng = np.random.Generator(np.random.PCG64(4))
     table = rng.normal(0, 1, (250, 30)) - rng.random(30)
     table[:, 3] += edge + 0.5
-    found = compare_with_nothing(table, Figure(5.0), seed=9, resamples=199)
+    comparison = compare_with_nothing(table, Figure(5.0), seed=9, resamples=199)
     _, spa = judged_by_arch("SPA", table)
-    counts = [count_of(p, 199) - 1 for p in (found.spa_lower, found.spa_p, found.spa_upper)]
+    counts = [
+        count_of(p, 199) - 1 for p in (comparison.spa_lower, comparison.spa_p, comparison.spa_upper)
+    ]
     expected = (spa.pvalues * 199).round(9).tolist()
     assert expected == counts
     assert spa._loss_diff_var == pytest.approx(np.ones(30), rel=REL)
@@ -166,8 +168,8 @@ def test_deviations_equal_the_letter(seed, days, block):
         kernel = (1 - i / days) * stays + i / days * (1 - 1 / block) ** (days - i)
         square += 2 * kernel * (around[i:] @ around[:-i] / days)
     assume(square > 1e-6)
-    found = compute_long_run_deviations(column[:, None], block)[0]
-    assert found == pytest.approx(math.sqrt(square), rel=1e-6)
+    deviation = compute_long_run_deviations(column[:, None], block)[0]
+    assert deviation == pytest.approx(math.sqrt(square), rel=1e-6)
 
 
 def test_columns_that_do_not_vary_take_no_part(monkeypatch):
@@ -176,12 +178,16 @@ def test_columns_that_do_not_vary_take_no_part(monkeypatch):
     whole = compare_with_nothing(table, BLOCK, seed=1, resamples=99)
     wider = np.insert(table, [0, 4], 0.1, axis=1)
     monkeypatch.setattr(bootstrap, "CHUNK_NUMBERS", 3000)
-    found = compare_with_nothing(wider, BLOCK, seed=1, resamples=99)
+    comparison = compare_with_nothing(wider, BLOCK, seed=1, resamples=99)
     tests, better = apply_tests(wider, 1, 99)
-    assert (found.better, better) == (1, (9,))
+    assert (comparison.better, better) == (1, (9,))
     spa = apply_tests(table, 1, 99)[0].superior[0].value
     assert tests.superior[0].value == pytest.approx(spa, rel=1e-12)
-    assert (found.rc_p, found.spa_p, found.spa_upper) == (whole.rc_p, whole.spa_p, whole.spa_upper)
+    assert (comparison.rc_p, comparison.spa_p, comparison.spa_upper) == (
+        whole.rc_p,
+        whole.spa_p,
+        whole.spa_upper,
+    )
 
 
 def test_equal_numbers_reach_each_other():
@@ -199,8 +205,8 @@ def test_a_table_below_zero_reaches_nothing():
     """Hansen's statistic is 0 then, which every resample reaches."""
     rng = np.random.Generator(np.random.PCG64(2))
     table = rng.normal(-1, 1, (50, 5))
-    found = compare_with_nothing(table, Figure(2.0), seed=1, resamples=19)
-    assert (found.spa_p, found.better) == (1.0, 0)
+    comparison = compare_with_nothing(table, Figure(2.0), seed=1, resamples=19)
+    assert (comparison.spa_p, comparison.better) == (1.0, 0)
     assert apply_tests(table, 1, 19, block=2.0)[0].superior[0].value == 0.0
 
 
@@ -214,5 +220,5 @@ def test_what_is_undefined_says_why():
     )
     of_flat = compare_with_nothing(flat, BLOCK, 1)
     assert choose_block_length(flat).why == of_flat.why["rc_p"] == "no trial varies"
-    found = compare_with_nothing(daily_noise(), make_undefined("no block"), 1)
-    assert (found.why["spa_upper"], found.better) == ("no block", 0)
+    comparison = compare_with_nothing(daily_noise(), make_undefined("no block"), 1)
+    assert (comparison.why["spa_upper"], comparison.better) == ("no block", 0)

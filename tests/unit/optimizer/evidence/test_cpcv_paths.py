@@ -19,11 +19,11 @@ def judged(trials, seed, count=6, tests=2):
     searched = [Window.whole(series[0]), Window(1, 5, 80)]
     splits = combinatorial(series, searched, count=count, tests=tests, purge=2, embargo=3)
     windows = list_windows(splits)
-    found = np.zeros((trials, len(windows), 2))
+    sums = np.zeros((trials, len(windows), 2))
     rng = np.random.Generator(np.random.PCG64(seed))
-    found[:, :, SUM_R] = rng.normal(0, 1, found.shape[:2])
-    found[:, :, SUM_R2] = rng.random(found.shape[:2]) + 0.5
-    return splits, windows, found
+    sums[:, :, SUM_R] = rng.normal(0, 1, sums.shape[:2])
+    sums[:, :, SUM_R2] = rng.random(sums.shape[:2]) + 0.5
+    return splits, windows, sums
 
 
 def plainly(splits, windows, found, of_paths):
@@ -52,9 +52,9 @@ def plainly(splits, windows, found, of_paths):
 @pytest.mark.parametrize(("count", "tests"), [(6, 2), (5, 1), (7, 3)])
 def test_paths_equal_the_letter(count, tests):
     """Least, low and median strength."""
-    splits, windows, found = judged(9, 1, count, tests)
-    expected = plainly(splits, windows, found, list_paths(count, tests))
-    actual = evaluate_fixed_paths(found, windows, splits, list_paths(count, tests))
+    splits, windows, sums = judged(9, 1, count, tests)
+    expected = plainly(splits, windows, sums, list_paths(count, tests))
+    actual = evaluate_fixed_paths(sums, windows, splits, list_paths(count, tests))
     assert actual.least == pytest.approx(expected[0], rel=1e-12)
     assert actual.low == pytest.approx(expected[math.ceil(len(expected) / 20) - 1], rel=1e-12)
     assert actual.median == pytest.approx(np.median(expected), rel=1e-12)
@@ -62,16 +62,16 @@ def test_paths_equal_the_letter(count, tests):
 
 def test_a_trial_that_never_traded_is_not_chosen():
     """It has no strength, and one that loses is taken before it."""
-    splits, windows, found = judged(2, 2)
-    found[0] = 0.0
-    found[1, :, SUM_R] = -1.0
-    assert evaluate_fixed_paths(found, windows, splits, list_paths(6, 2)).median < 0
+    splits, windows, sums = judged(2, 2)
+    sums[0] = 0.0
+    sums[1, :, SUM_R] = -1.0
+    assert evaluate_fixed_paths(sums, windows, splits, list_paths(6, 2)).median < 0
 
 
 def test_trials_that_never_traded_have_no_paths():
     """Nothing is defined then."""
-    splits, windows, found = judged(2, 2)
+    splits, windows, sums = judged(2, 2)
     assert (
-        evaluate_fixed_paths(0 * found, windows, splits, list_paths(6, 2)).why["least"]
+        evaluate_fixed_paths(0 * sums, windows, splits, list_paths(6, 2)).why["least"]
         == "no path traded"
     )

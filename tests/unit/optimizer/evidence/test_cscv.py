@@ -53,11 +53,11 @@ def _ratio(trades, sum_r, sum_r2, trial, half):
 
 def test_overfitting_of_the_law():
     """The table without an edge in four blocks."""
-    found = compare_halves(*blocks_of(daily_noise(), 4))
-    assert (found.pbo, found.loss) == (0.5, 0.5)
-    assert found.slope == pytest.approx(-1.0316734867545831, rel=1e-9)
-    assert found.intercept == pytest.approx(0.08963014501560367, rel=1e-9)
-    assert found.median_logit == pytest.approx(0.03946362929483549, rel=1e-9)
+    halves = compare_halves(*blocks_of(daily_noise(), 4))
+    assert (halves.pbo, halves.loss) == (0.5, 0.5)
+    assert halves.slope == pytest.approx(-1.0316734867545831, rel=1e-9)
+    assert halves.intercept == pytest.approx(0.08963014501560367, rel=1e-9)
+    assert halves.median_logit == pytest.approx(0.03946362929483549, rel=1e-9)
 
 
 @given(st.integers(0, 2**32), st.integers(2, 9), st.sampled_from([2, 4, 6]), st.booleans())
@@ -67,20 +67,22 @@ def test_overfitting_equals_the_letter(seed, count, blocks, is_sparse):
     trades = rng.integers(0, 3 if is_sparse else 9, (count, blocks)).astype(float)
     sum_r = rng.integers(-3, 4, (count, blocks)) * np.minimum(trades, 1.0)
     sum_r2 = sum_r**2 + rng.integers(0, 2 if is_sparse else 9, (count, blocks)) * trades
-    found = compare_halves(trades, sum_r, sum_r2)
+    halves = compare_halves(trades, sum_r, sum_r2)
     logits, pairs = plainly(trades, sum_r, sum_r2)
-    assert found.pbo == np.mean([logit <= 1e-12 for logit in logits])
-    assert found.loss == np.mean([other < 0 for _, other in pairs])
-    assert found.median_logit == pytest.approx(np.median(logits), abs=1e-9)
+    assert halves.pbo == np.mean([logit <= 1e-12 for logit in logits])
+    assert halves.loss == np.mean([other < 0 for _, other in pairs])
+    assert halves.median_logit == pytest.approx(np.median(logits), abs=1e-9)
     finite = np.array([pair for pair in pairs if np.isfinite(pair).all()]).reshape(-1, 2)
     if len(finite) < 2 or np.ptp(finite[:, 0]) == 0:
         assert (
-            found.why["slope"] == found.why["intercept"] == "no two splits differ in the best ratio"
+            halves.why["slope"]
+            == halves.why["intercept"]
+            == "no two splits differ in the best ratio"
         )
     elif np.ptp(finite[:, 0]) > 1e-3:
         slope, intercept = np.polyfit(*finite.T, 1)
-        assert found.slope == pytest.approx(slope, rel=1e-6, abs=1e-6)
-        assert found.intercept == pytest.approx(intercept, rel=1e-6, abs=1e-6)
+        assert halves.slope == pytest.approx(slope, rel=1e-6, abs=1e-6)
+        assert halves.intercept == pytest.approx(intercept, rel=1e-6, abs=1e-6)
 
 
 def test_how_trials_are_taken_together_changes_nothing():
@@ -113,15 +115,15 @@ def test_a_trial_that_is_best_everywhere_is_not_overfitted():
     rng = np.random.Generator(np.random.PCG64(1))
     table = rng.normal(0, 1, (400, 5))
     table[:, 3] += 5
-    found = compare_halves(*blocks_of(table, 4))
-    assert (found.pbo, found.loss) == (0.0, 0.0)
-    assert found.median_logit == pytest.approx(math.log(5))
+    halves = compare_halves(*blocks_of(table, 4))
+    assert (halves.pbo, halves.loss) == (0.0, 0.0)
+    assert halves.median_logit == pytest.approx(math.log(5))
 
 
 def test_one_trial_has_nobody_to_be_compared_with():
     """Nothing is defined then."""
-    found = compare_halves(*(part[:1] for part in blocks_of(daily_noise(), 4)))
-    assert found.why["pbo"] == found.why["slope"] == "fewer than two trials"
+    halves = compare_halves(*(part[:1] for part in blocks_of(daily_noise(), 4)))
+    assert halves.why["pbo"] == halves.why["slope"] == "fewer than two trials"
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 5, 18])

@@ -32,9 +32,9 @@ def test_cuts_are_even_ones_and_those_of_middle_trades():
     ledger = make_ledger([1.0] * 5, exit_bar=[150, 151, 299, 300, 301])
     object.__setattr__(ledger, "signal_bar", np.array([140, 141, 142, 143, 144]))
     object.__setattr__(ledger, "entry_bar", np.array([141, 142, 143, 144, 145]))
-    found = choose_cuts(window, [ledger, ledger, make_ledger([])])
-    assert found == tuple(sorted(even | {143, 144, 300}))
-    assert found[-1] == 420
+    cuts = choose_cuts(window, [ledger, ledger, make_ledger([])])
+    assert cuts == tuple(sorted(even | {143, 144, 300}))
+    assert cuts[-1] == 420
 
 
 def test_a_window_of_few_bars_is_cut_after_each():
@@ -59,24 +59,24 @@ def test_poison_leaves_what_was_before(length, data):
     """From the cut on every price is doubled or halved, in turn, and bars stay legal."""
     bars = counted_bars(length)
     cut = data.draw(st.integers(1, length))
-    found = poison_bars(bars, cut)
+    poisoned = poison_bars(bars, cut)
     for name in ("open", "high", "low", "close"):
-        before, after = getattr(bars, name), getattr(found, name)
+        before, after = getattr(bars, name), getattr(poisoned, name)
         assert after[:cut].tolist() == before[:cut].tolist()
         assert (after[cut::2] == 2 * before[cut::2]).all()
         assert (after[cut + 1 :: 2] == before[cut + 1 :: 2] / 2).all()
-    assert found.volume[:cut].tolist() == bars.volume[:cut].tolist()
-    assert (found.volume[cut:] == bars.volume[cut:] * 1000 + 1).all()
-    assert found.timestamp.tolist() == bars.timestamp.tolist()
+    assert poisoned.volume[:cut].tolist() == bars.volume[:cut].tolist()
+    assert (poisoned.volume[cut:] == bars.volume[cut:] * 1000 + 1).all()
+    assert poisoned.timestamp.tolist() == bars.timestamp.tolist()
 
 
 def test_poison_reaches_every_value_of_an_extra_column():
     """Also one that is not known, or that a sum would leave as it was."""
     mood = np.array([1.0, np.nan, np.nan, 0.0, -1 / 3, 1.7e308, 5e-324, 2.0])
-    found = poison_bars(replace(counted_bars(8), extra={"mood": mood}), 2).extra["mood"]
-    assert np.array_equal(found[:2], mood[:2], equal_nan=True)
-    assert np.isfinite(found[2:]).all()
-    assert (found[2:] != mood[2:]).all()
+    poisoned = poison_bars(replace(counted_bars(8), extra={"mood": mood}), 2).extra["mood"]
+    assert np.array_equal(poisoned[:2], mood[:2], equal_nan=True)
+    assert np.isfinite(poisoned[2:]).all()
+    assert (poisoned[2:] != mood[2:]).all()
 
 
 def test_one_bit_is_a_difference():

@@ -91,8 +91,8 @@ def test_p_on_null_data_is_not_too_small():
 def test_hypervolume_starts_from_an_account_that_does_nothing():
     """Two boxes that overlap, of strength above 0 and drawdown below 1."""
     values = np.array([[2.0, 0.5], [1.0, 0.2], [3.0, 1.0], [-1.0, 0.1]])
-    found = hypervolume(values, ["strength", "max_drawdown"], [True, False])
-    assert found.value == pytest.approx(2 * 0.5 + 1 * 0.8 - 1 * 0.5)
+    volume = hypervolume(values, ["strength", "max_drawdown"], [True, False])
+    assert volume.value == pytest.approx(2 * 0.5 + 1 * 0.8 - 1 * 0.5)
     factor = hypervolume(np.array([[1.5], [1.25]]), ["profit_factor"], [True])
     assert factor.value == 0.5
     small = hypervolume(np.array([[1e-12, 0.5]]), ["total_return", "exposure"], [True, False])
@@ -108,6 +108,6 @@ def test_an_empty_front_has_no_volume():
 def test_an_objective_that_doing_nothing_has_no_place_in_leaves_it_undefined():
     """Such as a fall in R, which is minimised and has no worst."""
     assert "max_drawdown_r" in METRICS
-    found = hypervolume(np.ones((1, 2)), ["strength", "max_drawdown_r"], [True, False])
-    assert found.why == "an account that does nothing has no max_drawdown_r"
+    volume = hypervolume(np.ones((1, 2)), ["strength", "max_drawdown_r"], [True, False])
+    assert volume.why == "an account that does nothing has no max_drawdown_r"
     assert "more than 4" in hypervolume(np.ones((1, 5)), ["strength"] * 5, [True] * 5).why

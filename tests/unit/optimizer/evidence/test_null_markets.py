@@ -111,22 +111,22 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
     """Within their classes, multiplied forwards and nothing else; history stays."""
     bars, window = world
     markets = markets_of(bars, 3, window, keep)
-    (found,), (origins,) = markets.shuffle_market(index), markets.draw_origins(index)
+    (actual,), (origins,) = markets.shuffle_market(index), markets.draw_origins(index)
     first = max(window.start, 1)
-    assert len(found) == window.end
+    assert len(actual) == window.end
     for name in COLUMNS:
-        assert getattr(found, name)[:first].tolist() == getattr(bars, name)[:first].tolist()
-    assert found.timestamp.tolist() == bars.timestamp[: window.end].tolist()
+        assert getattr(actual, name)[:first].tolist() == getattr(bars, name)[:first].tolist()
+    assert actual.timestamp.tolist() == bars.timestamp[: window.end].tolist()
     minute = bars.timestamp // (60 * 10**9) % {"none": 1, "day": 1440, "week": 10080}[keep]
     is_opener = np.diff(bars.timestamp, prepend=bars.timestamp[0]) > bars.timeframe_ns
     for t in range(first, window.end):
         body, gap = origins.bodies[t], origins.gaps[t]
         assert minute[body] == minute[gap] == minute[t]
         assert is_opener[gap] == is_opener[t]
-        opening = found.close[t - 1] * (bars.open[gap] / bars.close[gap - 1])
+        opening = actual.close[t - 1] * (bars.open[gap] / bars.close[gap - 1])
         high, low, close, volume = body_of(bars, body)
         expected = (opening, opening * high, opening * low, opening * close, volume)
-        assert expected == tuple(getattr(found, name)[t] for name in COLUMNS[1:])
+        assert expected == tuple(getattr(actual, name)[t] for name in COLUMNS[1:])
     moved = sorted(range(first, window.end))
     assert sorted(origins.bodies[first:]) == sorted(origins.gaps[first:]) == moved
 
@@ -135,8 +135,8 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
 def test_the_last_close_stays_up_to_rounding(world, keep, index):
     """So the trend as a whole proves nothing."""
     bars, window = world
-    (found,) = markets_of(bars, 3, window, keep).shuffle_market(index)
-    assert found.close[-1] == pytest.approx(bars.close[window.end - 1], rel=1e-12)
+    (shuffled,) = markets_of(bars, 3, window, keep).shuffle_market(index)
+    assert shuffled.close[-1] == pytest.approx(bars.close[window.end - 1], rel=1e-12)
 
 
 @given(worlds(), indices)
@@ -144,23 +144,23 @@ def test_mirrored_bars_keep_volume_and_times(world, index):
     """Those that are not turned keep their ratios, and history stays."""
     bars, window = world
     markets = markets_of(bars, 3, window)
-    (found,), (turned,) = markets.mirror_market(index), markets.list_mirrored_bars(index)
+    (actual,), (turned,) = markets.mirror_market(index), markets.list_mirrored_bars(index)
     first = max(window.start, 1)
     for name in ("timestamp", "volume"):
-        assert getattr(found, name).tolist() == getattr(bars, name)[: window.end].tolist()
+        assert getattr(actual, name).tolist() == getattr(bars, name)[: window.end].tolist()
     for name in PRICES:
-        assert getattr(found, name)[:first].tolist() == getattr(bars, name)[:first].tolist()
+        assert getattr(actual, name)[:first].tolist() == getattr(bars, name)[:first].tolist()
     for t in sorted(set(range(first, window.end)) - set(turned.tolist())):
-        opening = found.close[t - 1] * (bars.open[t] / bars.close[t - 1])
+        opening = actual.close[t - 1] * (bars.open[t] / bars.close[t - 1])
         expected = (opening, *(opening * ratio for ratio in body_of(bars, t)[:3]))
-        assert expected == tuple(getattr(found, name)[t] for name in PRICES)
+        assert expected == tuple(getattr(actual, name)[t] for name in PRICES)
 
 
 @given(worlds(), st.integers(1, 999))
 def test_mirrored_bars_equal_the_letter(world, index):
     """Each turned bar about the mean body, and about the mean gap of its kind."""
     bars, window = world
-    (found,) = markets_of(bars, 3, window).mirror_market(index)
+    (mirrored,) = markets_of(bars, 3, window).mirror_market(index)
     first = max(window.start, 1)
     moving = range(first, window.end)
     opens = np.diff(bars.timestamp, prepend=0) > bars.timeframe_ns
@@ -182,9 +182,9 @@ def test_mirrored_bars_equal_the_letter(world, index):
                 gap, high, low, close = turned, max(2 * mean - low, q, 1.0), lowest, q
         opening = last * gap
         expected = [opening, opening * high, opening * low, opening * close]
-        actual = [getattr(found, name)[t] for name in PRICES]
+        actual = [getattr(mirrored, name)[t] for name in PRICES]
         assert expected == pytest.approx(actual, rel=1e-9)
-        last = found.close[t]
+        last = mirrored.close[t]
 
 
 def test_a_bar_that_would_fall_to_zero_is_left_as_it_was():
@@ -264,10 +264,10 @@ def test_markets_are_told_apart_by_seed_and_number():
     """The same address gives the same bits, in any order of asking."""
     bars = counted_bars(200)
     markets = markets_of(bars)
-    found = {i: markets.shuffle_market(i)[0].content_hash for i in (1, 2, 3)}
-    assert len({*found.values(), markets_of(bars, 2).shuffle_market(1)[0].content_hash}) == 4
-    assert markets_of(bars).shuffle_market(2)[0].content_hash == found[2]
-    assert markets.mirror_market(2)[0].content_hash not in found.values()
+    hashes = {i: markets.shuffle_market(i)[0].content_hash for i in (1, 2, 3)}
+    assert len({*hashes.values(), markets_of(bars, 2).shuffle_market(1)[0].content_hash}) == 4
+    assert markets_of(bars).shuffle_market(2)[0].content_hash == hashes[2]
+    assert markets.mirror_market(2)[0].content_hash not in hashes.values()
 
 
 def test_an_edge_in_the_order_of_bars_is_gone():

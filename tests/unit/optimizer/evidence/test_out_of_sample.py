@@ -19,14 +19,16 @@ def test_windows_of_several_series_are_one_record():
         make_ledger(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(10, 30)),
         make_ledger(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(20, 40)),
     ]
-    found = measure_out_of_sample(ledgers, series, windows)
-    assert (found.trades, found.closing_days) == (40, 30)
-    assert found.mean_r.value == pytest.approx(np.concatenate([one.r for one in ledgers]).mean())
+    out_of_sample = measure_out_of_sample(ledgers, series, windows)
+    assert (out_of_sample.trades, out_of_sample.closing_days) == (40, 30)
+    assert out_of_sample.mean_r.value == pytest.approx(
+        np.concatenate([ledger.r for ledger in ledgers]).mean()
+    )
     days = list_days(series, windows)
     assert len(days) == 30
     column = daily_returns([ledgers], series, windows, days)[:, 0]
-    assert found.psr == compute_psr(column)
-    assert found.confirms(1)
+    assert out_of_sample.psr == compute_psr(column)
+    assert out_of_sample.confirms(1)
 
 
 def test_days_without_a_trade_count_as_nothing():
@@ -43,8 +45,12 @@ def test_days_without_a_trade_count_as_nothing():
 def test_no_trades_are_no_record():
     """Neither confirming nor contradicting."""
     bars = counted_bars(100)
-    found = measure_out_of_sample([make_ledger([])], [bars], [Window.whole(bars)])
-    assert (found.trades, found.closing_days, found.mean_r.why) == (0, 0, "no trades")
-    assert found.psr.why == "all days are equal"
-    assert not found.confirms(1)
-    assert not found.contradicts
+    out_of_sample = measure_out_of_sample([make_ledger([])], [bars], [Window.whole(bars)])
+    assert (out_of_sample.trades, out_of_sample.closing_days, out_of_sample.mean_r.why) == (
+        0,
+        0,
+        "no trades",
+    )
+    assert out_of_sample.psr.why == "all days are equal"
+    assert not out_of_sample.confirms(1)
+    assert not out_of_sample.contradicts

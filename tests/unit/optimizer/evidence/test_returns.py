@@ -40,10 +40,10 @@ def test_a_trade_counts_on_the_day_its_exit_bar_opens():
     first = make_ledger([0.1, 0.2, 0.3, -1.0], exit_bar=[3, 23, 23, 24])
     second = make_ledger([2.0], exit_bar=[50])
     days = list_days([bars], windows)
-    found = daily_returns([(first, second), (make_ledger([]), second)], [bars], windows, days)
-    assert found.shape == (3, 2)
-    assert found[:, 0].tolist() == [(0.1 + 0.2) + 0.3, -1.0, 2.0]
-    assert found[:, 1].tolist() == [0.0, 0.0, 2.0]
+    returns = daily_returns([(first, second), (make_ledger([]), second)], [bars], windows, days)
+    assert returns.shape == (3, 2)
+    assert returns[:, 0].tolist() == [(0.1 + 0.2) + 0.3, -1.0, 2.0]
+    assert returns[:, 1].tolist() == [0.0, 0.0, 2.0]
     assert count_closing_days((first, second), [bars], windows) == 3
 
 
@@ -88,11 +88,11 @@ def test_moments_equal_those_of_scipy(values):
     stats = pytest.importorskip("scipy.stats")
     column = np.array(values)
     assume(column.std() > 1e-3)
-    found = moments(column)
-    assert found.skew.value == pytest.approx(stats.skew(column, bias=True), rel=1e-9, abs=1e-9)
+    actual = moments(column)
+    assert actual.skew.value == pytest.approx(stats.skew(column, bias=True), rel=1e-9, abs=1e-9)
     expected = stats.kurtosis(column, fisher=False, bias=True)
-    assert found.kurtosis.value == pytest.approx(expected, rel=1e-9)
-    assert found.sharpe.value == pytest.approx(column.mean() / column.std(ddof=1), rel=1e-12)
+    assert actual.kurtosis.value == pytest.approx(expected, rel=1e-9)
+    assert actual.sharpe.value == pytest.approx(column.mean() / column.std(ddof=1), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_moments_equal_those_of_scipy(values):
 )
 def test_columns_without_a_ratio_say_why(column, why):
     """Too short, or equal throughout, also where rounding would leave a deviation."""
-    found = moments(np.array(column))
-    assert (found.sharpe.why, found.skew.why, found.kurtosis.why) == (why,) * 3
+    record = moments(np.array(column))
+    assert (record.sharpe.why, record.skew.why, record.kurtosis.why) == (why,) * 3
     assert np.isnan(sharpe_ratios(np.array(column)[:, None])).all()
 
 

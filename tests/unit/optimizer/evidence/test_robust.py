@@ -39,10 +39,10 @@ PAIR = GenomeLayout(
 
 def test_neighbours_of_the_law():
     """Plus along each axis, minus along each, then the cloud."""
-    found = list_neighbours(PAIR, np.array([20.0, 1.0]), member=0, seed=1).tolist()
-    assert found[:4] == [[25, 1], [20, 1.2], [15, 1], [20, 0.8]]
-    assert found[4] == pytest.approx([24, 1.0650296225054172], rel=1e-15)
-    assert len(found) <= 4 + CLOUD
+    neighbours = list_neighbours(PAIR, np.array([20.0, 1.0]), member=0, seed=1).tolist()
+    assert neighbours[:4] == [[25, 1], [20, 1.2], [15, 1], [20, 0.8]]
+    assert neighbours[4] == pytest.approx([24, 1.0650296225054172], rel=1e-15)
+    assert len(neighbours) <= 4 + CLOUD
 
 
 @pytest.mark.parametrize(
@@ -75,18 +75,18 @@ def test_neighbours_equal_the_letter(name, seed, member):
     for row in layout.repair(np.array(made))[0].tolist():
         if row not in expected and row != genome.tolist():
             expected.append(row)
-    found = list_neighbours(layout, genome, member, seed)
-    assert expected == found.tolist()
-    assert layout.is_legal(found).all()
-    assert ((found >= layout.low) & (found <= layout.high)).all()
+    neighbours = list_neighbours(layout, genome, member, seed)
+    assert expected == neighbours.tolist()
+    assert layout.is_legal(neighbours).all()
+    assert ((neighbours >= layout.low) & (neighbours <= layout.high)).all()
 
 
 def test_genes_without_room_stay():
     """A gene whose bounds are equal is no axis, and the cloud does not move it."""
     layout = PAIR.with_bounds({"length": (20, 20)})
-    found = list_neighbours(layout, np.array([20.0, 1.0]), 0, 1)
-    assert (found[:, 0] == 20).all()
-    assert len(found) == 2 + CLOUD
+    neighbours = list_neighbours(layout, np.array([20.0, 1.0]), 0, 1)
+    assert (neighbours[:, 0] == 20).all()
+    assert len(neighbours) == 2 + CLOUD
     fixed = layout.with_bounds({"level": (1.0, 1.0)})
     assert list_neighbours(fixed, np.array([20.0, 1.0]), 0, 1).shape == (0, 2)
 
@@ -96,10 +96,10 @@ def test_neighbours_that_repair_makes_equal_count_once():
     layout = GenomeLayout(
         (Gene("a", "int", 1, 3, 1), Gene("b", "int", 2, 4, 2)), (LessThan("a", "b"),)
     )
-    found = list_neighbours(layout, np.array([3.0, 4.0]), 0, 1).tolist()
-    assert len({tuple(row) for row in found}) == len(found)
-    assert [3.0, 4.0] not in found
-    assert all(a < b for a, b in found)
+    neighbours = list_neighbours(layout, np.array([3.0, 4.0]), 0, 1).tolist()
+    assert len({tuple(row) for row in neighbours}) == len(neighbours)
+    assert [3.0, 4.0] not in neighbours
+    assert all(a < b for a, b in neighbours)
 
 
 def test_the_share_that_keeps_half():
@@ -146,9 +146,9 @@ def traded():
     windows = [Window(0, 0, 1400), Window(0, 1400, 3000)]
     genomes = random_genomes(spec, 12, 1)
     engine = Engine(spec, [bars], windows, costs, device="cpu")
-    found = engine.evaluate(genomes)
-    best = int(found[:, :, 0].sum(axis=1).argmax())
-    return spec, bars, windows, genomes[best], engine.trades(genomes[best]), found[best]
+    values = engine.evaluate(genomes)
+    best = int(values[:, :, 0].sum(axis=1).argmax())
+    return spec, bars, windows, genomes[best], engine.trades(genomes[best]), values[best]
 
 
 def test_the_cost_line_is_what_an_engine_would_find(traded):
@@ -157,8 +157,8 @@ def test_the_cost_line_is_what_an_engine_would_find(traded):
     assert sum(map(len, ledgers)) > 20
     for point in evaluate_costs(ledgers, Costs(3.0, 4.0)):
         costs = Costs(3.0 * point.times, 4.0 * point.times)
-        found = Engine(spec, [bars], windows, costs, device="cpu").evaluate(genome[None])[0]
-        sum_r, sum_r2 = found[:, 2].sum(), found[:, 3].sum()
+        sums = Engine(spec, [bars], windows, costs, device="cpu").evaluate(genome[None])[0]
+        sum_r, sum_r2 = sums[:, 2].sum(), sums[:, 3].sum()
         assert point.sum_r == pytest.approx(sum_r, rel=1e-9, abs=1e-9)
         assert point.strength == pytest.approx(sum_r / math.sqrt(sum_r2), rel=1e-9, abs=1e-9)
 
@@ -184,9 +184,9 @@ def test_break_even_costs_leave_nothing(traded):
 def test_falls_of_the_law():
     """Eight trades in a thousand other orders."""
     ledger = make_ledger([1.5, -1.02, 2, -1.01, -1.03, 0.4, -1, 3])
-    found = simulate_other_orders([ledger], 1, plain_stake(0.01))
+    falls = simulate_other_orders([ledger], 1, plain_stake(0.01))
     expected = [0.020493910000000004, 0.05519529873563245, 0.06896981438076022]
-    assert [fall.value for fall in found] == pytest.approx(expected, rel=1e-12)
+    assert [fall.value for fall in falls] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("risk_fraction", [0.01, 0.9])
@@ -205,8 +205,8 @@ def test_falls_equal_the_letter(risk_fraction):
         falls.append(fall)
     expected = [sorted(falls)[place - 1] for place in (500, 950, 990)]
     parts = [make_ledger(r[:15]), make_ledger(r[15:])]
-    found = simulate_other_orders(parts, 6, plain_stake(risk_fraction))
-    assert [fall.value for fall in found] == expected
+    actual = simulate_other_orders(parts, 6, plain_stake(risk_fraction))
+    assert [fall.value for fall in actual] == expected
 
 
 def test_falls_are_those_of_the_account_that_sizes_the_trades():
@@ -214,8 +214,8 @@ def test_falls_are_those_of_the_account_that_sizes_the_trades():
     losing = make_ledger([-1.0, -1.0, -1.0])
     for size, expected in ((units(100), 0.3), (risk(0.1), 1 - 0.9**3), (notional(500), 0.015)):
         spec = strategy("Sized.", long=close > 0, stop=share(0.02), account=account(1000, size))
-        found = simulate_other_orders([losing], 1, build_stake(spec, Costs(), {}))
-        assert [fall.value for fall in found] == pytest.approx([expected] * 3, rel=1e-12)
+        falls = simulate_other_orders([losing], 1, build_stake(spec, Costs(), {}))
+        assert [fall.value for fall in falls] == pytest.approx([expected] * 3, rel=1e-12)
 
 
 def test_falls_that_no_number_holds_are_undefined():
@@ -227,8 +227,8 @@ def test_falls_that_no_number_holds_are_undefined():
 
 def test_means_with_each_part_left_out():
     """What is left decides, and nothing left has no mean."""
-    found = compute_means_left_out([10, 20, 0], [5.0, -1.0, 0.0])
-    assert [one.value for one in found] == [-1 / 20, 5 / 10, 4 / 30]
+    means = compute_means_left_out([10, 20, 0], [5.0, -1.0, 0.0])
+    assert [mean.value for mean in means] == [-1 / 20, 5 / 10, 4 / 30]
     assert compute_means_left_out([10], [5.0])[0].why == "no trades in the rest"
 
 
@@ -265,8 +265,8 @@ def test_checks_pass_at_their_limits():
 )
 def test_each_check_fails_alone(name, changes):
     """What is undefined passes none."""
-    found = evaluate_checks(**(SURE | changes))
-    assert [key for key, passed in found.items() if not passed] == [name]
+    checks = evaluate_checks(**(SURE | changes))
+    assert [key for key, passed in checks.items() if not passed] == [name]
 
 
 def test_drift_is_the_mean_share_of_the_span():

@@ -86,9 +86,9 @@ def test_trials_of_the_law():
     tries, variance = count_effective_trials(table), compute_trial_variance(table)
     assert tries.value == pytest.approx(49.31668373323354, rel=REL)
     assert variance.value == pytest.approx(0.0011170983009783217, rel=REL)
-    found = deflate_sharpe(moments(table[:, 7]), variance, tries)
+    deflated = deflate_sharpe(moments(table[:, 7]), variance, tries)
     assert expect_best(variance, tries).value == pytest.approx(0.07590451894108648, rel=REL)
-    assert found.value == pytest.approx(0.9759341252777555, rel=REL)
+    assert deflated.value == pytest.approx(0.9759341252777555, rel=REL)
     assert find_least_record(moments(table[:, 7])).value == pytest.approx(
         139.59704808567275, rel=REL
     )
@@ -104,10 +104,10 @@ def test_psr_equals_that_of_scipy_in_both_tails():
     """Also where hardly anything is left of it."""
     norm = pytest.importorskip("scipy.stats").norm
     for sharpe in (-0.6, -0.2, 0.0, 0.1, 0.4):
-        found = compute_probabilistic(daily(900, sharpe, 0.2, 4.0)).value
+        probability = compute_probabilistic(daily(900, sharpe, 0.2, 4.0)).value
         spread = 1 - 0.2 * sharpe + 0.75 * sharpe**2
         z = sharpe * math.sqrt(899) / math.sqrt(spread)
-        assert found == pytest.approx(norm.cdf(z), rel=1e-9)
+        assert probability == pytest.approx(norm.cdf(z), rel=1e-9)
 
 
 def test_what_is_undefined_says_why():
@@ -120,6 +120,6 @@ def test_what_is_undefined_says_why():
     assert count_effective_trials(np.full((9, 4), 0.1)).why == "no trial varies"
     assert count_effective_trials(np.ones((2, 4))).why == "fewer than 3 days"
     assert "fewer than two" in compute_trial_variance(np.full((9, 4), 0.1)).why
-    found = deflate_sharpe(flat, make_undefined("none"), Figure(3.0))
-    assert (expect_best(make_undefined("none"), Figure(3.0)).why, found.why) == ("none", "none")
+    deflated = deflate_sharpe(flat, make_undefined("none"), Figure(3.0))
+    assert (expect_best(make_undefined("none"), Figure(3.0)).why, deflated.why) == ("none", "none")
     assert deflate_sharpe(flat, Figure(0.1), Figure(3.0)).why == "all days are equal"

@@ -79,14 +79,14 @@ def test_defaults_are_28_splits_and_7_paths():
 def test_trials_of_one_search_need_four_windows_a_group_less_four():
     """Each group whole, purged, under embargo and both, where it has such neighbours."""
     splits = combinatorial(*one_series(160), count=8, tests=2, purge=3, embargo=5)
-    found = list_windows(splits)
+    windows = list_windows(splits)
     whole = set(groups(0, 160, 8))
     purged = {(a, b - 3) for a, b in whole if b < 160}
     late = {(a + 5, b) for a, b in whole if a > 0}
     both = {(a + 5, b - 3) for a, b in whole if a and b < 160}
-    assert len(found) == 4 * 8 - 4
-    assert set(ranges(found)) == whole | purged | late | both
-    assert {window.role for window in found} == {"search"}
+    assert len(windows) == 4 * 8 - 4
+    assert set(ranges(windows)) == whole | purged | late | both
+    assert {window.role for window in windows} == {"search"}
 
 
 @given(st.data())
@@ -112,13 +112,13 @@ def test_folds_train_before_they_test(data):
     purge, anchored = data.draw(st.integers(0, 5)), data.draw(st.booleans())
     length = data.draw(st.integers(max(folds + train, 2 * purge * (folds + train)), 200))
     cuts = [0, *(end for _, end in groups(0, length, folds + train))]
-    found = walk_forward(
+    splits = walk_forward(
         *one_series(length), folds=folds, train_groups=train, purge=purge, anchored=anchored
     )
-    for f, split in enumerate(found):
+    for f, split in enumerate(splits):
         assert ranges(split.train) == [(0 if anchored else cuts[f], cuts[f + train] - purge)]
         assert ranges(split.test) == [(cuts[f + train], cuts[f + train + 1])]
-    assert found[-1].test[-1].end == length
+    assert splits[-1].test[-1].end == length
 
 
 @given(st.integers(2, 8), st.data())
@@ -126,13 +126,13 @@ def test_each_path_covers_every_group_once(count, data):
     """Every pair of split and tested group belongs to exactly one path."""
     tests = data.draw(st.integers(1, count - 1))
     chosen = list(combinations(range(count), tests))
-    found = list_paths(count, tests)
-    assert len(found) == comb(count - 1, tests - 1)
-    used = [(split, group) for path in found for group, split in enumerate(path)]
+    paths = list_paths(count, tests)
+    assert len(paths) == comb(count - 1, tests - 1)
+    used = [(split, group) for path in paths for group, split in enumerate(path)]
     assert len(set(used)) == len(used) == len(chosen) * tests
     assert all(group in chosen[split] for split, group in used)
     for group in range(count):
-        seen = [path[group] for path in found]
+        seen = [path[group] for path in paths]
         assert seen == sorted(seen)
 
 
@@ -151,8 +151,8 @@ def test_too_many_groups_are_refused_with_the_most_that_work(length, most):
     with pytest.raises(ConfigError, match=words):
         combinatorial(series, windows, count=7, tests=2, purge=3, embargo=5)
     if most:
-        found = combinatorial(series, windows, count=most, tests=1, purge=3, embargo=5)
-        assert len(found) == most
+        splits = combinatorial(series, windows, count=most, tests=1, purge=3, embargo=5)
+        assert len(splits) == most
 
 
 def test_numbers_out_of_range_are_refused():

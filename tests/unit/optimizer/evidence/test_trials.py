@@ -13,14 +13,14 @@ def test_effective_trials_lie_between_one_and_all(seed, days, trials):
     """Either Gram matrix gives the same, and copies add nothing."""
     rng = np.random.Generator(np.random.PCG64(seed))
     table = rng.normal(0, 1, (days, trials))
-    found = count_effective_trials(table).value
-    assert 1 - 1e-9 <= found <= min(trials, days - 1) + 1e-6
+    effective = count_effective_trials(table).value
+    assert 1 - 1e-9 <= effective <= min(trials, days - 1) + 1e-6
     correlations = np.atleast_2d(np.corrcoef(table.T))
     roots = np.linalg.eigvalsh(correlations)
     roots = roots[roots >= 1e-10 * roots.max()]
-    assert found == pytest.approx(np.sqrt(roots).sum() ** 2 / roots.sum(), rel=1e-6)
+    assert effective == pytest.approx(np.sqrt(roots).sum() ** 2 / roots.sum(), rel=1e-6)
     doubled = np.concatenate([table, table, np.full((days, 1), 0.1)], axis=1)
-    assert count_effective_trials(doubled).value == pytest.approx(found, rel=1e-6)
+    assert count_effective_trials(doubled).value == pytest.approx(effective, rel=1e-6)
 
 
 def test_alike_trials_are_one():

@@ -259,8 +259,8 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
     for name in names[4:]:
         np.testing.assert_allclose(kept[name].astype(float), ledger[name], rtol=1e-9, atol=1e-9)
     ended = {(one.entry_bar, one.side): one.exit_bar for one in fills}
-    found = [ended.get(key) for key in zip(ledger["entry_bar"], ledger["side"], strict=True)]
-    apart = sum(one != bar for one, bar in zip(found, ledger["exit_bar"], strict=True))
+    exit_bars = [ended.get(key) for key in zip(ledger["entry_bar"], ledger["side"], strict=True)]
+    apart = sum(one != bar for one, bar in zip(exit_bars, ledger["exit_bar"], strict=True))
     assert apart <= 0.02 * len(ledger)
 
 

@@ -69,22 +69,22 @@ def skill(model, seed, share):
 @pytest.mark.parametrize("model", ["ridge", "gru", "tcn"])
 def test_what_is_planted_is_found_and_noise_is_not(model):
     """Signal to noise 0.43: a gain with a calibrated slope; none on noise, and it is said first."""
-    found, noise = skill(model, 5, 0.3), skill(model, 6, 0.0)
-    assert found.has_skill
-    assert found.sentence.startswith("Skill: +")
-    assert found.whole.against["the mean"].gain > 0.03
-    assert found.whole.hits - 0.5 > 3 * found.whole.hits_error
-    assert 0.5 < found.whole.slope < 2.5
+    planted, noise = skill(model, 5, 0.3), skill(model, 6, 0.0)
+    assert planted.has_skill
+    assert planted.sentence.startswith("Skill: +")
+    assert planted.whole.against["the mean"].gain > 0.03
+    assert planted.whole.hits - 0.5 > 3 * planted.whole.hits_error
+    assert 0.5 < planted.whole.slope < 2.5
     assert not noise.has_skill
     assert noise.sentence.startswith("No skill: ")
 
 
 def test_the_mean_is_its_own_rival_no_more():
     """What forecasts the mean is judged against nothing and the ridge."""
-    found = skill("naive", 5, 0.3)
-    assert list(found.whole.against) == ["nothing", "the ridge"]
-    assert found.whole.against["the ridge"].gain < 0
-    assert not found.has_skill
+    naive = skill("naive", 5, 0.3)
+    assert list(naive.whole.against) == ["nothing", "the ridge"]
+    assert naive.whole.against["the ridge"].gain < 0
+    assert not naive.has_skill
 
 
 def test_a_price_that_has_stopped_takes_no_error_away():
@@ -96,7 +96,7 @@ def test_a_price_that_has_stopped_takes_no_error_away():
     settings = ForecastSettings(
         model="ridge", horizon=1, train=2000, refit=1000, features="returns, volume", window=24
     )
-    found = make_forecast([replace(bars, **stopped)], settings).record.skill.whole
-    assert found.bars > 30
-    assert found.against["nothing"].gain is None
-    assert found.against["the mean"].gain < 1
+    whole = make_forecast([replace(bars, **stopped)], settings).record.skill.whole
+    assert whole.bars > 30
+    assert whole.against["nothing"].gain is None
+    assert whole.against["the mean"].gain < 1

@@ -33,14 +33,14 @@ def test_windows_are_taken_together_by_hand(how, more_is_better, expected):
 def test_one_undefined_window_is_undefined(how, undefined):
     """No way of taking windows together leaves out the one that nobody knows."""
     values = np.array([[1.0, undefined, 2.0], [1.0, 2.0, 3.0]])
-    found = over_windows(values, how, more_is_better=True)
-    assert np.isnan(found).tolist() == [True, False]
+    objectives = over_windows(values, how, more_is_better=True)
+    assert np.isnan(objectives).tolist() == [True, False]
 
 
 def test_a_mean_beyond_all_numbers_is_undefined():
     """No infinity becomes an objective."""
-    found = over_windows(np.array([[1.7e308, 1.7e308]]), "mean", more_is_better=True)
-    assert np.isnan(found).all()
+    objectives = over_windows(np.array([[1.7e308, 1.7e308]]), "mean", more_is_better=True)
+    assert np.isnan(objectives).all()
 
 
 @pytest.mark.parametrize("how", ["mean", "worst", "q10", "q50"])

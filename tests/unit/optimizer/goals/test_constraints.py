@@ -20,9 +20,9 @@ from optimizer.goals.constraints import LEAST_MISS, parse_constraint, parse_cons
 )
 def test_constraints_are_read(text, expected):
     """What is read is written in one form, which reads back as the same."""
-    found = parse_constraint(text)
-    assert found.text == expected
-    assert parse_constraint(found.text) == found
+    constraint = parse_constraint(text)
+    assert constraint.text == expected
+    assert parse_constraint(constraint.text) == constraint
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_all_wrong_constraints_are_named_at_once():
 
 def test_what_is_missed_is_a_share():
     """Half at twice the bound; 0 where it holds; 1 where nothing is known."""
-    found = parse_constraint("max_drawdown <= 0.25").misses(np.array([0.1, 0.25, 0.5, np.nan]))
-    assert found.tolist() == [0.0, 0.0, 0.5, 1.0]
-    found = parse_constraint("sharpe >= 0").misses(np.array([0.0, -1.0, 3.0]))
-    assert found.tolist() == [0.0, 0.5, 0.0]
+    misses = parse_constraint("max_drawdown <= 0.25").misses(np.array([0.1, 0.25, 0.5, np.nan]))
+    assert misses.tolist() == [0.0, 0.0, 0.5, 1.0]
+    misses = parse_constraint("sharpe >= 0").misses(np.array([0.0, -1.0, 3.0]))
+    assert misses.tolist() == [0.0, 0.5, 0.0]
 
 
 def test_a_strict_comparison_is_missed_by_its_bound():
@@ -73,7 +73,7 @@ def test_a_strict_comparison_is_missed_by_its_bound():
 def test_what_is_missed_by_more_is_missed_more():
     """A search without a feasible individual has a direction, and never sees an infinity."""
     values = -np.array([0.0, 1e-300, 1e-9, 0.5, 2.0, 1e9, 1e308])
-    found = parse_constraint("sharpe > 0").misses(values)
-    assert (np.diff(found[2:]) > 0).all() or found[-1] == 1.0
-    assert (found > 0).all()
-    assert (found <= 1).all()
+    misses = parse_constraint("sharpe > 0").misses(values)
+    assert (np.diff(misses[2:]) > 0).all() or misses[-1] == 1.0
+    assert (misses > 0).all()
+    assert (misses <= 1).all()

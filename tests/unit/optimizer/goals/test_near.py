@@ -58,7 +58,7 @@ def test_the_worst_quarter_decides(task, text):
     genomes[0], _ = task.spec.layout.repair(genomes[:1])
     reached = problem.measure_objectives(genomes)[:, 0].tolist()
     seen = 0
-    for genome, found in zip(genomes, reached, strict=True):
+    for genome, actual in zip(genomes, reached, strict=True):
         values = alone(problem, around(task.spec.layout, genome))
         worst = -math.inf if goals.maximised[0] else math.inf
         ranked = sorted(
@@ -67,7 +67,7 @@ def test_the_worst_quarter_decides(task, text):
         )
         expected = ranked[math.ceil(len(ranked) / 4) - 1]
         seen += math.isfinite(expected)
-        assert math.isnan(found) if math.isinf(expected) else found == expected
+        assert math.isnan(actual) if math.isinf(expected) else actual == expected
     assert 0 < seen < 12
 
 
@@ -96,8 +96,8 @@ def test_values_do_not_depend_on_who_else_is_asked(task):
 def test_neighbours_are_those_of_the_plateau(task):
     """The same steps, clipped and repaired the same way, without its cloud."""
     layout, genome = task.spec.layout, task.spec.layout.defaults
-    found = neighbourhoods(layout, genome[None])
-    asked = {tuple(row) for row in found.genomes[found.indices[0]].tolist()}
+    near = neighbourhoods(layout, genome[None])
+    asked = {tuple(row) for row in near.genomes[near.indices[0]].tolist()}
     assert asked == set(around(layout, genome))
     cloud = {tuple(row) for row in list_neighbours(layout, genome, 0, 1).tolist()}
     assert asked - {tuple(genome.tolist())} <= cloud
@@ -112,8 +112,8 @@ def test_a_search_prizes_it(task):
     again = task.problem(engine).measure_objectives(front.genomes)
     assert values.tobytes() == again.tobytes()
     spans = task.problem(engine).spans
-    found, account = engine.evaluate_account(front.genomes)
-    own = compute_metrics(found, spans, ("strength",), account).pooled
+    by_window, account = engine.evaluate_account(front.genomes)
+    own = compute_metrics(by_window, spans, ("strength",), account).pooled
     assert (values[:, 0] <= own.column("strength")[:, 0]).mean() > 0.5
 
 
@@ -144,8 +144,10 @@ def test_an_engine_of_other_windows_asks_there(task):
     half = engine.on([type(engine.windows[0])(0, 0, 800)])
     assert isinstance(half, Engine)
     spans = task.markets.spans(half.windows)
-    found = EngineProblem(task.goals, spans, half).measure_objectives(task.random_individuals(8))
+    objectives = EngineProblem(task.goals, spans, half).measure_objectives(
+        task.random_individuals(8)
+    )
     assert (
-        found.tobytes()
+        objectives.tobytes()
         != task.problem(engine).measure_objectives(task.random_individuals(8)).tobytes()
     )

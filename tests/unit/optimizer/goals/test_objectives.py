@@ -188,17 +188,17 @@ def test_windows_count_through_their_mean():
 
 def test_windows_count_as_one_unless_asked_otherwise():
     """Trades of all windows are pooled before anything is divided."""
-    found = np.zeros((1, 2, len(ACCUMULATORS)))
+    accumulators = np.zeros((1, 2, len(ACCUMULATORS)))
     sums = {"trades": [20, 10], "sum_r": [4.0, -1.0], "sum_r2": [20.0, 5.0], "equity": [1.5, 0.5]}
     for name, values in sums.items():
-        found[0, :, ACCUMULATOR_INDEX[name]] = values
+        accumulators[0, :, ACCUMULATOR_INDEX[name]] = values
     account = np.zeros((1, len(ACCUMULATORS)))
     together = {"trades": 30, "sum_r": 3.0, "sum_r2": 25.0, "equity": 0.75, "max_drawdown": 0.6}
     for name, value in together.items():
         account[0, ACCUMULATOR_INDEX[name]] = value
     goals = Goals(parse_objectives("strength,max_drawdown,strength@worst"), min_trades=30)
     spans = [Span(100, 1.0, 0, 10**16), Span(100, 1.0, 10**16, 2 * 10**16)]
-    judged = goals.judge(compute_metrics(found, spans, account=account))
+    judged = goals.judge(compute_metrics(accumulators, spans, account=account))
     reached = goals.natural(judged.objectives)[0].tolist()
     assert reached == [3.0 / 25.0**0.5, 0.6, -1.0 / 5.0**0.5]
     assert goals.pools

@@ -33,9 +33,9 @@ def judge_account(costs, series=SERIES):
 def test_an_account_that_chooses_by_what_is_known_is_not_told(name):
     """Every member at every moment; the record counts these cuts too."""
     task, genomes = judge_account(LIMITS[name])
-    found = cut_account(task, task.engine(device="cpu"), genomes, range(6))
-    assert found.cuts > 8
-    assert (found.mismatches, found.first) == (0, "")
+    account = cut_account(task, task.engine(device="cpu"), genomes, range(6))
+    assert account.cuts > 8
+    assert (account.mismatches, account.first) == (0, "")
     record = build_causal_record(task, task.engine(device="cpu"), genomes)
     task, genomes = judge_account(Costs())
     plain = build_causal_record(task, task.engine(device="cpu"), genomes)
@@ -56,12 +56,12 @@ def test_a_rank_that_reads_later_bars_is_told(monkeypatch):
 
     task, genomes = judge_account(LIMITS["one"])
     monkeypatch.setattr(LimitedBackend, "__init__", peeking)
-    found = cut_account(task, task.engine(device="cpu"), genomes, range(6))
-    assert found.mismatches > 0
-    assert "in the account's room of member" in found.first
+    account = cut_account(task, task.engine(device="cpu"), genomes, range(6))
+    assert account.mismatches > 0
+    assert "in the account's room of member" in account.first
     record = build_causal_record(task, task.engine(device="cpu"), genomes)
-    assert record.mismatches == found.mismatches
-    assert found.first == record.first
+    assert record.mismatches == account.mismatches
+    assert account.first == record.first
 
 
 def test_moments_cut_all_symbols():

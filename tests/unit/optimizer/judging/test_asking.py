@@ -35,8 +35,8 @@ def pool():
 def test_each_finds_what_it_finds_alone(pool, name):
     """In waves of four and two markets, by two processes."""
     setup = NullSetup(TASKS[name](), "none")
-    found = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
-    assert found == dict(setup.run_in_step(JOBS))
+    results = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+    assert results == dict(setup.run_in_step(JOBS))
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Apart(FoldSetup):
 
     def search(self, job, task, problem):
         """As folds are."""
-        found = yield from super().search(job, task, problem)
+        result = yield from super().search(job, task, problem)
         assert os.getpid() == self.test or not {"torch", "triton"} & set(sys.modules)
-        return found
+        return result
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -133,8 +133,8 @@ def test_searches_of_a_process_that_died_are_made_here():
     task = TASKS["shipped"]()
     setup = Dying(task, "none", test=os.getpid())
     with Pool() as pool:
-        found = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
-    assert found == dict(NullSetup(task, "none").run_in_step(JOBS))
+        results = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+    assert results == dict(NullSetup(task, "none").run_in_step(JOBS))
 
 
 def test_closing_leaves_the_rest(monkeypatch):

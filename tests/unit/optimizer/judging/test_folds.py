@@ -314,15 +314,15 @@ def test_a_fold_names_the_symbols_that_it_does_not_test():
     rows = [
         replace(row, untested=names) for row, names in zip(rows, (("B", "C"), ("B",)), strict=True)
     ]
-    found = judgement()
-    found = replace(
-        found,
-        pick=replace(found.pick, trades_by_symbol={"A": 80, "B": 20, "C": 10}),
-        folds=replace(found.folds, rows=tuple(rows)),
+    with_symbols = judgement()
+    with_symbols = replace(
+        with_symbols,
+        pick=replace(with_symbols.pick, trades_by_symbol={"A": 80, "B": 20, "C": 10}),
+        folds=replace(with_symbols.folds, rows=tuple(rows)),
     )
-    assert list_untested(found) == ("B",)
-    few = replace(found.pick, trades_by_symbol={"A": 181, "B": 20})
-    assert list_untested(replace(found, pick=few)) == ()
-    sentence = {row.about: row.sentence for row in weigh_evidence(found)}["folds"]
+    assert list_untested(with_symbols) == ("B",)
+    few = replace(with_symbols.pick, trades_by_symbol={"A": 181, "B": 20})
+    assert list_untested(replace(with_symbols, pick=few)) == ()
+    sentence = {row.about: row.sentence for row in weigh_evidence(with_symbols)}["folds"]
     assert "B is tested in 0 of them." in sentence
     assert "C is tested in 1 of them." in sentence

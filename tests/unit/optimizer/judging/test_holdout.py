@@ -14,10 +14,10 @@ WINDOW = WindowDescription(
 
 def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
     """A look that comes while another is written down waits, and none takes the other's place."""
-    found, read = [], holdout._read_looks
+    counts, read = [], holdout._read_looks
 
     def look(front):
-        found.append(record_look(tmp_path, [WINDOW], "content", front))
+        counts.append(record_look(tmp_path, [WINDOW], "content", front))
 
     second = Thread(target=look, args=["second"])
 
@@ -31,7 +31,7 @@ def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(holdout, "_read_looks", read_while_another_looks)
     look("first")
     second.join()
-    assert sorted(map(sorted, found), key=len)[-1] == ["first", "second"]
-    assert sorted(map(len, found)) == [1, 2]
+    assert sorted(map(sorted, counts), key=len)[-1] == ["first", "second"]
+    assert sorted(map(len, counts)) == [1, 2]
     noted = json.loads((tmp_path / LOOKS).read_text())
     assert sorted(one["front"] for one in noted) == ["first", "second"]

@@ -55,16 +55,21 @@ def changed_result(monkeypatch, **changes):
 
 def test_a_judge_who_does_little_says_what_is_missing(path):
     """The pick and its checks are there; the sentence names the command."""
-    found = judge_briefly(path)
-    assert found.verdict.grade == "not_judged"
-    assert f"python -m optimizer judge {path} --null 199 (about" in found.verdict.sentence
+    judgement = judge_briefly(path)
+    assert judgement.verdict.grade == "not_judged"
+    assert f"python -m optimizer judge {path} --null 199 (about" in judgement.verdict.sentence
     with RunStore.open(path) as store:
-        assert read_judgement(store) == found
+        assert read_judgement(store) == judgement
         result = load_result(store)
-    assert found.pick.genes == result.front[found.pick.member].genes
+    assert judgement.pick.genes == result.front[judgement.pick.member].genes
     strengths = [one.metrics["strength"] for one in result.front]
-    assert found.pick.strength == pytest.approx(max(strengths), rel=1e-9)
-    assert (found.null, found.folds, found.trials, found.searches) == (None, None, None, 1)
+    assert judgement.pick.strength == pytest.approx(max(strengths), rel=1e-9)
+    assert (judgement.null, judgement.folds, judgement.trials, judgement.searches) == (
+        None,
+        None,
+        None,
+        1,
+    )
 
 
 def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
@@ -81,26 +86,26 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
         blocks=4,
         causal=True,
     )
-    found = [judge_run(one, plan, {}, lambda *told: None) for one in (path, other)]
-    assert found[0].verdict.grade == "luck"
-    assert found[0].payload() == found[1].payload()
-    assert Judgement.read(json.loads(json.dumps(found[0].payload()))) == found[0]
-    assert found[0].causal.mismatches == 0
-    shuffled = found[0].null.shuffled
+    judgements = [judge_run(one, plan, {}, lambda *told: None) for one in (path, other)]
+    assert judgements[0].verdict.grade == "luck"
+    assert judgements[0].payload() == judgements[1].payload()
+    assert Judgement.read(json.loads(json.dumps(judgements[0].payload()))) == judgements[0]
+    assert judgements[0].causal.mismatches == 0
+    shuffled = judgements[0].null.shuffled
     assert (shuffled.stopped, shuffled.strength.at_least) == (True, 2)
     assert shuffled.strength.p == 2 / shuffled.run
-    assert found[0].null.mirrored is None
-    assert len(found[0].folds.rows) == 3
-    assert len(found[0].cpcv.paths) == 3
-    assert found[0].trials.judged >= found[0].trials.used > 0
+    assert judgements[0].null.mirrored is None
+    assert len(judgements[0].folds.rows) == 3
+    assert len(judgements[0].cpcv.paths) == 3
+    assert judgements[0].trials.judged >= judgements[0].trials.used > 0
 
 
 def test_folds_that_do_not_fit_are_noted_or_refused(path):
     """A note where nobody named them, beside everything else; an error where somebody did."""
-    found = judge_briefly(path, folds=30, is_lenient=True)
-    assert found.folds is None
-    assert found.robust is not None
-    (note,) = found.notes
+    judgement = judge_briefly(path, folds=30, is_lenient=True)
+    assert judgement.folds is None
+    assert judgement.robust is not None
+    (note,) = judgement.notes
     assert note.startswith("no folds: 33 groups")
     with pytest.raises(ConfigError, match="33 groups"):
         judge_briefly(path, folds=30)
@@ -184,19 +189,19 @@ def test_searches_on_these_bars_are_counted(tmp_path):
 def test_too_little_is_said_before_anything_else(tmp_path, settings, sentence):
     """Also where null searches are asked for."""
     path = recorded_run(tmp_path, NOISE.until(700), **settings)
-    found = judge_briefly(path, null=3)
-    assert found.verdict.grade == "too_little"
-    assert found.verdict.sentence.startswith(sentence)
-    assert (found.pick is None) == (settings["min_trades"] == 1500)
+    judgement = judge_briefly(path, null=3)
+    assert judgement.verdict.grade == "too_little"
+    assert judgement.verdict.sentence.startswith(sentence)
+    assert (judgement.pick is None) == (settings["min_trades"] == 1500)
 
 
 def test_a_red_certificate_and_a_look_ahead_end_all_trust(path, monkeypatch):
     """Whatever else the evidence says."""
     certificate = replace(recorded(path).certificate, mismatches=2)
     changed_result(monkeypatch, certificate=certificate)
-    found = judge_briefly(path)
-    assert found.verdict.grade == "invalid"
-    assert "disagree" in found.verdict.sentence
+    judgement = judge_briefly(path)
+    assert judgement.verdict.grade == "invalid"
+    assert "disagree" in judgement.verdict.sentence
 
 
 def recorded(path):
@@ -231,8 +236,8 @@ def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, mo
     n_bytes = result.evaluated * (len(result.front[0].genes) + 1) * 8
     monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", n_bytes)
     plan = Plan(folds=0, blocks=4)
-    found = judge_run(path, plan, {}, lambda *told: None, JustSearched())
-    assert found.trials.evaluated > 0
+    judgement = judge_run(path, plan, {}, lambda *told: None, JustSearched())
+    assert judgement.trials.evaluated > 0
     monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", n_bytes - 1)
     repeated = judge_run(path, plan, {}, lambda *told: None)
     assert repeated.trials.evaluated == 0
@@ -260,18 +265,18 @@ def test_the_engine_that_searched_is_asked_on(tmp_path, monkeypatch, parts):
     copies = [Path(shutil.copytree(path, tmp_path / name)) for name in ("new", "other")]
     with monkeypatch.context() as patched:
         patched.setattr(Task, "engine", lambda *_: pytest.fail("a new engine"))
-        found = judge_run(path, plan, {}, lambda *told: None, listener.just)
+        judgement = judge_run(path, plan, {}, lambda *told: None, listener.just)
     expected = judge_run(copies[0], plan, {}, lambda *told: None)
     of_others = replace_bars(listener.just.engine)
     other = judge_run(copies[1], plan, {}, lambda *told: None, JustSearched(None, of_others))
-    assert replace(found, verdict=None) == replace(expected, verdict=None)
+    assert replace(judgement, verdict=None) == replace(expected, verdict=None)
     assert replace(other, verdict=None) == replace(expected, verdict=None)
 
 
 def replace_bars(engine):
     """The same engine on bars of which the last is missing."""
     series = [bars.until(len(bars) - 1) for bars in engine.series]
-    windows = [replace(one, end=min(one.end, len(series[0]))) for one in engine.windows]
+    windows = [replace(window, end=min(window.end, len(series[0]))) for window in engine.windows]
     return Engine(engine.spec, series, windows, engine.costs, device="cpu")
 
 
@@ -296,8 +301,8 @@ def test_a_warm_start_is_repeated_and_never_more_than_weak(tmp_path):
     bars = NOISE.until(1000)
     first = recorded_run(tmp_path, bars, generations=1)
     second = recorded_run(tmp_path, bars, warm_start=first.name, seed=2, generations=1)
-    found = judge_briefly(second, blocks=4, null=2)
-    assert found.trials.evaluated > 0
+    judgement = judge_briefly(second, blocks=4, null=2)
+    assert judgement.trials.evaluated > 0
     shutil.rmtree(first)
     with pytest.raises(OptimizerError):
         judge_briefly(second, blocks=4)
@@ -332,26 +337,26 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
     assert result.stopped_by == stopped_by
     assert reached in (None, result.generation)
     assert repeated is None or repeated >= result.generation
-    found = judge_briefly(path, null=2, blocks=4)
+    judgement = judge_briefly(path, null=2, blocks=4)
     with RunStore.open(path) as store:
         task = recorded_task(store, {})
     planned = {} if repeated is None else {"generations": repeated}
     again = on_other_bars(task, task.markets.series, task.markets.windows, **planned)
     setup = NullSetup(again, "auto")
     alone = [setup.run(NullJob("shuffled", number)).strength for number in (1, 2)]
-    assert list(found.null.shuffled.strengths) == alone
-    assert found.trials.evaluated > 0
+    assert list(judgement.null.shuffled.strengths) == alone
+    assert judgement.trials.evaluated > 0
 
 
 def test_one_thread_judges_as_several_do(path, tmp_path):
     """All in one process."""
     other = shutil.copytree(path, tmp_path / "elsewhere" / path.name)
     plan = Plan(null=4, folds=3, train=2, blocks=4)
-    found = [
+    judgements = [
         judge_run(one, plan, {"threads": threads}, lambda *told: None)
         for one, threads in ((path, 1), (other, 2))
     ]
-    without = [replace(one, verdict=found[0].verdict) for one in found]
+    without = [replace(one, verdict=judgements[0].verdict) for one in judgements]
     assert without[0] == without[1]
 
 

@@ -37,18 +37,18 @@ def test_null_searches_killed_again_and_again(tmp_path, kills):
     plan = Plan(null=searches, stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
     expected = judge_run(alone, plan, {}, lambda *told: None)
     with RunStore.open(path) as store, RunStore.open(alone) as other:
-        found = read_judgement(store)
+        judgement = read_judgement(store)
         assert rows_of(store) == rows_of(other)
         assert store.verify() == []
     # Seconds that searching takes are no evidence, and stand in the sentence of what is unjudged.
-    assert replace(found, verdict=expected.verdict) == expected
-    assert found.verdict.grade == expected.verdict.grade
-    assert (found.null.shuffled.run, found.null.shuffled.stopped) == (searches, False)
+    assert replace(judgement, verdict=expected.verdict) == expected
+    assert judgement.verdict.grade == expected.verdict.grade
+    assert (judgement.null.shuffled.run, judgement.null.shuffled.stopped) == (searches, False)
 
 
 def rows_of(store):
     """Null searches that were recorded, by number; each once."""
     rows = [NullSearch.read(row) for name, row in store.evidence if name.startswith("null/")]
-    found = {row.number: row for row in rows}
-    assert len(found) == len(rows)
-    return found
+    by_number = {row.number: row for row in rows}
+    assert len(by_number) == len(rows)
+    return by_number

@@ -70,31 +70,31 @@ def counted(crew, store, planned=9, stop_after=10, value=2.0):
     """What comes of null searches, and all that was said of them."""
     said = []
     limits = (planned, stop_after)
-    found = run_null_searches(
+    null = run_null_searches(
         crew, "shuffled", value, limits, kept_in(store), lambda *told: said.append(told)
     )
-    return *found, said
+    return *null, said
 
 
 @pytest.mark.parametrize("stop_after", [1, 2, 3, 10])
 def test_searches_count_in_the_order_of_their_numbers(store, stop_after):
     """As the law counts them, though they end in another order."""
-    found, searches, _ = counted(Crew(STRENGTHS), store, stop_after=stop_after)
-    assert found == tally(2.0, STRENGTHS, stop_after)
-    assert [one.number for one in searches] == list(range(1, found.searches + 1))
-    assert [one.strength for one in searches] == STRENGTHS[: found.searches]
+    counts, searches, _ = counted(Crew(STRENGTHS), store, stop_after=stop_after)
+    assert counts == tally(2.0, STRENGTHS, stop_after)
+    assert [one.number for one in searches] == list(range(1, counts.searches + 1))
+    assert [one.strength for one in searches] == STRENGTHS[: counts.searches]
 
 
 def test_an_early_stop_begins_nothing_more(store):
     """What had ended by then is kept, and counts when it is asked for again."""
     crew = Crew(STRENGTHS)
-    found, _, said = counted(crew, store, stop_after=1)
-    assert (found.searches, found.is_stopped) == (2, True)
+    counts, _, said = counted(crew, store, stop_after=1)
+    assert (counts.searches, counts.is_stopped) == (2, True)
     # Numbers 2, 4, 6 and 8 come before 1, with which 2 counts.
     assert crew.begun == [2, 4, 6, 8, 1]
     assert said[-1][1:] == (5, 9, "1 did as well so far")
     more = Crew(STRENGTHS)
-    assert counted(more, store, stop_after=1)[0] == found
+    assert counted(more, store, stop_after=1)[0] == counts
     assert more.begun == []
 
 
@@ -168,8 +168,8 @@ def test_soft_constraints_and_objectives_are_compared_too():
     setup = NullSetup(task, "none")
     searches = [setup.run(NullJob("shuffled", n)) for n in range(1, 6)]
     pick = select_pick(engine, front.genomes)
-    found = tally(pick.strength.value, [one.strength or float("-inf") for one in searches])
-    record = build_null_kind(task, FakeResult(members), pick.strength.value, found, searches, 10)
+    counts = tally(pick.strength.value, [one.strength or float("-inf") for one in searches])
+    record = build_null_kind(task, FakeResult(members), pick.strength.value, counts, searches, 10)
     for name, is_maximised in zip(task.goals.names, task.goals.maximised, strict=True):
         best = max if is_maximised else min
         own = best(member.objectives[name] for member in members)

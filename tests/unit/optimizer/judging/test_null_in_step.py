@@ -24,9 +24,9 @@ def test_waves_of_any_size_find_what_processes_find(pool, name):
     expected = dict(Workers(setup, 2, pool).results(jobs))
     assert len({one.strength for one in expected.values()}) > 5
     for size in (1, 7, 32):
-        found = {}
+        actual = {}
         for begin in range(0, len(jobs), size):
-            found |= setup.run_in_step(jobs[begin : begin + size])
-        assert found == expected, size
-        payloads = [found[job].payload() for job in jobs]
+            actual |= setup.run_in_step(jobs[begin : begin + size])
+        assert actual == expected, size
+        payloads = [actual[job].payload() for job in jobs]
         assert payloads == [expected[job].payload() for job in jobs]

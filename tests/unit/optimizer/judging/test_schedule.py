@@ -73,8 +73,8 @@ SCHEDULE = parse_schedule("14d", "40d", 24)
 
 def search_all(setup):
     """Picks of all steps, searched in step."""
-    found = dict(setup.run_in_step(range(len(setup.steps))))
-    return [found[number] for number in range(len(found))]
+    picks = dict(setup.run_in_step(range(len(setup.steps))))
+    return [picks[number] for number in range(len(picks))]
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +107,12 @@ def test_steps_read_finer_bars():
     """In step as alone, and on bars that end with a training; they find others than without."""
     task = make_task(make_coarse(make_bars(5, 9600)), min_trades=5, spec=TIGHT)
     setup = StepSetup(task, parse_schedule("14d", "40d", 24), engine=task.engine())
-    found = search_all(setup)
-    assert [setup.repeat(pick.number) for pick in found] == [pick.genome for pick in found]
+    picks = search_all(setup)
+    assert [setup.repeat(pick.number) for pick in picks] == [pick.genome for pick in picks]
     bars = replace(task.markets.series[0], finer=None)
     plain = replace(setup, task=make_task(bars, min_trades=5, spec=TIGHT), engine=None)
-    others = [plain.run(pick.number).strength for pick in found]
-    assert [pick.strength for pick in found] != others
+    others = [plain.run(pick.number).strength for pick in picks]
+    assert [pick.strength for pick in picks] != others
     null = NullScheduleSetup(task, setup.schedule, "strength", "none").run(NullJob("shuffled", 1))
     assert null.trades > 0
 
@@ -291,8 +291,8 @@ def test_an_empty_front_trades_nothing():
     """Until the next date there are no entries."""
     task = make_task(BARS, min_trades=10_000)
     setup = StepSetup(task, SCHEDULE, engine=task.engine())
-    found = dict(setup.run_in_step([0, 1]))
-    assert found == {0: StepPick(0, None, None), 1: StepPick(1, None, None)}
-    picks = list(found.values())
+    steps = dict(setup.run_in_step([0, 1]))
+    assert steps == {0: StepPick(0, None, None), 1: StepPick(1, None, None)}
+    picks = list(steps.values())
     stitched = stitch_picks(task, setup.steps[:2], picks)
     assert not len(stitched.ledgers[0])

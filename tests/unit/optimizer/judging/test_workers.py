@@ -42,8 +42,8 @@ def is_there(process):
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_jobs_are_done_by_as_many_processes_as_asked(shared, count):
     """With one it is this process, and the results are those of any other number."""
-    found, who = done(Squares(0.05), count, range(12), shared)
-    assert found == {job: job * job for job in range(12)}
+    results, who = done(Squares(0.05), count, range(12), shared)
+    assert results == {job: job * job for job in range(12)}
     assert (os.getpid() in who) == (count == 1)
     assert 1 <= len(who) <= count
 
@@ -56,16 +56,16 @@ def test_no_more_processes_than_jobs():
 
 def test_a_worker_that_is_killed_loses_nothing():
     """Its job is done here, all others by the process that is left."""
-    found, who = done(Dying(os.getpid(), 0), 2, range(8))
-    assert found == {job: job * job for job in range(8)}
+    results, who = done(Dying(os.getpid(), 0), 2, range(8))
+    assert results == {job: job * job for job in range(8)}
     assert len(who) == 2
     assert os.getpid() in who
 
 
 def test_without_any_worker_all_is_done_here():
     """Also where each of them is killed by its first job."""
-    found, who = done(Dying(os.getpid(), 0, everybody=True), 2, range(8))
-    assert found == {job: job * job for job in range(8)}
+    results, who = done(Dying(os.getpid(), 0, everybody=True), 2, range(8))
+    assert results == {job: job * job for job in range(8)}
     assert who == {os.getpid()}
 
 
@@ -96,11 +96,11 @@ def test_a_pool_waits_for_the_next_setup():
     """The same processes, whatever they did before; leaving ends them."""
     with Pool() as pool:
         _, first = zip(*Workers(Squares(0.05), 2, pool).results(range(8)), strict=True)
-        found = dict(Workers(Talking(), 2, pool).results(range(4)))
+        results = dict(Workers(Talking(), 2, pool).results(range(4)))
         again = dict(Workers(Squares(0.05), 2, pool).results(range(8)))
         who = {process for _, process in first}
         assert len(who) == 2
-        assert found == {number: number for number in range(4)}
+        assert results == {number: number for number in range(4)}
         assert {process for _, process in again.values()} == who
         assert all(map(is_there, who))
     assert not any(map(is_there, who))
@@ -111,8 +111,8 @@ def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job():
     with Pool() as pool:
         with closing(Workers(Squares(0.2), 2, pool).results(range(100))) as results:
             _, (_, one) = next(results)
-        found = dict(Workers(Squares(), 2, pool).results(range(6)))
-        assert {job: square for job, (square, _) in found.items()} == {n: n * n for n in range(6)}
+        squares = dict(Workers(Squares(), 2, pool).results(range(6)))
+        assert {job: square for job, (square, _) in squares.items()} == {n: n * n for n in range(6)}
     assert not is_there(one)
 
 
@@ -122,8 +122,8 @@ def test_a_pool_outlives_a_worker_that_is_killed():
         assert len(dict(Workers(Dying(os.getpid(), 0), 2, pool).results(range(8)))) == 8
         with pytest.raises(ValueError, match="no square"):
             list(Workers(Failing(3), 2, pool).results(range(6)))
-        found = dict(Workers(Squares(), 2, pool).results(range(6)))
-        assert {job: square for job, (square, _) in found.items()} == {n: n * n for n in range(6)}
+        results = dict(Workers(Squares(), 2, pool).results(range(6)))
+        assert {job: square for job, (square, _) in results.items()} == {n: n * n for n in range(6)}
 
 
 def test_what_led_to_a_worker_that_died_waiting_is_closed():
@@ -142,7 +142,7 @@ def test_what_led_to_a_worker_that_died_waiting_is_closed():
 
 def test_what_a_job_prints_is_no_answer(capfd):
     """It goes to where people read notes."""
-    assert sorted(found for _, found in Workers(Talking(), 2).results(range(4))) == [0, 1, 2, 3]
+    assert sorted(result for _, result in Workers(Talking(), 2).results(range(4))) == [0, 1, 2, 3]
     assert "noise" in capfd.readouterr().err
 
 
@@ -206,6 +206,6 @@ def test_where_the_system_starts_no_more_processes_fewer_do(monkeypatch, started
         return popen(*arguments, **more)
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    found, who = done(Squares(), 3, range(8))
-    assert found == {job: job * job for job in range(8)}
+    results, who = done(Squares(), 3, range(8))
+    assert results == {job: job * job for job in range(8)}
     assert (len(who), os.getpid() in who) == (1, started == 0)

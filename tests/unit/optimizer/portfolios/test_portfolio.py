@@ -37,8 +37,11 @@ def test_check_values_of_a_portfolio(real_folder):
     assert metrics["trades"] == 980
     assert metrics["total_return"] + 1.0 == 0.40667961087605753
     assert metrics["max_drawdown"] == 0.6629487799331167
-    found = correlate_days(portfolio.components, ledgers, 0, 1)
-    assert (found.value, found.days) == (pytest.approx(0.3031608836431531, rel=1e-12), 2440)
+    correlation = correlate_days(portfolio.components, ledgers, 0, 1)
+    assert (correlation.value, correlation.days) == (
+        pytest.approx(0.3031608836431531, rel=1e-12),
+        2440,
+    )
 
 
 def test_components_ask_one_account_for_room(real_folder):
@@ -215,16 +218,18 @@ def runs(tmp_path_factory):
 
 def test_members_of_a_run(runs):
     """Its pick and another member: figures, correlation, and what is said before them."""
-    found = optimizer.portfolio(["latest", "latest:0"], runs=runs, max_positions=1)
-    assert [component.weight for component in found.components] == [0.5, 0.5]
-    traded = sum(component.trades for component in found.components)
-    assert traded == found.metrics["trades"] > 0
-    assert found.metrics["skipped"] == sum(component.skipped for component in found.components)
-    alone = found.components[1].alone
+    portfolio = optimizer.portfolio(["latest", "latest:0"], runs=runs, max_positions=1)
+    assert [component.weight for component in portfolio.components] == [0.5, 0.5]
+    traded = sum(component.trades for component in portfolio.components)
+    assert traded == portfolio.metrics["trades"] > 0
+    assert portfolio.metrics["skipped"] == sum(
+        component.skipped for component in portfolio.components
+    )
+    alone = portfolio.components[1].alone
     assert alone["max_drawdown"] > 0.0
-    assert found.correlations[0].days > 300
-    assert "no grade of its own" in found.notes[0]
-    assert found.payload()["max_positions"] == 1
+    assert portfolio.correlations[0].days > 300
+    assert "no grade of its own" in portfolio.notes[0]
+    assert portfolio.payload()["max_positions"] == 1
 
 
 def test_a_portfolio_is_a_program_for_each_component(runs):
@@ -262,8 +267,10 @@ def test_a_sized_member_alone_is_its_own_account(sized):
     run = optimizer.load_run(sized.name, sized.parent)
     member = run.members[0]
     for risk, cash in ((0.01, None), (0.5, 5000.0)):
-        found = optimizer.portfolio([f"{sized.name}:0"], runs=sized.parent, risk=risk, cash=cash)
-        assert found.cash == 5000
+        portfolio = optimizer.portfolio(
+            [f"{sized.name}:0"], runs=sized.parent, risk=risk, cash=cash
+        )
+        assert portfolio.cash == 5000
         for name in (
             "total_return",
             "max_drawdown",
@@ -271,8 +278,12 @@ def test_a_sized_member_alone_is_its_own_account(sized):
             "max_leverage",
             "ulcer",
         ):
-            assert found.metrics[name] == member.metrics[name] == found.components[0].alone[name]
-    assert "sizes its trades by account(5000, risk(" in " ".join(found.notes)
+            assert (
+                portfolio.metrics[name]
+                == member.metrics[name]
+                == portfolio.components[0].alone[name]
+            )
+    assert "sizes its trades by account(5000, risk(" in " ".join(portfolio.notes)
     other = optimizer.portfolio([f"{sized.name}:0"], runs=sized.parent, cash=777)
     assert other.payload()["cash"] == 777
     with pytest.raises(ConfigError, match=r"sizes its trades by account\(\.\.\.\): a program"):

@@ -112,10 +112,10 @@ def test_a_listing_bar_does_not_decide_what_holding_gave(bars):
     opens[0], lows = bars.close[0] / 10, bars.low.copy()
     lows[0] = opens[0]
     listed = replace(bars, open=opens, low=lows)
-    found, expected = (
+    actual, expected = (
         buy_and_hold([Window(0, 0, 200)], [one], ["ADA"], COSTS, 50).value for one in (listed, bars)
     )
-    assert found.tolist() == expected.tolist()
+    assert actual.tolist() == expected.tolist()
 
 
 def test_drawdowns_are_named_by_depth_with_their_bars():
@@ -148,8 +148,8 @@ def test_a_rolling_sharpe_is_that_of_its_days(bars):
     days = np.arange(100)
     daily = rng.normal(0.1, 1.0, 200)
     moved = replace(trades, r=daily, exit_ns=np.repeat(days, 2) * DAY + 1)
-    found = rolling_sharpe(moved, days)
-    assert len(found) == 100 - SHARPE_DAYS + 1
+    rolling = rolling_sharpe(moved, days)
+    assert len(rolling) == 100 - SHARPE_DAYS + 1
     last = daily.reshape(100, 2).sum(axis=1)[-SHARPE_DAYS:]
-    assert found[-1] == pytest.approx(moments(last).sharpe.value, rel=1e-12)
+    assert rolling[-1] == pytest.approx(moments(last).sharpe.value, rel=1e-12)
     assert len(rolling_sharpe(moved, days[: SHARPE_DAYS - 1])) == 0

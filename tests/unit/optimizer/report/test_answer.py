@@ -48,8 +48,8 @@ def test_tiles_of_an_older_run_leave_out_what_it_did_not_record(folded, monkeypa
     """The return in all stands in for that of a year."""
     older = ("cagr", "median_leverage", "buy_and_hold", "max_drawdown_marked")
     members = tuple(
-        replace(one, metrics={k: v for k, v in one.metrics.items() if k not in older})
-        for one in folded.members
+        replace(member, metrics={k: v for k, v in member.metrics.items() if k not in older})
+        for member in folded.members
     )
     monkeypatch.setitem(folded.__dict__, "members", members)
     names = [tile.name for tile in list_tiles(folded)]
@@ -125,7 +125,7 @@ def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path,
 def test_what_to_do_with_what_is_not_valid_is_what_helps(example_run, tmp_path):
     """Where a rule reads later bars it is the rule; where engines disagree all its trades."""
     path = shutil.copytree(example_run, tmp_path / "run")
-    found = record_judgement(path, judgement("invalid"))
+    recorded = record_judgement(path, judgement("invalid"))
     run = load_run(str(path))
     assert build_answer(run).step == (
         "do not trade it: a rule reads later bars (SYMBOL, bars from 412 on); mend it and search "
@@ -133,15 +133,15 @@ def test_what_to_do_with_what_is_not_valid_is_what_helps(example_run, tmp_path):
     )
     red = replace(run.result, certificate=replace(run.result.certificate, mismatches=1))
     command = f"python -m optimizer parity --run {path}"
-    assert command in suggest_next(red, run.verdict, found)
+    assert command in suggest_next(red, run.verdict, recorded)
 
 
 def test_the_next_step_names_what_did_not_hold(example_run, tmp_path):
     """Checks that failed, and those that were not made; not where one has to look for them."""
     path = shutil.copytree(example_run, tmp_path / "run")
-    found = record_judgement(path, judgement("holds"))
+    recorded = record_judgement(path, judgement("holds"))
     step = build_answer(load_run(str(path))).step
-    failed = [row for row, name in CHECKED.items() if not found.robust.checks.get(name, False)]
+    failed = [row for row, name in CHECKED.items() if not recorded.robust.checks.get(name, False)]
     assert failed
     assert (
         step == f"weigh what did not hold around it ({', '.join(failed)}), then trade it on paper."

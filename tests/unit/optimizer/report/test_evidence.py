@@ -25,8 +25,8 @@ def judged(example_run, tmp_path):
     def made(grade, **changes):
         path = tmp_path / grade
         shutil.copytree(example_run, path)
-        found = record_judgement(path, replace(judgement(grade), **changes))
-        return load_run(str(path)), found
+        recorded = record_judgement(path, replace(judgement(grade), **changes))
+        return load_run(str(path)), recorded
 
     return made
 
@@ -34,11 +34,11 @@ def judged(example_run, tmp_path):
 @pytest.mark.parametrize("grade", GRADES)
 def test_a_run_begins_with_its_verdict(judged, grade):
     """Python has the recorded judgement, and shows its sentence first, on what market it was."""
-    run, found = judged(grade)
-    assert run.judgement == found
+    run, recorded = judged(grade)
+    assert run.judgement == recorded
     assert run.verdict.grade == grade
-    assert repr(run).startswith(found.verdict.sentence + "\nRun(")
-    assert found.verdict.sentence.startswith("On a simulated market: ")
+    assert repr(run).startswith(recorded.verdict.sentence + "\nRun(")
+    assert recorded.verdict.sentence.startswith("On a simulated market: ")
 
 
 def test_a_run_that_was_never_judged_says_how_to(example_run):
@@ -64,16 +64,16 @@ def test_a_run_that_is_not_finished_says_how_to_go_on(example_run):
 def test_nothing_is_promised(judged, grade):
     """No word of a page says what evidence cannot."""
     run, _ = judged(grade)
-    found = build_answer(run)
-    told = " ".join([found.sentence, *found.reasons, *(row.sentence for row in found.evidence)])
+    answer = build_answer(run)
+    told = " ".join([answer.sentence, *answer.reasons, *(row.sentence for row in answer.evidence)])
     assert not [word for word in NEVER_SAID if word in f" {told} "]
 
 
 def test_what_disagrees_comes_first():
     """Against an edge where the verdict is for one, for an edge where it is luck."""
     for grade, side in (("weak", "against"), ("luck", "for")):
-        found = judgement(grade)
-        rows = weigh_evidence(replace(found, verdict=replace(found.verdict, grade=grade)))
+        graded = judgement(grade)
+        rows = weigh_evidence(replace(graded, verdict=replace(graded.verdict, grade=grade)))
         sides = [row.speaks == side for row in rows]
         assert any(sides)
         assert sides == sorted(sides, reverse=True)
@@ -90,12 +90,12 @@ def test_a_p_of_one_in_a_hundred_speaks_for_an_edge():
 def test_what_is_undefined_says_why(judged):
     """In rows and in folds; nowhere stands a number that is none."""
     run, _ = judged("holds")
-    found = build_answer(run)
-    rows = {row.about: row.sentence for row in found.evidence}
+    answer = build_answer(run)
+    rows = {row.about: row.sentence for row in answer.evidence}
     assert "undefined (nobody was feasible)" in rows["late entries"]
-    assert found.folds[1][4:] == ("undefined: nobody was feasible",) * 2
-    assert found.folds[0][1:3] == ("2020-01-01 to 2020-03-01", "2020-04-01 to 2020-06-01")
-    told = " ".join([*rows.values(), *(cell for row in found.folds for cell in row)])
+    assert answer.folds[1][4:] == ("undefined: nobody was feasible",) * 2
+    assert answer.folds[0][1:3] == ("2020-01-01 to 2020-03-01", "2020-04-01 to 2020-06-01")
+    told = " ".join([*rows.values(), *(cell for row in answer.folds for cell in row)])
     assert "None" not in told
     assert "nan" not in told
 
@@ -135,7 +135,7 @@ def test_where_nothing_is_left_is_marked(even, is_marked):
     robust = replace(judgement().robust, break_even_bp=even)
     chart = strength_at_costs(robust)
     assert [shape["x0"] for shape in chart.layout.get("shapes", ())] == [3.0] * is_marked
-    assert np.array_equal(chart.data[0]["y"], [one.strength for one in robust.costs])
+    assert np.array_equal(chart.data[0]["y"], [cost.strength for cost in robust.costs])
     assert ("loses before costs" in chart.alt) == (even < 0)
 
 

@@ -50,7 +50,9 @@ def test_shells_complete_settings(function, settings):
     """Their names stand in the signature, behind the function's own."""
     parameters = inspect.signature(function).parameters
     assert set(get_type_hints(settings)) <= set(parameters)
-    assert all(one.kind is not inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    assert all(
+        parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
 
 
 def test_the_package_shows_its_public_names():
@@ -140,6 +142,8 @@ def test_a_notebook_shows_how_far_a_search_is(tmp_path, monkeypatch):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     resources = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=300, resources=resources).execute()
-    pages = [one["data"]["text/html"] for one in notebook.cells[0].outputs if "data" in one]
+    pages = [
+        output["data"]["text/html"] for output in notebook.cells[0].outputs if "data" in output
+    ]
     assert any("generation 3 of 3: front" in page or "judging: " in page for page in pages)
     assert "Deepest drawdown" in pages[-1]

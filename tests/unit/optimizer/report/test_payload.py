@@ -21,12 +21,12 @@ def test_arrays_come_back_with_their_bits():
         "table": np.arange(6.0).reshape(2, 3),
         "empty": np.empty(0),
     }
-    found = unpack_page(pack(given))
-    assert found["floats"].tobytes() == given["floats"].tobytes()
-    assert found["whole"].tolist() == list(range(7))
-    assert found["truths"].tolist() == [1, 0]
-    assert found["table"].tolist() == given["table"].tolist()
-    assert (found["short"][0], len(found["empty"])) == (1.25, 0)
+    content = unpack_page(pack(given))
+    assert content["floats"].tobytes() == given["floats"].tobytes()
+    assert content["whole"].tolist() == list(range(7))
+    assert content["truths"].tolist() == [1, 0]
+    assert content["table"].tolist() == given["table"].tolist()
+    assert (content["short"][0], len(content["empty"])) == (1.25, 0)
 
 
 def test_numbers_that_json_lacks_are_null():
@@ -58,12 +58,12 @@ def test_bars_around_trades_take_the_memory_of_these():
     series = [make_bars(seed, 3000) for seed in range(2)]
     run = SimpleNamespace(series=series)
     members = [trades_at(0, [5, 1000, 1060], 9), trades_at(1, [2995], 3), trades_at(0, [300], 9)]
-    found = model._collect_bars(run, members)
+    by_member = model._collect_bars(run, members)
     masks = np.zeros((2, 3000), np.bool_)
     for series_number, begin, end in ((0, 0, 54), (0, 260, 349), (0, 960, 1109), (1, 2955, 3000)):
         masks[series_number, begin:end] = True
     for number, (mask, bars) in enumerate(zip(masks, series, strict=True)):
-        own = found[str(number)]
+        own = by_member[str(number)]
         assert own["number"].tolist() == np.flatnonzero(mask).tolist()
         assert own["close"].tobytes() == bars.close[mask].astype(np.float32).tobytes()
 

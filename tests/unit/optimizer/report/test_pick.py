@@ -37,8 +37,8 @@ def test_weights_that_say_nothing_are_refused(weights):
 def test_hypervolume_is_the_share_of_the_area_that_is_dominated():
     """One point at the best corner dominates the whole box of 1.1 by 1.1."""
     best, other = np.array([[0.0, 0.0]]), np.array([[1.0, 1.0]])
-    found = hypervolume_shares([best, other, np.empty((0, 2))])
-    assert found == pytest.approx([1.0, 0.01 / 1.21, 0.0])
+    shares = hypervolume_shares([best, other, np.empty((0, 2))])
+    assert shares == pytest.approx([1.0, 0.01 / 1.21, 0.0])
     assert hypervolume_shares([np.empty((0, 2))]) == [0.0]
 
 

@@ -68,8 +68,8 @@ def test_trades_are_those_of_all_windows(run):
     trades = run.trades(0)
     counts = trades.groupby(["sample", "symbol"], observed=False).size()
     names = run.task.markets.names
-    found = [counts[part, name] for part in ("in", "held out") for name in names]
-    assert found == list(run.members[0].by_window["trades"])
+    counted = [counts[part, name] for part in ("in", "held out") for name in names]
+    assert counted == list(run.members[0].by_window["trades"])
     held_out = run.members[0].held_out.metrics["trades"]
     assert sum(counts["held out", name] for name in names) == held_out
     assert (trades["exit_time"] >= trades["entry_time"]).all()
@@ -88,10 +88,10 @@ def test_equity_of_one_symbol_ends_with_the_recorded_return(example_run):
 def test_the_deepest_drawdown_is_the_recorded_one(example_run):
     """One market on one account: depth is the metric; the five are in order."""
     run = load_run(example_run)
-    found = run.drawdowns(0)
-    assert found["depth"][0] == pytest.approx(run.front["max_drawdown"][0], rel=1e-12)
-    assert found["depth"].is_monotonic_decreasing
-    assert (found["from"] < found["to"]).all()
+    drawdowns = run.drawdowns(0)
+    assert drawdowns["depth"][0] == pytest.approx(run.front["max_drawdown"][0], rel=1e-12)
+    assert drawdowns["depth"].is_monotonic_decreasing
+    assert (drawdowns["from"] < drawdowns["to"]).all()
 
 
 def test_generations_and_populations_are_frames(run):

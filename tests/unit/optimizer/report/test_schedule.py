@@ -79,9 +79,9 @@ def test_the_account_of_folds_sizes_their_trades(sized):
     genomes = np.array([sized.task.spec.layout.encode(row.genes) for row in rows])
     ledgers = list(sized.engine.on(windows).ledgers(genomes))
     traded = [(window, ledgers[fold][fold]) for fold, window in enumerate(windows)]
-    found, expected = list_gains(sized, stitched_curve(sized), traded)
+    gains, expected = list_gains(sized, stitched_curve(sized), traded)
     assert len(expected) == sized.judgement.folds.trades > 50
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert gains == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_account_of_steps_sizes_their_trades(sized):

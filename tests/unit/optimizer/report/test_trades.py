@@ -102,7 +102,7 @@ def test_a_page_carries_what_its_script_needs_of_shorts(bars):
     """Places of shorts and of moved stops, and an exit at the last stop is not written twice."""
     moved = Trade(3, 4, 6, STOP, 100.0, 105.0, 80.0, 103.0, -0.6, -1, 103.0, 3)
     trades = collect_ledgers(bars, [trade(20, STOP, 100.0, 90.0, 90.0), moved])
-    found = pack_trades(trades)
-    assert found["shorts"].tolist() == found["moved"].tolist() == [1]
-    assert found["moved_to"].tolist() == [103.0]
-    assert found["level"].tolist() == [1, 1]
+    packed = pack_trades(trades)
+    assert packed["shorts"].tolist() == packed["moved"].tolist() == [1]
+    assert packed["moved_to"].tolist() == [103.0]
+    assert packed["level"].tolist() == [1, 1]

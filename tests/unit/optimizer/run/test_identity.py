@@ -452,9 +452,9 @@ def test_an_identity_survives_its_header(task):
     """Written as JSON and read back it is the same, and so is its digest."""
     identity = build_identity(task, "aa")
     header = json.loads(json.dumps(build_run_header(task, "cpu", identity), allow_nan=False))
-    found = recorded_identity(header)
-    assert found.differences(identity) == {}
-    assert found.digest == identity.digest == header["identity"]["digest"]
+    recorded = recorded_identity(header)
+    assert recorded.differences(identity) == {}
+    assert recorded.digest == identity.digest == header["identity"]["digest"]
 
 
 def test_a_part_that_one_version_does_not_know_is_no_agreement(task):

@@ -15,10 +15,10 @@ def rng():
 def test_a_gene_that_decides_all_is_told_from_one_that_decides_nothing(rng):
     """The first has nearly all of the variance, the others nothing above their noise."""
     genomes = rng.uniform(size=(1000, 4))
-    found = importance(genomes, (genomes[:, 2] - 0.3) ** 2)
-    assert found.alone[2] > 0.95
-    assert found.beyond[2] > 0.95
-    for share, noise in zip((found.alone, found.beyond), found.noise, strict=True):
+    ranking = importance(genomes, (genomes[:, 2] - 0.3) ** 2)
+    assert ranking.alone[2] > 0.95
+    assert ranking.beyond[2] > 0.95
+    for share, noise in zip((ranking.alone, ranking.beyond), ranking.noise, strict=True):
         assert np.delete(share, 2).max() <= noise < 0.1
 
 
@@ -26,29 +26,29 @@ def test_shares_of_a_sum_are_the_variances_of_its_parts(rng):
     """Independent parts of variance 4, 1 and 5: what bins leave within them is small."""
     genomes = rng.uniform(-1, 1, size=(8000, 3))
     noise = rng.normal(size=8000) * np.sqrt(5 / 3)
-    found = importance(genomes, 2 * genomes[:, 0] + genomes[:, 1] + noise)
-    assert found.alone == pytest.approx([0.4, 0.1, 0.0], abs=0.02)
-    assert found.beyond == pytest.approx([0.4, 0.1, 0.0], abs=0.02)
-    assert found.together == pytest.approx(0.5, abs=0.03)
+    ranking = importance(genomes, 2 * genomes[:, 0] + genomes[:, 1] + noise)
+    assert ranking.alone == pytest.approx([0.4, 0.1, 0.0], abs=0.02)
+    assert ranking.beyond == pytest.approx([0.4, 0.1, 0.0], abs=0.02)
+    assert ranking.together == pytest.approx(0.5, abs=0.03)
 
 
 def test_a_gene_that_came_along_explains_nothing_beyond(rng):
     """A copy with errors looks good alone, and adds nothing to the one that decides."""
     first = rng.integers(0, 8, size=2000).astype(float)
     genomes = np.stack([first, first + rng.normal(size=2000)], axis=1)
-    found = importance(genomes, first)
-    assert found.alone[1] > 0.5
-    assert found.beyond[1] <= found.noise[1]
-    assert found.beyond[0] > 10 * found.noise[1]
+    ranking = importance(genomes, first)
+    assert ranking.alone[1] > 0.5
+    assert ranking.beyond[1] <= ranking.noise[1]
+    assert ranking.beyond[0] > 10 * ranking.noise[1]
 
 
 def test_two_genes_that_are_one_explain_nothing_beyond_each_other(rng):
     """Together they explain all, and least squares has no trouble with it."""
     gene = rng.uniform(size=500)
-    found = importance(np.stack([gene, gene, rng.uniform(size=500)], axis=1), gene)
-    assert found.together > 0.95
-    assert found.alone[0] == pytest.approx(found.alone[1])
-    assert found.beyond.max() <= found.noise[1]
+    ranking = importance(np.stack([gene, gene, rng.uniform(size=500)], axis=1), gene)
+    assert ranking.together > 0.95
+    assert ranking.alone[0] == pytest.approx(ranking.alone[1])
+    assert ranking.beyond.max() <= ranking.noise[1]
 
 
 def test_pure_noise_has_no_importance_above_its_error():
@@ -56,8 +56,8 @@ def test_pure_noise_has_no_importance_above_its_error():
     above = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        found = importance(rng.uniform(size=(200, 5)), rng.standard_t(2, size=200))
-        above += bool(found.alone.max() > found.noise[0])
+        ranking = importance(rng.uniform(size=(200, 5)), rng.standard_t(2, size=200))
+        above += bool(ranking.alone.max() > ranking.noise[0])
     assert above <= 2
 
 
@@ -65,9 +65,9 @@ def test_pure_noise_has_no_importance_above_its_error():
 def test_a_gene_that_never_varied_explains_nothing(values):
     """Nor does any gene where nothing varied."""
     genomes = np.stack([np.full(60, 3.0), np.arange(60.0)], axis=1)
-    found = importance(genomes, values)
-    assert found.alone[0] == 0
-    assert np.isfinite(found.alone).all()
+    ranking = importance(genomes, values)
+    assert ranking.alone[0] == 0
+    assert np.isfinite(ranking.alone).all()
 
 
 def test_each_option_of_a_gene_without_order_is_a_bin(rng):
@@ -75,6 +75,6 @@ def test_each_option_of_a_gene_without_order_is_a_bin(rng):
     option = rng.choice(3, size=1000, p=(0.49, 0.02, 0.49)).astype(float)
     genomes = np.stack([option, rng.uniform(size=1000)], axis=1)
     ordered = importance(genomes, option == 1.0)
-    found = importance(genomes, option == 1.0, [True, False])
-    assert found.alone[0] > 0.99
+    ranking = importance(genomes, option == 1.0, [True, False])
+    assert ranking.alone[0] > 0.99
     assert ordered.alone[0] < 0.5

@@ -29,11 +29,11 @@ def judged(name, risk_fraction=1.0):
     windows = [Window.whole(bars, s) for s, bars in enumerate(series)]
     costs = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=risk_fraction)
     engine = Engine(PAPER_SPEC, series, windows, costs, device="cpu")
-    found, account = engine.evaluate_account(
+    by_window, account = engine.evaluate_account(
         PAPER_SPEC.layout.encode({"reward": 3.3 if "wins" in name else 10})[None]
     )
     spans = [measure_span(bars, window) for bars, window in zip(series, windows, strict=True)]
-    table = compute_metrics(found, spans, account=account)
+    table = compute_metrics(by_window, spans, account=account)
     return table, GOALS.judge(table)
 
 
@@ -50,10 +50,10 @@ def judged(name, risk_fraction=1.0):
 )
 def test_what_is_undefined_never_reaches_the_search(name, failure):
     """Neither a sharpe of equal wins nor a drawdown of lost equity is ever ranked."""
-    _, found = judged(name)
-    assert GOALS.failure_names[found.failures[0]] == failure
-    assert found.violations[0] > 0
-    assert np.isnan(found.objectives).all()
+    _, values = judged(name)
+    assert GOALS.failure_names[values.failures[0]] == failure
+    assert values.violations[0] > 0
+    assert np.isnan(values.objectives).all()
 
 
 @pytest.mark.parametrize("name", MARKETS)
@@ -61,9 +61,11 @@ def test_no_metric_is_null_without_a_reason(name):
     """And whoever has a number has none."""
     table, _ = judged(name)
     for over in ("pooled", "mean"):
-        found = compute_figures(table, 0, over)
-        assert {n for n, value in found.metrics.items() if value is None} == set(found.undefined)
-        assert all(value is None or np.isfinite(value) for value in found.metrics.values())
+        figures = compute_figures(table, 0, over)
+        assert {n for n, value in figures.metrics.items() if value is None} == set(
+            figures.undefined
+        )
+        assert all(value is None or np.isfinite(value) for value in figures.metrics.values())
 
 
 def test_a_mean_beyond_all_numbers_has_a_reason():
@@ -71,6 +73,6 @@ def test_a_mean_beyond_all_numbers_has_a_reason():
     values = np.zeros((1, 2, len(METRICS)))
     values[:, :, METRICS.index("total_return")] = 1e308
     table = MetricTable(values, np.zeros(values.shape, np.int8), np.zeros((1, 2), bool))
-    found = compute_figures(table, 0, "mean")
-    assert found.metrics["total_return"] is None
-    assert found.undefined == {"total_return": "overflow"}
+    figures = compute_figures(table, 0, "mean")
+    assert figures.metrics["total_return"] is None
+    assert figures.undefined == {"total_return": "overflow"}

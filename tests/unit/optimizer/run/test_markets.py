@@ -153,12 +153,12 @@ def test_no_engine_holds_a_held_out_bar_before_the_search_is_over(folder, tmp_pa
 
     monkeypatch.setattr("engine.out_of_core.Engine", Noted)
     small = {"population": 8, "generations": 2, "min_trades": 1, "objectives": "sum_r,max_drawdown"}
-    found = start_run(
+    run = start_run(
         config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), Watch(events), bool
     )
-    starts = [window.start for window in found.data.windows if window.is_held_out]
+    starts = [window.start for window in run.data.windows if window.is_held_out]
     assert events.count("generation") == 3
-    assert [one for one in events if one not in ("generation", "certifying")] == [starts]
+    assert [event for event in events if event not in ("generation", "certifying")] == [starts]
 
 
 def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):

@@ -295,8 +295,8 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
     honest = EngineProblem.evaluate
 
     def skewed(self, genomes):
-        found = honest(self, genomes)
-        return replace(found, objectives=np.nextafter(found.objectives, np.inf))
+        result = honest(self, genomes)
+        return replace(result, objectives=np.nextafter(result.objectives, np.inf))
 
     monkeypatch.setattr(EngineProblem, "evaluate", skewed)
     with pytest.raises(StoreError, match="generation 1 cannot be gone on from: candidate 0"):
@@ -375,9 +375,9 @@ def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
     witness = Witness()
     with pytest.raises(DeviceLostError, match=r"3 times in a row; .* go on with: python -m opt"):
         begin(config, witness)
-    (found,) = list_runs(Path(config.runs))
-    assert found.status == "interrupted"
-    assert witness.events[-1] == f"device lost in {found.id}"
+    (run,) = list_runs(Path(config.runs))
+    assert run.status == "interrupted"
+    assert witness.events[-1] == f"device lost in {run.id}"
 
 
 def test_a_device_that_is_lost_at_the_start_leaves_no_run(config, monkeypatch):

@@ -53,13 +53,13 @@ def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
     with RunStore.open(next(path for path in tmp_path.iterdir() if path.is_dir())) as store:
         task, recorded = recorded_task(store, {}), newest_front(store)
     again = on_other_bars(task, task.markets.series, task.markets.windows)
-    found = search(again, again.engine(), keeps_trials=True)
-    assert front_hash(found.front.genomes, found.front.objectives) == result.front_hash
-    assert found.front.genomes.tobytes() == recorded.genomes.tobytes()
-    assert found.evaluated == result.timing.evaluated
+    repeated = search(again, again.engine(), keeps_trials=True)
+    assert front_hash(repeated.front.genomes, repeated.front.objectives) == result.front_hash
+    assert repeated.front.genomes.tobytes() == recorded.genomes.tobytes()
+    assert repeated.evaluated == result.timing.evaluated
     trials = listener.just.trials
-    assert found.trials.genomes.tobytes() == trials.genomes.tobytes()
-    assert (found.trials.first, len(found.trials)) == (trials.first, len(trials))
+    assert repeated.trials.genomes.tobytes() == trials.genomes.tobytes()
+    assert (repeated.trials.first, len(repeated.trials)) == (trials.first, len(trials))
 
 
 def test_a_lattice_that_a_clock_ended_is_searched_as_far_again(monkeypatch):
@@ -68,8 +68,8 @@ def test_a_lattice_that_a_clock_ended_is_searched_as_far_again(monkeypatch):
     steps = {"ema_fast": 9, "reward_r": 1.0, "max_hold": 16}
     task = make_task(BARS, search="lattice", steps=steps, generations=1)
     assert task.lattice.chunks > 2
-    found = search(task, task.engine())
-    assert (found.last.number, found.evaluated <= 32) == (1, True)
+    repeated = search(task, task.engine())
+    assert (repeated.last.number, repeated.evaluated <= 32) == (1, True)
 
 
 def test_trials_are_distinct_and_numbered_by_their_first_evaluation(monkeypatch):
@@ -125,5 +125,5 @@ def test_evolve_and_search_write_the_same_front(tmp_path, data):
     """Also where bars are held out: a search never reads them."""
     run = evolve({**SMALL, "data": [data], "runs": str(tmp_path), "holdout": "20%"})
     task = make_task(BARS.until(1200), min_trades=SMALL["min_trades"])
-    found = search(task, task.engine())
-    assert found.front.genomes.tobytes() == run.genomes.tobytes()
+    searched = search(task, task.engine())
+    assert searched.front.genomes.tobytes() == run.genomes.tobytes()

@@ -44,9 +44,9 @@ def test_json_is_read_as_people_write_and_we_export_it(tmp_path, content):
 def test_csv_columns_may_be_those_of_an_export(tmp_path):
     """Columns of genes with or without their prefix; our other columns are not looked at."""
     text = "genes.ema_fast,reward_r,metrics.sharpe\n24,3.5,0.1\n30,,0.2\n"
-    found = load_genomes(written(tmp_path, "g.csv", text), SELLER, tmp_path).genomes
-    assert found[:, SELLER.index("ema_fast")].tolist() == [24.0, 30.0]
-    assert found[:, SELLER.index("reward_r")].tolist() == [3.5, 2.0]
+    genomes = load_genomes(written(tmp_path, "g.csv", text), SELLER, tmp_path).genomes
+    assert genomes[:, SELLER.index("ema_fast")].tolist() == [24.0, 30.0]
+    assert genomes[:, SELLER.index("reward_r")].tolist() == [3.5, 2.0]
 
 
 OUTSIDE = [{"reward_r": 99.0}, {"reward_r": 1.0}, {"ema_fast": 150, "ema_slow": 100}]
@@ -55,13 +55,13 @@ OUTSIDE = [{"reward_r": 99.0}, {"reward_r": 1.0}, {"ema_fast": 150, "ema_slow": 
 def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
     """It is said how many were moved, and how many have no place."""
     path = written(tmp_path, "g.json", OUTSIDE)
-    found = load_genomes(path, SELLER, tmp_path, may_repair=True)
-    assert found.genomes[:, SELLER.index("reward_r")].tolist() == [5.0, 1.0, 2.0]
-    assert SELLER.is_legal(found.genomes).all()
+    genomes = load_genomes(path, SELLER, tmp_path, may_repair=True)
+    assert genomes.genomes[:, SELLER.index("reward_r")].tolist() == [5.0, 1.0, 2.0]
+    assert SELLER.is_legal(genomes.genomes).all()
     moved = "2 of 3 candidates to begin with were repaired"
-    assert found.notes(128) == (moved,)
-    assert found.notes(3)[0] == moved
-    assert "of 3 candidates to begin with the first 2 take part" in found.notes(3)[1]
+    assert genomes.notes(128) == (moved,)
+    assert genomes.notes(3)[0] == moved
+    assert "of 3 candidates to begin with the first 2 take part" in genomes.notes(3)[1]
 
 
 @pytest.mark.parametrize("place", [0, 2])

@@ -186,5 +186,5 @@ def trade_three(folder, costs):
     picks = [genomes[k % 3] for k in range(len(steps))]
     stitched = stitch(compiled_reference(SELLER, series, windows, costs), windows, steps, picks)
     account = Account(stitched.series, stitched.windows, names, costs)
-    counts = sum(map(len, stitched.ledgers)), sum(one.skipped for one in stitched.ledgers)
+    counts = sum(map(len, stitched.ledgers)), sum(ledger.skipped for ledger in stitched.ledgers)
     return *counts, stitched.n_over_border, float(account.fold(stitched.ledgers).equity[-1])

@@ -104,12 +104,12 @@ def test_genes_beside_them_keep_their_streams():
     """The same draws, whether others have an order or not."""
     ordered = GenomeLayout(tuple(replace(gene, options=(), step=None) for gene in LAYOUT.genes))
     genomes = population()
-    found, expected = (
+    actual, expected = (
         mutate_polynomial(drawn(), genomes, layout, eta=15, probability=0.5)
         for layout in (LAYOUT, ordered)
     )
-    assert found[:, 3:].tolist() == expected[:, 3:].tolist()
-    assert found[:, 0].tolist() != expected[:, 0].tolist()
+    assert actual[:, 3:].tolist() == expected[:, 3:].tolist()
+    assert actual[:, 0].tolist() != expected[:, 0].tolist()
 
 
 def list_changes(genome, others):

@@ -111,11 +111,11 @@ def test_search_beats_random_sampling():
     *_, last = run(problem, 40, 60)
     sample = sample_genomes(stream(1, 0, "initial"), problem.layout, 40 * 61)
     reference = [1.1, 10.0]
-    found = moocore.hypervolume(last.population.objectives, ref=reference)
+    volume = moocore.hypervolume(last.population.objectives, ref=reference)
     drawn = moocore.hypervolume(problem.objectives_of(sample), ref=reference)
     best = 1.1 * 10.0 - 1.0 / 3.0  # all but what lies below f2 = 1 - sqrt(f1)
-    assert drawn < 0.9 * found
-    assert 0.99 * best < found <= best
+    assert drawn < 0.9 * volume
+    assert 0.99 * best < volume <= best
 
 
 def test_equal_seeds_give_equal_bits():
@@ -438,6 +438,6 @@ class Forgetful(Zdt1):
 
     def evaluate(self, genomes):
         """Judge genomes [P, G]."""
-        found = super().evaluate(genomes)
+        values = super().evaluate(genomes)
         self.asked.clear()
-        return found
+        return values

@@ -35,10 +35,10 @@ def test_those_who_have_ended_leave_the_others():
         return [2 * one for one in asked.values()]
 
     searches = {n: counting(n, log) for n in (2, 0, 3, 1)}
-    found = list(run_in_step(searches, answer))
-    assert found == [(0, 0), (1, 20), (2, 82), (3, 186)]
+    results = list(run_in_step(searches, answer))
+    assert results == [(0, 0), (1, 20), (2, 82), (3, 186)]
     assert calls == [{2: 20, 3: 30, 1: 10}, {2: 21, 3: 31}, {3: 32}]
-    assert [(n, run_alone(counting(n, log), lambda one: 2 * one)) for n in range(4)] == found
+    assert [(n, run_alone(counting(n, log), lambda one: 2 * one)) for n in range(4)] == results
 
 
 def test_what_is_left_is_closed():
@@ -98,7 +98,7 @@ def test_searches_in_step_find_what_they_find_alone(n_searches):
     def answer(asked):
         return [evaluate_genomes(cases[number][0], genomes) for number, genomes in asked.items()]
 
-    found = dict(run_in_step(searches, answer))
+    results = dict(run_in_step(searches, answer))
     lengths = set()
     for number, (problem, wanted) in cases.items():
         alone = []
@@ -107,6 +107,6 @@ def test_searches_in_step_find_what_they_find_alone(n_searches):
             if stop_reason(wanted, generation, 0.0):
                 break
         lengths.add(len(alone))
-        assert bits(found[number]) == bits(alone), number
+        assert bits(results[number]) == bits(alone), number
     assert len(lengths) > 1 or n_searches == 1
-    assert np.isfinite([one.hypervolume for one in found[0]]).all()
+    assert np.isfinite([one.hypervolume for one in results[0]]).all()

@@ -82,8 +82,8 @@ def test_the_archive_is_the_true_front_whatever_the_chunk(monkeypatch, chunk):
     *_, last = explore(problem, grid)
     truth = problem.objectives_of(grid.points(0, len(grid)))
     truth = truth[moocore.is_nondominated(truth)]
-    found = last.archive.objectives
-    assert sorted(map(tuple, truth.tolist())) == sorted(map(tuple, found.tolist()))
+    objectives = last.archive.objectives
+    assert sorted(map(tuple, truth.tolist())) == sorted(map(tuple, objectives.tolist()))
     assert len(grid) == 21 * 11
 
 
@@ -104,10 +104,10 @@ def test_nobody_feasible_leaves_the_nearest_of_all_chunks(monkeypatch):
     problem = Analytic(int_layout((-3, 3), (-2, 4)))
     monkeypatch.setattr(problem, "objectives_of", lambda genomes: genomes * np.nan)
     grid = make_lattice(problem.layout, {"gene_0": 1, "gene_1": 1})
-    found = list(explore(problem, grid))
+    generations = list(explore(problem, grid))
     everyone = problem.evaluate(grid.points(0, len(grid))).violations
-    assert len(found) == 10
-    for number, generation in enumerate(found):
+    assert len(generations) == 10
+    for number, generation in enumerate(generations):
         assert generation.population.violations.tolist() == [everyone[: 5 * (number + 1)].min()]
 
 

@@ -15,11 +15,11 @@ def test_numbers_lead_back(evaluated, best, grown, stirred, sizes, credits, seed
     """Every field keeps every bit, whatever the number of islands, operators and objectives."""
     low, high = np.random.default_rng(seed).normal(size=(2, 1 + seed % 5))
     memory = Memory(evaluated, best, grown, stirred, tuple(sizes), tuple(credits), low, high)
-    found = from_numbers(to_numbers(memory), len(low))
-    assert to_numbers(found).tobytes() == to_numbers(memory).tobytes()
-    assert (found.sizes, found.credits) == (memory.sizes, memory.credits)
-    assert (found.evaluated, found.grown_at, found.stirred_at) == (evaluated, grown, stirred)
-    assert found.low.tobytes() == low.tobytes()
+    copied = from_numbers(to_numbers(memory), len(low))
+    assert to_numbers(copied).tobytes() == to_numbers(memory).tobytes()
+    assert (copied.sizes, copied.credits) == (memory.sizes, memory.credits)
+    assert (copied.evaluated, copied.grown_at, copied.stirred_at) == (evaluated, grown, stirred)
+    assert copied.low.tobytes() == low.tobytes()
 
 
 def test_a_fresh_memory_has_no_box():

@@ -24,21 +24,21 @@ SELLER = STRATEGIES["seller_exhaustion"].layout
 def test_neighbours_differ_in_one_gene_by_one_step():
     """Whole genes by 1, others by a part of their span, each direction once."""
     layout = int_layout((1, 9), (5, 5), (1, 4))
-    found, origins = neighbours(layout, np.array([[4.0, 5.0, 1.0]]))
-    assert sorted(map(tuple, found.tolist())) == [(3, 5, 1), (4, 5, 2), (5, 5, 1)]
+    near, origins = neighbours(layout, np.array([[4.0, 5.0, 1.0]]))
+    assert sorted(map(tuple, near.tolist())) == [(3, 5, 1), (4, 5, 2), (5, 5, 1)]
     assert origins.tolist() == [0, 0, 0]
-    found, _ = neighbours(float_layout(1), np.array([[0.5]]))
-    assert found.ravel().tolist() == [0.5 + 1 / STEPS, 0.5 - 1 / STEPS]
+    near, _ = neighbours(float_layout(1), np.array([[0.5]]))
+    assert near.ravel().tolist() == [0.5 + 1 / STEPS, 0.5 - 1 / STEPS]
 
 
 def test_neighbours_are_legal_distinct_and_new():
     """Bounds and constraints hold, nothing is tried twice, nor what is known."""
     *_, last = evolve(HalfForbidden(SELLER, 3), settings(20, 3))
     front = last.archive.genomes
-    found, _ = neighbours(SELLER, front)
-    assert SELLER.is_legal(found).all()
-    assert ((found >= SELLER.low) & (found <= SELLER.high)).all()
-    together = np.concatenate([front, found])
+    near, _ = neighbours(SELLER, front)
+    assert SELLER.is_legal(near).all()
+    assert ((near >= SELLER.low) & (near <= SELLER.high)).all()
+    together = np.concatenate([front, near])
     assert len(np.unique(together, axis=0)) == len(together)
 
 

@@ -28,9 +28,9 @@ def curved_front(seed: int, count: int = 80, n_objectives: int = 4) -> Floats:
 def test_directions_are_those_of_das_and_dennis(parts):
     """As many as DEAP makes for so many parts, and the same set."""
     expected = emo.uniform_reference_points(4, parts)
-    found = directions(4, comb(parts + 3, 3))
+    actual = directions(4, comb(parts + 3, 3))
     assert sorted(map(tuple, np.round(expected, 12).tolist())) == sorted(
-        map(tuple, np.round(found, 12).tolist())
+        map(tuple, np.round(actual, 12).tolist())
     )
 
 
@@ -51,11 +51,11 @@ def test_normalised_and_associated_as_in_deap(seed):
     lines = directions(4, 80)
     niches, distances = emo.associate_to_niche(points, lines, best, intercepts)
     ours = normalise_objectives(points, np.ones(len(points), dtype=bool))
-    found, squares = associate_directions(ours, lines)
+    nearest, squares = associate_directions(ours, lines)
     np.testing.assert_allclose(ours, (points - best) / (intercepts - best + 1e-16), rtol=1e-9)
     is_near = np.abs(np.sqrt(np.maximum(squares, 0)) - distances) < 1e-7
     assert is_near.all()
-    assert (found == niches).mean() > 0.97  # equally near directions may change places
+    assert (nearest == niches).mean() > 0.97  # equally near directions may change places
 
 
 def test_places_go_round_the_directions():

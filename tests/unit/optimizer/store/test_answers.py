@@ -28,8 +28,8 @@ def test_equal_strengths_are_decided_by_the_genome_in_the_order_of_the_header():
 
 def test_trades_on_held_out_bars_are_not_counted():
     """What was searched is what the list is about."""
-    found = read_answer(HEADER, ended(member(1.0, a=1, b=1), samples=("in", "held out")), None)
-    assert found.trades == 3
+    answer = read_answer(HEADER, ended(member(1.0, a=1, b=1), samples=("in", "held out")), None)
+    assert answer.trades == 3
 
 
 def test_the_pick_of_a_judgement_is_another_than_the_strongest():
@@ -44,8 +44,8 @@ def test_parts_of_another_shape_are_left_out(odd):
     """Records come from anywhere: no list of runs ends with one of them."""
     assert read_answer({"genes": odd}, {"data": odd, "front": odd}, {"pick": odd}) == RunAnswer()
     strange = {"genes": odd, "metrics": {"strength": odd, "total_return": odd}, "by_window": odd}
-    found = read_answer(HEADER, {"data": {"windows": odd}, "front": [strange]}, None)
-    assert (found.symbols, found.total_return) == ((), 5.0 if odd == 5 else None)
+    answer = read_answer(HEADER, {"data": {"windows": odd}, "front": [strange]}, None)
+    assert (answer.symbols, answer.total_return) == ((), 5.0 if odd == 5 else None)
 
 
 @pytest.mark.parametrize(

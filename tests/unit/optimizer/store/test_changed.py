@@ -70,10 +70,10 @@ def test_changed_objectives_are_nowhere_shown(run, tmp_path, command, is_linked)
     """The result does not follow from what was recorded, so no command says it."""
     edit(run, "objectives", 99.0, is_linked=is_linked)
     for use in uses(run, tmp_path):
-        found = command(*use)
-        assert found.code == 4, found
-        assert found.out == "" or "verify" in use, use
-        assert "changed afterwards" in found.err or "does not follow" in found.err, use
+        outcome = command(*use)
+        assert outcome.code == 4, outcome
+        assert outcome.out == "" or "verify" in use, use
+        assert "changed afterwards" in outcome.err or "does not follow" in outcome.err, use
     assert not list(tmp_path.glob("front.*"))
 
 
@@ -87,9 +87,9 @@ def test_changed_metrics_are_nowhere_shown(run, tmp_path, command):
 def test_verify_judges_figures_anew(run, command):
     """Who can make every digest anew still cannot make a strategy earn it."""
     edit(run, "metrics", 99.0, is_linked=True)
-    found = command("runs", "verify", run)
-    assert found.code == 4
-    assert "member 0 does not reach what the result says of it: recorded" in found.error
+    outcome = command("runs", "verify", run)
+    assert outcome.code == 4
+    assert "member 0 does not reach what the result says of it: recorded" in outcome.error
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,10 @@ def kill_often(path, moments, seed):
             assert store.verify() == []
             assert store.warnings == ()
             assert store.status == "interrupted"
-        found = -1 if last is None else last.number
-        assert found >= safe
+        newest = -1 if last is None else last.number
+        assert newest >= safe
         if last is not None:
-            assert_same_generation(make_generation(found), last)
+            assert_same_generation(make_generation(newest), last)
     assert safe >= moments
     with RunStore.open(path) as store:
         for summary in store.generations():
@@ -158,9 +158,9 @@ def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, e
     """Free bytes are the reason only where they are too few."""
     most = resource.RLIM_INFINITY if limit is None else limit
     monkeypatch.setattr("resource.getrlimit", lambda kind: (most, most))
-    found = str(build_write_error(error, tmp_path / DATABASE, 9))
-    assert re.search(said, found), found
-    assert ("are free there" in found) == (limit is None and "quota" not in said)
+    message = str(build_write_error(error, tmp_path / DATABASE, 9))
+    assert re.search(said, message), message
+    assert ("are free there" in message) == (limit is None and "quota" not in said)
 
 
 @pytest.mark.slow
@@ -178,10 +178,10 @@ def test_a_limit_of_file_size_is_named(tmp_path):
         "--device",
         "cpu",
     )
-    found = run("evolve", "--data", write_market(tmp_path / "bars.csv"), *many, cwd=tmp_path,
+    process = run("evolve", "--data", write_market(tmp_path / "bars.csv"), *many, cwd=tmp_path,
                 program=program)  # fmt: skip
-    last = found.err.splitlines()[-1]
-    assert (found.code, "raise ulimit -f" in last, "are free" in last) == (4, True, False), last
+    last = process.err.splitlines()[-1]
+    assert (process.code, "raise ulimit -f" in last, "are free" in last) == (4, True, False), last
     assert "--resume" in last
 
 

@@ -117,4 +117,4 @@ def test_a_folder_of_hostile_runs_alone_is_listed(runs):
     for name in ("sound", "changed"):
         put(runs / name, "header", nested(500))
     shutil.copytree(runs / "sound", runs / "third")
-    assert [one.status for one in list_runs(runs)] == ["damaged"] * 3
+    assert [run.status for run in list_runs(runs)] == ["damaged"] * 3

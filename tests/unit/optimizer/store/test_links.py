@@ -61,8 +61,8 @@ def test_a_reader_follows_no_link_either(run, tmp_path):
     (run / DATABASE).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match="is a link or no plain file"):
         RunStore.open(run)
-    (found,) = list_runs(run.parent)
-    assert (found.status, "is a link" in found.damaged) == ("damaged", True)
+    (summary,) = list_runs(run.parent)
+    assert (summary.status, "is a link" in summary.damaged) == ("damaged", True)
 
 
 @pytest.mark.parametrize("name", [OWNER, DATABASE, f"{DATABASE}-wal"])

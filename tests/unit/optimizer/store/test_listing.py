@@ -35,14 +35,14 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
     with RunStore.create(tmp_path, "beta", HEADER | created) as store:
         store.record(make_generation(0))
         store.flush()
-        found = list_runs(tmp_path)
-    assert [(run.id, run.status, run.generations) for run in found] == [
+        runs = list_runs(tmp_path)
+    assert [(run.id, run.status, run.generations) for run in runs] == [
         ("zeta", "finished", 2),
         ("alpha", "interrupted", 0),
         ("20261103-000000-aaaaaa", "damaged", 0),
         ("beta", "running", 1),
     ]
-    assert found[0] == RunSummary(
+    assert runs[0] == RunSummary(
         id="zeta",
         path=tmp_path / "zeta",
         status="finished",
@@ -54,8 +54,8 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
         front_size=3,
         number=1,
     )
-    assert [bool(run.damaged) for run in found] == [False, False, True, False]
-    assert "not the database of a run" in found[2].damaged
+    assert [bool(run.damaged) for run in runs] == [False, False, True, False]
+    assert "not the database of a run" in runs[2].damaged
 
 
 def test_there_are_no_runs_where_there_is_no_directory(tmp_path):
@@ -74,8 +74,8 @@ def test_header_of_another_shape_leaves_fields_empty(tmp_path):
     """A run whose header says other things is listed all the same."""
     with RunStore.create(tmp_path, "odd", {"strategy": 5, "generations": "many"}):
         pass
-    (found,) = list_runs(tmp_path)
-    assert (found.strategy, found.planned, found.created_at, found.damaged) == (
+    (run,) = list_runs(tmp_path)
+    assert (run.strategy, run.planned, run.created_at, run.damaged) == (
         None,
         None,
         None,

@@ -195,7 +195,7 @@ def test_read_only_directory_is_a_clear_error_for_an_owner_and_fine_for_a_reader
             RunStore.open(run, writable=True)
         with RunStore.open(run) as store:
             assert store.last_generation().number == 0
-        assert [found.status for found in list_runs(public_dir)] == ["interrupted"]
+        assert [summary.status for summary in list_runs(public_dir)] == ["interrupted"]
         with pytest.raises(StoreError, match=r"cannot be written .*let --runs name"):
             RunStore.create(public_dir, "run-2", HEADER)
     run.chmod(0o755)

@@ -164,10 +164,10 @@ def test_an_older_state_that_was_put_back_is_said_everywhere(put_back, tmp_path,
     copy = shutil.copytree(put_back, tmp_path / "runs" / "copy")
     names = {"RUN": str(run), "COPY": str(copy)}
     given = [names.get(word, word.replace("TO", str(tmp_path))) for word in READERS[use]]
-    found = Commands(capsys)(*given)
-    assert found.code == 0, found
-    said = [line for line in found.err.splitlines() if "(run 'run')" in line]
-    assert len(said) == 1, found.err
+    outcome = Commands(capsys)(*given)
+    assert outcome.code == 0, outcome
+    said = [line for line in outcome.err.splitlines() if "(run 'run')" in line]
+    assert len(said) == 1, outcome.err
     assert "that were recorded 1 are gone" in said[0]
     assert "an older state of the file was put back" in said[0]
 
@@ -181,8 +181,8 @@ def test_python_says_it_too(put_back, caplog):
 def test_verify_and_list_say_it(put_back, capsys):
     """Verify as an error."""
     command = Commands(capsys)
-    found = command("runs", "verify", put_back)
-    assert found.code == 4
-    assert "of 'evidence' that were recorded" in found.error
+    outcome = command("runs", "verify", put_back)
+    assert outcome.code == 4
+    assert "of 'evidence' that were recorded" in outcome.error
     listed = command("runs", "list", "--runs", put_back.parent, "--json").json
     assert "of 'evidence' that were recorded" in listed[0]["damaged"]

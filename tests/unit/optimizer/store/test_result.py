@@ -53,9 +53,9 @@ def stored(request, tmp_path):
 def test_a_result_of_an_older_version_is_read(stored):
     """Every number is the recorded one; what was not recorded then has a default."""
     recorded, store = stored
-    found = load_result(store)
-    said = json.loads(json.dumps(found.payload(), allow_nan=False))
-    assert (found.run, found.path) == ("older", str(store.path))
+    result = load_result(store)
+    said = json.loads(json.dumps(result.payload(), allow_nan=False))
+    assert (result.run, result.path) == ("older", str(store.path))
     for name in recorded.keys() - {"run", "path", "data", "front", "certificate", "infeasible"}:
         assert said[name] == recorded[name], name
     # They counted the last generation alone.
@@ -82,26 +82,26 @@ def test_names_stand_in_their_order(stored):
 
 def test_the_first_version_knew_one_window_and_one_search():
     """Its defaults say so."""
-    found = RunResult.read(older("first")["result"])
-    assert found.data.spec == ("csv:AAA.csv",)
-    assert (found.data.windows, found.data.held_out_bars) == ((), 0)
-    assert (found.search, found.stopped_by, found.over_windows) == (
+    content = RunResult.read(older("first")["result"])
+    assert content.data.spec == ("csv:AAA.csv",)
+    assert (content.data.windows, content.data.held_out_bars) == ((), 0)
+    assert (content.search, content.stopped_by, content.over_windows) == (
         "genetic",
         "generations",
         "mean",
     )
-    assert (found.polished, found.regret, found.resumed) == (0, None, "")
-    assert [(one.held_out, one.by_window) for one in found.front] == [(None, {})] * 2
+    assert (content.polished, content.regret, content.resumed) == (0, None, "")
+    assert [(one.held_out, one.by_window) for one in content.front] == [(None, {})] * 2
 
 
 def test_what_is_written_is_read_again():
     """The value, and nothing that is not in it."""
-    found = RunResult.read(older("held_out")["result"])
-    payload = found.payload()
-    assert RunResult.read(json.loads(json.dumps(payload, allow_nan=False))) == found
+    content = RunResult.read(older("held_out")["result"])
+    payload = content.payload()
+    assert RunResult.read(json.loads(json.dumps(payload, allow_nan=False))) == content
     assert "resumed" not in payload
     assert payload["regret"] is None
-    assert replace(found, resumed="already finished").payload()["resumed"] == "already finished"
+    assert replace(content, resumed="already finished").payload()["resumed"] == "already finished"
 
 
 def test_what_a_newer_version_adds_is_not_read():
@@ -129,10 +129,10 @@ def test_what_is_no_result_is_refused(change, words):
 def test_a_number_that_json_lacks_is_not_recorded(tmp_path):
     """The place is named, and the run stays unfinished."""
     recorded = older("held_out")
-    found = replace(RunResult.read(recorded["result"]), hypervolume=nan)
+    result = replace(RunResult.read(recorded["result"]), hypervolume=nan)
     with RunStore.create(tmp_path, "run", recorded["header"]) as store:
         with pytest.raises(StoreError, match="hypervolume is not a finite number"):
-            store.finish(found.payload())
+            store.finish(result.payload())
         assert store.result is None
 
 

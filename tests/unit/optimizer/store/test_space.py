@@ -22,8 +22,8 @@ MOUNTS = (
 @pytest.fixture(autouse=True)
 def mounted(monkeypatch):
     """A system with these mounts; later ones lie over earlier ones."""
-    found = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in MOUNTS]
-    monkeypatch.setattr(space.psutil, "disk_partitions", lambda *, all: found if all else [])
+    mounts = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in MOUNTS]
+    monkeypatch.setattr(space.psutil, "disk_partitions", lambda *, all: mounts if all else [])
 
 
 @pytest.mark.parametrize(

@@ -81,12 +81,12 @@ def test_a_kill_at_any_step_of_writing_loses_nothing(tmp_path, monkeypatch, opti
     for place, safe in camera.shots:
         with RunStore.open(place, writable=True) as store:
             last = store.last_generation()
-            found = -1 if last is None else last.number
-            assert found >= safe
+            newest = -1 if last is None else last.number
+            assert newest >= safe
             if last is not None:
-                assert_same_generation(make_generation(found), last)
+                assert_same_generation(make_generation(newest), last)
             assert store.warnings == ()
-            for number in range(found + 1, GENERATIONS):
+            for number in range(newest + 1, GENERATIONS):
                 store.record(make_generation(number))
             store.finish({"front": []})
         with RunStore.open(place) as store:

@@ -68,5 +68,5 @@ def test_runs_are_the_longest_stretches_of_one_class(row, thresholds):
 )
 def test_a_cross_comes_from_the_threshold_or_before_it(row, expected):
     """A value at the threshold has not crossed it; the bar after it may."""
-    found = find_directions(np.array(row), 0.1, -0.1).tolist()
-    assert expected == [DIRECTIONS[code] for code in found]
+    actual = find_directions(np.array(row), 0.1, -0.1).tolist()
+    assert expected == [DIRECTIONS[code] for code in actual]

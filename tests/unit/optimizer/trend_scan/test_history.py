@@ -30,11 +30,11 @@ def test_a_corrected_bar_is_noticed(tmp_path):
     close = BARS.close.copy()
     close[400] = np.nextafter(close[400], 0.0)
     other = replace(BARS, close=close, low=np.minimum(BARS.low, close)).until(1100)
-    found = scan_markets(other, folder=tmp_path)
-    (note,) = found.notes
+    scan = scan_markets(other, folder=tmp_path)
+    (note,) = scan.notes
     assert note.startswith("AAA: bars up to 1970-01-11T")
     assert note.endswith("are not those of the last scan")
-    assert (found.compared, list_bits(found)) == (1, list_bits(scan_markets(other)))
+    assert (scan.compared, list_bits(scan)) == (1, list_bits(scan_markets(other)))
     assert scan_markets(other, folder=tmp_path).notes == ()
 
 
@@ -49,9 +49,9 @@ def test_a_damaged_file_is_noticed(place, tmp_path):
     else:
         content[place] ^= 1
     path.write_bytes(content)
-    found = scan_markets(BARS, folder=tmp_path)
-    assert found.notes == ("AAA: the class that was kept is damaged, so that no change is seen",)
-    assert found.compared == 0
+    scan = scan_markets(BARS, folder=tmp_path)
+    assert scan.notes == ("AAA: the class that was kept is damaged, so that no change is seen",)
+    assert scan.compared == 0
     assert scan_markets(BARS, folder=tmp_path).compared == 1
 
 
@@ -92,8 +92,8 @@ def test_what_changed_since_the_last_scan_is_said(tmp_path):
     assert (first.changes, first.compared) == ((), 0)
     wide = ScanParams({}, 1.0, -1.0)
     assert scan_markets(symbol(), folder=tmp_path, question=wide).compared == 0
-    found = scan_markets(symbol(), folder=tmp_path)
-    (change,) = found.changes
+    scan = scan_markets(symbol(), folder=tmp_path)
+    (change,) = scan.changes
     assert (change.symbol, change.was, change.now) == ("AAA", run.class_, now.class_)
     assert (change.was_at, change.since) == (first.symbols[0].last, now.since)
     again = scan_markets(symbol(), folder=tmp_path)
@@ -105,8 +105,8 @@ def test_a_look_into_the_past_changes_nothing_that_is_kept(tmp_path):
     scan_markets(BARS, folder=tmp_path)
     (path,) = tmp_path.iterdir()
     content = path.read_bytes()
-    found = scan_markets(BARS.until(900), folder=tmp_path)
-    assert (found.changes, found.compared) == ((), 0)
+    scan = scan_markets(BARS.until(900), folder=tmp_path)
+    assert (scan.changes, scan.compared) == ((), 0)
     assert path.read_bytes() == content
 
 
@@ -128,11 +128,11 @@ def test_thresholds_beyond_a_few_are_forgotten():
 def test_a_folder_that_cannot_be_written_is_said(tmp_path):
     """The scan goes on without; it is said once."""
     (tmp_path / "file").write_text("")
-    found = scan_markets(symbol("A"), symbol("B", seed=2), folder=tmp_path / "file" / "trends")
-    (note,) = found.notes
+    scan = scan_markets(symbol("A"), symbol("B", seed=2), folder=tmp_path / "file" / "trends")
+    (note,) = scan.notes
     assert note.startswith("classes cannot be ")
     assert note.endswith(", none are kept")
-    assert len(found.symbols) == 2
+    assert len(scan.symbols) == 2
 
 
 def test_rows_of_former_versions_are_let_go(tmp_path, monkeypatch):

@@ -58,14 +58,14 @@ NOW = {
 
 def test_the_99_symbols_of_the_law(real_folder):
     """Their rows have the law's hash; all are replayed by the readable definition."""
-    found = scan_markets(*pieces(real_folder), is_all_replayed=True)
-    assert found.counts == {"long": 51, "short": 35, "neutral": 13}
-    assert (found.rows_hash, found.replayed, found.bars) == (LAW_HASH, 99, 148_500)
+    scan = scan_markets(*pieces(real_folder), is_all_replayed=True)
+    assert scan.counts == {"long": 51, "short": 35, "neutral": 13}
+    assert (scan.rows_hash, scan.replayed, scan.bars) == (LAW_HASH, 99, 148_500)
 
 
 def test_where_the_real_series_stand_now(real_folder):
     """The law's table of the last bar of each file, in the order of a scan."""
-    found = scan_markets(*real_series(real_folder).values())
+    scan = scan_markets(*real_series(real_folder).values())
     told = {
         one.symbol: (
             one.class_,
@@ -75,19 +75,19 @@ def test_where_the_real_series_stand_now(real_folder):
             one.direction_since_bar,
             tuple(one.votes.values()),
         )
-        for one in found.symbols
+        for one in scan.symbols
     }
     assert told == NOW
     order = ["spy_1m", "aapl_1h", "uniusdt_15m", "btcusdt_1h", "gbpjpy_1h", "bifiusdt_5m"]
-    assert [one.symbol for one in found.symbols] == order
+    assert [one.symbol for one in scan.symbols] == order
 
 
 def test_longs_come_first_then_shorts_then_neutral_ones():
     """The strongest first, equal ones by name."""
     series = [symbol(f"S{seed:02d}", seed=seed) for seed in range(12)]
     question = ScanParams({}, 0.5, -0.5)
-    found = scan_markets(*series, replace(series[0], symbol="A"), question=question)
-    told = [(one.class_, one.trend, one.symbol) for one in found.symbols]
+    scan = scan_markets(*series, replace(series[0], symbol="A"), question=question)
+    told = [(one.class_, one.trend, one.symbol) for one in scan.symbols]
     assert len({what for what, _, _ in told}) == 3
     expected = [
         *sorted((one for one in told if one[0] == "long"), key=lambda one: (-one[1], one[2])),
@@ -95,8 +95,8 @@ def test_longs_come_first_then_shorts_then_neutral_ones():
         *sorted((one for one in told if one[0] == "neutral"), key=lambda one: (-one[1], one[2])),
     ]
     assert told == expected
-    assert {one.trend for one in found.symbols if one.symbol in ("A", "S00")} == {
-        float(found.rows["A"].trend[-1])
+    assert {one.trend for one in scan.symbols if one.symbol in ("A", "S00")} == {
+        float(scan.rows["A"].trend[-1])
     }
 
 
@@ -112,11 +112,11 @@ def test_a_symbol_does_not_depend_on_the_others():
 def test_short_series_are_listed_and_have_no_class(missing):
     """Warm-up and two bars are needed, the longest length being 34; below nothing is guessed."""
     bars = 34 - 1 + 5 + 2 - missing
-    found = scan_markets(symbol("SHORT", bars), symbol("LONG"))
-    told = [(one.symbol, one.bars, one.needed) for one in found.too_short]
+    scan = scan_markets(symbol("SHORT", bars), symbol("LONG"))
+    told = [(one.symbol, one.bars, one.needed) for one in scan.too_short]
     assert told == ([("SHORT", bars, 40)] if missing else [])
-    assert ("SHORT" in found.rows) == (not missing)
-    assert sum(found.counts.values()) == 2 - missing
+    assert ("SHORT" in scan.rows) == (not missing)
+    assert sum(scan.counts.values()) == 2 - missing
 
 
 def test_bars_that_are_not_closed_do_not_count():
@@ -144,10 +144,10 @@ def test_the_form_of_the_script_is_another_row():
     """Its own votes by default, its own values."""
     script = ScanParams({}, is_script=True)
     assert script.parameters[10:12] == (49, -49)
-    one, other = scan_markets(symbol()), scan_markets(symbol(), question=script)
-    assert one.payload()["indicator"] == "adaptive_trend"
+    scan, other = scan_markets(symbol()), scan_markets(symbol(), question=script)
+    assert scan.payload()["indicator"] == "adaptive_trend"
     assert other.payload()["indicator"] == "adaptive_trend_script"
-    assert one.rows_hash != other.rows_hash
+    assert scan.rows_hash != other.rows_hash
 
 
 def test_history_lists_the_last_runs():
@@ -199,7 +199,7 @@ def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(wrong, monkeypatch, 
     right = scan_module.trends
 
     def lying(*args, **kwargs):
-        return [wrong(found) for found in right(*args, **kwargs)]
+        return [wrong(trend) for trend in right(*args, **kwargs)]
 
     monkeypatch.setattr(scan_module, "trends", lying)
     with pytest.raises(ParityError, match=r"1 of 1 symbols differ.*AAA: .* at .* by definition"):
@@ -236,8 +236,8 @@ def test_extreme_prices_and_flat_ones_have_a_class():
     """A row of zeros is neutral and never turned; powers of two of prices change nothing."""
     flat = symbol("FLAT")
     prices = dict.fromkeys(("open", "high", "low", "close"), np.full(400, 7.0))
-    found = scan_markets(replace(flat, **prices))
-    (one,) = found.symbols
+    scan = scan_markets(replace(flat, **prices))
+    (one,) = scan.symbols
     assert (one.class_, one.trend, one.bars, one.direction) == ("neutral", 0.0, 400, "")
     assert (one.direction_since, one.direction_since_bar) == (None, None)
     tiny = {k: getattr(flat, k) * 2.0**-30 for k in ("open", "high", "low", "close")}
@@ -246,9 +246,9 @@ def test_extreme_prices_and_flat_ones_have_a_class():
 
 def test_nothing_to_scan_is_said():
     """All too short: no class, no row, no error."""
-    found = scan_markets(symbol(length=5))
-    assert (found.symbols, found.bars, found.replayed, found.rows) == ((), 0, 0, {})
-    assert [len(column) for column in found.columns().values()] == [0] * 12
+    scan = scan_markets(symbol(length=5))
+    assert (scan.symbols, scan.bars, scan.replayed, scan.rows) == ((), 0, 0, {})
+    assert [len(column) for column in scan.columns().values()] == [0] * 12
 
 
 def test_a_trend_is_what_the_engine_hands_over():
@@ -262,6 +262,6 @@ def test_long_loads_are_told(tmp_path, monkeypatch):
         write_market(tmp_path / f"S{number}.csv", 60, seed=number)
     monkeypatch.setattr(scan_module, "LINE_EVERY_S", 0.0)
     config, said = RunConfig(data=f"csv:{tmp_path}"), []
-    found = scan_sources(config, ScanParams({}), Ways(), is_kept=False, say=said.append)
+    scan = scan_sources(config, ScanParams({}), Ways(), is_kept=False, say=said.append)
     assert said == [f"loaded {number} of 3 sources" for number in (1, 2, 3)]
-    assert len(found.symbols) == 3
+    assert len(scan.symbols) == 3

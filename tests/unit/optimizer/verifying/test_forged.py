@@ -52,11 +52,11 @@ def find_problems(run):
     """What is wrong with a run, in one text; empty for one that is whole."""
     try:
         with RunStore.open(run) as store:
-            found = check_run(store, {}, 5)
+            problems = check_run(store, {}, 5)
     except StoreError as error:
         return str(error)
-    assert found.is_whole == (not found.problems), found
-    return "; ".join(found.problems)
+    assert problems.is_whole == (not problems.problems), problems
+    return "; ".join(problems.problems)
 
 
 def replacing(place, value):
@@ -194,10 +194,10 @@ JUDGEMENT = {
 def test_an_honest_run_is_whole(honest):
     """Nothing is wrong with it, and everything was found anew."""
     with RunStore.open(honest) as store:
-        found = check_run(store, {}, 5)
+        problems = check_run(store, {}, 5)
         assert len(load_result(store).front) > 1
-    assert (found.problems, found.unchecked, found.is_whole) == ((), (), True)
-    assert "null searches" in found.not_recomputed
+    assert (problems.problems, problems.unchecked, problems.is_whole) == ((), (), True)
+    assert "null searches" in problems.not_recomputed
 
 
 def test_a_run_without_evidence_is_whole(searched):
@@ -310,19 +310,19 @@ def test_the_command_says_what_is_wrong_and_what_it_cannot_tell(run, capsys):
     record = command("runs", "verify", run, "--individuals", "0")
     assert (record.code, "whole" in record.out) == (0, False)
     forge(run, "result", replacing("certificate.trades", more))
-    found = command("runs", "verify", run, "--json")
-    assert (found.code, found.json["is_whole"]) == (4, False)
-    assert "result.certificate.trades: recorded " in found.json["problems"][0]
-    assert "is damaged: result.certificate.trades: recorded " in found.error
+    outcome = command("runs", "verify", run, "--json")
+    assert (outcome.code, outcome.json["is_whole"]) == (4, False)
+    assert "result.certificate.trades: recorded " in outcome.json["problems"][0]
+    assert "is damaged: result.certificate.trades: recorded " in outcome.error
 
 
 def test_what_cannot_be_replayed_is_not_whole(run, capsys):
     """Without its bars, a run is said to contradict itself nowhere, and no more."""
     command = Commands(capsys)
     forge(run, "header", lambda told: told["run"]["command"].update(data=["csv:gone.csv"]))
-    found = command("runs", "verify", run)
-    assert found.code == 4
-    assert "the record is whole" not in found.out
-    assert "is not whole here: members were not replayed: " in found.error
+    outcome = command("runs", "verify", run)
+    assert outcome.code == 4
+    assert "the record is whole" not in outcome.out
+    assert "is not whole here: members were not replayed: " in outcome.error
     assert command("runs", "verify", run, "--json").json["is_whole"] is False
     assert command("runs", "verify", run, "--individuals", "0").code == 0

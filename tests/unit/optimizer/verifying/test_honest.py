@@ -36,8 +36,8 @@ KINDS = {
 def assert_whole(path):
     """Everything was found anew, and nothing was wrong."""
     with RunStore.open(path) as store:
-        found = check_run(store, {}, 3)
-    assert (found.problems, found.unchecked, found.is_whole) == ((), (), True)
+        problems = check_run(store, {}, 3)
+    assert (problems.problems, problems.unchecked, problems.is_whole) == ((), (), True)
 
 
 @pytest.fixture(scope="module")

@@ -64,9 +64,9 @@ def forge_judgement(run, change, number=-1):
 
     def reconsider(told):
         change(told)
-        found = add_verdict(Judgement.read(told), result, run, seconds=0.0, is_warm_started=False)
+        verdict = add_verdict(Judgement.read(told), result, run, seconds=0.0, is_warm_started=False)
         told.clear()
-        told.update(found.payload())
+        told.update(verdict.payload())
 
     forge(run, "evidence", reconsider, number=places[number])
 
@@ -80,16 +80,16 @@ PARTS = (
 def test_an_honest_judgement_states_all_of_its_rows(honest):
     """By its record alone, and by its bars."""
     for individuals in (0, 3):
-        found = find(honest, individuals)
-        assert (found.problems, found.unchecked, found.unfinished) == ((), (), ())
+        problems = find(honest, individuals)
+        assert (problems.problems, problems.unchecked, problems.unfinished) == ((), (), ())
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_that_is_left_out_is_found(judged_run, part):
     """Digests and verdict made anew, without any bars."""
     forge_judgement(judged_run, lambda told: told.pop(part))
-    found = find(judged_run)
-    assert any(part in line or "says nothing of" in line for line in found.problems), found
+    problems = find(judged_run)
+    assert any(part in line or "says nothing of" in line for line in problems.problems), problems
 
 
 def test_a_judgement_without_a_verdict_is_refused(judged_run, capsys):
@@ -157,9 +157,9 @@ def judge_until(run, part, done, **plan):
 def test_an_interrupted_judging_is_told_with_the_command_that_goes_on(run, capsys):
     """It is not whole and not damaged; the command makes it whole."""
     judge_until(run, "searches on shuffled bars", 3, **NULL)
-    found = find(run, 3)
-    assert (found.problems, found.unchecked, found.is_whole) == ((), (), False)
-    (line,) = found.unfinished
+    problems = find(run, 3)
+    assert (problems.problems, problems.unchecked, problems.is_whole) == ((), (), False)
+    (line,) = problems.unfinished
     assert line.startswith("3 searches on shuffled bars are in no judgement, go on with: ")
     command = Commands(capsys)
     outcome = command("runs", "verify", run)
@@ -191,8 +191,8 @@ def test_what_was_interrupted_and_not_asked_for_again_is_noted(run):
     judge_until(run, "searches on shuffled bars", 3, **NULL)
     (note,) = judge_briefly(run).notes
     assert note.startswith("not judged to the end: 3 searches on shuffled bars, which judge --null")
-    found = find(run, 3)
-    assert (found.problems, len(found.unfinished)) == ((), 1)
+    problems = find(run, 3)
+    assert (problems.problems, len(problems.unfinished)) == ((), 1)
     forge(run, "evidence", lambda told: told.update(notes=[]), name="judgement")
     assert "says nothing of 3 searches on shuffled bars" in find(run).problems[0]
     judge_briefly(run, **NULL)
@@ -206,8 +206,8 @@ def test_more_searches_that_were_interrupted_are_noted(run):
     assert find(run).unfinished
     again = judge_briefly(run)
     assert (again.null.shuffled.run, len(again.notes)) == (2, 1)
-    found = find(run, 3)
-    assert (found.problems, len(found.unfinished)) == ((), 1)
+    problems = find(run, 3)
+    assert (problems.problems, len(problems.unfinished)) == ((), 1)
 
 
 def test_fewer_searches_leave_out_none_that_were_made(run):

@@ -63,9 +63,9 @@ def assert_as_the_reference(strategy, rows, readings, genomes):
     """Each individual's words are the bars that the reference finds."""
     readings.begin(genomes)
     addresses = readings.words(readings.part(strategy.long))
-    for genome, found in zip(genomes, gather_words(addresses, readings.n_words), strict=True):
+    for genome, actual in zip(genomes, gather_words(addresses, readings.n_words), strict=True):
         expected = truth(strategy.long, rows, strategy.layout.decode(genome))
-        assert list_set_bars(found).tolist() == np.flatnonzero(expected).tolist()
+        assert list_set_bars(actual).tolist() == np.flatnonzero(expected).tolist()
 
 
 @given(conjunctions(), st.integers(0, 1000))
@@ -86,8 +86,8 @@ def test_only_what_a_gene_moves_one_way_has_bounds(is_free):
     gene = w.gene("x", 0.5, -1, 1)
     for side in form_sides(w.zscore(w.volume, 5), w.close, gene, is_free):
         strategy, *_ = build_readings((side < w.rsi(w.close, 4)) & (w.close > w.open))
-        found = bound_conjunction(strategy.long, strategy.layout)
-        assert (found is None) == is_free, side
+        bounds = bound_conjunction(strategy.long, strategy.layout)
+        assert (bounds is None) == is_free, side
 
 
 @pytest.mark.parametrize("value", [19.0, 41.0, 90.0])

@@ -70,8 +70,8 @@ def test_more_individuals_than_are_looked_up_at_once():
     genomes = random_genomes(strategy, TOGETHER + 50, seed=4)
     genomes[-50:, :3] = genomes[:50, :3]
     expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
-    found = formula_engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
-    assert found.tobytes() == expected.tobytes()
+    values = formula_engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
+    assert values.tobytes() == expected.tobytes()
 
 
 def test_only_what_is_asked_again_is_kept():

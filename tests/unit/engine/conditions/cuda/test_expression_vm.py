@@ -74,8 +74,8 @@ def run(made, span):
             sides = (right, left) if operand else (left, right)
             stack.append(calculated(names[operation], *sides))
         most = max(most, len(stack))
-    (found,) = stack
-    return found, most
+    (top,) = stack
+    return top, most
 
 
 def calculated(operation, left, right):
@@ -85,8 +85,8 @@ def calculated(operation, left, right):
         "minimum": np.minimum, "maximum": np.maximum,
     }  # fmt: skip
     with np.errstate(all="ignore"):
-        found = np.abs(left) if operation == "abs" else functions[operation](left, right)
-    return np.where(np.isfinite(found), found, np.nan)
+        values = np.abs(left) if operation == "abs" else functions[operation](left, right)
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 @given(tree=TREES)
@@ -94,8 +94,8 @@ def test_instructions_say_what_the_tree_says(tree):
     """In every bit, on a stack that is deep enough."""
     made = Formulas(LAYOUT)
     made.span(Column("low"))
-    found, most = run(made, made.span(tree))
-    np.testing.assert_array_equal(found, Rows(Series.of(BARS)).values(tree, {"x": X}))
+    values, most = run(made, made.span(tree))
+    np.testing.assert_array_equal(values, Rows(Series.of(BARS)).values(tree, {"x": X}))
     assert most <= DEPTH
 
 
@@ -103,8 +103,8 @@ def test_instructions_say_what_the_tree_says(tree):
 def test_what_is_too_deep_is_a_row_of_its_own(levels):
     """A tree of more places than there are has a part that the host computes."""
     made, tree = Formulas(LAYOUT), balanced(levels)
-    found, most = run(made, made.span(tree))
-    np.testing.assert_array_equal(found, Rows(Series.of(BARS)).values(tree, {}))
+    values, most = run(made, made.span(tree))
+    np.testing.assert_array_equal(values, Rows(Series.of(BARS)).values(tree, {}))
     assert most <= DEPTH
     assert (len(made.rows) > 1) == (levels >= DEPTH)
 
@@ -149,8 +149,8 @@ def test_warm_ups_of_all_are_those_of_each(seed):
     layout = strategy.layout
     individuals = Individuals(genomes, layout)
     expected = [strategy.warm_up(layout.decode(genome)) for genome in genomes]
-    found = WarmUps(strategy).of(individuals)
-    assert np.broadcast_to(found, len(genomes)).tolist() == expected
+    actual = WarmUps(strategy).of(individuals)
+    assert np.broadcast_to(actual, len(genomes)).tolist() == expected
 
 
 def test_rows_lie_where_they_were_put():

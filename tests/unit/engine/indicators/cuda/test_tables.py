@@ -19,13 +19,13 @@ def requests(draw, indicators):
     """Requests of several forms, each row in a slot of its own."""
     names = st.tuples(st.sampled_from(indicators), st.sampled_from(sorted(SOURCES)))
     forms = draw(st.lists(names, unique=True, max_size=5))
-    found, slot = [], 0
+    row_requests, slot = [], 0
     for name in forms:
         lengths = draw(st.lists(st.integers(2, 3000), min_size=1, max_size=80))
         table = np.array(lengths, np.float64)[:, None]
-        found.append(RowRequest(RowForm(*name), table, np.arange(slot, slot + len(lengths))))
+        row_requests.append(RowRequest(RowForm(*name), table, np.arange(slot, slot + len(lengths))))
         slot += len(lengths)
-    return found
+    return row_requests
 
 
 def rows_of(asked):
@@ -43,8 +43,10 @@ def test_averages_are_laid_out_once_each(asked, longest):
     shortest = tables.SHORTEST_SEGMENT
     table = tables.lay_out_averages(asked, SOURCES, longest, shortest)
     assert table.shape[1] % tables.AVERAGES == 0
-    found = {slot: row for *row, slot in table[[0, 2, 1]].T.tolist() if slot != tables.NO_SLOT}
-    assert found == {slot: [length, source] for slot, (length, source, _) in rows_of(asked).items()}
+    by_slot = {slot: row for *row, slot in table[[0, 2, 1]].T.tolist() if slot != tables.NO_SLOT}
+    assert by_slot == {
+        slot: [length, source] for slot, (length, source, _) in rows_of(asked).items()
+    }
     groups = table[2:].reshape(3, -1, tables.AVERAGES)
     assert (groups == groups[:, :, :1]).all()
     span, _, _, segment, early = table
@@ -62,12 +64,12 @@ def test_rolling_rows_are_laid_out_once_each(asked, together):
     """No launch takes too many; each row says whether it is a score."""
     laid_out = tables.lay_out_rolling(asked, SOURCES, 35_840, together)
     assert all(0 < table.shape[1] <= together for table in laid_out)
-    found = {}
+    by_slot = {}
     for table in laid_out:
         for window, slot, source, is_score, shares in table.T.tolist():
-            found[slot] = (window, source, "zscore" if is_score else "sma")
+            by_slot[slot] = (window, source, "zscore" if is_score else "sma")
             assert 1 <= shares <= tables.MOST_SHARES
-    assert found == rows_of(asked)
+    assert by_slot == rows_of(asked)
 
 
 @given(asked=requests(["ema", "sma", "zscore"]))
@@ -78,8 +80,8 @@ def test_compared_rows_are_laid_out_once_each(asked):
     groups = numbers.reshape(-1, tables.CODED_ROWS)
     assert (groups == groups[:, :1]).all()
     is_row = slots != tables.NO_SLOT
-    found = dict(zip(slots[is_row].tolist(), numbers[is_row].tolist(), strict=True))
+    actual = dict(zip(slots[is_row].tolist(), numbers[is_row].tolist(), strict=True))
     expected = {
         slot: coders[form] for form, _, slots in asked if form in coders for slot in slots.tolist()
     }
-    assert (found, int(is_row.sum())) == (expected, len(expected))
+    assert (actual, int(is_row.sum())) == (expected, len(expected))

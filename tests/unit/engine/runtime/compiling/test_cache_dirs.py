@@ -174,10 +174,10 @@ def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
         "assert double_values(numpy.ones(2)).tolist() == [2.0, 2.0]\n"
         "assert type(double_values._cache).__name__ == 'NullCache'\n"
     )
-    found = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert (found.returncode, found.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ def test_a_loop_that_calls_another_is_counted_once():
     outer = njit(lambda values: inner(values) + inner(values + 1))
     before, began = compile_seconds(), perf_counter()
     assert outer(np.arange(3.0)) == 9
-    found = compile_seconds() - before
-    assert 0 < found <= perf_counter() - began
+    seconds = compile_seconds() - before
+    assert 0 < seconds <= perf_counter() - began
     again = compile_seconds()
     outer(np.arange(3.0))
     assert compile_seconds() == again

@@ -38,10 +38,10 @@ def ask(folder):
     environment.pop("NUMBA_CACHE_DIR", None)
     # Python's own code of a file is kept by its second and its length, which may be the same here.
     command = [sys.executable, "-B", "-c", code]
-    found = subprocess.run(
+    completed = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
-    return float(found.stdout)
+    return float(completed.stdout)
 
 
 @pytest.mark.slow
@@ -84,8 +84,10 @@ from optimizer.search.compiled.sorting import rising_orders, sort_words
 print(rising_orders(np.array([[2.0, 1.0]])).tolist(), "numba.typed.typeddict" in sys.modules)
 print(numba.njit(lambda x: np.sort(x))(np.array([2.0, 1.0])).tolist())
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split("\n")[:2] == ["[[1, 0]] False", "[1.0, 2.0]"]
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert completed.stdout.split("\n")[:2] == ["[[1, 0]] False", "[1.0, 2.0]"]
 
 
 def test_loops_of_the_engine_are_kept_inside_the_package():

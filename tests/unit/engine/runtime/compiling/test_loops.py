@@ -224,9 +224,9 @@ def start(folder, code):
 
 def read(process):
     """What a process printed, once it ended."""
-    found, errors = process.communicate()
+    output, errors = process.communicate()
     assert process.returncode == 0, errors
-    return json.loads(found)
+    return json.loads(output)
 
 
 @pytest.fixture(scope="module")
@@ -241,8 +241,8 @@ def kept(ask, tmp_path_factory):
     """A package whose loops were compiled by another process."""
     folder = tmp_path_factory.mktemp("kept")
     write_package(folder)
-    found, compiled = ask(folder)
-    assert found == FOUND
+    answer, compiled = ask(folder)
+    assert answer == FOUND
     assert set(compiled) >= {*FOUND, "deep", "middle"}
     return folder
 
@@ -268,10 +268,10 @@ def test_what_is_reached_is_compiled_anew(ask, copied, change):
     """Exactly the loops that reach it, by numba's own account."""
     name, before, after, expected, others = change
     edit(copied, name, before, after)
-    found, compiled = ask(copied)
-    assert found == {**FOUND, **expected}
+    actual, compiled = ask(copied)
+    assert actual == {**FOUND, **expected}
     assert set(compiled) == {*expected, *others}
-    assert ask(copied) == [found, []]
+    assert ask(copied) == [actual, []]
 
 
 @pytest.mark.slow
@@ -380,10 +380,10 @@ def test_what_is_registered_with_the_compiler_is_reached_by_its_types(tree):
     assert text.count("ir.IRBuilder.fadd") == 1
     file.write_text(text.replace("ir.IRBuilder.fadd", "ir.IRBuilder.fmul"))
     try:
-        found = read(start(folder, KEYS))
+        content = read(start(folder, KEYS))
     finally:
         file.write_text(text)
-    changed = {name.rsplit(".")[-1] for name in keys if found[name] != keys[name]}
+    changed = {name.rsplit(".")[-1] for name in keys if content[name] != keys[name]}
     assert changed >= {"fill_parts", "_rolling", "_advance", "chain"}
     assert changed.isdisjoint({"fold", "find_bracket_exit", "signals", "shift_words"})
 
@@ -456,10 +456,10 @@ def test_old_versions_of_a_loop_go(ask, copied):
         shutil.copy(file, each)
         os.utime(each, (age, age))
     assert ask(copied, ASIDE.replace("aside(1)", "aside(1.5)")) == [2.5, 0]
-    found = kept_files(copied, "deep.aside")
+    files = kept_files(copied, "deep.aside")
     # Of the version as it is there are two types.
-    assert len(found) == MOST_VERSIONS + 1
-    assert {*old[-MOST_VERSIONS + 1 :], file} < {*found}
+    assert len(files) == MOST_VERSIONS + 1
+    assert {*old[-MOST_VERSIONS + 1 :], file} < {*files}
     assert kept_files(copied, "deep.deep") == others
 
 
@@ -468,6 +468,6 @@ def test_what_was_compiled_with_another_constant_is_not_kept(ask, kept, tmp_path
     """A loop takes along what it calls as that was compiled, not as it reads by then."""
     shutil.copytree(kept / "own", tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
     assert ask(tmp_path, CHANGED) == 104.0
-    found, compiled = ask(tmp_path)
-    assert found == FOUND
+    answer, compiled = ask(tmp_path)
+    assert answer == FOUND
     assert {"calls", "middle", "deep"} <= set(compiled)

@@ -63,10 +63,10 @@ def names_read(function):
 
 def all_reached(function):
     """A function and all that it reads, by their texts."""
-    found = [function]
-    for each in found:
-        found += [other for other in names_read(each) if other not in found]
-    return set(found)
+    functions = [function]
+    for each in functions:
+        functions += [other for other in names_read(each) if other not in functions]
+    return set(functions)
 
 
 def place_of(function):

@@ -72,5 +72,5 @@ def test_the_first_touch_is_found_across_blocks(seed, first, span, below, above,
     lower, upper, least = below * entry, above * entry, gain * entry
     gone = bars.high - entry if side == 0 else entry - bars.low
     holds = (bars.low <= lower) | (bars.high >= upper) | (gone >= least)
-    found = touched(tuple(prices), (lower, upper, side, entry, least), first, last)
-    assert found == first_of(holds, first, last + 1)
+    bar = touched(tuple(prices), (lower, upper, side, entry, least), first, last)
+    assert bar == first_of(holds, first, last + 1)

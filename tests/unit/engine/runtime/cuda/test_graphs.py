@@ -85,7 +85,7 @@ def test_threads_capture_one_after_the_other(monkeypatch):
 @needs_gpu
 def test_threads_capture_on_a_gpu():
     """What one captures is whole while others begin."""
-    device, found = torch.device("cuda"), {}
+    device, by_thread = torch.device("cuda"), {}
 
     def work(number):
         numbers, stream = torch.zeros(4, device=device), torch.cuda.Stream(device)
@@ -95,7 +95,7 @@ def test_threads_capture_on_a_gpu():
                 for _ in range(3):
                     graphs.run((turn,), lambda turn=turn: numbers.fill_(float(turn)))
         stream.synchronize()
-        found[number] = numbers.tolist()
+        by_thread[number] = numbers.tolist()
 
     run_side_by_side(work, 4)
-    assert found == {number: [19.0] * 4 for number in range(4)}
+    assert by_thread == {number: [19.0] * 4 for number in range(4)}

@@ -32,6 +32,6 @@ def assert_arrives(device):
     for arrays, there in before:
         assert there.keys() == arrays.keys()
         for name, array in arrays.items():
-            found = there[name].cpu().numpy()
-            assert found.dtype == array.dtype
-            np.testing.assert_array_equal(found, array)
+            arrived = there[name].cpu().numpy()
+            assert arrived.dtype == array.dtype
+            np.testing.assert_array_equal(arrived, array)

@@ -159,13 +159,13 @@ BLOCKING = re.compile(r"\.cpu\(|\.item\(|synchronize\(|\.copy_\(|\.to\((self\._?
 
 def test_nothing_else_waits_inside_the_driver():
     """What else copies does so on the device, on the host, or behind what runs."""
-    found = [
+    waits = [
         f"{path.name}: {line.strip()}"
         for path in sorted(Path(engine.__file__).parent.rglob("cuda/*.py"))
         for line in path.read_text(encoding="utf-8").splitlines()
         if BLOCKING.search(line) and "non_blocking=True" not in line
     ]
-    assert [line for line in found if not line.startswith("watchdog.py")] == [
+    assert [line for line in waits if not line.startswith("watchdog.py")] == [
         "order_accounts.py: outcomes.counts[:1].copy_(counts.amax())",
         "order_accounts.py: trades.counts.copy_(counts.clamp(max=capacity))",
         "order_accounts.py: sums[place].copy_(counted)",

@@ -14,9 +14,9 @@ def test_layers_make_the_row():
     """Row and votes are those of the engine; equities are known from the cutout on."""
     for parameters, is_script in ((A, False), (B, False), (S, True)):
         layers = compute_layers(BARS.close, parameters, is_script=is_script)
-        (found,) = trends([BARS.close], parameters, is_script=is_script)
-        assert layers.row.tobytes() == found.row.tobytes()
-        assert (layers.votes == found.votes).all()
+        (trend,) = trends([BARS.close], parameters, is_script=is_script)
+        assert layers.row.tobytes() == trend.row.tobytes()
+        assert (layers.votes == trend.votes).all()
         assert np.isnan(layers.equities[:, : parameters[9]]).all()
         assert (layers.equities[:, parameters[9] :] >= 0.25).all()
         assert layers.averages.shape == (6, 9, 3000)

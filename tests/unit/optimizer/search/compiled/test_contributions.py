@@ -49,9 +49,9 @@ def volumes_of(cells):
 
 def stated_contributions(objectives, volumes=volumes_of):
     """The definition: volumes, and above all of them the best of each objective."""
-    found = np.array(volumes(cells_of(objectives)))
-    found[objectives.argmin(axis=0)] = MOST
-    return found
+    contributions = np.array(volumes(cells_of(objectives)))
+    contributions[objectives.argmin(axis=0)] = MOST
+    return contributions
 
 
 def stated_truncated(objectives, keep, rounds, stated=stated_contributions):
@@ -118,10 +118,10 @@ def test_contributions_are_those_that_moocore_finds(seed, count):
     objectives = undominated_cells(front_of(seed, count))
     cells = cells_of(objectives).astype(np.float64)
     expected = moocore.hv_contributions(cells, ref=REFERENCE)
-    found = contributions(objectives)
-    is_best = found == MOST
+    actual = contributions(objectives)
+    is_best = actual == MOST
     assert set(np.flatnonzero(is_best)) == set(objectives.argmin(axis=0))
-    np.testing.assert_allclose(found[~is_best], expected[~is_best], rtol=1e-9)
+    np.testing.assert_allclose(actual[~is_best], expected[~is_best], rtol=1e-9)
 
 
 @each("seed", range(8))

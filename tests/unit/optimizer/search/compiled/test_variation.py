@@ -99,8 +99,8 @@ def test_mutants_have_the_bits_of_the_formula(eta, count, chance):
     draws = np.random.default_rng(eta).random((2, *genomes.shape))
     expected = stated_mutants(draws, genomes, eta, chance)
     rng = np.random.default_rng(eta)
-    found = mutate_polynomial(rng, genomes, LAYOUT, eta=eta, probability=chance)
-    assert expected.tolist() == found.tolist()
+    offspring = mutate_polynomial(rng, genomes, LAYOUT, eta=eta, probability=chance)
+    assert expected.tolist() == offspring.tolist()
 
 
 @pytest.mark.parametrize("eta", [1, 3, 15, 63])
@@ -113,11 +113,11 @@ def test_children_have_the_bits_of_the_formula(eta, count, chance):
     pair_draws, draws = rng.random((count // 2, 1)), rng.random((3, count // 2, len(LAYOUT)))
     expected = stated_children(pair_draws, draws, parents, eta, chance)
     rng = np.random.default_rng(eta)
-    found = cross_simulated_binary(rng, parents, LAYOUT, eta=eta, probability=chance)
-    assert expected.tolist() == found.tolist()
+    offspring = cross_simulated_binary(rng, parents, LAYOUT, eta=eta, probability=chance)
+    assert expected.tolist() == offspring.tolist()
     rng = np.random.default_rng(eta)
     first = cross_simulated_binary(rng, parents, LAYOUT, eta=eta, probability=chance, both=False)
-    assert found[: count // 2 * 2 : 2].tolist() == first.tolist()
+    assert offspring[: count // 2 * 2 : 2].tolist() == first.tolist()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 301])
@@ -133,8 +133,8 @@ def test_differences_have_the_bits_of_the_formula(count):
     expected = np.where(is_moved, parents + steps * (ahead - behind), parents)
     expected = np.where(expected < LAYOUT.low, 0.5 * (parents + LAYOUT.low), expected)
     expected = np.where(expected > LAYOUT.high, 0.5 * (parents + LAYOUT.high), expected)
-    found = move_by_difference(np.random.default_rng(4), parents, ahead, behind, LAYOUT)
-    assert LAYOUT.clip(expected).tolist() == found.tolist()
+    offspring = move_by_difference(np.random.default_rng(4), parents, ahead, behind, LAYOUT)
+    assert LAYOUT.clip(expected).tolist() == offspring.tolist()
 
 
 @each("seed", range(20))
@@ -151,8 +151,8 @@ def test_repair_is_that_of_the_layout(seed):
     drawn = np.random.default_rng(seed).normal(6.0, 6.0, (200, 3))
     drawn[0] = [-0.0, -0.0, 7.0]
     legal, n_broken = layout.repair(drawn)
-    found, is_broken = repair_genomes(layout, drawn)
-    assert legal.tolist() == found.tolist()
-    assert not np.signbit(found[found == 0]).any()
+    repaired, is_broken = repair_genomes(layout, drawn)
+    assert legal.tolist() == repaired.tolist()
+    assert not np.signbit(repaired[repaired == 0]).any()
     assert (legal != layout.clip(drawn)).any(axis=1).tolist() == is_broken.tolist()
     assert 0 < n_broken == is_broken.sum() < 200
