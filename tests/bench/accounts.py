@@ -69,8 +69,8 @@ def main():
         )
         refuse_red(certify(engine, genomes[:VERIFIED_INDIVIDUALS]))
         expected = host.evaluate_account(genomes)
-        for one, other in zip(expected, engine.evaluate_account(genomes), strict=True):
-            assert_same_bits(one, other, name)
+        for values, other in zip(expected, engine.evaluate_account(genomes), strict=True):
+            assert_same_bits(values, other, name)
         trades, skipped = (
             expected[1][:, ACCUMULATOR_INDEX[column]].mean() for column in ("trades", "skipped")
         )

@@ -88,8 +88,8 @@ def _tally(setup, kind: str, value: float, searches: int):
         counts = tally(value, strengths, STOP_AFTER)
         if counts.is_stopped or counts.searches == searches:
             return counts
-        one = setup.run(NullJob(kind, len(strengths) + 1))
-        strengths.append(float("-inf") if one.strength is None else one.strength)
+        search = setup.run(NullJob(kind, len(strengths) + 1))
+        strengths.append(float("-inf") if search.strength is None else search.strength)
 
 
 def known_rows(path: Path, kind: float | Path) -> dict[int, dict[str, object]]:

@@ -108,14 +108,15 @@ def null():
     for name, times in times_by_place.items():
         print(f"  {name}: {min(times):.2f} s, median {median(times):.2f} of {TURNS} turns")
     searches = 1 if results[0].mirrored is None else 2
-    one, two = min(times_by_place["local:1"]), min(times_by_place["local:2"])
+    alone, two = min(times_by_place["local:1"]), min(times_by_place["local:2"])
     print(
         f"  two workers take {two / min(times_by_place['pool']):.3f} of the pool's time, ", end=""
     )
     print(
-        f"{one / two:.2f} times as fast as one; the model says {one:.2f} s for one becomes ", end=""
+        f"{alone / two:.2f} times as fast as one; the model says {alone:.2f} s for one becomes ",
+        end="",
     )
-    print(f"{one / 2 + 0.003 * searches * NULLS / 2:.2f}")
+    print(f"{alone / 2 + 0.003 * searches * NULLS / 2:.2f}")
 
 
 def shards():
@@ -134,7 +135,7 @@ def shards():
             spent = time.perf_counter() - began
         # The first begin and compute rows; the last replays the certificate.
         told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
-        wall, busy = (median(one) for one in zip(*told, strict=True))
+        wall, busy = (median(times) for times in zip(*told, strict=True))
         size = 256 * 100 * (24 * 8 if over == "pooled" else 9 * len(task.goals.metrics) + 1)
         print(
             f"shards, {over}: {alone:.1f} s here, {spent:.1f} s on two workers; a generation ",
@@ -216,7 +217,7 @@ def divided(size, cores, gpus):
                 assert bits(run_search(task, place)) == expected
                 whole = time.perf_counter() - began
             told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
-            wall, busy = (median(one) for one in zip(*told, strict=True))
+            wall, busy = (median(times) for times in zip(*told, strict=True))
             share = f"{1 - busy / wall:.1%}"
             what = f"{over}, a generation of {size.wide} on {size.symbols} symbols, {device}"
             yield what, str(workers), f"{wall:.3f}", share, f"the whole search {whole:.2f} s"
@@ -274,10 +275,10 @@ def killing(chance):
     def kill():
         while not over.wait(chance.uniform(1, 6)):
             begun = time.time() - SPARED_S
-            if workers := [one for one in own_workers() if one.create_time() < begun]:
-                one = chance.choice(workers)
-                one.kill()
-                killed.append(one.pid)
+            if workers := [worker for worker in own_workers() if worker.create_time() < begun]:
+                worker = chance.choice(workers)
+                worker.kill()
+                killed.append(worker.pid)
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -299,8 +300,8 @@ def joined(*counts):
             print(f"  local:{count} joined in {time.perf_counter() - began:.1f} s", file=sys.stderr)
         yield clusters
     finally:
-        for one in clusters.values():
-            one.__exit__()
+        for cluster in clusters.values():
+            cluster.__exit__()
 
 
 @contextmanager

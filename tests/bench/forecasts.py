@@ -130,7 +130,7 @@ def same(given):
         few = Stacked(settings, bars)
         together, _ = few.trainer.train(few.stack)
         some = range(min(4, len(few.models)))
-        alone = np.stack([trained_alone(few.trainer, few.stack, one) for one in some])
+        alone = np.stack([trained_alone(few.trainer, few.stack, number) for number in some])
         apart = rms(together[: len(some)] - alone) / rms(alone)
         whole = Stacked(settings_for(given, model, bars, seeds=1), bars)
         count = min(given.alone, len(whole.models))
@@ -266,11 +266,13 @@ def planted(given):
     print(f"{'model':10} {'market':8} found  gain over the mean  hits")
     for model in given.searched:
         for kind, share in SHARES.items():
-            skills = [skill_on(given, model, 100 + one, share) for one in range(given.markets)]
-            gains = np.array([one.whole.against["the mean"].gain for one in skills])
+            skills = [
+                skill_on(given, model, 100 + number, share) for number in range(given.markets)
+            ]
+            gains = np.array([number.whole.against["the mean"].gain for number in skills])
             error = gains.std(ddof=1) / math.sqrt(len(gains))
-            skilled = sum(one.has_skill for one in skills)
-            hits = np.mean([one.whole.hits for one in skills])
+            skilled = sum(number.has_skill for number in skills)
+            hits = np.mean([number.whole.hits for number in skills])
             print(
                 f"{model:10} {kind:8} {skilled:2} of {len(skills)} "
                 f"{gains.mean():+8.2%} +- {error:.2%}  {hits:6.1%}",

@@ -57,9 +57,9 @@ def verify(name, bars, count, device):
     """End the program where the device and the CPU differ in a bit."""
     strategy, windows = EXAMPLE[name], [Window.whole(bars), Window(0, 5000, 20_000)]
     genomes = population(strategy, count)
-    host, other = (Engine(strategy, [bars], windows, device=one) for one in ("cpu", device))
+    host, other = (Engine(strategy, [bars], windows, device=sums) for sums in ("cpu", device))
     expected, actual = host.evaluate(genomes), [other.evaluate(genomes) for _ in range(CALLS)]
-    different = sum(int((expected.view(np.int64) != one.view(np.int64)).sum()) for one in actual)
+    different = sum(int((expected.view(np.int64) != sums.view(np.int64)).sum()) for sums in actual)
     if different:
         sys.exit(f"FAILED: {name}: {different} of {CALLS * expected.size:,} numbers differ")
     trades = expected[..., 0].sum()

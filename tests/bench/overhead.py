@@ -115,9 +115,9 @@ def deap(size, generations):
     for _ in range(generations):
         before, began = problem.seconds, time.perf_counter()
         children = [Individual(parent) for parent in tools.selTournamentDCD(population, size)]
-        for one, other in zip(children[::2], children[1::2], strict=True):
-            tools.cxSimulatedBinaryBounded(one, other, 20.0, 0.0, 1.0)
-            tools.mutPolynomialBounded(one, 20.0, 0.0, 1.0, 0.1)
+        for child, other in zip(children[::2], children[1::2], strict=True):
+            tools.cxSimulatedBinaryBounded(child, other, 20.0, 0.0, 1.0)
+            tools.mutPolynomialBounded(child, 20.0, 0.0, 1.0, 0.1)
             tools.mutPolynomialBounded(other, 20.0, 0.0, 1.0, 0.1)
         judge(children)
         population = tools.selNSGA2(population + children, size)

@@ -52,7 +52,7 @@ def main():
             engine.evaluate(genomes)
             whole = time.process_time() - began
             seconds.append((whole - spent.seconds, spent.seconds))
-        before, after = (min(one) for one in zip(*seconds, strict=True))
+        before, after = (min(times) for times in zip(*seconds, strict=True))
         moves = strategy.trail is not None or strategy.break_even is not None
         print(
             f"{name:>20} {trades:>10,.0f} {before * 1e3:>15.1f} {after / trades * 1e9:>11.0f} "

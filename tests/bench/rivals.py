@@ -172,10 +172,10 @@ def deap_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
     for _ in range(evaluations // size - 1):
         parents = tools.selTournamentDCD(population, size)
         children = [creator.Individual(parent) for parent in parents]
-        for one, other in zip(children[::2], children[1::2], strict=True):
+        for child, other in zip(children[::2], children[1::2], strict=True):
             if random.random() <= 0.9:
-                tools.cxSimulatedBinaryBounded(one, other, 20.0, low, high)
-            tools.mutPolynomialBounded(one, 20.0, low, high, 1.0 / len(low))
+                tools.cxSimulatedBinaryBounded(child, other, 20.0, low, high)
+            tools.mutPolynomialBounded(child, 20.0, low, high, 1.0 / len(low))
             tools.mutPolynomialBounded(other, 20.0, low, high, 1.0 / len(low))
         judge(children)
         population = tools.selNSGA2(population + children, size)

@@ -129,7 +129,7 @@ def main():
     for count, bars in SYMBOLS:
         some = cut(closes, count, bars)
         work = partial(rows_of, some, A, device=given.device)
-        verify("symbols", work(), [(one, A) for one in some])
+        verify("symbols", work(), [(case, A) for case in some])
         timed(f"{count} x {bars}, one tuple", work, given.repeats)
     (close,) = cut(closes, 1, BARS)
     genomes = random_genomes(ADAPTIVE_TREND, POPULATION, seed=1)
@@ -138,7 +138,7 @@ def main():
     rows = make()
     first = rows(asked)
     compared = first if given.device == "cpu" else first[:COMPARED].cpu().numpy()
-    verify("population", compared, [(close, one) for one in asked[: len(compared)]])
+    verify("population", compared, [(close, case) for case in asked[: len(compared)]])
     size = f"{POPULATION} tuples x {BARS:,}"
     timed(f"{size}, sides kept", lambda: rows(asked), given.repeats)
     timed(f"{size}, everything new", lambda: make()(asked), given.repeats)

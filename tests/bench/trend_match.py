@@ -25,7 +25,7 @@ def shares(first, second):
     same = (classes(first) == classes(second)) | np.isnan(first)
     count = min(len(first) // WINDOW, MOST)
     whole = near[: count * WINDOW].reshape(count, WINDOW).all(axis=1) if count else np.ones(1)
-    return tuple(100 * float(one.mean()) for one in (near, same, whole))
+    return tuple(100 * float(flags.mean()) for flags in (near, same, whole))
 
 
 def classes(row):

@@ -92,7 +92,7 @@ def recorded(command, tmp_path):
 def test_parity_is_the_same_on_workers(command, hosts, tmp_path):
     """One certificate, replayed where the bars are."""
     markets = [write_market(tmp_path / f"{n}.csv", 1500 + 100 * n, seed=n) for n in range(3)]
-    flags = [one for market in markets for one in ("--data", market)]
+    flags = [part for market in markets for part in ("--data", market)]
     expected = command("parity", *flags, "--individuals", "6", "--json").json
     outcome = command("parity", *flags, "--individuals", "6", "--json", "--cluster", hosts.file)
     assert outcome.json == expected
@@ -105,7 +105,7 @@ def test_a_small_search_is_refused(command, hosts, tmp_path):
     refused = command("evolve", "--data", market, *SMALL, "--cluster", hosts.file)
     assert refused.code == 2
     assert "one series is not divided among workers; leave it out" in refused.error
-    judged = [one for one in SMALL if one != "--no-judge"]
+    judged = [flag for flag in SMALL if flag != "--no-judge"]
     flags = ("--data", market, *judged, "--folds", "2", "--resamples", "19")
     told = command("evolve", *flags, "--cluster", hosts.file)
     assert told.code == 0
@@ -236,14 +236,14 @@ def test_ctrl_c_ends_the_command_and_its_workers(recorded, tmp_path):
     assert process.returncode == 130
     assert "go on with: python -m optimizer judge" in err.splitlines()[-1]
     assert "Traceback" not in err
-    wait_until(lambda: not any(one.is_running() for one in family))
+    wait_until(lambda: not any(member.is_running() for member in family))
 
 
 def certificates(home):
     """Keys, made in a home by the lines of the page; their folder, and flags of Dask."""
     home.mkdir()
     page = (ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
-    (block,) = (one for one in BASH.findall(page) if "openssl" in one)
+    (block,) = (example for example in BASH.findall(page) if "openssl" in example)
     lines = [line for line in block.splitlines() if not line.startswith("ssh")]
     assert len(lines) == 5
     subprocess.run(
@@ -264,7 +264,9 @@ def test_certificates_of_the_page_are_good_in_every_python(tmp_path):
     given = ("-x509_strict", "-CAfile", folder / "ca.pem", folder / "cert.pem")
     completed = subprocess.run(["openssl", "verify", *given], capture_output=True, text=True)
     assert completed.returncode == 0, completed.stderr
-    assert not [one for one in folder.iterdir() if one.suffix != ".srl" and one.stat().st_mode & 63]
+    assert not [
+        file for file in folder.iterdir() if file.suffix != ".srl" and file.stat().st_mode & 63
+    ]
 
 
 def test_encrypted_hosts_let_nobody_else_in(command, recorded, tmp_path):

@@ -238,12 +238,12 @@ def test_different_runs_are_told_apart(command, market, result):
     assert f"{other['run']} is another try at what {result['run']} was asked for:" in outcome.out
     assert "seed: there 1, here 2" in outcome.out
     payload = command("runs", "compare", result["run"], other["run"], "--json").json
-    one, two = payload["runs"]
-    assert two["is_comparable"]
-    assert 0 < min(one["hypervolume"], two["hypervolume"]) < 1
+    first, second = payload["runs"]
+    assert second["is_comparable"]
+    assert 0 < min(first["hypervolume"], second["hypervolume"]) < 1
     values = np.array([list(m["objectives"].values()) for m in result["front"]])
     best = np.where([1, 1, 0], values.max(axis=0), values.min(axis=0))
-    assert one["best"] == best.tolist()
+    assert first["best"] == best.tolist()
 
 
 def test_what_runs_were_asked_for_is_compared(command, market, result):
@@ -275,11 +275,11 @@ def test_a_run_with_an_empty_front_is_compared(command, result, tmp_path):
     assert other["front"] == []
     outcome = command("runs", "compare", result["run"], other["run"], "--json")
     assert outcome.code == 0
-    one, two = outcome.json["runs"]
-    assert (two["front"], two["best"], two["shared"]) == (0, [], [0, 0])
+    first, second = outcome.json["runs"]
+    assert (second["front"], second["best"], second["shared"]) == (0, [], [0, 0])
     # Other bars: nothing can be held against each other.
-    assert (one["hypervolume"], two["hypervolume"]) == (None, None)
-    assert one["beaten"] == two["beaten"] == []
+    assert (first["hypervolume"], second["hypervolume"]) == (None, None)
+    assert first["beaten"] == second["beaten"] == []
 
 
 def test_runs_on_other_bars_are_compared_in_words(command, market, result):

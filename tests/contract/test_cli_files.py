@@ -49,8 +49,8 @@ def test_list_tells_sources_and_what_was_fetched(command, tmp_path):
     full = command("data", "list", "--cache", tmp_path / "cache")
     assert "polygon:X:ADAUSD 15m adjusted" in full.out
     result = command("data", "list", "--cache", tmp_path / "cache", "--json").json
-    assert {one["source"] for one in result["sources"]} == set(PROVIDERS)
-    assert [one["bars"] for one in result["fetched"]] == [96]
+    assert {entry["source"] for entry in result["sources"]} == set(PROVIDERS)
+    assert [entry["bars"] for entry in result["fetched"]] == [96]
 
 
 def test_show_draws_and_names_quirks(command, folder):
@@ -77,8 +77,8 @@ def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
 def test_check_in_json_has_an_entry_for_each_source(command, folder):
     """Problems are empty where there are none."""
     result = command("data", "check", folder, "--json").json
-    assert [bool(one["problems"]) for one in result] == [False, False, True]
-    assert [one.get("bars") for one in result] == [1500, 28, None]
+    assert [bool(entry["problems"]) for entry in result] == [False, False, True]
+    assert [entry.get("bars") for entry in result] == [1500, 28, None]
 
 
 def test_check_of_good_sources_is_done(command, folder):
@@ -176,7 +176,7 @@ def test_columns_and_forms_are_said_on_the_command_line(command, tmp_path):
     said = [f"{meaning}={name}" for meaning, name in zip(
         ("timestamp", "open", "high", "low", "close", "volume"), ("When", *"ABCDE"), strict=True
     )]  # fmt: skip
-    flags = [part for one in said for part in ("--column", one)]
+    flags = [part for column in said for part in ("--column", column)]
     assert "--time-format" in command("data", "show", spec, *flags).error
     shown = command("data", "show", spec, *flags, "--time-format", "%d/%m/%Y", "--json")
     assert shown.json["first bar opens"] == "2024-02-01 00:00 UTC"

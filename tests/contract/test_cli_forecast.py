@@ -129,7 +129,7 @@ def test_one_chosen_of_several_counts_all(command, market, tmp_path):
     shown = command("forecast", "show", "a.parquet")
     assert "3 different forecasts were fitted on these bars" in shown.out
     listed = command("forecast", "list", ".", "--json").json
-    assert [len(one["fitted"]) for one in listed] == [3, 3, 3]
+    assert [len(entry["fitted"]) for entry in listed] == [3, 3, 3]
     (tmp_path / "alone").mkdir()
     shutil.copy("c.parquet", "alone/renamed.pq")
     spec = build_strategies(FOLLOWS, "follows.py")["FOLLOWS"]

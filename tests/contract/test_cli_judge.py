@@ -132,8 +132,8 @@ def test_held_out_bars_are_closed_until_they_are_opened(command, run, market, tm
     assert (opened["looks"], len(opened["members"])) == (1, count)
     assert len(json.loads(Path("runs/looks.json").read_text())) == 1
     shown = command("runs", "show", "latest", "--json").json["result"]["front"]
-    assert [one["held_out"]["metrics"] for one in shown] == [
-        one["metrics"] for one in opened["members"]
+    assert [entry["held_out"]["metrics"] for entry in shown] == [
+        entry["metrics"] for entry in opened["members"]
     ]
     assert "Held out: bars that the search never saw" in command("runs", "show", "latest").out
     command("runs", "export", "latest", tmp_path / "opened.csv")

@@ -112,10 +112,10 @@ def test_what_genes_explain_is_told_alike_everywhere(command, market):
     run = command("evolve", "--data", market, *flags, "--json").json["run"]
     told = command("runs", "show", run, "--importance", "--json").json
     frame = optimizer.load_run(run).importance("max_drawdown")
-    one = told["objectives"]["max_drawdown"]
-    assert (told["run"], list(one["genes"])) == (run, list(frame.index))
-    assert [gene["alone"] for gene in one["genes"].values()] == frame["alone"].tolist()
-    assert one["noise"]["beyond"] == frame["beyond_noise"].iloc[0]
+    shares = told["objectives"]["max_drawdown"]
+    assert (told["run"], list(shares["genes"])) == (run, list(frame.index))
+    assert [gene["alone"] for gene in shares["genes"].values()] == frame["alone"].tolist()
+    assert shares["noise"]["beyond"] == frame["beyond_noise"].iloc[0]
     out = command("runs", "show", run, "--importance").out
     assert "says nothing of the market" in out
     assert all(gene in out for gene in frame.index)

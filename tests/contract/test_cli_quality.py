@@ -67,7 +67,7 @@ def test_without_held_out_bars_there_is_one_line(market):
     windows = load_markets(RunConfig(data=market)).describe()
     (line,) = describe_quality(windows)
     assert line.startswith("bars searched on: 3 gaps")
-    older = [json.loads(json.dumps(one.payload())) for one in windows]
-    for one in older:
-        del one["silent"], one["gaps"], one["missing"]
-    assert describe_quality([type(windows[0]).read(one) for one in older]) == ()
+    older = [json.loads(json.dumps(window.payload())) for window in windows]
+    for window in older:
+        del window["silent"], window["gaps"], window["missing"]
+    assert describe_quality([type(windows[0]).read(window) for window in older]) == ()

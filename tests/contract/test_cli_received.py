@@ -247,8 +247,8 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path, monkeypatch):
         **header,
         "command": {**header["command"], "data": ["polygon:X:BTCUSD"], "cache": str(elsewhere)},
     })  # fmt: skip
-    for one in (other, forged):
-        replay(command, one)
+    for run in (other, forged):
+        replay(command, run)
     told = command("backtest", other, "--member", "0")
     assert told.code == 3
     assert "data fetch polygon:X:BTCUSD" in told.error

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def flags_in(error, *names):
     """Flags that a message names, with the values that it names."""
     matches = [re.search(rf"{name} ([\w/]+)", error) for name in names]
-    return [part for name, one in zip(names, matches, strict=True) for part in (name, one[1])]
+    return [part for name, match in zip(names, matches, strict=True) for part in (name, match[1])]
 
 
 def test_minutes_of_a_thin_market_are_kept_and_searched_on(command, tmp_path):

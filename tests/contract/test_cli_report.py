@@ -85,7 +85,9 @@ def test_figures_of_the_page_are_those_of_the_record(recorded):
     page = (recorded / "report.html").read_text(encoding="utf-8")
     names = re.findall(r'data-column="\d+" class="\w+"><button type="button">([^<]*)<', page)
     rows = Table(page).rows
-    front = {json.dumps(one.genes, sort_keys=True): one for one in run.result.front}
+    front = {
+        json.dumps(candidate.genes, sort_keys=True): candidate for candidate in run.result.front
+    }
     assert len(rows) == len(front) > 0
     for row, member in zip(rows, run.members, strict=True):
         stored = front[json.dumps(member.genes, sort_keys=True)]

@@ -99,7 +99,7 @@ def test_runs_are_sorted_and_chosen(command, result):
     record_judgement(path, judgement("luck"))
 
     def ids(*arguments):
-        return [one["id"] for one in command("runs", "list", *arguments, "--json").json]
+        return [run["id"] for run in command("runs", "list", *arguments, "--json").json]
 
     assert ids("--sort", "verdict") == ["better", path.name, "unfinished"]
     for name in ("strength", "return", "trades"):
@@ -165,7 +165,7 @@ def test_a_run_has_tags_and_a_note(command, result, tmp_path):
     assert command("runs", "note", path.name, "stops too\nnear").out.endswith("stops too near\n")
 
     def ids(*arguments):
-        return {one["id"] for one in command("runs", "list", *arguments, "--json").json}
+        return {entry["id"] for entry in command("runs", "list", *arguments, "--json").json}
 
     assert ids("--tag", "wide") == {path.name, other.name}
     assert ids("--tag", "wide", "--tag", "BTC") == {path.name}

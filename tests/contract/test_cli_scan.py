@@ -49,11 +49,16 @@ def test_a_line_a_symbol_and_what_it_stands_on(command):
     told = command("--json").json
     headings = "symbol class trend bars since direction since ema hma wma dema lsma kama close last"
     assert lines[0].split() == [*headings.split(), "bar"]
-    for line, one in zip(lines[1:], told["symbols"], strict=False):
+    for line, symbol in zip(lines[1:], told["symbols"], strict=False):
         cells = line.split()
-        assert cells[:4] == [one["symbol"], one["class"], f"{one['trend']:.6f}", str(one["bars"])]
-        assert "T".join(cells[4:6]) == one["since"]
-        assert list(map(int, cells[-9:-3])) == list(one["votes"].values())
+        assert cells[:4] == [
+            symbol["symbol"],
+            symbol["class"],
+            f"{symbol['trend']:.6f}",
+            str(symbol["bars"]),
+        ]
+        assert "T".join(cells[4:6]) == symbol["since"]
+        assert list(map(int, cells[-9:-3])) == list(symbol["votes"].values())
     end = "\n".join(lines)
     assert "too short: DDD, 39 bars of 40 needed" in end
     assert "1 too short\n2,000 bars, the last at 1970-01-" in end
@@ -87,11 +92,11 @@ def test_genes_of_a_strategy_name_the_row(command, tmp_path):
 def test_history_follows_the_table(command):
     """The last runs of each symbol, in the table and in JSON."""
     told = command("--history", 3, "--json").json["symbols"]
-    assert [len(one["history"]) for one in told] == [3, 3, 3]
+    assert [len(symbol["history"]) for symbol in told] == [3, 3, 3]
     assert told[0]["history"][-1]["class"] == told[0]["class"]
     out = command("--history", 3).out
     runs = out[out.index("Last runs") :].splitlines()[2:11]
-    assert [line.split()[0] for line in runs[::3]] == [one["symbol"] for one in told]
+    assert [line.split()[0] for line in runs[::3]] == [symbol["symbol"] for symbol in told]
     assert all(re.search(r" -?\d+\.\d\d%$", line) for line in runs)
 
 
@@ -162,7 +167,7 @@ def test_a_red_check_prints_no_class(command, monkeypatch):
     right = scan_module.trends
 
     def lying(*args, **kwargs):
-        return [one._replace(row=-one.row) for one in right(*args, **kwargs)]
+        return [trend._replace(row=-trend.row) for trend in right(*args, **kwargs)]
 
     monkeypatch.setattr(scan_module, "trends", lying)
     outcome = command("--json", "--csv", "rows.csv")
@@ -249,7 +254,7 @@ def test_bars_in_memory_are_scanned_as_files_are(folder, tmp_path):
 def test_a_long_symbol_is_cut_where_a_line_is_too_wide(folder):
     """And said to be; wide letters count as two columns."""
     symbols = scan(data=f"csv:{folder}", is_kept=False).symbols
-    named = [replace(one, symbol="漢" * 60) for one in symbols]
+    named = [replace(entry, symbol="漢" * 60) for entry in symbols]
     _, *lines = _format_symbols(named, 80).splitlines()
     assert all(cell_len(line) <= 80 and "…" in line for line in lines)
 

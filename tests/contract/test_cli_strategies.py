@@ -162,7 +162,7 @@ def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is
     """Rows that members read are recorded with their bytes; where bits differ is said once."""
     result = searched(command, market, own, *(("--holdout", "20%") if is_open else ()))
     files = list(Path("runs").glob("*/rows/*.row"))
-    lengths = {one["genes"]["n"] for one in result["front"]}
+    lengths = {member["genes"]["n"] for member in result["front"]}
     # Those of each length, and the one inside of higher and lag.
     assert len(files) == len(lengths) + 1
     if is_open:
@@ -457,8 +457,10 @@ def test_an_edited_strategy_in_memory_is_another_one(command, market, tmp_path, 
     again = optimizer.evolve(strategy=first, bars=frame, **small)
     del STRATEGIES["pullback"]
     assert command("evolve", "--resume", again.id, "--generations", "3").code == 0
-    named = [replace(one, name="mine", source=None) for one in (first, edited)]
-    names = [optimizer.evolve(strategy=one, bars=frame, **small).header.strategy for one in named]
+    named = [replace(version, name="mine", source=None) for version in (first, edited)]
+    names = [
+        optimizer.evolve(strategy=version, bars=frame, **small).header.strategy for version in named
+    ]
     assert names == ["mine", f"mine_{edited.digest[:8]}"]
     for name in names:
         del STRATEGIES[name]

@@ -241,7 +241,7 @@ def test_from_and_to_are_start_and_end(command, folder):
 def test_data_show_tells_of_every_file_that_it_is_given(command, folder):
     """A list in JSON, one table after the other for people."""
     specs = [f"{folder}/{name}.csv" for name in ("AAA", "BBB")]
-    assert [one["symbol"] for one in command("data", "show", *specs, "--json").json] == [
+    assert [entry["symbol"] for entry in command("data", "show", *specs, "--json").json] == [
         "AAA",
         "BBB",
     ]

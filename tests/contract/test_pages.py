@@ -79,8 +79,8 @@ def test_commands_of_pages_are_known(line):
 
 def flags_of(command):
     """Every flag of a command and of those under it."""
-    own = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
-    return own.union(*(flags_of(one) for one in getattr(command, "commands", {}).values()))
+    own = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
+    return own.union(*(flags_of(option) for option in getattr(command, "commands", {}).values()))
 
 
 def test_what_other_tools_have_is_called_so_here():

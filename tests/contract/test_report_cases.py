@@ -142,8 +142,10 @@ def test_an_individual_with_one_trade_has_a_page(chromium, tmp_path, monkeypatch
     values = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
     single = Single(task, task.spec.layout.encode(values))
     (ledger,) = single.engine.trades(single.genomes[0])
-    one = build_trade_ledger([ledger.trade(0)])
-    monkeypatch.setattr(single.engine, "ledgers", lambda genomes: [(one,) for _ in genomes])
+    single_trade = build_trade_ledger([ledger.trade(0)])
+    monkeypatch.setattr(
+        single.engine, "ledgers", lambda genomes: [(single_trade,) for _ in genomes]
+    )
     with open_page(chromium, write_report(single, tmp_path / "page.html")) as page:
         page.draw_all()
         assert page.errors == []

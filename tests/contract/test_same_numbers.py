@@ -133,5 +133,5 @@ def test_the_answer_of_a_run_is_the_same_as_text(command, judged):
         "python": (repr(run), [sentence]),
     }
     for surface, (text, expected) in surfaces.items():
-        for one in expected:
-            assert one in text, surface
+        for number in expected:
+            assert number in text, surface

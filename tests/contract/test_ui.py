@@ -333,12 +333,12 @@ def test_a_thousand_connections_are_answered_or_told_so(asker):
     sockets = [socket.create_connection((name, int(port)), timeout=60) for _ in range(1000)]
     asked = f"GET / HTTP/1.1\r\nHost: {asker.host}\r\nCookie: {asker.cookie}\r\n\r\n".encode()
     try:
-        for one in sockets:
-            one.sendall(asked)
-        codes = {one.recv(12).decode() for one in sockets}
+        for connection in sockets:
+            connection.sendall(asked)
+        codes = {connection.recv(12).decode() for connection in sockets}
     finally:
-        for one in sockets:
-            one.close()
+        for connection in sockets:
+            connection.close()
     assert codes <= {"HTTP/1.1 200", "HTTP/1.1 503"}
     assert psutil.Process().memory_info().rss - before < 100_000_000
     assert_answered(asker)

@@ -140,9 +140,9 @@ def test_a_search_is_followed_to_its_end_in_two_tabs(chromium, asker, runs):
         wait_until(page, lambda: volume.locator("tbody tr").count() == 2)
         assert volume.locator("th").all_inner_texts() == ["series", "generation", "hypervolume"]
         growing.grow(2)
-        for one in (page, other):
-            wait_until(one, lambda: one.inner_text("#headline") == "Generation 2 of 3")  # noqa: B023
-            assert one.locator("figure[data-chart=front] .main-svg").count()
+        for tab in (page, other):
+            wait_until(tab, lambda: tab.inner_text("#headline") == "Generation 2 of 3")  # noqa: B023
+            assert tab.locator("figure[data-chart=front] .main-svg").count()
         assert volume.locator("tbody tr").count() == 3
         page.locator("#members tbody button").first.focus()
         page.keyboard.press("Enter")
@@ -160,9 +160,9 @@ def test_a_search_is_followed_to_its_end_in_two_tabs(chromium, asker, runs):
         page.wait_for_selector("html[data-phase=judging]")
         growing.close()
         page.locator("#to-report").click()
-        for one in (page, other):
-            one.frame_locator("#report").locator("html[data-ready=yes]").wait_for()
-            assert one.is_hidden("#live")
+        for tab in (page, other):
+            tab.frame_locator("#report").locator("html[data-ready=yes]").wait_for()
+            assert tab.is_hidden("#live")
 
 
 def test_texts_of_a_run_stay_texts(chromium, asker, runs):

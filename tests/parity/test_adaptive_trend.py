@@ -35,8 +35,10 @@ def stages_of(close, parameters, is_script, run):
     steps = run(law.compute_steps)(close, growth, decay, cutout)
     lengths = [law.list_lengths(base, robustness) for base in parameters[:6]]
     signals = [run(law.compute_signals)(close, k, n, is_script) for k, n in enumerate(lengths)]
-    votes, last = zip(*(run(law.compute_votes)(one, steps, cutout) for one in signals), strict=True)
-    return np.array(votes), np.array([one[:, -1] for one in last])
+    votes, last = zip(
+        *(run(law.compute_votes)(signal, steps, cutout) for signal in signals), strict=True
+    )
+    return np.array(votes), np.array([signal[:, -1] for signal in last])
 
 
 @pytest.mark.parametrize("expected", LAW, ids=lambda line: f"{line['set']}-{line['series']}")
@@ -78,9 +80,9 @@ def test_trades_are_those_of_the_law(expected, device, real_folder):
     actual = engine.evaluate(genome[None])[0, 0]
     assert not compare_ledgers(ledger, engine.trades(genome)[0])
     assert not compare_accumulators(reference.fold(ledger, genome), actual)
-    one = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
+    sums = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
     counts = ("trades", "wins", "bars_in_market", "rejected")
-    told = {key: f"{one[key]:.0f}" for key in counts}
-    told |= {key: repr(float(one[key])) for key in ("sum_r", "max_drawdown_r", "equity")}
-    told["exits"] = "/".join(f"{one[f'exits_{reason}']:.0f}" for reason in EXITS)
+    told = {key: f"{sums[key]:.0f}" for key in counts}
+    told |= {key: repr(float(sums[key])) for key in ("sum_r", "max_drawdown_r", "equity")}
+    told["exits"] = "/".join(f"{sums[f'exits_{reason}']:.0f}" for reason in EXITS)
     assert told.items() <= expected.items()

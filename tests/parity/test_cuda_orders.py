@@ -77,8 +77,8 @@ def test_a_gpu_equals_the_cpu_whatever_is_said(draw, seed, is_finer):
     for left, right in zip(host.ledgers(few), device.ledgers(few), strict=True):
         for expected, actual in zip(left, right, strict=True):
             assert not compare_ledgers(expected, actual)
-    for one, other in zip(host.evaluate_account(few), device.evaluate_account(few), strict=True):
-        assert_same_bits(one, other, f"account of strategy {seed}")
+    for sums, other in zip(host.evaluate_account(few), device.evaluate_account(few), strict=True):
+        assert_same_bits(sums, other, f"account of strategy {seed}")
     for genome in few:
         for bars, actual in zip(host.signals(genome), device.signals(genome), strict=True):
             assert_same_bits(bars, actual, "signals")

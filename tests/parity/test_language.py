@@ -86,15 +86,17 @@ def test_check_values_of_the_law(name, real_folder):
         windows = [Window.whole(bars)]
         assert both(strategy, [bars], windows, genome[None]) == ""
         actual = Engine(strategy, [bars], windows, device="cpu").evaluate(genome[None])[0, 0]
-        one = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
-        one["longs"] = one["trades"] - one["shorts"]
+        sums = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
+        sums["longs"] = sums["trades"] - sums["shorts"]
         counts = ("trades", "longs", "shorts", "bars_in_market", "rejected")
-        told = {key: f"{one[key]:.0f}" for key in counts}
-        told |= {key: repr(float(one[key])) for key in ("sum_r", "equity")}
-        told["exits"] = "/".join(f"{one[f'exits_{reason}']:.0f}" for reason in COUNTED_REASONS[:-1])
-        assert one["exits_reverse"] == 0
+        told = {key: f"{sums[key]:.0f}" for key in counts}
+        told |= {key: repr(float(sums[key])) for key in ("sum_r", "equity")}
+        told["exits"] = "/".join(
+            f"{sums[f'exits_{reason}']:.0f}" for reason in COUNTED_REASONS[:-1]
+        )
+        assert sums["exits_reverse"] == 0
         assert told.items() <= expected.items()
-        assert one["bars_in_market"] <= len(bars)
+        assert sums["bars_in_market"] <= len(bars)
 
 
 def test_check_values_of_a_cross_of_double_averages(real_folder):
@@ -109,12 +111,12 @@ def test_check_values_of_a_cross_of_double_averages(real_folder):
     assert both(strategy, [bars], [Window.whole(bars)], population(strategy, 1, 0)) == ""
     engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu")
     sums = engine.evaluate(strategy.layout.defaults[None])[0, 0]
-    one = {key: sums[place].item() for key, place in ACCUMULATOR_INDEX.items()}
-    counts = [one[f"exits_{reason}"] for reason in COUNTED_REASONS]
+    by_name = {key: sums[place].item() for key, place in ACCUMULATOR_INDEX.items()}
+    counts = [by_name[f"exits_{reason}"] for reason in COUNTED_REASONS]
     assert counts == [0, 111, 0, 0, 1, 2843, 0, 0]
-    assert (one["trades"], one["wins"], one["bars_in_market"]) == (2955, 882, 57610)
-    assert (one["sum_r"], one["equity"]) == (-4.878673792596741, 0.890523655311467)
-    assert one["max_drawdown"] == 0.27427429767118505
+    assert (by_name["trades"], by_name["wins"], by_name["bars_in_market"]) == (2955, 882, 57610)
+    assert (by_name["sum_r"], by_name["equity"]) == (-4.878673792596741, 0.890523655311467)
+    assert by_name["max_drawdown"] == 0.27427429767118505
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLE))

@@ -73,11 +73,11 @@ def test_one_leg_of_all_is_a_target():
         "long": w.crosses_above(w.close, w.sma(w.close, 20)), "stop": w.share(0.01),
         "short": w.crosses_below(w.close, w.sma(w.close, 20)), "max_hold": 20,
     }  # fmt: skip
-    one = w.strategy("A target.", target=w.r_multiple(2), **parts)
+    plain = w.strategy("A target.", target=w.r_multiple(2), **parts)
     leg = w.strategy("A ladder of one.", targets=[(w.r_multiple(2), 1)], **parts)
     ledgers = [
         compiled_reference(plan, [bars], [Window.whole(bars)]).trades(np.empty(0))[0]
-        for plan in (one, leg)
+        for plan in (plain, leg)
     ]
     for name, column in ledgers[0].columns().items():
         assert column.tobytes() == getattr(ledgers[1], name).tobytes(), name

@@ -87,7 +87,9 @@ def changed_files(draw):
 def write(folder, kind, table):
     """A file of named columns, and its source."""
     path = Path(folder) / f"bars.{kind}"
-    columns = pa.Table.from_arrays([pa.array(one) for _, one in table], names=[n for n, _ in table])
+    columns = pa.Table.from_arrays(
+        [pa.array(column) for _, column in table], names=[n for n, _ in table]
+    )
     if kind == "parquet":
         pq.write_table(columns, path)
     else:
@@ -122,7 +124,7 @@ def test_a_changed_column_is_refused_or_changes_nothing(file, kind):
 def test_a_doubled_column_is_read_by_its_place(layout, kind, data):
     """Whichever of the two a person names, anywhere in the file, its numbers are read."""
     held = data.draw(st.sampled_from([*PRICES, "volume"]))
-    table = [(name, COLUMNS[one]) for one, name in layout.items()]
+    table = [(name, COLUMNS[column]) for column, name in layout.items()]
     # Scaled together with the law of bars: any number is legal as a volume alone.
     other = COLUMNS[held] if held != "volume" else COLUMNS["volume"] * 2
     places = [list(layout).index(held), data.draw(st.integers(0, len(table)))]

@@ -57,7 +57,7 @@ def three_valued(condition, rows):
         known = ~(np.isnan(sides[0]) | np.isnan(sides[1]))
         return earlier(np.where(known, compared, 0.5), condition.bars_ago)
     if isinstance(condition, AllOf | AnyOf):
-        parts = [three_valued(one, rows) for one in condition.conditions]
+        parts = [three_valued(part, rows) for part in condition.conditions]
         return (np.minimum if isinstance(condition, AllOf) else np.maximum).reduce(parts)
     inner = three_valued(condition.condition, rows)
     window = [earlier(inner, ago) for ago in range(int(condition.bars.value))]

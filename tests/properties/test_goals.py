@@ -87,9 +87,9 @@ def test_one_by_one_is_all_together(world):
     goals, metrics = world
     together = goals.judge(metrics)
     for i in range(len(together.failures)):
-        one = slice(i, i + 1)
+        row = slice(i, i + 1)
         alone = goals.judge(
-            MetricTable(metrics.values[one].copy(), metrics.reasons[one], metrics.ruined[one])
+            MetricTable(metrics.values[row].copy(), metrics.reasons[row], metrics.ruined[row])
         )
         assert alone.objectives.tobytes() == together.objectives[i : i + 1].tobytes()
         assert alone.violations[0] == together.violations[i]

@@ -278,8 +278,8 @@ def compare_finer():
     coarse = [series[0], replace(series[1], finer=None)]
     whole = Engine(NEAR, coarse, windows, charged, device="cpu").evaluate(genomes)
     for name in ("exits_stop_gap", "exits_stop", "exits_target", "coarse"):
-        one, other = (of[:, :, ACCUMULATOR_INDEX[name]].sum() for of in (sums, whole))
-        assert one != other, f"finer bars change nothing of {name}"
+        on_finer, other = (of[:, :, ACCUMULATOR_INDEX[name]].sum() for of in (sums, whole))
+        assert on_finer != other, f"finer bars change nothing of {name}"
     pairs = np.array([(3, 1), (0, 2), (2, 0)])
     assert_same_bits(sums[pairs[:, 0], pairs[:, 1]], device.evaluate_pairs(genomes, pairs), "pairs")
     print(f"finer: {sums[:, :, 0].sum():.0f} trades, every bit equal")
@@ -305,8 +305,8 @@ def compare_accounts(spec):
     assert (equity > 0.0).any(), equity
 
     def compare(engine, what):
-        for one, other in zip(expected, engine.evaluate_account(genomes), strict=True):
-            assert_same_bits(one, other, what)
+        for sums, other in zip(expected, engine.evaluate_account(genomes), strict=True):
+            assert_same_bits(sums, other, what)
 
     first = dispatch.first_capacity(max(window.end - window.start for window in windows))
     compare(device, "one account")
@@ -379,7 +379,7 @@ def compare_waves():
         on_device = replace(task, config=task.config.model_copy(update={"device": "cuda"}))
         results = dict(NullSetup(on_device, "none").run_in_step(jobs))
         assert results == {job: NullSetup(task, "none").run(job) for job in jobs}
-        assert len({one.strength for one in results.values()}) > 1
+        assert len({search.strength for search in results.values()}) > 1
     splits = combinatorial(bars, several, count=2, tests=1)
     folds = FoldSetup(task, splits)
     results = dict(replace(folds, engine=on_device.engine()).run_in_step(range(2)))

@@ -134,8 +134,8 @@ def compare(strategy, seed, count=4, bars=110, *, is_finer=False):
         [ledger.r for of_one in ledgers for ledger in of_one]
     ), f"seed {seed}: results")  # fmt: skip
     for left, right in zip(ledgers, engine.ledgers(genomes), strict=True):
-        for one, other in zip(left, right, strict=True):
-            problem = compare_ledgers(one, other)
+        for mine, theirs in zip(left, right, strict=True):
+            problem = compare_ledgers(mine, theirs)
             assert not problem, f"seed {seed}: {problem}"
     for genome in genomes:
         for bars, actual in zip(reference.signals(genome), engine.signals(genome), strict=True):

@@ -53,10 +53,12 @@ def assert_same_accounts(expected, actual, genomes):
     for index in np.ndindex(mine.counts.shape):
         for name in ("exit_ns", "r", "side"):
             columns = [
-                getattr(one, name)[one.firsts[index] : one.firsts[index] + one.counts[index]]
-                for one in (mine, other)
+                getattr(result, name)[
+                    result.firsts[index] : result.firsts[index] + result.counts[index]
+                ]
+                for result in (mine, other)
             ]
             assert_same_bits(*columns, f"{name} of {index}")
     folded = [engine.evaluate_account(genomes) for engine in (expected, actual)]
-    for one, another in zip(*folded, strict=True):
-        assert_same_bits(one, another, "windows as one account")
+    for result, another in zip(*folded, strict=True):
+        assert_same_bits(result, another, "windows as one account")

@@ -258,7 +258,7 @@ class Tester:
         side, units, *_, group = self.waiting.pop(name)
         self._out(price)
         if group:
-            self.waiting = {n: one for n, one in self.waiting.items() if one[-1] != group}
+            self.waiting = {n: order for n, order in self.waiting.items() if order[-1] != group}
         self.held, self.position_size = (name, side, self.now.bar_index, price), side * units
         self.done = set()
 

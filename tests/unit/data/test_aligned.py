@@ -230,7 +230,7 @@ def test_they_are_kept_in_a_file_and_in_memory_that_is_mapped(tmp_path):
     bars = moody([1, NAN, -0.0, 4])
     dated = replace(bars, dated=("mood",))
     assert unpack_bars(pack_bars(bars)).content_hash == bars.content_hash
-    assert [unpack_bars(pack_bars(one)).dated for one in (bars, dated)] == [(), ("mood",)]
+    assert [unpack_bars(pack_bars(series)).dated for series in (bars, dated)] == [(), ("mood",)]
     assert pack_bars(bars) != pack_bars(replace(bars, extra={}))
     assert replace(dated, extra={}).dated == ()
     path, _ = keep_bars(bars, tmp_path)

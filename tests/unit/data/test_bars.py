@@ -60,8 +60,8 @@ def test_content_hash_is_over_names_types_lengths_and_bytes():
 
 def test_content_hash_ignores_where_bars_come_from():
     """Symbol, source and notes are no content."""
-    one, other = make_bars(4), make_bars(4, symbol="OTHER", source="csv:x", notes=("n",))
-    assert one.content_hash == other.content_hash
+    first, other = make_bars(4), make_bars(4, symbol="OTHER", source="csv:x", notes=("n",))
+    assert first.content_hash == other.content_hash
 
 
 @pytest.mark.parametrize("name", VALUES)

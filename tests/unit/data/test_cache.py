@@ -130,9 +130,9 @@ def test_what_is_set_aside_is_kept_and_not_read(cache):
 
 def test_hash_of_bars_does_not_know_when(cache):
     """Two fetches of the same bars agree; another volume does not."""
-    one, later = bars(), PartBars(bars().timestamp, bars().values, "2030-01-01T00:00:00+00:00")
-    assert bars_hash(one) == bars_hash(later)
-    assert bars_hash(one) != bars_hash(bars(seed=2))
+    first, later = bars(), PartBars(bars().timestamp, bars().values, "2030-01-01T00:00:00+00:00")
+    assert bars_hash(first) == bars_hash(later)
+    assert bars_hash(first) != bars_hash(bars(seed=2))
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ def test_each_series_is_one_entry(tmp_path):
     """Its name, its parts together, and when the newest was fetched."""
     kept(tmp_path)
     kept(tmp_path, SeriesKey("polygon", "AAPL", "15m", adjusted=False), days=1)
-    other, one = list_cached(tmp_path)
-    assert (one.name, other.name) == ("polygon:X:ADAUSD 15m adjusted", "polygon:AAPL 15m raw")
-    assert (one.parts, one.bars, one.unreadable) == (2, 192, 0)
-    assert (one.end_ns - one.start_ns, one.start_ns) == (2880 * MINUTE_NS, START_NS)
-    assert one.fetched_at == "2024-06-02T00:00:00Z"
-    assert one.size_bytes == sum(p.stat().st_size for p in one.folder.glob("*.parquet"))
+    first, second = list_cached(tmp_path)
+    assert (second.name, first.name) == ("polygon:X:ADAUSD 15m adjusted", "polygon:AAPL 15m raw")
+    assert (second.parts, second.bars, second.unreadable) == (2, 192, 0)
+    assert (second.end_ns - second.start_ns, second.start_ns) == (2880 * MINUTE_NS, START_NS)
+    assert second.fetched_at == "2024-06-02T00:00:00Z"
+    assert second.size_bytes == sum(p.stat().st_size for p in second.folder.glob("*.parquet"))
 
 
 def test_damage_is_counted(tmp_path):

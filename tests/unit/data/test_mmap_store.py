@@ -37,10 +37,10 @@ def test_bars_come_back_to_the_last_bit(tmp_path, how):
 
 def test_a_file_is_written_once_and_knows_its_bars(tmp_path):
     """Its name says what it holds; bars that were cut out of it are others."""
-    one, two = put_down(BARS, tmp_path), put_down(BARS, tmp_path)
+    first, second = put_down(BARS, tmp_path), put_down(BARS, tmp_path)
     (file,) = tmp_path.iterdir()
-    assert find_mapped_file(one) == find_mapped_file(two) == file
-    assert find_mapped_file(one.cut(3, 9)) is None
+    assert find_mapped_file(first) == find_mapped_file(second) == file
+    assert find_mapped_file(first.cut(3, 9)) is None
     assert find_mapped_file(BARS) is None
 
 

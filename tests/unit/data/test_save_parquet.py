@@ -20,7 +20,7 @@ def test_kept_bars_read_back_exactly(tmp_path):
     kept = load_bars(str(path))
     assert (kept.content_hash, kept.symbol, kept.notes) == (bars.content_hash, "BTC-USD", ())
     assert str(pq.read_schema(path).field("timestamp").type) == "timestamp[ns, tz=UTC]"
-    assert [one.name for one in path.parent.iterdir()] == ["BTC-USD.parquet"]
+    assert [file.name for file in path.parent.iterdir()] == ["BTC-USD.parquet"]
 
 
 def test_the_same_bars_are_left_as_they_are(tmp_path):
@@ -53,7 +53,7 @@ def test_every_symbol_has_a_file_within_the_folder(tmp_path, symbol):
     assert path.resolve().parent == (tmp_path / "bars").resolve()
     assert load_bars(f"parquet:{path}").symbol == symbol
     assert not path.name.startswith(".")
-    assert [one.name for one in tmp_path.iterdir()] == ["bars"]
+    assert [file.name for file in tmp_path.iterdir()] == ["bars"]
 
 
 def test_symbols_that_differ_in_signs_have_files_of_their_own():

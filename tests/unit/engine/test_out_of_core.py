@@ -32,7 +32,7 @@ def both(windows=WINDOWS, costs=None):
 
 def listed(ledgers):
     """Ledgers as what can be compared."""
-    return [[repr(one) for one in of_one] for of_one in ledgers]
+    return [[repr(ledger) for ledger in of_one] for of_one in ledgers]
 
 
 @pytest.mark.parametrize("windows", [WINDOWS, WINDOWS[:1]], ids=["all", "one"])
@@ -44,8 +44,8 @@ def test_parts_say_what_the_whole_says(windows):
         assert listed(parted.ledgers(GENOMES)) == listed(whole.ledgers(GENOMES))
     assert listed([parted.trades(GENOMES[0])]) == listed([whole.trades(GENOMES[0])])
     signals = zip(parted.signals(GENOMES[0]), whole.signals(GENOMES[0]), strict=True)
-    assert all(np.array_equal(one, other) for one, other in signals)
-    assert sum(len(one) for one in whole.trades(GENOMES[0]))
+    assert all(np.array_equal(bars, other) for bars, other in signals)
+    assert sum(len(bars) for bars in whole.trades(GENOMES[0]))
     row = CASE.rows[0]
     asked = row.form, [10.0] * len(row.genes)
     for series in range(len(SERIES)):
@@ -55,7 +55,7 @@ def test_parts_say_what_the_whole_says(windows):
 def test_other_windows_and_costs_too():
     """An engine of parts is asked for whatever an engine is."""
     costs = replace(Costs(), entry_delay=2)
-    whole, parted = (one.on(WINDOWS[3:7]).with_costs(costs) for one in both())
+    whole, parted = (engine.on(WINDOWS[3:7]).with_costs(costs) for engine in both())
     assert parted.evaluate(GENOMES).tobytes() == whole.evaluate(GENOMES).tobytes()
     assert parted.memory_plan(7).result_bytes == whole.memory_plan(7).result_bytes
 
@@ -82,10 +82,10 @@ def test_one_part_is_held_at_a_time():
         assert len(parted._held) == 1
         assert [WINDOWS[place].start for place in places] == [w.start for w in share.windows]
     assert made == [2, 2, 1]
-    one = parted.on([Window(2, 0, 290)])
-    one.evaluate(GENOMES)
+    last_window = parted.on([Window(2, 0, 290)])
+    last_window.evaluate(GENOMES)
     (engine,) = parted._held.values()
-    one.evaluate(GENOMES[:1])
+    last_window.evaluate(GENOMES[:1])
     assert parted._held == {1: engine}
 
 

@@ -40,8 +40,10 @@ def test_what_is_kept_changes_no_answer(monkeypatch, kept):
 
 def test_ruin_ends_an_account():
     """Equity that a trade takes to 0 or below is 0 from then on; sums in R go on."""
-    one = Reference(SPEC, SERIES[:1], WINDOWS[:1], Costs(risk_fraction=0.5))
+    reference = Reference(SPEC, SERIES[:1], WINDOWS[:1], Costs(risk_fraction=0.5))
     ledger = build_trade_ledger([make_trade(r) for r in (1.0, -2.0, 4.0)])
-    sums = dict(zip(ACCUMULATORS, one.fold(ledger, SPEC.layout.defaults).tolist(), strict=True))
+    sums = dict(
+        zip(ACCUMULATORS, reference.fold(ledger, SPEC.layout.defaults).tolist(), strict=True)
+    )
     assert (sums["equity"], sums["peak_equity"], sums["max_drawdown"]) == (0.0, 1.5, 1.0)
     assert (sums["sum_r"], sums["wins"], sums["trades"]) == (3.0, 2.0, 3.0)

@@ -194,7 +194,7 @@ def test_what_is_kept_goes_with_the_engine():
     """At once, without waiting for the collector of cycles."""
 
     def kept_now():
-        return [one for one in gc.get_objects() if type(one) is ArrayCache]
+        return [cache for cache in gc.get_objects() if type(cache) is ArrayCache]
 
     # Held here, so that no new one can stand where one of them stood.
     others = kept_now()
@@ -202,7 +202,7 @@ def test_what_is_kept_goes_with_the_engine():
     try:
         engine = Engine(ADAPTIVE_TREND, [make_bars(3, 400)], [Window(0, 0, 400)], device="cpu")
         engine.evaluate(ADAPTIVE_TREND.layout.defaults[None])
-        places = [weakref.ref(one) for one in kept_now() if one.bytes and one not in others]
+        places = [weakref.ref(cache) for cache in kept_now() if cache.bytes and cache not in others]
         assert places
         del engine
         assert not any(place() is not None for place in places)

@@ -207,8 +207,8 @@ def test_a_file_of_two_tickers_asks_for_one(tmp_path, text):
 
 def test_one_market_is_picked_from_rows_of_many(tmp_path):
     """Rows of the market behind the path, in the file's order."""
-    one = lines("{day},{o},{h},{l},{c},{v},XYZ", "date,open,high,low,close,volume,ticker")
-    text = one + lines("{day},1.0,1.0,1.0,1.0,5,ABC")
+    market = lines("{day},{o},{h},{l},{c},{v},XYZ", "date,open,high,low,close,volume,ticker")
+    text = market + lines("{day},1.0,1.0,1.0,1.0,5,ABC")
     bars = load_bars(write(tmp_path, text, "all.csv") + "#XYZ")
     assert_is_the_series(bars)
     assert bars.symbol == "XYZ"
@@ -302,8 +302,8 @@ def test_freqtrade_feather_is_read(tmp_path, compression):
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 def test_yfinance_frames_are_read_as_pandas_keeps_them(tmp_path, kind):
     """Columns with two names, price and ticker, and the time in the index."""
-    one = frame().set_index("date").rename(columns=str.title)
-    both = pd.concat({"XYZ": one, "ABC": one * 2}, axis=1).swaplevel(axis=1)
+    single = frame().set_index("date").rename(columns=str.title)
+    both = pd.concat({"XYZ": single, "ABC": single * 2}, axis=1).swaplevel(axis=1)
     both.index.name = "Date"
     path = tmp_path / f"prices.{kind}"
     if kind == "parquet":

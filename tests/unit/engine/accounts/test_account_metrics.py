@@ -64,7 +64,7 @@ def ledger(*trades, rejected=0):
 def account(bars, *windows, costs=FREE):
     """The account of windows of one market, or of several series."""
     series = bars if isinstance(bars, tuple) else (bars,)
-    whole = windows or tuple(Window.whole(one, place) for place, one in enumerate(series))
+    whole = windows or tuple(Window.whole(each, place) for place, each in enumerate(series))
     return Account(series, whole, tuple(series[w.series].symbol for w in whole), costs)
 
 

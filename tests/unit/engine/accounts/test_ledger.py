@@ -69,7 +69,7 @@ def results_of(maker, spec, costs, genomes):
         reference = Reference(spec, [BARS], WINDOWS, costs, form=FORMS[maker])
         ledgers = [reference.trades(genome) for genome in genomes]
         folded = [
-            [reference.fold(one, genome) for one in some]
+            [reference.fold(ledger, genome) for ledger in some]
             for genome, some in zip(genomes, ledgers, strict=True)
         ]
         return ledgers, np.array(folded)
@@ -85,7 +85,7 @@ def test_old_columns_and_accumulators_are_unchanged_in_every_bit(maker, name, de
     genomes = np.concatenate([spec.layout.defaults[None], random_genomes(spec, 63, seed=7)])
     ledgers, accumulators = results_of(maker, spec, Costs(entry_delay=delay), genomes)
     digest, trades = hashlib.sha256(), 0
-    for ledger in (one for some in ledgers for one in some):
+    for ledger in (each for some in ledgers for each in some):
         trades += len(ledger)
         digest.update(np.int64(ledger.rejected).tobytes())
         for column in (getattr(ledger, name) for name in OLD_COLUMNS):

@@ -72,9 +72,9 @@ def test_check_values_of_limited_accounts(name, real_folder):
     engine = Engine(SPEC, series, windows, costs, device="cpu")
     accumulators, (joint,) = engine.evaluate_account(genome[None])
     assert compare_accumulators(account, joint) == ""
-    for ledger, other, one in zip(ledgers, engine.trades(genome), accumulators[0], strict=True):
+    for ledger, other, totals in zip(ledgers, engine.trades(genome), accumulators[0], strict=True):
         assert compare_ledgers(ledger, other) == ""
-        assert compare_accumulators(reference.fold(ledger, genome), one) == ""
+        assert compare_accumulators(reference.fold(ledger, genome), totals) == ""
     most = account[ACCUMULATOR_INDEX["max_leverage"]]
     assert most <= (costs.max_leverage or np.inf)
     if name == "wide":
@@ -191,12 +191,12 @@ def test_limits_that_leave_room_count_bars_that_are_coarse_once(parts, engine):
     ledgers = []
     for costs in (Costs(), Costs(max_positions=1)):
         if engine == "cpu":
-            one = Engine(spec, [bars], windows, costs, device="cpu")
-            sums = one.evaluate(genome[None])[0]
+            evaluator = Engine(spec, [bars], windows, costs, device="cpu")
+            sums = evaluator.evaluate(genome[None])[0]
         else:
-            one = Reference(spec, [bars], windows, costs, form=FORMS[engine])
-            sums = one.accumulators(genome)
-        ledgers.append(one.trades(genome))
+            evaluator = Reference(spec, [bars], windows, costs, form=FORMS[engine])
+            sums = evaluator.accumulators(genome)
+        ledgers.append(evaluator.trades(genome))
         counts = [ledger.coarse for ledger in ledgers[-1]]
         assert sums[:, ACCUMULATOR_INDEX["coarse"]].tolist() == counts
     for plain, limited in zip(*ledgers, strict=True):
@@ -231,8 +231,8 @@ def test_what_is_held_out_is_an_account_of_its_own():
     engine = Engine(strategy, series, windows, costs, device="cpu")
     joint = engine.trades(genomes[0])
     apart = [*engine.on(held_out).trades(genomes[0]), *engine.on(searched[1:]).trades(genomes[0])]
-    for one, other in zip(joint, apart, strict=True):
-        assert compare_ledgers(one, other) == ""
+    for ledger, other in zip(joint, apart, strict=True):
+        assert compare_ledgers(ledger, other) == ""
     assert sum(map(len, joint)) > 0
 
 
@@ -381,8 +381,8 @@ def test_threads_share_accounts():
         Engine(strategy, series, windows, costs, device="cpu", threads=count) for count in (1, 2)
     ]
     alone, shared = (engine.evaluate_account(genomes) for engine in engines)
-    for one, other in zip(alone, shared, strict=True):
-        assert one.tobytes() == other.tobytes()
+    for sums, other in zip(alone, shared, strict=True):
+        assert sums.tobytes() == other.tobytes()
     trades = alone[0][:, :, ACCUMULATOR_INDEX["trades"]]
     listed = [[len(ledger) for ledger in ledgers] for ledgers in engines[1].ledgers(genomes)]
     assert trades.tolist() == listed

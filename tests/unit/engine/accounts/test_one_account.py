@@ -55,14 +55,14 @@ def worlds(name, folder):
 
     if name == "three":
         series = [bars(symbol) for symbol in THREE]
-        return series, [Window.whole(one, place) for place, one in enumerate(series)]
+        return series, [Window.whole(hourly, place) for place, hourly in enumerate(series)]
     if name == "pieces":
         path = f"parquet:{folder / 'uniusdt_15m'}.parquet"
         markets = load_markets(RunConfig(data=[path], dedupe=True, max_gap="4h"))
         return list(markets.series), list(markets.windows)
-    one = bars("btcusdt_1h")
+    hourly = bars("btcusdt_1h")
     count = 12 if name == "parts" else 1
-    return [one], list(parts([Window.whole(one)], count))
+    return [hourly], list(parts([Window.whole(hourly)], count))
 
 
 @pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
@@ -156,12 +156,12 @@ def test_every_way_to_evaluate_gives_one_account(name):
     assert by_window.tobytes() == engine.evaluate(genomes).tobytes()
     assert account[:, ACCUMULATOR_INDEX["trades"]].sum() > 0
     reference = Reference(spec, SERIES, WINDOWS, CHARGED, form=CompiledForm())
-    for genome, one in zip(genomes, account, strict=True):
+    for genome, sums in zip(genomes, account, strict=True):
         ledgers = reference.trades(genome)
         whole = reference.account(ledgers, range(len(WINDOWS)), genome)
-        assert one.tobytes() == whole.tobytes()
+        assert sums.tobytes() == whole.tobytes()
         for key, value in brute(ledgers, WINDOWS, SERIES, CHARGED.risk_fraction).items():
-            assert one[ACCUMULATOR_INDEX[key]] == value, key
+            assert sums[ACCUMULATOR_INDEX[key]] == value, key
     for options in ({"threads": 1}, {"chunk": 5}, {"memory_bytes": 250_000}):
         other = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu", **options)
         assert account.tobytes() == other.evaluate_account(genomes)[1].tobytes(), options
@@ -170,8 +170,8 @@ def test_every_way_to_evaluate_gives_one_account(name):
     shuffled = engine.on(WINDOWS[::-1])
     assert account.tobytes() == shuffled.evaluate_account(genomes)[1].tobytes()
     parted = PartedEngine(spec, SERIES, WINDOWS, CHARGED, choose_device(spec, "cpu"), (0, 1, 3), 1)
-    for one, other in zip((by_window, account), parted.evaluate_account(genomes), strict=True):
-        assert one.tobytes() == other.tobytes()
+    for sums, other in zip((by_window, account), parted.evaluate_account(genomes), strict=True):
+        assert sums.tobytes() == other.tobytes()
     ledgers = list(engine.ledgers(genomes))
     listed = collect_results(ledgers, [SERIES[window.series].timestamp for window in WINDOWS])
     merged = fold_account(by_window, listed, order_windows(WINDOWS), CHARGED.risk_fraction, ALONE)
@@ -187,8 +187,8 @@ def test_a_gpu_folds_the_same_account():
     for options in ({}, {"chunk": 64}):
         device = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cuda", **options)
         for _ in range(3):  # launched, captured, replayed
-            for one, other in zip(expected, device.evaluate_account(genomes), strict=True):
-                assert_same_bits(one, other, f"{options}")
+            for sums, other in zip(expected, device.evaluate_account(genomes), strict=True):
+                assert_same_bits(sums, other, f"{options}")
         assert_same_bits(expected[1][::-1], device.evaluate_account(genomes[::-1])[1], "reversed")
         own = np.array([(4, 1, 2), (0, 5, 5), (3, 2, 0)], np.int32).repeat(500, 0)
         _, account = device.evaluate_account(genomes, own)
@@ -212,12 +212,12 @@ def test_what_is_shown_is_the_same_account():
     _, account = engine.evaluate_account(genomes)
     markets = tuple(f"M{window.series}" for window in WINDOWS)
     own = Account(tuple(SERIES), tuple(WINDOWS), markets, CHARGED)
-    for ledgers, one in zip(engine.ledgers(genomes), account, strict=True):
+    for ledgers, sums in zip(engine.ledgers(genomes), account, strict=True):
         curve = own.fold(ledgers).equity
         last = curve[-1] if len(curve) else 1.0
-        assert last == one[ACCUMULATOR_INDEX["equity"]]
+        assert last == sums[ACCUMULATOR_INDEX["equity"]]
         deepest = measure_falls(curve).max(initial=0.0)
-        assert deepest == one[ACCUMULATOR_INDEX["max_drawdown"]]
+        assert deepest == sums[ACCUMULATOR_INDEX["max_drawdown"]]
 
 
 @given(
@@ -226,10 +226,10 @@ def test_what_is_shown_is_the_same_account():
 )
 def test_trades_are_merged_as_a_sort_would_have_them(times, random):
     """By when they end, of those that end together in the order of windows; ruin is for ever."""
-    counts = np.array([[len(one) for one in times]])
+    counts = np.array([[len(exits) for exits in times]])
     n = int(counts.sum())
     r = np.array([random.uniform(-12, 12) for _ in range(n)])
-    exit_ns = np.array([time for one in times for time in one], np.int64)
+    exit_ns = np.array([time for exits in times for time in exits], np.int64)
     window = np.repeat(np.arange(len(times)), counts[0])
     order = np.array(random.sample(range(len(times)), len(times)))
     rank = np.argsort(order)[window]
@@ -265,8 +265,8 @@ def test_a_table_of_metrics_holds_those_of_the_account_where_it_is_given():
     assert trades.tolist() == by_window[:, :, 0].sum(axis=1).tolist()
     with pytest.raises(ValueError, match="windows were not pooled"):
         compute_metrics(by_window, spans).pooled  # noqa: B018
-    one = compute_metrics(by_window[:, :1], spans[:1])
-    assert one.pooled is one
+    single = compute_metrics(by_window[:, :1], spans[:1])
+    assert single.pooled is single
 
 
 def test_a_certificate_replays_the_account(monkeypatch):

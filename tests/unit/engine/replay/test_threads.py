@@ -43,12 +43,12 @@ def test_everybody_is_replayed_once_in_every_window(individuals, threads):
     genomes = random_genomes(SPEC, individuals, seed=1)
     expected = make_reference()
     with replaying(make_reference(), genomes, threads) as replays:
-        actual = {(one.individual, one.window): one for one in replays}
+        actual = {(replayed.individual, replayed.window): replayed for replayed in replays}
     assert sorted(actual) == [(i, w) for i in range(individuals) for w in range(len(WINDOWS))]
-    for (i, w), one in actual.items():
+    for (i, w), replayed in actual.items():
         ((ledger, sums),) = expected.replay(genomes[i], [w])
-        assert compare_ledgers(ledger, one.ledger) == ""
-        assert_same_bits(sums, one.accumulators, f"individual {i}, window {w}")
+        assert compare_ledgers(ledger, replayed.ledger) == ""
+        assert_same_bits(sums, replayed.accumulators, f"individual {i}, window {w}")
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -57,8 +57,8 @@ def test_one_alone_has_the_ledgers_of_the_reference(threads, monkeypatch):
     monkeypatch.setattr(replay_threads, "BARS_OF_A_THREAD", 100)
     (genome,) = random_genomes(SPEC, 1, seed=4)
     ledgers = replay_alone(make_reference(), genome, threads)
-    for one, other in zip(make_reference().trades(genome), ledgers, strict=True):
-        assert compare_ledgers(one, other) == ""
+    for ledger, other in zip(make_reference().trades(genome), ledgers, strict=True):
+        assert compare_ledgers(ledger, other) == ""
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -119,7 +119,7 @@ def test_who_leaves_early_leaves_nobody_at_work(threads):
     with pytest.raises(KeyboardInterrupt):
         leave()
     assert len(replayed) < 2 * len(genomes)
-    assert [one.name for one in enumerate_threads() if one.name.startswith("replay")] == []
+    assert [thread.name for thread in enumerate_threads() if thread.name.startswith("replay")] == []
 
 
 def test_what_fails_in_a_thread_is_an_error_here():

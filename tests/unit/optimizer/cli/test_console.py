@@ -35,7 +35,7 @@ def test_no_text_commands_the_terminal(capsys):
     table = plain_table("strategy", "data")
     table.add_row("a\x1b[31mred\x1b]0;title\x07", "b\u202etxt\x9b2J")
     text = printed(table, "one\ntwo\x1b[2J über 日本 🦊")
-    assert {one for one in text if not one.isprintable()} == {"\n"}
+    assert {character for character in text if not character.isprintable()} == {"\n"}
     note("\x1b[31m")
     assert capsys.readouterr().err == "note: ?[31m\n"
     for part in ("a?[31mred?]0;title?", "b?txt?2J", "one\ntwo?[2J über 日本 🦊"):
@@ -103,13 +103,13 @@ def test_a_large_front_is_shown_by_those_that_differ_most():
     crowd = individuals(50)
     crowd[20].objectives["max_drawdown"] = 0.02
     crowd[33].objectives["max_drawdown"] = 0.9
-    crowd.sort(key=lambda one: -one.objectives["sharpe"])
+    crowd.sort(key=lambda member: -member.objectives["sharpe"])
     assert len(choose_members(crowd, ["sharpe", "max_drawdown"])) == SHOWN_MEMBERS
     shown = choose_members(crowd, ["sharpe", "max_drawdown"], most=20)
     assert len(shown) == 20
     assert list(shown) == sorted(shown)
     assert {0, 16, 29, 49} <= set(shown)
-    assert all(crowd[place] is one for place, one in shown.items())
+    assert all(crowd[place] is member for place, member in shown.items())
     assert (
         front_title(50, 20) == "Front: 50 members, 20 of them that differ most (all: --front all)"
     )
@@ -186,11 +186,11 @@ def test_genes_stand_in_the_order_of_the_front():
 def test_genes_that_just_fit_stand_in_one_table():
     """No column is left for the mark of a pick, which stands in the other table."""
     genes = {f"gene_{place}": 1234.5 for place in range(3)}
-    (one,) = individuals(1)
-    tables = genes_tables({10: replace(one, genes=genes)}, 31)
+    (member,) = individuals(1)
+    tables = genes_tables({10: replace(member, genes=genes)}, 31)
     assert len(tables) == 1
     assert max(map(len, printed(*tables).splitlines())) == 31
-    assert len(genes_tables({10: replace(one, genes=genes)}, 30)) == 2
+    assert len(genes_tables({10: replace(member, genes=genes)}, 30)) == 2
 
 
 def test_certificates_say_how_much_was_compared():

@@ -133,7 +133,7 @@ class _Queue:
         """The next that was begun, or ends again."""
         if self.again:
             return self.again.pop()
-        calls = [one for one in self._script.begun if one.arguments]
+        calls = [call for call in self._script.begun if call.arguments]
         if self._taken == len(calls):
             module.time.sleep(timeout)
             raise queue.Empty
@@ -173,7 +173,7 @@ def test_every_job_is_done_once():
     """Whoever lacks the setup is sent it, and nothing is lost on the way."""
     cluster, script = joined()
     jobs = list(run_jobs(cluster, asked(9)))
-    assert sorted((one.index, one.result) for one in jobs) == [(n, n) for n in range(9)]
+    assert sorted((job.index, job.result) for job in jobs) == [(n, n) for n in range(9)]
     assert list(run_jobs(cluster, [])) == []
     assert script.cancelled == []
 
@@ -204,7 +204,7 @@ def test_what_may_be_superfluous_is_begun_by_and_by():
 
 def taken(script):
     """Jobs that were begun, each once."""
-    return {one.arguments[0].index for one in script.begun if one.arguments}
+    return {call.arguments[0].index for call in script.begun if call.arguments}
 
 
 def test_other_versions_are_refused_by_name():
@@ -299,7 +299,7 @@ def test_an_error_of_a_job_names_it_and_is_not_tried_again():
     with pytest.raises(FailedError, match="job 3: ValueError: no 3") as caught:
         list(run_jobs(cluster, [*asked(3), *asked(9, "raise")[3:]]))
     assert caught.value.exit_code == 1
-    assert sum(one.key.startswith("job 3|") for one in script.begun) <= 3
+    assert sum(call.key.startswith("job 3|") for call in script.begun) <= 3
     assert script.cancelled
 
 

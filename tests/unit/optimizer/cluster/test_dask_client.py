@@ -199,7 +199,7 @@ def test_workers_on_this_machine_leave_its_environment_as_it_was(monkeypatch):
         assert dict(os.environ) == before
         (worker,) = own_workers()
         worker.kill()
-        wait_until(lambda: any(one.pid != worker.pid for one in own_workers()), 60)
+        wait_until(lambda: any(other.pid != worker.pid for other in own_workers()), 60)
     finally:
         link.close()
     assert dict(os.environ) == before

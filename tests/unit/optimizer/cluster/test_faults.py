@@ -165,8 +165,8 @@ def test_nobody_left_is_an_error_after_a_while(tmp_path):
         with joined(hosts, patience_s=3.0) as cluster:
             running = run_jobs(cluster, asked(50, "sleep"))
             next(running)
-            for one in [*psutil.Process(workers.pid).children(recursive=True), workers]:
-                one.kill()
+            for process in [*psutil.Process(workers.pid).children(recursive=True), workers]:
+                process.kill()
             began = time.monotonic()
             with pytest.raises(WorkersLostError, match="no worker for 3 s"):
                 list(running)

@@ -176,10 +176,10 @@ def test_workers_of_this_machine_listen_on_loopback_only(two):
     """Scheduler, workers and what else they open."""
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     heard = [
-        one.laddr.ip
+        connection.laddr.ip
         for process in family
-        for one in process.net_connections("inet")
-        if one.status == psutil.CONN_LISTEN
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
     ]
     assert len(heard) >= 3
     assert set(heard) == {"127.0.0.1"}

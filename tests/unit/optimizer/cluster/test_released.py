@@ -146,13 +146,13 @@ def test_a_search_whose_calls_are_taken_back_finds_the_same(cluster, stranger):
 def test_a_restart_of_the_cluster_by_another_client_changes_nothing(tmp_path):
     """It has the scheduler forget all calls, and begins all workers anew."""
     with begin_cluster(tmp_path) as hosts, Cluster(parse_address(str(hosts.file))) as cluster:
-        expected = [one.result for one in in_order(run_jobs(cluster, asked(6, "echo")))]
+        expected = [job.result for job in in_order(run_jobs(cluster, asked(6, "echo")))]
         running = run_jobs(cluster, asked(6))
         next(running)
         with Client(scheduler_file=str(hosts.file), set_as_default=False) as other:
             other.restart(timeout=120)
         assert len(list(running)) == 5
-        assert [one.result for one in in_order(run_jobs(cluster, asked(6, "echo")))] == expected
+        assert [job.result for job in in_order(run_jobs(cluster, asked(6, "echo")))] == expected
 
 
 def test_a_first_question_that_is_taken_back_is_no_silent_worker(hosts, stranger, monkeypatch):

@@ -115,9 +115,9 @@ def test_no_shipped_strategy_sees_a_later_bar(name):
             Engine(spec, [series], before, device="cpu")
             for series in (bars, bars.until(cut), poison_bars(bars, cut))
         ]
-        one, two, three = (engine.evaluate(genomes) for engine in engines)
-        assert compare_bits(one, two).all()
-        assert compare_bits(one, three).all()
+        first, second, third = (engine.evaluate(genomes) for engine in engines)
+        assert compare_bits(first, second).all()
+        assert compare_bits(first, third).all()
         for genome, ledger in zip(genomes, ledgers, strict=True):
             assert is_beginning(engines[0].trades(genome)[0], ledger)
 
@@ -135,9 +135,9 @@ def test_signals_taken_are_trades_and_rejections():
 
 def test_the_time_that_cuts_take_grows_with_windows_bars_and_members():
     """A thousand symbols take a thousand times as long as one; more of anything takes longer."""
-    one = estimate_causality_seconds([500], 8)
-    assert estimate_causality_seconds([500] * 1000, 8) == pytest.approx(1000 * one)
-    assert one < estimate_causality_seconds([5000], 8)
-    assert one < estimate_causality_seconds([500], 80)
+    seconds = estimate_causality_seconds([500], 8)
+    assert estimate_causality_seconds([500] * 1000, 8) == pytest.approx(1000 * seconds)
+    assert seconds < estimate_causality_seconds([5000], 8)
+    assert seconds < estimate_causality_seconds([500], 80)
     assert estimate_causality_seconds([], 8) == 0
-    assert 0 < estimate_causality_seconds([500], 0) < one
+    assert 0 < estimate_causality_seconds([500], 0) < seconds

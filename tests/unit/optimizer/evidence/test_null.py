@@ -55,8 +55,8 @@ def test_batches_and_interruptions_do_not_change_p(value, found, stop_after, kno
     if part.is_stopped:
         assert whole == part
     assert tally(value, found[: whole.searches], stop_after) == whole
-    assert whole.at_least == sum(one >= value for one in found[: whole.searches])
-    assert whole.is_stopped == (sum(one >= value for one in found) >= stop_after)
+    assert whole.at_least == sum(strength >= value for strength in found[: whole.searches])
+    assert whole.is_stopped == (sum(strength >= value for strength in found) >= stop_after)
 
 
 def test_p_equals_that_of_scipy():

@@ -210,11 +210,11 @@ def test_series_with_the_same_times_are_shuffled_alike(seed, keep, index):
         times, *(getattr(pair[1], name) for name in COLUMNS[1:]), "B", pair[0].timeframe_ns
     )
     markets = NullMarkets(pair, [Window(0, 5, 80), Window(1, 5, 80)], 3, keep)
-    one, two = markets.draw_origins(index)
-    assert one.bodies.tolist() == two.bodies.tolist()
-    assert one.gaps.tolist() == two.gaps.tolist()
+    first, second = markets.draw_origins(index)
+    assert first.bodies.tolist() == second.bodies.tolist()
+    assert first.gaps.tolist() == second.gaps.tolist()
     alone = NullMarkets(pair[:1], [Window(0, 5, 80)], 3, keep).draw_origins(index)[0]
-    assert alone.bodies.tolist() == one.bodies.tolist()
+    assert alone.bodies.tolist() == first.bodies.tolist()
 
 
 def test_times_that_only_one_series_has_are_a_class_of_their_own():
@@ -223,14 +223,14 @@ def test_times_that_only_one_series_has_are_a_class_of_their_own():
     kept = np.flatnonzero(np.arange(60) % 3 > 0)
     short = Bars(*(getattr(long, name)[kept] for name in COLUMNS), "B", HOUR_NS)
     markets = NullMarkets([long, short], [Window(0, 10, 60), Window.whole(short, 1)], 1, "none")
-    one, two = markets.draw_origins(4)
+    left, second = markets.draw_origins(4)
     common = np.arange(60) % 3 > 0
-    assert (common[one.bodies[10:]] == common[10:]).all()
-    assert (common[one.gaps[10:]] == common[10:]).all()
+    assert (common[left.bodies[10:]] == common[10:]).all()
+    assert (common[left.gaps[10:]] == common[10:]).all()
     # Of the short series bars from its own second on move, so places differ, words do not.
     order = np.searchsorted(long.timestamp, short.timestamp)
     drawn = draw_words(1, 4, "null_body", 60)
-    for origins, number, first in ((one, np.arange(60), 10), (two, order, 1)):
+    for origins, number, first in ((left, np.arange(60), 10), (second, order, 1)):
         places = [t for t in range(first, len(number)) if common[number[t]]]
         by_word = sorted(places, key=lambda t: drawn[number[t]])
         assert origins.bodies[places].tolist() == by_word

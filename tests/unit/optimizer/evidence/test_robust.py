@@ -177,8 +177,8 @@ def test_break_even_costs_leave_nothing(traded):
     even = break_even_bp(winning).value
     assert even > 0
     assert evaluate_costs(winning, Costs(even, 0.0))[2].sum_r == pytest.approx(0.0, abs=1e-12)
-    zero, half, one = evaluate_costs(ledgers, Costs(5.0, 5.0))[:3]
-    assert half.sum_r == pytest.approx((zero.sum_r + one.sum_r) / 2)
+    zero, half, full = evaluate_costs(ledgers, Costs(5.0, 5.0))[:3]
+    assert half.sum_r == pytest.approx((zero.sum_r + full.sum_r) / 2)
 
 
 def test_falls_of_the_law():

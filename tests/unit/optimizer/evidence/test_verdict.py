@@ -167,8 +167,8 @@ def test_ninety_nine_null_searches_are_enough():
     """With none as good, p is 0.01, and that is not luck."""
     enough = Tally(99, 0, is_stopped=False)
     assert decide(replace(BEST, shuffled=enough, mirrored=enough)).grade == "robust"
-    one = Tally(99, 1, is_stopped=False)
-    assert decide(replace(BEST, shuffled=one, mirrored=enough)).grade == "luck"
+    single = Tally(99, 1, is_stopped=False)
+    assert decide(replace(BEST, shuffled=single, mirrored=enough)).grade == "luck"
     assert (
         decide(replace(BEST, shuffled=RARE, mirrored=Tally(199, 2, is_stopped=False))).grade
         == "luck"
@@ -361,7 +361,7 @@ def test_more_than_weak_needs_bars_that_the_search_had_not_seen(facts):
     verdict = decide(facts)
     assert verdict.grade in GRADES
     if verdict.grade in ("holds", "robust"):
-        seen = [one for one in (facts.folds, facts.held_out) if one is not None]
+        seen = [fact for fact in (facts.folds, facts.held_out) if fact is not None]
         assert GAIN in seen
         assert LOSS not in seen
         assert not facts.is_warm_started

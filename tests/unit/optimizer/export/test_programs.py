@@ -172,12 +172,12 @@ def test_a_name_of_a_record_is_no_program(market, platform):
     plain = build_program(task, spec.layout.defaults, "A try.", platform)
     comment = "//" if platform == "pine" else "#"
     lines, expected = (
-        [line for line in one.splitlines() if not line.startswith((comment, "strategy("))]
-        for one in (text, plain)
+        [line for line in program.splitlines() if not line.startswith((comment, "strategy("))]
+        for program in (text, plain)
     )
     assert expected == lines
     titles = re.findall('^strategy\\("(.*?)", overlay = true, pyramiding', text, re.MULTILINE)
-    assert all(re.fullmatch(r"[\w .-]+", one) for one in titles)
+    assert all(re.fullmatch(r"[\w .-]+", program) for program in titles)
     assert len(titles) == (platform == "pine")
 
 
@@ -258,9 +258,9 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
         assert kept[name].astype(int).tolist() == ledger[name].tolist()
     for name in names[4:]:
         np.testing.assert_allclose(kept[name].astype(float), ledger[name], rtol=1e-9, atol=1e-9)
-    ended = {(one.entry_bar, one.side): one.exit_bar for one in fills}
+    ended = {(fill.entry_bar, fill.side): fill.exit_bar for fill in fills}
     exit_bars = [ended.get(key) for key in zip(ledger["entry_bar"], ledger["side"], strict=True)]
-    apart = sum(one != bar for one, bar in zip(exit_bars, ledger["exit_bar"], strict=True))
+    apart = sum(fill != bar for fill, bar in zip(exit_bars, ledger["exit_bar"], strict=True))
     assert apart <= 0.02 * len(ledger)
 
 

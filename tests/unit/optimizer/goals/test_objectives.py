@@ -158,8 +158,8 @@ def test_more_trades_are_nearer_to_defined():
 
 def test_fewer_undefined_objectives_are_nearer():
     """With equal trades, the individual with fewer undefined objectives is preferred."""
-    one = {"trades": 50, "sharpe": NAN}
-    judged = GOALS.judge(table(one | {"total_return": NAN}, one))
+    row = {"trades": 50, "sharpe": NAN}
+    judged = GOALS.judge(table(row | {"total_return": NAN}, row))
     assert judged.violations[1] < judged.violations[0]
 
 

@@ -61,7 +61,7 @@ def test_parts_are_part_of_the_search(task):
     assert cut.markets.uncut == task.markets.windows
     train = walk_forward([BARS], cut.markets.uncut, folds=3, train_groups=3, purge=8)[1].train
     again = on_other_bars(cut, cut.markets.series, train)
-    assert again.markets.uncut == tuple(replace(one, role="search") for one in train)
+    assert again.markets.uncut == tuple(replace(part, role="search") for part in train)
     assert len(again.markets.windows) == 3
     worst = make_task(BARS, min_trades=12, objectives="strength@worst,max_drawdown", parts=3)
     of_parts = on_other_bars(worst, worst.markets.series, worst.markets.uncut)
@@ -219,7 +219,7 @@ def test_folds_say_what_their_picks_did_unseen(task, folds):
     assert record.mean_r == pytest.approx(sum(together) / len(together), rel=1e-9)
     assert record.strength == pytest.approx(strengths_by_hand(ledgers), rel=1e-9)
     closed = {
-        int(BARS.timestamp[bar]) // DAY_NS for one in ledgers for bar in one.exit_bar.tolist()
+        int(BARS.timestamp[bar]) // DAY_NS for trades in ledgers for bar in trades.exit_bar.tolist()
     }
     assert record.closing_days == len(closed)
     assert (record.train, record.purge, record.embargo) == (3, 8, 0)

@@ -34,4 +34,4 @@ def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
     assert sorted(map(sorted, counts), key=len)[-1] == ["first", "second"]
     assert sorted(map(len, counts)) == [1, 2]
     noted = json.loads((tmp_path / LOOKS).read_text())
-    assert sorted(one["front"] for one in noted) == ["first", "second"]
+    assert sorted(entry["front"] for entry in noted) == ["first", "second"]

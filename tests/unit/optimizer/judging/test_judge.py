@@ -62,7 +62,7 @@ def test_a_judge_who_does_little_says_what_is_missing(path):
         assert read_judgement(store) == judgement
         result = load_result(store)
     assert judgement.pick.genes == result.front[judgement.pick.member].genes
-    strengths = [one.metrics["strength"] for one in result.front]
+    strengths = [member.metrics["strength"] for member in result.front]
     assert judgement.pick.strength == pytest.approx(max(strengths), rel=1e-9)
     assert (judgement.null, judgement.folds, judgement.trials, judgement.searches) == (
         None,
@@ -86,7 +86,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
         blocks=4,
         causal=True,
     )
-    judgements = [judge_run(one, plan, {}, lambda *told: None) for one in (path, other)]
+    judgements = [judge_run(run, plan, {}, lambda *told: None) for run in (path, other)]
     assert judgements[0].verdict.grade == "luck"
     assert judgements[0].payload() == judgements[1].payload()
     assert Judgement.read(json.loads(json.dumps(judgements[0].payload()))) == judgements[0]
@@ -353,10 +353,10 @@ def test_one_thread_judges_as_several_do(path, tmp_path):
     other = shutil.copytree(path, tmp_path / "elsewhere" / path.name)
     plan = Plan(null=4, folds=3, train=2, blocks=4)
     judgements = [
-        judge_run(one, plan, {"threads": threads}, lambda *told: None)
-        for one, threads in ((path, 1), (other, 2))
+        judge_run(run, plan, {"threads": threads}, lambda *told: None)
+        for run, threads in ((path, 1), (other, 2))
     ]
-    without = [replace(one, verdict=judgements[0].verdict) for one in judgements]
+    without = [replace(run, verdict=judgements[0].verdict) for run in judgements]
     assert without[0] == without[1]
 
 

@@ -149,7 +149,9 @@ def test_cuts_side_by_side_find_the_same():
     """However many cores there are; a person's own code runs where a signal can end it."""
     task, genomes = make_task(BARS, spec=RESTING), random_genomes(RESTING, 12, seed=5)
     several = replace(task, config=task.config.model_copy(update={"threads": None}))
-    alone, together = (build_causal_record(one, one.engine(), genomes) for one in (task, several))
+    alone, together = (
+        build_causal_record(each, each.engine(), genomes) for each in (task, several)
+    )
     assert together == alone
     ran_in = set()
 

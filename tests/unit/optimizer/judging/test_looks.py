@@ -37,14 +37,14 @@ def test_a_copy_counts_the_looks_that_it_knows_of(path, tmp_path, is_first):
     looks = path.parent / LOOKS
     if not is_first:
         judge_briefly(path, is_open=True)
-    bars = list_bar_ranges(one for one in recorded(path).data.windows if one.is_held_out)
-    bars = [one.payload() for one in bars]
+    bars = list_bar_ranges(part for part in recorded(path).data.windows if part.is_held_out)
+    bars = [part.payload() for part in bars]
     looks.write_text(json.dumps([{"content": "", "bars": bars, "front": "another"}]))
     assert judge_briefly(path, is_open=True).held_out.looks == 2
     copy = shutil.copytree(path, tmp_path / "elsewhere" / "copy")
     assert judge_briefly(copy, is_open=True).held_out.looks == 2
     listed = json.loads((copy.parent / LOOKS).read_text())
-    assert {one["front"] for one in listed} == {"another", recorded(path).front_hash}
+    assert {part["front"] for part in listed} == {"another", recorded(path).front_hash}
     looks.unlink()
     assert judge_briefly(path, is_open=True).held_out.looks == 2
 

@@ -81,8 +81,8 @@ def test_searches_count_in_the_order_of_their_numbers(store, stop_after):
     """As the law counts them, though they end in another order."""
     counts, searches, _ = counted(Crew(STRENGTHS), store, stop_after=stop_after)
     assert counts == tally(2.0, STRENGTHS, stop_after)
-    assert [one.number for one in searches] == list(range(1, counts.searches + 1))
-    assert [one.strength for one in searches] == STRENGTHS[: counts.searches]
+    assert [search.number for search in searches] == list(range(1, counts.searches + 1))
+    assert [search.strength for search in searches] == STRENGTHS[: counts.searches]
 
 
 def test_an_early_stop_begins_nothing_more(store):
@@ -122,7 +122,7 @@ def test_a_null_search_is_that_search_on_that_market(kind):
     """Same settings and seed, on bars that anybody can make; in any process the same."""
     task = make_task(BARS)
     setup = NullSetup(task, "none")
-    one = setup.run(NullJob(kind, 3))
+    null = setup.run(NullJob(kind, 3))
     markets = NullMarkets([BARS], task.markets.windows, task.config.seed, "none")
     market = {"shuffled": markets.shuffle_market, "mirrored": markets.mirror_market}[kind](3)
     alone = make_task(*market)
@@ -130,20 +130,20 @@ def test_a_null_search_is_that_search_on_that_market(kind):
     front = search(alone, engine).front
     pick = select_pick(engine, front.genomes)
     values = task.goals.natural(front.objectives)
-    assert (one.kind, one.number, one.members) == (kind, 3, len(front))
-    assert (one.strength, one.trades) == (pick.strength.value, pick.trades)
-    assert one.objectives["max_drawdown"] == values[:, -1].min()
-    assert one.objectives[task.goals.names[0]] == values[:, 0].max()
+    assert (null.kind, null.number, null.members) == (kind, 3, len(front))
+    assert (null.strength, null.trades) == (pick.strength.value, pick.trades)
+    assert null.objectives["max_drawdown"] == values[:, -1].min()
+    assert null.objectives[task.goals.names[0]] == values[:, 0].max()
     ((_, elsewhere),) = Workers(setup, 2).results([NullJob(kind, 3)])
-    assert elsewhere == one
-    assert NullSearch.read(one.payload()) == one
+    assert elsewhere == null
+    assert NullSearch.read(null.payload()) == null
 
 
 def test_a_null_search_with_an_empty_front_has_nothing():
     """Its strength is below all others, its hypervolume 0."""
     task = make_task(BARS, min_trades=400)
-    one = NullSetup(task, "none").run(NullJob("shuffled", 1))
-    assert one == NullSearch("shuffled", 1, 0, None, hypervolume=0.0)
+    search = NullSetup(task, "none").run(NullJob("shuffled", 1))
+    assert search == NullSearch("shuffled", 1, 0, None, hypervolume=0.0)
 
 
 def test_warm_started_searches_take_their_guests_along():
@@ -168,12 +168,12 @@ def test_soft_constraints_and_objectives_are_compared_too():
     setup = NullSetup(task, "none")
     searches = [setup.run(NullJob("shuffled", n)) for n in range(1, 6)]
     pick = select_pick(engine, front.genomes)
-    counts = tally(pick.strength.value, [one.strength or float("-inf") for one in searches])
+    counts = tally(pick.strength.value, [null.strength or float("-inf") for null in searches])
     record = build_null_kind(task, FakeResult(members), pick.strength.value, counts, searches, 10)
     for name, is_maximised in zip(task.goals.names, task.goals.maximised, strict=True):
         best = max if is_maximised else min
         own = best(member.objectives[name] for member in members)
-        others = [one.objectives.get(name) for one in searches]
+        others = [null.objectives.get(name) for null in searches]
         as_good = sum(
             other is not None and (other >= own if is_maximised else other <= own)
             for other in others
@@ -182,7 +182,7 @@ def test_soft_constraints_and_objectives_are_compared_too():
         assert (compared.value, compared.at_least) == (own, as_good), name
         assert compared.p == pytest.approx((as_good + 1) / 6)
     assert record.hypervolume is not None
-    assert record.strengths == tuple(one.strength for one in searches)
+    assert record.strengths == tuple(null.strength for null in searches)
     assert NullKind.read(record.payload()) == record
 
 
@@ -223,7 +223,7 @@ def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     with RunStore.open(path) as store:
         result = load_result(store)
     fast = replace(result, timing=replace(result.timing, search_s=1e-3, compile_s=0.0))
-    said = {derive_verdict(one, None).sentence for one in (result, fast)}
+    said = {derive_verdict(window, None).sentence for window in (result, fast)}
     assert len(said) == 1
     bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
     work = Workload(result.evaluated * bars, rows * bars)
@@ -233,8 +233,8 @@ def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     trials_s = estimate_trials_seconds(result.data.windows, result.evaluated)
     seconds = math.ceil(null_s + estimate_causality_seconds([bars], len(result.front)) + trials_s)
     assert f"(about {seconds} s)" in said.pop()
-    one = result.data.windows[0]
-    many = replace(result, data=replace(result.data, windows=(replace(one, bars=500),) * 1000))
+    window = result.data.windows[0]
+    many = replace(result, data=replace(result.data, windows=(replace(window, bars=500),) * 1000))
     trials_s = estimate_trials_seconds(many.data.windows, result.evaluated)
     assert trials_s > 3
     seconds = math.ceil(
@@ -247,8 +247,8 @@ def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     seconds = math.ceil(trials_s + estimate_causality_seconds([500] * 1000, len(result.front)))
     many = replace(many, device=replace(result.device, name="cuda:0"))
     assert f"(about {seconds} s)" in derive_verdict(many, None).sentence
-    damaged = replace(result, data=replace(result.data, windows=(replace(one, first="x"),)))
+    damaged = replace(result, data=replace(result.data, windows=(replace(window, first="x"),)))
     assert derive_verdict(damaged, None).grade == derive_verdict(result, None).grade
-    held_out = replace(one, sample="held out")
-    opened = replace(result, data=replace(result.data, windows=(one, *[held_out] * 1000)))
+    held_out = replace(window, sample="held out")
+    opened = replace(result, data=replace(result.data, windows=(window, *[held_out] * 1000)))
     assert derive_verdict(opened, None) == derive_verdict(result, None)

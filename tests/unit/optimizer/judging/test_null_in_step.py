@@ -22,7 +22,7 @@ def test_waves_of_any_size_find_what_processes_find(pool, name):
     jobs = [NullJob("shuffled", n) for n in range(1, 27)]
     jobs += [NullJob("mirrored", n) for n in range(1, 7)]
     expected = dict(Workers(setup, 2, pool).results(jobs))
-    assert len({one.strength for one in expected.values()}) > 5
+    assert len({search.strength for search in expected.values()}) > 5
     for size in (1, 7, 32):
         actual = {}
         for begin in range(0, len(jobs), size):

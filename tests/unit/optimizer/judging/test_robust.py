@@ -60,8 +60,8 @@ def found():
 
 def strength_of(ledgers):
     """By hand."""
-    r = [one for ledger in ledgers for one in ledger.r.tolist()]
-    return sum(r) / math.sqrt(sum(one * one for one in r))
+    r = [gain for ledger in ledgers for gain in ledger.r.tolist()]
+    return sum(r) / math.sqrt(sum(gain * gain for gain in r))
 
 
 def test_the_plateau_is_the_share_of_neighbours_that_keep_half(found):
@@ -154,8 +154,10 @@ def test_one_symbol_that_made_it_all_fails():
     good, bad = market(*[[RISE]] * 9, symbol="GOOD"), market(*[[FALL]] * 4, symbol="BAD")
     record, task, pick = paper(good, bad)
     sums = [
-        Engine(task.spec, [one], [Window.whole(one)], task.costs, device="cpu").trades(pick.genome)
-        for one in (good, bad)
+        Engine(task.spec, [bars], [Window.whole(bars)], task.costs, device="cpu").trades(
+            pick.genome
+        )
+        for bars in (good, bad)
     ]
     means = [sum(ledger.r.tolist()) / len(ledger) for (ledger,) in sums]
     assert record.left_out["GOOD"] == pytest.approx(means[1])

@@ -122,7 +122,7 @@ def test_columns_are_sums_of_days(found, judged, plain):
     n = len(judged.genomes)
     assert n > 5
     used = [judged.genomes[place * n // 5] for place in range(5)]
-    used += [one for one in front if not any((one == other).all() for other in used)]
+    used += [member for member in front if not any((member == other).all() for other in used)]
     assert columns.used.T.tolist() == [column_by_hand(plain, genome) for genome in used]
     assert columns.front.T.tolist() == [column_by_hand(plain, genome) for genome in front]
     assert columns.pick.tolist() == column_by_hand(plain, pick.genome)
@@ -166,7 +166,9 @@ def test_sharpe_is_that_of_the_picks_days(found, judged):
     assert record.min_trl == pytest.approx(1 + spread * (1.6448536269514722 / daily) ** 2, rel=1e-9)
     assert record.dsr_all < record.dsr_effective < record.psr
     counts = build_trials_record(judged, columns, effective)
-    used = len(judged.genomes) + sum(not (judged.genomes == one).all(axis=1).any() for one in front)
+    used = len(judged.genomes) + sum(
+        not (judged.genomes == genome).all(axis=1).any() for genome in front
+    )
     assert (counts.evaluated, counts.judged) == (judged.evaluated, len(judged.genomes))
     assert (counts.used, counts.effective) == (used, effective.value)
 
@@ -187,8 +189,8 @@ def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged):
             start, end = borders[block], borders[block + 1]
             if start < end:
                 part = [Window(window.series, start, end)]
-                one = Engine(task.spec, SERIES, part, task.costs, device="cpu")
-                totals[:, block] += one.evaluate(judged.genomes)[:, 0, [0, 2, 3]]
+                on_part = Engine(task.spec, SERIES, part, task.costs, device="cpu")
+                totals[:, block] += on_part.evaluate(judged.genomes)[:, 0, [0, 2, 3]]
     logits, losses = [], []
     for half in combinations(range(4), 2):
         others = [block for block in range(4) if block not in half]
@@ -230,10 +232,10 @@ def test_bootstrap_is_that_of_the_used_columns(found, judged):
 def test_a_search_of_one_trial_has_a_column_and_little_else(found):
     """A front of one member, which is all that was judged."""
     task, engine, _, front = found
-    one = front[:1]
-    judged = JudgedTrials.of(task, Trials(one, np.array([99.0]), 1))
-    pick = Pick(0, one[0], Figure(1.0), 99, Figure(0.1), {0: 99})
-    columns = build_daily_columns(task, engine, judged, one, pick, 4096)
+    single = front[:1]
+    judged = JudgedTrials.of(task, Trials(single, np.array([99.0]), 1))
+    pick = Pick(0, single[0], Figure(1.0), 99, Figure(0.1), {0: 99})
+    columns = build_daily_columns(task, engine, judged, single, pick, 4096)
     assert columns.used.shape[1] == columns.front.shape[1] == columns.first.shape[1] == 1
     record = build_trials_record(judged, columns, count_effective_trials(columns.used))
     assert (record.used, record.effective) == (1, pytest.approx(1.0))

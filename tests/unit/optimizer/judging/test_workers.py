@@ -110,10 +110,10 @@ def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job():
     """What was closed early is done by nobody, and no answer of it comes later."""
     with Pool() as pool:
         with closing(Workers(Squares(0.2), 2, pool).results(range(100))) as results:
-            _, (_, one) = next(results)
+            _, (_, pid) = next(results)
         squares = dict(Workers(Squares(), 2, pool).results(range(6)))
         assert {job: square for job, (square, _) in squares.items()} == {n: n * n for n in range(6)}
-    assert not is_there(one)
+    assert not is_there(pid)
 
 
 def test_a_pool_outlives_a_worker_that_is_killed():

@@ -25,8 +25,8 @@ SPEC = STRATEGIES["seller_exhaustion"]
 def pair_components(folder):
     """Two components of one symbol: the one at its whole weight, the other at half."""
     (bars,), (window,) = worlds("whole", folder)
-    one = Component("one", SPEC, (bars,), (window,), Costs(), G0, 1.0)
-    return [one, one._replace(name="other", genome=G1, weight=0.5)]
+    first = Component("one", SPEC, (bars,), (window,), Costs(), G0, 1.0)
+    return [first, first._replace(name="other", genome=G1, weight=0.5)]
 
 
 def test_check_values_of_a_portfolio(real_folder):
@@ -67,9 +67,9 @@ def test_one_component_at_its_weight_is_its_account():
     """Half of each trade is half of the risk, in every bit."""
     bars = make_bars(4, 600)
     spec = w.strategy("Dips.", long=w.close < w.ema(w.close, 5), stop=w.share(0.02), max_hold=9)
-    one = Component("one", spec, (bars,), (Window.whole(bars),), Costs(), np.empty(0), 0.5)
-    half = Portfolio([one], Costs(risk_fraction=0.5))
-    whole = Portfolio([one._replace(weight=1.0)], Costs(risk_fraction=0.25))
+    single = Component("one", spec, (bars,), (Window.whole(bars),), Costs(), np.empty(0), 0.5)
+    half = Portfolio([single], Costs(risk_fraction=0.5))
+    whole = Portfolio([single._replace(weight=1.0)], Costs(risk_fraction=0.25))
     metrics, other = (each.measure(each.trade())[0] for each in (half, whole))
     assert metrics["trades"] == other["trades"] > 20
     for name in ("total_return", "max_drawdown", "max_drawdown_marked", "max_leverage"):
@@ -175,14 +175,14 @@ def test_a_mark_of_sized_components_is_the_account_cut_there(seed):
     flat = [ledger for (ledger,) in portfolio.trade()]
     times, equity = portfolio.account.mark(flat, portfolio.account.fold(flat))
     is_held = [
-        [((one.entry_bar <= j) & (one.exit_bar > j)).any() for one in flat] for j in range(90)
+        [((part.entry_bar <= j) & (part.exit_bar > j)).any() for part in flat] for j in range(90)
     ]
     # Where one leaves it is sized before all that are open, whatever its strand.
     leaves = np.unique(np.concatenate([ledger.exit_bar for ledger in flat]))
     shared = [j for j in range(90) if sum(is_held[j]) > 1 and j not in leaves]
     assert len(shared) > 3
     for j in shared[:6]:
-        cut = [one._replace(windows=(Window(0, 0, j + 1),)) for one in components]
+        cut = [part._replace(windows=(Window(0, 0, j + 1),)) for part in components]
         short = Portfolio(cut, Costs(risk_fraction=0.02))
         folded = short.account.fold([ledger for (ledger,) in short.trade()])
         closed_ns = bars.timestamp[j] + bars.timeframe_ns
@@ -192,13 +192,13 @@ def test_a_mark_of_sized_components_is_the_account_cut_there(seed):
 
 def test_different_cash_is_refused_unless_it_is_named():
     """Nobody guesses whose; sizes in units have no limits."""
-    one = hand_component("one", FIRST, w.account(1000, w.units(10)), 1.0)
-    other = hand_component("other", OTHER, w.account(5000, w.risk(0.1)), 1.0)
+    first = hand_component("one", FIRST, w.account(1000, w.units(10)), 1.0)
+    second = hand_component("other", OTHER, w.account(5000, w.risk(0.1)), 1.0)
     with pytest.raises(EngineError, match=r"one with 1000, other with 5000: name the account's"):
-        Portfolio([one, other], Costs())
-    assert Portfolio([one, other], Costs(), cash=2000).cash == 2000
+        Portfolio([first, second], Costs())
+    assert Portfolio([first, second], Costs(), cash=2000).cash == 2000
     with pytest.raises(EngineError, match=r"units\(\.\.\.\) hangs on its cash"):
-        Portfolio([one], Costs(max_leverage=1.0))
+        Portfolio([first], Costs(max_leverage=1.0))
 
 
 def test_columns_that_do_not_vary_have_no_correlation():

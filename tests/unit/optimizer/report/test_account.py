@@ -113,7 +113,8 @@ def test_a_listing_bar_does_not_decide_what_holding_gave(bars):
     lows[0] = opens[0]
     listed = replace(bars, open=opens, low=lows)
     actual, expected = (
-        buy_and_hold([Window(0, 0, 200)], [one], ["ADA"], COSTS, 50).value for one in (listed, bars)
+        buy_and_hold([Window(0, 0, 200)], [series], ["ADA"], COSTS, 50).value
+        for series in (listed, bars)
     )
     assert actual.tolist() == expected.tolist()
 

@@ -85,9 +85,9 @@ def test_the_equity_of_the_pick_is_shaded_by_folds(folded):
     assert shades == [
         tuple(
             np.datetime64(text.removesuffix("Z"), "ms").astype(float)
-            for text in (one.first, one.last)
+            for text in (fold.first, fold.last)
         )
-        for one in tests
+        for fold in tests
     ]
     assert [label["text"] for label in chart.layout["annotations"]] == [
         "searched; folds tested here"
@@ -102,7 +102,7 @@ def test_holding_is_scaled_to_the_volatility_of_the_pick():
     hold = Curve(times, np.cumprod(1 + rng.normal(0, 0.02, 500)))
     own = Curve(times, np.cumprod(1 + rng.normal(0, 0.005, 500)))
     scaled = match_volatility(hold, own)
-    spreads = [np.std(np.diff(one.value) / one.value[:-1]) for one in (scaled, own)]
+    spreads = [np.std(np.diff(curve.value) / curve.value[:-1]) for curve in (scaled, own)]
     assert spreads[0] == pytest.approx(spreads[1], rel=1e-12)
     assert scaled.value[0] == 1.0
     assert match_volatility(hold, Curve(times[:1], np.ones(1))) is hold

@@ -210,7 +210,7 @@ def test_a_column_that_is_not_read_does_not_matter(tmp_path, name):
     """Whatever it holds: the file is that of the frame without it."""
     frame = FRAME.assign(**{name: UNUSED[name]})
     frame.attrs["client"] = object()
-    sources = [keep_frames({"bars": one}, tmp_path)["data"] for one in (FRAME, frame)]
+    sources = [keep_frames({"bars": each}, tmp_path)["data"] for each in (FRAME, frame)]
     assert sources[0] == sources[1]
     assert len(list(tmp_path.iterdir())) == 1
 

@@ -98,7 +98,7 @@ def refusals(path, **flags):
 
 def gene(spec, which, **changes):
     """A strategy with a changed gene."""
-    genes = (replace(one, **changes) if one.name == which else one for one in spec.layout.genes)
+    genes = (replace(each, **changes) if each.name == which else each for each in spec.layout.genes)
     return replace(spec, layout=replace(spec.layout, genes=tuple(genes)))
 
 
@@ -240,7 +240,7 @@ def test_a_gene_may_have_the_name_of_a_knob(tmp_path, market, own, name):
     renamed = replace(PUBLISHED.layout.gene("vol_z_min"), name=name)
     parts = list(PUBLISHED.long.conditions)
     parts[1] = replace(parts[1], right=GeneValue(renamed))
-    genes = tuple(renamed if one.name == "vol_z_min" else one for one in PUBLISHED.layout.genes)
+    genes = tuple(renamed if gene.name == "vol_z_min" else gene for gene in PUBLISHED.layout.genes)
     layout = replace(PUBLISHED.layout, genes=genes)
     own(replace(PUBLISHED, long=AllOf(tuple(parts)), layout=layout, order=()))
     path = record(tmp_path, market.model_copy(update={"strategy": OWN}))
@@ -410,11 +410,11 @@ def test_lengths_that_are_scaled_are_another_strategy(market):
 
 def test_lattices_are_told_from_each_other(task, market):
     """A lattice is another search than a genetic one, and another lattice another one again."""
-    half, one = (
+    half, full = (
         market.model_copy(update={"search": "lattice", "steps": {"reward_r": step}})
         for step in (0.5, 1.0)
     )
-    assert changed_parts(task, half) == changed_parts(prepare(half), one) == {"settings"}
+    assert changed_parts(task, half) == changed_parts(prepare(half), full) == {"settings"}
 
 
 def test_what_a_window_is_for_decides(task):
@@ -424,8 +424,10 @@ def test_what_a_window_is_for_decides(task):
         replace(task.markets, all_windows=(window, replace(window, role=role)))
         for role in ("train", "test")
     )
-    one, other = (build_identity(replace(task, markets=each), None) for each in (train, test))
-    assert one.differences(other) == {"windows": ("windows.1.role: recorded 'train', now 'test'",)}
+    first, second = (build_identity(replace(task, markets=each), None) for each in (train, test))
+    assert first.differences(second) == {
+        "windows": ("windows.1.role: recorded 'train', now 'test'",)
+    }
 
 
 def test_individuals_to_begin_with_decide(task, market):

@@ -72,7 +72,7 @@ def test_a_series_is_told_apart_as_its_bars_are():
     assert SERIES.content_hash == BARS.content_hash
     extra = {"b": SERIES.close, "a": SERIES.open}
     both = (extra, dict(reversed(extra.items())))
-    hashes = {dataclasses.replace(SERIES, extra=one).content_hash for one in both}
+    hashes = {dataclasses.replace(SERIES, extra=columns).content_hash for columns in both}
     assert hashes == {dataclasses.replace(BARS, extra=extra).content_hash}
 
 

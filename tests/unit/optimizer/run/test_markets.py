@@ -111,9 +111,9 @@ def test_held_out_bars_decide_nothing_that_the_search_sees(folder):
         task, markets=replace(task.markets, series=tuple(map(_redrawn, task.markets.series)))
     )
     assert other.markets.series[0].content_hash != task.markets.series[0].content_hash
-    one, two = (t.problem(t.engine()).evaluate(genomes) for t in (task, other))
+    first, second = (t.problem(t.engine()).evaluate(genomes) for t in (task, other))
     for name in ("objectives", "violations", "failures"):
-        assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
+        assert getattr(first, name).tobytes() == getattr(second, name).tobytes()
 
 
 class Watch(Observer):

@@ -145,10 +145,12 @@ def test_near_candidates_are_all_other_options():
 
 def test_another_option_is_as_far_as_any():
     """When picks of folds are compared."""
-    one, near, far = (LAYOUT.defaults.copy() for _ in range(3))
+    default, near, far = (LAYOUT.defaults.copy() for _ in range(3))
     near[0], far[0] = 2.0, 4.0
     assert (
-        measure_drift(LAYOUT, [one, near]).value == measure_drift(LAYOUT, [one, far]).value == 0.2
+        measure_drift(LAYOUT, [default, near]).value
+        == measure_drift(LAYOUT, [default, far]).value
+        == 0.2
     )
 
 

@@ -32,13 +32,15 @@ def test_those_who_have_ended_leave_the_others():
 
     def answer(asked):
         calls.append(dict(asked))
-        return [2 * one for one in asked.values()]
+        return [2 * number for number in asked.values()]
 
     searches = {n: counting(n, log) for n in (2, 0, 3, 1)}
     results = list(run_in_step(searches, answer))
     assert results == [(0, 0), (1, 20), (2, 82), (3, 186)]
     assert calls == [{2: 20, 3: 30, 1: 10}, {2: 21, 3: 31}, {3: 32}]
-    assert [(n, run_alone(counting(n, log), lambda one: 2 * one)) for n in range(4)] == results
+    assert [
+        (n, run_alone(counting(n, log), lambda number: 2 * number)) for n in range(4)
+    ] == results
 
 
 def test_what_is_left_is_closed():
@@ -109,4 +111,4 @@ def test_searches_in_step_find_what_they_find_alone(n_searches):
         lengths.add(len(alone))
         assert bits(results[number]) == bits(alone), number
     assert len(lengths) > 1 or n_searches == 1
-    assert np.isfinite([one.hypervolume for one in results[0]]).all()
+    assert np.isfinite([each.hypervolume for each in results[0]]).all()

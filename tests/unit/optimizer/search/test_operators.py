@@ -56,10 +56,10 @@ def test_crossover_equals_deap(eta, monkeypatch):
         for gene in range(3):
             script = Script(draws[:, pair, gene])
             monkeypatch.setattr(crossover, "random", script)
-            one, two = [parents[2 * pair, gene]], [parents[2 * pair + 1, gene]]
+            first, second = [parents[2 * pair, gene]], [parents[2 * pair + 1, gene]]
             low, high = [WIDE.low[gene]], [WIDE.high[gene]]
-            crossover.cxSimulatedBinaryBounded(one, two, eta, low, high)
-            expected[2 * pair, gene], expected[2 * pair + 1, gene] = one[0], two[0]
+            crossover.cxSimulatedBinaryBounded(first, second, eta, low, high)
+            expected[2 * pair, gene], expected[2 * pair + 1, gene] = first[0], second[0]
     children = cross_simulated_binary(opened(), parents, WIDE, eta=eta, probability=1.0)
     assert (expected != parents).mean() > 0.3
     np.testing.assert_allclose(children, expected, rtol=1e-12, atol=1e-12)
@@ -74,9 +74,9 @@ def test_mutation_equals_deap(eta, monkeypatch):
     for i in range(40):
         for gene in range(3):
             monkeypatch.setattr(mutation, "random", Script(draws[:, i, gene]))
-            one = [genomes[i, gene]]
-            mutation.mutPolynomialBounded(one, eta, [WIDE.low[gene]], [WIDE.high[gene]], 0.5)
-            expected[i, gene] = one[0]
+            individual = [genomes[i, gene]]
+            mutation.mutPolynomialBounded(individual, eta, [WIDE.low[gene]], [WIDE.high[gene]], 0.5)
+            expected[i, gene] = individual[0]
     mutants = mutate_polynomial(opened(), genomes, WIDE, eta=eta, probability=0.5)
     assert (expected != genomes).mean() > 0.3
     np.testing.assert_allclose(mutants, expected, rtol=1e-12, atol=1e-12)
@@ -261,7 +261,7 @@ def test_tournaments_are_those_of_deap_but_across_fronts(seed, monkeypatch):
     assert np.bincount(ours, minlength=count).max() <= 2
     assert np.bincount(deaps, minlength=count).max() <= 2
     differ = np.flatnonzero(ours != deaps)
-    for one, other in zip(ours[differ], deaps[differ], strict=True):
-        assert ranking.ranks[one] < ranking.ranks[other]
-        assert (objectives[one] > objectives[other]).any()
-        assert ranking.crowding[one] <= ranking.crowding[other]
+    for mine, theirs in zip(ours[differ], deaps[differ], strict=True):
+        assert ranking.ranks[mine] < ranking.ranks[theirs]
+        assert (objectives[mine] > objectives[theirs]).any()
+        assert ranking.crowding[mine] <= ranking.crowding[theirs]

@@ -24,9 +24,9 @@ WINDOWS = [Window.whole(BARS[0]), Window.whole(BARS[1], 1)]
 
 def populations(strategy):
     """Four that share some individuals and their genes, the first one twice."""
-    one, other = (random_genomes(strategy, 30, seed) for seed in (1, 2))
-    mixed = np.concatenate([one[:5], other[20:], one[:5]])
-    return [one, other, mixed, one]
+    first, second = (random_genomes(strategy, 30, seed) for seed in (1, 2))
+    mixed = np.concatenate([first[:5], second[20:], first[:5]])
+    return [first, second, mixed, first]
 
 
 @pytest.mark.parametrize("memory_bytes", [2**18, 2**21, 2**25])

@@ -81,12 +81,12 @@ def stated_children(pair_draws, draws, parents, eta, chance):
     near_high = 0.5 * (middle + stated_spread(draws[1], gap, LAYOUT.high - above, n) * gap)
     is_swapped = draws[2] < 0.5
     children = parents.copy()
-    one, other = (
+    left, right = (
         np.where(is_swapped, near_high, near_low),
         np.where(is_swapped, near_low, near_high),
     )
-    children[0 : 2 * n_pairs : 2] = np.where(is_crossed, one, first)
-    children[1 : 2 * n_pairs : 2] = np.where(is_crossed, other, second)
+    children[0 : 2 * n_pairs : 2] = np.where(is_crossed, left, first)
+    children[1 : 2 * n_pairs : 2] = np.where(is_crossed, right, second)
     return LAYOUT.clip(children)
 
 
