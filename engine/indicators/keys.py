@@ -133,7 +133,9 @@ def number_sets(
             slot = (slot + np.uint64(1)) & last_slot
         if slots[slot] == FREE:
             slots[slot] = count + n_fresh
-            known[count + n_fresh] = values[p]
+            # A slice could have another shape, and the sentence for that takes long to compile.
+            for k in range(values.shape[1]):
+                known[count + n_fresh, k] = values[p, k]
             fresh[n_fresh] = p
             n_fresh += 1
         numbers[p] = slots[slot]

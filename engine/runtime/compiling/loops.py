@@ -28,6 +28,7 @@ from numba.core.sigutils import normalize_signature
 from data.files import claiming, remove_drafts
 from data.store import DamagedError, list_entries, read_sealed, remove_entry, write_sealed
 from engine.errors import EngineError
+from engine.runtime.collector import pause_collector
 from engine.runtime.compiling.cache_dirs import ENGINE, loops_folder
 from engine.runtime.compiling.compile_timer import add_compiling
 from engine.runtime.compiling.reach import UnknownReachError, changed_names, digest_reach
@@ -38,16 +39,20 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 
 
 class _Stopwatch(Listener):
-    """Notes how long numba compiles, and what it cannot.
+    """Notes how long numba compiles, and what it cannot; no cycles are collected meanwhile.
 
-    It locks, and compiles within a loop what that one calls.
+    It locks, and compiles within a loop what that one calls. Walking what the compiler makes takes
+    a tenth of its time.
     """
 
     def __init__(self) -> None:
         self._begun: list[float] = []
+        self._pause = ExitStack()
 
     def on_start(self, event: object) -> None:
         """A loop is compiled from now on."""
+        if not self._begun:
+            self._pause.enter_context(pause_collector())
         self._begun.append(perf_counter())
 
     def on_end(self, event: Any) -> None:  # noqa: ANN401 - numba has no types
@@ -56,6 +61,7 @@ class _Stopwatch(Listener):
         if event.data["args"] not in loop.overloads and isinstance(loop._cache, LoopCache):
             loop._cache.drop_claims()
         if not self._begun:
+            self._pause.close()
             add_compiling(perf_counter() - began)
 
 
