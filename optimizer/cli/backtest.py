@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
-from optimizer.cli.flags import config_flags, option, parse_settings, run_names, trust_flag
+from optimizer.cli.flags import argument, config_flags, option, parse_settings, trust_flag
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import TRADES, AsJson, ConfigFile, Member, Runs, single_command
@@ -20,12 +18,7 @@ app = single_command()
 @relay_logs((COMPILES,), note)
 def backtest_individual(  # noqa: PLR0913 - one argument a flag
     front: Annotated[
-        str | None,
-        typer.Argument(
-            help="A run, to backtest a member of its front.",
-            metavar="RUN",
-            autocompletion=run_names,
-        ),
+        str | None, argument("A run, to backtest a member of its front.", "RUN")
     ] = None,
     *,
     flags: dict[str, object],

@@ -15,8 +15,7 @@ from optimizer.cli.console import stdout
 from optimizer.cli.tables import (
     describe_exits,
     describe_unreached,
-    genes_table,
-    metrics_table,
+    print_individual,
     windows_table,
 )
 from optimizer.config.run_config import resolve_config
@@ -41,7 +40,6 @@ from optimizer.store.result import (
     choose_noun,
     describe_quality,
 )
-from optimizer.store.windows import describe_windows, list_searched_windows
 
 Accounts = Callable[[Sequence[int]], Floats]
 """From places of windows to their accumulators [A] as one account."""
@@ -313,14 +311,8 @@ def print_backtest(backtest: Backtest) -> None:
     )
     for line in describe_quality(backtest.windows):
         console.say(line)
-    if backtest.genes:
-        console.print()
-        console.print(genes_table(backtest.genes))
-    console.print()
+    print_individual(console, backtest, backtest.windows, backtest.over_windows)
     has_several = sum(not window.is_held_out for window in backtest.windows) > 1
-    if summary := describe_windows(list_searched_windows(backtest.windows), backtest.over_windows):
-        console.say(f"{summary[0].upper()}{summary[1:]}.")
-    console.print(metrics_table(backtest, backtest.windows, backtest.over_windows))
     if has_several:
         by_window = {
             name: [figures.metrics[name] for figures in backtest.windows] for name in BY_WINDOW

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from optimizer.cli.flags import config_flags, option
+from optimizer.cli.flags import argument, config_flags, option
 from optimizer.cli.shared import DATA, FETCH, RANGE, READ, AnyJson, Specs, command_group
 from optimizer.errors import ConfigError
 
@@ -26,7 +24,7 @@ def show_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson
 @app.command("fetch")
 @config_flags(*FETCH, descriptions=RANGE)
 def fetch_bars(
-    specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC")],
+    specs: Annotated[list[str], argument("Series to fetch.", "SPEC")],
     *,
     flags: dict[str, object],
     refetch: Annotated[
@@ -77,7 +75,7 @@ def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJso
 @app.command("import")
 @config_flags(*READ)
 def import_files(
-    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns.", metavar="FILE")],
+    files: Annotated[list[str], argument("Files, folders or patterns.", "FILE")],
     *,
     flags: dict[str, object],
     into: Annotated[Path, option("--into", "Folder to keep them in.", "FOLDER")] = Path("bars"),

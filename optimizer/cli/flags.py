@@ -35,6 +35,12 @@ def option(
     return typer.Option(flag, help=text, metavar=form, min=min, max=max, autocompletion=completed)
 
 
+def argument(text: str, form: str) -> Any:  # noqa: ANN401 - as the library has it
+    """An argument of a command: its help, and what stands in its place; runs are completed."""
+    completed = run_names if form.startswith("RUN") else None
+    return typer.Argument(help=text, metavar=form, autocompletion=completed)
+
+
 def taking(
     name: str, parameters: Iterable[inspect.Parameter], made_of: Callable[..., object]
 ) -> Callable[[Command], Command]:
@@ -47,12 +53,20 @@ def taking(
             values = {flag.name: arguments.pop(flag.name) for flag in flags}
             function(**{name: made_of(**values)}, **arguments)
 
-        parameters = [p for p in inspect.signature(function).parameters.values() if p.name != name]
-        command.__signature__ = inspect.Signature(parameters + flags)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters + flags}
-        return command
+        return _declare(command, function, flags, without=name)
 
     return decorate
+
+
+def _declare(
+    command: Command, function: Command, flags: Sequence[inspect.Parameter], without: str = ""
+) -> Command:
+    """A command with the parameters of a function, but for one, and flags behind them."""
+    known = inspect.signature(function).parameters.values()
+    parameters = [parameter for parameter in known if parameter.name != without] + [*flags]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
 
 
 def trust_flag(*names: str) -> Callable[[Command], Command]:
@@ -72,16 +86,11 @@ def trust_flag(*names: str) -> Callable[[Command], Command]:
         @wraps(function)
         def command(*, trust: bool = False, **arguments: object) -> None:
             if trust:
-                _trust(
-                    next((str(arguments[name]) for name in names if arguments.get(name)), None),
-                    arguments,
-                )
+                run = next((str(arguments[name]) for name in names if arguments.get(name)), None)
+                _trust(run, arguments)
             function(**arguments)
 
-        parameters = inspect.signature(function).parameters.values()
-        command.__signature__ = inspect.Signature([*parameters, flag])  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in [*parameters, flag]}
-        return command
+        return _declare(command, function, [flag])
 
     return decorate
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.cli.flags import Command, config_flags, option, taking
+from optimizer.cli.flags import Command, argument, config_flags, option, taking
 from optimizer.cli.shared import DATA, AsJson, Quiet, command_group
 from optimizer.forecasts.settings import ForecastSettings, format_flag
 
@@ -58,7 +58,7 @@ def fit_forecast(
 
 @app.command("show")
 def show_forecast(
-    file: Annotated[Path, typer.Argument(help="A forecast.", metavar="FILE")],
+    file: Annotated[Path, argument("A forecast.", "FILE")],
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -73,9 +73,7 @@ def show_forecast(
 
 @app.command("list")
 def list_forecasts(
-    folder: Annotated[Path, typer.Argument(help="Of forecasts.", metavar="FOLDER")] = Path(
-        "forecasts"
-    ),
+    folder: Annotated[Path, argument("Of forecasts.", "FOLDER")] = Path("forecasts"),
     *,
     as_json: AsJson = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from optimizer.cli.flags import config_flags, option, run_names, split_member
+from optimizer.cli.flags import argument, config_flags, option, split_member
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import AsJson, Platform, Runs, single_command
@@ -27,10 +27,9 @@ SHOWN = ("total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_
 def join_members(  # noqa: PLR0913 - one argument a flag
     members: Annotated[
         list[str],
-        typer.Argument(
-            help="Runs, each with a member behind a colon; its pick if none is named.",
-            metavar="RUN[:MEMBER]...",
-            autocompletion=run_names,
+        argument(
+            "Runs, each with a member behind a colon; its pick if none is named.",
+            "RUN[:MEMBER]...",
         ),
     ],
     *,
@@ -124,8 +123,7 @@ def _print_portfolio(result: "PortfolioResult") -> None:
     table.add_row("account", "", *(metric(name, result.metrics.get(name)) for name in SHOWN))
     for component in result.components:
         shown = (metric(name, component.alone.get(name)) for name in SHOWN)
-        whose = f"{component.run}:{component.member} alone"
-        table.add_row(whose, number(component.weight), *shown)
+        table.add_row(f"{component.name} alone", number(component.weight), *shown)
     console.print(table)
     console.print()
     for line in describe_account(result.metrics, len(result.components), "component"):
@@ -138,7 +136,7 @@ def _describe_correlations(result: "PortfolioResult") -> Iterator[str]:
     """A line for each pair of components."""
     from optimizer.shown import number
 
-    names = [f"{component.run}:{component.member}" for component in result.components]
+    names = [component.name for component in result.components]
     for pair in result.correlations:
         value = "undefined" if pair.value is None else number(pair.value)
         yield (

@@ -9,7 +9,7 @@ from pathlib import Path
 from optimizer.atomic_write import write_whole
 from optimizer.cli.console import Lines, facts_table, format_csv, format_json, print_json, stdout
 from optimizer.cli.result import print_answer, print_result, result_json
-from optimizer.cli.tables import genes_table, importance_tables, metrics_table
+from optimizer.cli.tables import importance_tables, print_individual
 from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement, read_opened_result
 from optimizer.judging.verdict import find_pick
@@ -27,7 +27,7 @@ from optimizer.shown import format_count, number
 from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, read_labels
 from optimizer.store.result import RunHeader, RunResult
-from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
+from optimizer.store.windows import find_window_rule
 
 STUDY = ".journal"
 """Ending of a file that is to be an Optuna study."""
@@ -83,13 +83,7 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
         return
     console = stdout()
     console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {index}")
-    if chosen.genes:
-        console.print()
-        console.print(genes_table(chosen.genes))
-    console.print()
-    if summary := describe_windows(list_searched_windows(data.windows), find_window_rule(result)):
-        console.say(f"{summary[0].upper()}{summary[1:]}.")
-    console.print(metrics_table(chosen, data.windows, find_window_rule(result)))
+    print_individual(console, chosen, data.windows, find_window_rule(result))
     console.print()
     backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {index}"
     console.say(f"Its trades: {backtest}")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from optimizer.cli.flags import config_flags, option, trust_flag
+from optimizer.cli.flags import argument, config_flags, option, trust_flag
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import (
     AsJson,
@@ -77,9 +77,7 @@ def list_recorded(
 @app.command("tag")
 def tag_run(
     run: RunName,
-    words: Annotated[
-        list[str] | None, typer.Argument(help="Tags to add, one word each.", metavar="WORD")
-    ] = None,
+    words: Annotated[list[str] | None, argument("Tags to add, one word each.", "WORD")] = None,
     *,
     remove: Annotated[
         list[str] | None, option("--remove", "A tag to take away; the flag repeats.", "WORD")
@@ -101,10 +99,7 @@ def tag_run(
 @app.command("note")
 def write_note(
     run: RunName,
-    text: Annotated[
-        str | None,
-        typer.Argument(help='The note, in quotes; "" removes it.', metavar="TEXT"),
-    ] = None,
+    text: Annotated[str | None, argument('The note, in quotes; "" removes it.', "TEXT")] = None,
     *,
     runs: Runs = Path("runs"),
 ) -> None:
@@ -152,9 +147,8 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     run: RunName,
     to: Annotated[
         Path,
-        typer.Argument(
-            help="File to write: .csv, .json, .parquet, .journal (Optuna); .py, .pine with --as.",
-            metavar="FILE",
+        argument(
+            "File to write: .csv, .json, .parquet, .journal (Optuna); .py, .pine with --as.", "FILE"
         ),
     ],
     *,
@@ -197,7 +191,7 @@ def export_run(  # noqa: PLR0913 - one argument a flag
 
 @app.command("compare")
 def compare_recorded(
-    names: Annotated[list[str], typer.Argument(help="Two runs or more.", metavar="RUN")],
+    names: Annotated[list[str], argument("Two runs or more.", "RUN")],
     *,
     runs: Runs = Path("runs"),
     as_json: AsJson = False,

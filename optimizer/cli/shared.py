@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from optimizer.cli.flags import option, run_names
+from optimizer.cli.flags import argument, option
 from optimizer.config.compute import ComputeSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.evidence import EvidenceSettings
@@ -32,17 +32,8 @@ Front = Annotated[
     Literal["few", "all"],
     option("--front", "Members that are printed: those that differ most, or all.", "few|all"),
 ]
-RunName = Annotated[
-    str,
-    typer.Argument(
-        help="A run's id, its beginning, its path, or latest.",
-        metavar="RUN",
-        autocompletion=run_names,
-    ),
-]
-Specs = Annotated[
-    list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="SPEC")
-]
+RunName = Annotated[str, argument("A run's id, its beginning, its path, or latest.", "RUN")]
+Specs = Annotated[list[str] | None, argument("Bars, as --data names them.", "SPEC")]
 Quiet = Annotated[bool, option("--quiet", "Show no progress.")]
 
 ALL = tuple(RunConfig.model_fields)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.cli.flags import config_flags, option, run_names, split_member, trust_flag
+from optimizer.cli.flags import argument, config_flags, option, split_member, trust_flag
 from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import DATA, AsJson, Now, Runs, single_command
@@ -25,10 +25,9 @@ IN_A_TRADE, IS_DUE = 10, 11
 def tell_signal(
     run: Annotated[
         str,
-        typer.Argument(
-            help="A run, and behind a colon the number of a member; its pick if none is named.",
-            metavar="RUN[:MEMBER]",
-            autocompletion=run_names,
+        argument(
+            "A run, and behind a colon the number of a member; its pick if none is named.",
+            "RUN[:MEMBER]",
         ),
     ],
     *,

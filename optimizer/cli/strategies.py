@@ -4,9 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from optimizer.cli.flags import config_flags
+from optimizer.cli.flags import argument, config_flags
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import TRADES, command_group
 from optimizer.errors import ConfigError
@@ -50,7 +48,7 @@ def list_words() -> None:
 
 @app.command("new")
 def write_beginning(
-    name: Annotated[str, typer.Argument(help="Of the strategy and its file.", metavar="NAME")],
+    name: Annotated[str, argument("Of the strategy and its file.", "NAME")],
 ) -> None:
     """Write a commented file to begin a strategy of your own from."""
     from optimizer.atomic_write import write_whole
@@ -77,9 +75,7 @@ def write_beginning(
 @config_flags(*(name for name in TRADES if name != "strategy"))
 @relay_logs((COMPILES,), note)
 def check_strategy(
-    file: Annotated[
-        str, typer.Argument(help="The file, with :NAME if it has several.", metavar="FILE.py")
-    ],
+    file: Annotated[str, argument("The file, with :NAME if it has several.", "FILE.py")],
     *,
     flags: dict[str, object],
 ) -> None:

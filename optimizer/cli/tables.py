@@ -7,7 +7,7 @@ from rich.table import Table
 
 from engine.accounts.ledger import REASONS, Ledger
 from engine.certificate import Certificate
-from optimizer.cli.console import WIDTH_OF_A_FILE, columns_table
+from optimizer.cli.console import WIDTH_OF_A_FILE, Lines, columns_table
 from optimizer.goals.objectives import is_maximised
 from optimizer.run.importance import Importance
 from optimizer.shown import BESIDE_OBJECTIVES, format_count, format_gene, fraction, metric, number
@@ -19,7 +19,7 @@ from optimizer.store.result import (
     choose_noun,
     describe_certificate,
 )
-from optimizer.store.windows import list_searched_windows, name_metric
+from optimizer.store.windows import describe_windows, list_searched_windows, name_metric
 from strategy.gene import GeneText
 
 SHOWN_MEMBERS = 5
@@ -184,6 +184,19 @@ def metrics_table(candidate: Member, windows: Sequence[WindowDescription], over:
         for heading, column in columns.items()
     }
     return columns_table(named, "Metrics")
+
+
+def print_individual(
+    console: Lines, candidate: Member, windows: Sequence[WindowDescription], over: str
+) -> None:
+    """Print genes, and metrics below what they mean over several windows."""
+    if candidate.genes:
+        console.print()
+        console.print(genes_table(candidate.genes))
+    console.print()
+    if summary := describe_windows(list_searched_windows(windows), over):
+        console.say(f"{summary[0].upper()}{summary[1:]}.")
+    console.print(metrics_table(candidate, windows, over))
 
 
 def _format_metrics(part: Figures) -> dict[str, str]:

@@ -1,27 +1,21 @@
 """A member of a front as a script for backtesting.py or vectorbt, complete in itself."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Template
 
 from optimizer.errors import ConfigError
 from optimizer.export.bracket import Phrases, format_bracket
-from optimizer.export.freqtrade import (
-    FREQTRADE_DIFFERENCES,
-    FREQTRADE_HEAD,
-    FREQTRADE_USAGE,
-    refuse_shorts,
-)
 from optimizer.export.member import ExportedMember
-from optimizer.export.nautilus import NAUTILUS_DIFFERENCES, NAUTILUS_HEAD
 from optimizer.export.orders import (
     format_constants,
     format_orders,
     list_differences,
     refuse_unsaid,
 )
+from optimizer.export.platforms import DIFFERENCES, HEADS
 from optimizer.export.python_rows import INDENT, ExpressionLines, collect_source_code
 from optimizer.export.steps import LAST, ExportedStep, find_warm_up, list_steps
 from strategy.conditions import Condition
@@ -29,18 +23,7 @@ from strategy.exits import SessionExit
 from strategy.expressions import Clock, Higher
 from strategy.nodes import walk
 
-HEADS = {
-    "backtesting.py": (
-        "backtesting.py (0.6.6 was tried)",
-        "from backtesting import Backtest, Strategy",
-    ),
-    "freqtrade": FREQTRADE_HEAD,
-    "nautilus_trader": NAUTILUS_HEAD,
-    "vectorbt": (
-        "vectorbt (1.2.0 was tried)",
-        "import vectorbt as vbt\nfrom vectorbt.portfolio.nb import order_nb, order_nothing_nb",
-    ),
-}
+FREQTRADE_USAGE = "freqtrade backtesting --strategy Exported --strategy-path ITS_FOLDER"
 
 SAME = """\
 The same as in the run: the rows (these are its readable definitions), which bars signal, entry at
@@ -49,39 +32,6 @@ that move at closes, cost of both sides, R."""
 
 RESTING = """\
 the next open or where an order rests, in the bar and at the price of the run"""
-
-SIZE = """\
-Size: the risk fraction of the account, and never more than the account; the run would borrow. The
-platform's own return and drawdown differ for that; R and the equity printed last do not."""
-
-DIFFERENCES: dict[str, tuple[tuple[str, Callable[[ExportedMember], bool]], ...]] = {
-    "backtesting.py": (
-        (
-            "Target gap: an open beyond the target fills at that open; the run takes the target.",
-            lambda member: member.strategy.target is not None,
-        ),
-        (
-            "Time and session: out at the open after the bar whose close the run leaves at. The "
-            "trades that follow are the same.",
-            lambda member: bool(member.strategy.max_hold or member.strategy.session),
-        ),
-        (
-            "Bracket: an order is refused unless stop, last close and target stand in this order. "
-            "Where the market opens beyond one of them, that one is given at the close of the "
-            "entry bar and works from the next on; the run has it from the entry on.",
-            lambda _: True,
-        ),
-        (
-            "End: what is open at the last bar is closed at its open, not at its close.",
-            lambda _: True,
-        ),
-        ("Start: the first bar of the file cannot signal.", lambda _: True),
-        (f"{SIZE} Units are whole.", lambda _: True),
-    ),
-    "freqtrade": FREQTRADE_DIFFERENCES,
-    "nautilus_trader": NAUTILUS_DIFFERENCES,
-    "vectorbt": ((SIZE, lambda _: True),),
-}
 
 PHRASES = Phrases(
     side="side",
@@ -107,7 +57,8 @@ def build_python_script(
         steps: Of that schedule.
 
     Raises:
-        ConfigError: When a gene has no name that Python knows.
+        ConfigError: When a gene has no name that Python knows, or naming what a platform cannot
+            say.
     """
     for name in member.genes:
         if not name.isidentifier():
@@ -134,7 +85,11 @@ def build_python_script(
         return "".join((head, common, report, plan, walk, ending))
     engine = asset(f"{name}.py").template + ending
     if target == "freqtrade":
-        refuse_shorts(member)
+        if member.strategy.short is not None:
+            raise ConfigError(
+                "short: a program for freqtrade trades spot markets, which are only bought; it is "
+                "not exported"
+            )
         return "".join((head, common, plan, engine))
     return "".join((head, common, plan, asset("trades.py").template, report, engine))
 

@@ -39,6 +39,11 @@ class ComponentFigures:
     skipped: int  # signals for which the portfolio had no room
     alone: dict[str, float]  # metrics by name
 
+    @property
+    def name(self) -> str:
+        """Run and member."""
+        return f"{self.run}:{self.member}"
+
 
 @dataclass(frozen=True)
 class Correlation:

@@ -14,7 +14,6 @@ from optimizer.report.account import (
 from optimizer.report.charts import account as account_charts
 from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import judged, price, progress, results
-from optimizer.report.charts import schedule as schedule_charts
 from optimizer.report.charts.chart import Chart
 from optimizer.report.grids import (
     MOST_MEASURED,
@@ -249,13 +248,13 @@ def costs(run: Tables, trades: Trades) -> Chart:
 
 def draw_schedule_equity(run: Tables) -> Chart:
     """Equity of the account of all steps of a schedule."""
-    return schedule_charts.draw_schedule_equity(*build_schedule_curve(run))
+    return account_charts.draw_schedule_equity(*build_schedule_curve(run))
 
 
 def draw_step_genes(run: Tables) -> Chart:
     """Genes of the picks of all steps of a schedule."""
     genes = collect_step_genes(run)
-    return schedule_charts.draw_step_genes(genes.dates_ns, genes.names, genes.shares)
+    return progress.draw_step_genes(genes.dates_ns, genes.names, genes.shares)
 
 
 def has_null(run: Tables) -> bool:

@@ -42,14 +42,9 @@ def build_portfolio_page(result: PortfolioResult) -> str:
     )
 
 
-def name_components(result: PortfolioResult) -> list[str]:
-    """Run and member of each component."""
-    return [f"{component.run}:{component.member}" for component in result.components]
-
-
 def _build_charts(result: PortfolioResult) -> Mapping[str, Chart]:
     curves = [Curve(line.time_ns, line.value) for line in result.lines]
-    whose = [f"{name} alone" for name in name_components(result)]
+    whose = [f"{component.name} alone" for component in result.components]
     assert result.bar_times is not None, "a portfolio that was built has bars"
     months = monthly_returns(curves[0], int(result.bar_times[-1]))
     return {
@@ -62,16 +57,17 @@ def _render_static(result: PortfolioResult) -> Mapping[str, object]:
     """Static part of the page, before any script runs."""
     line, bar_times = result.lines[0], result.bar_times
     assert bar_times is not None, "a portfolio that was built has bars"
+    names = [component.name for component in result.components]
     drawdowns = worst_drawdowns(Curve(line.time_ns, line.value), bar_times)
     return {
-        "title": "Portfolio of " + ", ".join(name_components(result)),
+        "title": "Portfolio of " + ", ".join(names),
         "sentences": list(describe_account(result.metrics, len(result.components), "component")),
         "notes": result.notes,
         "tiles": list(_list_tiles(result)),
         "rules": list(_list_rules(result)),
         "alone_columns": [name.replace("_", " ") for name in ALONE],
         "rows": list(_list_rows(result)),
-        "names": name_components(result),
+        "names": names,
         "matrix": _build_matrix(result),
         "drawdowns": describe_drawdowns(drawdowns),
     }
@@ -111,7 +107,7 @@ def _list_rows(result: PortfolioResult) -> Iterator[tuple[str, ...]]:
     for component in result.components:
         alone = (metric(name, component.alone.get(name)) for name in ALONE)
         yield (
-            f"{component.run}:{component.member}",
+            component.name,
             component.strategy.replace("_", " "),
             ", ".join(component.symbols),
             number(component.weight),

@@ -14,20 +14,14 @@ from optimizer.errors import OptimizerError
 from optimizer.grades import GRADE_WORDS
 from optimizer.portfolios.portfolio import FEWEST_DAYS, correlate_common_days
 from optimizer.report.account import Curve
+from optimizer.report.charts.account import draw_curve
 from optimizer.report.charts.chart import (
-    BLUE,
-    GREEN,
-    GREY,
+    COLOURS,
     LEGEND,
-    ORANGE,
-    PURPLE,
-    RED,
     Chart,
     axis,
-    milliseconds,
     name,
     scatter,
-    select_plot_points,
     words,
 )
 from optimizer.report.charts.front import metric_axis
@@ -41,8 +35,6 @@ from optimizer.search.generation import Floats
 from optimizer.shown import format_count, fraction, metric, number
 from optimizer.store import RunStore
 from optimizer.store.answers import mapping_or_empty
-
-COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 
 MARKS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 """Of the fronts, so that they differ without colours too."""
@@ -165,12 +157,8 @@ def _draw_equity(picks: Sequence[PickDays]) -> Chart:
     """Equity of the picks on one axis."""
     data = []
     for pick, colour, dash in zip(picks, COLOURS, DASHES, strict=False):
-        shown = select_plot_points(pick.curve.value)
         line = {"color": colour, "width": 2, "shape": "hv", "dash": dash}
-        times = milliseconds(pick.curve.time_ns[shown])
-        data.append(
-            scatter("lines", times, pick.curve.value[shown], name=name(pick.run), line=line)
-        )
+        data.append(draw_curve(pick.curve, name(pick.run), line))
     layout = {
         "xaxis": {"type": "date", "automargin": True},
         "yaxis": axis("equity", type="log", tickformat=".3g"),

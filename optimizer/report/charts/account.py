@@ -88,8 +88,8 @@ def answer(curve: Curve, hold: Curve, parts: Sequence[BarsPart]) -> Chart:
     line = {"color": BLUE, "width": 2, "shape": "hv"}
     faint = {"color": ORANGE, "width": 1}
     data = [
-        _line(hold, {"line": faint, "name": f"{HOLD}, at equal volatility"}),
-        _line(curve, {"line": line, "name": "the pick"}),
+        draw_curve(hold, f"{HOLD}, at equal volatility", faint),
+        draw_curve(curve, "the pick", line),
     ]
     with_held = ", held-out bars included" if any(part.name == HELD for part in parts) else ""
     ends = [f"the pick ends at {number(float(curve.value[-1]))}{with_held}"]
@@ -111,22 +111,21 @@ def answer(curve: Curve, hold: Curve, parts: Sequence[BarsPart]) -> Chart:
 
 def draw_fold_equity(curve: Curve, borders_ns: Sequence[int]) -> Chart:
     """Equity of the picks of folds, each in its test, with a line where a fold begins."""
-    data = [_line(curve, {"line": {"color": PURPLE, "width": 2, "shape": "hv"}, "name": "folds"})]
     count = format_count(len(curve.value) - 1, "trade")
     alt = f"{count} on bars that each fold's search had not seen; ends at "
     alt += number(float(curve.value[-1]))
-    dotted = {"color": GREY, "width": 1, "dash": "dot"}
-    lines = [
-        {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
-        for x in (border / 1e6 for border in borders_ns)
-    ]
-    layout = {
-        "xaxis": {"type": "date", "automargin": True},
-        "yaxis": axis("equity", tickformat=".2f"),
-        "showlegend": False,
-        "shapes": lines,
-    }
-    return Chart("folds as one account", alt, data, layout)
+    data = [draw_curve(curve, "folds", {"color": PURPLE, "width": 2, "shape": "hv"})]
+    return Chart("folds as one account", alt, data, _mark_borders(borders_ns, GREY))
+
+
+def draw_schedule_equity(curve: Curve, dates_ns: Sequence[int]) -> Chart:
+    """Equity of the account of all steps of a schedule; a line where each step begins."""
+    alt = (
+        f"one account over {format_count(len(dates_ns), 'step')}, a pick each; it ends at "
+        f"{number(float(curve.value[-1]))}"
+    )
+    data = [draw_curve(curve, "all steps", {"color": BLUE, "width": 2, "shape": "hv"})]
+    return Chart("searched again through time", alt, data, _mark_borders(dates_ns, ORANGE))
 
 
 def border(held_out_ns: int | None) -> Layout:
@@ -240,10 +239,26 @@ def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
     return traces
 
 
-def _line(curve: Curve, style: Layout) -> Trace:
+def draw_curve(curve: Curve, label: str, line: Layout) -> Trace:
     """A curve as one line."""
     at = select_plot_points(curve.value)
-    return scatter("lines", milliseconds(curve.time_ns[at]), curve.value[at], **style)
+    times = milliseconds(curve.time_ns[at])
+    return scatter("lines", times, curve.value[at], line=line, name=label)
+
+
+def _mark_borders(borders_ns: Sequence[int], colour: str) -> Layout:
+    """Layout of an equity curve with a dotted line at each of some times."""
+    dotted = {"color": colour, "width": 1, "dash": "dot"}
+    lines = [
+        {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
+        for x in (border / 1e6 for border in borders_ns)
+    ]
+    return {
+        "xaxis": {"type": "date", "automargin": True},
+        "yaxis": axis("equity", tickformat=".2f"),
+        "showlegend": False,
+        "shapes": lines,
+    }
 
 
 def _shade(part: BarsPart, kind: int) -> Layout:

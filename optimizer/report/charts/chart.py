@@ -27,6 +27,9 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
 )
 """Colours that stand out on white and on black, and apart for most colour-blind people."""
 
+COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
+"""Of lines beside each other, in this order."""
+
 SCALE = [[0.0, "#3a4cc0"], [0.5, "#b8b8b8"], [1.0, "#c0392b"]]
 """Colour scale of values without a sign of their own: blue is low, red is high."""
 

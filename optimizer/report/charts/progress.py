@@ -1,4 +1,4 @@
-"""Charts of a search: how its front grew, and where its genes went."""
+"""Charts of searches: how a front grew, and where genes went, in one search and through time."""
 
 from collections.abc import Mapping, Sequence
 
@@ -130,6 +130,26 @@ def _bands(generations: Ints, quantiles: Floats) -> list[Mapping[str, object]]:
             )
         )
     return bands
+
+
+def draw_step_genes(dates_ns: Floats, names: Sequence[str], shares: Floats) -> Chart:
+    """Genes of the picks [K, G] over time, from 0 at the lower bound to 1 at the upper."""
+    x = dates_ns / 1e6
+    data = [
+        scatter("lines+markers", x, shares[:, g], name=name(gene), line={"shape": "hv"})
+        for g, gene in enumerate(names)
+    ]
+    layout = {
+        "xaxis": {"type": "date", "automargin": True},
+        "yaxis": axis("share of the bounds", range=[-0.03, 1.03]),
+        "legend": LEGEND,
+    }
+    moved = np.abs(np.diff(shares, axis=0))
+    known = moved[np.isfinite(moved)]
+    alt = f"{format_count(len(names), 'gene')} of the picks of {format_count(len(x), 'step')}"
+    if len(known):
+        alt += f"; from one to the next they move by {float(known.mean()):.0%} of their bounds"
+    return Chart("genes of each step", alt, data, layout)
 
 
 def heat_map(

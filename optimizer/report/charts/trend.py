@@ -9,11 +9,10 @@ import numpy.typing as npt
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.report.charts.chart import (
     BLUE,
+    COLOURS,
     GREEN,
     GREY,
     LEGEND,
-    ORANGE,
-    PURPLE,
     RED,
     RED_TO_GREEN,
     Chart,
@@ -27,9 +26,6 @@ from strategy.indicators import adaptive_trend as law
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
-"""Of the families."""
 
 PANELS = {"price": (0.66, 1.0), "trend": (0.46, 0.62), "votes": (0.24, 0.42), "equity": (0.0, 0.2)}
 """Range of each part of the chart, from the bottom, as shares of its height."""
