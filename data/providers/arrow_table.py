@@ -137,11 +137,8 @@ def _flat(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
 
 
 def _as_text(column: pa.Array) -> pa.Array:
-    return column.cast(pa.string()) if _is_text(column.type) else column
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    is_other = pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
+    return column.cast(pa.string()) if is_other else column
 
 
 def _of_market(

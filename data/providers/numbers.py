@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from data.checks import SHOWN, Floats
 from data.errors import TableError, list_some
+from data.providers.day_times import all_match
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MISSING = frozenset(
@@ -138,7 +139,7 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
         if not re.fullmatch(THIRTY_SECONDS, first):
             continue
         texts = _bare_numbers(column)
-        is_fraction = pc.all(pc.match_substring_regex(texts, f"^{THIRTY_SECONDS}$")).as_py()
+        is_fraction = all_match(texts, f"^{THIRTY_SECONDS}$")
         has_thousands = re.fullmatch(r"[0-9]+['\u2019 ][0-9]{3}", first) is not None
         if not is_fraction or (chosen is not None and has_thousands):
             continue
@@ -228,7 +229,7 @@ def _refuse_doubtful(texts: Mapping[str, pa.Array], mark: str, where: str) -> No
 
 def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
     """Text [N] with numbers written anew with a decimal point; what is no number stays as it is."""
-    if decimal == COMMA and _all_plain(column):
+    if decimal == COMMA and all_match(column, "^[+-]?[0-9]+(?:,[0-9]+)?$"):
         return pc.replace_substring(column, ",", ".")
     texts = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), PREFIX, r"\1")
     for letter, power in SCALES:
@@ -280,11 +281,6 @@ def _one_by_one(column: pa.Array, label: str) -> Floats:
             f"write plain numbers with a decimal point{hint}"
         )
     return numbers
-
-
-def _all_plain(column: pa.Array) -> bool:
-    """Whether nothing but digits and one decimal comma each stand in a column."""
-    return pc.all(pc.match_substring_regex(column, "^[+-]?[0-9]+(?:,[0-9]+)?$")).as_py() is True
 
 
 def _has(column: pa.Array, pattern: str) -> bool:

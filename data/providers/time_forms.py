@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.checks import NO_TIME, Ints
+from data.providers.day_times import all_match
 from data.providers.numbers import to_array
 from data.timeframe import DAY_NS, SECOND_NS
 
@@ -94,7 +95,9 @@ def find_forms(column: pa.Array) -> list[TimeForm]:
     """The forms that fit every value of a column [N]; missing values fit all."""
     present = column.drop_null()
     few = present.slice(0, LOOKED_AT_FIRST)
-    return [form for form in FORMS if _fits(few, form) and _fits(present, form)]
+    return [
+        form for form in FORMS if all_match(few, form.pattern) and all_match(present, form.pattern)
+    ]
 
 
 def parse_times(column: pa.Array, form: TimeForm) -> Moments:
@@ -129,10 +132,6 @@ def read_offset(zone: str) -> int | None:
     offset_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS + int(fraction.ljust(9, "0"))
     is_zone = offset_ns <= LARGEST_OFFSET_NS and minutes < 60 and seconds < 60
     return (-offset_ns if bare[0] == "-" else offset_ns) if is_zone else None
-
-
-def _fits(column: pa.Array, form: TimeForm) -> bool:
-    return pc.all(pc.match_substring_regex(column, form.pattern)).as_py() is True
 
 
 def _count_days(part: dict[str, pa.Array]) -> tuple[Ints, npt.NDArray[np.bool_]]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints
 from data.errors import TableError, list_some
+from data.providers.day_times import all_match
 from data.providers.numbers import to_array
 from data.providers.time_format import parse_time_format, suggest_format
 from data.providers.time_forms import (
@@ -210,4 +211,4 @@ def _show(column: pa.Array, rows: npt.NDArray[np.intp]) -> str:
 def _has_real_offsets(column: pa.Array) -> bool:
     """Whether each time ends in Z, or in an offset that some zone has."""
     is_utc = pc.all(pc.ends_with(column, "Z"), min_count=0).as_py()
-    return is_utc or pc.all(pc.match_substring_regex(column, OFFSET_AT_END)).as_py() is True
+    return is_utc or all_match(column, OFFSET_AT_END)

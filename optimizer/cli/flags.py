@@ -245,12 +245,8 @@ def _strategy_names(incomplete: str) -> list[str]:
 
 
 def _complete_among(choices: Sequence[str]) -> Callable[[str], list[str]]:
-    """Words that begin so."""
-
-    def completions(incomplete: str) -> list[str]:
-        return [word for word in choices if word.startswith(incomplete)]
-
-    return completions
+    """Those of some words that begin so."""
+    return lambda incomplete: [word for word in choices if word.startswith(incomplete)]
 
 
 COMPLETED: Mapping[str, Callable[..., list[str]]] = {

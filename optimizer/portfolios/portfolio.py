@@ -25,6 +25,9 @@ from strategy.pretty_print import format_tree
 FEWEST_DAYS = 20
 """Below so many days there is no correlation."""
 
+DRAWN = ("lines", "bar_times")
+"""Fields of a result that are drawn alone."""
+
 
 @dataclass(frozen=True)
 class ComponentFigures:
@@ -83,7 +86,8 @@ class PortfolioResult:
 
     def payload(self) -> dict[str, object]:
         """All of it but equity after each trade, ready for JSON."""
-        return asdict(replace(self, lines=(), bar_times=None), dict_factory=_keep_figures)
+        shown = asdict(replace(self, lines=(), bar_times=None))
+        return {name: value for name, value in shown.items() if name not in DRAWN}
 
 
 @dataclass(frozen=True)
@@ -273,11 +277,6 @@ def _trace_equity(portfolio: Portfolio, ledgers: Ledgers) -> EquityLine:
     folded = account.fold([ledger for some in ledgers for ledger in some])
     first = min(int(account.series[w.series].timestamp[w.start]) for w in account.windows)
     return EquityLine(np.append(first, folded.exit_ns), np.append(1.0, folded.equity))
-
-
-def _keep_figures(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Fields without those that are drawn alone."""
-    return {name: value for name, value in pairs if name not in ("lines", "bar_times")}
 
 
 def _list_notes(picked: Sequence[Picked]) -> list[str]:

@@ -63,11 +63,6 @@ def build_answer(run: Tables) -> PageAnswer:
     )
 
 
-def build_single_answer(is_simulated: bool) -> Verdict:
-    """PageAnswer for an individual that no search led to."""
-    return Verdict("not_judged", (SIMULATED if is_simulated else "") + ALONE)
-
-
 def _shorten(verdict: Verdict) -> str:
     """The sentence of a verdict without what stands around it: the grade, and the next step."""
     sentence = verdict.sentence.removeprefix(SIMULATED).partition(NEXT)[0]

@@ -13,13 +13,14 @@ from engine.batch import Engine
 from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
+from optimizer.evidence.verdict import SIMULATED, Verdict
 from optimizer.export.programs import build_judged_schedule_program
 from optimizer.judging.beside import share_cores
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.plan import build_plan
 from optimizer.report.apart import Apart
-from optimizer.report.evidence import build_single_answer
+from optimizer.report.evidence import ALONE
 from optimizer.report.grids import find_candidates
 from optimizer.report.notebook import LineWatcher, LiveLine, render_html
 from optimizer.report.page import renew_report
@@ -253,10 +254,8 @@ class Single(Run):
         header = build_run_header(task, "cpu", build_identity(task, None))
         self.header = RunHeader.read({**header, "objectives": list(objectives)})
         self.result, self.status, self.summaries = None, "finished", ()
-        self.judgement, self.verdict = (
-            None,
-            build_single_answer(is_simulated=self.header.is_simulated),
-        )
+        sentence = (SIMULATED if self.header.is_simulated else "") + ALONE
+        self.judgement, self.verdict = None, Verdict("not_judged", sentence)
         self.members = (replace(individual, objectives=objectives),)
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.report.trades import Bools, Ints, Trades
+from optimizer.report.trades import Ints, Trades
 from optimizer.run.trade_details import Column, list_legs
 
 Plain = dict[str, object]
@@ -62,19 +62,15 @@ def pack_trades(trades: Trades) -> Plain:
 def _pack_details(trades: Trades) -> Plain:
     """What follows from no formula: waits of orders, costs of several legs, and their columns."""
     waits = trades.entry_bar - trades.signal_bar
-    is_alike = _is_same(waits == waits[:1])
+    is_alike = bool((waits == waits[:1]).all())
     packed: Plain = {"signal_before": int(waits[:1].sum()) if is_alike else waits}
-    if trades.unit_fee > 0.0 or not _is_same(trades.average_exit == trades.exit):
+    if trades.unit_fee > 0.0 or not (trades.average_exit == trades.exit).all():
         packed["costs"] = trades.cost_r
     details = [
         {"name": name, "kind": KINDS[column.dtype.kind], "values": _as_plain(column)}
         for name, column in trades.details.items()
     ]
     return {**packed, "details": details}
-
-
-def _is_same(equal: Bools) -> bool:
-    return bool(equal.all())
 
 
 def _as_plain(column: Column) -> Column:

@@ -94,6 +94,7 @@ def answer(curve: Curve, hold: Curve, parts: Sequence[BarsPart]) -> Chart:
     with_held = ", held-out bars included" if any(part.name == HELD for part in parts) else ""
     ends = [f"the pick ends at {number(float(curve.value[-1]))}{with_held}"]
     ends.append(f"buying and holding at equal volatility at {number(float(hold.value[-1]))}")
+    firsts = {part.name: part for part in reversed(parts)}
     names = list(dict.fromkeys(part.name for part in parts))
     if FOLDED in names:
         ends.append("where folds were tested, each traded a pick of its own, not this one")
@@ -104,7 +105,7 @@ def answer(curve: Curve, hold: Curve, parts: Sequence[BarsPart]) -> Chart:
         "legend": LEGEND,
         "hovermode": "x unified",
         "shapes": [_shade(part, names.index(part.name)) for part in parts],
-        "annotations": [_label(part) for part in _first_parts(parts)],
+        "annotations": [_label(part) for part in firsts.values()],
     }
     return Chart("equity of the pick", alt, data, layout)
 
@@ -285,11 +286,6 @@ def _label(part: BarsPart) -> Layout:
         "yanchor": "top",
     }
     return {**anchor, "text": part.name, "showarrow": False, "font": {"size": 11}}
-
-
-def _first_parts(parts: Sequence[BarsPart]) -> list[BarsPart]:
-    """The first part of each name."""
-    return list({part.name: part for part in reversed(parts)}.values())
 
 
 def _join_curves(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
