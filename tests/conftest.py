@@ -110,13 +110,13 @@ def poisoned_slots(monkeypatch):
     """Fill fresh slots with what no correct result holds, so that unwritten output shows."""
     original = backend._allocate_market
 
-    def poisoned(bars, capacity):
+    def make_poisoned(bars, capacity):
         market = original(bars, capacity)
         market.rows[:] = -12345.0
         market.codes[:] = 99
         return market
 
-    monkeypatch.setattr(backend, "_allocate_market", poisoned)
+    monkeypatch.setattr(backend, "_allocate_market", make_poisoned)
 
 
 @pytest.fixture(scope="session")

@@ -247,7 +247,7 @@ CASES = [(name, column) for name, columns in VALUES.items() for column in column
 
 
 @pytest.fixture(scope="module")
-def published(agree_folder):
+def published_table(agree_folder):
     """Bars and columns of a file, each read once."""
     known = {}
 
@@ -260,9 +260,9 @@ def published(agree_folder):
 
 
 @pytest.mark.parametrize(("name", "column"), CASES, ids=lambda part: part)
-def test_a_column_is_ours(name, column, published):
+def test_a_column_is_ours(name, column, published_table):
     """Known at the same bars, and as near as is said; those that are not are named with a rule."""
-    bars, columns = published(name)
+    bars, columns = published_table(name)
     theirs = columns[column].to_numpy(np.float64)
     ours, kept = compare_column(name, column, bars, theirs)
     assert np.isfinite(ours).sum() > 10
@@ -270,30 +270,30 @@ def test_a_column_is_ours(name, column, published):
         assert measure_distance(ours, kept) <= VALUES[name][column][1]
 
 
-def test_what_differs_follows_its_rule(published):
+def test_what_differs_follows_its_rule(published_table):
     """A volume, a bar, or an average that begins a bar later and forgets it."""
-    bars, columns = published("iii+nvi+obv")
+    bars, columns = published_table("iii+nvi+obv")
     apart = compute_row(obv(), bars) - columns["ta.obv"]
     assert set(apart[1:]) == {bars.volume[0]}
-    bars, columns = published("tr")
+    bars, columns = published_table("tr")
     for column in ("ta.tr", "ta.tr(false)"):
         assert np.isnan(columns[column][0])
-        assert measure_distance(true_range_of(bars), columns[column].to_numpy(), start=1) == 0
-    bars, columns = published("kc")
+        assert measure_distance(compute_true_ranges(bars), columns[column].to_numpy(), start=1) == 0
+    bars, columns = published_table("kc")
     for column in ("ta.kc(close, 20, 2).upper", "ta.kc(close, 20, 2).lower"):
         ours, theirs = compute_row(VALUES["kc"][column][0], bars), columns[column].to_numpy()
         assert 1e-6 < measure_distance(ours, theirs, start=20) < 1e-3
         assert measure_distance(ours, theirs, start=149) < 1e-9
 
 
-def true_range_of(bars):
+def compute_true_ranges(bars):
     """True ranges of bars."""
     return compute_row(true_range, bars)
 
 
-def test_money_flow_of_closes_begins_with_bar_0_there(published):
+def test_money_flow_of_closes_begins_with_bar_0_there(published_table):
     """Their first money counts as one that rose; from the bar after its window on all is equal."""
-    bars, columns = published("mfi+rsi+stoch")
+    bars, columns = published_table("mfi+rsi+stoch")
     ours, theirs = compute_mfi(bars.close, bars.volume, 14), columns["ta.mfi(close, 14)"].to_numpy()
     assert not np.isnan(theirs[13])
     assert measure_distance(ours, theirs, start=14) <= 1e-14

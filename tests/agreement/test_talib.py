@@ -30,12 +30,14 @@ reached = close - minimum(low, before)
 room = maximum(high, before) - minimum(low, before)
 
 
-def share_of(n):
+def compute_close_shares(n):
     """Share of the true range that closes reached, of n bars."""
     return sma(reached, n) / sma(room, n)
 
 
-ultimate = 100 * ((4 * share_of(7) + 2 * share_of(14) + share_of(28)) / 7)
+ultimate = 100 * (
+    (4 * compute_close_shares(7) + 2 * compute_close_shares(14) + compute_close_shares(28)) / 7
+)
 
 
 @dataclass(frozen=True)

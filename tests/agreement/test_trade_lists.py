@@ -125,7 +125,7 @@ def measure(agree_folder, folder):
 
 
 @pytest.fixture(scope="module")
-def bars_of(agree_folder, tmp_path_factory):
+def list_bars(agree_folder, tmp_path_factory):
     """Bars of a list, each file read once."""
     folder, known = tmp_path_factory.mktemp("published"), {}
 
@@ -139,9 +139,9 @@ def bars_of(agree_folder, tmp_path_factory):
 
 @pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
 @pytest.mark.parametrize("published", SAYABLE, ids=lambda published: published.name)
-def test_every_trade_of_a_list_is_ours(published, engine_name, bars_of, agree_folder):
+def test_every_trade_of_a_list_is_ours(published, engine_name, list_bars, agree_folder):
     """In side, bars and both prices; nothing is traded beside them."""
-    bars = bars_of(published)
+    bars = list_bars(published)
     expected = read_trades(agree_folder / published.file, bars)
     actual = list_trades(published.plan, bars, engine_name)
     if not published.unequal:
@@ -151,10 +151,10 @@ def test_every_trade_of_a_list_is_ours(published, engine_name, bars_of, agree_fo
     assert len(actual) - equal <= published.unequal
 
 
-def test_the_tie_of_two_averages_is_one(bars_of):
+def test_the_tie_of_two_averages_is_one(list_bars):
     """In exact arithmetic, so that a bar later is the bar of the cross."""
     (published,) = [published for published in SAYABLE if published.rule == EXACT_TIE]
-    prices = [Fraction(str(price)) for price in bars_of(published).close[:7529].tolist()]
+    prices = [Fraction(str(price)) for price in list_bars(published).close[:7529].tolist()]
     assert sum(prices[-10:]) / 10 == sum(prices[-30:]) / 30
 
 

@@ -51,17 +51,19 @@ def market(kind: float | Path, seed: int) -> Bars:
     return NullMarkets([bars], [Window.whole(bars)], seed, "none").shuffle_market(1)[0]
 
 
-def named(kind: float | Path) -> dict[str, object]:
+def name_market(kind: float | Path) -> dict[str, object]:
     """How a line of the file names a kind of market."""
     return {"series": kind.stem} if isinstance(kind, Path) else {"edge": kind}
 
 
-def judged(seed: int, kind: float | Path, searches: int = FEWEST_SEARCHES) -> dict[str, object]:
+def judge_market(
+    seed: int, kind: float | Path, searches: int = FEWEST_SEARCHES
+) -> dict[str, object]:
     """What a market is called, and from which null searches."""
     task = make_task(market(kind, seed), **SETTINGS)
     engine = task.engine()
     front = search(task, engine).front
-    row: dict[str, object] = {"seed": seed, **named(kind), "members": len(front)}
+    row: dict[str, object] = {"seed": seed, **name_market(kind), "members": len(front)}
     if not len(front):
         return {**row, "grade": "too_little"}
     return row | grade_pick(task, select_pick(engine, front.genomes), searches)
@@ -94,7 +96,7 @@ def _tally(setup, kind: str, value: float, searches: int):
 
 def known_rows(path: Path, kind: float | Path) -> dict[int, dict[str, object]]:
     """Markets of a kind that a file has already, by seed."""
-    return {row["seed"]: row for row in read_rows(path) if named(kind).items() <= row.items()}
+    return {row["seed"]: row for row in read_rows(path) if name_market(kind).items() <= row.items()}
 
 
 def read_rows(path: Path) -> Iterator[dict[str, object]]:
@@ -116,7 +118,7 @@ def print_tally(rows, kind: float | Path) -> None:
     grades = {name: sum(row["grade"] == name for row in rows) for name in GRADES}
     by_shuffled = sum(row.get("by") == "shuffled" for row in rows)
     shown = ", ".join(f"{count} {name}" for name, count in grades.items())
-    ((name, value),) = named(kind).items()
+    ((name, value),) = name_market(kind).items()
     print(
         f"{name} {value}: {len(rows)} markets, {shown}; {by_shuffled} luck by shuffled bars alone"
     )
@@ -142,7 +144,7 @@ def main(arguments: list[str]) -> None:
     known = known_rows(given.kept, kind)
     missing = [seed for seed in seeds if seed not in known]
     with ProcessPoolExecutor(given.processes) as pool, given.kept.open("a") as file:
-        jobs = [pool.submit(judged, seed, kind, given.searches) for seed in missing]
+        jobs = [pool.submit(judge_market, seed, kind, given.searches) for seed in missing]
         for done, job in enumerate(as_completed(jobs), 1):
             row = job.result()
             known[row["seed"]] = row

@@ -85,7 +85,7 @@ class Line:
         return min(self.stages_s.get("all", 0.0) / self.p50_s, 1.0)
 
 
-def timed(
+def time_engines(
     spec: Strategy,
     bars: Bars,
     draw: Callable[[int], Floats],
@@ -113,7 +113,7 @@ def timed(
         sorted(cases, key=lambda case: (case.bars, case.windows, case.individuals)),
         key=lambda case: (case.bars, case.windows),
     ):
-        series, windows = extend_bars(bars, n_bars), parts_of(n_bars, n_windows)
+        series, windows = extend_bars(bars, n_bars), list_parts(n_bars, n_windows)
         engines = [
             Engine(spec, [series], windows, device=name, memory_bytes=memory_bytes)
             for name in devices
@@ -127,7 +127,7 @@ def timed(
             yield from _lines(engines, case, draw, repeats)
 
 
-def parts_of(n_bars: int, n_windows: int) -> list[Window]:
+def list_parts(n_bars: int, n_windows: int) -> list[Window]:
     """A series in equal windows."""
     edges = np.linspace(0, n_bars, n_windows + 1).astype(int).tolist()
     return [Window(0, begin, end) for begin, end in itertools.pairwise(edges)]
@@ -157,10 +157,10 @@ def _lines(
         times = 3 if first > LONG_CALL_S else repeats
         seconds = time_calls(lambda engine=engine: engine.evaluate(genomes), times)
         line = _line(f"{engine.device}, {engine.threads} threads", case, seconds)
-        yield line if engine.device == "cpu" else _measured(line, engine, genomes, values.nbytes)
+        yield line if engine.device == "cpu" else _measure_gpu(line, engine, genomes, values.nbytes)
 
 
-def _measured(line: Line, engine: Engine, genomes: Floats, result_bytes: int) -> Line:
+def _measure_gpu(line: Line, engine: Engine, genomes: Floats, result_bytes: int) -> Line:
     """The same with what only a GPU knows."""
     # Imported only here: it needs torch and Triton.
     from tests.bench.stages import copy_bytes_per_s, peak_device_bytes, stage_seconds
@@ -180,7 +180,7 @@ def _line(engine: str, case: Case, seconds: Sequence[float]) -> Line:
     return Line(engine, case, p20, p50, p80)
 
 
-def told(line: Line) -> str:
+def format_line(line: Line) -> str:
     """A line for a terminal; times in milliseconds."""
     case = line.case
     rate = case.individuals * case.bars / line.p50_s / 1e9
@@ -210,7 +210,7 @@ def main() -> None:
     limits = {} if asked.memory is None else {"memory": asked.memory}
     task = prepare(resolve_config(None, {"device": asked.device, **limits}))
     sizes = itertools.product(asked.populations, asked.lengths, asked.windows)
-    lines = timed(
+    lines = time_engines(
         task.spec,
         task.markets.series[0],
         task.random_individuals,
@@ -221,7 +221,7 @@ def main() -> None:
     )
     print(f"{describe_processor()}, {versions()}; p20, median and p80 of a call")
     for line in lines:
-        print(told(line), flush=True)
+        print(format_line(line), flush=True)
     print(f"peak memory {peak_memory_bytes() / 2**20:,.0f} MiB")
 
 

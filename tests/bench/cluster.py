@@ -90,7 +90,7 @@ def tasks():
 
 def null():
     """A null of 200 searches by the local pool, by one worker and by two, in turns."""
-    with tempfile.TemporaryDirectory() as folder, joined(1, 2) as clusters:
+    with tempfile.TemporaryDirectory() as folder, join_clusters(1, 2) as clusters:
         settings = {"population": 32, "generations": 10, "polish": 0, "min_trades": 10}
         path = recorded_run(Path(folder), make_planted_market(1000, 8760, 0), **settings)
         plan = Plan(null=NULLS, stop_after=ENDLESS, folds=0, blocks=0)
@@ -128,7 +128,7 @@ def shards():
         began = time.perf_counter()
         expected = run_search(task)
         alone = time.perf_counter() - began
-        with joined(2) as clusters, watched() as calls:
+        with join_clusters(2) as clusters, watch_shards() as calls:
             place = on_workers(clusters[2], task)
             began = time.perf_counter()
             assert run_search(task, place) == expected
@@ -155,7 +155,7 @@ def hosts(size):
     names = ", ".join(sorted({torch.cuda.get_device_name(n) for n in range(count)}))
     print(f"hosts: {cores} cores, {count} GPUs {names}", flush=True)
     print("| what | workers | seconds | of it transport | |\n| --- | --- | --- | --- | --- |")
-    for part in (whole_searches(size, cores), divided(size, cores, min(count, 2))):
+    for part in (whole_searches(size, cores), time_divided(size, cores, min(count, 2))):
         for row in part:
             print(f"| {' | '.join(row)} |", flush=True)
 
@@ -174,7 +174,7 @@ def whole_searches(size, cores):
     expected = [setup.run(job) for job in checked]
     alone = 0.0
     for workers in size.workers:
-        with joined(workers) as clusters:
+        with join_clusters(workers) as clusters:
             executor = ClusterSearches(clusters[workers]).executor(setup, len(jobs))
             # What a worker does first compiles loops.
             list(executor.results(jobs[: 2 * workers]))
@@ -188,7 +188,7 @@ def whole_searches(size, cores):
         yield "whole searches", str(workers), f"{seconds:.2f}", "", told
 
 
-def divided(size, cores, gpus):
+def time_divided(size, cores, gpus):
     """Rows of one search on many symbols: on the CPU, on one GPU, on workers of either."""
     series = [
         replace(make_planted_market(n, size.bars, 2), symbol=f"S{n}") for n in range(size.symbols)
@@ -210,7 +210,7 @@ def divided(size, cores, gpus):
             ("cuda", gpus, {})
         ] * (gpus > 0)
         for device, workers, environment in kinds:
-            with workers_of(workers, device, environment) as cluster, watched() as calls:
+            with begin_workers(workers, device, environment) as cluster, watch_shards() as calls:
                 task = make_task(*series, over_windows=over, device=device, **given)
                 place = on_workers(cluster, task)
                 began = time.perf_counter()
@@ -231,7 +231,7 @@ def bits(found):
 
 
 @contextmanager
-def workers_of(count, device, environment):
+def begin_workers(count, device, environment):
     """A cluster of so many workers, each with cores of its own, or a GPU."""
     with tempfile.TemporaryDirectory() as folder, begin_cluster(folder, workers=0) as hosts:
         for number in range(count):
@@ -254,7 +254,7 @@ def kills():
         judged = judge_run(alone, plan, {}, lambda *told: None)
         for number in range(RUNS):
             workers, cut = (1, 2, 4)[number % 3], (1, 3, 7)[number % 3]
-            with joined(workers) as clusters, killing(chance) as killed:
+            with join_clusters(workers) as clusters, killing(chance) as killed:
                 assert run_search(task, on_workers(clusters[workers], task, cut)) == expected
                 copy = shutil.copytree(path, Path(folder) / str(number) / path.name)
                 place = ClusterSearches(clusters[workers])
@@ -290,7 +290,7 @@ def killing(chance):
 
 
 @contextmanager
-def joined(*counts):
+def join_clusters(*counts):
     """Clusters of so many workers of this machine, by their number."""
     clusters = {}
     try:
@@ -305,18 +305,18 @@ def joined(*counts):
 
 
 @contextmanager
-def watched():
+def watch_shards():
     """How long each round of shards takes, and its longest job, seconds."""
     calls = []
 
-    def timed(cluster, asked):
+    def time_shards(cluster, asked):
         began, longest = time.perf_counter(), 0.0
         for job in run_jobs(cluster, asked):
             longest = max(longest, job.seconds)
             yield job
         calls.append((time.perf_counter() - began, longest))
 
-    sharded.done = timed
+    sharded.done = time_shards
     try:
         yield calls
     finally:

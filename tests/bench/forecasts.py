@@ -86,7 +86,7 @@ class Stacked:
         return np.array(errors)
 
 
-def settings_for(given, model, bars, **changes):
+def make_settings(given, model, bars, **changes):
     """24 refits or as many as asked, side by side in one stack."""
     train = int(bars * TRAIN_SHARE)
     refit = math.ceil((bars - train) / given.refits)
@@ -126,13 +126,13 @@ def same(given):
     """Side by side is one after the other."""
     bars = min(given.bars)
     for model in given.models:
-        settings = settings_for(given, model, bars, steps=FEW_STEPS, seeds=1)
+        settings = make_settings(given, model, bars, steps=FEW_STEPS, seeds=1)
         few = Stacked(settings, bars)
         together, _ = few.trainer.train(few.stack)
         some = range(min(4, len(few.models)))
         alone = np.stack([trained_alone(few.trainer, few.stack, number) for number in some])
         apart = rms(together[: len(some)] - alone) / rms(alone)
-        whole = Stacked(settings_for(given, model, bars, seeds=1), bars)
+        whole = Stacked(make_settings(given, model, bars, seeds=1), bars)
         count = min(given.alone, len(whole.models))
         together, _ = whole.trainer.train(whole.stack)
         alone = np.stack([trained_alone(whole.trainer, whole.stack, k) for k in range(count)])
@@ -142,7 +142,7 @@ def same(given):
         told += f"{ours.mean():.5f} and {theirs.mean():.5f}, {far:.2%} apart at most"
         require(apart < FORECASTS_WITHIN and far < LOSSES_WITHIN, told)
         if given.device != "cpu":
-            coarse = Stacked(settings_for(given, model, bars, seeds=1, is_bf16=True), bars)
+            coarse = Stacked(make_settings(given, model, bars, seeds=1, is_bf16=True), bars)
             losses = coarse.losses(coarse.trainer.train(coarse.stack)[0][:count])
             far = float(abs(losses.mean() / ours.mean() - 1))
             told = f"{model} with --bf16: losses {losses.mean():.5f}, {far:.2%} apart in the mean"
@@ -189,10 +189,10 @@ def speed(given):
 
 def line_of_speed(given, model, bars, is_bf16):
     """A line of the table."""
-    made = Stacked(settings_for(given, model, bars, is_bf16=is_bf16), bars)
+    made = Stacked(make_settings(given, model, bars, is_bf16=is_bf16), bars)
     networks = len(made.models)
     made.trainer.train(made.stack)
-    together, memory = timed(lambda: made.trainer.train(made.stack), given.device, 3)
+    together, memory = time_work(lambda: made.trainer.train(made.stack), given.device, 3)
     busy = kernel_seconds(made) / together
     name, cells = f"{model}{' bf16' if is_bf16 else ''}", [f"{networks:9}", f"{together:11.2f} s"]
     if is_bf16:
@@ -200,7 +200,7 @@ def line_of_speed(given, model, bars, is_bf16):
     else:
         count = min(given.alone, networks)
         trained_alone(made.trainer, made.stack, 0)
-        alone, _ = timed(
+        alone, _ = time_work(
             lambda: [trained_alone(made.trainer, made.stack, k) for k in range(count)],
             given.device,
             1,
@@ -219,13 +219,13 @@ def line_of_speed(given, model, bars, is_bf16):
 def two_cores(given, made, bars):
     """Seconds of all networks on two cores, from one stack of them."""
     count = min(CORES_STACK, len(made.models))
-    settings = settings_for(given, made.how.model, bars, device="cpu", threads=CORES, stack=count)
+    settings = make_settings(given, made.how.model, bars, device="cpu", threads=CORES, stack=count)
     here = Stacked(settings, bars, made.models[:count])
-    seconds, _ = timed(lambda: here.trainer.train(here.stack), "cpu", 1)
+    seconds, _ = time_work(lambda: here.trainer.train(here.stack), "cpu", 1)
     return f"{seconds * len(made.models) / count:8.1f} s"
 
 
-def timed(work, device, repeats):
+def time_work(work, device, repeats):
     """The median of seconds until a device is done, and the most memory that it took."""
     on_gpu, seconds = device != "cpu", []
     if on_gpu:
@@ -261,13 +261,13 @@ def kernel_seconds(made):
     return busy / 1e9
 
 
-def planted(given):
+def print_planted(given):
     """What is planted is found, and nothing in noise."""
     print(f"{'model':10} {'market':8} found  gain over the mean  hits")
     for model in given.searched:
         for kind, share in SHARES.items():
             skills = [
-                skill_on(given, model, 100 + number, share) for number in range(given.markets)
+                measure_skill(given, model, 100 + number, share) for number in range(given.markets)
             ]
             gains = np.array([number.whole.against["the mean"].gain for number in skills])
             error = gains.std(ddof=1) / math.sqrt(len(gains))
@@ -280,7 +280,7 @@ def planted(given):
             )
 
 
-def skill_on(given, model, seed, share):
+def measure_skill(given, model, seed, share):
     """Skill on one market of 4,000 bars."""
     settings = ForecastSettings(
         model=model,

@@ -73,7 +73,7 @@ def allowed_ms(strategy, trades):
     return nanoseconds * (2 if moves else 1) / 1e6
 
 
-def kernels_of(engine, genomes):
+def profile_kernels(engine, genomes):
     """A table of what each kernel of a call took."""
     activities = [torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profile:
@@ -81,7 +81,7 @@ def kernels_of(engine, genomes):
     return profile.key_averages().table(sort_by="cuda_time_total", row_limit=14)
 
 
-def timed(strategy, bars, count, asked):
+def time_strategy(strategy, bars, count, asked):
     """Median milliseconds of a call, and its line."""
     engine = Engine(strategy, [bars], [Window.whole(bars)], device=asked.device)
     genomes = population(strategy, count)
@@ -121,13 +121,13 @@ def main():
     for length in asked.lengths:
         bars = extend_bars(sample, length)
         for count in asked.populations:
-            beside, line, *_ = timed(find_strategy(BESIDE), bars, count, asked)
+            beside, line, *_ = time_strategy(find_strategy(BESIDE), bars, count, asked)
             print(f"{line} {1:>6.2f}", flush=True)
             for name in asked.strategies:
-                p50, line, engine, genomes = timed(EXAMPLE[name], bars, count, asked)
+                p50, line, engine, genomes = time_strategy(EXAMPLE[name], bars, count, asked)
                 print(f"{line} {p50 / beside:>6.2f}", flush=True)
                 if asked.kernels:
-                    print(kernels_of(engine, genomes), flush=True)
+                    print(profile_kernels(engine, genomes), flush=True)
                 del engine
 
 

@@ -132,7 +132,7 @@ def population(text):
     return int(text)
 
 
-def asked():
+def read_arguments():
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench.overhead",
@@ -155,7 +155,7 @@ def rivals(size, generations):
 
 def main() -> None:
     """Print the table; exit 1 when a limit is not kept."""
-    sizes = asked().sizes or SIZES
+    sizes = read_arguments().sizes or SIZES
     if importlib.util.find_spec("pymoo") is None:
         print("pymoo is not installed and left out: pip install pymoo", file=sys.stderr)
     print(f"{'P':>9}{'ours ms':>10}{'longest':>9}{'limit':>8}{'pymoo ms':>11}{'DEAP ms':>11}")

@@ -60,7 +60,7 @@ def rival_front(problem, rival: str, seed: int):
     return seen[moocore.is_nondominated(seen)] if len(seen) else seen
 
 
-def front_of(name: str, method: str, seed: int, given: argparse.Namespace):
+def load_front(name: str, method: str, seed: int, given: argparse.Namespace):
     """A front, measured or remembered."""
     keep = None if method == OURS else given.keep
     path = None if keep is None else keep / f"{name}-{method}-{seed}.npy"
@@ -106,7 +106,7 @@ def main() -> None:
     for name in given.problems:
         began = time.perf_counter()
         fronts = {
-            method: [front_of(name, method, seed, given) for seed in SEEDS] for method in methods
+            method: [load_front(name, method, seed, given) for seed in SEEDS] for method in methods
         }
         by_search[name] = volumes(fronts)
         medians = {method: float(np.median(part)) for method, part in by_search[name].items()}

@@ -19,7 +19,7 @@ POPULATION = 100
 Problem = Function | Market | RealWorld
 
 
-def judged(problem: Problem, genomes):
+def judge_genomes(problem: Problem, genomes):
     """Objectives [P, O] and violations [P] of any genomes within the bounds."""
     legal, _ = problem.layout.repair(np.asarray(genomes, dtype=np.float64))
     values = problem.evaluate(legal)
@@ -30,7 +30,7 @@ def random_search(problem: Problem, evaluations: int, seed: int) -> None:
     """Uniform genomes."""
     genomes = sample_genomes(stream(seed, 0, "initial"), problem.layout, evaluations)
     for chunk in np.array_split(genomes, -(-evaluations // 1000)):
-        judged(problem, chunk)
+        judge_genomes(problem, chunk)
 
 
 def pymoo_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
@@ -52,7 +52,7 @@ def pymoo_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
             )
 
         def _evaluate(self, x, out, *args, **kwargs):
-            objectives, violations = judged(problem, x)
+            objectives, violations = judge_genomes(problem, x)
             out["F"] = np.where(violations[:, None] > 0, 1e9, objectives)
             out["G"] = violations[:, None]
 
@@ -114,7 +114,7 @@ def optuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
         for _ in range(evaluations // size):
             trials = [study.ask(distributions) for _ in range(size)]
             genomes = [[trial.params[gene.name] for gene in layout.genes] for trial in trials]
-            objectives, violations = judged(problem, genomes)
+            objectives, violations = judge_genomes(problem, genomes)
             objectives = np.where(violations[:, None] > 0, 1e9, objectives)
             for trial, values, violation in zip(trials, objectives, violations, strict=True):
                 trial.set_user_attr("violation", float(violation))
@@ -134,7 +134,7 @@ def rustuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
             else trial.suggest_float(gene.name, gene.low, gene.high)
             for gene in layout.genes
         ]
-        objectives, violations = judged(problem, [genome])
+        objectives, violations = judge_genomes(problem, [genome])
         trial.set_constraints({"violation": float(violations[0])})
         return np.where(violations[:, None] > 0, 1e9, objectives)[0].tolist()
 
@@ -156,7 +156,7 @@ def deap_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
     creator.create("Individual", list, fitness=fitness)
 
     def judge(individuals):
-        objectives, violations = judged(problem, individuals)
+        objectives, violations = judge_genomes(problem, individuals)
         worst = 1e9 * (1.0 + violations[:, None])
         values = np.where(violations[:, None] > 0, worst, objectives)
         for individual, value in zip(individuals, values.tolist(), strict=True):

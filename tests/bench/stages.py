@@ -30,7 +30,7 @@ def stage_seconds(engine: Engine, genomes):
     if not isinstance(backend, CudaBackend) or slots is None:
         return {}
     with torch.cuda.device(backend._device):
-        stages, share = staged(backend._dispatch, genomes, slots, engine.windows)
+        stages, share = time_stages(backend._dispatch, genomes, slots, engine.windows)
         return {
             name: seconds_of_launch(backend._device, stage) / share
             for name, stage in stages.items()
@@ -62,7 +62,7 @@ def peak_device_bytes(engine: Engine) -> int:
     return int(torch.cuda.max_memory_allocated(backend._device))
 
 
-def staged(dispatch, genomes, slots, windows):
+def time_stages(dispatch, genomes, slots, windows):
     """The launches of the first chunk by stage, and the share of individuals that it has."""
     dispatch._take_windows(windows)
     part = slice(0, dispatch._chunk_size(len(windows)))

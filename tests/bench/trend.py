@@ -38,7 +38,7 @@ COMPARED = 9
 RUN = CompiledForm()
 
 
-def closes_of(folder):
+def read_closes(folder):
     """Prices of all series."""
     if folder is None:
         return [load_bars("sample").close]
@@ -62,7 +62,7 @@ def verify(what, rows, asked):
             sys.exit(f"FAILED: {what}: a row differs from its definition")
 
 
-def timed(what, work, repeats):
+def time_work(what, work, repeats):
     """A line."""
     walls, cpus = [], []
     for _ in range(repeats):
@@ -124,13 +124,13 @@ def main():
     parser.add_argument("--folder")
     parser.add_argument("--repeats", type=int, default=7)
     given = parser.parse_args()
-    closes = closes_of(given.folder)
+    closes = read_closes(given.folder)
     print(f"{versions()}, {available_cores()} cores, {given.device}")
     for count, bars in SYMBOLS:
         some = cut(closes, count, bars)
         work = partial(rows_of, some, A, device=given.device)
         verify("symbols", work(), [(case, A) for case in some])
-        timed(f"{count} x {bars}, one tuple", work, given.repeats)
+        time_work(f"{count} x {bars}, one tuple", work, given.repeats)
     (close,) = cut(closes, 1, BARS)
     genomes = random_genomes(ADAPTIVE_TREND, POPULATION, seed=1)
     asked = [(*map(int, genome[:9]), *A[9:]) for genome in genomes]
@@ -140,8 +140,8 @@ def main():
     compared = first if given.device == "cpu" else first[:COMPARED].cpu().numpy()
     verify("population", compared, [(close, case) for case in asked[: len(compared)]])
     size = f"{POPULATION} tuples x {BARS:,}"
-    timed(f"{size}, sides kept", lambda: rows(asked), given.repeats)
-    timed(f"{size}, everything new", lambda: make()(asked), given.repeats)
+    time_work(f"{size}, sides kept", lambda: rows(asked), given.repeats)
+    time_work(f"{size}, everything new", lambda: make()(asked), given.repeats)
 
 
 if __name__ == "__main__":

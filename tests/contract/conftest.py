@@ -18,7 +18,7 @@ __all__ = ["chromium"]
 def command(capsys, tmp_path, monkeypatch, recordings):
     """Run a command in an empty folder."""
     # A first search says that it compiles loops, which is no part of what a command says.
-    recordings.made(*SMALL)
+    recordings.record(*SMALL)
     monkeypatch.chdir(tmp_path)
     return Commands(capsys)
 

@@ -348,12 +348,12 @@ def test_parity_fails_with_the_first_mismatch_in_full(command, market, monkeypat
 
     honest = Engine.evaluate
 
-    def skewed(self, genomes):
+    def evaluate_skewed(self, genomes):
         result = honest(self, genomes)
         result[:, :, ACCUMULATORS.index("bars_in_market")] += 1.0
         return result
 
-    monkeypatch.setattr(Engine, "evaluate", skewed)
+    monkeypatch.setattr(Engine, "evaluate", evaluate_skewed)
     outcome = command("parity", "--data", market, "--individuals", "2")
     assert outcome.code == 1
     assert "accumulator bars_in_market differs: reference" in outcome.err

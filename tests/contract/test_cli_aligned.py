@@ -48,7 +48,7 @@ def place(frame, tmp_path):
     return ("--data", "bars.csv", "--strategy", "mine.py")
 
 
-def searched(command, *flags):
+def search_column(command, *flags):
     """A small search with the column, as JSON."""
     outcome = command("evolve", *flags, *SMALL, "--aligned-column", "mood", "--json")
     assert outcome.code == 0, outcome.err
@@ -58,7 +58,7 @@ def searched(command, *flags):
 @pytest.mark.slow
 def test_it_is_searched_certified_judged_and_shown(command, place):
     """Held-out bars, folds and null markets have it; the record says what was stated."""
-    result = searched(command, *place, "--holdout", "20%")
+    result = search_column(command, *place, "--holdout", "20%")
     assert result["certificate"]["mismatches"] == 0
     assert STATED in result["data"]["notes"]
     with RunStore.open(find_run(Path("runs"), "latest")) as store:
@@ -81,7 +81,7 @@ def test_it_is_searched_certified_judged_and_shown(command, place):
 @pytest.mark.slow
 def test_it_goes_on_with_the_same_columns_alone(command, place, frame):
     """Others are named; another spelling of the same is the same; other values are other bars."""
-    searched(command, *place)
+    search_column(command, *place)
     resume = ("evolve", "--resume", "latest", "--generations")
     other = command(*resume, "3", "--aligned-column", "fear")
     assert other.code == 4
@@ -200,7 +200,7 @@ def test_files_are_imported_with_it(command, place, frame):
 @pytest.mark.slow
 def test_an_exported_program_reads_it(command, place):
     """From the same file, by its name, to the same trades."""
-    searched(command, *place)
+    search_column(command, *place)
     command("runs", "export", "latest", "mine_vbt.py", "--member", "0", "--as", "vectorbt")
     assert "bars.extra('mood')" in Path("mine_vbt.py").read_text()
     compiled = subprocess.run([sys.executable, "-m", "py_compile", "mine_vbt.py"], check=False)

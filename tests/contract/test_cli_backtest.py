@@ -16,7 +16,7 @@ LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=9
 GENES = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
 
 
-def rows_of(path):
+def read_rows(path):
     """A ledger as it was written: names, then one dict a trade."""
     with open(path, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -28,7 +28,7 @@ def test_the_ledger_reads_back_exactly(command, market, tmp_path, engine):
     command("backtest", "--data", market, *LOOSE, "--engine", engine, "--trades", "out.csv")
     task = prepare(RunConfig(data=market))
     (ledger,) = task.engine().trades(task.spec.layout.encode(GENES))
-    rows = rows_of(tmp_path / "out.csv")
+    rows = read_rows(tmp_path / "out.csv")
     assert len(rows) == len(ledger) > 5
     assert tuple(rows[0]) == (*Trade._fields, "entry_time", "exit_time")
     for k, row in enumerate(rows):
@@ -127,7 +127,7 @@ def test_all_wrong_genes_are_told_at_once(command, market, tmp_path):
 def test_holding_one_bar_exits_at_its_close(command, market, tmp_path):
     """With a limit of one bar no trade outlives the bar that it was entered in."""
     command("backtest", "--data", market, *LOOSE, "--set", "max_hold=1", "--trades", "out.csv")
-    rows = rows_of(tmp_path / "out.csv")
+    rows = read_rows(tmp_path / "out.csv")
     assert "time" in {row["reason"] for row in rows}
     assert all(row["entry_bar"] == row["exit_bar"] for row in rows)
 
@@ -136,7 +136,7 @@ def test_holding_longer_than_the_data_ends_with_it(command, market, tmp_path):
     """A trade that is still open at the last bar ends there, and says so."""
     far = ("--set", "max_hold=1000000", "--set", "reward_r=1e6", "--set", "atr_stop_mult=1e4")
     command("backtest", "--data", market, *LOOSE, *far, "--trades", "out.csv")
-    (row,) = rows_of(tmp_path / "out.csv")
+    (row,) = read_rows(tmp_path / "out.csv")
     assert (row["reason"], row["exit_bar"]) == ("end", "2999")
 
 
@@ -153,7 +153,7 @@ def test_a_window_keeps_its_history(command, market, tmp_path):
     window = ("--start", "1970-01-21", "--end", "1970-01-26")
     outcome = command("backtest", "--data", market, *LOOSE, *window, "--trades", "o.csv", "--json")
     start, end = (outcome.json["windows"][0][edge] for edge in ("start", "end"))
-    rows = rows_of(tmp_path / "o.csv")
+    rows = read_rows(tmp_path / "o.csv")
     assert rows
     assert all(start <= int(row["signal_bar"]) < int(row["exit_bar"]) + 1 <= end for row in rows)
     assert outcome.json["data"]["bars"] == end - start == 5 * 96

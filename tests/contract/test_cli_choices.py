@@ -11,17 +11,17 @@ STRATEGY = f"{examples.__file__}:CHOSEN_AVERAGE"
 
 
 @pytest.fixture
-def asked(tmp_path):
+def arguments(tmp_path):
     """Flags of a market of 3,000 bars and the strategy."""
     return "--data", write_market(tmp_path / "bars.csv"), "--strategy", STRATEGY
 
 
 @pytest.fixture
-def result(command, asked):
+def result(command, arguments):
     """A finished run within bounds of two averages and one source."""
     flags = ("--population", 24, "--generations", 3, "--min-trades", 3, "--no-judge", "--json")
     bounds = ("--bound", "average=ema:wma", "--bound", "source=hl2")
-    return command("evolve", *asked, *flags, *bounds).json
+    return command("evolve", *arguments, *flags, *bounds).json
 
 
 def test_a_run_shows_options_by_name(command, result, tmp_path):
@@ -43,14 +43,16 @@ def test_a_run_shows_options_by_name(command, result, tmp_path):
     assert "hl2" in page
 
 
-def test_what_a_run_wrote_is_read_by_name(command, asked, result, tmp_path):
+def test_what_a_run_wrote_is_read_by_name(command, arguments, result, tmp_path):
     """By a backtest, and by a search that begins with it."""
     path = tmp_path / "front.csv"
     command("runs", "export", "latest", path)
-    member = command("backtest", *asked, "--genes", path, "--member", 0, "--json").json
+    member = command("backtest", *arguments, "--genes", path, "--member", 0, "--json").json
     assert member["genes"] == result["front"][0]["genes"]
     assert member["metrics"] == result["front"][0]["metrics"]
-    again = command("evolve", *asked, "--warm-start", path, "--population", 16, "--generations", 1)
+    again = command(
+        "evolve", *arguments, "--warm-start", path, "--population", 16, "--generations", 1
+    )
     assert again.code == 0
     flags = ("--run", "latest", "--member", 0, "--set", "average=sma")
     changed = command("backtest", *flags, "--json")
@@ -69,17 +71,17 @@ def test_what_a_run_wrote_is_read_by_name(command, asked, result, tmp_path):
         (("--search", "lattice", "--step", "far=0.3"), "a multiple of its own, 0.25"),
     ],
 )
-def test_what_is_no_option_or_step_is_refused(command, asked, flags, error):
+def test_what_is_no_option_or_step_is_refused(command, arguments, flags, error):
     """With what there is."""
-    outcome = command("evolve", *asked, *flags)
+    outcome = command("evolve", *arguments, *flags)
     assert outcome.code == 2
     assert error in outcome.error
 
 
-def test_a_lattice_has_every_option(command, asked):
+def test_a_lattice_has_every_option(command, arguments):
     """One gene of three options and one of 15 steps."""
     steps = ("--step", "average=1", "--step", "far=0.5")
-    outcome = command("evolve", *asked, "--search", "lattice", *steps, "--no-judge", "--json")
+    outcome = command("evolve", *arguments, "--search", "lattice", *steps, "--no-judge", "--json")
     assert outcome.json["evaluated"] == 3 * 8
 
 
@@ -95,10 +97,10 @@ def test_a_study_has_categories_and_steps(command, result):
     assert {trial.params["average"] for trial in study.trials} == {"ema", "wma"}
 
 
-def test_a_file_bounds_options_by_name(command, asked, tmp_path):
+def test_a_file_bounds_options_by_name(command, arguments, tmp_path):
     """One name, or the first and the last of several."""
     path = tmp_path / "run.toml"
     path.write_text('[bounds]\naverage = "wma"\nsource = ["close", "hl2"]\n')
     flags = ("--population", 8, "--generations", 1, "--min-trades", 0, "--no-judge", "--json")
-    payload = command("evolve", *asked, "--config", path, *flags).json
+    payload = command("evolve", *arguments, "--config", path, *flags).json
     assert {member["genes"]["average"] for member in payload["front"]} == {"wma"}

@@ -83,7 +83,7 @@ def alone(tmp_path_factory):
 
 
 @pytest.fixture
-def recorded(command, tmp_path):
+def run_path(command, tmp_path):
     """A run that was not judged."""
     market = write_market(tmp_path / "bars.csv", 3000)
     return command("evolve", "--data", market, *SMALL, "--json").json
@@ -122,14 +122,14 @@ def test_a_small_search_is_refused(command, hosts, tmp_path):
         ("--cluster-plaintext",),
     ],
 )
-def test_what_is_not_safe_or_not_there_is_refused(command, recorded, flags):
+def test_what_is_not_safe_or_not_there_is_refused(command, run_path, flags):
     """In one line, before anything is done."""
     refused = command("judge", "latest", *flags)
     assert refused.code == 2
     assert "--cluster" in refused.error
 
 
-def test_without_the_extra_it_is_said_what_to_install(command, recorded, monkeypatch):
+def test_without_the_extra_it_is_said_what_to_install(command, run_path, monkeypatch):
     """In one line."""
     monkeypatch.delitem(sys.modules, "optimizer.cluster.cluster", raising=False)
     monkeypatch.delitem(sys.modules, "optimizer.cluster.dask_client", raising=False)
@@ -147,7 +147,7 @@ def test_doctor_names_every_worker(command):
     assert workers[0]["made"]["versions"]["engine"]
 
 
-def test_a_worker_of_another_version_is_named(command, recorded, tmp_path):
+def test_a_worker_of_another_version_is_named(command, run_path, tmp_path):
     """By judge, which refuses it, and by doctor, which shows it."""
     (tmp_path / "old.py").write_text(
         "from optimizer.cluster import fingerprint\n"
@@ -173,7 +173,7 @@ def waiting(process, text):
     raise AssertionError("the command ended before that")
 
 
-def test_a_lost_scheduler_says_how_to_go_on(command, recorded, alone, tmp_path):
+def test_a_lost_scheduler_says_how_to_go_on(command, run_path, alone, tmp_path):
     """Exit 4 within seconds; the command that is printed ends in the same bits."""
     gate = Gate(tmp_path)
     gate.file.touch()
@@ -193,7 +193,7 @@ def test_a_lost_scheduler_says_how_to_go_on(command, recorded, alone, tmp_path):
     assert command(*again, "--json").json["judgement"]["null"] == alone
 
 
-def test_a_client_that_is_killed_goes_on(hosts, gate, recorded, alone, tmp_path):
+def test_a_client_that_is_killed_goes_on(hosts, gate, run_path, alone, tmp_path):
     """Workers stay, and serve the next one."""
     flags = ("judge", "latest", *NULL, "--cluster", hosts.file)
     gate.file.touch()
@@ -221,7 +221,7 @@ def test_a_command_that_asks_a_silent_port_can_be_stopped(tmp_path):
     assert process.returncode == 130
 
 
-def test_ctrl_c_ends_the_command_and_its_workers(recorded, tmp_path):
+def test_ctrl_c_ends_the_command_and_its_workers(run_path, tmp_path):
     """Exit 130 and no process is left, also where it is pressed again."""
     flags = ("judge", "latest", *ENDLESS, "--cluster", "local:2")
     with start(*flags, cwd=tmp_path, start_new_session=True) as process:
@@ -269,7 +269,7 @@ def test_certificates_of_the_page_are_good_in_every_python(tmp_path):
     ]
 
 
-def test_encrypted_hosts_let_nobody_else_in(command, recorded, tmp_path):
+def test_encrypted_hosts_let_nobody_else_in(command, run_path, tmp_path):
     """Our certificate opens; none does not, nor one of another authority."""
     own, flags = certificates(tmp_path / "ours")
     others, _ = certificates(tmp_path / "theirs")

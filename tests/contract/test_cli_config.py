@@ -234,10 +234,10 @@ def test_debug_shows_where_and_still_ends_with_the_line(command):
 def test_too_little_memory_is_no_defect(command, monkeypatch):
     """It is told as what it is, with what to do."""
 
-    def exhausted(*args):
+    def raise_exhausted(*args):
         raise MemoryError("Unable to allocate 72.8 TiB")
 
-    monkeypatch.setattr(runner, "start_run", exhausted)
+    monkeypatch.setattr(runner, "start_run", raise_exhausted)
     outcome = command("evolve")
     assert outcome.code == 2
     assert "not enough memory for this, ask for less (Unable to allocate 72.8 TiB)" in outcome.error

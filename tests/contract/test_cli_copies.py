@@ -40,7 +40,7 @@ def list_copies():
     return {file.name: file.read_bytes() for file in files}
 
 
-def kill_after(monkeypatch, module, name, calls):
+def kill_at_call(monkeypatch, module, name, calls):
     """Let a function of a module end everything, as a kill does, after so many calls."""
     function, left = getattr(module, name), iter(range(calls))
 
@@ -63,7 +63,7 @@ def test_copies_are_completed_when_a_run_is_gone_on_with(
 ):
     """All are there in the end, and the run replays without the files that it was begun with."""
     with monkeypatch.context() as patch:
-        kill_after(patch, module, name, calls)
+        kill_at_call(patch, module, name, calls)
         assert search().code == 130
     resumed = command("evolve", "--resume", "latest", "--json")
     assert resumed.code == 0, resumed.err

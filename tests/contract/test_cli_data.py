@@ -16,7 +16,7 @@ LINES = tuple(csv_text(LEGAL).splitlines())
 """A legal file: the header line, then one line a bar."""
 
 
-def changed(column, *values):
+def change_column(column, *values):
     """The file with values in some rows of one column, the first in data row 5."""
     columns = {**LEGAL, column: np.array(LEGAL[column])}
     columns[column][5 : 5 + len(values)] = values
@@ -61,18 +61,18 @@ REFUSED = {
     "blank": ("\n\n\n", "the first line is blank"),
     "header only": (LINES[0], "there are no bars after the header line"),
     "one bar": (rewritten(*LINES[:2]), "1 bar does not show how long a bar lasts"),
-    "NaN open": (changed("open", np.nan), "row 5 (1970-01-02T01:30 open=nan"),
-    "infinite high": (changed("high", np.inf), "not finite: row 5"),
-    "NaN low": (changed("low", np.nan), "not finite: row 5"),
-    "infinite close": (changed("close", -np.inf), "not finite: row 5"),
-    "NaN volume": (changed("volume", np.nan), "not finite: row 5"),
+    "NaN open": (change_column("open", np.nan), "row 5 (1970-01-02T01:30 open=nan"),
+    "infinite high": (change_column("high", np.inf), "not finite: row 5"),
+    "NaN low": (change_column("low", np.nan), "not finite: row 5"),
+    "infinite close": (change_column("close", -np.inf), "not finite: row 5"),
+    "NaN volume": (change_column("volume", np.nan), "not finite: row 5"),
     "1e400": (rewritten(*LINES[:6], with_last_field(LINES[6], "1e400"), *LINES[7:]), "row 5"),
     "no number": (rewritten(*LINES[:6], with_last_field(LINES[6], "many"), *LINES[7:]), "'many'"),
     "missing number": (rewritten(*LINES[:6], with_last_field(LINES[6], ""), *LINES[7:]), "row 5"),
-    "zero price": (changed("low", 0.0), "a price that is not above zero: row 5"),
-    "negative price": (changed("open", -1.0), "a price that is not above zero: row 5"),
-    "high below open": (changed("high", 1.0), "row 5"),
-    "negative volume": (changed("volume", -1.0), "row 5"),
+    "zero price": (change_column("low", 0.0), "a price that is not above zero: row 5"),
+    "negative price": (change_column("open", -1.0), "a price that is not above zero: row 5"),
+    "high below open": (change_column("high", 1.0), "row 5"),
+    "negative volume": (change_column("volume", -1.0), "row 5"),
     "equal rows": (rewritten(*LINES[:7], *LINES[6:]), "row 6 (1970-01-02T01:30); --dedupe"),
     "different rows of one time": (
         rewritten(*LINES[:7], with_last_field(LINES[6], "77.5"), *LINES[7:]),
@@ -101,7 +101,7 @@ def test_equal_rows_are_dropped_when_asked(command, tmp_path):
 
 def test_bad_bars_are_dropped_when_asked_and_counted(command, tmp_path):
     """The count is told on stderr and stays in the record."""
-    spec = write_csv(tmp_path, changed("open", np.nan, np.nan))
+    spec = write_csv(tmp_path, change_column("open", np.nan, np.nan))
     arguments = ("--data", spec, *SMALL, "--drop-bad-bars")
     outcome = command("evolve", *arguments, "--json", "--quiet")
     assert outcome.code == 0
@@ -163,7 +163,7 @@ def test_bounds_longer_than_the_data_are_refused_with_the_largest_legal(command,
 @pytest.mark.parametrize("silent", [1, 50])
 def test_bars_without_volume_are_legal(command, tmp_path, silent):
     """They are counted, and the search and its proof go through."""
-    spec = write_csv(tmp_path, changed("volume", *[0.0] * silent))
+    spec = write_csv(tmp_path, change_column("volume", *[0.0] * silent))
     had = int((LEGAL["volume"][5 : 5 + silent] == 0).sum() + (LEGAL["volume"] == 0).sum())
     shown = command("data", "show", spec, "--json").json
     assert shown["bars without volume"] == silent + had
@@ -239,7 +239,7 @@ def test_prices_below_zero_are_traded_only_with_an_offset(command, tmp_path):
 def test_a_high_that_misses_by_a_tick_is_widened_only_when_asked(command, tmp_path):
     """By default there is no tolerance at all; a miss by more than the tick stays an error."""
     high = max(LEGAL["open"][5], LEGAL["close"][5]) - 0.01
-    text = changed("high", high)
+    text = change_column("high", high)
     assert "--tick widens" in all_refuse(command, tmp_path, text)
     assert "--tick widens" in all_refuse(command, tmp_path, text, "--tick", "0.001")
     spec = write_csv(tmp_path, text)

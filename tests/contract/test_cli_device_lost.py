@@ -33,7 +33,7 @@ def market(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, market):
+def undisturbed_hash(tmp_path_factory, market):
     """The hash of the front that is to be found."""
     place = tmp_path_factory.mktemp("undisturbed")
     process = run("evolve", "--data", market, *SEARCH, *QUIETLY, "--device", "cpu", cwd=place)
@@ -61,7 +61,7 @@ class Losing:
         """Run it to its end, which leaves no process behind."""
         with self.start(plan, *flags, arguments=arguments) as process:
             out, err = process.communicate(timeout=300)
-        assert members_of(process.pid) == []
+        assert list_members(process.pid) == []
         return Outcome(process.returncode, out, err)
 
     @property
@@ -77,7 +77,7 @@ class Losing:
         return summary
 
 
-def members_of(session):
+def list_members(session):
     """Processes of a session."""
     members = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -101,11 +101,11 @@ def restarts(outcome):
     return [line for line in outcome.err.splitlines() if "going on" in line]
 
 
-def test_a_lost_device_costs_no_bit(search, undisturbed):
+def test_a_lost_device_costs_no_bit(search, undisturbed_hash):
     """The same process goes on under a new program, where the last one was; results come once."""
     outcome = search.run("evaluate:4 none", *QUIETLY)
     assert outcome.code == 0, outcome.err
-    assert outcome.json["front_hash"] == undisturbed
+    assert outcome.json["front_hash"] == undisturbed_hash
     (first, given), (second, again) = search.programs
     assert first == second
     assert given[0] == again[0] == "evolve"
@@ -123,7 +123,7 @@ def test_a_lost_device_costs_no_bit(search, undisturbed):
     assert not (search.only_run.path / "report.html").exists()
 
 
-def test_wherever_it_is_lost(search, undisturbed):
+def test_wherever_it_is_lost(search, undisturbed_hash):
     """At the start, before the first generation, by hanging, while certifying, and repeatedly.
 
     Where a generation is recorded in between, the next failure is a first one again.
@@ -131,7 +131,7 @@ def test_wherever_it_is_lost(search, undisturbed):
     plan = "start evaluate:1 start evaluate:3 hang:3 start ledgers:1 none"
     outcome = search.run(plan, *QUIETLY)
     assert outcome.code == 0, outcome.err
-    assert outcome.json["front_hash"] == undisturbed
+    assert outcome.json["front_hash"] == undisturbed_hash
     told = [line.partition("; going on ")[2] for line in restarts(outcome)]
     assert told == [
         "from the start, restart 1 of 3",
@@ -148,7 +148,7 @@ def test_wherever_it_is_lost(search, undisturbed):
 
 
 def test_a_device_that_is_lost_for_good_ends_with_the_way_to_resume(
-    search, undisturbed, tmp_path, market
+    search, undisturbed_hash, tmp_path, market
 ):
     """Three restarts, exit code 5, and a command that finds the same front."""
     outcome = search.run("evaluate:4 evaluate:1", *QUIETLY)
@@ -164,7 +164,7 @@ def test_a_device_that_is_lost_for_good_ends_with_the_way_to_resume(
     with RunStore.open(search.only_run.path) as store:
         assert store.last_generation().number == 2
     again = run(*command, *QUIETLY, "--device", "cpu", cwd=tmp_path)
-    assert again.json["front_hash"] == undisturbed
+    assert again.json["front_hash"] == undisturbed_hash
 
 
 def test_a_device_that_never_starts_leaves_no_run(search, tmp_path):
@@ -181,11 +181,11 @@ def test_a_device_that_never_starts_leaves_no_run(search, tmp_path):
 
 
 @pytest.mark.parametrize("plan", ["start hang:1 start", "evaluate:3 evaluate:1"])
-def test_the_processor_takes_over_where_it_was_asked_to(search, undisturbed, plan):
+def test_the_processor_takes_over_where_it_was_asked_to(search, undisturbed_hash, plan):
     """After three restarts, and not before."""
     outcome = search.run(plan, *QUIETLY, "--on-gpu-loss", "cpu")
     assert outcome.code == 0, outcome.err
-    assert outcome.json["front_hash"] == undisturbed
+    assert outcome.json["front_hash"] == undisturbed_hash
     assert outcome.json["device"]["name"] == "cpu"
     assert len(search.programs) == 5
     assert [("cpu" in arguments[-2:]) for _, arguments in search.programs[:4]] == [
@@ -213,11 +213,11 @@ def test_a_resumed_run_keeps_what_it_was_given(search, tmp_path):
 @pytest.mark.gpu
 @pytest.mark.skipif(bool(why_absent("cuda")), reason=f"no cuda device: {why_absent('cuda')}")
 @pytest.mark.parametrize("plan", ["illegal:3 none", "endless:3 none", "illegal:1 endless:2 none"])
-def test_a_gpu_that_breaks_costs_no_bit(search, undisturbed, plan):
+def test_a_gpu_that_breaks_costs_no_bit(search, undisturbed_hash, plan):
     """An illegal address and a kernel that never ends, on the device of this machine."""
     outcome = search.run(plan, *QUIETLY)
     assert outcome.code == 0, outcome.err
-    assert outcome.json["front_hash"] == undisturbed
+    assert outcome.json["front_hash"] == undisturbed_hash
     assert outcome.json["device"]["name"].startswith("cuda")
     assert len(search.programs) == len(plan.split())
     assert len({process for process, _ in search.programs}) == 1
@@ -238,7 +238,7 @@ def is_free(path):
     return True
 
 
-def test_the_lock_is_never_free_in_between(search, undisturbed, tmp_path):
+def test_the_lock_is_never_free_in_between(search, undisturbed_hash, tmp_path):
     """Somebody who tries all the time gets the run only when it is finished."""
     tries = 0
     with search.start("evaluate:3 evaluate:1 start none", *QUIETLY) as process:
@@ -251,14 +251,14 @@ def test_the_lock_is_never_free_in_between(search, undisturbed, tmp_path):
             assert store.result is not None
         out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert Outcome(0, out, err).json["front_hash"] == undisturbed
+    assert Outcome(0, out, err).json["front_hash"] == undisturbed_hash
     assert len(search.programs) == 4
     assert tries > 1000
 
 
 @pytest.mark.timeout(900)
 def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
-    search, undisturbed, tmp_path, kills
+    search, undisturbed_hash, tmp_path, kills
 ):
     """Whatever is killed, and where: what was recorded is there, and nobody holds the lock."""
     dice = random.Random(5)
@@ -275,20 +275,20 @@ def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
             except subprocess.TimeoutExpired:
                 process.kill()
                 killed += 1
-        assert members_of(process.pid) == []
+        assert list_members(process.pid) == []
         if process.returncode == 0:
             summary = search.only_run
             assert summary.status == "finished"
             with RunStore.open(summary.path) as store:
                 assert store.verify() == []
-                assert store.result["front_hash"] == undisturbed
+                assert store.result["front_hash"] == undisturbed_hash
             for file in sorted(summary.path.rglob("*"), reverse=True):
                 file.unlink()
             summary.path.rmdir()
     if list_runs(tmp_path / "runs"):
         (tmp_path / "log").unlink(missing_ok=True)
         outcome = search.run("none", arguments=("evolve", "--resume", "latest", *QUIETLY))
-        assert outcome.json["front_hash"] == undisturbed
+        assert outcome.json["front_hash"] == undisturbed_hash
 
 
 def test_a_search_in_a_process_of_others_is_not_restarted(tmp_path, market):

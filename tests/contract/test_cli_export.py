@@ -146,17 +146,17 @@ def test_the_dashboard_opens_a_study(command, result):
     storage = pytest.importorskip("optuna").storages.JournalStorage
     assert command("runs", "export", "latest", "study.journal", "--sample", "3").code == 0
     app = dashboard.wsgi(storage(backend("study.journal")))
-    (study,) = answered(app, "/api/studies")["study_summaries"]
+    (study,) = request_json(app, "/api/studies")["study_summaries"]
     assert study["study_name"] == result["run"]
     assert study["directions"] == ["maximize", "maximize", "minimize"]
-    answer = answered(app, f"/api/studies/{study['study_id']}")
+    answer = request_json(app, f"/api/studies/{study['study_id']}")
     trials = [trial for trial in answer["trials"] if trial["state"] == "Complete"]
     values = [list(member["objectives"].values()) for member in result["front"]]
     assert all(value in [trial["values"] for trial in trials] for value in values)
     assert len(answer["trials"]) == len(values) + 3
 
 
-def answered(app, path):
+def request_json(app, path):
     """What a web application answers to a request, as JSON."""
     environment = {"PATH_INFO": path}
     setup_testing_defaults(environment)

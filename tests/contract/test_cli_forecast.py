@@ -43,7 +43,7 @@ def market(tmp_path):
     return write_csv(tmp_path, csv_text(market_columns(3, 1200)))
 
 
-def fitted(command, market, name="a.parquet", *more):
+def fit_ridge(command, market, name="a.parquet", *more):
     """A ridge's forecast of it, by the command."""
     return command(
         "forecast", "fit", "--model", "ridge", "--data", market, *QUICK, "--out", name, *more
@@ -52,7 +52,7 @@ def fitted(command, market, name="a.parquet", *more):
 
 def test_a_forecast_is_fitted_shown_and_listed(command, market):
     """What to believe comes first; every line of the table fits 80 columns; JSON is the record."""
-    forecast = fitted(command, market)
+    forecast = fit_ridge(command, market)
     assert (forecast.code, forecast.err) == (0, "")
     lines = forecast.out.splitlines()
     assert lines[0].startswith(("No skill", "Skill"))
@@ -73,7 +73,7 @@ def test_a_forecast_is_fitted_shown_and_listed(command, market):
 
 def test_a_number_is_read_at_its_own_bar_alone(command, market):
     """Known at the bar's close; nothing is known after the last bar; another symbol has none."""
-    fitted(command, market)
+    fit_ridge(command, market)
     numbers, forecast = read_dated("a.parquet"), read_forecast(Path("a.parquet"))
     symbol = forecast.record.data[0].symbol
     own = numbers.of(symbol)
@@ -85,7 +85,7 @@ def test_a_number_is_read_at_its_own_bar_alone(command, market):
 
 def test_python_fits_the_same(command, market):
     """The same settings by name: the same column."""
-    fitted(command, market)
+    fit_ridge(command, market)
     fit = optimizer.forecast(
         "b.parquet",
         data=market,
@@ -112,20 +112,20 @@ def test_python_fits_bars_in_memory(command, market):
 
 def test_each_different_forecast_on_these_bars_is_a_trial(command, market):
     """Those in the folder count, also one that was replaced; the same one again does not."""
-    fitted(command, market)
-    fitted(command, market, "b.parquet", "--horizon", "2")
-    fitted(command, market, "b.parquet", "--horizon", "3")
-    result = fitted(command, market, "c.parquet", "--json").json
+    fit_ridge(command, market)
+    fit_ridge(command, market, "b.parquet", "--horizon", "2")
+    fit_ridge(command, market, "b.parquet", "--horizon", "3")
+    result = fit_ridge(command, market, "c.parquet", "--json").json
     assert len(result["fitted"]) == 3
     assert read_forecast(Path("b.parquet")).record.fits == 3
 
 
 def test_one_chosen_of_several_counts_all(command, market, tmp_path):
     """What was fitted after a forecast counts too: when it is shown, and when a run reads it."""
-    fitted(command, market)
+    fit_ridge(command, market)
     assert read_forecast(Path("a.parquet")).record.fits == 1
-    fitted(command, market, "b.parquet", "--horizon", "2")
-    fitted(command, market, "c.parquet", "--horizon", "3")
+    fit_ridge(command, market, "b.parquet", "--horizon", "2")
+    fit_ridge(command, market, "c.parquet", "--horizon", "3")
     shown = command("forecast", "show", "a.parquet")
     assert "3 different forecasts were fitted on these bars" in shown.out
     listed = command("forecast", "list", ".", "--json").json
@@ -146,11 +146,11 @@ def test_two_fits_of_one_file_at_once_count_each_other(command, market, monkeypa
     def while_another_is_fitted(*given):
         if not begun:
             begun.append(True)
-            fitted(command, market, "a.parquet", "--horizon", "2")
+            fit_ridge(command, market, "a.parquet", "--horizon", "2")
         return whole(*given)
 
     monkeypatch.setattr(forecasting, "make_forecast", while_another_is_fitted)
-    forecast = fitted(command, market, "a.parquet", "--json")
+    forecast = fit_ridge(command, market, "a.parquet", "--json")
     assert len(forecast.json["fitted"]) == 2
     assert read_forecast(Path("a.parquet")).record.settings["horizon"] == 4
 
@@ -165,11 +165,11 @@ main(sys.argv[1:])
 @pytest.mark.slow
 def test_a_fit_that_is_stopped_or_killed_leaves_nothing(command, market, tmp_path, monkeypatch):
     """Neither half a forecast nor a changed one; the next fit begins anew, at the same name."""
-    fitted(command, market)
+    fit_ridge(command, market)
     before = Path("a.parquet").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(training.Trainer, "train", lambda *_: signal.raise_signal(signal.SIGINT))
-        stopped = fitted(command, market, "a.parquet", "--model", "tcn")
+        stopped = fit_ridge(command, market, "a.parquet", "--model", "tcn")
     assert (stopped.code, stopped.out, stopped.err) == (130, "", "stopped\n")
     asked = ("--model", "ridge", "--data", market, *QUICK, "--horizon", "2", "--out", "a.parquet")
     killed = run("forecast", "fit", *asked, cwd=tmp_path, program=("-c", KILLED_AT_WRITING))
@@ -178,17 +178,17 @@ def test_a_fit_that_is_stopped_or_killed_leaves_nothing(command, market, tmp_pat
     assert files[0].endswith(".part")
     assert files[1:] == ["a.parquet"]
     assert Path("a.parquet").read_bytes() == before
-    assert fitted(command, market).code == 0
+    assert fit_ridge(command, market).code == 0
     assert sorted(file.name for file in tmp_path.iterdir() if "parquet" in file.name) == files[1:]
     assert read_forecast(Path("a.parquet")).record.fits == 1
 
 
 def test_a_full_disk_leaves_the_forecast_that_was_there(command, market, tmp_path):
     """One line says so; neither half a file nor a draft is left."""
-    fitted(command, market)
+    fit_ridge(command, market)
     before = Path("a.parquet").read_bytes()
     with limit_file_size(len(before) // 2):
-        forecast = fitted(command, market, "a.parquet", "--horizon", "2")
+        forecast = fit_ridge(command, market, "a.parquet", "--horizon", "2")
     assert forecast.code == 2
     assert forecast.error.startswith("a.parquet cannot be written: ")
     assert Path("a.parquet").read_bytes() == before
@@ -196,7 +196,7 @@ def test_a_full_disk_leaves_the_forecast_that_was_there(command, market, tmp_pat
         "a.parquet"
     ]
     (tmp_path / "file").write_text("")
-    forecast = fitted(command, market, "file/a.parquet")
+    forecast = fit_ridge(command, market, "file/a.parquet")
     assert (forecast.code, forecast.error) == (2, "file/a.parquet cannot be written: File exists")
 
 
@@ -206,16 +206,16 @@ def test_a_run_takes_its_forecast_with_it(command, market, tmp_path, monkeypatch
 
     Elsewhere, without a network; resumed it finds what it would have found where it began.
     """
-    fitted(command, market)
+    fit_ridge(command, market)
     (tmp_path / "follows.py").write_text(FOLLOWS)
     flags = ("--strategy", "follows.py", "--data", market, "--column-file", "forecast=a.parquet")
     begun = command("evolve", *flags, *SMALL, "--quiet", "--json")
     assert begun.code == 0
     longer = (*SMALL, "--generations", "3", "--runs", "longer", "--quiet", "--json")
     expected = command("evolve", *flags, *longer).json["certificate"]
-    fitted(command, market, "b.parquet", "--horizon", "3")
+    fit_ridge(command, market, "b.parquet", "--horizon", "3")
     assert command("runs", "verify", "latest").code == 0
-    fitted(command, market, "a.parquet", "--horizon", "2")
+    fit_ridge(command, market, "a.parquet", "--horizon", "2")
     assert command("runs", "verify", "latest").code == 0
     (tmp_path / "a.parquet").unlink()
     (tmp_path / "follows.py").unlink()
@@ -235,8 +235,8 @@ def test_a_run_takes_its_forecast_with_it(command, market, tmp_path, monkeypatch
 
 def run_after_two_fits(command, market, folder):
     """Folder of a run that reads one of two forecasts that were fitted on its bars."""
-    fitted(command, market, "b.parquet", "--horizon", "2")
-    fitted(command, market)
+    fit_ridge(command, market, "b.parquet", "--horizon", "2")
+    fit_ridge(command, market)
     (folder / "follows.py").write_text(FOLLOWS)
     flags = ("--data", market, "--column-file", "forecast=a.parquet")
     command("evolve", "--strategy", "follows.py", *flags, *SMALL, "--quiet")
@@ -275,7 +275,7 @@ def test_what_does_not_fit_is_one_line(command, market, flags, says):
 
 def test_other_numbers_than_the_record_says_are_refused(command, market):
     """A column has a hash of its own."""
-    fitted(command, market)
+    fit_ridge(command, market)
     forecast = read_forecast(Path("a.parquet"))
     values = forecast.values.copy()
     values[5] += 1e-9
@@ -339,7 +339,7 @@ def an_hour_early(known_at):
 )
 def test_a_changed_forecast_is_refused_wherever_it_is_read(command, market, change, given, says):
     """By whatever shows it, and by whatever reads it as a column."""
-    fitted(command, market)
+    fit_ridge(command, market)
     Path("follows.py").write_text(FOLLOWS)
     reads = ("--data", market, "--column-file", "forecast=a.parquet")
     strategy = ("--strategy", "follows.py", *reads)
@@ -360,7 +360,7 @@ def test_a_changed_forecast_is_refused_wherever_it_is_read(command, market, chan
 
 def test_a_forecast_of_an_earlier_version_is_read(command, market):
     """Its record is under no digest, which is said."""
-    fitted(command, market)
+    fit_ridge(command, market)
     rewrite("a.parquet", lambda record: record.pop("digest"))
     shown = command("forecast", "show", "a.parquet")
     assert (shown.code, "its record is under no digest" in shown.err) == (0, True)

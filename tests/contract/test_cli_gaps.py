@@ -14,7 +14,7 @@ BOUNDS = ("--bound", "ema_slow=97:200", "--bound", "z_window=96:200")
 """The longest window is one of 200 bars."""
 
 
-def parted(folder, *lengths):
+def write_parts(folder, *lengths):
     """A market whose parts of so many bars lie forty days apart."""
     columns = market_columns(3, sum(lengths), jump=0.05)
     after = np.repeat(np.arange(len(lengths)), lengths)
@@ -25,7 +25,7 @@ def parted(folder, *lengths):
 
 def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
     """The others are searched on; how many were skipped, and their days, are told."""
-    spec = parted(tmp_path, 60, 1000, 201, 200, 900)
+    spec = write_parts(tmp_path, 60, 1000, 201, 200, 900)
     flags = (*BOUNDS, *SMALL, "--quiet", "--json")
     outcome = command("evolve", "--data", spec, "--max-gap", "10d", *flags)
     assert (outcome.code, outcome.err.count("skipped")) == (0, 1)
@@ -50,7 +50,7 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
 )
 def test_a_backtest_keeps_parts_that_its_genes_can_trade_on(command, tmp_path, genes, needed, kept):
     """Bounds of a search that nobody makes leave no part out; genes come by flag, file or name."""
-    spec, file = parted(tmp_path, 60, 1000, 201, 200, 900), tmp_path / "genes.json"
+    spec, file = write_parts(tmp_path, 60, 1000, 201, 200, 900), tmp_path / "genes.json"
     file.write_text(json.dumps(genes))
     settings = [word for name, value in genes.items() for word in ("--set", f"{name}={value}")]
     for given in (settings, ["--genes", str(file)]):
@@ -65,7 +65,7 @@ def test_a_backtest_keeps_parts_that_its_genes_can_trade_on(command, tmp_path, g
 
 def test_a_member_keeps_the_parts_of_its_run(command, tmp_path):
     """However few bars it needs: what the run was searched on is what its front is held against."""
-    spec = parted(tmp_path, 60, 1000, 201, 200, 900)
+    spec = write_parts(tmp_path, 60, 1000, 201, 200, 900)
     assert (
         command("evolve", "--data", spec, "--max-gap", "10d", *BOUNDS, *SMALL, "--quiet").code == 0
     )
@@ -77,7 +77,7 @@ def test_a_member_keeps_the_parts_of_its_run(command, tmp_path):
 
 def test_what_was_recorded_is_cut_alike_again(command, tmp_path):
     """A record of such a run verifies."""
-    spec = parted(tmp_path, 60, 1000, 900)
+    spec = write_parts(tmp_path, 60, 1000, 900)
     flags = ("--max-gap", "10d", "--holdout", "20%", *BOUNDS)
     assert command("evolve", "--data", spec, *flags, *SMALL, "--quiet").code == 0
     assert command("runs", "verify", "latest").code == 0
@@ -85,7 +85,7 @@ def test_what_was_recorded_is_cut_alike_again(command, tmp_path):
 
 def test_a_part_without_a_bar_to_hold_out_is_skipped(command, tmp_path):
     """A share of few bars is none, and what is held out is no bar to search on."""
-    spec = parted(tmp_path, 3, 250, 1000)
+    spec = write_parts(tmp_path, 3, 250, 1000)
     flags = ("--max-gap", "10d", "--holdout", "20%", *BOUNDS, "--json")
     outcome = command("backtest", "--data", spec, *flags)
     assert [window["bars"] for window in outcome.json["data"]["windows"]] == [800, 200]
@@ -94,7 +94,7 @@ def test_a_part_without_a_bar_to_hold_out_is_skipped(command, tmp_path):
 
 def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
     """As where each night is a gap: the longest part and the bars that are needed are named."""
-    spec = parted(tmp_path, 60, 70, 80)
+    spec = write_parts(tmp_path, 60, 70, 80)
     for arguments in (("backtest",), ("evolve", *SMALL)):
         outcome = command(*arguments, "--data", spec, "--max-gap", "10d", *BOUNDS)
         assert outcome.code == 2
@@ -104,7 +104,7 @@ def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
 
 def test_many_parts_are_a_short_table(command, tmp_path):
     """A stock that is cut at each night has hundreds: twenty are shown, all are in the JSON."""
-    spec = parted(tmp_path, *[210] * 24)
+    spec = write_parts(tmp_path, *[210] * 24)
     flags = ("--data", spec, "--max-gap", "10d", *BOUNDS)
     outcome = command("backtest", *flags)
     assert "Window by window (the first 20 of 24; --json has all)" in outcome.out

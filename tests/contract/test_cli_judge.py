@@ -28,7 +28,7 @@ def run(command, market):
     return command("evolve", *flags).json
 
 
-def answer_in(printed):
+def find_answer(printed):
     """The last block of what a command printed."""
     return printed.rstrip("\n").rpartition("\n\n")[2].splitlines()
 
@@ -36,7 +36,7 @@ def answer_in(printed):
 def test_evolve_judges_what_it_found(command, market):
     """The last lines are verdict, pick and next step, the verdict is the first key of JSON."""
     shown = command("evolve", "--data", market, *SEARCH, *QUICK)
-    lines = answer_in(shown.out)
+    lines = find_answer(shown.out)
     result = command("runs", "show", "latest", "--json").json["result"]
     judged = result["judgement"]
     assert next(iter(result)) == "judgement"
@@ -47,13 +47,13 @@ def test_evolve_judges_what_it_found(command, market):
     assert judged["verdict"]["grade"] in ("not_judged", "too_little", "lost")
     assert judged["cscv"]["blocks"] == 12
     assert len(judged["folds"]["rows"]) == 2
-    assert answer_in(command("runs", "show", "latest").out) == lines
+    assert find_answer(command("runs", "show", "latest").out) == lines
     assert "judging: folds" in shown.err
 
 
 def test_a_run_that_was_never_judged_says_so(command, run):
     """With the command that would, in the terminal and in JSON."""
-    shown = answer_in(command("runs", "show", "latest").out)[0]
+    shown = find_answer(command("runs", "show", "latest").out)[0]
     assert shown == run["judgement"]["verdict"]["sentence"].partition(" Next: ")[0]
     assert set(run["judgement"]) == {"verdict", "pick"}
     assert shown.startswith(

@@ -17,34 +17,45 @@ FIXED = strategy(
 
 
 @pytest.fixture
-def fixed(tmp_path):
+def fixed_strategy(tmp_path):
     """A file that holds such a strategy."""
     path = tmp_path / "fixed.py"
     path.write_text(SOURCE, encoding="utf-8")
     return str(path)
 
 
-def test_a_backtest_draws_a_page(command, market, fixed, tmp_path):
+def test_a_backtest_draws_a_page(command, market, fixed_strategy, tmp_path):
     """Backtest --plot writes the page, and prints no empty table of genes."""
-    outcome = command("backtest", "--data", market, "--strategy", fixed, "--plot", "page.html")
+    outcome = command(
+        "backtest", "--data", market, "--strategy", fixed_strategy, "--plot", "page.html"
+    )
     assert outcome.code == 0, outcome.err
     assert "Genes" not in outcome.out
     assert (tmp_path / "page.html").stat().st_size > 10_000
 
 
-def test_python_has_its_trades(market, fixed):
+def test_python_has_its_trades(market, fixed_strategy):
     """`trades(0)` of a backtest from Python has as many rows as the metrics count."""
-    run = backtest(data=market, strategy=fixed)
+    run = backtest(data=market, strategy=fixed_strategy)
     assert run.genomes.shape == (1, 0)
     assert len(run.trades(0)) == run.front["trades"][0] > 5
 
 
-def test_a_search_of_it_is_judged_shown_and_exported(command, market, fixed, tmp_path):
+def test_a_search_of_it_is_judged_shown_and_exported(command, market, fixed_strategy, tmp_path):
     """Evolve judges it as a front of one; resume, report, runs and export take that run."""
     few = ("--population", "8", "--generations", "1", "--min-trades", "5")
     goals = ("--objectives", "strength,total_return@near")
     searched = command(
-        "evolve", "--data", market, "--strategy", fixed, *few, *goals, "--judge", "--null", "19"
+        "evolve",
+        "--data",
+        market,
+        "--strategy",
+        fixed_strategy,
+        *few,
+        *goals,
+        "--judge",
+        "--null",
+        "19",
     )
     assert searched.code == 0, searched.err
     assert "genes" not in searched.out
@@ -70,9 +81,11 @@ def test_a_search_of_it_is_judged_shown_and_exported(command, market, fixed, tmp
     assert len(run.population(1)) == 1
 
 
-def test_a_lattice_of_it_is_refused(command, market, fixed):
+def test_a_lattice_of_it_is_refused(command, market, fixed_strategy):
     """A lattice without genes is refused with what to do, not with a flag that cannot help."""
-    outcome = command("evolve", "--data", market, "--strategy", fixed, "--search", "lattice")
+    outcome = command(
+        "evolve", "--data", market, "--strategy", fixed_strategy, "--search", "lattice"
+    )
     assert outcome.code == 2
     assert "leave it out" in outcome.err
     assert "--step" not in outcome.err

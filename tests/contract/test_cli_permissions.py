@@ -28,7 +28,7 @@ def place(monkeypatch):
 
 
 @pytest.fixture
-def begun(command, place):
+def own_run(command, place):
     """A run in that folder, by whoever runs the tests; all that commands need is loaded by it."""
     arguments = ("--data", "csv:bars.csv", *SMALL, "--json", "--quiet", "--no-report", "--no-judge")
     return command("evolve", *arguments).json
@@ -53,7 +53,7 @@ def somebody_else(*folders):
             folder.chmod(0o755)
 
 
-def test_a_folder_that_may_not_be_written_is_exit_code_4(command, place, begun):
+def test_a_folder_that_may_not_be_written_is_exit_code_4(command, place, own_run):
     """The run has nowhere to be recorded; nothing is left behind."""
     with somebody_else(place):
         outcome = command("evolve", "--data", "csv:bars.csv", *SMALL, *LONGER, "--runs", "others")
@@ -62,29 +62,29 @@ def test_a_folder_that_may_not_be_written_is_exit_code_4(command, place, begun):
     assert not (place / "others").exists()
 
 
-def test_a_run_of_another_user_is_read_but_not_gone_on_with(command, place, begun):
+def test_a_run_of_another_user_is_read_but_not_gone_on_with(command, place, own_run):
     """Its front is shown; to own or to remove it is refused in one line, and it stays whole."""
-    run = place / begun["path"]
+    run = place / own_run["path"]
     for file in run.iterdir():
         file.chmod(0o444)
     with somebody_else(run.parent, run):
         shown = command("runs", "show", "latest", "--json").json
         resumed = command("evolve", "--resume", "latest", *LONGER)
         removed = command("runs", "delete", "latest", "--yes")
-    assert shown["result"]["front_hash"] == begun["front_hash"]
+    assert shown["result"]["front_hash"] == own_run["front_hash"]
     assert (resumed.code, resumed.out) == (4, "")
     assert "cannot be written (Permission denied): copy the run to a place that" in resumed.error
     assert removed.code == 4
     assert command("runs", "verify", "latest").code == 0
 
 
-def test_a_copy_of_another_users_run_goes_on(command, place, begun):
+def test_a_copy_of_another_users_run_goes_on(command, place, own_run):
     """The way out that the error names."""
     copied = place / "copy"
-    shutil.copytree(place / begun["path"], copied)
+    shutil.copytree(place / own_run["path"], copied)
     for path in (copied, *copied.iterdir()):
         path.chmod(0o777)
-    with somebody_else(place / begun["path"]):
+    with somebody_else(place / own_run["path"]):
         again = command("evolve", "--resume", "./copy", *LONGER).json
     assert again["generation"] == 3
     assert Path(again["path"]).name == "copy"

@@ -33,7 +33,7 @@ def finish(process):
     return Outcome(process.returncode, out or "", err)
 
 
-def wait_for(process, beginning):
+def await_line(process, beginning):
     """Read stderr until a line begins so."""
     for line in process.stderr:
         if line.startswith(beginning):
@@ -69,7 +69,7 @@ def test_the_command_line_imports_nothing_heavy():
 )
 def test_a_command_imports_only_what_it_needs(tmp_path, recordings, commands, unwanted):
     """What takes seconds to import is left to the commands that use it."""
-    folder, _ = recordings.made(*SMALL)
+    folder, _ = recordings.record(*SMALL)
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     program = (
         "import sys; from optimizer.__main__ import main\n"
@@ -133,7 +133,7 @@ def test_one_signal_stops_after_the_generation(command, tmp_path, market, stop):
     if signal.getsignal(stop) is signal.SIG_IGN:
         pytest.skip("this process ignores it, as under nohup, and so does what it starts")
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
-        wait_for(process, "generation ")
+        await_line(process, "generation ")
         process.send_signal(stop)
         outcome = finish(process)
     assert outcome.code == 130
@@ -153,7 +153,7 @@ def test_one_signal_stops_after_the_generation(command, tmp_path, market, stop):
 def test_two_signals_leave_a_run_that_can_go_on(tmp_path, market):
     """Whatever the second one finds the command at, the record is whole."""
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
-        wait_for(process, "generation ")
+        await_line(process, "generation ")
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         outcome = finish(process)
@@ -170,7 +170,7 @@ def test_a_signal_while_certifying_stops_at_once(tmp_path):
     many = ("--population", "200", "--generations", "0", "--min-trades", "3", "--objectives")
     goals = "sharpe,total_return,max_drawdown,trades,win_rate,exposure"
     with start("evolve", "--data", spec, *many, goals, cwd=tmp_path) as process:
-        wait_for(process, "replaying ")
+        await_line(process, "replaying ")
         process.send_signal(signal.SIGINT)
         outcome = finish(process)
     assert outcome.code == 130

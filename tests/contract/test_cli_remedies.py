@@ -13,7 +13,7 @@ from tests.support.series import MINUTE_NS, csv_text, write_csv
 pytestmark = pytest.mark.slow
 
 
-def flags_in(error, *names):
+def find_flags(error, *names):
     """Flags that a message names, with the values that it names."""
     matches = [re.search(rf"{name} ([\w/]+)", error) for name in names]
     return [part for name, match in zip(names, matches, strict=True) for part in (name, match[1])]
@@ -26,7 +26,7 @@ def test_minutes_of_a_thin_market_are_kept_and_searched_on(command, tmp_path):
     thin = {name: column[traded] for name, column in columns.items()}
     thin["timestamp"] = (28_000_000 + traded) * MINUTE_NS
     spec = write_csv(tmp_path, csv_text(thin))
-    flags = flags_in(command("data", "show", spec).error, "--source-timeframe")
+    flags = find_flags(command("data", "show", spec).error, "--source-timeframe")
     assert command("data", "show", spec, "--timeframe", "15m").code == 2
     for arguments in (("data", "show", spec), ("data", "import", spec, "--into", "kept")):
         assert command(*arguments, *flags).code == 0

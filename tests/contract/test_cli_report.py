@@ -51,19 +51,19 @@ class Table(HTMLParser):
 
 
 @pytest.fixture
-def recorded(command, recordings):
+def run_path(command, recordings):
     """The path of a run with its report."""
     recordings.copy(*QUICK)
     return load_run("latest", "runs").path
 
 
-def test_evolve_ends_with_a_report(command, market, recorded):
+def test_evolve_ends_with_a_report(command, market, run_path):
     """The page lies in the run's folder, and a line before the verdict says where."""
-    page = (recorded / "report.html").read_text(encoding="utf-8")
+    page = (run_path / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert len(page) < 6_000_000
-    again = command("evolve", "--resume", recorded.name, "--runs", "runs")
-    assert f"report {recorded / 'report.html'}\n\n" in again.out
+    again = command("evolve", "--resume", run_path.name, "--runs", "runs")
+    assert f"report {run_path / 'report.html'}\n\n" in again.out
 
 
 def test_evolve_writes_no_report_when_asked_not_to(command, market):
@@ -79,10 +79,10 @@ def test_json_of_evolve_stays_one_object(command, market):
     assert "report.html" in outcome.err
 
 
-def test_figures_of_the_page_are_those_of_the_record(recorded):
+def test_figures_of_the_page_are_those_of_the_record(run_path):
     """Each cell has the recorded number, and shows it as the terminal does."""
-    run = load_run(str(recorded))
-    page = (recorded / "report.html").read_text(encoding="utf-8")
+    run = load_run(str(run_path))
+    page = (run_path / "report.html").read_text(encoding="utf-8")
     names = re.findall(r'data-column="\d+" class="\w+"><button type="button">([^<]*)<', page)
     rows = Table(page).rows
     front = {
@@ -100,7 +100,7 @@ def test_figures_of_the_page_are_those_of_the_record(recorded):
             assert text == shown, name
 
 
-def test_a_report_can_be_written_elsewhere_and_open_with_a_member(command, recorded, tmp_path):
+def test_a_report_can_be_written_elsewhere_and_open_with_a_member(command, run_path, tmp_path):
     """--out names the file, --member who is shown."""
     outcome = command("report", "latest", "--runs", "runs", "--out", "page.html", "--member", 0)
     assert outcome.code == 0
@@ -118,19 +118,19 @@ def test_a_report_can_be_written_elsewhere_and_open_with_a_member(command, recor
     ],
     ids=["member", "negative", "folder", "run"],
 )
-def test_a_report_that_cannot_be_is_refused(command, recorded, arguments, code, expected):
+def test_a_report_that_cannot_be_is_refused(command, run_path, arguments, code, expected):
     """One line says what is wrong."""
     outcome = command("report", *arguments, "--runs", "runs")
     assert outcome.code == code
     assert expected in outcome.error
 
 
-def test_a_report_without_its_bars_says_what_is_missing(command, market, recorded, tmp_path):
+def test_a_report_without_its_bars_says_what_is_missing(command, market, run_path, tmp_path):
     """When the data is gone, the front is still shown and the page says why trades are not.
 
     Where it is now can be said.
     """
-    run = load_run(str(recorded), data="csv:gone.csv")
+    run = load_run(str(run_path), data="csv:gone.csv")
     page = page_html(run)
     assert "The bars could not be loaded" in page
     assert len(Table(page).rows) == len(run.members)
@@ -138,7 +138,7 @@ def test_a_report_without_its_bars_says_what_is_missing(command, market, recorde
     moved.write_bytes(Path(market.removeprefix("csv:")).read_bytes())
     outcome = command("report", "latest", "--runs", "runs", "--data", f"csv:{moved}")
     assert outcome.code == 0
-    written = (recorded / "report.html").read_text(encoding="utf-8")
+    written = (run_path / "report.html").read_text(encoding="utf-8")
     assert "The bars could not be loaded" not in written
 
 

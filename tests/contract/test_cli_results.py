@@ -53,65 +53,65 @@ CERTIFICATE_KEYS = {
 
 
 @pytest.fixture(scope="module")
-def found(market, tmp_path_factory):
+def evolved(market, tmp_path_factory):
     """The result of a small search, as one strict object."""
     place = tmp_path_factory.mktemp("found")
     return run("evolve", "--data", market, *LARGER, "--json", cwd=place, env=FIRST).json
 
 
-def test_the_result_has_every_key_that_programs_rely_on(found):
+def test_the_result_has_every_key_that_programs_rely_on(evolved):
     """Keys may be added, never lost."""
-    assert set(found) >= TOP_KEYS
-    assert set(found["certificate"]) >= CERTIFICATE_KEYS
-    assert set(found["timing"]) >= {"search_s", "certificate_s", "evaluated"}
-    for member in found["front"]:
+    assert set(evolved) >= TOP_KEYS
+    assert set(evolved["certificate"]) >= CERTIFICATE_KEYS
+    assert set(evolved["timing"]) >= {"search_s", "certificate_s", "evaluated"}
+    for member in evolved["front"]:
         assert set(member) >= {"genes", "objectives", "metrics", "undefined"}
         assert list(member["metrics"]) == list(FIGURES)
 
 
-def test_objectives_are_the_metrics_of_the_same_individual(found):
+def test_objectives_are_the_metrics_of_the_same_individual(evolved):
     """Every one, to the last bit, in its natural sign."""
-    assert len(found["front"]) > 1
-    for member in found["front"]:
-        assert list(member["objectives"]) == found["objectives"]
+    assert len(evolved["front"]) > 1
+    for member in evolved["front"]:
+        assert list(member["objectives"]) == evolved["objectives"]
         for name, value in member["objectives"].items():
             assert value == member["metrics"][name]
 
 
-def test_front_hash_is_that_of_the_front_which_is_shown(found):
+def test_front_hash_is_that_of_the_front_which_is_shown(evolved):
     """Whoever has the result can check it: genes and objectives read back exactly."""
-    sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in found["objectives"]])
-    genomes = np.array([list(m["genes"].values()) for m in found["front"]], dtype=np.float64)
-    objectives = np.array([list(m["objectives"].values()) for m in found["front"]]) * sign
-    assert front_hash(genomes, objectives) == found["front_hash"]
+    sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in evolved["objectives"]])
+    genomes = np.array([list(m["genes"].values()) for m in evolved["front"]], dtype=np.float64)
+    objectives = np.array([list(m["objectives"].values()) for m in evolved["front"]]) * sign
+    assert front_hash(genomes, objectives) == evolved["front_hash"]
 
 
-def test_no_member_of_the_front_beats_another(found):
+def test_no_member_of_the_front_beats_another(evolved):
     """Each is best at something, and each has as many trades as were asked for."""
-    sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in found["objectives"]])
-    values = np.array([list(m["objectives"].values()) for m in found["front"]]) * sign
+    sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in evolved["objectives"]])
+    values = np.array([list(m["objectives"].values()) for m in evolved["front"]]) * sign
     for value in values:
         assert not ((values <= value).all(axis=1) & (values < value).any(axis=1)).any()
-    assert all(member["metrics"]["trades"] >= 3 for member in found["front"])
+    assert all(member["metrics"]["trades"] >= 3 for member in evolved["front"])
 
 
 @pytest.mark.parametrize(
     "flags",
     ["--threads 1", "--threads 2", "--memory 4MB", "--memory 2GB", "--keep last", "--keep front"],
 )
-def test_how_it_is_computed_and_kept_changes_nothing(command, market, found, flags):
+def test_how_it_is_computed_and_kept_changes_nothing(command, market, evolved, flags):
     """Threads, chunks and what is kept of older generations leave every bit of the front."""
     again = command("evolve", "--data", market, *LARGER, *flags.split(), "--json")
     assert again.code == 0
-    assert again.json["front_hash"] == found["front_hash"]
-    assert again.json["certificate"]["ledger_hash"] == found["certificate"]["ledger_hash"]
+    assert again.json["front_hash"] == evolved["front_hash"]
+    assert again.json["certificate"]["ledger_hash"] == evolved["certificate"]["ledger_hash"]
 
 
-def test_the_order_in_which_python_hashes_changes_nothing(market, tmp_path, found):
+def test_the_order_in_which_python_hashes_changes_nothing(market, tmp_path, evolved):
     """A process with another hash seed finds the same front."""
     again = run("evolve", "--data", market, *LARGER, "--json", cwd=tmp_path, env=SECOND).json
-    assert again["front_hash"] == found["front_hash"]
-    assert again["certificate"]["ledger_hash"] == found["certificate"]["ledger_hash"]
+    assert again["front_hash"] == evolved["front_hash"]
+    assert again["certificate"]["ledger_hash"] == evolved["certificate"]["ledger_hash"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -182,14 +182,14 @@ def test_five_members_are_printed_unless_all_are_asked_for(command, market):
     count = len(command("runs", "show", "latest", "--json").json["result"]["front"])
     assert count > 5
     assert f"Front: {count} members, * is the pick" in whole
-    assert members_in(whole) == count
+    assert list_members(whole) == count
     few = command("runs", "show", "latest").out
     assert f"Front: {count} members, 5 of them that differ most (all: --front all)" in few
-    assert members_in(few) == 5
-    assert members_in(command("runs", "show", "latest", "--front", "all").out) == count
+    assert list_members(few) == 5
+    assert list_members(command("runs", "show", "latest", "--front", "all").out) == count
 
 
-def members_in(printed):
+def list_members(printed):
     """Rows of the table of a front."""
     rows = printed.split("Front: ")[1].split("\n\n")[0].splitlines()[1:]
     return sum(row.split()[0].lstrip("*").isdigit() for row in rows)

@@ -62,7 +62,7 @@ def own(tmp_path):
     return path
 
 
-def searched(command, market, path, *more):
+def search_strategy(command, market, path, *more):
     """A small search with a strategy of a file, its result as JSON."""
     outcome = command("evolve", "--data", market, "--strategy", path, *SMALL, "--json", *more)
     assert outcome.code == 0, outcome.err
@@ -71,7 +71,7 @@ def searched(command, market, path, *more):
 
 def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
     """Sides and reasons reach every page; the file is not needed after the search."""
-    result = searched(command, market, pullback)
+    result = search_strategy(command, market, pullback)
     assert result["strategy"] == "pullback"
     assert result["certificate"]["mismatches"] == 0
     assert list(result["front"][0]["genes"]) == ["slow", "dip", "stop"]
@@ -104,7 +104,7 @@ def test_the_engine_is_timed_with_it(command, market, pullback):
 
 def test_an_edited_strategy_is_refused_and_an_edited_comment_is_not(command, market, pullback):
     """By what differs; other words for the same are the same strategy."""
-    searched(command, market, pullback)
+    search_strategy(command, market, pullback)
     pullback.write_text("# another comment\n" + PULLBACK.replace("strength", "power"))
     assert command("evolve", "--resume", "latest", "--generations", "3").code == 0
     pullback.write_text(PULLBACK.replace("> 65", ">= 65"))
@@ -119,7 +119,7 @@ def test_an_edited_strategy_is_refused_and_an_edited_comment_is_not(command, mar
 
 def test_functions_of_ones_own_come_from_the_record(command, market, own):
     """What was run here is run again as it was recorded, also without its file."""
-    result = searched(command, market, own)
+    result = search_strategy(command, market, own)
     assert result["certificate"]["mismatches"] == 0
     assert "0 mismatches" in command("runs", "verify", "latest").out
     own.write_text(OWN.replace("- 1]", "- 1.0]"))
@@ -133,7 +133,7 @@ def test_functions_of_ones_own_come_from_the_record(command, market, own):
     assert command("runs", "source", "latest").out == OWN
     # Another strategy may have an indicator of the same name.
     own.write_text(f"{OWN}\n{OWN.replace('MOMENTUM', 'OTHER')}")
-    searched(command, market, f"{own}:MOMENTUM")
+    search_strategy(command, market, f"{own}:MOMENTUM")
     assert "0 mismatches" in command("runs", "verify", "latest").out
 
 
@@ -160,7 +160,7 @@ TOLD = r"note: own indicators have other bits on this machine than run '{}' reco
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is_open):
     """Rows that members read are recorded with their bytes; where bits differ is said once."""
-    result = searched(command, market, own, *(("--holdout", "20%") if is_open else ()))
+    result = search_strategy(command, market, own, *(("--holdout", "20%") if is_open else ()))
     files = list(Path("runs").glob("*/rows/*.row"))
     lengths = {member["genes"]["n"] for member in result["front"]}
     # Those of each length, and the one inside of higher and lag.
@@ -188,7 +188,7 @@ def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is
 
 def test_recorded_rows_that_know_the_future_make_no_whole_run(command, market, own):
     """Whoever sends a run may send rows, figures and digests that agree with each other."""
-    searched(command, market, own)
+    search_strategy(command, market, own)
     assert command("runs", "verify", "latest").code == 0
     (path,) = (found.parent for found in Path("runs").glob("*/run.sqlite"))
 
@@ -233,7 +233,7 @@ def test_rows_without_room_are_recorded_by_their_digest(
 
 def test_recorded_rows_are_not_read_or_written_through_a_link(command, market, own, tmp_path):
     """A run may come from anywhere, and must reach nothing outside of its folder."""
-    searched(command, market, own)
+    search_strategy(command, market, own)
     (rows,) = Path("runs").glob("*/rows")
     elsewhere = tmp_path / "elsewhere"
     rows.rename(elsewhere)
@@ -255,7 +255,7 @@ def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkey
     """The file is that of the folder where the run began, not one of the same name here."""
     name, elsewhere = "idea.py", tmp_path / "elsewhere"
     (tmp_path / name).write_text(text)
-    result = searched(command, market, said)
+    result = search_strategy(command, market, said)
     assert result["certificate"]["mismatches"] == 0
     shutil.copytree("runs", elsewhere / "runs")
     (elsewhere / name).write_text("raise SystemExit('another file')")
@@ -480,7 +480,7 @@ def test_zones_are_recorded_with_their_version(command, market, pullback):
     pullback.write_text(
         PULLBACK.replace("(strength <", '(minute_of_day("America/New_York") > 60) & (strength <')
     )
-    searched(command, market, pullback)
+    search_strategy(command, market, pullback)
     with RunStore.open(find_run(Path("runs"), "latest")) as store:
         assert list(store.header["versions"]["zones"]) == ["America/New_York"]
 
@@ -515,7 +515,7 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values]))
     pullback.write_text(PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <'))
     given = ("--column-file", "mood=mood.csv@2000")
-    result = searched(command, market, pullback, *given)
+    result = search_strategy(command, market, pullback, *given)
     assert result["certificate"]["mismatches"] == 0
     assert "0 mismatches" in command("runs", "verify", "latest").out
     judged = command("judge", "latest", "--json", "--folds", "0", "--null", "1")
@@ -567,7 +567,7 @@ def test_a_run_whose_column_is_gone_names_it(command, market, pullback, tmp_path
     pullback.write_text(PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <'))
     file = tmp_path / "mood.csv"
     file.write_text("known_at,value\n1970-01-01 00:00:00,1\n")
-    searched(command, market, pullback, "--column-file", f"mood={file}")
+    search_strategy(command, market, pullback, "--column-file", f"mood={file}")
     (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
     copy.rename(tmp_path / "moved.csv")
     ask = "backtest", "--run", "latest", "--member", "0"

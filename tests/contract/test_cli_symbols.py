@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def opened(command):
+def open_held_out(command):
     """The result of the latest run once its held-out bars were looked at."""
     looked = command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet")
     assert looked.code == 0, looked.err
@@ -31,35 +31,35 @@ def opened(command):
 
 
 @pytest.fixture
-def closed(command, folder):
+def closed_run(command, folder):
     """A small search on all of them with a fifth held out, which nobody has looked at."""
     return command("evolve", "--data", f"csv:{folder}", "--holdout", "20%", *EASY, "--json").json
 
 
 @pytest.fixture
-def found(command, closed):
+def evolved(command, closed_run):
     """The same after somebody has."""
-    return opened(command)
+    return open_held_out(command)
 
 
-def test_the_result_tells_every_window(found):
+def test_the_result_tells_every_window(evolved):
     """Windows to search on first, then those held out, in the same order of symbols."""
-    windows = found["data"]["windows"]
+    windows = evolved["data"]["windows"]
     assert [window["symbol"] for window in windows] == ["AAA", "BBB", "CCC"] * 2
     assert [window["sample"] for window in windows] == ["in"] * 3 + ["held out"] * 3
     assert [window["bars"] for window in windows] == [2400, 1600, 2080, 600, 400, 520]
-    assert found["data"]["bars"] == 2400 + 1600 + 2080
-    assert found["data"]["held_out_bars"] == 600 + 400 + 520
+    assert evolved["data"]["bars"] == 2400 + 1600 + 2080
+    assert evolved["data"]["held_out_bars"] == 600 + 400 + 520
     assert all(window["first"] < window["last"] for window in windows)
 
 
-def test_objectives_pool_the_windows_that_were_searched(found):
+def test_objectives_pool_the_windows_that_were_searched(evolved):
     """They are one account's: R adds up, a fall may be deeper than any window's; so held out."""
-    run = load_run(found["path"])
+    run = load_run(evolved["path"])
     searched = run.engine.on(run.task.markets.windows).evaluate_account(run.genomes)[1]
     unseen = run.engine.on(run.task.markets.held_out).evaluate_account(run.genomes)[1]
-    assert found["front"]
-    for i, member in enumerate(found["front"]):
+    assert evolved["front"]
+    for i, member in enumerate(evolved["front"]):
         for name, value in member["objectives"].items():
             place = ACCUMULATOR_INDEX[name]
             assert value == member["metrics"][name] == searched[i, place]
@@ -77,34 +77,34 @@ def test_what_is_held_out_is_taken_together_as_in_the_search(command, folder):
     arguments = ("--data", f"csv:{folder}", "--holdout", "20%", "--json")
     easy = ("--objectives", "sum_r@worst,max_drawdown", *SMALL, "--min-trades", "1")
     assert command("evolve", *arguments, *easy).code == 0
-    for member in opened(command)["front"]:
+    for member in open_held_out(command)["front"]:
         told = member["by_window"]["sum_r"]
         assert member["objectives"]["sum_r@worst"] == min(told[:3])
         assert member["held_out"]["objectives"]["sum_r@worst"] == min(told[3:])
 
 
-def test_the_certificate_covers_what_was_searched_on(closed):
+def test_the_certificate_covers_what_was_searched_on(closed_run):
     """Every member was replayed there; held-out bars wait for whoever opens them."""
-    assert closed["certificate"]["windows"] == 3
-    assert closed["certificate"]["mismatches"] == 0
-    trades = sum(sum(member["by_window"]["trades"]) for member in closed["front"])
-    assert closed["certificate"]["trades"] == trades
+    assert closed_run["certificate"]["windows"] == 3
+    assert closed_run["certificate"]["mismatches"] == 0
+    trades = sum(sum(member["by_window"]["trades"]) for member in closed_run["front"])
+    assert closed_run["certificate"]["trades"] == trades
 
 
-def test_the_record_holds_the_same(command, found):
+def test_the_record_holds_the_same(command, evolved):
     """What was held out stands in the run store as it was printed."""
     recorded = command("runs", "show", "latest", "--json").json["result"]
-    assert recorded["data"] == found["data"]
+    assert recorded["data"] == evolved["data"]
     assert [m["held_out"]["metrics"] for m in recorded["front"]] == [
-        m["held_out"]["metrics"] for m in found["front"]
+        m["held_out"]["metrics"] for m in evolved["front"]
     ]
     assert command("runs", "verify", "latest").code == 0
     assert command("parity", "--run", "latest", "--json").json["windows"] == 6
 
 
-def test_backtest_finds_a_member_again_in_every_window(command, folder, found):
+def test_backtest_finds_a_member_again_in_every_window(command, folder, evolved):
     """Its genes give the figures of each window, on the reference."""
-    member = found["front"][0]
+    member = evolved["front"][0]
     genes = [
         part for name, value in member["genes"].items() for part in ("--set", f"{name}={value!r}")
     ]
@@ -120,7 +120,7 @@ def test_both_tables_are_shown(command, folder):
     """Members beside what was held out, and the first one symbol by symbol."""
     arguments = ("--data", f"csv:{folder}", "--holdout", "20%", *EASY, "--quiet")
     assert "1,520 bars held out, which nobody has looked at" in command("evolve", *arguments).out
-    opened(command)
+    open_held_out(command)
     out = command("runs", "show", "latest").out
     assert "on 3 symbols 15m, 6,080 bars and 1,520 bars held out\n" in out
     assert "Held out: bars that the search never saw" in out
@@ -141,7 +141,7 @@ def test_tables_of_many_windows_fit_a_terminal(command, folder, monkeypatch):
     """At 80 columns no heading and no figure is cut."""
     monkeypatch.setattr("optimizer.cli.console.WIDTH_OF_A_FILE", 80)
     command("evolve", "--data", f"csv:{folder}", "--holdout", "20%", *EASY, "--quiet")
-    opened(command)
+    open_held_out(command)
     out = command("runs", "show", "latest").out
     assert "\u2026" not in out
     rows = [line.split() for line in out.split("symbol by symbol")[1].splitlines()]
@@ -177,7 +177,7 @@ def test_one_symbol_without_held_out_bars_has_neither_table(command, folder):
     assert "symbol by symbol" not in out
 
 
-def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, found, tmp_path):
+def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, evolved, tmp_path):
     """Prices that the search must not see change nothing that it finds."""
     for name, rows in {"AAA": 600, "BBB": 400, "CCC": 520}.items():
         lines = (folder / f"{name}.csv").read_text().splitlines()
@@ -186,15 +186,15 @@ def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, found, t
         (tmp_path / f"{name}.csv").write_text("\n".join([*lines[:-rows], *redrawn, ""]))
     arguments = ("--data", f"csv:{tmp_path}", "--holdout", "20%", *EASY, "--json")
     assert command("evolve", *arguments).code == 0
-    other = opened(command)
-    assert other["data_hash"] != found["data_hash"]
-    assert other["front_hash"] == found["front_hash"]
-    assert other["front"][0]["held_out"] != found["front"][0]["held_out"]
+    other = open_held_out(command)
+    assert other["data_hash"] != evolved["data_hash"]
+    assert other["front_hash"] == evolved["front_hash"]
+    assert other["front"][0]["held_out"] != evolved["front"][0]["held_out"]
 
 
-def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder, closed):
+def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder, closed_run):
     """In two parts or in one, front and certificate are equal."""
-    finished = closed
+    finished = closed_run
     arguments = ("--data", f"csv:{folder}", "--holdout", "20%", *EASY)
     assert command("evolve", *arguments, "--generations", "1", "--quiet").code == 0
     again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json

@@ -20,7 +20,7 @@ SPAN = ("--from", "2024-01-01", "--to", "2024-03-11")
 DAY_NS = 86_400 * 10**9
 
 
-def loaded(spec=SYMBOL, timeframe="15m", **fetch):
+def load_cached(spec=SYMBOL, timeframe="15m", **fetch):
     """Bars of a range of 2024 that is in the cache."""
     start, end = fetch.pop("start", "2024-01-01"), fetch.pop("end", "2024-03-11")
     return load_bars(spec, LoadOptions(timeframe, fetch=FetchOptions(start, end, **fetch)))
@@ -32,7 +32,7 @@ def test_fetch_brings_what_the_vendor_has(command, vendor):
     assert outcome.code == 0, outcome.err
     times = list_vendor_times("X:ADAUSD", 1_704_067_200_000, 1_710_115_199_999, 900_000)
     assert outcome.json["bars"] == len(times) == 70 * 96
-    bars = loaded()
+    bars = load_cached()
     expected = make_vendor_bars(times)
     np.testing.assert_array_equal(times * 10**6, bars.timestamp)
     for column, name in zip(expected, ("open", "high", "low", "close", "volume"), strict=True):
@@ -119,7 +119,7 @@ def test_bars_are_checked_and_kept_like_those_of_a_file(command, vendor):
     assert command("data", "check", SYMBOL).code == 0
     assert command("data", "import", SYMBOL, "--into", "kept").code == 0
     kept = command("data", "show", "kept", "--json").json
-    assert kept["hash"] == loaded().content_hash
+    assert kept["hash"] == load_cached().content_hash
 
 
 def test_stocks_keep_the_days_of_new_york(command, vendor):
@@ -127,7 +127,7 @@ def test_stocks_keep_the_days_of_new_york(command, vendor):
     span = ("--from", "2024-01-01", "--to", "2024-04-01")
     outcome = command("data", "fetch", "polygon:SPY", *span, "--json", "--timeframe", "1h")
     assert outcome.code == 0, outcome.err
-    bars = loaded("polygon:SPY", "1h", end="2024-04-01")
+    bars = load_cached("polygon:SPY", "1h", end="2024-04-01")
     assert len(np.unique(bars.timestamp // DAY_NS)) == 61
 
 
@@ -225,7 +225,7 @@ def test_two_who_fetch_one_series_share_one_fetch(command, vendor):
 
     def fetch():
         barrier.wait()
-        hashes.append(loaded().content_hash)
+        hashes.append(load_cached().content_hash)
 
     threads = [threading.Thread(target=fetch) for _ in range(2)]
     for thread in threads:

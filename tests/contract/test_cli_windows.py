@@ -32,21 +32,21 @@ LABELS = (
 def cut(monkeypatch):
     """Whatever is loaded is searched on in two parts of one series, and a third is held out."""
 
-    def loaded(config, least, **ways):
+    def load_config(config, least, **ways):
         return Markets(load_markets(config, least, **ways).series, WINDOWS)
 
-    monkeypatch.setattr(task_module, "load_markets", loaded)
+    monkeypatch.setattr(task_module, "load_markets", load_config)
 
 
 @pytest.fixture
-def closed(command, cut, tmp_path):
+def closed_run(command, cut, tmp_path):
     """A small search on them."""
     spec = write_market(tmp_path / "bars.csv")
     return command("evolve", "--data", spec, *EASY, "--json").json
 
 
 @pytest.fixture
-def found(command, closed):
+def found(command, closed_run):
     """The same after somebody has looked at the part that was held out."""
     looked = command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet")
     assert looked.code == 0, looked.err
@@ -89,9 +89,9 @@ def test_the_search_is_given_nothing_behind_its_last_window(command, cut, tmp_pa
     assert engine.windows == WINDOWS[:2]
 
 
-def test_a_run_goes_on_to_the_same_front(command, closed):
+def test_a_run_goes_on_to_the_same_front(command, closed_run):
     """In two parts or in one."""
-    finished = closed
+    finished = closed_run
     spec = finished["data"]["spec"][0]
     assert command("evolve", "--data", spec, *EASY, "--generations", "1", "--quiet").code == 0
     again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json

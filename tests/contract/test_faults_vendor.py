@@ -25,7 +25,7 @@ FETCH = ("data", "fetch", SYMBOL, *SPAN)
 TRIES = 8
 
 
-def parts_in(vendor):
+def list_parts(vendor):
     """Names of the parts in the cache, oldest first."""
     return sorted(path.name for path in vendor.cache.rglob("*.parquet") if is_live(path))
 
@@ -35,7 +35,7 @@ def is_live(path):
     return path.parent.name not in ("quarantine", "superseded")
 
 
-def months_of(names):
+def list_months(names):
     """Starts of parts, in seconds."""
     return [int(name.split("_")[0]) for name in names]
 
@@ -66,7 +66,7 @@ def fails(command, vendor, *, calls, arguments=FETCH):
     assert outcome.code == 3, outcome.err
     assert outcome.out == ""
     assert len(vendor.calls) == calls
-    assert parts_in(vendor) == []
+    assert list_parts(vendor) == []
     return outcome.error
 
 
@@ -111,7 +111,7 @@ def test_a_broken_connection_is_tried_again(command, vendor, fault):
     outcome = command(*FETCH[:3], "--from", "2024-01-01", "--to", "2024-04-01")
     assert outcome.code == 3
     assert len(vendor.calls) == calls + TRIES
-    assert len(parts_in(vendor)) == 2
+    assert len(list_parts(vendor)) == 2
 
 
 def test_silence_is_a_failure_that_may_pass(command, vendor, monkeypatch):
@@ -312,10 +312,10 @@ def test_parts_that_were_verified_stay(command, vendor):
     """The second month fails; the first is kept, and the next fetch asks for the second only."""
     vendor.fail(None, cut)
     assert command(*FETCH).code == 3
-    assert months_of(parts_in(vendor)) == [1_704_067_200]
+    assert list_months(list_parts(vendor)) == [1_704_067_200]
     assert command(*FETCH).code == 0
     assert len(vendor.calls) == 3
-    assert months_of(parts_in(vendor)) == [1_704_067_200, 1_706_745_600]
+    assert list_months(list_parts(vendor)) == [1_704_067_200, 1_706_745_600]
 
 
 def test_a_missing_minute_is_a_gap_that_is_shown(command, vendor):
@@ -353,7 +353,7 @@ def test_both_neighbours_of_a_hole_are_compared(command, vendor):
         outcome = command("data", "fetch", SYMBOL, "--from", "2024-01-01", "--to", "2024-04-01")
         assert outcome.code == 3
         assert f"96 of 96 bars differ, open of {day}T00:00 was" in outcome.error
-    assert len(parts_in(vendor)) == 2
+    assert len(list_parts(vendor)) == 2
 
 
 def test_delayed_bars_count_when_their_day_is_long_over(command, vendor, monkeypatch):
@@ -373,7 +373,7 @@ def test_delayed_bars_count_when_their_day_is_long_over(command, vendor, monkeyp
     assert outcome.code == 3
     assert "later days are not over" in outcome.err
     assert "holds back bars of the last day" in outcome.error
-    assert len(parts_in(vendor)) == 2
+    assert len(list_parts(vendor)) == 2
 
 
 def truncate(content):
@@ -422,14 +422,14 @@ def test_a_part_of_a_newer_version_is_set_aside(command, vendor, monkeypatch):
 def test_rewritten_history_is_shown_and_never_merged(command, vendor):
     """After a split the next month does not fit to the last: code 3, nothing changed on disk."""
     before = command(*FETCH, "--json").json
-    names = parts_in(vendor)
+    names = list_parts(vendor)
     vendor.factor = 1 / 3
     longer = ("data", "fetch", SYMBOL, "--from", "2024-01-01", "--to", "2024-04-01")
     outcome = command(*longer)
     assert outcome.code == 3
     assert "96 of 96 bars differ, open of 2024-02-29T00:00 was " in outcome.error
     assert "--refetch" in outcome.error
-    assert parts_in(vendor) == names
+    assert list_parts(vendor) == names
     assert command(*FETCH, "--json").json["hash"] == before["hash"]
     after = command(*longer, "--refetch", "--json").json
     assert after["highest high"] < before["highest high"] / 2

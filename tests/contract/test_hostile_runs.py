@@ -29,7 +29,7 @@ def watch(tmp_path_factory):
 @pytest.fixture
 def place(tmp_path, monkeypatch, recordings):
     """A folder with a recorded run, here and once read, so that all modules are there."""
-    folder, _ = recordings.made(*(flag for flag in SMALL if flag != "--no-judge"), *JUDGED)
+    folder, _ = recordings.record(*(flag for flag in SMALL if flag != "--no-judge"), *JUDGED)
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     recorded = next((tmp_path / "runs").glob("*/run.sqlite")).parent
     recorded.rename(tmp_path / "runs" / "sound")

@@ -77,10 +77,10 @@ def test_commands_of_pages_are_known(line):
     command.make_context(name, words)
 
 
-def flags_of(command):
+def list_flags(command):
     """Every flag of a command and of those under it."""
     own = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
-    return own.union(*(flags_of(option) for option in getattr(command, "commands", {}).values()))
+    return own.union(*(list_flags(option) for option in getattr(command, "commands", {}).values()))
 
 
 def test_what_other_tools_have_is_called_so_here():
@@ -88,7 +88,7 @@ def test_what_other_tools_have_is_called_so_here():
     page = (ROOT / "docs" / "howto" / "coming_from.md").read_text(encoding="utf-8")
     ours = "\n".join(row.split("|")[-2] for row in page.splitlines() if row.startswith("| "))
     flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", ours))
-    assert flags <= flags_of(typer.main.get_command(app))
+    assert flags <= list_flags(typer.main.get_command(app))
     called = set(re.findall(r"`@?([a-z_]+)\(", ours))
     assert all(hasattr(words, name) for name in called)
     parts = set(re.findall(r"`([a-z_]+)=`", ours))

@@ -20,7 +20,7 @@ NEEDS_A_KEY = "polygon:"
 FEW = ("--population", "64", "--generations", "4")
 
 
-def commands_of(page):
+def list_commands(page):
     """Commands in the blocks of a page that a person copies."""
     blocks = re.findall(r"```bash\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     lines = [part for block in blocks for line in block.splitlines() for part in line.split(" && ")]
@@ -96,7 +96,7 @@ def folder(command, bars, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("line", [line for page in PAGES for line in commands_of(page)])
+@pytest.mark.parametrize("line", [line for page in PAGES for line in list_commands(page)])
 def test_a_command_of_a_page_runs_as_it_stands(command, folder, line, monkeypatch):
     """With bars under the names that it uses, and a run where it is about the latest."""
     # Few null searches and generations: the rest would be more of the same.

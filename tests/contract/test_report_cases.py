@@ -55,7 +55,7 @@ ALWAYS = {
 }
 
 
-def renamed(run, name, strategy, folder):
+def rename_run(run, name, strategy, folder):
     """A copy of a run in a folder, everything that has a name called otherwise."""
     task = run.task
     markets = Markets(
@@ -72,7 +72,9 @@ def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
     """No name makes an element, runs, or hides what it says."""
     name = HOSTILE[kind]
     run = load_run(example_run)
-    page = write_report(renamed(run, name, f"{name} strategy", tmp_path), tmp_path / "report.html")
+    page = write_report(
+        rename_run(run, name, f"{name} strategy", tmp_path), tmp_path / "report.html"
+    )
     with open_page(chromium, page) as report:
         said = []
         report.page.on("dialog", lambda dialog: said.append(dialog.message))
@@ -102,7 +104,7 @@ def test_hostile_words_of_a_judgement_are_text(chromium, example_run, tmp_path):
 def test_a_very_long_name_is_cut_and_says_so(chromium, example_run, tmp_path):
     """10 kB of name neither widen the page nor vanish without a word."""
     run = load_run(example_run)
-    page = write_report(renamed(run, "short", "x" * 10_000, tmp_path), tmp_path / "report.html")
+    page = write_report(rename_run(run, "short", "x" * 10_000, tmp_path), tmp_path / "report.html")
     with open_page(chromium, page, width=390) as report:
         assert "(10,000 characters)" in report.text(".eyebrow")
         assert report.page.evaluate("document.documentElement.scrollWidth") == 390

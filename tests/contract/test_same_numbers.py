@@ -74,7 +74,7 @@ def test_a_member_has_the_same_numbers_everywhere(command, tmp_path, symbols, fl
     params=[(1, ("--holdout", "20%")), (2, ("--parts", "2")), (3, ("--holdout", "25%"))],
     ids=["one symbol", "two in parts", "three"],
 )
-def judged(request, command, tmp_path):
+def judged_run(request, command, tmp_path):
     """A run that was judged, held-out bars opened where there are such; as Python and as JSON."""
     symbols, flags = request.param
     data = []
@@ -86,9 +86,9 @@ def judged(request, command, tmp_path):
     return load_run(runs=tmp_path / "runs"), command("runs", "show", "latest", "--json").json
 
 
-def test_the_answer_of_a_run_is_the_same_as_numbers(command, judged):
+def test_the_answer_of_a_run_is_the_same_as_numbers(command, judged_run):
     """Grade, pick, strength, trades, return and what was held out: JSON, the list, Python."""
-    run, shown = judged
+    run, shown = judged_run
     result, judgement = shown["result"], shown["result"]["judgement"]
     pick, held = judgement["pick"], judgement.get("held_out")
     member = result["front"][pick["member"]]
@@ -113,9 +113,9 @@ def test_the_answer_of_a_run_is_the_same_as_numbers(command, judged):
             assert unseen["r"].mean() == pytest.approx(held["mean_r"], rel=1e-12)
 
 
-def test_the_answer_of_a_run_is_the_same_as_text(command, judged):
+def test_the_answer_of_a_run_is_the_same_as_text(command, judged_run):
     """Each quantity as people read it, on each surface that has it."""
-    run, shown = judged
+    run, shown = judged_run
     result, judgement = shown["result"], shown["result"]["judgement"]
     pick, verdict = judgement["pick"], judgement["verdict"]
     metrics = result["front"][pick["member"]]["metrics"]

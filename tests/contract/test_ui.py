@@ -362,9 +362,9 @@ def test_who_never_reads_is_left(asker, monkeypatch):
         silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         head = f"GET /events HTTP/1.1\r\nHost: {asker.host}\r\nCookie: {asker.cookie}\r\n\r\n"
         silent.sendall(head.encode())
-        channel = _wait_for(lambda: asker.server.viewer.channels.get(""))
-        _wait_for(lambda: channel.viewers)
-        _wait_for(lambda: not channel.viewers)
+        channel = _wait_until_true(lambda: asker.server.viewer.channels.get(""))
+        _wait_until_true(lambda: channel.viewers)
+        _wait_until_true(lambda: not channel.viewers)
     assert_answered(asker)
 
 
@@ -382,7 +382,7 @@ async def _make_much(_):
     return b":" + b"x" * 1_000_000 + b"\n\n"
 
 
-def _wait_for(true):
+def _wait_until_true(true):
     end = time.monotonic() + 20
     while not (value := true()):
         assert time.monotonic() < end

@@ -22,15 +22,15 @@ MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
 
 @pytest.fixture
-def runs(tmp_path_factory, recorded):
+def runs(tmp_path_factory, run_path):
     """A folder with a copy of a small run."""
     folder = tmp_path_factory.mktemp("runs")
-    shutil.copytree(recorded, folder / "first")
+    shutil.copytree(run_path, folder / "first")
     return folder
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def run_path(tmp_path_factory):
     """A small run on the sample."""
     return record_run(tmp_path_factory.mktemp("recorded"))
 

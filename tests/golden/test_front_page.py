@@ -19,7 +19,7 @@ CUT = re.compile(r"(?<=Their genes\n).*?(?=\ncertificate: )", re.S)
 WRITTEN_ON = "linux x86_64"
 
 
-def known(text):
+def remove_timings(text):
     """Without what differs from run to run: times, what a first run compiles, the run's name."""
     text = re.sub(r", and \d+\.\d s of compiling", "", text)
     text = re.sub(r"in \d+\.\d s|\(about \d+ s\)", "in a moment", text)
@@ -41,7 +41,7 @@ def test_the_first_page_shows_what_is_printed(tmp_path, request):
         page = page[: match.start("shown")] + printed + page[match.end("shown") :]
         PAGE.write_text(page, encoding="utf-8")
     else:
-        assert known(match["shown"]) == known(printed)
+        assert remove_timings(match["shown"]) == remove_timings(printed)
 
 
 @pytest.mark.slow
@@ -60,8 +60,8 @@ def test_the_tutorial_shows_what_is_printed(tmp_path):
                     printed += outcome.out
             printed += "".join(path.read_text() for path in tmp_path.glob("*.csv"))
             continue
-        words, place = " ".join(known(printed).split()), 0
-        for line in known(block).splitlines():
+        words, place = " ".join(remove_timings(printed).split()), 0
+        for line in remove_timings(block).splitlines():
             expected = " ".join(line.removesuffix("...").split())
             place = words.find(expected, place)
             assert place >= 0, line

@@ -51,7 +51,7 @@ class GoldenProblem:
             Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=10),
         )
         self.n_objectives, self.failure_names = 3, self.goals.failure_names
-        self.engine = Engine(spec, [bars_of(spec)], WINDOWS)
+        self.engine = Engine(spec, [load_series(spec)], WINDOWS)
         self.span = measure_span(BARS, WINDOWS[0])
 
     def evaluate(self, genomes):
@@ -59,15 +59,15 @@ class GoldenProblem:
         return self.goals.judge(compute_metrics(self.engine.evaluate(genomes), [self.span]))
 
 
-def bars_of(spec):
+def load_series(spec):
     """The sample, with what stands in for a forecast where a strategy reads one."""
     return STAND_IN if getattr(spec, "extra_columns", ()) else BARS
 
 
-def backtest_of(name, engine_name):
+def run_backtest(name, engine_name):
     """Accumulators, first and last trade of the published genes."""
     spec = STRATEGIES[name]
-    series = [bars_of(spec)]
+    series = [load_series(spec)]
     if engine_name in FORMS:
         engine = Reference(spec, series, WINDOWS, form=FORMS[engine_name])
     else:
@@ -76,18 +76,18 @@ def backtest_of(name, engine_name):
     folded = Reference(spec, series, WINDOWS).fold(ledger, spec.layout.defaults)
     return {
         "accumulators": dict(zip(ACCUMULATORS, folded.tolist(), strict=True)),
-        "first_trade": told(ledger.trade(0)),
-        "last_trade": told(ledger.trade(len(ledger) - 1)),
+        "first_trade": describe_trade(ledger.trade(0)),
+        "last_trade": describe_trade(ledger.trade(len(ledger) - 1)),
     }
 
 
-def told(trade):
+def describe_trade(trade):
     """A trade by column; a target that is not there is none."""
     nowhere = (math.inf, -math.inf)
     return {name: None if value in nowhere else value for name, value in trade._asdict().items()}
 
 
-def evolved_of(name):
+def evolve_front(name):
     """The front after ten generations of 32, by its hash and its first member."""
     spec = STRATEGIES[name]
     *_, last = evolve(GoldenProblem(spec), SETTINGS)
@@ -132,10 +132,10 @@ def bless(request):
         golden = {
             "strategy_version": STRATEGIES[name].version,
             "engine_version": ENGINE_VERSION,
-            "data_hash": bars_of(STRATEGIES[name]).content_hash,
-            "backtest": backtest_of(name, "reference"),
+            "data_hash": load_series(STRATEGIES[name]).content_hash,
+            "backtest": run_backtest(name, "reference"),
             "platform": PLATFORM,
-            "evolved": evolved_of(name),
+            "evolved": evolve_front(name),
         }
         text = json.dumps(golden, indent=2, allow_nan=False)
         (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
@@ -149,14 +149,14 @@ def test_every_strategy_has_a_golden_and_every_golden_a_strategy():
 def test_golden_was_made_with_this_data_and_law(name):
     """A file from other bars, another law or another strategy says nothing."""
     blessed = golden(name)
-    assert blessed["data_hash"] == bars_of(STRATEGIES[name]).content_hash
+    assert blessed["data_hash"] == load_series(STRATEGIES[name]).content_hash
     assert blessed["engine_version"] == ENGINE_VERSION
     assert blessed["strategy_version"] == STRATEGIES[name].version
 
 
 def test_published_genes_trade_as_blessed(name, engine_name):
     """Accumulators and trades of the published genes are equal, digit for digit, everywhere."""
-    assert backtest_of(name, engine_name) == golden(name)["backtest"]
+    assert run_backtest(name, engine_name) == golden(name)["backtest"]
 
 
 @pytest.mark.golden
@@ -165,4 +165,4 @@ def test_search_finds_the_blessed_front(name):
     blessed = golden(name)
     if blessed["platform"] != PLATFORM:
         pytest.skip(f"blessed on {blessed['platform']}, this is {PLATFORM}")
-    assert evolved_of(name) == blessed["evolved"]
+    assert evolve_front(name) == blessed["evolved"]

@@ -23,13 +23,13 @@ LAW = list(csv.DictReader((Path(__file__).parent / "trend_values.csv").read_text
 EXITS = ("signal", "stop_gap", "stop", "target", "time", "end")
 
 
-def bars_of(line, folder):
+def load_series(line, folder):
     """The series of a line, exact duplicates dropped."""
     path = folder / f"{line['series']}.parquet"
     return load_bars(f"parquet:{path}", LoadOptions(dedupe=True))
 
 
-def stages_of(close, parameters, is_script, run):
+def compute_stages(close, parameters, is_script, run):
     """Votes [6, T] and the last equities [6, 9] by the readable parts."""
     robustness, growth, decay, cutout = parameters[6:10]
     steps = run(law.compute_steps)(close, growth, decay, cutout)
@@ -44,12 +44,12 @@ def stages_of(close, parameters, is_script, run):
 @pytest.mark.parametrize("expected", LAW, ids=lambda line: f"{line['set']}-{line['series']}")
 def test_rows_and_stages_are_those_of_the_law(expected, real_folder):
     """Whole series: the row, its classes, votes of the families, and all equities at the end."""
-    close, run = bars_of(expected, real_folder).close, CompiledForm()
+    close, run = load_series(expected, real_folder).close, CompiledForm()
     is_script = expected["set"] == "S"
     loop = law.adaptive_trend_script if is_script else law.adaptive_trend
     parameters = PARAMETERS[expected["set"]]
     row = run(loop)(close, *parameters)
-    votes, last = stages_of(close, parameters, is_script, run)
+    votes, last = compute_stages(close, parameters, is_script, run)
     classes = np.where(row > 0.1, 1, np.where(row < -0.1, -1, 0))[~np.isnan(row)]
     told = {
         "bars": f"{len(row)}",
@@ -72,7 +72,7 @@ def test_rows_and_stages_are_those_of_the_law(expected, real_folder):
 @pytest.mark.parametrize("expected", LAW, ids=lambda line: f"{line['set']}-{line['series']}")
 def test_trades_are_those_of_the_law(expected, device, real_folder):
     """One window, 5 + 5 basis points: ledgers equal those of the reference, sums those told."""
-    strategy, bars = STRATEGIES[expected["set"]], bars_of(expected, real_folder)
+    strategy, bars = STRATEGIES[expected["set"]], load_series(expected, real_folder)
     windows, genome = [Window.whole(bars)], strategy.layout.defaults
     engine = Engine(strategy, [bars], windows, device=device)
     reference = Reference(strategy, [bars], windows, form=CompiledForm())

@@ -138,7 +138,7 @@ def test_chunk_threads_and_order_change_no_bit(chunk, threads, device):
         assert_same_bits(expected[order], actual, f"shuffled and chunked, call {call}")
 
 
-def engine_with_room_for(rows, bars, device):
+def make_small_engine(rows, bars, device):
     """An engine on all bars, with memory for so many rows or a few more."""
     plan = Engine(SPEC, [bars], [Window.whole(bars)], device=device).memory_plan(1)
     series_bytes = 0 if device == "cpu" else plan.series_bytes
@@ -152,7 +152,7 @@ def test_more_rows_than_memory_holds_change_no_bit(device):
     genomes = random_genomes(SPEC, 60, seed=3)
     roomy = Engine(SPEC, [bars], [Window.whole(bars), Window(0, 700, 3300)], device=device)
     n_rows = len(list_rows(SPEC, genomes))
-    crowded = engine_with_room_for(n_rows // 5, bars, device)
+    crowded = make_small_engine(n_rows // 5, bars, device)
     for _ in range(2):
         actual = crowded.evaluate(genomes)
         assert_same_bits(roomy.evaluate(genomes)[:, :1], actual, "more rows than fit")
@@ -166,7 +166,7 @@ def test_crowded_bank_changes_no_bit(device):
     genomes = random_genomes(SPEC, 60, seed=9)
     expected = Engine(SPEC, [bars], [Window.whole(bars)]).evaluate(genomes)
     roomy = Engine(SPEC, [bars], [Window.whole(bars)], device=device)
-    crowded = engine_with_room_for(8, bars, device)
+    crowded = make_small_engine(8, bars, device)
     for _ in range(2):
         assert_same_bits(expected, crowded.evaluate(genomes), "crowded bank")
         for genome in genomes[:10]:

@@ -41,7 +41,7 @@ class Market:
 
 
 @cache
-def undivided():
+def search_undivided():
     """Every generation of the search with all individuals in one chunk, on all cores."""
     return list(evolve(Market(), SETTINGS))
 
@@ -51,8 +51,8 @@ def undivided():
 def test_chunks_and_threads_change_no_bit_of_a_search(chunk, threads):
     """Every population, archive and memory is that of the undivided search."""
     generations = list(evolve(Market(chunk=chunk, threads=threads), SETTINGS))
-    assert len(undivided()) == len(generations) == 5
-    for expected, actual in zip(undivided(), generations, strict=True):
+    assert len(search_undivided()) == len(generations) == 5
+    for expected, actual in zip(search_undivided(), generations, strict=True):
         assert_same_population(expected.population, actual.population)
         assert_same_population(expected.archive, actual.archive)
         assert expected.memory.tobytes() == actual.memory.tobytes()

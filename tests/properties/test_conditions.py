@@ -30,7 +30,7 @@ def compares(draw):
     return Compare(draw(st.sampled_from(ROWS)), relation, draw(SIDES), ago)
 
 
-def joined(inner):
+def join_conditions(inner):
     """Conditions of conditions."""
     parts = st.lists(inner, min_size=1, max_size=3).map(tuple)
     bars = st.integers(1, 5).map(Number)
@@ -43,7 +43,7 @@ def joined(inner):
     )
 
 
-CONDITIONS = st.recursive(compares(), joined, max_leaves=8)
+CONDITIONS = st.recursive(compares(), join_conditions, max_leaves=8)
 
 
 def three_valued(condition, rows):

@@ -43,7 +43,7 @@ def bars_of_any_kind(draw):
     )
 
 
-def columns_of(bars):
+def list_columns(bars):
     """The six columns by name."""
     names = ("timestamp", "open", "high", "low", "close", "volume")
     return {name: getattr(bars, name) for name in names}
@@ -54,7 +54,7 @@ def test_csv_keeps_every_bit(bars, packed):
     """Written with the shortest exact decimals, plain or gzip, and read again."""
     with tempfile.TemporaryDirectory() as folder:
         name = "series.csv.gz" if packed else "series.csv"
-        spec = write_csv(Path(folder), csv_text(columns_of(bars)), name)
+        spec = write_csv(Path(folder), csv_text(list_columns(bars)), name)
         assert bars.content_hash == load_bars(spec).content_hash
 
 
@@ -62,14 +62,14 @@ def test_csv_keeps_every_bit(bars, packed):
 def test_parquet_keeps_every_bit(bars):
     """Written as typed columns and read again."""
     with tempfile.TemporaryDirectory() as folder:
-        spec = write_parquet(Path(folder), columns_of(bars))
+        spec = write_parquet(Path(folder), list_columns(bars))
         assert bars.content_hash == load_bars(spec).content_hash
 
 
 @given(bars=bars_of_any_kind(), compression=st.sampled_from(["lz4", "zstd", "uncompressed"]))
 def test_feather_keeps_every_bit(bars, compression):
     """However it is packed."""
-    columns = columns_of(bars)
+    columns = list_columns(bars)
     columns["timestamp"] = pa.array(columns["timestamp"], type=pa.timestamp("ns", tz="UTC"))
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/series.feather"
@@ -83,7 +83,7 @@ def test_aligned_columns_keep_every_bit(bars, kind, data):
     numbers = st.one_of(st.just(np.nan), st.floats(allow_nan=False, allow_infinity=False))
     columns = st.lists(numbers, min_size=len(bars), max_size=len(bars))
     extra = {name: np.array(data.draw(columns)) for name in ("mood", "b")}
-    frame = pd.DataFrame({**columns_of(bars), **extra})
+    frame = pd.DataFrame({**list_columns(bars), **extra})
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/series.{kind}"
         write = {"csv": "to_csv", "parquet": "to_parquet", "feather": "to_feather"}[kind]
@@ -96,7 +96,7 @@ def test_aligned_columns_keep_every_bit(bars, kind, data):
 @given(bars=bars_of_any_kind(), decimal=st.sampled_from([".", ","]))
 def test_either_decimal_mark_keeps_every_bit(bars, decimal):
     """Semicolons between, numbers in full, and the mark that a person names."""
-    columns = columns_of(bars)
+    columns = list_columns(bars)
     lines = ["timestamp;open;high;low;close;volume"]
     for row in zip(*columns.values(), strict=True):
         numbers = (f"{number:.1100f}".rstrip("0") + "0" for number in row[1:])
@@ -127,7 +127,7 @@ def test_sorting_undoes_any_shuffle(bars, order):
     """Rows in whatever order are the same series, when that may be repaired."""
     rows = list(range(len(bars)))
     order.shuffle(rows)
-    columns = {name: column[rows] for name, column in columns_of(bars).items()}
+    columns = {name: column[rows] for name, column in list_columns(bars).items()}
     with tempfile.TemporaryDirectory() as folder:
         loaded = load_bars(write_parquet(Path(folder), columns), LoadOptions(sort=True))
     assert bars.content_hash == loaded.content_hash
@@ -138,7 +138,7 @@ def test_sorting_undoes_any_shuffle(bars, order):
 def test_dedupe_undoes_repeated_rows(bars, at):
     """Rows repeated any number of times collapse to the bars they repeat."""
     rows = np.sort(np.concatenate((np.arange(len(bars)), np.array(at) % len(bars))))
-    columns = {name: column[rows] for name, column in columns_of(bars).items()}
+    columns = {name: column[rows] for name, column in list_columns(bars).items()}
     with tempfile.TemporaryDirectory() as folder:
         spec = write_parquet(Path(folder), columns)
         loaded = load_bars(spec, LoadOptions(dedupe=True))

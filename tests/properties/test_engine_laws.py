@@ -21,7 +21,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 @pytest.fixture(scope="module", params=ENGINE_PARAMETERS)
-def ledger_of(request):
+def backtest_genome(request):
     """A function that backtests one genome on one series, on every engine."""
 
     def run(bars, genome, *, charged=None, end=None):
@@ -48,11 +48,11 @@ def head(bars, length):
 
 
 @given(bars=markets(), seed=SEEDS, data=st.data())
-def test_no_trade_depends_on_later_bars(ledger_of, bars, seed, data):
+def test_no_trade_depends_on_later_bars(backtest_genome, bars, seed, data):
     """Cut after bar t: every trade that had closed before t is there, in every bit."""
     genome = random_genomes(SPEC, 1, seed)[0]
     cut = data.draw(st.integers(1, len(bars)))
-    whole, part = ledger_of(bars, genome), ledger_of(head(bars, cut), genome)
+    whole, part = backtest_genome(bars, genome), backtest_genome(head(bars, cut), genome)
     closed = int((whole.exit_bar < cut - 1).sum())
     for name, column in whole.columns().items():
         np.testing.assert_array_equal(column[:closed], part.columns()[name][:closed], name)
@@ -61,12 +61,15 @@ def test_no_trade_depends_on_later_bars(ledger_of, bars, seed, data):
 
 
 @given(bars=markets(), seed=SEEDS, power=st.sampled_from([-3, 1, 10]))
-def test_scaling_prices_by_a_power_of_two_changes_no_trade(ledger_of, bars, seed, power):
+def test_scaling_prices_by_a_power_of_two_changes_no_trade(backtest_genome, bars, seed, power):
     """Prices times 2 ** n: the same trades with the same R, prices scaled exactly."""
     genome = random_genomes(SPEC, 1, seed)[0]
     factor = 2.0**power
     prices = {name: getattr(bars, name) * factor for name in ("open", "high", "low", "close")}
-    before, after = ledger_of(bars, genome), ledger_of(with_columns(bars, **prices), genome)
+    before, after = (
+        backtest_genome(bars, genome),
+        backtest_genome(with_columns(bars, **prices), genome),
+    )
     for name in ("signal_bar", "entry_bar", "exit_bar", "reason", "r"):
         np.testing.assert_array_equal(getattr(before, name), getattr(after, name), name)
     for name in ("entry", "stop", "target", "exit"):
@@ -74,32 +77,32 @@ def test_scaling_prices_by_a_power_of_two_changes_no_trade(ledger_of, bars, seed
 
 
 @given(bars=markets(), seed=SEEDS, factor=st.sampled_from([0.5, 4.0, 1024.0]))
-def test_scaling_volume_by_a_power_of_two_changes_nothing(ledger_of, bars, seed, factor):
+def test_scaling_volume_by_a_power_of_two_changes_nothing(backtest_genome, bars, seed, factor):
     """A z-score has no unit: the unit of volume does not matter."""
     genome = random_genomes(SPEC, 1, seed)[0]
     scaled = with_columns(bars, volume=bars.volume * factor)
-    before, after = ledger_of(bars, genome), ledger_of(scaled, genome)
+    before, after = backtest_genome(bars, genome), backtest_genome(scaled, genome)
     for name, column in before.columns().items():
         np.testing.assert_array_equal(column, after.columns()[name], name)
 
 
 @given(bars=markets(), seed=SEEDS, charged=costs(), more=st.sampled_from([1.0, 50.0]))
-def test_higher_costs_never_raise_a_result(ledger_of, bars, seed, charged, more):
+def test_higher_costs_never_raise_a_result(backtest_genome, bars, seed, charged, more):
     """The same trades at a higher fee: no R is larger."""
     genome = random_genomes(SPEC, 1, seed)[0]
     dearer = dataclasses.replace(charged, fee_bp=charged.fee_bp + more)
-    before = ledger_of(bars, genome, charged=charged)
-    after = ledger_of(bars, genome, charged=dearer)
+    before = backtest_genome(bars, genome, charged=charged)
+    after = backtest_genome(bars, genome, charged=dearer)
     np.testing.assert_array_equal(before.exit_bar, after.exit_bar)
     assert (after.r <= before.r).all()
 
 
 @given(bars=markets(), seed=SEEDS)
-def test_trades_never_overlap_and_keep_the_law(ledger_of, bars, seed):
+def test_trades_never_overlap_and_keep_the_law(backtest_genome, bars, seed):
     """One position at a time, entered on the next bar, held no longer than allowed."""
     genome = random_genomes(SPEC, 1, seed)[0]
     genes = SPEC.layout.decode(genome)
-    ledger = ledger_of(bars, genome)
+    ledger = backtest_genome(bars, genome)
     np.testing.assert_array_equal(ledger.entry_bar, ledger.signal_bar + 1)
     assert (ledger.exit_bar >= ledger.entry_bar).all()
     assert (ledger.exit_bar - ledger.entry_bar + 1 <= genes["max_hold"]).all()
@@ -135,9 +138,9 @@ def test_accumulators_are_the_ledger_folded(bars, seed, charged):
 
 
 @given(bars=markets(max_length=150), seed=SEEDS)
-def test_free_zero_cost_result_is_the_price_move(ledger_of, bars, seed):
+def test_free_zero_cost_result_is_the_price_move(backtest_genome, bars, seed):
     """Without costs, R is the move from entry to exit over the risk, and nothing else."""
     genome = random_genomes(SPEC, 1, seed)[0]
-    ledger = ledger_of(bars, genome, charged=Costs(0.0, 0.0))
+    ledger = backtest_genome(bars, genome, charged=Costs(0.0, 0.0))
     expected = (ledger.exit - ledger.entry) / (ledger.entry - ledger.stop)
     np.testing.assert_array_equal(expected, ledger.r)

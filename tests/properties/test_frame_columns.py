@@ -17,7 +17,7 @@ from data.checks import VALUES
 from data.providers.column_names import ROLES
 from optimizer.errors import ConfigError
 from optimizer.run.frames import frames_as_files
-from tests.properties.test_data_round_trip import bars_of_any_kind, columns_of
+from tests.properties.test_data_round_trip import bars_of_any_kind, list_columns
 
 FORMS = {
     "pandas, times as index": lambda frame: frame.set_index("timestamp"),
@@ -109,6 +109,6 @@ def test_a_changed_column_changes_no_bar(write, frame):
 def test_frames_keep_every_bit(bars, form):
     """Whatever library holds them, and whether times are the index or a column."""
     times = pd.to_datetime(bars.timestamp, utc=True)
-    frame = FORMS[form](pd.DataFrame({**columns_of(bars), "timestamp": times}))
+    frame = FORMS[form](pd.DataFrame({**list_columns(bars), "timestamp": times}))
     with tempfile.TemporaryDirectory() as folder:
         assert load_bars(write_memory(frame, folder)).content_hash == bars.content_hash

@@ -98,11 +98,11 @@ class Recordings:
 
     def copy(self, *flags):
         """Copy a run with these flags, and its ``bars.csv``, here; gives what evolve told."""
-        folder, result = self.made(*flags)
+        folder, result = self.record(*flags)
         shutil.copytree(folder, Path(), dirs_exist_ok=True)
         return result
 
-    def made(self, *flags):
+    def record(self, *flags):
         """The folder of such a run, and what evolve told."""
         if flags not in self._made:
             self._made[flags] = self._record(flags)

@@ -8,7 +8,7 @@ from optimizer.run.task import prepare
 from tests.support import examples
 
 
-def asked(strategy, market):
+def build_task(strategy, market):
     """The task of a strategy on a market."""
     name = strategy if strategy.islower() else f"{examples.__file__}:{strategy}"
     return prepare(make_config({"strategy": name, "data": [f"csv:{market}"]}, where="test"))
@@ -22,7 +22,7 @@ def write_bars(bars, path):
     pd.DataFrame({"timestamp": times, **columns}).to_csv(path, index=False)
 
 
-def executed(task, platform):
+def run_program(task, platform):
     """The names of a program that was run, but for its main part."""
     text = build_program(task, task.spec.layout.defaults, "A try.", platform)
     names = {"__name__": "program"}

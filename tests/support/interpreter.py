@@ -77,13 +77,13 @@ def _keeping_types(look_up):
     """Look each type up once."""
     types = {}
 
-    def type_of(told):
+    def read_type(told):
         name = told.scalar.name
         if name not in types:
             types[name] = look_up(told.scalar)
         return types[name]
 
-    return type_of
+    return read_type
 
 
 def _fits(data, kind):

@@ -27,11 +27,11 @@ class DrawnAtMarket(Drawn):
 
     def account(self):
         """How trades are sized from cash."""
-        size = self.one_of((
+        size = self.pick_one((
             w.risk(self.real(0.001, 0.2)), w.equity_share(self.real(0.1, 3)),
             w.volatility(self.real(0.001, 0.1), w.rma(w.true_range, 5)),
         ))  # fmt: skip
-        return w.account(10_000, size, self.one_of((None, 1, self.real(0.5, 4))))
+        return w.account(10_000, size, self.pick_one((None, 1, self.real(0.5, 4))))
 
 
 def draw_series(rng, seed, *, is_finer):

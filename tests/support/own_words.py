@@ -170,10 +170,10 @@ def silent(bars):
 def of_two_lengths(bars, fast, slow):
     """Refuses lengths that no search would ask for."""
     assert fast < slow
-    return lag_of(bars.close, slow) - lag_of(bars.close, fast)
+    return shift_values(bars.close, slow) - shift_values(bars.close, fast)
 
 
-def lag_of(values, bars):
+def shift_values(values, bars):
     """Values so many bars before."""
     return np.concatenate([np.full(bars, np.nan), values[:-bars]])
 

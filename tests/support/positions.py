@@ -114,21 +114,21 @@ def build_population(bars, asks):
     """
     words, rows, sessions = [], [], []
 
-    def placed(found, made):
+    def count_placed(found, made):
         found.append(made)
         return len(found) - 1
 
     def condition(holds):
-        return -1 if holds is None else placed(words, pack_words(holds))
+        return -1 if holds is None else count_placed(words, pack_words(holds))
 
     def row(form):
-        return -1 if form[2] is None else placed(rows, np.asarray(form[2], np.float64))
+        return -1 if form[2] is None else count_placed(rows, np.asarray(form[2], np.float64))
 
     def session(ask):
         if ask.session is None:
             return -1
         clock = session_clock(bars, ask)
-        return placed(sessions, session_exits(clock.local_ns, clock.minute_ns, clock.bar_ns))
+        return count_placed(sessions, session_exits(clock.local_ns, clock.minute_ns, clock.bar_ns))
 
     parts = [(ask.stops, ask.targets, ask.trails) for ask in asks]
     entries = [[condition(entry) for entry in ask.entries] for ask in asks]

@@ -23,7 +23,7 @@ class Drawn:
         """Whether something happens that happens so often."""
         return self.rng.random() < share
 
-    def one_of(self, choices):
+    def pick_one(self, choices):
         """One of several."""
         return choices[int(self.rng.integers(len(choices)))]
 
@@ -60,21 +60,21 @@ class Drawn:
             average = self.chosen(w.sma, w.ema, w.kama, w.dema)
             return average(w.close, self.length())
         if kind == 0 or depth == 0:
-            return self.one_of((w.open, w.high, w.low, w.close, w.hl2, w.hlc3, w.ohlc4))
+            return self.pick_one((w.open, w.high, w.low, w.close, w.hl2, w.hlc3, w.ohlc4))
         if kind == 1:
-            return self.one_of((w.vwap, w.vwap))(self.one_of(OFFSETS))
+            return self.pick_one((w.vwap, w.vwap))(self.pick_one(OFFSETS))
         if kind == 2:
-            side = self.one_of((w.opening_high, w.opening_low))
-            return side(int(self.rng.integers(15, 120)), self.one_of(OFFSETS))
+            side = self.pick_one((w.opening_high, w.opening_low))
+            return side(int(self.rng.integers(15, 120)), self.pick_one(OFFSETS))
         if kind == 3:
             return w.swing_high(9, 2) if self.chance(0.5) else w.swing_low(7, 3)
         if kind == 4 and self.higher:
-            return w.higher(self.one_of(self.higher), self.one_of((w.close, w.ema(w.close, 3))))
+            return w.higher(self.pick_one(self.higher), self.pick_one((w.close, w.ema(w.close, 3))))
         if kind == 5:
             away = self.real(0.5, 3) * w.std(w.close, self.length())
             return w.sma(w.close, self.length()) + (away if self.chance(0.5) else -away)
         inner = self.price(depth - 1)
-        return getattr(w, self.one_of(("ema", "rma", "sma", "wma", "highest", "lowest", "lag")))(
+        return getattr(w, self.pick_one(("ema", "rma", "sma", "wma", "highest", "lowest", "lag")))(
             inner, self.length()
         )
 
@@ -84,20 +84,20 @@ class Drawn:
         if kind == 8 and depth:
             return self.chosen(w.atr, w.adx, w.stoch)(self.length())
         if kind == 0 or depth == 0:
-            return self.one_of(COLUMNS)
+            return self.pick_one(COLUMNS)
         if kind == 1:
-            return getattr(w, self.one_of(BARE))(self.length())
+            return getattr(w, self.pick_one(BARE))(self.length())
         if kind == 2:
-            return self.one_of((w.minute_of_day, w.day_of_week))(self.one_of(OFFSETS))
+            return self.pick_one((w.minute_of_day, w.day_of_week))(self.pick_one(OFFSETS))
         if kind == 3:
             return w.obv()
         if kind == 4:
             left, right = self.row(depth - 1), self.row(depth - 1)
             both = (left + right, left - right, left * right, left / right)
-            return self.one_of((*both, w.minimum(left, right), w.maximum(left, right), abs(left)))
+            return self.pick_one((*both, w.minimum(left, right), w.maximum(left, right), abs(left)))
         if kind == 5:
             return self.row(depth - 1) * self.real(-2, 2)
-        return getattr(w, self.one_of(WINDOWED))(self.row(depth - 1), self.length())
+        return getattr(w, self.pick_one(WINDOWED))(self.row(depth - 1), self.length())
 
     def comparison(self):
         """A comparison that often holds and often does not."""
@@ -160,7 +160,7 @@ class Drawn:
     def strategy(self, *further):
         """A whole strategy, with what further methods add to its parts."""
         arguments = {}
-        sides = self.one_of((("long",), ("short",), ("long", "short")))
+        sides = self.pick_one((("long",), ("short",), ("long", "short")))
         for side in sides:
             arguments[side] = self.condition()
             if self.chance(0.5):
@@ -180,8 +180,8 @@ class Drawn:
         if self.chance(0.5):
             arguments["max_hold"] = self.length(1, 40)
         if self.chance(0.4):
-            minute = self.one_of((1440, 600, 1195))
-            arguments["session"] = w.session_exit(minute, self.one_of(OFFSETS))
+            minute = self.pick_one((1440, 600, 1195))
+            arguments["session"] = w.session_exit(minute, self.pick_one(OFFSETS))
         if self.chance(0.2):
             arguments["delay"] = w.whole("late", 1, 0, 3) if self.chance(0.5) else 2
         for add in further:
@@ -197,7 +197,7 @@ class Drawn:
             return None
         if kind < 3:
             return w.stop_at(price if self.chance(0.5) else near, expires)
-        through = self.one_of((0, 0, 2)) if self.has_tick else 0
+        through = self.pick_one((0, 0, 2)) if self.has_tick else 0
         return w.limit_at(price if self.chance(0.5) else near, expires, through)
 
     def ladder(self):
@@ -222,24 +222,24 @@ class Drawn:
 
     def charge(self, kind):
         """What is paid for a position along time."""
-        rate = self.one_of((0.0001, 0.01 * w.roc(w.close, 5), self.real(-0.001, 0.001)))
-        return kind(rate, self.one_of((None, 60, 480)))
+        rate = self.pick_one((0.0001, 0.01 * w.roc(w.close, 5), self.real(-0.001, 0.001)))
+        return kind(rate, self.pick_one((None, 60, 480)))
 
     def account(self):
         """How trades are sized from cash."""
-        size = self.one_of((
+        size = self.pick_one((
             w.risk(self.real(0.001, 0.2)), w.notional(5000.0), w.equity_share(self.real(0.1, 3)),
             w.units(3.5), w.volatility(self.real(0.001, 0.1), w.rma(w.true_range, 5)),
         ))  # fmt: skip
-        return w.account(10_000, size, self.one_of((None, 1, self.real(0.5, 4))))
+        return w.account(10_000, size, self.pick_one((None, 1, self.real(0.5, 4))))
 
     def with_orders(self, arguments):
         """Some of what orders and money have, in place of what they replace."""
         self.has_tick = self.chance(0.4)
         if self.has_tick or self.chance(0.2):
-            tick = self.one_of(("0.01", "0.25", "0.05")) if self.has_tick else None
-            lot = self.one_of((None, "1", "0.1"))
-            arguments["market"] = w.market(tick=tick, multiplier=self.one_of((1, 0.5)), lot=lot)
+            tick = self.pick_one(("0.01", "0.25", "0.05")) if self.has_tick else None
+            lot = self.pick_one((None, "1", "0.1"))
+            arguments["market"] = w.market(tick=tick, multiplier=self.pick_one((1, 0.5)), lot=lot)
         orders = (self.order(), self.order()) if self.chance(0.6) else (None, None)
         if any(orders):
             arguments["entry"] = w.by_side(*orders)
@@ -258,7 +258,7 @@ class Drawn:
         """Some of what exits have beside orders, at least one of it."""
         if self.chance(0.7):
             self.genes += 1
-            arguments["cooldown"] = self.one_of((3, w.whole(f"n{self.genes}", 1, 0, 9)))
+            arguments["cooldown"] = self.pick_one((3, w.whole(f"n{self.genes}", 1, 0, 9)))
         if self.chance(0.6):
             side = self.price if self.chance(0.3) else None
             rows = (w.lowest(w.low, self.length()), w.highest(w.high, self.length()))
@@ -271,7 +271,7 @@ class Drawn:
         if self.chance(0.4):
             gain = arguments.get("break_even", self.real(0, 2))
             offset = (w.r_multiple(self.real(0.05, 1)), w.share(self.real(0.001, 0.01)))
-            arguments["break_even"] = w.break_even(gain, self.one_of(offset))
+            arguments["break_even"] = w.break_even(gain, self.pick_one(offset))
         if {"trail", "break_even"} & arguments.keys() and self.chance(0.6):
             arguments["named_stops"] = True
         for side in ("exit_long", "exit_short"):
@@ -281,7 +281,7 @@ class Drawn:
                     {"bars_to": self.length(1, 6)},
                     {"profit_from": self.real(-0.5, 0.5)},
                 )
-                arguments[side] = w.in_trade(arguments[side], **self.one_of(kinds))
+                arguments[side] = w.in_trade(arguments[side], **self.pick_one(kinds))
         return arguments
 
     def with_money(self, arguments):

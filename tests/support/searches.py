@@ -65,14 +65,14 @@ class Analytic:
     asked: list[Floats] = field(default_factory=list)
 
     def evaluate(self, genomes: Floats) -> Evaluation:
-        """Judge genomes [P, G] by `objectives_of`; a row with a NaN is infeasible."""
+        """Judge genomes [P, G] by `compute_objectives`; a row with a NaN is infeasible."""
         self.asked.append(genomes.copy())
-        objectives = self.objectives_of(genomes)
+        objectives = self.compute_objectives(genomes)
         is_failed = np.isnan(objectives).any(axis=1)
         violations = np.where(is_failed, 1.0 + np.abs(genomes).sum(axis=1), 0.0)
         return Evaluation(objectives, violations, is_failed.astype(np.int16))
 
-    def objectives_of(self, genomes: Floats) -> Floats:
+    def compute_objectives(self, genomes: Floats) -> Floats:
         """Squared distances from as many corners as there are objectives, [P, O]."""
         corners = np.linspace(self.layout.low, self.layout.high, self.n_objectives)
         return np.stack([((genomes - corner) ** 2).sum(axis=1) for corner in corners], axis=1)
@@ -81,7 +81,7 @@ class Analytic:
 class Zdt1(Analytic):
     """The first problem of Zitzler, Deb and Thiele (2000): its front is f2 = 1 - sqrt(f1)."""
 
-    def objectives_of(self, genomes: Floats) -> Floats:
+    def compute_objectives(self, genomes: Floats) -> Floats:
         """The two objectives, [P, 2]."""
         first = genomes[:, 0]
         spread = 1.0 + 9.0 * genomes[:, 1:].mean(axis=1)
@@ -91,7 +91,7 @@ class Zdt1(Analytic):
 class Hopeless(Analytic):
     """A problem without a feasible individual."""
 
-    def objectives_of(self, genomes: Floats) -> Floats:
+    def compute_objectives(self, genomes: Floats) -> Floats:
         """Nothing but NaN, [P, O]."""
         return np.full((len(genomes), self.n_objectives), np.nan)
 
@@ -99,11 +99,11 @@ class Hopeless(Analytic):
 class HalfForbidden(Analytic):
     """The distances of `Analytic`, undefined where the first gene is above the middle."""
 
-    def objectives_of(self, genomes: Floats) -> Floats:
+    def compute_objectives(self, genomes: Floats) -> Floats:
         """Distances, or NaN, [P, O]."""
         middle = 0.5 * (self.layout.low[0] + self.layout.high[0])
         is_forbidden = genomes[:, :1] > middle
-        return np.where(is_forbidden, np.nan, super().objectives_of(genomes))
+        return np.where(is_forbidden, np.nan, super().compute_objectives(genomes))
 
 
 def settings(population: int, generations: int, seed: int = 7, **others: object) -> SearchSettings:

@@ -10,11 +10,11 @@ def test_every_value_is_tried_until_one_fails():
     tried = []
 
     @each("value", [1, 2, 3])
-    def looped(value, other):
+    def run_looped(value, other):
         tried.append((value, other))
         assert value < 2
 
     with pytest.raises(AssertionError) as failure:
-        looped(other="x")
+        run_looped(other="x")
     assert tried == [(1, "x"), (2, "x")]
     assert failure.value.__notes__ == ["with value = 2"]

@@ -18,7 +18,7 @@ MOOD = LoadOptions(aligned_columns=("mood",))
 NAN = np.nan
 
 
-def text_with(cells, name="mood", count=None):
+def make_text(cells, name="mood", count=None):
     """A CSV file of as many bars, with one more column of such cells."""
     head, *rows = csv_text(make_columns(count or len(cells))).splitlines()
     return "\n".join(
@@ -38,7 +38,7 @@ def same(left, right):
 
 def test_a_column_that_was_asked_for_is_read(tmp_path):
     """Empty cells are not known; what was stated is a note; others are passed over as before."""
-    spec = write_csv(tmp_path, text_with(["", "1.5", "NaN", "-2", "n/a", "0"]))
+    spec = write_csv(tmp_path, make_text(["", "1.5", "NaN", "-2", "n/a", "0"]))
     bars = load_bars(spec, MOOD)
     assert same(bars.extra["mood"], [NAN, 1.5, NAN, -2, NAN, 0])
     assert "aligned: 'mood', stated to be known at the close of each bar" in bars.notes
@@ -53,7 +53,7 @@ def test_a_column_that_was_asked_for_is_read(tmp_path):
 @pytest.mark.parametrize("asked", ["mood=Mood Index", "mood=mood index", "mood=7"])
 def test_it_may_have_another_name_in_the_file(tmp_path, asked):
     """In any case, or by its place."""
-    spec = write_csv(tmp_path, text_with(["1", "2", "3"], name="Mood Index"))
+    spec = write_csv(tmp_path, make_text(["1", "2", "3"], name="Mood Index"))
     bars = load_bars(spec, LoadOptions(aligned_columns=(asked,)))
     assert bars.extra["mood"].tolist() == [1, 2, 3]
     assert any("'mood' ('Mood Index')" in note for note in bars.notes)
@@ -61,7 +61,7 @@ def test_it_may_have_another_name_in_the_file(tmp_path, asked):
 
 def test_columns_of_a_file_without_names_are_asked_for_by_place(tmp_path):
     """As all others of such a file are."""
-    rows = text_with(["1", "2", "3"]).split("\n", 1)[1]
+    rows = make_text(["1", "2", "3"]).split("\n", 1)[1]
     places = dict(
         zip(("timestamp", "open", "high", "low", "close", "volume"), "123456", strict=True)
     )
@@ -137,7 +137,7 @@ def test_what_is_no_name_is_refused(asked, message):
 def test_what_is_no_such_column_is_refused(tmp_path, text, asked, message):
     """With the file, and the row where there is one."""
     name = "mood,mood" if "," in text[0] else "mood"
-    spec = write_csv(tmp_path, text_with(text, name=name))
+    spec = write_csv(tmp_path, make_text(text, name=name))
     with pytest.raises(DataError) as refused:
         load_bars(spec, LoadOptions(aligned_columns=(asked,)))
     assert message in str(refused.value)
@@ -146,7 +146,7 @@ def test_what_is_no_such_column_is_refused(tmp_path, text, asked, message):
 
 def test_a_last_number_that_may_be_cut_is_refused(tmp_path):
     """Without an end of the last line, as where it is a volume."""
-    spec = write_csv(tmp_path, text_with(["1.25", "2.25", "3.2"]).rstrip("\n"))
+    spec = write_csv(tmp_path, make_text(["1.25", "2.25", "3.2"]).rstrip("\n"))
     with pytest.raises(DataError, match=r"its last number, '3\.2', may be cut"):
         load_bars(spec, MOOD)
     assert len(load_bars(spec)) == 3
@@ -161,7 +161,7 @@ def test_a_source_that_is_no_file_has_none(spec):
 
 def test_a_column_that_looks_like_another_is_what_a_person_says(tmp_path):
     """A file may have a second price, which is refused where nobody says what it is."""
-    spec = write_csv(tmp_path, text_with(["1", "2", "3"], name="price"))
+    spec = write_csv(tmp_path, make_text(["1", "2", "3"], name="price"))
     with pytest.raises(DataError, match="could both be close"):
         load_bars(spec)
     bars = load_bars(spec, LoadOptions(aligned_columns=("price",)))
@@ -170,7 +170,7 @@ def test_a_column_that_looks_like_another_is_what_a_person_says(tmp_path):
 
 def test_values_go_where_their_rows_go(tmp_path):
     """When rows are dropped, sorted and made one."""
-    head, *rows = text_with([str(k) for k in range(8)]).splitlines()
+    head, *rows = make_text([str(k) for k in range(8)]).splitlines()
     bad = rows[3].split(",")
     bad[1] = "-5"
     mixed = [rows[5], rows[0], rows[0], ",".join(bad), *rows[1:3], rows[4], *rows[6:]]
@@ -182,7 +182,7 @@ def test_values_go_where_their_rows_go(tmp_path):
 
 def test_rows_that_differ_in_it_alone_are_no_repetition(tmp_path):
     """No rule knows which value is right; two unknown ones are equal."""
-    head, *rows = text_with(["1", "", "3"]).splitlines()
+    head, *rows = make_text(["1", "", "3"]).splitlines()
     options = replace(MOOD, dedupe=True)
     again = "\n".join([head, rows[0], rows[1], *rows[1:], ""])
     assert same(load_bars(write_csv(tmp_path, again), options).extra["mood"], [1, NAN, 3])

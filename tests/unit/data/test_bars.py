@@ -12,7 +12,7 @@ from tests.support.series import MINUTE_NS, START_NS, make_bars, make_columns
 VALUES = ("open", "high", "low", "close", "volume")
 
 
-def changed(name, at, value, count=8):
+def change_value(name, at, value, count=8):
     """The columns of a legal series with one value replaced."""
     column = make_columns(count)[name].copy()
     column[at] = value
@@ -97,7 +97,7 @@ def test_content_hash_sees_the_timeframe():
 def test_illegal_value_is_refused_with_row_and_option(name, value, words):
     """The message names the fault, the row and the option that drops it."""
     with pytest.raises(BarsError, match=rf"1 row.*{words}: row 3 \(.*--drop-bad-bars"):
-        make_bars(8, **changed(name, 3, value))
+        make_bars(8, **change_value(name, 3, value))
 
 
 def test_first_five_of_many_rows_are_shown():

@@ -8,7 +8,7 @@ from tests.support.series import MINUTE_NS, NAMES, START_NS, make_columns
 KEY = SeriesKey("polygon", "X:ADAUSD", "15m", adjusted=True)
 
 
-def kept(root, key=KEY, days=2):
+def keep_series(root, key=KEY, days=2):
     """A series of one part a day; gives its cache."""
     cache = SeriesCache(root, key)
     for day in range(days):
@@ -28,8 +28,8 @@ def test_an_empty_cache_lists_nothing(tmp_path):
 
 def test_each_series_is_one_entry(tmp_path):
     """Its name, its parts together, and when the newest was fetched."""
-    kept(tmp_path)
-    kept(tmp_path, SeriesKey("polygon", "AAPL", "15m", adjusted=False), days=1)
+    keep_series(tmp_path)
+    keep_series(tmp_path, SeriesKey("polygon", "AAPL", "15m", adjusted=False), days=1)
     first, second = list_cached(tmp_path)
     assert (second.name, first.name) == ("polygon:X:ADAUSD 15m adjusted", "polygon:AAPL 15m raw")
     assert (second.parts, second.bars, second.unreadable) == (2, 192, 0)
@@ -40,7 +40,7 @@ def test_each_series_is_one_entry(tmp_path):
 
 def test_damage_is_counted(tmp_path):
     """A file that cannot be read, and one that was set aside."""
-    cache = kept(tmp_path)
+    cache = keep_series(tmp_path)
     first, second = cache.parts()
     first.path.write_bytes(b"PAR1 no more")
     cache.set_aside(second)
@@ -50,7 +50,7 @@ def test_damage_is_counted(tmp_path):
 
 def test_nesting_without_an_end_is_damage(tmp_path):
     """Where a file says what it is of."""
-    (part,) = kept(tmp_path, days=1).parts()
+    (part,) = keep_series(tmp_path, days=1).parts()
     table = pq.read_table(part.path)
     pq.write_table(table.replace_schema_metadata({META: b"[" * 100_000}), part.path)
     (cached,) = list_cached(tmp_path)

@@ -17,7 +17,7 @@ from tests.support.series import csv_text, make_bars, make_columns, write_csv
 FORMS = ("csv", "csv.gz", "parquet", "feather")
 
 
-def written(folder, form, columns):
+def write_form(folder, form, columns):
     """The path of a file of a form."""
     path = folder / f"series.{form}"
     if form.startswith("csv"):
@@ -32,13 +32,13 @@ def written(folder, form, columns):
     return path
 
 
-def replaced(path, content):
+def replace_file(path, content):
     """Move another file into the place of the first, as careful programs write."""
     path.with_name("new").write_bytes(content)
     os.replace(path.with_name("new"), path)
 
 
-def hidden(path, content):
+def hide_change(path, content):
     """Other bytes of the same number, and the time of the file set back."""
     times = os.stat(path)
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -50,9 +50,9 @@ CHANGES = {
     "grown": lambda path, content: path.write_bytes(content + b"more"),
     "cut": lambda path, content: path.write_bytes(content[:-9]),
     "emptied": lambda path, content: path.write_bytes(b""),
-    "replaced": replaced,
+    "replaced": replace_file,
     "removed": lambda path, content: path.unlink(),
-    "hidden": hidden,
+    "hidden": hide_change,
 }
 
 
@@ -60,7 +60,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, form, change):
     """Bars of two states of a file are no bars, whatever of it was changed."""
-    path = written(tmp_path, form, make_columns(50))
+    path = write_form(tmp_path, form, make_columns(50))
     read_times, content = time_columns.read_times, path.read_bytes()
     os.utime(path, ns=(1, 1))
 
@@ -76,7 +76,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_wrong_with_a_changing_file_is_that_it_changes(tmp_path, monkeypatch, form):
     """Half a file has other faults; none of them is the reason."""
-    path = written(tmp_path, form, make_columns(50))
+    path = write_form(tmp_path, form, make_columns(50))
 
     def late(*_):
         path.write_bytes(b"half")
@@ -90,7 +90,7 @@ def test_what_is_wrong_with_a_changing_file_is_that_it_changes(tmp_path, monkeyp
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_that_stays_as_it_is_is_read(tmp_path, form):
     """Nothing is said of it."""
-    bars = load_bars(str(written(tmp_path, form, make_columns(50))))
+    bars = load_bars(str(write_form(tmp_path, form, make_columns(50))))
     assert (bars.content_hash, bars.notes) == (make_bars(50).content_hash, ())
 
 
@@ -105,7 +105,7 @@ def test_a_pipe_is_no_file(tmp_path, form):
 
 def test_a_pipe_that_takes_the_place_of_a_file_holds_nothing_up(tmp_path, monkeypatch):
     """Between a look at a file and its opening anything may happen."""
-    path = written(tmp_path, "csv", make_columns(5))
+    path = write_form(tmp_path, "csv", make_columns(5))
     monkeypatch.setattr(source_file, "S_ISREG", lambda mode: True)
     path.unlink()
     os.mkfifo(path)

@@ -11,7 +11,7 @@ from tests.support.series import MINUTE_NS, NAMES, csv_text, make_bars, make_col
 HEADER = "timestamp,open,high,low,close,volume\n"
 
 
-def rows_of(count, picks=None, **changes):
+def make_rows(count, picks=None, **changes):
     """A CSV file of legal rows, some picked, with single cells replaced."""
     columns = make_columns(count)
     for name, (at, value) in changes.items():
@@ -22,7 +22,7 @@ def rows_of(count, picks=None, **changes):
 
 def test_clean_file_has_no_notes(tmp_path):
     """Nothing assumed, nothing repaired, nothing to say."""
-    spec = write_csv(tmp_path, rows_of(6))
+    spec = write_csv(tmp_path, make_rows(6))
     bars = load_bars(spec)
     assert bars.notes == ()
     assert (bars.symbol, bars.source, bars.timeframe, bars.is_simulated) == (
@@ -43,7 +43,7 @@ def test_file_without_bars_is_refused(tmp_path, text):
 
 def test_one_bar_needs_its_duration(tmp_path):
     """One bar does not show how long it lasts; --source-timeframe or --timeframe says it."""
-    spec = write_csv(tmp_path, rows_of(1))
+    spec = write_csv(tmp_path, make_rows(1))
     with pytest.raises(TimeframeError, match=r"series.csv: 1 bar does not show .*--source-"):
         load_bars(spec)
     bars = load_bars(spec, LoadOptions(timeframe="15m"))
@@ -55,7 +55,7 @@ def test_one_bar_needs_its_duration(tmp_path):
 @pytest.mark.parametrize("cell", ["nan", "", "inf", "-inf", "1e400", "-1"])
 def test_bad_cell_is_refused_or_dropped_on_request(tmp_path, name, cell):
     """Row 3 is named with the option; with the option it is dropped and counted."""
-    lines = rows_of(6).splitlines()
+    lines = make_rows(6).splitlines()
     cells = lines[4].split(",")
     cells[1 + NAMES.index(name)] = cell
     lines[4] = ",".join(cells)
@@ -73,7 +73,7 @@ def test_bad_cell_is_refused_or_dropped_on_request(tmp_path, name, cell):
 )
 def test_row_that_contradicts_itself_is_refused_or_dropped(tmp_path, name, value):
     """Zero prices and a high or low inside the body."""
-    spec = write_csv(tmp_path, rows_of(6, **{name: (3, value)}))
+    spec = write_csv(tmp_path, make_rows(6, **{name: (3, value)}))
     with pytest.raises(BarsError, match=r"row 3 \(.*--drop-bad-bars"):
         load_bars(spec)
     assert len(load_bars(spec, LoadOptions(drop_bad_bars=True))) == 5
@@ -93,14 +93,14 @@ def test_row_without_a_time_is_refused_or_dropped(tmp_path):
 
 def test_file_of_bad_rows_only_is_refused(tmp_path):
     """Dropping every row leaves no series."""
-    spec = write_csv(tmp_path, rows_of(3, low=(slice(None), 1e9)))
+    spec = write_csv(tmp_path, make_rows(3, low=(slice(None), 1e9)))
     with pytest.raises(BarsError, match="no bars left after dropping bad rows"):
         load_bars(spec, LoadOptions(drop_bad_bars=True))
 
 
 def test_equal_duplicates_are_refused_or_dropped_on_request(tmp_path):
     """Row 1 three times over: two are dropped and counted."""
-    spec = write_csv(tmp_path, rows_of(4, picks=[0, 1, 1, 1, 2, 3]))
+    spec = write_csv(tmp_path, make_rows(4, picks=[0, 1, 1, 1, 2, 3]))
     with pytest.raises(BarsError, match=r"series.csv: 2 rows equal to .*row 2 .*row 3 .*--dedupe"):
         load_bars(spec)
     bars = load_bars(spec, LoadOptions(dedupe=True))
@@ -120,7 +120,7 @@ def test_different_duplicates_are_always_refused(tmp_path):
 
 def test_row_numbers_are_those_of_the_file_after_a_repair(tmp_path):
     """Dropped rows do not shift the numbers in a later message."""
-    spec = write_csv(tmp_path, rows_of(6, picks=[0, 1, 3, 2, 4, 5], volume=(1, -1.0)))
+    spec = write_csv(tmp_path, make_rows(6, picks=[0, 1, 3, 2, 4, 5], volume=(1, -1.0)))
     with pytest.raises(BarsError, match="not ascending at row 3"):
         load_bars(spec, LoadOptions(drop_bad_bars=True))
 
@@ -128,7 +128,7 @@ def test_row_numbers_are_those_of_the_file_after_a_repair(tmp_path):
 @pytest.mark.parametrize(("picks", "at"), [([0, 2, 1, 3], 2), ([3, 2, 1, 0], 1), ([0, 1, 0, 2], 2)])
 def test_order_is_never_repaired(tmp_path, picks, at):
     """Unsorted, reversed and repeated-later rows are refused whatever the options."""
-    spec = write_csv(tmp_path, rows_of(4, picks=picks))
+    spec = write_csv(tmp_path, make_rows(4, picks=picks))
     with pytest.raises(BarsError, match=f"series.csv: timestamps are not ascending at row {at}"):
         load_bars(spec, LoadOptions(dedupe=True, drop_bad_bars=True))
 
@@ -136,7 +136,7 @@ def test_order_is_never_repaired(tmp_path, picks, at):
 @pytest.mark.parametrize("picks", [[0, 2, 1, 3], [3, 2, 1, 0], [0, 2, 1, 1, 3]])
 def test_rows_are_sorted_when_asked(tmp_path, picks):
     """The bars are those in order; how many rows stood wrong is told."""
-    spec = write_csv(tmp_path, rows_of(4, picks=picks))
+    spec = write_csv(tmp_path, make_rows(4, picks=picks))
     bars = load_bars(spec, LoadOptions(sort=True, dedupe=True))
     assert bars.content_hash == make_bars(4).content_hash
     late = int((np.diff(picks) < 0).sum())
@@ -146,7 +146,7 @@ def test_rows_are_sorted_when_asked(tmp_path, picks):
 
 def test_sorting_tells_nothing_of_rows_in_order(tmp_path):
     """What was not needed is no repair."""
-    assert load_bars(write_csv(tmp_path, rows_of(4)), LoadOptions(sort=True)).notes == ()
+    assert load_bars(write_csv(tmp_path, make_rows(4)), LoadOptions(sort=True)).notes == ()
 
 
 def test_bars_that_miss_by_a_tick_are_widened_when_asked(tmp_path):
@@ -166,7 +166,7 @@ def test_bars_that_miss_by_a_tick_are_widened_when_asked(tmp_path):
 
 def test_a_tick_does_nothing_to_bars_that_are_right(tmp_path):
     """No note, and not a bit of difference."""
-    bars = load_bars(write_csv(tmp_path, rows_of(5)), LoadOptions(tick=10.0))
+    bars = load_bars(write_csv(tmp_path, make_rows(5)), LoadOptions(tick=10.0))
     assert bars.notes == ()
     assert bars.content_hash == make_bars(5).content_hash
 
@@ -195,13 +195,13 @@ def test_options_that_make_no_sense_are_refused(options):
 
 def test_zero_volume_everywhere_is_said(tmp_path):
     """Rules about volume cannot fire without volume."""
-    bars = load_bars(write_csv(tmp_path, rows_of(4, volume=(slice(None), 0.0))))
+    bars = load_bars(write_csv(tmp_path, make_rows(4, volume=(slice(None), 0.0))))
     assert bars.notes == ("volume is zero in every bar: volume rules can never fire",)
 
 
 def test_zero_volume_in_some_bars_is_ordinary(tmp_path):
     """Bars without a trade are legal and need no note."""
-    assert load_bars(write_csv(tmp_path, rows_of(4, volume=(slice(0, 3), 0.0)))).notes == ()
+    assert load_bars(write_csv(tmp_path, make_rows(4, volume=(slice(0, 3), 0.0)))).notes == ()
 
 
 def test_constant_price_is_legal(tmp_path):
@@ -213,7 +213,7 @@ def test_constant_price_is_legal(tmp_path):
 
 def test_timeframe_of_the_file_may_be_named(tmp_path):
     """Asking for what the file holds changes nothing."""
-    spec = write_csv(tmp_path, rows_of(4))
+    spec = write_csv(tmp_path, make_rows(4))
     assert load_bars(spec, LoadOptions(timeframe="15m")).notes == ()
 
 
@@ -226,7 +226,7 @@ def test_cap_must_leave_room(max_bytes):
 
 def test_coarser_timeframe_merges(tmp_path):
     """One hour from four quarters."""
-    bars = load_bars(write_csv(tmp_path, rows_of(8)), LoadOptions(timeframe="1h"))
+    bars = load_bars(write_csv(tmp_path, make_rows(8)), LoadOptions(timeframe="1h"))
     assert (len(bars), bars.timeframe) == (2, "1h")
     assert bars.notes == ("merged 8 bars of 15m into 2 of 1h; 0 hold fewer than 4",)
 
@@ -234,7 +234,7 @@ def test_coarser_timeframe_merges(tmp_path):
 @pytest.mark.parametrize("timeframe", ["5m", "20m", "soon"])
 def test_timeframe_that_cannot_be_made_is_refused(tmp_path, timeframe):
     """Finer bars, uneven multiples and no durations."""
-    spec = write_csv(tmp_path, rows_of(4))
+    spec = write_csv(tmp_path, make_rows(4))
     with pytest.raises(TimeframeError, match="--timeframe"):
         load_bars(spec, LoadOptions(timeframe=timeframe))
 

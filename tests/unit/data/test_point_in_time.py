@@ -13,7 +13,7 @@ from tests.support.series import MINUTE_NS, START_NS, make_bars
 DAY_NS = 1440 * MINUTE_NS
 
 
-def written(tmp_path, text):
+def write_csv(tmp_path, text):
     """A CSV file."""
     path = tmp_path / "rates.csv"
     path.write_text(text)
@@ -22,7 +22,7 @@ def written(tmp_path, text):
 
 def test_times_are_utc_and_ascending(tmp_path):
     """Whatever order they were written in; an empty value is not known."""
-    path = written(tmp_path, "known_at,value\n1970-01-03T00:00Z,2\n1970-01-02T00:30Z,\n")
+    path = write_csv(tmp_path, "known_at,value\n1970-01-03T00:00Z,2\n1970-01-02T00:30Z,\n")
     bars = read_dated(path)
     assert bars.known_at.tolist() == [DAY_NS + 30 * MINUTE_NS, 2 * DAY_NS]
     assert np.isnan(bars.values[0])
@@ -31,7 +31,7 @@ def test_times_are_utc_and_ascending(tmp_path):
 
 def test_a_file_of_several_symbols_tells_them_apart(tmp_path):
     """Each gets its own numbers; of another it has none."""
-    path = written(
+    path = write_csv(
         tmp_path, "symbol,known_from,value\nA,1970-01-02,1\nB,1970-01-02,2\nA,1970-01-04,3\n"
     )
     bars = read_dated(path)
@@ -42,7 +42,7 @@ def test_a_file_of_several_symbols_tells_them_apart(tmp_path):
 
 def test_a_symbol_of_digits_keeps_its_zeros(tmp_path):
     """It is a name, also where a file holds numbers; the same number twice is one."""
-    path = written(tmp_path, "symbol,known_at,value\n000700,1970-01-02,1\n000700,1970-01-02,1\n")
+    path = write_csv(tmp_path, "symbol,known_at,value\n000700,1970-01-02,1\n000700,1970-01-02,1\n")
     assert read_dated(path).of("000700").values.tolist() == [1.0, 1.0]
     path = str(tmp_path / "rates.parquet")
     times = pa.array([86_400], pa.timestamp("s", "UTC"))
@@ -58,14 +58,14 @@ def test_times_that_name_no_zone_are_of_the_zone_given(tmp_path):
         ("2024-01-31", True, 5, 0),
         ("2024-01-31T09:30:00Z", False, 9.5, 9.5),
     ):
-        path = written(tmp_path, f"known_at,value\n{text},1\n")
+        path = write_csv(tmp_path, f"known_at,value\n{text},1\n")
         bars, plain = read_dated(path, LocalZone("America/New_York")), read_dated(path)
         assert bars.is_by_day == is_by_day
         assert (bars.known_at % DAY_NS).tolist() == [there * hour]
         assert (plain.known_at % DAY_NS).tolist() == [in_utc * hour]
     with pytest.raises(DataError, match="no IANA zone"):
         read_dated(
-            written(tmp_path, "known_at,value\n2024-01-31T09:30:00,1\n"), LocalZone("Nowhere")
+            write_csv(tmp_path, "known_at,value\n2024-01-31T09:30:00,1\n"), LocalZone("Nowhere")
         )
 
 
@@ -102,7 +102,7 @@ def test_parquet_says_the_same(tmp_path):
 def test_what_is_no_such_file_is_refused(tmp_path, text, message):
     """A period is not the time from which a number was known."""
     with pytest.raises(DataError, match=message):
-        read_dated(written(tmp_path, text))
+        read_dated(write_csv(tmp_path, text))
 
 
 @pytest.mark.parametrize("name", ["rates.csv", "rates.parquet"])

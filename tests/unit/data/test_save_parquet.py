@@ -92,14 +92,14 @@ def test_two_imports_at_once_see_each_other(tmp_path, monkeypatch):
 
     other = threading.Thread(target=import_others)
 
-    def write_beside(bars, draft):
+    def write_twin(bars, draft):
         if other.ident is None:
             other.start()
             # Where nothing holds it up it ends in this time.
             other.join(0.5)
         write(bars, draft)
 
-    monkeypatch.setattr(save_parquet, "_write", write_beside)
+    monkeypatch.setattr(save_parquet, "_write", write_twin)
     path, is_written = keep_bars(make_bars(50), tmp_path)
     other.join()
     assert (is_written, len(refused), len(load_bars(str(path)))) == (True, 1, 50)

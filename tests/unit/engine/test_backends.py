@@ -161,14 +161,14 @@ def test_a_gpu_starts_beside_the_import_of_torch(monkeypatch):
 
     importing = engine.devices.importlib.import_module
 
-    def imported(name):
+    def fake_import(name):
         if name == "triton":
             monkeypatch.setitem(sys.modules, "triton", object())
             raise ImportError("there is none, which is told later")
         return importing(name)
 
     monkeypatch.delitem(sys.modules, "triton", raising=False)
-    monkeypatch.setattr(engine.devices.importlib, "import_module", imported)
+    monkeypatch.setattr(engine.devices.importlib, "import_module", fake_import)
 
     monkeypatch.setattr(engine.devices, "start_gpus", start_gpus)
     monkeypatch.setitem(BACKENDS, "cuda", "builtins:tuple")

@@ -48,12 +48,12 @@ def machine(monkeypatch):
     """A machine with the driver that a test gives."""
     gpus.why_no_cuda.cache_clear()
 
-    def made(driver, *, is_built=True):
+    def make_driver(driver, *, is_built=True):
         monkeypatch.setattr(gpus, "_driver", lambda: driver)
         monkeypatch.setattr(gpus, "_is_torch_built_for_cuda", lambda: is_built)
         monkeypatch.setattr(gpus.importlib.util, "find_spec", lambda name: name)
 
-    yield made
+    yield make_driver
     gpus.why_no_cuda.cache_clear()
 
 

@@ -30,7 +30,7 @@ def both(windows=WINDOWS, costs=None):
     return whole, PartedEngine(SPEC, SERIES, windows, costs, choose_device(SPEC, "cpu"), BORDERS)
 
 
-def listed(ledgers):
+def list_ledgers(ledgers):
     """Ledgers as what can be compared."""
     return [[repr(ledger) for ledger in of_one] for of_one in ledgers]
 
@@ -41,8 +41,8 @@ def test_parts_say_what_the_whole_says(windows):
     whole, parted = both(windows)
     for _ in range(2):
         assert parted.evaluate(GENOMES).tobytes() == whole.evaluate(GENOMES).tobytes()
-        assert listed(parted.ledgers(GENOMES)) == listed(whole.ledgers(GENOMES))
-    assert listed([parted.trades(GENOMES[0])]) == listed([whole.trades(GENOMES[0])])
+        assert list_ledgers(parted.ledgers(GENOMES)) == list_ledgers(whole.ledgers(GENOMES))
+    assert list_ledgers([parted.trades(GENOMES[0])]) == list_ledgers([whole.trades(GENOMES[0])])
     signals = zip(parted.signals(GENOMES[0]), whole.signals(GENOMES[0]), strict=True)
     assert all(np.array_equal(bars, other) for bars, other in signals)
     assert sum(len(bars) for bars in whole.trades(GENOMES[0]))
@@ -76,12 +76,12 @@ def test_the_certificate_is_the_same(monkeypatch):
 def test_one_part_is_held_at_a_time():
     """In the order of windows, and where only one part is asked for it stays."""
     _, parted = both()
-    made = []
+    counts = []
     for places, share in parted.shares():
-        made.append(len(share.series))
+        counts.append(len(share.series))
         assert len(parted._held) == 1
         assert [WINDOWS[place].start for place in places] == [w.start for w in share.windows]
-    assert made == [2, 2, 1]
+    assert counts == [2, 2, 1]
     last_window = parted.on([Window(2, 0, 290)])
     last_window.evaluate(GENOMES)
     (engine,) = parted._held.values()
@@ -92,19 +92,19 @@ def test_one_part_is_held_at_a_time():
 def test_memory_decides_on_parts(monkeypatch):
     """All together where what is free holds them; a series alone that does not fit is refused."""
 
-    def made(**options):
+    def make_engine(**options):
         return create_engine(SPEC, SERIES, WINDOWS, device="cpu", **options)
 
-    assert type(made()) is Engine
+    assert type(make_engine()) is Engine
     monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 500_000)
-    parted = made()
+    parted = make_engine()
     assert parted.n_parts == 4
     assert "in 4 parts of the series" in parted.device_reason
     assert parted.evaluate(GENOMES).tobytes() == both()[0].evaluate(GENOMES).tobytes()
-    assert made(memory_bytes=10**6).n_parts == 1
-    assert made(memory_bytes=50_000).n_parts == 5
+    assert make_engine(memory_bytes=10**6).n_parts == 1
+    assert make_engine(memory_bytes=50_000).n_parts == 5
     with pytest.raises(MemoryPlanError, match="one individual needs"):
-        made(memory_bytes=20_000).evaluate(GENOMES)
+        make_engine(memory_bytes=20_000).evaluate(GENOMES)
 
 
 def test_a_series_alone_has_room_for_its_rows(monkeypatch):

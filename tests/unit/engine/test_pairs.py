@@ -29,7 +29,7 @@ N_INDIVIDUALS = 9
 EVERY = [(p, w) for p in range(N_INDIVIDUALS) for w in range(len(WINDOWS))]
 
 
-def genomes_of(spec):
+def draw_genomes(spec):
     """As many as pairs name."""
     return random_genomes(spec, N_INDIVIDUALS, seed=2)
 
@@ -42,7 +42,7 @@ def engines(request):
     apart = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=1)
     together = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=2)
     assert (apart.n_parts, together.n_parts) == (3, 2)
-    return engine.evaluate(genomes_of(spec)), engine, apart, together
+    return engine.evaluate(draw_genomes(spec)), engine, apart, together
 
 
 @given(pairs=st.lists(st.sampled_from(EVERY), max_size=60), cut=st.integers(0, 60))
@@ -52,7 +52,7 @@ def test_any_grouping_has_the_same_bits(engines, pairs, cut):
     pairs = np.array(pairs, np.int64).reshape(-1, 2)
     expected = product[pairs[:, 0], pairs[:, 1]]
     for engine in ways:
-        genomes = genomes_of(engine.spec)
+        genomes = draw_genomes(engine.spec)
         assert_same_bits(expected, engine.evaluate_pairs(genomes, pairs), "pairs")
         parts = [engine.evaluate_pairs(genomes, some) for some in (pairs[:cut], pairs[cut:])]
         assert_same_bits(expected, np.concatenate(parts), "in two calls")
@@ -63,7 +63,7 @@ def test_any_grouping_has_the_same_bits(engines, pairs, cut):
 def test_searches_side_by_side_find_what_they_find_alone(spec, device):
     """Each on its own market, and the reference agrees."""
     windows = [Window.whole(bars, number) for number, bars in enumerate(SERIES)]
-    genomes = genomes_of(spec)
+    genomes = draw_genomes(spec)
     pairs = np.stack([np.arange(N_INDIVIDUALS), np.arange(N_INDIVIDUALS) % len(windows)], axis=1)
     apart = create_engine(spec, SERIES, windows, device=device, apart=1)
     accumulators = apart.evaluate_pairs(genomes, pairs)
@@ -79,7 +79,7 @@ def test_rows_are_computed_where_somebody_reads_them():
     """An individual that meets one market asks for no row of another."""
     spec = SPECS[0]
     apart = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=1)
-    genomes = genomes_of(spec)
+    genomes = draw_genomes(spec)
     apart.evaluate_pairs(genomes, np.array([[0, 0], [1, 1], [2, 2], [2, 3]]))
     in_step = apart.rows_computed
     alone = [Engine(spec, [bars], [Window.whole(bars)], device="cpu") for bars in SERIES]
@@ -94,11 +94,11 @@ def test_other_windows_and_costs_are_not_mistaken_for_these():
     charged = Costs(fee_bp=30.0)
     for apart in (0, 1):
         engine = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=apart)
-        engine.evaluate_pairs(genomes_of(spec), pairs)
+        engine.evaluate_pairs(draw_genomes(spec), pairs)
         for other in (engine.on(WINDOWS[2:]), engine.with_costs(charged)):
-            product = other.evaluate(genomes_of(spec))
+            product = other.evaluate(draw_genomes(spec))
             expected = product[pairs[:, 0], pairs[:, 1]]
-            assert_same_bits(expected, other.evaluate_pairs(genomes_of(spec), pairs), "other")
+            assert_same_bits(expected, other.evaluate_pairs(draw_genomes(spec), pairs), "other")
 
 
 def test_groups_are_products_of_all_pairs():
@@ -129,12 +129,12 @@ def test_pairs_of_nobody_are_refused(pairs, problem):
     for apart in (0, 1):
         engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", apart=apart)
         with pytest.raises(EngineError, match=problem):
-            engine.evaluate_pairs(genomes_of(SPECS[0]), pairs)
+            engine.evaluate_pairs(draw_genomes(SPECS[0]), pairs)
 
 
 def test_a_genome_that_is_not_legal_is_refused_where_it_is_paired():
     """Others are not looked at."""
-    genomes = genomes_of(SPECS[0])
+    genomes = draw_genomes(SPECS[0])
     genomes[4] = np.nan
     engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", apart=1)
     engine.evaluate_pairs(genomes, np.array([[3, 0]]))
@@ -156,7 +156,7 @@ def test_groups_have_the_bits_of_an_engine_of_their_own(engines, groups):
     """Windows in any order, with and without an account of them; neighbours change nothing."""
     _, *ways = engines
     for engine in ways:
-        genomes = genomes_of(engine.spec)
+        genomes = draw_genomes(engine.spec)
         asked = [Group(genomes[members], windows, pools) for members, windows, pools in groups]
         answers = evaluate_groups(engine, asked)
         for group, (accumulators, account) in zip(asked, answers, strict=True):

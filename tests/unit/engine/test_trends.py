@@ -28,7 +28,7 @@ from tests.support.worlds import make_bars, random_genomes
 RUN = CompiledForm()
 
 
-def defined(close, parameters, is_script=False):
+def compute_row(close, parameters, is_script=False):
     """The row as the definition has it."""
     loop = law.adaptive_trend_script if is_script else law.adaptive_trend
     return RUN(loop)(np.asarray(close, np.float64), *parameters)
@@ -39,7 +39,7 @@ def fast(close, parameters, is_script=False):
     return trends([np.asarray(close, np.float64)], parameters, is_script=is_script)[0].row
 
 
-def changed(**given_):
+def change_set(**given_):
     """Set A with some parameters changed, by name."""
     names = [f"{family}_len" for family in law.FAMILIES]
     names += ["robustness", "growth", "decay", "cutout", "vote_long", "vote_short"]
@@ -73,17 +73,29 @@ CASES = {
     "flat": (np.full(200, 7.0), A),
     "staircase": (100.0 + np.arange(400) // 7 * 0.01, A),
     "one bar": (np.array([3.0]), A),
-    "as long as the cutout": (walk(100), changed(cutout=100)),
-    "one bar behind the cutout": (walk(101), changed(cutout=100)),
+    "as long as the cutout": (walk(100), change_set(cutout=100)),
+    "one bar behind the cutout": (walk(101), change_set(cutout=100)),
     "one less than a length": (walk(27), A),
     "a length": (walk(28), A),
-    "narrowest": (walk(300), changed(**{f"{f}_len": 9 for f in law.FAMILIES}, robustness=0)),
-    "base 9, medium": (walk(300), changed(**{f"{f}_len": 9 for f in law.FAMILIES})),
-    "base 9, wide": (walk(300), changed(**{f"{f}_len": 9 for f in law.FAMILIES}, robustness=2)),
-    "no weight": (walk(300), changed(**{f"{f}_weight": 0 for f in law.FAMILIES})),
-    "longer than the series": (walk(300), changed(hma_len=4096, kama_len=400, dema_len=290)),
-    "falls by more than all": (np.array([2.0**-k for k in range(60)] * 3), changed(growth=1000)),
-    "forgets all": (walk(300), changed(decay=9999)),
+    "narrowest": (
+        walk(300),
+        change_set(**{f"{f}_len": 9 for f in law.FAMILIES}, robustness=0),
+    ),
+    "base 9, medium": (walk(300), change_set(**{f"{f}_len": 9 for f in law.FAMILIES})),
+    "base 9, wide": (
+        walk(300),
+        change_set(**{f"{f}_len": 9 for f in law.FAMILIES}, robustness=2),
+    ),
+    "no weight": (walk(300), change_set(**{f"{f}_weight": 0 for f in law.FAMILIES})),
+    "longer than the series": (
+        walk(300),
+        change_set(hma_len=4096, kama_len=400, dema_len=290),
+    ),
+    "falls by more than all": (
+        np.array([2.0**-k for k in range(60)] * 3),
+        change_set(growth=1000),
+    ),
+    "forgets all": (walk(300), change_set(decay=9999)),
     "set B": (walk(700, 2), B),
     "coarse ticks": (walk(3000, 3, tick=2.0), A),
 }
@@ -95,7 +107,7 @@ def test_rows_equal_the_definition(name, is_script):
     """Every bit, and numbers from -1 to 1 from the cutout on."""
     close, given_ = CASES[name]
     row = fast(close, given_, is_script)
-    assert row.tobytes() == defined(close, given_, is_script).tobytes()
+    assert row.tobytes() == compute_row(close, given_, is_script).tobytes()
     assert np.isnan(row[: given_[9]]).all()
     assert (np.abs(row[given_[9] :]) <= 1.0).all()
 
@@ -104,7 +116,7 @@ def test_rows_equal_the_definition(name, is_script):
 def test_any_parameters_equal_the_definition(given_, bars, seed, script):
     """Every bit, on short and long series."""
     close = walk(bars, seed, tick=0.5)
-    assert fast(close, given_, script).tobytes() == defined(close, given_, script).tobytes()
+    assert fast(close, given_, script).tobytes() == compute_row(close, given_, script).tobytes()
 
 
 def test_a_symbol_does_not_depend_on_others():
@@ -165,10 +177,10 @@ def test_equities_beyond_all_numbers_give_no_nan():
     """A sawtooth of 1 % a bar: equities overflow, the row stays from -1 to 1."""
     rises = np.where(np.arange(200_000) // 5000 % 2 == 0, 1.01, 1 / 1.01)
     close = 100.0 * np.cumprod(rises)
-    row = fast(close, changed(growth=1000))
+    row = fast(close, change_set(growth=1000))
     assert not np.isnan(row).any()
     assert (np.abs(row) <= 1.0).all()
-    assert row.tobytes() == defined(close, changed(growth=1000)).tobytes()
+    assert row.tobytes() == compute_row(close, change_set(growth=1000)).tobytes()
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,12 @@ TWO = ONE + "FALLING = strategy('Down.', short=close < open, stop=share(0.01))\n
 def write(tmp_path):
     """A function that writes a file and gives its path."""
 
-    def written(text, name="idea.py"):
+    def write_strategy(text, name="idea.py"):
         path = tmp_path / name
         path.write_text(text, encoding="utf-8")
         return str(path)
 
-    return written
+    return write_strategy
 
 
 def test_a_file_with_one_strategy_needs_no_name(write):

@@ -31,7 +31,7 @@ from strategy.words import (
 STOP = beyond_bar(rma(true_range, 3))
 
 
-def averaged():
+def make_averaged():
     """A strategy of a choice, a switch and a step."""
     average = choice("average", sma, ema, wma, default="ema")
     busy = switch("busy", volume > sma(volume, 30), default=False)
@@ -132,7 +132,7 @@ def test_the_longest_warm_up_is_asked_of_every_option():
 
 def test_a_record_is_read_back():
     """With options and steps, through JSON, and only where there are any."""
-    one = averaged()
+    one = make_averaged()
     described = json.loads(json.dumps(one.described))
     again = from_described(described)
     assert again.digest == one.digest
@@ -145,7 +145,7 @@ def test_a_record_is_read_back():
 
 def test_options_are_given_and_shown_by_name():
     """A number stands for one as well."""
-    layout = averaged().layout
+    layout = make_averaged().layout
     genome = layout.encode({"average": "wma", "busy": "on", "far": 0.75})
     assert dict(zip(layout.names, genome.tolist(), strict=True)) == {
         "average": 2.0, "n": 10.0, "busy": 1.0, "far": 0.75,
@@ -160,7 +160,7 @@ def test_options_are_given_and_shown_by_name():
 
 def test_bounds_may_be_names():
     """A default outside of them moves to the nearest option."""
-    layout = averaged().layout.with_bounds({"average": ("sma", "sma"), "busy": ("on", "on")})
+    layout = make_averaged().layout.with_bounds({"average": ("sma", "sma"), "busy": ("on", "on")})
     assert layout.show(layout.defaults) == {"average": "sma", "n": 10, "busy": "on", "far": 0.5}
 
 
@@ -182,7 +182,7 @@ def test_values_of_a_step_follow_from_one_arithmetic(low, high, step):
 
 def test_a_bound_is_where_steps_begin():
     """So the other one has to lie on one of them, and a default moves there."""
-    layout = averaged().layout
+    layout = make_averaged().layout
     moved = layout.with_bounds({"far": (0.1, 1.1)})
     assert moved.gene("far").default == 0.1 + 2 * 0.25
     with pytest.raises(GeneError, match=r"high 1 is no value of steps of 0.25 from 0.1"):

@@ -243,7 +243,7 @@ def test_what_is_kept_by_time_is_found():
         prove_bounds(spec, [BARS])
 
 
-def defined(text, name="f"):
+def define_name(text, name="f"):
     """What a file's text makes of a name."""
     variables = {"__name__": "file", TEXT: text}
     exec(compile(text, "file.py", "exec"), variables)
@@ -256,13 +256,13 @@ BODY = "@indicator(warm_up=1{uses})\ndef f(bars, n=3):\n    return bars.close + 
 
 def test_an_own_indicator_is_told_apart_by_its_file():
     """Any other text is another one; so are other versions of what it uses, and parameters."""
-    first, same = (defined(HEAD + BODY.format(uses="")) for _ in range(2))
-    other = defined(HEAD + BODY.format(uses="") + "# more\n")
+    first, same = (define_name(HEAD + BODY.format(uses="")) for _ in range(2))
+    other = define_name(HEAD + BODY.format(uses="") + "# more\n")
     assert first.own == same.own != other.own
     assert first().tree == first(3).tree == first(n=3).tree == same(3).tree
     assert row_values(first().tree, BARS)[5] == BARS.close[5] + 3
     text = f"{HEAD}import scipy.stats\n{BODY}"
-    using = defined(text.format(uses=", uses=('scipy',)"))
+    using = define_name(text.format(uses=", uses=('scipy',)"))
     assert dict(using.own.uses)["scipy"].startswith("1.")
     assert first.own.digest([3]) == same.own.digest([3])
     digests = {first.own.digest([3]), first.own.digest([4]), other.own.digest([3])}
@@ -305,7 +305,7 @@ def test_a_library_may_be_installed_by_another_name(tmp_path, monkeypatch):
     (about / "top_level.txt").write_text("some_ta\n")
     monkeypatch.syspath_prepend(tmp_path)
     body = BODY.format(uses=", uses=['some_ta']")
-    strategy = defined(f"{HEAD}import some_ta\n{body}")
+    strategy = define_name(f"{HEAD}import some_ta\n{body}")
     assert strategy.own.uses == (("some_ta", "1.2"),)
 
 
@@ -363,13 +363,13 @@ def test_a_library_may_be_installed_by_another_name(tmp_path, monkeypatch):
 def test_what_cannot_be_told_apart_is_refused(text, message):
     """With the place in the file."""
     with pytest.raises(PlacedError, match=f"^file.py:[0-9]+: {message}"):
-        defined(text)
+        define_name(text)
 
 
 def test_two_functions_of_one_name_are_two():
     """Whatever their text: they stand at other lines."""
     body = BODY.format(uses="")
-    both = defined(f"{HEAD}{body}g = f\n{body.replace('+ n', '- n')}both = f, g\n", "both")
+    both = define_name(f"{HEAD}{body}g = f\n{body.replace('+ n', '- n')}both = f, g\n", "both")
     assert both[0].own != both[1].own
     with pytest.raises(StrategyError, match="two own indicators are named 'f'"):
         strategy("x", long=both[0](3) > both[1](3), stop=share(0.1))

@@ -126,7 +126,7 @@ def values(row, bars=WORLD, run=as_it_reads):
     return row_values(row.tree, bars, {}, run)
 
 
-def world_of(*close_prices, step_minutes=15, start_minute=0):
+def make_world(*close_prices, step_minutes=15, start_minute=0):
     """Flat bars with these closes."""
     prices = np.array(close_prices, np.float64)
     stamps = (start_minute + step_minutes * np.arange(len(prices))) * MINUTE_NS
@@ -199,7 +199,7 @@ def test_warm_up_comes_from_parameters_alone(row, warm_up):
 def test_recurrences_skip_holes():
     """A value that is not known leaves ema, rma and rsi as they were; there they are unknown."""
     row = np.array([np.nan, 1.0, 3.0, np.nan, 5.0, 4.0])
-    bars = replace(world_of(*np.ones(6)), extra={"x": row})
+    bars = replace(make_world(*np.ones(6)), extra={"x": row})
     by_name = {
         name: row_values(globals()[name](column("x"), 2).tree, bars).tolist()
         for name in ("ema", "rma", "sma", "lag")
@@ -222,7 +222,7 @@ def test_recurrences_skip_holes():
 @pytest.mark.parametrize("row", [rsi(close, 3), stoch(3), adx(3), plus_di(3), zscore(close, 3)])
 def test_a_flat_market_has_no_oscillator(row):
     """Where nothing moves they are unknown; only the deviation is 0."""
-    flat = world_of(*np.full(30, 7.0))
+    flat = make_world(*np.full(30, 7.0))
     assert np.isnan(row_values(row.tree, flat)).all()
     assert row_values(std(close, 3).tree, flat)[2:].tolist() == [0.0] * 28
 
@@ -241,24 +241,24 @@ def test_series_about_as_long_as_the_window(name, length):
 
 def test_arithmetic_is_unknown_where_it_is_not_finite():
     """Over 0, beyond the largest number, and where a side is unknown; zeros have no sign."""
-    bars = replace(world_of(1.0, 2.0, 3.0), extra={"x": np.array([0.0, math.nan, 1e308])})
+    bars = replace(make_world(1.0, 2.0, 3.0), extra={"x": np.array([0.0, math.nan, 1e308])})
     x = column("x")
 
-    def said(row):
+    def format_row(row):
         return str(row_values(row.tree, bars).tolist())
 
     nan = math.nan
-    assert said(close / x) == str([nan, nan, 3.0 / 1e308])
-    assert said(x * 10) == str([0.0, nan, nan])
-    assert said(-x) == str([0.0, nan, -1e308])
-    assert said(maximum(x, close)) == str([1.0, nan, 1e308])
-    assert said(minimum(x, close)) == str([0.0, nan, 3.0])
-    assert said(abs(1 - close)) == str([0.0, 1.0, 2.0])
+    assert format_row(close / x) == str([nan, nan, 3.0 / 1e308])
+    assert format_row(x * 10) == str([0.0, nan, nan])
+    assert format_row(-x) == str([0.0, nan, -1e308])
+    assert format_row(maximum(x, close)) == str([1.0, nan, 1e308])
+    assert format_row(minimum(x, close)) == str([0.0, nan, 3.0])
+    assert format_row(abs(1 - close)) == str([0.0, 1.0, 2.0])
 
 
 def test_arithmetic_of_numbers_is_one_number():
     """Computed as a branch of its own, as the tree stands."""
-    bars = world_of(3.0, 5.0)
+    bars = make_world(3.0, 5.0)
     k = gene("k", 2, 1, 4)
     assert row_values((2 * k).tree, bars, {"k": 1.5}).tolist() == [3.0, 3.0]
     nothing = (close * (k / 0)).tree
@@ -290,22 +290,22 @@ def test_higher_bars_are_seen_when_they_have_ended():
     columns = dict.fromkeys(("open", "high", "low", "close"), prices)
     bars = Bars(stamps, **columns, volume=prices, symbol="W", timeframe_ns=15 * MINUTE_NS)
 
-    def said(row):
+    def format_row(row):
         return str(row_values(higher(60, row).tree, bars).tolist())
 
     nan = math.nan
     # The first hour is left out, the third has no last bar, the fourth but one bar.
-    assert said(close) == str([nan] * 7 + [8.0] * 3 + [8.0, 11.0, 12.0])
-    assert said(open) == str([nan] * 7 + [5.0] * 3 + [5.0, 9.0, 12.0])
-    assert said(volume) == str([nan] * 7 + [26.0] * 3 + [26.0, 30.0, 12.0])
-    assert said(lag(close, 1)) == str([nan] * 7 + [nan] * 3 + [nan, 8.0, 11.0])
+    assert format_row(close) == str([nan] * 7 + [8.0] * 3 + [8.0, 11.0, 12.0])
+    assert format_row(open) == str([nan] * 7 + [5.0] * 3 + [5.0, 9.0, 12.0])
+    assert format_row(volume) == str([nan] * 7 + [26.0] * 3 + [26.0, 30.0, 12.0])
+    assert format_row(lag(close, 1)) == str([nan] * 7 + [nan] * 3 + [nan, 8.0, 11.0])
     own = str(row_values(higher(15, close).tree, bars).tolist())
     assert own == str([nan, *prices.tolist()[1:]])
 
 
 def test_no_higher_bar_has_ended():
     """A file within one day has no daily bar."""
-    assert np.isnan(row_values(higher(1440, close).tree, world_of(1.0, 2.0))).all()
+    assert np.isnan(row_values(higher(1440, close).tree, make_world(1.0, 2.0))).all()
 
 
 def test_a_day_of_seven_hours_is_seen_on_the_next():
@@ -329,7 +329,7 @@ def test_sessions_follow_offsets_and_places():
     """Half past five east of UTC, five hours west of it, and summer time in New York."""
     # Sunday the tenth of March 2024, when clocks in New York went forward at seven UTC.
     first = 1_710_028_800 // 60
-    bars = world_of(*np.ones(26), step_minutes=60, start_minute=first)
+    bars = make_world(*np.ones(26), step_minutes=60, start_minute=first)
     minute, day = row_values(minute_of_day(330).tree, bars), row_values(day_of_week(330).tree, bars)
     assert minute[:3].tolist() == [330.0, 390.0, 450.0]
     assert day[17:20].tolist() == [6.0, 6.0, 0.0]

@@ -29,7 +29,7 @@ ALWAYS, NEVER = (Compare(Column("close"), relation, Number(0.0)) for relation in
 A, B = (Switch(gene, part) for gene, part in zip(GENES, (BUSY, WIDE), strict=False))
 
 
-def joined(inner):
+def join_conditions(inner):
     """Conditions of conditions."""
     parts = st.lists(inner, min_size=1, max_size=3).map(tuple)
     bars = st.integers(1, 4).map(Number)
@@ -43,7 +43,7 @@ def joined(inner):
     )
 
 
-CONDITIONS = st.recursive(st.sampled_from((UP, BUSY, WIDE, A, B)), joined, max_leaves=8)
+CONDITIONS = st.recursive(st.sampled_from((UP, BUSY, WIDE, A, B)), join_conditions, max_leaves=8)
 VALUES = st.fixed_dictionaries(dict.fromkeys("abc", st.sampled_from((0.0, 1.0))))
 
 

@@ -10,7 +10,7 @@ from strategy import watched
 
 
 @pytest.fixture
-def begun(monkeypatch):
+def begun_watchers(monkeypatch):
     """The commands of watchers that were begun, of a process that may be ended."""
     commands = []
 
@@ -25,7 +25,7 @@ def begun(monkeypatch):
     return commands
 
 
-def test_threads_that_come_at_once_share_one(begun, monkeypatch):
+def test_threads_that_come_at_once_share_one(begun_watchers, monkeypatch):
     """Another would not hear that a call ended, and end the process."""
     monkeypatch.setenv(watched.MAY_BE_ENDED, "1")
     threads = [
@@ -35,15 +35,15 @@ def test_threads_that_come_at_once_share_one(begun, monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    (command,) = begun
+    (command,) = begun_watchers
     assert command[4] == str(os.getpid())
 
 
-def test_a_notebook_has_none(begun, monkeypatch):
+def test_a_notebook_has_none(begun_watchers, monkeypatch):
     """It would lose what it holds."""
     monkeypatch.delenv(watched.MAY_BE_ENDED, raising=False)
     watched.report_end(watched.report_begin("slow(3)", 1.0))
-    assert begun == []
+    assert begun_watchers == []
 
 
 def test_a_pipe_without_room_is_waited_for(monkeypatch):

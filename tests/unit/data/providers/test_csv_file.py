@@ -16,7 +16,7 @@ from tests.support.series import csv_text, make_bars, make_columns, write_csv
 TEXT = csv_text(make_columns(5))
 
 
-def spec_of(tmp_path, content, name="series.csv"):
+def write_spec(tmp_path, content, name="series.csv"):
     """Write bytes and give their spec."""
     path = tmp_path / name
     path.write_bytes(content)
@@ -54,7 +54,7 @@ def spec_of(tmp_path, content, name="series.csv"):
 )
 def test_common_forms_of_a_file_hold_the_same_bars(tmp_path, content):
     """Separators, line ends and compression change nothing."""
-    assert make_bars(5).content_hash == load_bars(spec_of(tmp_path, content)).content_hash
+    assert make_bars(5).content_hash == load_bars(write_spec(tmp_path, content)).content_hash
 
 
 def test_columns_beside_the_bars_are_left_alone(tmp_path):
@@ -104,7 +104,7 @@ def test_long_symbol_in_a_column_is_refused(tmp_path):
         load_bars(write_csv(tmp_path, "\n".join(named)))
 
 
-def zip_of(*contents):
+def make_zip(*contents):
     """A zip archive of some files."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -113,7 +113,7 @@ def zip_of(*contents):
     return packed.getvalue()
 
 
-def tar_of(content):
+def make_tar(content):
     """A tar archive with one file."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
@@ -126,10 +126,10 @@ def tar_of(content):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (zip_of(TEXT, TEXT), "is a zip archive of 2 files; unpack it and name the one"),
-        (zip_of(TEXT)[:-40], "cannot be unpacked"),
-        (tar_of(TEXT.encode()), "tar archive; unpack it first"),
-        (gzip.compress(tar_of(TEXT.encode())), "tar archive; unpack it first"),
+        (make_zip(TEXT, TEXT), "is a zip archive of 2 files; unpack it and name the one"),
+        (make_zip(TEXT)[:-40], "cannot be unpacked"),
+        (make_tar(TEXT.encode()), "tar archive; unpack it first"),
+        (gzip.compress(make_tar(TEXT.encode())), "tar archive; unpack it first"),
         (b"PAR1" + b"\0" * 50, "Parquet file; write parquet:PATH"),
         (TEXT.encode("utf-16-le"), "is no text"),
         (b"\xff\xfea", "is no text in UTF-16"),
@@ -146,7 +146,7 @@ def tar_of(content):
 def test_what_is_no_csv_file_is_named(tmp_path, content, words):
     """One line says what the file is and what to do."""
     with pytest.raises(SourceError, match=words) as caught:
-        load_bars(spec_of(tmp_path, content))
+        load_bars(write_spec(tmp_path, content))
     assert str(caught.value).startswith("series.csv: ")
     assert "\n" not in str(caught.value)
 
@@ -154,7 +154,7 @@ def test_what_is_no_csv_file_is_named(tmp_path, content, words):
 def test_what_a_file_holds_cannot_reach_the_terminal(tmp_path):
     """Escape characters of a broken row are not printed."""
     with pytest.raises(SourceError, match="no readable CSV file") as caught:
-        load_bars(spec_of(tmp_path, TEXT.encode() + b"\x1b[31m,1\n"))
+        load_bars(write_spec(tmp_path, TEXT.encode() + b"\x1b[31m,1\n"))
     assert str(caught.value).isprintable()
 
 
@@ -194,7 +194,7 @@ def test_unpacked_size_is_what_counts(tmp_path):
 
 def test_a_zip_archive_of_one_file_is_that_file(tmp_path):
     """As exchanges hand out their history; the archive names the market."""
-    bars = load_bars(spec_of(tmp_path, zip_of(TEXT), "BTCUSDT-15m.zip"))
+    bars = load_bars(write_spec(tmp_path, make_zip(TEXT), "BTCUSDT-15m.zip"))
     assert bars.content_hash == make_bars(5).content_hash
     assert bars.symbol == "BTCUSDT-15m"
     assert load_bars(str(tmp_path / "BTCUSDT-15m.zip")).content_hash == bars.content_hash

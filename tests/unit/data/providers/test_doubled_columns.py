@@ -30,7 +30,7 @@ def write(folder, kind, names, columns):
     return str(path)
 
 
-def columns_with(name, column):
+def add_column(name, column):
     """Names and columns of four bars, with one more column behind."""
     return [*NAMES, name], [TIMES, *(list(each) for each in zip(*ROWS, strict=True)), column]
 
@@ -39,7 +39,7 @@ def columns_with(name, column):
 @pytest.mark.parametrize("name", ["open", "close", "volume"])
 def test_a_doubled_column_that_is_needed_is_read_by_its_place(tmp_path, kind, name):
     """Each place that the message names is the column that stands there."""
-    names, columns = columns_with(name, [9.5, 10.5, 11.5, 12.5])
+    names, columns = add_column(name, [9.5, 10.5, 11.5, 12.5])
     spec = write(tmp_path, kind, names, columns)
     with pytest.raises(DataError, match=f"could both be {name}; say which with --column") as caught:
         load_bars(spec)
@@ -53,7 +53,7 @@ def test_a_doubled_column_that_is_needed_is_read_by_its_place(tmp_path, kind, na
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
 def test_a_name_of_two_columns_says_not_which(tmp_path, kind):
     """Neither is taken; the message names their places."""
-    spec = write(tmp_path, kind, *columns_with("close", [9.5, 10.5, 11.5, 12.5]))
+    spec = write(tmp_path, kind, *add_column("close", [9.5, 10.5, 11.5, 12.5]))
     with pytest.raises(DataError, match="close=close: 2 columns are named so") as caught:
         load_bars(spec, LoadOptions(columns={"close": "close"}))
     bars = load_bars(spec, parse_options(str(caught.value)))
@@ -63,7 +63,7 @@ def test_a_name_of_two_columns_says_not_which(tmp_path, kind):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
 def test_doubled_columns_that_nobody_needs_are_passed_over(tmp_path, kind):
     """Two notes beside the bars, the last of them without an end of its line."""
-    names, columns = columns_with("note", list("abcd"))
+    names, columns = add_column("note", list("abcd"))
     spec = write(tmp_path, kind, [*names, "note"], [*columns, list("efgh")])
     assert load_bars(spec).close.tolist() == [row[3] for row in ROWS]
 
@@ -71,7 +71,7 @@ def test_doubled_columns_that_nobody_needs_are_passed_over(tmp_path, kind):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
 def test_a_doubled_aligned_column_is_read_by_its_place(tmp_path, kind):
     """The one that was meant, after the message named both."""
-    names, columns = columns_with("mood", [1.0, 2.0, 3.0, 4.0])
+    names, columns = add_column("mood", [1.0, 2.0, 3.0, 4.0])
     spec = write(tmp_path, kind, [*names, "mood"], [*columns, [5.0, 6.0, 7.0, 8.0]])
     with pytest.raises(DataError, match="--aligned-column mood=7 or --aligned-column mood=8"):
         load_bars(spec, LoadOptions(aligned_columns=("mood",)))
@@ -82,9 +82,9 @@ def test_a_doubled_aligned_column_is_read_by_its_place(tmp_path, kind):
 def test_doubled_columns_of_times_must_agree(tmp_path):
     """As other columns of times; a place settles it."""
     later = [time.replace("T00", "T01") for time in TIMES]
-    spec = write(tmp_path, "csv", *columns_with("timestamp", TIMES))
+    spec = write(tmp_path, "csv", *add_column("timestamp", TIMES))
     assert len(load_bars(spec)) == 4
-    names, columns = columns_with("timestamp", TIMES)
+    names, columns = add_column("timestamp", TIMES)
     spec = write(tmp_path, "csv", [*names, "timestamp"], [*columns, later])
     with pytest.raises(DataError, match="--column timestamp=7 or --column timestamp=8"):
         load_bars(spec)
@@ -94,14 +94,14 @@ def test_doubled_columns_of_times_must_agree(tmp_path):
 
 def test_an_index_without_a_name_is_read_beside_empty_names(tmp_path):
     """Commas at the end of lines, as a spreadsheet leaves them."""
-    names, columns = columns_with("", [""] * 4)
+    names, columns = add_column("", [""] * 4)
     spec = write(tmp_path, "csv", ["", *names[1:], ""], [*columns, [""] * 4])
     assert load_bars(spec).close.tolist() == [row[3] for row in ROWS]
 
 
 def test_ticks_that_stand_twice_are_named_by_an_option_that_exists(tmp_path):
     """A column that counts ticks is the volume where a person says so."""
-    names, columns = columns_with("ticks", [1.0, 2.0, 3.0, 4.0])
+    names, columns = add_column("ticks", [1.0, 2.0, 3.0, 4.0])
     names[5] = "tickvol"
     spec = write(tmp_path, "csv", names, columns)
     with pytest.raises(DataError, match="could both be tick_volume; say which with") as caught:
@@ -111,7 +111,7 @@ def test_ticks_that_stand_twice_are_named_by_an_option_that_exists(tmp_path):
 
 def test_a_name_with_blanks_is_offered_as_a_shell_takes_it(tmp_path):
     """The option of a message can be copied."""
-    names, columns = columns_with("Close Price", [9.5, 10.5, 11.5, 12.5])
+    names, columns = add_column("Close Price", [9.5, 10.5, 11.5, 12.5])
     names[4] = "Closing Price"
     spec = write(tmp_path, "csv", names, columns)
     with pytest.raises(DataError, match="--column 'close=Closing Price'") as caught:

@@ -74,7 +74,7 @@ def write_feather(path, columns, **options):
     return f"feather:{path}"
 
 
-def padded(value, length):
+def pad_varint(value, length):
     """A number as Thrift writes it, in so many bytes."""
     left = value << 1
     return bytes([(left >> 7 * i) & 127 | 128 for i in range(length - 1)]) + bytes(
@@ -91,7 +91,7 @@ def shrink_footer(path):
     sizes = {group.column(i).total_uncompressed_size for i in range(group.num_columns)}
     for size in (group.total_byte_size, *sizes):
         length = (size.bit_length() + 7) // 7
-        footer = footer.replace(padded(size, length), padded(1000, length))
+        footer = footer.replace(pad_varint(size, length), pad_varint(1000, length))
     path.write_bytes(content[:start] + footer)
     assert pq.ParquetFile(path).metadata.row_group(0).total_byte_size == 1000
 

@@ -29,7 +29,7 @@ def clock(monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: NOW_NS)
 
 
-def typed(folder, numbers, unit, step_ns=15 * MINUTE_NS):
+def write_times(folder, numbers, unit, step_ns=15 * MINUTE_NS):
     """A Parquet file whose times are numbers of a unit."""
     columns = make_columns(len(numbers), step_ns)
     times = pa.array(np.asarray(numbers, dtype=np.int64), pa.timestamp(unit, tz="UTC"))
@@ -43,7 +43,7 @@ def test_seconds_typed_as_a_shorter_unit_are_refused(tmp_path, unit, larger, ste
     numbers = make_columns(20, step_ns)["timestamp"] // 10**9
     words = rf"{larger:,} times as large they lie from 2024-01-01T00:00 to .*: s for {unit}"
     with pytest.raises(DataError, match=words):
-        load_bars(typed(tmp_path, numbers, unit, step_ns))
+        load_bars(write_times(tmp_path, numbers, unit, step_ns))
 
 
 @pytest.mark.parametrize(("count", "fits"), [(10**3, "ms"), (10**6, "us"), (10**9, "ns")])

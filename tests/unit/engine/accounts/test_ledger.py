@@ -63,7 +63,7 @@ MAKERS = [
 ]
 
 
-def results_of(maker, spec, costs, genomes):
+def compute_results(maker, spec, costs, genomes):
     """Ledgers [P][W] and accumulators [P, W, A]."""
     if maker in FORMS:
         reference = Reference(spec, [BARS], WINDOWS, costs, form=FORMS[maker])
@@ -83,7 +83,7 @@ def test_old_columns_and_accumulators_are_unchanged_in_every_bit(maker, name, de
     """Their digest is that of the engine before; what is new says that all were longs."""
     spec = STRATEGIES[name]
     genomes = np.concatenate([spec.layout.defaults[None], random_genomes(spec, 63, seed=7)])
-    ledgers, accumulators = results_of(maker, spec, Costs(entry_delay=delay), genomes)
+    ledgers, accumulators = compute_results(maker, spec, Costs(entry_delay=delay), genomes)
     digest, trades = hashlib.sha256(), 0
     for ledger in (each for some in ledgers for each in some):
         trades += len(ledger)

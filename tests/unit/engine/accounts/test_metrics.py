@@ -14,7 +14,7 @@ from tests.support.markets import QUIET, paper_market
 YEAR = Span(bars=1000, years=1.0)
 
 
-def metrics_of(span=YEAR, **accumulators):
+def measure_once(span=YEAR, **accumulators):
     """Metrics of one individual in one window, and the reasons of the undefined ones."""
     values = {"equity": 1.0, "peak_equity": 1.0, **accumulators}
     row = np.array([[[values.get(name, 0.0) for name in ACCUMULATORS]]])
@@ -41,7 +41,7 @@ FOUR = {
 
 def test_metrics_by_hand():
     """Each metric of four trades is what paper says."""
-    metrics, reasons = metrics_of(Span(bars=1000, years=0.5), **FOUR)
+    metrics, reasons = measure_once(Span(bars=1000, years=0.5), **FOUR)
     std = math.sqrt((7.0 - 0.25) / 3.0)
     expected = {
         "trades": 4.0,
@@ -71,7 +71,7 @@ def test_metrics_by_hand():
 
 def test_no_trades_leaves_ratios_undefined():
     """Without trades, sums are 0 and every ratio is undefined with that reason."""
-    metrics, reasons = metrics_of()
+    metrics, reasons = measure_once()
     assert metrics["trades"] == metrics["total_return"] == metrics["max_drawdown"] == 0.0
     undefined = {name for name in METRICS if math.isnan(metrics[name])}
     assert set(reasons) == undefined
@@ -81,7 +81,7 @@ def test_no_trades_leaves_ratios_undefined():
 
 def test_one_trade_has_no_spread():
     """A standard deviation needs two trades."""
-    _, reasons = metrics_of(trades=1.0, wins=1.0, sum_r=2.0, sum_r2=4.0, gain_r=2.0, equity=1.02)
+    _, reasons = measure_once(trades=1.0, wins=1.0, sum_r=2.0, sum_r2=4.0, gain_r=2.0, equity=1.02)
     assert reasons["sharpe"] == reasons["std_r"] == "one_trade"
     assert reasons["profit_factor"] == reasons["sortino"] == "no_losses"
     assert reasons["calmar"] == reasons["calmar_simple"] == "no_drawdown"
@@ -89,7 +89,7 @@ def test_one_trade_has_no_spread():
 
 def test_equal_trades_have_no_variation():
     """Trades that are all alike have no deviation and no ratio to it, but a strength."""
-    metrics, reasons = metrics_of(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0, loss_r2=3.0)
+    metrics, reasons = measure_once(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0, loss_r2=3.0)
     for name in ("std_r", "sharpe_trade", "sharpe", "sortino"):
         assert reasons[name] == "no_variation"
     assert metrics["strength"] == -3.0 / math.sqrt(3.0)
@@ -97,9 +97,9 @@ def test_equal_trades_have_no_variation():
 
 def test_variation_must_be_more_than_rounding():
     """A variance of 1e-10 of the mean square is none; what is larger by a digit is one."""
-    metrics, reasons = metrics_of(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.49e-10))
+    metrics, reasons = measure_once(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.49e-10))
     assert reasons["std_r"] == reasons["sharpe"] == "no_variation"
-    metrics, reasons = metrics_of(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.51e-10))
+    metrics, reasons = measure_once(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.51e-10))
     assert "std_r" not in reasons
     assert metrics["sharpe_trade"] == pytest.approx(1e5, rel=0.01)
 
@@ -107,29 +107,29 @@ def test_variation_must_be_more_than_rounding():
 def test_a_loss_must_be_more_than_rounding():
     """A squared loss of 1e-10 of all squares is no loss to divide by."""
     three = {"trades": 3.0, "wins": 2.0, "sum_r": 3.0, "sum_r2": 5.0, "gain_r": 3.0}
-    _, reasons = metrics_of(**three, loss_r=2e-5, loss_r2=4e-10)
+    _, reasons = measure_once(**three, loss_r=2e-5, loss_r2=4e-10)
     assert reasons["sortino"] == "no_losses"
-    metrics, reasons = metrics_of(**three, loss_r=3e-5, loss_r2=9e-10)
+    metrics, reasons = measure_once(**three, loss_r=3e-5, loss_r2=9e-10)
     assert "sortino" not in reasons
     assert metrics["sortino"] == 1.0 / math.sqrt(9e-10 / 3.0)
 
 
 def test_trades_of_nothing_have_no_strength():
     """Where every R is 0 there is nothing to divide by."""
-    _, reasons = metrics_of(trades=2.0)
+    _, reasons = measure_once(trades=2.0)
     assert reasons["strength"] == reasons["std_r"] == "no_variation"
 
 
 def test_lost_equity_is_ruin():
     """All is lost, which is a return and a drawdown, but no ratio of them."""
-    metrics, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 0.0})
+    metrics, reasons = measure_once(**{**FOUR, "max_drawdown": 1.0, "equity": 0.0})
     assert (metrics["total_return"], metrics["cagr"], metrics["max_drawdown"]) == (-1.0, -1.0, 1.0)
     assert reasons == dict.fromkeys(["calmar", "calmar_simple"], "ruined")
 
 
 def test_nearly_lost_equity_is_no_ruin():
     """An account that is above 0 stands, however little is left of it."""
-    metrics, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 1e-300})
+    metrics, reasons = measure_once(**{**FOUR, "max_drawdown": 1.0, "equity": 1e-300})
     assert (metrics["total_return"], metrics["calmar"]) == (-1.0, -1.0)
     assert reasons == {}
 
@@ -137,10 +137,10 @@ def test_nearly_lost_equity_is_no_ruin():
 def test_equity_beyond_all_numbers_is_undefined():
     """Return and drawdown say why they are undefined; ruin after it is ruin."""
     beyond = {**FOUR, "equity": math.inf, "peak_equity": math.inf}
-    _, reasons = metrics_of(**beyond)
+    _, reasons = measure_once(**beyond)
     gone = ["total_return", "cagr", "max_drawdown", "calmar", "calmar_simple"]
     assert reasons == dict.fromkeys(gone, "overflow")
-    metrics, reasons = metrics_of(**{**beyond, "equity": 0.0})
+    metrics, reasons = measure_once(**{**beyond, "equity": 0.0})
     assert (metrics["total_return"], metrics["max_drawdown"]) == (-1.0, 1.0)
     assert reasons == dict.fromkeys(["calmar", "calmar_simple"], "ruined")
 
@@ -166,7 +166,7 @@ def test_powers_are_those_of_libm(exponent):
 def test_undefined_is_never_infinite():
     """No division by zero leaks out as an infinity or a warning."""
     for accumulators in ({}, {"trades": 1.0}, {"trades": 2.0, "gain_r": 1.0}):
-        metrics, _ = metrics_of(**accumulators)
+        metrics, _ = measure_once(**accumulators)
         assert not any(math.isinf(value) for value in metrics.values())
 
 

@@ -135,7 +135,7 @@ def collect_results(ledgers, times):
     )
 
 
-def genomes_of(spec, count=12):
+def draw_genomes(spec, count=12):
     """Random rules that trade on short series."""
     genomes = random_genomes(spec, count, seed=3)
     names = spec.layout.names
@@ -150,7 +150,7 @@ def genomes_of(spec, count=12):
 def test_every_way_to_evaluate_gives_one_account(name):
     """Reference, brute force, chunks, threads, parts of series, little memory, other orders."""
     spec = STRATEGIES[name]
-    genomes = genomes_of(spec)
+    genomes = draw_genomes(spec)
     engine = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu", threads=2)
     by_window, account = engine.evaluate_account(genomes)
     assert by_window.tobytes() == engine.evaluate(genomes).tobytes()
@@ -181,7 +181,7 @@ def test_every_way_to_evaluate_gives_one_account(name):
 @needs_gpu
 def test_a_gpu_folds_the_same_account():
     """All windows or each individual's own, in any order, together or in chunks."""
-    genomes = genomes_of(SPEC, 1500)
+    genomes = draw_genomes(SPEC, 1500)
     host = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
     expected = host.evaluate_account(genomes)
     for options in ({}, {"chunk": 64}):
@@ -200,7 +200,7 @@ def test_a_gpu_folds_the_same_account():
 def test_one_window_is_its_own_account():
     """In every bit, and nothing is listed."""
     engine = Engine(SPEC, SERIES[:1], WINDOWS[:1], CHARGED, device="cpu")
-    by_window, account = engine.evaluate_account(genomes_of(SPEC))
+    by_window, account = engine.evaluate_account(draw_genomes(SPEC))
     assert account.tobytes() == np.ascontiguousarray(by_window[:, 0]).tobytes()
 
 
@@ -208,7 +208,7 @@ def test_what_is_shown_is_the_same_account():
     """The curve's last point is `equity`, its deepest fall `max_drawdown`, to the bit."""
     spec = STRATEGIES["mean_reversion"]
     engine = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu")
-    genomes = genomes_of(spec)
+    genomes = draw_genomes(spec)
     _, account = engine.evaluate_account(genomes)
     markets = tuple(f"M{window.series}" for window in WINDOWS)
     own = Account(tuple(SERIES), tuple(WINDOWS), markets, CHARGED)
@@ -259,7 +259,7 @@ def test_a_table_of_metrics_holds_those_of_the_account_where_it_is_given():
     """Else nobody asked for it, and to read it is an error; one window is its own."""
     engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
     spans = [measure_span(SERIES[window.series], window) for window in WINDOWS]
-    by_window, account = engine.evaluate_account(genomes_of(SPEC))
+    by_window, account = engine.evaluate_account(draw_genomes(SPEC))
     table = compute_metrics(by_window, spans, account=account)
     trades = table.pooled.column("trades")[:, 0]
     assert trades.tolist() == by_window[:, :, 0].sum(axis=1).tolist()
@@ -272,7 +272,7 @@ def test_a_table_of_metrics_holds_those_of_the_account_where_it_is_given():
 def test_a_certificate_replays_the_account(monkeypatch):
     """Windows that are right make no certificate where they are put together wrongly."""
     engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
-    genomes = genomes_of(SPEC, 3)
+    genomes = draw_genomes(SPEC, 3)
     assert certify(engine, genomes).mismatches == 0
     real = Engine.evaluate_account
 

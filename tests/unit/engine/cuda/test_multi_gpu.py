@@ -37,7 +37,7 @@ class Counting(CpuBackend):
 def split():
     """Make an engine whose backend is split into parts; gives both."""
 
-    def made(n_parts, fewest):
+    def make_parts(n_parts, fewest):
         parts = []
 
         class Maker(CpuBackend):
@@ -48,7 +48,7 @@ def split():
         device = Device("several", "a test", Maker)
         return Engine(SPEC, [BARS], WINDOWS, device=device, threads=1), parts
 
-    return made
+    return make_parts
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 50, 151])

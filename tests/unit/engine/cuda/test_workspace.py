@@ -22,7 +22,7 @@ def few_are_many(monkeypatch):
     monkeypatch.setattr(workspace, "MANY", MANY)
 
 
-def downloaded(individuals):
+def download_results(individuals):
     """A workspace in a host's memory and the results that were brought into it."""
     device = torch.device("cpu")
     work = Workspace(individuals + 3, N_WINDOWS, 2, 1, 16, device)
@@ -37,7 +37,7 @@ def downloaded(individuals):
 @pytest.mark.parametrize("step", [1, 2])
 def test_results_are_copied_whole(individuals, step):
     """By one thread or by several, into an array of its own or into every second line of one."""
-    work, expected = downloaded(individuals)
+    work, expected = download_results(individuals)
     room = np.full((step * individuals, *expected.shape[1:]), -1.0)
     assert work.read(room[::step]) == (0, False)
     assert room[::step].tolist() == expected.tolist()
@@ -46,7 +46,7 @@ def test_results_are_copied_whole(individuals, step):
 
 def test_what_was_refused_is_not_copied():
     """Where the device refused a launch the caller's array stays as it was."""
-    work, _ = downloaded(2)
+    work, _ = download_results(2)
     work.upload(2, with_slots=False)
     work.counts[0], work.counts[1] = 7, work.asked[1]
     work.download(2)

@@ -21,7 +21,7 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-def planted(how):
+def plant_function(how):
     """A trainer and a stack: each target is a known function of the last bars, and noise."""
     rng = np.random.Generator(np.random.PCG64(5))
     features = rng.standard_normal((ROWS, INPUTS)).astype(np.float32)
@@ -42,7 +42,7 @@ def planted(how):
 @pytest.mark.parametrize("model", ["gru", "lstm", "tcn", "attention"])
 def test_side_by_side_is_one_after_the_other(model):
     """The same forecasts as modules of plain PyTorch that begin and are fed alike."""
-    trainer, stack, _ = planted(Training(model, window=7, hidden=4, steps=12, batch=16))
+    trainer, stack, _ = plant_function(Training(model, window=7, hidden=4, steps=12, batch=16))
     together, _ = trainer.train(stack)
     for number in range(MODELS):
         alone = trained_alone(trainer, stack, number)
@@ -53,7 +53,10 @@ def test_side_by_side_is_one_after_the_other(model):
 def test_products_in_bfloat16_learn_the_same(model):
     """Coarser, by as much as such numbers are, and as good: weights and Adam are float32."""
     how = Training(model, window=6, hidden=8, steps=60, batch=64)
-    (trainer, stack, targets), (coarse, *_) = planted(how), planted(replace(how, is_bf16=True))
+    (trainer, stack, targets), (coarse, *_) = (
+        plant_function(how),
+        plant_function(replace(how, is_bf16=True)),
+    )
     errors = [
         float(((made.train(stack)[0] - targets[6:]) ** 2).mean()) for made in (trainer, coarse)
     ]

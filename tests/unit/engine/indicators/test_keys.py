@@ -71,7 +71,7 @@ def test_arrays_are_found_where_they_lie():
     with pytest.raises(KeyboardInterrupt):
         table.bring(genomes, make)
     for some in ([0, 1, 2], [1]):
-        expected = [[address_of(rows[k % 2]) for k in some]]
+        expected = [[read_address(rows[k % 2]) for k in some]]
         assert table.bring(genomes[some], make).tolist() == expected
     assert asked == [[0, 1]] * 2
 
@@ -79,10 +79,10 @@ def test_arrays_are_found_where_they_lie():
 def test_rows_of_a_block_lie_side_by_side():
     """Their addresses are those of its rows."""
     block = np.empty((2, 3, 5), np.uint64)
-    expected = [[address_of(row) for row in rows] for rows in block]
+    expected = [[read_address(row) for row in rows] for rows in block]
     assert addresses_within(block).tolist() == expected
 
 
-def address_of(array):
+def read_address(array):
     """Where an array lies, as numpy says it."""
     return array.ctypes.data

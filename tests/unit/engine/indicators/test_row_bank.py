@@ -40,7 +40,7 @@ class Recorder:
             raise MemoryError("no room")
 
 
-def asked(genomes):
+def list_asked(genomes):
     """What each individual reads."""
     return [[read.name(tuple(genome[c] for c in read.columns)) for read in READS]
             for genome in genomes.tolist()]  # fmt: skip
@@ -63,8 +63,8 @@ def test_rows_are_computed_once_and_together():
     bank = RowBank(READS, 10, recorder.fill)
     assert bank.find(genomes) is None
     for _ in range(2):
-        assert_in_place(recorder, asked(genomes), bank.bring(genomes))
-        assert_in_place(recorder, asked(genomes), bank.find(genomes))
+        assert_in_place(recorder, list_asked(genomes), bank.bring(genomes))
+        assert_in_place(recorder, list_asked(genomes), bank.find(genomes))
     assert (bank.computed, len(bank), recorder.calls) == (6, 6, 1)
     bank.clear()
     assert bank.find(genomes) is None
@@ -104,7 +104,7 @@ def test_row_that_was_not_written_is_not_found(others):
     if others:
         take(bank, recorder, 2, *others)
     for _ in range(2):
-        assert_in_place(recorder, asked(genomes), bank.bring(genomes))
+        assert_in_place(recorder, list_asked(genomes), bank.bring(genomes))
         take(bank, recorder, 1, 2)
 
 
@@ -123,10 +123,10 @@ def test_any_values_are_found_again(values, capacity, together, most_keys):
         for begin in range(0, len(genomes), together):
             some = genomes[begin : begin + together]
             slots = bank.bring(some)
-            n_rows = len({name for names in asked(some) for name in names})
+            n_rows = len({name for names in list_asked(some) for name in names})
             assert (slots is None) == (n_rows > capacity)
             if slots is not None:
-                assert_in_place(recorder, asked(some), slots)
+                assert_in_place(recorder, list_asked(some), slots)
             assert len(bank) <= capacity
             assert set(recorder.rows) <= set(range(capacity))
             problems = bank.find(some + 0.0)

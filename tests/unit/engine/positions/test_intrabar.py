@@ -14,7 +14,7 @@ FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 CALM = QUIET[:4]
 
 
-def found_on(*later, costs=FREE):
+def measure_trade(*later, costs=FREE):
     """What is undecided in one trade on a paper market, and the law's own sum of R."""
     bars = paper_market(*later)
     reference = Reference(PAPER_SPEC, [bars], [Window.whole(bars)], costs)
@@ -27,7 +27,7 @@ def found_on(*later, costs=FREE):
 
 def test_bar_that_touches_both_is_undecided():
     """Stop at 97 and target at 106 in one bar: -1 R by the law, +2 R the other way round."""
-    intrabar, sum_r = found_on((100, 107, 96, 100))
+    intrabar, sum_r = measure_trade((100, 107, 96, 100))
     assert (intrabar.trades, intrabar.undecided) == (1, 1)
     assert intrabar.sum_r == sum_r == -1.0
     assert intrabar.sum_r_target_first == 2.0
@@ -41,7 +41,7 @@ def test_bar_that_touches_both_is_undecided():
 )
 def test_everything_else_is_decided(later):
     """One of both, a gap, or neither leaves nothing open, and both sums agree."""
-    intrabar, sum_r = found_on(*later)
+    intrabar, sum_r = measure_trade(*later)
     assert intrabar.undecided == 0
     assert intrabar.sum_r == intrabar.sum_r_target_first == sum_r
     assert not intrabar.is_too_coarse
@@ -49,7 +49,7 @@ def test_everything_else_is_decided(later):
 
 def test_target_first_pays_costs_too():
     """The other answer is net of both sides: (6 - 0.001 * 206) / 3."""
-    intrabar, _ = found_on((100, 107, 96, 100), costs=Costs())
+    intrabar, _ = measure_trade((100, 107, 96, 100), costs=Costs())
     assert intrabar.sum_r_target_first == (6.0 - 0.001 * 206.0) / 3.0
 
 

@@ -37,7 +37,7 @@ def plan(**parts):
     return w.strategy("By hand.", **{**asks, "stop": w.from_entry(w.close * 0 + 3), **parts})
 
 
-def trades_of(rows, strategy, genome=()):
+def list_trades(rows, strategy, genome=()):
     """Each trade as side, signal bar, entry bar, exit bar, reason, exit; both engines agree."""
     bars, genome = market(*rows), np.array(genome, np.float64)
     windows = [Window.whole(bars)]
@@ -57,7 +57,7 @@ def test_no_signal_counts_for_some_bars_after_a_stop(bars, later):
     fall = (*FALL[:4], 3.0)
     rows = (LONG, QUIET, fall, QUIET, SHORT, LONG, LONG, QUIET, QUIET)
     strategy = plan(cooldown=w.whole("pause", 1, 0, 9))
-    first, *others = trades_of(rows, strategy, [bars])
+    first, *others = list_trades(rows, strategy, [bars])
     assert first == (1, 0, 1, 2, "stop", 97.0)
     assert [others[0][1]] == later[:1] if later else others == []
 
@@ -66,7 +66,7 @@ def test_other_exits_begin_no_cooldown():
     """Neither a target nor a condition."""
     rows = (LONG, QUIET, RISE, LONG, QUIET, LEAVE, LONG, QUIET, QUIET)
     strategy = plan(cooldown=5, target=w.r_multiple(1), exit_long=w.equals(w.volume, 4))
-    assert [trade[1:5] for trade in trades_of(rows, strategy)] == [
+    assert [trade[1:5] for trade in list_trades(rows, strategy)] == [
         (0, 1, 2, "target"), (3, 4, 6, "signal"), (6, 7, 8, "end"),
     ]  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_a_stop_with_a_cooldown_ends_orders_that_would_stand_on(cooldown, trades
     parts = {"reverse": True, "entry": w.by_side(None, w.stop_at(w.close - 5))}
     if cooldown is not None:
         parts["cooldown"] = cooldown
-    listed = trades_of(rows, plan(**parts))
+    listed = list_trades(rows, plan(**parts))
     assert listed[0] == (1, 0, 1, 3, "stop", 97.0)
     assert [trade[1:3] for trade in listed[1:]] == [(2, 4)][: trades - 1]
 
@@ -96,7 +96,7 @@ NO_PRICE = {"entry": w.limit_at(w.close - 101, through=2), "market": w.market(ti
 )
 def test_a_limit_is_not_filled_by_what_is_not_known(asks, parts, trades):
     """How far its exit would slip is unknown at bar 0; no price is met from what lies beyond it."""
-    assert trades_of((asks, QUIET, asks, QUIET, QUIET), plan(**parts)) == trades
+    assert list_trades((asks, QUIET, asks, QUIET, QUIET), plan(**parts)) == trades
 
 
 NUMBERED = (
@@ -142,14 +142,14 @@ def test_a_stop_follows_a_row(line, after, expected):
     """As it stands at each close, on the tick."""
     row = follow_line(*line)
     strategy = plan(trail=w.trail(w.level(row), after), market=w.market(tick="0.25"))
-    assert trades_of(NUMBERED, strategy) == [(1, 0, 1, *expected)]
+    assert list_trades(NUMBERED, strategy) == [(1, 0, 1, *expected)]
 
 
 def test_an_unknown_row_moves_nothing():
     """It is unknown at the close of bar 2, where it would have stood at 98.5."""
     away = w.volume - 12
     row = follow_line(90.0, 98.5, 90.0) + 0 * (away / away)
-    assert trades_of(NUMBERED, plan(trail=w.trail(w.level(row))))[0][3:5] == (6, "end")
+    assert list_trades(NUMBERED, plan(trail=w.trail(w.level(row))))[0][3:5] == (6, "end")
 
 
 def test_a_short_follows_a_row_down():
@@ -158,7 +158,7 @@ def test_a_short_follows_a_row_down():
     rows = (SHORT, QUIET, high, LONG, QUIET, high, QUIET)
     far = w.trail(w.level(w.close - 50))
     strategy = plan(trail=w.by_side(far, w.trail(w.level(w.close + 1.5))))
-    assert [trade[3:] for trade in trades_of(rows, strategy)] == [
+    assert [trade[3:] for trade in list_trades(rows, strategy)] == [
         (2, "stop", 101.5), (6, "end", 100.0),
     ]  # fmt: skip
 
@@ -182,7 +182,7 @@ def test_a_break_even_beyond_the_entry(offset, expected):
     strategy = plan(
         break_even=w.break_even(1, offset), named_stops=True, market=w.market(tick="0.25")
     )
-    assert trades_of(rows, strategy) == [(1, 0, 1, *expected)]
+    assert list_trades(rows, strategy) == [(1, 0, 1, *expected)]
 
 
 def test_a_break_even_beyond_the_entry_of_a_short_after_a_target():
@@ -190,7 +190,7 @@ def test_a_break_even_beyond_the_entry_of_a_short_after_a_target():
     rows = (SHORT, QUIET, (100.0, 100.5, 96.5, 98.0, 1.0), (98.0, 101.0, 97.0, 100.0, 1.0), QUIET)
     even = w.break_even(w.after_leg(1), w.r_multiple(0.1))
     strategy = plan(targets=[(w.r_multiple(1), 0.5)], break_even=even, named_stops=True)
-    assert trades_of(rows, strategy) == [(-1, 0, 1, 3, "break_even", 100 - 0.1 * 3.0)]
+    assert list_trades(rows, strategy) == [(-1, 0, 1, 3, "break_even", 100 - 0.1 * 3.0)]
 
 
 @pytest.mark.parametrize(("named_stops", "reason"), [(False, "stop"), (True, "trail")])
@@ -200,7 +200,7 @@ def test_stops_that_moved_are_named_where_it_is_asked_for(named_stops, reason):
     strategy = plan(
         trail=w.trail(w.from_entry(w.close * 0 + 2)), break_even=3, named_stops=named_stops
     )
-    assert [trade[3:] for trade in trades_of(rows, strategy)] == [
+    assert [trade[3:] for trade in list_trades(rows, strategy)] == [
         (3, reason, 101.5), (5, reason, 99.0),
     ]  # fmt: skip
 
@@ -212,7 +212,7 @@ def test_the_first_of_two_movers_at_one_price_has_it():
         strategy = plan(
             trail=w.trail(w.from_entry(w.close * 0 + distance), 1), break_even=1, named_stops=True
         )
-        assert trades_of(rows, strategy)[0][4] == reason
+        assert list_trades(rows, strategy)[0][4] == reason
     assert strategy.reasons == ("stop_gap", "stop", "end", "trail", "break_even")
 
 
@@ -238,7 +238,7 @@ def test_an_exit_knows_its_position(bounds, expected):
     """Bounds are among what counts; risk is 3."""
     low, high = (100.0, 101.0, 98.5, 99.0, 4.0), (99.0, 102.0, 98.5, 101.5, 4.0)
     rows = (LONG, LEAVE, low, high, LEAVE, QUIET, QUIET)
-    trades = trades_of(rows, plan(exit_long=w.in_trade(ASKED, **bounds)))
+    trades = list_trades(rows, plan(exit_long=w.in_trade(ASKED, **bounds)))
     assert [trade[3:5] for trade in trades] == [expected]
 
 
@@ -248,7 +248,7 @@ def test_an_exit_of_a_short_knows_its_position_and_a_long_leaves_anyhow():
     rows = (SHORT, (*QUIET[:4], 4.0), fall, (98.0, 99.0, 97.0, 98.0, 4.0), QUIET, QUIET)
     leave = w.volume >= 2
     strategy = plan(exit_short=w.in_trade(leave, profit_from=0.5), exit_long=ASKED)
-    assert [trade[:5] for trade in trades_of(rows, strategy)] == [
+    assert [trade[:5] for trade in list_trades(rows, strategy)] == [
         (-1, 0, 1, 3, "signal"), (1, 2, 3, 4, "signal"),
     ]  # fmt: skip
 

@@ -100,7 +100,7 @@ LATER = ((WAITING, 0), (BOUNDED, 2))
 OFTEN = {"vol_z_min": 0.5, "tr_z_min": 0.3, "close_location_min": 0.5}
 
 
-def standing_at(reference, genome, end):
+def read_standing(reference, genome, end):
     """What is known after bar `end - 1`, and the trades until then."""
     window = Window(0, 0, end)
     ledger = reference.continue_trades(genome, window, end)
@@ -119,8 +119,8 @@ def test_each_close_says_what_the_next_bars_do(spec, delay):
     reference = Reference(spec, [bars], [Window.whole(bars)], Costs(entry_delay=delay), form=FORM)
     seen = dict.fromkeys(("open", "leaves", "pending", "reverses", "flat", "moved"), 0)
     for end in range(600, 890):
-        standing, ledger = standing_at(reference, genome, end)
-        _, after = standing_at(reference, genome, end + 1 + delay)
+        standing, ledger = read_standing(reference, genome, end)
+        _, after = read_standing(reference, genome, end + 1 + delay)
         last = ledger.trade(-1) if len(ledger) else None
         is_open = last is not None and last.reason == END
         assert (standing.trade == last) if is_open else (standing.trade is None)
@@ -197,7 +197,7 @@ def hand_standing(spec, closes, volumes, *, delay=0, high=0.0, low=np.inf):
     bars = Bars(times, *prices, volumes, symbol="H", timeframe_ns=3_600 * 10**9)
     costs = Costs(fee_bp=0.0, slippage_bp=0.0, entry_delay=delay)
     reference = Reference(spec, [bars], [Window.whole(bars)], costs, form=FORM)
-    return standing_at(reference, spec.layout.defaults, len(closes))[0]
+    return read_standing(reference, spec.layout.defaults, len(closes))[0]
 
 
 def is_marked(mark):
@@ -362,8 +362,8 @@ def test_orders_that_are_told_are_what_the_next_bar_meets(seed):
     reference = Reference(spec, [bars], [Window.whole(bars)], costs, form=FORM)
     genome, met = spec.layout.defaults, 0
     for end in range(150, 490, 3):
-        standing, ledger = standing_at(reference, genome, end)
-        _, after = standing_at(reference, genome, end + 1)
+        standing, ledger = read_standing(reference, genome, end)
+        _, after = read_standing(reference, genome, end + 1)
         known = {(o.signal_bar, o.side) for o in standing.orders if not o.bars_to_wait}
         if standing.pending is not None:
             known.add((standing.pending.signal_bar, standing.pending.side))
@@ -390,10 +390,10 @@ def test_check_values_of_the_law(real_folder):
     bars = load_bars(f"parquet:{real_folder}/btcusdt_1h.parquet", LoadOptions(dedupe=True))
     spec = STRATEGIES["seller_exhaustion"]
     reference = Reference(spec, [bars], [Window.whole(bars)], form=FORM)
-    standing, _ = standing_at(reference, spec.layout.defaults, 4602)
+    standing, _ = read_standing(reference, spec.layout.defaults, 4602)
     assert standing.trade is None
     assert standing.pending.stop == ("price", 9721.967385416667)
-    standing, _ = standing_at(reference, spec.layout.defaults, 4608)
+    standing, _ = read_standing(reference, spec.layout.defaults, 4608)
     assert (standing.trade.entry, standing.trade.target) == (10114.0, 10898.065229166667)
     assert (standing.bars_left, standing.trade.r) == (90, 0.2659660857829903)
     assert standing.next_stop == 9721.967385416667

@@ -15,7 +15,7 @@ SERIES = [make_bars(5, 9000, jump=0.1), make_bars(6, 700)]
 WINDOWS = [Window.whole(SERIES[0]), Window(0, 4000, 9000), Window(1, 90, 350)]
 
 
-def chosen(genomes, windows=WINDOWS):
+def choose_pieces(genomes, windows=WINDOWS):
     """Individuals, windows and bars of a sample."""
     pieces = sample.chosen_pieces(SPEC, windows, genomes)
     return [(i, w, sample._cut_bars(SERIES, windows[w], count)) for i, w, count in pieces]
@@ -24,7 +24,7 @@ def chosen(genomes, windows=WINDOWS):
 @pytest.mark.parametrize("individuals", [0, 1, 2, 3, 4, 5, 300])
 def test_the_first_and_the_last_are_among_them(individuals):
     """As many as there are, four at most, nobody twice."""
-    picked = [i for i, _, _ in chosen(random_genomes(SPEC, individuals, seed=1))]
+    picked = [i for i, _, _ in choose_pieces(random_genomes(SPEC, individuals, seed=1))]
     assert len(picked) == min(individuals, sample.MEMBERS)
     assert sorted(set(picked)) == picked
     assert picked[:1] + picked[-1:] == ([0, individuals - 1] if individuals else [])
@@ -32,7 +32,7 @@ def test_the_first_and_the_last_are_among_them(individuals):
 
 def test_they_see_different_windows_from_their_beginning():
     """The bars of a part are those of the series, and no more than asked for."""
-    pieces = chosen(random_genomes(SPEC, 300, seed=1))
+    pieces = choose_pieces(random_genomes(SPEC, 300, seed=1))
     assert [w for _, w, _ in pieces] == [0, 0, 1, 2]
     assert sum(len(bars) for _, _, bars in pieces) <= sample.BARS
     for _, w, bars in pieces:
@@ -46,10 +46,10 @@ def test_long_warm_ups_leave_fewer_individuals(monkeypatch):
     genomes = np.repeat(SPEC.layout.defaults[None], 9, axis=0)
     warm_up = SPEC.warm_up(SPEC.layout.decode(genomes[0]))
     monkeypatch.setattr(sample, "BARS", 5 * warm_up)
-    sizes = [len(bars) for _, _, bars in chosen(genomes, WINDOWS[:1])]
+    sizes = [len(bars) for _, _, bars in choose_pieces(genomes, WINDOWS[:1])]
     assert sizes == [2 * warm_up, 2 * warm_up]
     monkeypatch.setattr(sample, "BARS", warm_up)
-    sizes = [len(bars) for _, _, bars in chosen(genomes, WINDOWS[:1])]
+    sizes = [len(bars) for _, _, bars in choose_pieces(genomes, WINDOWS[:1])]
     assert sizes == [2 * warm_up]
 
 
@@ -61,4 +61,6 @@ def test_forms_that_agree_have_no_problems():
     reference = compiled_reference(SPEC, SERIES, WINDOWS)
     assert compare_sample(reference, genomes, pieces, as_it_reads) == {}
     assert len(pieces) == 4
-    assert sum(piece.bars for piece in pieces) == sum(len(bars) for _, _, bars in chosen(genomes))
+    assert sum(piece.bars for piece in pieces) == sum(
+        len(bars) for _, _, bars in choose_pieces(genomes)
+    )

@@ -102,13 +102,13 @@ def test_who_leaves_early_leaves_nobody_at_work(threads):
     reference, replayed, may_go_on = make_reference(), [], Event()
     replay, early = reference.replay, genomes[sharing_order(SPEC, genomes)[:50]].tolist()
 
-    def counted(genome, windows):
+    def count_calls(genome, windows):
         replayed.append(0)
         if genome.tolist() not in early:
             may_go_on.wait()
         return replay(genome, windows)
 
-    reference.replay = counted
+    reference.replay = count_calls
 
     def leave():
         with replaying(reference, genomes, threads) as replays:

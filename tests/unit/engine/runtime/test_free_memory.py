@@ -96,16 +96,16 @@ print(free_host_bytes())
 def test_what_was_let_go_of_is_free():
     """What the C library keeps of it for later is given back before anything is counted."""
 
-    def held():
+    def hold_memory():
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
 
     pieces = [bytes(100_000) for _ in range(1000)]
     kept = pieces[::100]
-    before = held()
+    before = hold_memory()
     del pieces
     free_host_bytes()
-    assert before - held() > 50_000
+    assert before - hold_memory() > 50_000
     assert len(kept) == 10
 
 

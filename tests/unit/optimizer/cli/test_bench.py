@@ -8,14 +8,14 @@ import pytest
 from engine.errors import EngineError
 from optimizer.cli.bench_calls import extend_bars
 from tests.bench import calls
-from tests.bench.calls import Case, parts_of, timed, told
+from tests.bench.calls import Case, format_line, list_parts, time_engines
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
 BARS = make_bars(3, 900, jump=0.1)
 
 
-def drawn(count):
+def draw_genomes(count):
     """Individuals by number."""
     return random_genomes(SPEC, count, seed=count)
 
@@ -23,15 +23,15 @@ def drawn(count):
 def test_every_engine_at_every_size():
     """Lines come size after size; the reference is timed once a series, with few."""
     cases = [Case(p, t, w) for t in (600, 1500) for w in (1, 3) for p in (5, 20)]
-    lines = list(timed(SPEC, BARS, drawn, cases, devices=["cpu"], repeats=3))
+    lines = list(time_engines(SPEC, BARS, draw_genomes, cases, devices=["cpu"], repeats=3))
     on_cpu = [line for line in lines if line.engine.startswith("cpu")]
     assert [line.case for line in on_cpu] == cases
     assert all(0 < line.p20_s <= line.p50_s <= line.p80_s for line in lines)
     assert all(line.stages_s == {} and line.busy_share == 0 for line in on_cpu)
     assert (lines[0].engine, lines[0].case.bars, lines[0].case.windows) == ("reference", 600, 1)
     assert sum(line.engine == "reference" for line in lines) == 4
-    assert told(on_cpu[0]).startswith("cpu, ")
-    assert "P 5, 600 bars, 1 windows" in told(on_cpu[0])
+    assert format_line(on_cpu[0]).startswith("cpu, ")
+    assert "P 5, 600 bars, 1 windows" in format_line(on_cpu[0])
 
 
 def test_engines_that_disagree_are_not_timed(monkeypatch):
@@ -50,12 +50,16 @@ def test_engines_that_disagree_are_not_timed(monkeypatch):
             return values
 
     monkeypatch.setattr(calls, "Engine", Off)
-    lines = timed(SPEC, BARS, drawn, [Case(4, 600, 1)], devices=["cpu", "cpu"], repeats=3)
+    lines = time_engines(
+        SPEC, BARS, draw_genomes, [Case(4, 600, 1)], devices=["cpu", "cpu"], repeats=3
+    )
     with pytest.raises(EngineError, match="cpu and reference disagree"):
         list(lines)
     made.clear()
     monkeypatch.setattr(calls, "verify", lambda engine, genomes: None)
-    lines = timed(SPEC, BARS, drawn, [Case(4, 600, 1)], devices=["cpu", "cpu"], repeats=3)
+    lines = time_engines(
+        SPEC, BARS, draw_genomes, [Case(4, 600, 1)], devices=["cpu", "cpu"], repeats=3
+    )
     with pytest.raises(EngineError, match="cpu and cpu disagree at Case"):
         list(lines)
 
@@ -76,7 +80,7 @@ def test_extended_bars_carry_on(count):
 
 def test_parts_cover_the_series_once():
     """Windows touch, and none is missing or double."""
-    parts = parts_of(1003, 7)
+    parts = list_parts(1003, 7)
     assert parts[0].start == 0
     assert parts[-1].end == 1003
     assert all(left.end == right.start for left, right in itertools.pairwise(parts))

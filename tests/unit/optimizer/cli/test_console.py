@@ -21,7 +21,7 @@ from optimizer.shown import format_count, fraction, metric, number
 from optimizer.store.result import Member
 
 
-def printed(*things):
+def print_plain(*things):
     """What a console that is no terminal makes of them."""
     stream = io.StringIO()
     console = Lines(stream)
@@ -34,7 +34,7 @@ def test_no_text_commands_the_terminal(capsys):
     """Names and symbols of a record come from anywhere; lines of a text stay lines."""
     table = plain_table("strategy", "data")
     table.add_row("a\x1b[31mred\x1b]0;title\x07", "b\u202etxt\x9b2J")
-    text = printed(table, "one\ntwo\x1b[2J über 日本 🦊")
+    text = print_plain(table, "one\ntwo\x1b[2J über 日本 🦊")
     assert {character for character in text if not character.isprintable()} == {"\n"}
     note("\x1b[31m")
     assert capsys.readouterr().err == "note: ?[31m\n"
@@ -113,7 +113,7 @@ def test_a_large_front_is_shown_by_those_that_differ_most():
     assert (
         front_title(50, 20) == "Front: 50 members, 20 of them that differ most (all: --front all)"
     )
-    text = printed(*front_tables(shown, ["sharpe", "max_drawdown"]))
+    text = print_plain(*front_tables(shown, ["sharpe", "max_drawdown"]))
     assert [int(line.split()[0]) for line in text.splitlines()[2:]] == list(shown)
 
 
@@ -133,12 +133,14 @@ def test_a_small_front_is_shown_whole():
 
 def test_the_front_shows_objectives_first_and_no_metric_twice():
     """What was asked for, then what puts it in perspective; what is undefined is a dash."""
-    text = printed(*front_tables(dict(enumerate(individuals(1))), ["win_rate", "sharpe"]))
+    text = print_plain(*front_tables(dict(enumerate(individuals(1))), ["win_rate", "sharpe"]))
     row = text.splitlines()[-1].split()
     assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%", "-"]
     turned = individuals(1)
     turned[0].objectives["trades:min"] = 1234.0
-    row = printed(*front_tables(dict(enumerate(turned)), ["trades:min"])).splitlines()[-1].split()
+    row = (
+        print_plain(*front_tables(dict(enumerate(turned)), ["trades:min"])).splitlines()[-1].split()
+    )
     assert row == ["0", "1,234", "50.00%", "-", "25.00%", "-"]
 
 
@@ -150,7 +152,7 @@ def test_tables_fit_and_the_pick_is_marked(width):
     shown = choose_members(crowd, ["sharpe", "max_drawdown"], 27)
     assert 27 in shown
     front = front_tables(shown, ["sharpe", "max_drawdown"], width, 27)
-    text = printed(*front, *genes_tables(shown, width))
+    text = print_plain(*front, *genes_tables(shown, width))
     assert max(map(len, map(str.rstrip, text.splitlines()))) <= width
     assert "…" not in text
     assert [line.split()[0] for line in text.splitlines() if "*" in line] == ["*27"]
@@ -179,7 +181,9 @@ def test_lines_break_between_words_and_never_within_a_command(text, lines):
 
 def test_genes_stand_in_the_order_of_the_front():
     """The number of an individual is the same in both tables."""
-    rows = printed(*genes_tables({7: individuals(2)[0], 9: individuals(2)[1]})).splitlines()[-2:]
+    rows = print_plain(*genes_tables({7: individuals(2)[0], 9: individuals(2)[1]})).splitlines()[
+        -2:
+    ]
     assert [row.split()[:2] for row in rows] == [["7", "10"], ["9", "11"]]
 
 
@@ -189,7 +193,7 @@ def test_genes_that_just_fit_stand_in_one_table():
     (member,) = individuals(1)
     tables = genes_tables({10: replace(member, genes=genes)}, 31)
     assert len(tables) == 1
-    assert max(map(len, printed(*tables).splitlines())) == 31
+    assert max(map(len, print_plain(*tables).splitlines())) == 31
     assert len(genes_tables({10: replace(member, genes=genes)}, 30)) == 2
 
 
@@ -226,4 +230,4 @@ def test_lines_are_never_broken_and_markup_is_text():
 def test_long_facts_are_folded_and_not_cut():
     """No character of a value is lost where the output is a file."""
     long = "x" * (2 * WIDTH_OF_A_FILE)
-    assert "".join(printed(facts_table({"name": long})).split()) == "name" + long
+    assert "".join(print_plain(facts_table({"name": long})).split()) == "name" + long

@@ -156,7 +156,7 @@ def test_a_terminal_shows_a_table(monkeypatch, task):
     assert stream.getvalue().endswith("replaying 1 member of the front on the reference\n")
 
 
-def drawn(view, width, **options):
+def draw_view(view, width, **options):
     """Lines of a view in a terminal of some columns."""
     stream = Terminal()
     Console(file=stream, width=width, force_terminal=True, no_color=True, **options).print(view)
@@ -172,7 +172,7 @@ def test_the_view_fits_and_breaks_no_word(monkeypatch, width):
         best = (0.1 * generation, 0.4772, 0.05)
         rejected = {"too_few_trades": 12, "objective_undefined": 7, "drawdown_beyond": 120}
         view.update(progress(generation, best=best, rejected=rejected))
-    lines = drawn(view, width)
+    lines = draw_view(view, width)
     assert max(map(len, lines)) <= width
     assert "generation 8 of 9" in lines[0]
     assert "10 s, 3 s left" in lines[0]
@@ -188,7 +188,7 @@ def test_a_best_value_that_stays_is_told(monkeypatch):
     view = SearchView(["strength"])
     for generation in range(0, 40, 5):
         view.update(progress(generation, generations=99, best=(min(generation, 20) / 10,)))
-    assert "the same for 15 generations" in drawn(view, 80)[1]
+    assert "the same for 15 generations" in draw_view(view, 80)[1]
 
 
 def test_an_empty_front_is_not_said_to_be_replayed(monkeypatch, task):

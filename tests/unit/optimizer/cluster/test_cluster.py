@@ -152,18 +152,18 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def said(caplog):
+def messages(caplog):
     """What was told."""
     caplog.set_level(logging.INFO, "optimizer.cluster.cluster")
     return caplog
 
 
-def asked(count, job="echo"):
+def make_jobs(count, job="echo"):
     """So many jobs."""
     return [JobRequest(n, f"job {n}", PARCEL, (job, n)) for n in range(count)]
 
 
-def joined(made=None, **options):
+def join_workers(made=None, **options):
     """A cluster of two workers, or those that are named."""
     script = Script(made or {"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": HERE})
     return Cluster(FAR, link=script, **options), script
@@ -171,8 +171,8 @@ def joined(made=None, **options):
 
 def test_every_job_is_done_once():
     """Whoever lacks the setup is sent it, and nothing is lost on the way."""
-    cluster, script = joined()
-    jobs = list(run_jobs(cluster, asked(9)))
+    cluster, script = join_workers()
+    jobs = list(run_jobs(cluster, make_jobs(9)))
     assert sorted((job.index, job.result) for job in jobs) == [(n, n) for n in range(9)]
     assert list(run_jobs(cluster, [])) == []
     assert script.cancelled == []
@@ -180,29 +180,29 @@ def test_every_job_is_done_once():
 
 def test_at_most_two_pieces_a_worker_are_under_way():
     """The rest waits here, and is left when nobody wants it."""
-    cluster, script = joined()
-    running = run_jobs(cluster, asked(50))
+    cluster, script = join_workers()
+    running = run_jobs(cluster, make_jobs(50))
     next(running)
-    assert len(taken(script)) <= 5
+    assert len(list_taken(script)) <= 5
     running.close()
-    assert len(taken(script)) <= 5
+    assert len(list_taken(script)) <= 5
     assert script.cancelled
 
 
 def test_what_may_be_superfluous_is_begun_by_and_by():
     """So many at first, then as many again as were done."""
     made = {f"tcp://10.0.0.2:{n}": HERE for n in range(1, 9)}
-    cluster, script = joined(made)
-    running = run_jobs(cluster, asked(64), first=4)
+    cluster, script = join_workers(made)
+    running = run_jobs(cluster, make_jobs(64), first=4)
     begun = []
     for _ in range(12):
         next(running)
-        begun.append(len(taken(script)))
+        begun.append(len(list_taken(script)))
     # Done + under way: 4 until 4 are done, then twice what was done.
     assert begun == [4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 22]
 
 
-def taken(script):
+def list_taken(script):
     """Jobs that were begun, each once."""
     return {call.arguments[0].index for call in script.begun if call.arguments}
 
@@ -211,26 +211,26 @@ def test_other_versions_are_refused_by_name():
     """All of them at once, before anything is done."""
     old = replace(HERE, versions={"engine": "2"})
     with pytest.raises(ConfigError, match=r"worker 2 at 10\.0\.0\.2: engine 2, here 4"):
-        joined({"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": old})
-    cluster, _ = joined({"tcp://10.0.0.2:2": old}, may_differ=True)
+        join_workers({"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": old})
+    cluster, _ = join_workers({"tcp://10.0.0.2:2": old}, may_differ=True)
     assert old.differences(cluster.here) == ("engine 2, here 4",)
 
 
 def test_other_bits_are_refused_by_name():
     """Though all versions are the same."""
     with pytest.raises(ConfigError, match=r"worker 2 at 10\.0\.0\.2: bits of the sample other"):
-        joined({"tcp://10.0.0.2:2": replace(HERE, bits="other")})
+        join_workers({"tcp://10.0.0.2:2": replace(HERE, bits="other")})
 
 
-def test_a_late_worker_of_another_version_is_sent_away(said, clock):
+def test_a_late_worker_of_another_version_is_sent_away(messages, clock):
     """Its piece is done by another, and it is said why."""
-    cluster, script = joined({"tcp://10.0.0.2:2": HERE})
+    cluster, script = join_workers({"tcp://10.0.0.2:2": HERE})
     script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
     clock["now"] += 10
-    assert sorted(job.index for job in run_jobs(cluster, asked(6))) == list(range(6))
+    assert sorted(job.index for job in run_jobs(cluster, make_jobs(6))) == list(range(6))
     assert script.away == ["tcp://10.0.0.2:1"]
-    assert "worker 1 at 10.0.0.2 is refused and sent away: engine 2, here 4" in said.text
-    assert "worker 1 at 10.0.0.2 came" in said.text
+    assert "worker 1 at 10.0.0.2 is refused and sent away: engine 2, here 4" in messages.text
+    assert "worker 1 at 10.0.0.2 came" in messages.text
 
 
 def test_a_worker_elsewhere_or_of_many_threads_is_refused(monkeypatch):
@@ -249,8 +249,8 @@ def test_nobody_there_is_an_error_after_a_while(clock):
     """At the beginning, and in the middle; workers may come back until then."""
     with pytest.raises(WorkersLostError, match="no worker for 60 s"):
         Cluster(FAR, link=Script({}))
-    cluster, script = joined()
-    running = run_jobs(cluster, asked(8))
+    cluster, script = join_workers()
+    running = run_jobs(cluster, make_jobs(8))
     next(running)
     gone, script.made = script.made, {}
     clock["now"] += 5
@@ -269,8 +269,8 @@ def test_nobody_there_is_an_error_after_a_while(clock):
 
 def test_a_lost_scheduler_is_an_error_at_once():
     """Whatever was under way."""
-    cluster, script = joined()
-    running = run_jobs(cluster, asked(8))
+    cluster, script = join_workers()
+    running = run_jobs(cluster, make_jobs(8))
     next(running)
     script.is_lost = True
     with pytest.raises(SchedulerLostError):
@@ -278,26 +278,26 @@ def test_a_lost_scheduler_is_an_error_at_once():
     assert SchedulerLostError("").exit_code == 4
 
 
-def test_who_says_nothing_for_long_is_named_once(said, clock):
+def test_who_says_nothing_for_long_is_named_once(messages, clock):
     """Until it says something again."""
-    cluster, script = joined({"tcp://10.0.0.2:1": HERE})
+    cluster, script = join_workers({"tcp://10.0.0.2:1": HERE})
     for _ in range(8):
         clock["now"] += 20
         cluster.look()
-    assert said.text.count("worker 1 at 10.0.0.2 has said nothing for 80 s") == 1
-    assert said.text.count("has said nothing") == 1
+    assert messages.text.count("worker 1 at 10.0.0.2 has said nothing for 80 s") == 1
+    assert messages.text.count("has said nothing") == 1
     script.seen = 1.0
     for _ in range(8):
         clock["now"] += 20
         cluster.look()
-    assert said.text.count("has said nothing") == 2
+    assert messages.text.count("has said nothing") == 2
 
 
 def test_an_error_of_a_job_names_it_and_is_not_tried_again():
     """And what else was begun is taken back."""
-    cluster, script = joined()
+    cluster, script = join_workers()
     with pytest.raises(FailedError, match="job 3: ValueError: no 3") as caught:
-        list(run_jobs(cluster, [*asked(3), *asked(9, "raise")[3:]]))
+        list(run_jobs(cluster, [*make_jobs(3), *make_jobs(9, "raise")[3:]]))
     assert caught.value.exit_code == 1
     assert sum(call.key.startswith("job 3|") for call in script.begun) <= 3
     assert script.cancelled
@@ -325,7 +325,7 @@ def test_errors_keep_their_exit_code(raised):
 
 def test_jobs_of_one_home_stay_together():
     """On the worker that has what they need; where it is gone, on another."""
-    cluster, script = joined()
+    cluster, script = join_workers()
     jobs = [JobRequest(n, f"job {n}", PARCEL, ("echo", n), home=n % 2) for n in range(8)]
     list(run_jobs(cluster, jobs))
     homes = {}
@@ -343,15 +343,15 @@ def test_jobs_of_one_home_stay_together():
     assert {call.worker for call in script.begun if call.arguments} == homes[1]
 
 
-def test_a_worker_that_ends_before_its_first_word_is_left_out(said):
+def test_a_worker_that_ends_before_its_first_word_is_left_out(messages):
     """The others go on at once; whoever comes instead is asked with its first piece of work."""
     script = Dying({"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": HERE}, ["tcp://10.0.0.2:1"])
     cluster = Cluster(FAR, link=script)
     assert list(cluster.workers) == list(cluster.made) == ["tcp://10.0.0.2:2"]
-    assert "worker 1 at 10.0.0.2 ended before it said what it is" in said.text
+    assert "worker 1 at 10.0.0.2 ended before it said what it is" in messages.text
     script.made["tcp://10.0.0.2:3"] = replace(HERE, bits="other")
     cluster.look()
-    assert len(list(run_jobs(cluster, asked(6)))) == 6
+    assert len(list(run_jobs(cluster, make_jobs(6)))) == 6
 
 
 def test_where_all_end_before_their_first_word_the_next_are_waited_for(clock):
@@ -369,7 +369,7 @@ def test_workers_that_begin_anew_for_ever_are_an_error(clock):
     class Restarting(Dying):
         """A worker that is begun anew at once, in the same place."""
 
-        asked = 0
+        make_jobs = 0
 
         def answer(self, call, timeout=0):
             """The same each time; a search that goes on asking fails."""
@@ -398,9 +398,9 @@ def test_a_worker_that_hangs_before_its_first_word_is_named(clock):
         Cluster(FAR, link=script)
 
 
-def test_a_worker_that_is_another_and_goes_late_is_asked_no_more(said):
+def test_a_worker_that_is_another_and_goes_late_is_asked_no_more(messages):
     """It cannot go while it has an answer that is on its way; whoever comes does the work."""
-    cluster, script = joined({"tcp://10.0.0.2:1": HERE})
+    cluster, script = join_workers({"tcp://10.0.0.2:1": HERE})
     script.made = {"tcp://10.0.0.2:2": replace(HERE, versions={"engine": "2"})}
 
     def leaves(worker):
@@ -409,27 +409,27 @@ def test_a_worker_that_is_another_and_goes_late_is_asked_no_more(said):
             script.made = {"tcp://10.0.0.2:3": HERE}
 
     script.send_away = leaves
-    assert len(list(run_jobs(cluster, asked(4)))) == 4
-    assert said.text.count("is refused and sent away") == 1
+    assert len(list(run_jobs(cluster, make_jobs(4)))) == 4
+    assert messages.text.count("is refused and sent away") == 1
     # Once before it is refused; whoever comes says that it lacks the setup, then its bars.
     assert sum(call.key.startswith("job 0|") for call in script.begun) == 1 + 3
 
 
-def test_a_worker_that_is_another_and_does_not_go_is_named(said):
+def test_a_worker_that_is_another_and_does_not_go_is_named(messages):
     """Not asked for ever."""
-    cluster, script = joined({"tcp://10.0.0.2:1": HERE})
+    cluster, script = join_workers({"tcp://10.0.0.2:1": HERE})
     script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
     script.send_away = script.away.append
     with pytest.raises(ConfigError, match="is not fit and does not go: engine 2, here 4; end it"):
-        list(run_jobs(cluster, asked(3)))
-    assert said.text.count("is refused and sent away") == 1
+        list(run_jobs(cluster, make_jobs(3)))
+    assert messages.text.count("is refused and sent away") == 1
     assert script.cancelled
 
 
 def test_a_result_that_comes_slowly_has_more_time_each_time():
     """What is fetched in one piece would else begin anew for ever."""
-    cluster, script = joined()
-    list(run_jobs(cluster, asked(2)))
+    cluster, script = join_workers()
+    list(run_jobs(cluster, make_jobs(2)))
     honest, given = script.answer, []
 
     def slow(call, timeout):
@@ -439,5 +439,5 @@ def test_a_result_that_comes_slowly_has_more_time_each_time():
         return honest(call)
 
     script.answer = slow
-    assert len(list(run_jobs(cluster, asked(1)))) == 1
+    assert len(list(run_jobs(cluster, make_jobs(1)))) == 1
     assert given == [30, 60, 120]

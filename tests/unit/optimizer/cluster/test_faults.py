@@ -43,12 +43,12 @@ fingerprint._bits = lambda device: ("f" * 64, "cpu")
 TOLD = r"worker odd at 127\.0\.0\.1: numpy 0\.1, here .*, bits of the sample ffffffffffff, here"
 
 
-def joined(begun, **options):
+def join_cluster(begun, **options):
     """A cluster as a person would join it."""
     return Cluster(parse_address(str(begun.file)), **options)
 
 
-def asked(count, job, folder=""):
+def make_jobs(count, job, folder=""):
     """Jobs of a kind, each with its own number."""
     parcel = Parcel(Hung(BARS, str(folder)))
     return [JobRequest(n, f"job {n}", parcel, (job, n)) for n in range(count)]
@@ -63,7 +63,7 @@ def processes(cluster):
     return [job.result[0] for job in run_jobs(cluster, homes)]
 
 
-def killed_by_and_by(seconds):
+def kill_workers(seconds):
     """Kill each worker that is there, one after the other, while something else is done."""
     workers = own_workers()
 
@@ -86,7 +86,7 @@ def test_workers_killed_in_the_middle_change_nothing(kills, monkeypatch):
     expected = run_search(task)
     with Cluster(parse_address("local:2")) as cluster:
         for seconds in [0.1 + 1.2 * number / kills for number in range(1, kills)]:
-            thread = killed_by_and_by(seconds)
+            thread = kill_workers(seconds)
             assert run_search(task, on_workers(cluster, task, 3)) == expected
             thread.join()
 
@@ -110,7 +110,7 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path):
     given = {"data": data, "judge": False, "generations": 6, "runs": str(tmp_path / "runs")}
     config = RunConfig(**{"device": "cpu", **SMALL, **given, "min_trades": 3})
     expected = start_run(config, Observer(), lambda: False)
-    with begin_cluster(tmp_path) as hosts, joined(hosts) as cluster:
+    with begin_cluster(tmp_path) as hosts, join_cluster(hosts) as cluster:
         place = on_shards(cluster, is_judged=False, least_s=0.0)
         whole = start_run(config, Observer(), lambda: False, place)
         assert (whole.front_hash, whole.certificate) == (
@@ -129,10 +129,10 @@ def test_a_job_that_kills_workers_is_named(tmp_path):
     """It is given up after a while, and the others are not lost with it."""
     never_again = {"distributed.scheduler.allowed-failures": 0}
     with dask.config.set(never_again), Cluster(parse_address("local:2")) as cluster:
-        list(run_jobs(cluster, asked(2, "echo")))
+        list(run_jobs(cluster, make_jobs(2, "echo")))
         with pytest.raises(WorkersLostError, match="job 3 ended 1 workers one after the other"):
-            list(run_jobs(cluster, asked(4, "kill", tmp_path)[3:]))
-        assert len(list(run_jobs(cluster, asked(6, "echo")))) == 6
+            list(run_jobs(cluster, make_jobs(4, "kill", tmp_path)[3:]))
+        assert len(list(run_jobs(cluster, make_jobs(6, "echo")))) == 6
 
 
 def test_a_worker_that_ends_before_its_first_word_is_replaced():
@@ -143,16 +143,16 @@ def test_a_worker_that_ends_before_its_first_word_is_replaced():
         wait_until(lambda: [worker for worker in own_workers() if worker != first])
         for worker in own_workers():
             worker.kill()
-        assert len(list(run_jobs(cluster, asked(4, "echo")))) == 4
+        assert len(list(run_jobs(cluster, make_jobs(4, "echo")))) == 4
 
 
 def test_a_worker_that_hangs_is_replaced(tmp_path):
     """Once the scheduler has not heard of it for long; five minutes where nobody says otherwise."""
     ttl = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "5s"}
-    with begin_cluster(tmp_path, environment=ttl) as hosts, joined(hosts) as cluster:
+    with begin_cluster(tmp_path, environment=ttl) as hosts, join_cluster(hosts) as cluster:
         seen = tmp_path / "seen"
         seen.mkdir()
-        assert len(list(run_jobs(cluster, asked(1, "stop once", seen)))) == 1
+        assert len(list(run_jobs(cluster, make_jobs(1, "stop once", seen)))) == 1
         assert len(list(seen.iterdir())) == 2
 
 
@@ -162,8 +162,8 @@ def test_nobody_left_is_an_error_after_a_while(tmp_path):
         workers = hosts.worker()
         # Once it has come, nobody has to be patient.
         assert len(joined_workers(hosts)) == 1
-        with joined(hosts, patience_s=3.0) as cluster:
-            running = run_jobs(cluster, asked(50, "sleep"))
+        with join_cluster(hosts, patience_s=3.0) as cluster:
+            running = run_jobs(cluster, make_jobs(50, "sleep"))
             next(running)
             for process in [*psutil.Process(workers.pid).children(recursive=True), workers]:
                 process.kill()
@@ -172,14 +172,14 @@ def test_nobody_left_is_an_error_after_a_while(tmp_path):
                 list(running)
             assert time.monotonic() - began < 30
         with pytest.raises(WorkersLostError, match="no worker for 1 s"):
-            joined(hosts, patience_s=1.0)
+            join_cluster(hosts, patience_s=1.0)
 
 
 def test_a_lost_scheduler_is_an_error_within_seconds(tmp_path):
     """In the middle, and when nothing answers to begin with."""
     with begin_cluster(tmp_path, 1) as hosts:
-        with joined(hosts) as cluster:
-            running = run_jobs(cluster, asked(100, "sleep"))
+        with join_cluster(hosts) as cluster:
+            running = run_jobs(cluster, make_jobs(100, "sleep"))
             next(running)
             hosts.scheduler.kill()
             began = time.monotonic()
@@ -189,7 +189,7 @@ def test_a_lost_scheduler_is_an_error_within_seconds(tmp_path):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("optimizer.cluster.dask_client.CALL_S", 1.0)
             with pytest.raises(SchedulerLostError, match="begin one with dask scheduler"):
-                joined(hosts)
+                join_cluster(hosts)
 
 
 def test_a_worker_that_is_another_is_refused(tmp_path):
@@ -198,22 +198,22 @@ def test_a_worker_that_is_another_is_refused(tmp_path):
     flags = ("--preload", tmp_path / "other.py", "--name", "odd")
     with begin_cluster(tmp_path, workers=0) as hosts:
         hosts.worker("--name", "fit", "--no-nanny")
-        with joined(hosts) as cluster:
+        with join_cluster(hosts) as cluster:
             odd = hosts.worker(*flags, "--no-nanny")
             wait_until(lambda: len(cluster.link.workers()) == 2)
             cluster.look()
-            assert len(list(run_jobs(cluster, asked(12, "sleep")[:1] * 6))) == 6
+            assert len(list(run_jobs(cluster, make_jobs(12, "sleep")[:1] * 6))) == 6
             wait_until(lambda: len(cluster.link.workers()) == 1)
             wait_until(lambda: odd.poll() is not None)
         hosts.worker(*flags, "--no-nanny")
         wait_until(lambda: len(joined_workers(hosts)) == 2)
         with pytest.raises(ConfigError, match=TOLD):
-            joined(hosts)
+            join_cluster(hosts)
 
 
 def joined_workers(hosts):
     """Names of all workers, whatever they are."""
-    with joined(hosts, may_differ=True) as cluster:
+    with join_cluster(hosts, may_differ=True) as cluster:
         return [worker.name for worker in cluster.workers.values()]
 
 

@@ -48,14 +48,14 @@ def run(tmp_path_factory):
     return path, judge_run(alone, PLAN, {}, lambda *told: None)
 
 
-def judged_on(cluster, path, to, plan=PLAN):
+def judge_copy(cluster, path, to, plan=PLAN):
     """What is found out about a copy of a run on a cluster, and where the copy is."""
     copy = shutil.copytree(path, to / path.name)
     place = ClusterSearches(cluster)
     return judge_run(copy, plan, {}, lambda *told: None, executors=place), copy
 
 
-def rows_of(path):
+def list_searches(path):
     """Searches that were recorded, in the order in which they were."""
     with RunStore.open(path) as store:
         assert store.verify() == []
@@ -65,10 +65,10 @@ def rows_of(path):
 def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
     """p, folds, paths and verdict; recorded in the order of numbers."""
     path, expected = run
-    actual, copy = judged_on(two, path, tmp_path)
+    actual, copy = judge_copy(two, path, tmp_path)
     assert replace(actual, verdict=expected.verdict) == expected
     assert actual.verdict.grade == expected.verdict.grade
-    rows = rows_of(copy)
+    rows = list_searches(copy)
     assert [int(name.rpartition("/")[2]) for name in rows if name.startswith("null/")] == list(
         range(1, expected.null.shuffled.run + 1)
     )
@@ -84,7 +84,7 @@ def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
     judge_run(copy, begun.model_copy(update={"null": 5}), {}, lambda *told: None, executors=place)
     judgement = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *told: None)
     assert judgement.null == expected.null
-    assert len(rows_of(copy)) == len(set(rows_of(copy)))
+    assert len(list_searches(copy)) == len(set(list_searches(copy)))
 
 
 @pytest.mark.parametrize("over", ["pooled", "mean", "worst", "q25"])
@@ -162,7 +162,7 @@ def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_
     alone = shutil.copytree(path, tmp_path / "alone" / path.name)
     plan = PLAN.model_copy(update={"null": 4, "cpcv": None})
     expected = judge_run(alone, plan, {}, lambda *told: None)
-    actual, _ = judged_on(two, path, tmp_path / "there", plan)
+    actual, _ = judge_copy(two, path, tmp_path / "there", plan)
     assert (actual.null, actual.folds, actual.pick) == (
         expected.null,
         expected.folds,
@@ -185,11 +185,11 @@ def test_workers_of_this_machine_listen_on_loopback_only(two):
     assert set(heard) == {"127.0.0.1"}
 
 
-def profiled():
+def is_profiling():
     """Whether the worker that this is called on keeps what it spent its time on."""
     return "profile" in get_worker().periodic_callbacks
 
 
 def test_workers_of_this_machine_keep_no_profile(two):
     """It would take memory with every search, up to an hour of them."""
-    assert two.link.answer(two.link.begin(profiled)) is False
+    assert two.link.answer(two.link.begin(is_profiling)) is False

@@ -94,7 +94,7 @@ def stranger(hosts, monkeypatch):
         stranger.client.close()
 
 
-def asked(count, what="sleep"):
+def make_jobs(count, what="sleep"):
     """Jobs that each take a while."""
     parcel = Parcel(Hung())
     return [JobRequest(n, f"job {n}", parcel, (what, 1.5)) for n in range(count)]
@@ -104,7 +104,7 @@ def asked(count, what="sleep"):
 def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action):
     """Whether the scheduler tells us or not, and as often as three times."""
     other = stranger(action, jobs.MOST_RELEASES)
-    assert sorted(job.index for job in run_jobs(cluster, asked(3))) == [0, 1, 2]
+    assert sorted(job.index for job in run_jobs(cluster, make_jobs(3))) == [0, 1, 2]
     assert other.met == {f"job {n}": jobs.MOST_RELEASES for n in range(3)}
 
 
@@ -112,14 +112,14 @@ def test_a_client_that_is_told_to_close_is_not_waited_for(cluster, stranger):
     """It hears of no call any more, and says that it runs."""
     stranger("close")
     with pytest.raises(SchedulerLostError, match="does not answer any more"):
-        list(run_jobs(cluster, asked(1)))
+        list(run_jobs(cluster, make_jobs(1)))
 
 
 @pytest.mark.parametrize("action", ["remove", "hang up"])
 def test_jobs_of_a_client_that_another_removes_are_done(cluster, stranger, action):
     """The scheduler is there still, and takes this client in again."""
     other = stranger(action)
-    (job,) = run_jobs(cluster, asked(1))
+    (job,) = run_jobs(cluster, make_jobs(1))
     assert (job.index, other.met["job 0"]) == (0, 1)
 
 
@@ -129,7 +129,7 @@ def test_a_job_that_is_always_taken_back_ends_the_batch(cluster, stranger, actio
     stranger(action, 99)
     expected = r"another client of the scheduler of --cluster \S+ took back job 0: end that client"
     with pytest.raises(ReleasedError, match=expected) as caught:
-        list(run_jobs(cluster, asked(1)))
+        list(run_jobs(cluster, make_jobs(1)))
     assert caught.value.exit_code == 4
     assert isinstance(caught.value, LostError)
 
@@ -146,13 +146,13 @@ def test_a_search_whose_calls_are_taken_back_finds_the_same(cluster, stranger):
 def test_a_restart_of_the_cluster_by_another_client_changes_nothing(tmp_path):
     """It has the scheduler forget all calls, and begins all workers anew."""
     with begin_cluster(tmp_path) as hosts, Cluster(parse_address(str(hosts.file))) as cluster:
-        expected = [job.result for job in in_order(run_jobs(cluster, asked(6, "echo")))]
-        running = run_jobs(cluster, asked(6))
+        expected = [job.result for job in in_order(run_jobs(cluster, make_jobs(6, "echo")))]
+        running = run_jobs(cluster, make_jobs(6))
         next(running)
         with Client(scheduler_file=str(hosts.file), set_as_default=False) as other:
             other.restart(timeout=120)
         assert len(list(running)) == 5
-        assert [job.result for job in in_order(run_jobs(cluster, asked(6, "echo")))] == expected
+        assert [job.result for job in in_order(run_jobs(cluster, make_jobs(6, "echo")))] == expected
 
 
 def test_a_first_question_that_is_taken_back_is_no_silent_worker(hosts, stranger, monkeypatch):
@@ -182,7 +182,7 @@ def test_an_answer_to_another_question_is_not_taken(cluster, monkeypatch):
         return told[-1]
 
     monkeypatch.setattr(Link, "answer", answer_strangely)
-    (result,) = run_jobs(cluster, asked(1, "echo"))
+    (result,) = run_jobs(cluster, make_jobs(1, "echo"))
     assert result.result == 1.5
     assert told[:3] == ["a text", None, 3]
 
@@ -199,7 +199,7 @@ def test_an_answer_of_another_job_is_never_a_result(cluster, monkeypatch, field)
 
     monkeypatch.setattr(Link, "answer", answer_another)
     with pytest.raises(ReleasedError, match="answered job 0 with something else"):
-        list(run_jobs(cluster, asked(1, "echo")))
+        list(run_jobs(cluster, make_jobs(1, "echo")))
 
 
 def _is_result(answer):

@@ -30,7 +30,7 @@ def work(parcel, job=("echo", 1), **changes):
     return Work(0, parcel.digest, job, HERE.digest, **changes)
 
 
-def answered(parcel, lacks, keep, folder=None, **changes):
+def answer_parcel(parcel, lacks, keep, folder=None, **changes):
     """What comes of it once what was lacking is sent."""
     carried, where = parcel.pack_missing(lacks, folder)
     return solve(work(parcel, carried=carried, folder=where, **changes), keep=keep)
@@ -41,13 +41,13 @@ def test_a_setup_travels_once_and_its_bars_too():
     keep, parcel = Keep(), Parcel(SETUP)
     assert len(parcel.body) < 1000
     assert solve(work(parcel), keep=keep) == Lacks()
-    lacks = answered(parcel, Lacks(), keep)
+    lacks = answer_parcel(parcel, Lacks(), keep)
     assert lacks == Lacks(tuple(parcel.bars))
-    assert answered(parcel, lacks, keep).result == 1
+    assert answer_parcel(parcel, lacks, keep).result == 1
     assert isinstance(solve(work(parcel, ("echo", 2)), keep=keep), JobResult)
     other = Parcel(Hung(BARS, known={"another": 1}))
     assert other.digest != parcel.digest
-    assert isinstance(answered(other, Lacks(), keep), JobResult)
+    assert isinstance(answer_parcel(other, Lacks(), keep), JobResult)
 
 
 def test_bars_are_the_same_to_the_last_bit():
@@ -91,7 +91,7 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(worker_cache, "MOST_CARRIED", 1000)
     parcel = Parcel(SETUP)
     lacks = Lacks(tuple(parcel.bars))
-    answer = answered(parcel, lacks, Keep(), tmp_path / "large")
+    answer = answer_parcel(parcel, lacks, Keep(), tmp_path / "large")
     assert answer.result == 1
     (file,) = (tmp_path / "large").iterdir()
     assert file.name == next(iter(parcel.bars))
@@ -101,7 +101,7 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     assert solve(work(parcel, carried=carried, folder="/nowhere"), keep=Keep()) == lacks
     file.write_bytes(b"x")
     with pytest.raises(ConfigError, match="other bytes"):
-        answered(parcel, lacks, Keep(), tmp_path / "large")
+        answer_parcel(parcel, lacks, Keep(), tmp_path / "large")
     with pytest.raises(ConfigError, match="too many to send"):
         parcel.pack_missing(lacks, None)
 
@@ -111,16 +111,16 @@ def test_only_so_many_setups_are_kept_and_bars_with_them():
     keep = Keep(most=2)
     parcels = [Parcel(Hung(make_planted_market(seed, 300, 0))) for seed in (1, 2, 3)]
     for parcel in parcels[:2]:
-        answered(parcel, Lacks(tuple(parcel.bars)), keep)
+        answer_parcel(parcel, Lacks(tuple(parcel.bars)), keep)
     assert isinstance(solve(work(parcels[0]), keep=keep), JobResult)
-    answered(parcels[2], Lacks(tuple(parcels[2].bars)), keep)
+    answer_parcel(parcels[2], Lacks(tuple(parcels[2].bars)), keep)
     assert isinstance(solve(work(parcels[0]), keep=keep), JobResult)
     assert solve(work(parcels[1]), keep=keep) == Lacks()
     gc.collect()
-    assert answered(parcels[1], Lacks(), keep) == Lacks(tuple(parcels[1].bars))
+    assert answer_parcel(parcels[1], Lacks(), keep) == Lacks(tuple(parcels[1].bars))
     keep.forget()
     gc.collect()
-    assert answered(parcels[0], Lacks(), keep) == Lacks(tuple(parcels[0].bars))
+    assert answer_parcel(parcels[0], Lacks(), keep) == Lacks(tuple(parcels[0].bars))
 
 
 def test_who_would_find_other_bits_says_who_it_is(monkeypatch):

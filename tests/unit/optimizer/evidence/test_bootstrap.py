@@ -67,7 +67,7 @@ def test_resamples_equal_the_letter(seed, index, days, block):
     assert expected == resample(seed, index, days, block).tolist()
 
 
-def count_of(p, resamples=499):
+def count_resamples(p, resamples=499):
     """How many of the resamples, and one, a p stands for."""
     return round(p * (resamples + 1), 9)
 
@@ -88,7 +88,7 @@ def test_tests_of_the_table_without_an_edge():
     assert tests.reality_check[0].value == pytest.approx(0.009348736300520336, rel=REL)
     assert tests.superior[0].value == pytest.approx(1.784956969787604, rel=REL)
     ps = (comparison.rc_p, comparison.spa_lower, comparison.spa_p, comparison.spa_upper)
-    assert [count_of(p) for p in ps] == [464, 375, 410, 410]
+    assert [count_resamples(p) for p in ps] == [464, 375, 410, 410]
     assert (comparison.better, better) == (0, ())
     assert (comparison.resamples, comparison.block) == (499, BLOCK.value)
     deviation = compute_long_run_deviations(daily_noise(), 10.0)[0]
@@ -101,7 +101,7 @@ def test_tests_of_the_table_with_an_edge():
     tests, better = apply_tests(daily_edge(), 1, 499)
     assert tests.reality_check[0].value == pytest.approx(0.024600867466497287, rel=REL)
     assert tests.superior[0].value == pytest.approx(4.165205032287021, rel=REL)
-    assert [count_of(p) for p in (comparison.rc_p, comparison.spa_p)] == [2, 1]
+    assert [count_resamples(p) for p in (comparison.rc_p, comparison.spa_p)] == [2, 1]
     assert (comparison.better, better) == (1, (7,))
 
 
@@ -139,7 +139,8 @@ def test_superior_ability_equals_that_of_arch(edge):
     comparison = compare_with_nothing(table, Figure(5.0), seed=9, resamples=199)
     _, spa = judged_by_arch("SPA", table)
     counts = [
-        count_of(p, 199) - 1 for p in (comparison.spa_lower, comparison.spa_p, comparison.spa_upper)
+        count_resamples(p, 199) - 1
+        for p in (comparison.spa_lower, comparison.spa_p, comparison.spa_upper)
     ]
     expected = (spa.pvalues * 199).round(9).tolist()
     assert expected == counts

@@ -13,7 +13,7 @@ from tests.support.series import make_bars
 SUM_R, SUM_R2 = 0, 1
 
 
-def judged(trials, seed, count=6, tests=2):
+def draw_trials(trials, seed, count=6, tests=2):
     """Splits of two series, their windows, and sums of trials in them."""
     series = [make_bars(120), make_bars(90)]
     searched = [Window.whole(series[0]), Window(1, 5, 80)]
@@ -52,7 +52,7 @@ def plainly(splits, windows, found, of_paths):
 @pytest.mark.parametrize(("count", "tests"), [(6, 2), (5, 1), (7, 3)])
 def test_paths_equal_the_letter(count, tests):
     """Least, low and median strength."""
-    splits, windows, sums = judged(9, 1, count, tests)
+    splits, windows, sums = draw_trials(9, 1, count, tests)
     expected = plainly(splits, windows, sums, list_paths(count, tests))
     actual = evaluate_fixed_paths(sums, windows, splits, list_paths(count, tests))
     assert actual.least == pytest.approx(expected[0], rel=1e-12)
@@ -62,7 +62,7 @@ def test_paths_equal_the_letter(count, tests):
 
 def test_a_trial_that_never_traded_is_not_chosen():
     """It has no strength, and one that loses is taken before it."""
-    splits, windows, sums = judged(2, 2)
+    splits, windows, sums = draw_trials(2, 2)
     sums[0] = 0.0
     sums[1, :, SUM_R] = -1.0
     assert evaluate_fixed_paths(sums, windows, splits, list_paths(6, 2)).median < 0
@@ -70,7 +70,7 @@ def test_a_trial_that_never_traded_is_not_chosen():
 
 def test_trials_that_never_traded_have_no_paths():
     """Nothing is defined then."""
-    splits, windows, sums = judged(2, 2)
+    splits, windows, sums = draw_trials(2, 2)
     assert (
         evaluate_fixed_paths(0 * sums, windows, splits, list_paths(6, 2)).why["least"]
         == "no path traded"

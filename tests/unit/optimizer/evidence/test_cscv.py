@@ -16,7 +16,7 @@ from optimizer.evidence.halves import judge_splits
 from tests.support.evidence import daily_noise
 
 
-def blocks_of(table, count):
+def sum_blocks(table, count):
     """Days [D, N] as trades: n, sums and sums of squares [N, S] of each block."""
     parts = table.reshape(count, -1, table.shape[1])
     trades = np.full((table.shape[1], count), float(parts.shape[1]))
@@ -53,7 +53,7 @@ def _ratio(trades, sum_r, sum_r2, trial, half):
 
 def test_overfitting_of_the_law():
     """The table without an edge in four blocks."""
-    halves = compare_halves(*blocks_of(daily_noise(), 4))
+    halves = compare_halves(*sum_blocks(daily_noise(), 4))
     assert (halves.pbo, halves.loss) == (0.5, 0.5)
     assert halves.slope == pytest.approx(-1.0316734867545831, rel=1e-9)
     assert halves.intercept == pytest.approx(0.08963014501560367, rel=1e-9)
@@ -115,14 +115,14 @@ def test_a_trial_that_is_best_everywhere_is_not_overfitted():
     rng = np.random.Generator(np.random.PCG64(1))
     table = rng.normal(0, 1, (400, 5))
     table[:, 3] += 5
-    halves = compare_halves(*blocks_of(table, 4))
+    halves = compare_halves(*sum_blocks(table, 4))
     assert (halves.pbo, halves.loss) == (0.0, 0.0)
     assert halves.median_logit == pytest.approx(math.log(5))
 
 
 def test_one_trial_has_nobody_to_be_compared_with():
     """Nothing is defined then."""
-    halves = compare_halves(*(part[:1] for part in blocks_of(daily_noise(), 4)))
+    halves = compare_halves(*(part[:1] for part in sum_blocks(daily_noise(), 4)))
     assert halves.why["pbo"] == halves.why["slope"] == "fewer than two trials"
 
 

@@ -25,12 +25,12 @@ COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
 PRICES = COLUMNS[1:5]
 
 
-def markets_of(bars, seed=1, window=None, keep="none"):
+def make_markets(bars, seed=1, window=None, keep="none"):
     """Null markets of one series."""
     return NullMarkets([bars], [window or Window.whole(bars)], seed, keep)
 
 
-def body_of(bars, t):
+def measure_body(bars, t):
     """High, low, close and volume of a bar, by its open."""
     opening = bars.open[t]
     return bars.high[t] / opening, bars.low[t] / opening, bars.close[t] / opening, bars.volume[t]
@@ -39,7 +39,7 @@ def body_of(bars, t):
 def test_the_shuffled_market_of_the_law():
     """Twelve bars with two gaps, in a new order."""
     bars = counted_bars(12, {5, 9})
-    markets = markets_of(bars)
+    markets = make_markets(bars)
     (origins,) = markets.draw_origins(1)
     assert origins.bodies.tolist() == [0, 4, 7, 5, 1, 2, 8, 10, 9, 6, 11, 3]
     assert origins.gaps.tolist() == [0, 10, 1, 7, 3, 9, 11, 2, 6, 5, 4, 8]
@@ -50,7 +50,7 @@ def test_the_shuffled_market_of_the_law():
 
 def test_the_mirrored_market_of_the_law():
     """Four of twelve bars are turned."""
-    markets = markets_of(counted_bars(12, {5, 9}))
+    markets = make_markets(counted_bars(12, {5, 9}))
     assert markets.list_mirrored_bars(1)[0].tolist() == [3, 4, 8, 9]
     close = markets.mirror_market(1)[0].close
     assert close[:2].tolist() == [97.9, 99.13000000000001]
@@ -88,7 +88,7 @@ def test_aligned_columns_move_with_their_bodies():
     plain = counted_bars(12, {5, 9})
     extra = {"mood": np.arange(12.0), "rate": np.where(np.arange(12) == 3, np.nan, 7.0 + plain.low)}
     bars = replace(plain, extra=extra, dated=("rate",))
-    markets = markets_of(bars, window=Window(0, 4, 12))
+    markets = make_markets(bars, window=Window(0, 4, 12))
     (origins,), (shuffled,), (mirrored,) = (
         made(1) for made in (markets.draw_origins, markets.shuffle_market, markets.mirror_market)
     )
@@ -98,7 +98,7 @@ def test_aligned_columns_move_with_their_bodies():
     assert np.array_equal(shuffled.extra["rate"], extra["rate"], equal_nan=True)
     assert mirrored.extra["mood"].tolist() == list(range(12))
     assert np.array_equal(mirrored.extra["rate"], extra["rate"], equal_nan=True)
-    (without,) = markets_of(plain, window=Window(0, 4, 12)).shuffle_market(1)
+    (without,) = make_markets(plain, window=Window(0, 4, 12)).shuffle_market(1)
     assert shuffled.close.tolist() == without.close.tolist()
 
 
@@ -110,7 +110,7 @@ indices = st.integers(1, 2**40)
 def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
     """Within their classes, multiplied forwards and nothing else; history stays."""
     bars, window = world
-    markets = markets_of(bars, 3, window, keep)
+    markets = make_markets(bars, 3, window, keep)
     (actual,), (origins,) = markets.shuffle_market(index), markets.draw_origins(index)
     first = max(window.start, 1)
     assert len(actual) == window.end
@@ -124,7 +124,7 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
         assert minute[body] == minute[gap] == minute[t]
         assert is_opener[gap] == is_opener[t]
         opening = actual.close[t - 1] * (bars.open[gap] / bars.close[gap - 1])
-        high, low, close, volume = body_of(bars, body)
+        high, low, close, volume = measure_body(bars, body)
         expected = (opening, opening * high, opening * low, opening * close, volume)
         assert expected == tuple(getattr(actual, name)[t] for name in COLUMNS[1:])
     moved = sorted(range(first, window.end))
@@ -135,7 +135,7 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
 def test_the_last_close_stays_up_to_rounding(world, keep, index):
     """So the trend as a whole proves nothing."""
     bars, window = world
-    (shuffled,) = markets_of(bars, 3, window, keep).shuffle_market(index)
+    (shuffled,) = make_markets(bars, 3, window, keep).shuffle_market(index)
     assert shuffled.close[-1] == pytest.approx(bars.close[window.end - 1], rel=1e-12)
 
 
@@ -143,7 +143,7 @@ def test_the_last_close_stays_up_to_rounding(world, keep, index):
 def test_mirrored_bars_keep_volume_and_times(world, index):
     """Those that are not turned keep their ratios, and history stays."""
     bars, window = world
-    markets = markets_of(bars, 3, window)
+    markets = make_markets(bars, 3, window)
     (actual,), (turned,) = markets.mirror_market(index), markets.list_mirrored_bars(index)
     first = max(window.start, 1)
     for name in ("timestamp", "volume"):
@@ -152,7 +152,7 @@ def test_mirrored_bars_keep_volume_and_times(world, index):
         assert getattr(actual, name)[:first].tolist() == getattr(bars, name)[:first].tolist()
     for t in sorted(set(range(first, window.end)) - set(turned.tolist())):
         opening = actual.close[t - 1] * (bars.open[t] / bars.close[t - 1])
-        expected = (opening, *(opening * ratio for ratio in body_of(bars, t)[:3]))
+        expected = (opening, *(opening * ratio for ratio in measure_body(bars, t)[:3]))
         assert expected == tuple(getattr(actual, name)[t] for name in PRICES)
 
 
@@ -160,19 +160,19 @@ def test_mirrored_bars_keep_volume_and_times(world, index):
 def test_mirrored_bars_equal_the_letter(world, index):
     """Each turned bar about the mean body, and about the mean gap of its kind."""
     bars, window = world
-    (mirrored,) = markets_of(bars, 3, window).mirror_market(index)
+    (mirrored,) = make_markets(bars, 3, window).mirror_market(index)
     first = max(window.start, 1)
     moving = range(first, window.end)
     opens = np.diff(bars.timestamp, prepend=0) > bars.timeframe_ns
     gaps = {t: bars.open[t] / bars.close[t - 1] for t in moving}
-    mean = float(sum((Fraction(body_of(bars, t)[2]) for t in moving), Fraction(0))) / max(
+    mean = float(sum((Fraction(measure_body(bars, t)[2]) for t in moving), Fraction(0))) / max(
         len(moving), 1
     )
     drawn = draw_words(3, index, "null_mirror", window.end)
     last = bars.close[first - 1]
     for t in moving:
         alike = [gaps[u] for u in moving if opens[u] == opens[t]]
-        high, low, close, _ = body_of(bars, t)
+        high, low, close, _ = measure_body(bars, t)
         gap = gaps[t]
         if drawn[t] >> np.uint64(63):
             q = 2 * mean - close
@@ -193,7 +193,7 @@ def test_a_bar_that_would_fall_to_zero_is_left_as_it_was():
     columns = {name: getattr(bars, name).copy() for name in PRICES}
     columns["high"][7] = 3 * columns["open"][7]
     wild = Bars(bars.timestamp, **columns, volume=bars.volume, symbol="WILD", timeframe_ns=HOUR_NS)
-    markets = markets_of(wild)
+    markets = make_markets(wild)
     turning = [set(markets.list_mirrored_bars(index)[0].tolist()) for index in range(1, 30)]
     assert not any(7 in turned for turned in turning)
     assert any(8 in turned for turned in turning)
@@ -239,7 +239,7 @@ def test_times_that_only_one_series_has_are_a_class_of_their_own():
 def test_gaps_over_night_stay_over_night():
     """Openers take gaps of openers, and nobody else does."""
     bars = counted_bars(200, gaps=set(range(10, 200, 10)))
-    (origins,) = markets_of(bars).draw_origins(1)
+    (origins,) = make_markets(bars).draw_origins(1)
     is_opener = np.isin(np.arange(200), range(10, 200, 10))
     assert (is_opener[origins.gaps] == is_opener).all()
     assert not (is_opener[origins.bodies] == is_opener).all()
@@ -250,7 +250,7 @@ def test_gaps_over_night_stay_over_night():
 )
 def test_the_rhythm_of_the_day_is_kept_where_slots_are_full(hours, expected):
     """Twenty bars that may move for each hour of the day; bar 0 never moves."""
-    assert markets_of(counted_bars(hours), keep="auto").keep == expected
+    assert make_markets(counted_bars(hours), keep="auto").keep == expected
 
 
 def test_one_sparse_series_gives_up_the_rhythm_of_all():
@@ -263,10 +263,10 @@ def test_one_sparse_series_gives_up_the_rhythm_of_all():
 def test_markets_are_told_apart_by_seed_and_number():
     """The same address gives the same bits, in any order of asking."""
     bars = counted_bars(200)
-    markets = markets_of(bars)
+    markets = make_markets(bars)
     hashes = {i: markets.shuffle_market(i)[0].content_hash for i in (1, 2, 3)}
-    assert len({*hashes.values(), markets_of(bars, 2).shuffle_market(1)[0].content_hash}) == 4
-    assert markets_of(bars).shuffle_market(2)[0].content_hash == hashes[2]
+    assert len({*hashes.values(), make_markets(bars, 2).shuffle_market(1)[0].content_hash}) == 4
+    assert make_markets(bars).shuffle_market(2)[0].content_hash == hashes[2]
     assert markets.mirror_market(2)[0].content_hash not in hashes.values()
 
 
@@ -274,7 +274,7 @@ def test_an_edge_in_the_order_of_bars_is_gone():
     """Returns that follow each other no longer do, and their spread is the same."""
     bars = make_planted_market(3, 4000, 8)
     moves = np.diff(np.log(bars.close))
-    shuffled = np.diff(np.log(markets_of(bars, keep="day").shuffle_market(1)[0].close))
+    shuffled = np.diff(np.log(make_markets(bars, keep="day").shuffle_market(1)[0].close))
     assert np.std(shuffled) == pytest.approx(np.std(moves), rel=0.02)
     autocorrelation = np.corrcoef(np.abs(moves[1:]), np.abs(moves[:-1]))[0, 1]
     assert (
@@ -294,7 +294,7 @@ def test_wrong_use_is_refused():
     """An unknown rhythm, and a series that was not searched."""
     bars = counted_bars(10)
     with pytest.raises(ConfigError, match="keep must be auto, none, day or week, got 'month'"):
-        markets_of(bars, keep="month")
+        make_markets(bars, keep="month")
     with pytest.raises(ConfigError, match="series 1 has no window"):
         NullMarkets([bars, bars], [Window.whole(bars)], 1)
 

@@ -140,7 +140,7 @@ def test_a_short_gains_where_prices_fall():
 
 
 @pytest.fixture(scope="module")
-def traded():
+def backtest():
     """Ledgers and accumulators of a strategy on a market, in two windows."""
     spec, bars, costs = SHORT_SPECS["seller_exhaustion"], make_bars(5, 3000), Costs(3.0, 4.0)
     windows = [Window(0, 0, 1400), Window(0, 1400, 3000)]
@@ -151,9 +151,9 @@ def traded():
     return spec, bars, windows, genomes[best], engine.trades(genomes[best]), values[best]
 
 
-def test_the_cost_line_is_what_an_engine_would_find(traded):
+def test_the_cost_line_is_what_an_engine_would_find(backtest):
     """Trades do not depend on costs, so backtests at each charge give the same sums."""
-    spec, bars, windows, genome, ledgers, _ = traded
+    spec, bars, windows, genome, ledgers, _ = backtest
     assert sum(map(len, ledgers)) > 20
     for point in evaluate_costs(ledgers, Costs(3.0, 4.0)):
         costs = Costs(3.0 * point.times, 4.0 * point.times)
@@ -163,16 +163,16 @@ def test_the_cost_line_is_what_an_engine_would_find(traded):
         assert point.strength == pytest.approx(sum_r / math.sqrt(sum_r2), rel=1e-9, abs=1e-9)
 
 
-def test_the_charge_itself_has_the_bits_of_the_accumulators(traded):
+def test_the_charge_itself_has_the_bits_of_the_accumulators(backtest):
     """One times the charge is what was traded."""
-    *_, ledgers, accumulators = traded
+    *_, ledgers, accumulators = backtest
     (point,) = (p for p in evaluate_costs(ledgers, Costs(3.0, 4.0)) if p.times == 1.0)
     assert point.sum_r == accumulators[0, 2] + accumulators[1, 2]
 
 
-def test_break_even_costs_leave_nothing(traded):
+def test_break_even_costs_leave_nothing(backtest):
     """At them the sum of R is 0."""
-    *_, ledgers, _ = traded
+    *_, ledgers, _ = backtest
     winning = [make_ledger([0.0] * 3, entry=[100, 50, 20], exit=[103, 49, 20.5])]
     even = break_even_bp(winning).value
     assert even > 0

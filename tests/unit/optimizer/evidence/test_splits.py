@@ -28,7 +28,7 @@ def ranges(windows):
     return [(window.start, window.end) for window in windows]
 
 
-def covered(windows, series=0):
+def list_covered(windows, series=0):
     """The bars of a series that windows hold, each once."""
     held = [range(w.start, w.end) for w in windows if w.series == series]
     assert sum(map(len, held)) == len(set().union(*held))
@@ -99,10 +99,10 @@ def test_training_keeps_its_distance_from_tests(data):
     for split in combinatorial(
         *one_series(length), count=count, tests=tests, purge=purge, embargo=embargo
     ):
-        tested = covered(split.test)
+        tested = list_covered(split.test)
         near = {t + k for w in split.test for t in (w.start,) for k in range(-purge, 0)}
         near |= {w.end + k for w in split.test for k in range(embargo)}
-        assert covered(split.train) == set(range(length)) - tested - near
+        assert list_covered(split.train) == set(range(length)) - tested - near
 
 
 @given(st.data())
@@ -230,7 +230,7 @@ def test_no_test_of_one_series_lies_in_the_training_of_another(seed, purge, emba
             first, last = times[test.series][test.start], times[test.series][test.end - 1]
             assert all(b < first or last < a for a, b in trained)
         for w in split.train:
-            tested = covered(split.test, w.series)
+            tested = list_covered(split.test, w.series)
             for bar in range(w.start, w.end):
                 assert not tested & set(range(bar - embargo, bar + purge + 1))
 
@@ -268,7 +268,7 @@ def test_folds_equal_those_of_skfolio(anchored):
     )
     expected = [(set(train), set(test)) for train, test in splitter.split(np.zeros((90, 1)))]
     folds = walk_forward(*one_series(90), folds=6, train_groups=3, purge=4, anchored=anchored)
-    assert expected == [(covered(f.train), covered(f.test)) for f in folds]
+    assert expected == [(list_covered(f.train), list_covered(f.test)) for f in folds]
 
 
 @pytest.mark.parametrize(("purge", "embargo"), [(0, 0), (3, 3), (2, 5)])
@@ -283,7 +283,7 @@ def test_combinatorial_splits_equal_those_of_skfolio(purge, embargo):
         for train, tests in splitter.split(np.zeros((120, 1)))
     ]
     splits = combinatorial(*one_series(120), count=6, tests=2, purge=purge, embargo=embargo)
-    assert expected == [(covered(s.train), covered(s.test)) for s in splits]
+    assert expected == [(list_covered(s.train), list_covered(s.test)) for s in splits]
     of_path = splitter.get_path_ids()  # [splits, tested groups]
     for path, used in enumerate(list_paths(6, 2)):
         assert all(of_path[s][splits[s].groups.index(g)] == path for g, s in enumerate(used))

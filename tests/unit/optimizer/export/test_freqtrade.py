@@ -10,11 +10,11 @@ from optimizer.errors import ConfigError
 from optimizer.export.programs import build_program
 from optimizer.run.task import ledger_rows
 from strategy import words as w
-from tests.support.exports import asked
+from tests.support.exports import build_task
 from tests.support.freqtrade_offline import backtest
-from tests.unit.optimizer.export.test_nautilus import gapped
+from tests.unit.optimizer.export.test_nautilus import gapped_bars
 
-__all__ = ["gapped"]
+__all__ = ["gapped_bars"]
 
 FAST, SLOW = w.ema(w.close, 5), w.ema(w.close, 20)
 STRATEGIES = {
@@ -46,14 +46,14 @@ def build_spec(name):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_freqtrade_trades_as_the_run(name, gapped, tmp_path):
+def test_freqtrade_trades_as_the_run(name, gapped_bars, tmp_path):
     """Every trade begins at the same bar and price; what differs at its end is named."""
     pytest.importorskip("freqtrade", reason="the library is not installed")
-    task = replace(asked("seller_exhaustion", gapped), spec=build_spec(name))
+    task = replace(build_task("seller_exhaustion", gapped_bars), spec=build_spec(name))
     genome = task.spec.layout.defaults
     (ledger,) = task.full_engine(device="cpu").trades(genome)
     (tmp_path / "member.py").write_text(build_program(task, genome, "A try.", "freqtrade"))
-    frame = pd.read_csv(gapped)
+    frame = pd.read_csv(gapped_bars)
     frame.insert(0, "date", pd.to_datetime(frame.pop("timestamp"), utc=True))
     theirs = backtest(tmp_path, frame)
     bar_of = {date: bar for bar, date in enumerate(frame["date"])}
@@ -90,11 +90,11 @@ def test_freqtrade_trades_as_the_run(name, gapped, tmp_path):
     assert same >= len(ours) // 2
 
 
-def test_a_strategy_says_what_differs(gapped):
+def test_a_strategy_says_what_differs(gapped_bars):
     """In its head, and only what the member can meet."""
     heads = {}
     for name in STRATEGIES:
-        task = replace(asked("seller_exhaustion", gapped), spec=build_spec(name))
+        task = replace(build_task("seller_exhaustion", gapped_bars), spec=build_spec(name))
         genome = task.spec.layout.defaults
         text = build_program(task, genome, "A try.", "freqtrade")
         compile(text, "member.py", "exec")
@@ -113,9 +113,9 @@ def test_a_strategy_says_what_differs(gapped):
         ("entry", {"entry": w.stop_at(w.high)}),
     ],
 )
-def test_what_freqtrade_cannot_say_is_refused(part, said, gapped):
+def test_what_freqtrade_cannot_say_is_refused(part, said, gapped_bars):
     """By the name of the part."""
     spec = w.strategy("One.", name="one", long=w.close > w.open, stop=w.share(0.02), **said)
-    task = replace(asked("seller_exhaustion", gapped), spec=spec)
+    task = replace(build_task("seller_exhaustion", gapped_bars), spec=spec)
     with pytest.raises(ConfigError, match=rf"{part}.*a program for freqtrade"):
         build_program(task, spec.layout.defaults, "A try.", "freqtrade")

@@ -11,7 +11,7 @@ from optimizer.errors import ConfigError
 from optimizer.export.programs import build_program
 from optimizer.run.task import ledger_rows
 from strategy import words
-from tests.support.exports import asked, executed
+from tests.support.exports import build_task, run_program
 from tests.support.worlds import make_bars
 
 SAME = ["signal_bar", "entry_bar", "exit_bar", "side", "reason"]
@@ -19,7 +19,7 @@ PRICES = ["entry", "stop", "target", "exit", "r"]
 
 
 @pytest.fixture(scope="module")
-def gapped(tmp_path_factory):
+def gapped_bars(tmp_path_factory):
     """The path of 3,000 bars whose opens lie away from the closes before them."""
     bars, path = make_bars(3, 3000), tmp_path_factory.mktemp("gapped") / "bars.csv"
     rng = np.random.default_rng(1)
@@ -41,18 +41,18 @@ def gapped(tmp_path_factory):
 @pytest.mark.parametrize(
     "strategy", ["seller_exhaustion", "MACD_CROSS", "OPENING_RANGE", "DONCHIAN_TRAIL"]
 )
-def test_nautilus_trades_as_the_run(strategy, gapped):
+def test_nautilus_trades_as_the_run(strategy, gapped_bars):
     """Every trade, at prices of nine digits; but for a target before the stop in one bar."""
     pytest.importorskip("nautilus_trader", reason="the library is not installed")
-    task = asked(strategy, gapped)
+    task = build_task(strategy, gapped_bars)
     (ledger,) = task.full_engine(device="cpu").trades(task.spec.layout.defaults)
     ours = pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
-    names = executed(task, "nautilus_trader")
-    _, theirs = names["backtest"](names["read_bars"](str(gapped)))
+    names = run_program(task, "nautilus_trader")
+    _, theirs = names["backtest"](names["read_bars"](str(gapped_bars)))
     assert ours["signal_bar"].tolist() == theirs["signal_bar"].tolist()
     is_other = (ours["reason"] == "stop") & (theirs["reason"] == "target")
     assert is_other.sum() <= len(ours) // 20
-    side = names["plan_of"](names["read_bars"](str(gapped))).side
+    side = names["plan_of"](names["read_bars"](str(gapped_bars))).side
     for trade in ours[is_other].itertuples():
         # A signal of the other side came while it was open, or the bar opened beyond the target.
         is_turned = (side[trade.signal_bar + 1 : trade.exit_bar] == -trade.side).any()
@@ -68,23 +68,23 @@ def test_nautilus_trades_as_the_run(strategy, gapped):
         assert (ours["reason"] == "stop_gap").any()
 
 
-def test_a_script_says_what_differs(gapped):
+def test_a_script_says_what_differs(gapped_bars):
     """In its head, and only what the member can meet."""
-    task = asked("MACD_CROSS", gapped)
+    task = build_task("MACD_CROSS", gapped_bars)
     text = build_program(task, task.spec.layout.defaults, "A try.", "nautilus_trader")
     head = text.partition("from __future__")[0].replace("\n#  ", " ").replace("\n# ", " ")
     for line in ("Traded by nautilus_trader", "Stop and target in one bar", "Gap: ", "Size: "):
         assert line in head
     compile(text, "member.py", "exec")
-    one_sided = asked("seller_exhaustion", gapped)
+    one_sided = build_task("seller_exhaustion", gapped_bars)
     genome = one_sided.spec.layout.defaults
     text = build_program(one_sided, genome, "A try.", "nautilus_trader")
     assert "Stop and target in one bar" not in text
 
 
-def test_orders_that_rest_are_not_exported_there(gapped):
+def test_orders_that_rest_are_not_exported_there(gapped_bars):
     """By the name of the part."""
-    task = asked("seller_exhaustion", gapped)
+    task = build_task("seller_exhaustion", gapped_bars)
     spec = words.strategy(
         "Waits.", name="waits", long=words.close > words.open, stop=words.share(0.02),
         entry=words.stop_at(words.high),

@@ -15,7 +15,7 @@ from optimizer.export.programs import build_program
 from optimizer.run.markets import Markets
 from optimizer.run.task import ledger_rows
 from strategy import words
-from tests.support.exports import asked, executed, write_bars
+from tests.support.exports import build_task, run_program, write_bars
 from tests.support.pine import run_pine
 from tests.support.random_strategies import Drawn, drawn_exits, drawn_orders
 from tests.support.vectorbt_stand_in import build_modules
@@ -151,7 +151,7 @@ SAID_IN_FULL = {
 
 def trade(spec, path):
     """A task of a strategy, and its trades with those of each target."""
-    task = replace(asked("seller_exhaustion", path), spec=spec)
+    task = replace(build_task("seller_exhaustion", path), spec=spec)
     (ledger,) = task.build_reference(task.markets.windows).trades(spec.layout.defaults)
     ours = pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
     for leg in range(ledger.leg_bar.shape[1]):
@@ -176,7 +176,7 @@ def test_backtesting_py_fills_orders_as_the_run(name, market):
     """
     pytest.importorskip("backtesting", reason="the library is not installed")
     task, ours = trade_named(name, market)
-    program = executed(task, "backtesting.py")
+    program = run_program(task, "backtesting.py")
     *_, theirs = program["backtest"](program["read_bars"](str(market)))
     pairs = ours.merge(theirs, on=["signal_bar", "side"], how="left", suffixes=("", "_theirs"))
     assert pairs["entry_bar_theirs"].notna().mean() > 0.99
@@ -217,7 +217,7 @@ def test_vectorbt_trades_orders_as_the_run(name, market):
     No stop lies so near that a hundredth of the account at risk would have to be borrowed.
     """
     task, ours = trade_named(name, market)
-    program = executed(task, "vectorbt")
+    program = run_program(task, "vectorbt")
     assert len(ours) > 10
     portfolio = compare_trades(program, ours, market)
     equity = np.prod(1 + task.costs.risk_fraction * ours["r"])
@@ -251,7 +251,7 @@ def test_vectorbt_trades_drawn_orders_as_the_run(tmp_path, monkeypatch):
         write_bars(bars, path)
         task, ours = trade(spec, path)
         if len(ours) and spec.has_orders:
-            compare_trades(executed(task, "vectorbt"), ours, path)
+            compare_trades(run_program(task, "vectorbt"), ours, path)
             count += len(ours)
     assert count > 500
 
@@ -285,7 +285,7 @@ IN_PINE = {
 def test_pine_keeps_the_ledger_of_orders(name, market):
     """Every trade that ends before the bars do; the tester has them, from and to the same bars."""
     spec = words.strategy("Ordered.", name=name, **IN_PINE[name])
-    task = replace(asked("seller_exhaustion", market), spec=spec)
+    task = replace(build_task("seller_exhaustion", market), spec=spec)
     # The script is read in Python, bar by bar.
     bars = task.markets.series[0].until(2500)
     task = replace(task, markets=Markets((bars,), (Window.whole(bars),)))
@@ -320,7 +320,7 @@ def test_pine_keeps_the_ledger_of_orders(name, market):
 )
 def test_what_pine_cannot_say_of_orders_is_refused(market, said, parts):
     """By name."""
-    task = asked("seller_exhaustion", market)
+    task = build_task("seller_exhaustion", market)
     tick = words.market(tick="0.01")
     spec = words.strategy(
         "R.", name="r", long=UP, short=DOWN, stop=words.share(0.02), market=tick, **parts
@@ -357,7 +357,7 @@ def test_what_pine_cannot_say_of_orders_is_refused(market, said, parts):
 )
 def test_orders_that_end_in_other_trades_are_refused(market, said, parts):
     """By name, and what is not known too."""
-    task = asked("seller_exhaustion", market)
+    task = build_task("seller_exhaustion", market)
     spec = words.strategy("R.", name="r", long=UP, short=DOWN, stop=words.share(0.02), **parts)
     with pytest.raises(ConfigError, match=f"^{said}: "):
         build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", "backtesting.py")

@@ -19,13 +19,13 @@ from optimizer.run.task import ledger_rows
 from strategy import StrategyError, words
 from strategy.parts import PARTS
 from tests.support import examples, own_words
-from tests.support.exports import asked, executed
+from tests.support.exports import build_task, run_program
 from tests.support.pine import run_pine
 
 EXAMPLES = sorted(name for name in vars(examples) if name.isupper())
 
 
-def ledger_of(task):
+def build_ledger(task):
     """Trades of the default genes as a frame."""
     (ledger,) = task.full_engine(device="cpu").trades(task.spec.layout.defaults)
     return pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
@@ -38,8 +38,8 @@ def test_a_script_asks_for_what_the_reference_takes(strategy, market, monkeypatc
     library = ModuleType("backtesting")
     library.Backtest = library.Strategy = object
     monkeypatch.setitem(sys.modules, "backtesting", library)
-    task = asked(strategy, market)
-    names, ledger = executed(task, "backtesting.py"), ledger_of(task)
+    task = build_task(strategy, market)
+    names, ledger = run_program(task, "backtesting.py"), build_ledger(task)
     plan = names["plan_of"](names["read_bars"](str(market)))
     signals = ledger["signal_bar"].to_numpy()
     assert len(signals)
@@ -55,13 +55,13 @@ def test_a_script_asks_for_what_the_reference_takes(strategy, market, monkeypatc
 SAME = ["entry_bar", "exit_bar", "side", "reason", "entry", "stop", "target", "exit", "r"]
 
 
-def compared(task, market, platform):
+def compare_trades(task, market, platform):
     """Trades of the run and of a library, side by side; bars of entry and prices there are equal.
 
     Returns:
         Both frames, and which trades are equal in every bit.
     """
-    names, ledger = executed(task, platform), ledger_of(task)
+    names, ledger = run_program(task, platform), build_ledger(task)
     trades = names["backtest"](names["read_bars"](str(market)))[-1]
     for name in ("signal_bar", "entry_bar", "entry"):
         assert ledger[name].tolist() == trades[name].tolist()
@@ -74,8 +74,8 @@ def compared(task, market, platform):
 def test_backtesting_py_trades_as_the_run(strategy, market):
     """What differs is the time, the session or the end, one bar later or at the open."""
     pytest.importorskip("backtesting", reason="the library is not installed")
-    task = asked(strategy, market)
-    ledger, trades, is_same = compared(task, market, "backtesting.py")
+    task = build_task(strategy, market)
+    ledger, trades, is_same = compare_trades(task, market, "backtesting.py")
     assert is_same.any()
     other, theirs = ledger[~is_same], trades[~is_same]
     assert other["reason"].isin(["time", "session", "end"]).all()
@@ -90,7 +90,7 @@ def test_backtesting_py_trades_as_the_run(strategy, market):
 @pytest.mark.parametrize("strategy", ["DONCHIAN_TRAIL", "OPENING_RANGE"])
 def test_vectorbt_trades_as_the_run(strategy, market):
     """Every trade, in every bit."""
-    ledger, _, is_same = compared(asked(strategy, market), market, "vectorbt")
+    ledger, _, is_same = compare_trades(build_task(strategy, market), market, "vectorbt")
     assert is_same.all()
     assert len(ledger) > 50
 
@@ -103,7 +103,7 @@ def test_code_of_a_person_is_not_exported(market):
         long=own_words.efficiency(20) > 0.5,
         stop=words.share(0.02),
     )
-    task = asked("seller_exhaustion", market)
+    task = build_task("seller_exhaustion", market)
     with pytest.raises(ConfigError, match="own indicator 'efficiency'"):
         build_program(replace(task, spec=own), own.layout.defaults, "A try.", "vectorbt")
 
@@ -121,7 +121,7 @@ def test_code_of_a_person_is_not_exported(market):
 )
 def test_exits_that_no_program_knows_are_refused(market, part, said):
     """By the name of the part, and on each platform that does not know it."""
-    task = asked("seller_exhaustion", market)
+    task = build_task("seller_exhaustion", market)
     plan = words.strategy(
         "Waits.",
         name="waits",
@@ -138,7 +138,7 @@ def test_exits_that_no_program_knows_are_refused(market, part, said):
 @pytest.mark.parametrize("platform", sorted(SAID))
 def test_a_part_is_refused_until_a_program_says_it(market, platform, monkeypatch):
     """A part that comes later is left out by no program in silence, nor is a cost."""
-    task = asked("seller_exhaustion", market)
+    task = build_task("seller_exhaustion", market)
     assert build_program(task, task.spec.layout.defaults, "A try.", platform)
     monkeypatch.setattr(member, "PARTS", (*PARTS, "hedge"))
     spec = replace(task.spec)
@@ -156,7 +156,7 @@ def test_a_part_is_refused_until_a_program_says_it(market, platform, monkeypatch
 )
 def test_a_cost_that_no_program_knows_is_refused(market, costs):
     """By its name; those that every program has are taken."""
-    task = asked("seller_exhaustion", market)
+    task = build_task("seller_exhaustion", market)
     task = replace(task, costs=replace(task.costs, fee_bp=1.0, **costs))
     with pytest.raises(ConfigError, match=f"^{next(iter(costs))}: a program for vectorbt"):
         build_program(task, task.spec.layout.defaults, "A try.", "vectorbt")
@@ -165,7 +165,7 @@ def test_a_cost_that_no_program_knows_is_refused(market, costs):
 @pytest.mark.parametrize("platform", ["pine", "vectorbt", "backtesting.py"])
 def test_a_name_of_a_record_is_no_program(market, platform):
     """Whatever stands in it ends no text and no comment of an exported member."""
-    task = asked("DONCHIAN_TRAIL", market)
+    task = build_task("DONCHIAN_TRAIL", market)
     hostile = 'x", overlay = true)\nos.system("true")\r\u2028plot(1)\x85plot(2)\\'
     spec = replace(task.spec, name=hostile, summary=hostile)
     text = build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
@@ -240,7 +240,7 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
     The tester begins and ends trades at the same bars; stop and target of an entry bar hang on the
     close before it there, so that few trades end at another bar.
     """
-    task = asked("seller_exhaustion" if strategy in OF_WORDS else strategy, market)
+    task = build_task("seller_exhaustion" if strategy in OF_WORDS else strategy, market)
     if strategy in OF_WORDS:
         task = replace(task, spec=OF_WORDS[strategy]())
     if strategy in UNSAID:
@@ -249,7 +249,7 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
         return
     text = build_program(task, task.spec.layout.defaults, "A try.", "pine")
     log, fills = run_pine(text, task.markets.series[0])
-    ledger = ledger_of(task).query("reason != 'end'")
+    ledger = build_ledger(task).query("reason != 'end'")
     names = ["entry_bar", "exit_bar", "side", "reason", "entry", "exit", "r"]
     kept = pd.DataFrame([line.split(",") for line in log], columns=names)
     assert len(ledger) > 10
@@ -267,7 +267,7 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
 @pytest.mark.parametrize("platform", ["backtesting.py", "vectorbt", "pine"])
 def test_a_program_has_the_options_of_its_member(platform, market):
     """And neither others nor conditions that are off; its genes are named as they were searched."""
-    task = asked("CHOSEN_AVERAGE", market)
+    task = build_task("CHOSEN_AVERAGE", market)
     genome = task.spec.layout.encode({"average": "wma", "source": "hl2", "busy": "off"})
     text = build_program(task, genome, "A try.", platform)
     assert "average wma, " in text
@@ -282,6 +282,6 @@ def test_a_member_whose_switches_leave_no_entry_is_not_exported(market):
     """There would be nothing to trade."""
     rising = words.switch("rising", words.close > words.open, default=False)
     spec = words.strategy("Nothing.", long=rising, exit_long=rising, stop=words.share(0.01))
-    task = replace(asked("CHOSEN_AVERAGE", market), spec=spec)
+    task = replace(build_task("CHOSEN_AVERAGE", market), spec=spec)
     with pytest.raises(StrategyError, match="needs an entry"):
         build_program(task, spec.layout.defaults, "A try.", "pine")

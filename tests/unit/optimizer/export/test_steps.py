@@ -16,11 +16,11 @@ from optimizer.run.task import ledger_rows
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from strategy import words as w
-from tests.support.exports import asked
+from tests.support.exports import build_task
 from tests.support.freqtrade_offline import backtest
-from tests.unit.optimizer.export.test_nautilus import gapped
+from tests.unit.optimizer.export.test_nautilus import gapped_bars
 
-__all__ = ["gapped"]
+__all__ = ["gapped_bars"]
 
 PARTS = {
     "long": w.close > w.lag(w.highest(w.high, w.length("span", 10, 3, 30)), 1),
@@ -46,7 +46,7 @@ PRICES = ["entry", "stop", "target", "exit", "r"]
 def make_schedule(market, found=FOUND, **parts):
     """A task, its stitched ledger, and the rows of its schedule."""
     spec = w.strategy("Breaks out.", name="steps", **{**PARTS, **parts})
-    task = replace(asked("seller_exhaustion", market), spec=spec)
+    task = replace(build_task("seller_exhaustion", market), spec=spec)
     windows, layout = task.markets.windows, spec.layout
     steps = plan_steps(task.markets.series, windows, parse_schedule("6d", "8d", 0))
     genes = [found[number % len(found)] for number in range(len(steps))]
@@ -98,10 +98,10 @@ def test_backtesting_py_trades_a_schedule_as_the_run(market):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Timestamp.utcnow")
-def test_nautilus_trader_trades_a_schedule_as_the_run(gapped):
+def test_nautilus_trader_trades_a_schedule_as_the_run(gapped_bars):
     """Every trade, at prices of nine digits."""
     pytest.importorskip("nautilus_trader", reason="the library is not installed")
-    ours, theirs = trade_schedule(gapped, "nautilus_trader")
+    ours, theirs = trade_schedule(gapped_bars, "nautilus_trader")
     # An open beyond the target is asked for before the stop there.
     is_other = (ours["reason"] == "stop") & (theirs["reason"] == "target")
     assert is_other.sum() <= len(ours) // 20
@@ -113,9 +113,9 @@ def test_nautilus_trader_trades_a_schedule_as_the_run(gapped):
 
 
 @pytest.mark.usefixtures("vectorbt_library")
-def test_vectorbt_trades_a_schedule_as_the_run(gapped):
+def test_vectorbt_trades_a_schedule_as_the_run(gapped_bars):
     """Every trade, in every bit."""
-    ours, theirs = trade_schedule(gapped, "vectorbt")
+    ours, theirs = trade_schedule(gapped_bars, "vectorbt")
     columns = [*WHOLE, *PRICES, "reason"]
     assert ours[columns].to_numpy().tolist() == theirs[columns].to_numpy().tolist()
 
@@ -131,12 +131,12 @@ def trade_schedule(path, platform):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_freqtrade_enters_a_schedule_as_the_run(gapped, tmp_path):
+def test_freqtrade_enters_a_schedule_as_the_run(gapped_bars, tmp_path):
     """At the same bars and prices; a stop, target or exit that both name is at the same bar."""
     pytest.importorskip("freqtrade", reason="the library is not installed")
-    task, stitched, rows = make_schedule(gapped)
+    task, stitched, rows = make_schedule(gapped_bars)
     (tmp_path / "steps.py").write_text(build_schedule_program(task, rows, "A try.", "freqtrade"))
-    frame = pd.read_csv(gapped)
+    frame = pd.read_csv(gapped_bars)
     frame.insert(0, "date", pd.to_datetime(frame.pop("timestamp"), utc=True))
     ours, theirs = list_trades(stitched), backtest(tmp_path, frame)
     bar_of = {date: bar for bar, date in enumerate(frame["date"])}

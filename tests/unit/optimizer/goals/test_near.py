@@ -19,7 +19,7 @@ from tests.support.judging import make_task
 BARS = make_planted_market(3, 1500, 6)
 
 
-def goals_for(text, min_trades=5):
+def make_goals(text, min_trades=5):
     """Goals of named objectives."""
     return Goals(parse_objectives(text), min_trades)
 
@@ -50,7 +50,7 @@ def alone(problem, genomes):
 @pytest.mark.parametrize("text", ["strength@near", "max_drawdown@near", "trades:min@near"])
 def test_the_worst_quarter_decides(task, text):
     """The ceil(m / 4)-th worst of a member and its neighbours, one member at a time."""
-    goals = goals_for(text)
+    goals = make_goals(text)
     engine = task.engine()
     problem = EngineProblem(goals, task.problem(engine).spans, engine)
     genomes = task.random_individuals(12)
@@ -131,9 +131,9 @@ def test_the_worst_quarter_of_a_neighbourhood():
 
 def test_who_asks_twice_for_one_thing_is_refused():
     """With its neighbours and without are two things, twice with them is one."""
-    assert goals_for("strength,strength@near").alone == goals_for("strength")
+    assert make_goals("strength,strength@near").alone == make_goals("strength")
     with pytest.raises(ConfigError, match="'strength@near' is given more than once"):
-        goals_for("strength@near,strength@near")
+        make_goals("strength@near,strength@near")
     with pytest.raises(ConfigError, match="or near"):
         parse_objectives("strength@nearby")
 

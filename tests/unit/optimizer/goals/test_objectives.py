@@ -98,7 +98,7 @@ def test_undefined_ranks_below_too_few_trades():
     assert survive(judged.objectives, judged.violations, 4).tolist() == [2, 1, 3, 0]
 
 
-def reasons_of(metrics, **reasons):
+def set_reasons(metrics, **reasons):
     """The same metrics, of which some are undefined for a reason, one of each individual."""
     table = metrics.reasons.copy()
     for name, whys in reasons.items():
@@ -114,7 +114,7 @@ def reasons_of(metrics, **reasons):
 def test_who_never_loses_ranks_before_who_lacks_trades(metric, reason):
     """Undefined for want of losses is nearer than one trade too few; other reasons are not."""
     judged = Goals(parse_objectives(metric), min_trades=30).judge(
-        reasons_of(
+        set_reasons(
             table(*({"trades": trades} for trades in (0, 29, 40, 40, 40))),
             **{metric: ["no_trades", "", reason, "overflow", ""]},
         )
@@ -126,7 +126,7 @@ def test_a_floor_of_what_is_too_good_counts_as_kept():
     """Never losing keeps `profit_factor >= 2`, yet breaks what else it breaks."""
     bounded = goals("profit_factor >= 2", "exposure <= 0.5")
     judged = bounded.judge(
-        reasons_of(
+        set_reasons(
             table(*({"trades": 40, "exposure": share} for share in (0.4, 1.0))),
             profit_factor=["no_losses", "no_losses"],
         )

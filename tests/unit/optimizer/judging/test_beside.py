@@ -35,7 +35,7 @@ class Beside(Observer):
 
 
 @pytest.fixture
-def searched(tmp_path, monkeypatch):
+def searched_run(tmp_path, monkeypatch):
     """A run of a kind, and what was searched beside it."""
     monkeypatch.setattr(beside, "FEWEST_CORES", 1)
     data = write_bars(tmp_path / "bars.csv", BARS)
@@ -67,9 +67,9 @@ def judge(path, made_by=None):
         ({"generations": 2, "plateau": 9}, False),
     ],
 )
-def test_folds_are_those_of_afterwards(searched, settings, is_taken, monkeypatch):
+def test_folds_are_those_of_afterwards(searched_run, settings, is_taken, monkeypatch):
     """And nothing is searched again where the run ended as it was asked to."""
-    run, path = searched(**settings)
+    run, path = searched_run(**settings)
     begun, known = run._begun, judge(path)
     assert any(row.genes for row in known.rows)
     if is_taken:
@@ -78,17 +78,17 @@ def test_folds_are_those_of_afterwards(searched, settings, is_taken, monkeypatch
     assert begun._batch is None
 
 
-def test_folds_of_a_process_that_died_are_searched_now(searched, caplog):
+def test_folds_of_a_process_that_died_are_searched_now(searched_run, caplog):
     """With a word to whom it may concern."""
-    run, path = searched()
+    run, path = searched_run()
     os.kill(run._begun._batch._processes[0].pid, signal.SIGKILL)
     assert judge(path, run) == judge(path)
     assert "searched now" in caplog.text
 
 
-def test_folds_give_their_memory_to_a_run_that_is_short_of_it(searched, caplog):
+def test_folds_give_their_memory_to_a_run_that_is_short_of_it(searched_run, caplog):
     """A GPU's out of memory ends them, and they are searched after the run."""
-    run, path = searched()
+    run, path = searched_run()
     assert relieve_shortage()
     assert run._begun._batch is None
     assert not relieve_shortage()
@@ -106,10 +106,10 @@ def test_folds_give_their_memory_to_a_run_that_is_short_of_it(searched, caplog):
     ],
 )
 def test_folds_begin_where_the_run_leaves_plenty(
-    searched, monkeypatch, device, times, core_rate, is_begun
+    searched_run, monkeypatch, device, times, core_rate, is_begun
 ):
     """Of a GPU's memory half of what was free, of cores nearly all that they can do."""
-    run, _ = searched()
+    run, _ = searched_run()
     task = run._begun._setup.task
     run._begun.end()
     engine = task.engine()
@@ -123,16 +123,16 @@ def test_folds_begin_where_the_run_leaves_plenty(
 
 
 @pytest.mark.parametrize("settings", [{"memory": 10**9}, {"max_seconds": 60.0}, {"threads": 1}])
-def test_nothing_begins_where_there_is_no_room(searched, monkeypatch, settings):
+def test_nothing_begins_where_there_is_no_room(searched_run, monkeypatch, settings):
     """Of memory that a person limits, or of cores."""
     monkeypatch.setattr(beside, "FEWEST_CORES", 1 + ("threads" in settings))
-    run, _ = searched(**settings)
+    run, _ = searched_run(**settings)
     assert run._begun is None
 
 
-def test_leaving_a_run_ends_its_folds(searched):
+def test_leaving_a_run_ends_its_folds(searched_run):
     """Also those that wait for room, which a run that is refused never gives."""
-    run, _ = searched()
+    run, _ = searched_run()
     first = run._begun
     run.begin(first._setup.task, None)
     second = run._begun

@@ -77,7 +77,7 @@ def strengths_by_hand(ledgers):
     return total / math.sqrt(squares) if squares > 0 else math.nan
 
 
-def traded(task, genome, start, end):
+def backtest(task, genome, start, end):
     """The ledger of one individual in [start, end)."""
     engine = Engine(task.spec, [BARS], [Window(0, start, end)], task.costs, device="cpu")
     return engine.trades(np.array(genome))[0]
@@ -107,7 +107,7 @@ def test_a_fold_is_a_search_of_its_training_alone(task, folds):
         alone = make_task(bars, windows=[Window(0, window.start, window.end)], min_trades=fewest)
         front = search(alone, alone.engine()).front
         strengths = [
-            strengths_by_hand([traded(task, genome, window.start, window.end)])
+            strengths_by_hand([backtest(task, genome, window.start, window.end)])
             for genome in front.genomes
         ]
         assert pick.genome == tuple(front.genomes[int(np.argmax(strengths))].tolist())
@@ -198,7 +198,7 @@ def test_folds_say_what_their_picks_did_unseen(task, folds):
     ledgers = []
     for split, pick, row in zip(splits, picks, record.rows, strict=True):
         (train,), (test,) = split.train, split.test
-        before, after = (traded(task, pick.genome, w.start, w.end) for w in (train, test))
+        before, after = (backtest(task, pick.genome, w.start, w.end) for w in (train, test))
         ledgers.append(after)
         assert row.trades == len(after)
         assert row.mean_r == pytest.approx(sum(after.r.tolist()) / len(after), rel=1e-9)
@@ -268,7 +268,7 @@ def test_paths_join_the_tests_of_their_splits(task, is_gone):
             split = [number for number, tests in enumerate(chosen) if group in tests][path]
             if picks[split].genome is not None:
                 start, end = group * 375, (group + 1) * 375
-                seen.append(traded(task, picks[split].genome, start, end))
+                seen.append(backtest(task, picks[split].genome, start, end))
         expected.append(strengths_by_hand(seen))
     assert record.paths == pytest.approx(expected, rel=1e-9)
     assert (record.splits, record.least) == (6, min(record.paths))

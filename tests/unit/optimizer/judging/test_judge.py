@@ -197,14 +197,14 @@ def test_too_little_is_said_before_anything_else(tmp_path, settings, sentence):
 
 def test_a_red_certificate_and_a_look_ahead_end_all_trust(path, monkeypatch):
     """Whatever else the evidence says."""
-    certificate = replace(recorded(path).certificate, mismatches=2)
+    certificate = replace(read_result(path).certificate, mismatches=2)
     changed_result(monkeypatch, certificate=certificate)
     judgement = judge_briefly(path)
     assert judgement.verdict.grade == "invalid"
     assert "disagree" in judgement.verdict.sentence
 
 
-def recorded(path):
+def read_result(path):
     """The result of a run."""
     with RunStore.open(path) as store:
         return load_result(store)
@@ -232,7 +232,7 @@ def test_a_search_that_finds_another_front_is_refused(path, monkeypatch):
 
 def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, monkeypatch):
     """To the byte: what fits is found again, and what does not is not searched for."""
-    result = recorded(path)
+    result = read_result(path)
     n_bytes = result.evaluated * (len(result.front[0].genes) + 1) * 8
     monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", n_bytes)
     plan = Plan(folds=0, blocks=4)
@@ -333,7 +333,7 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
 ):
     """A clock's end is repeated by its generations, a rule's end by the rule."""
     path = recorded_run(tmp_path, NOISE.until(1000), **settings)
-    result = recorded(path)
+    result = read_result(path)
     assert result.stopped_by == stopped_by
     assert reached in (None, result.generation)
     assert repeated is None or repeated >= result.generation

@@ -29,7 +29,7 @@ def test_null_searches_killed_again_and_again(tmp_path, kills):
         with child(child_judge, path, searches) as process:
             kill_process(process, 6 + 5 * (number % 4), 0.7 * (number % 3 == 2))
     with RunStore.open(path) as store:
-        before = len(rows_of(store))
+        before = len(list_searches(store))
         assert read_judgement(store) is None
     assert 0 < before < searches
     with child(child_judge, path, searches) as process:
@@ -38,7 +38,7 @@ def test_null_searches_killed_again_and_again(tmp_path, kills):
     expected = judge_run(alone, plan, {}, lambda *told: None)
     with RunStore.open(path) as store, RunStore.open(alone) as other:
         judgement = read_judgement(store)
-        assert rows_of(store) == rows_of(other)
+        assert list_searches(store) == list_searches(other)
         assert store.verify() == []
     # Seconds that searching takes are no evidence, and stand in the sentence of what is unjudged.
     assert replace(judgement, verdict=expected.verdict) == expected
@@ -46,7 +46,7 @@ def test_null_searches_killed_again_and_again(tmp_path, kills):
     assert (judgement.null.shuffled.run, judgement.null.shuffled.stopped) == (searches, False)
 
 
-def rows_of(store):
+def list_searches(store):
     """Null searches that were recorded, by number; each once."""
     rows = [NullSearch.read(row) for name, row in store.evidence if name.startswith("null/")]
     by_number = {row.number: row for row in rows}

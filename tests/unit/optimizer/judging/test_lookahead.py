@@ -28,7 +28,7 @@ def peeking(bars, ahead):
     return bars.close[later]
 
 
-def centred(bars):
+def compute_centred(bars):
     """What is left of the close when the mean of the whole series is taken away."""
     return bars.close - bars.close.mean()
 
@@ -40,7 +40,7 @@ def own_row(function, *settings):
     return Term(Call(own, None, tuple(map(as_setting, settings))))
 
 
-def strategy_with(row, above=words.close):
+def make_strategy(row, above=words.close):
     """A strategy whose entry reads a row of one's own."""
     score = words.zscore(words.true_range, words.length("z_window", 168, 24, 336))
     return words.strategy(
@@ -57,7 +57,7 @@ def strategy_with(row, above=words.close):
     )
 
 
-def record_of(spec, count=12, **given):
+def make_record(spec, count=12, **given):
     """What is found of random individuals."""
     task = make_task(BARS, spec=spec, **given)
     engine = task.engine()
@@ -69,7 +69,7 @@ def record_of(spec, count=12, **given):
 def test_shipped_strategies_use_no_later_bar(name, delay):
     """All members, at evenly placed cuts and around trades of theirs."""
     spec = find_strategy(name).for_timeframe(3600.0)
-    record, _, engine = record_of(spec, costs=Costs(entry_delay=delay))
+    record, _, engine = make_record(spec, costs=Costs(entry_delay=delay))
     assert (record.mismatches, record.first, record.members) == (0, "", 12)
     assert record.cuts > 32
     genomes = random_genomes(spec, 12, seed=5)
@@ -97,7 +97,7 @@ def test_orders_that_the_next_bar_fills_are_no_look_ahead(ahead):
     if ahead:
         seen = {"long": own_row(peeking, ahead) > words.close}
         spec = replace(spec, long=words.strategy("x", **seen, stop=words.share(0.01)).long)
-    record, _, engine = record_of(spec)
+    record, _, engine = make_record(spec)
     genomes = random_genomes(spec, 12, seed=5)
     assert record.trades == int(engine.evaluate(genomes)[:, :, 0].sum()) > 0
     assert bool(record.mismatches) == bool(ahead)
@@ -109,13 +109,13 @@ def test_orders_that_the_next_bar_fills_are_no_look_ahead(ahead):
         ((own_row(peeking, 1),), 0),
         ((own_row(peeking, 1),), 1),
         ((own_row(peeking, 40),), 0),
-        ((own_row(centred), words.gene("above", 0.6, 0.3, 0.9)), 0),
+        ((own_row(compute_centred), words.gene("above", 0.6, 0.3, 0.9)), 0),
     ],
     ids=["next_bar", "next_bar_entered_late", "many_bars", "all_bars"],
 )
 def test_a_look_ahead_is_caught_and_named(given, delay):
     """One bar or many, or the whole series, and however late entries are."""
-    record, _, _ = record_of(strategy_with(*given), costs=Costs(entry_delay=delay))
+    record, _, _ = make_record(make_strategy(*given), costs=Costs(entry_delay=delay))
     assert record.mismatches > 0
     assert "of PLANTED, in row 'own(" in record.first
 
@@ -134,14 +134,14 @@ def test_a_look_ahead_is_named_as_written():
         stop=words.share(words.gene("stop", 0.02, 0.01, 0.05)),
         target=words.share(0.01),
     )
-    record, _, _ = record_of(spec)
+    record, _, _ = make_record(spec)
     assert record.mismatches > 0
     assert "of PLANTED, in row 'next_close()' of member" in record.first
 
 
 def test_the_same_indicator_without_a_look_ahead_is_not():
     """What differs is the look, not that the indicator is one's own."""
-    record, _, _ = record_of(strategy_with(own_row(peeking, 0)))
+    record, _, _ = make_record(make_strategy(own_row(peeking, 0)))
     assert record.mismatches == 0
 
 
@@ -159,14 +159,14 @@ def test_cuts_side_by_side_find_the_same():
         ran_in.add(threading.current_thread())
         return bars.close
 
-    record_of(strategy_with(own_row(note_thread)))
+    make_record(make_strategy(own_row(note_thread)))
     assert ran_in == {threading.main_thread()}
 
 
 def test_one_member_that_looks_ahead_is_found_among_others():
     """By its number, whether its own trades were listed or not."""
     later = own_row(peeking, words.whole("ahead", 0, 0, 3))
-    spec = strategy_with(later, words.sma(words.close, 5))
+    spec = make_strategy(later, words.sma(words.close, 5))
     genomes = random_genomes(spec, 80, seed=5)
     genomes[:, spec.layout.index("ahead")] = 0
     genomes[41, spec.layout.index("ahead")] = 2
@@ -180,8 +180,8 @@ def test_windows_are_cut_one_after_the_other():
     """Two windows of one series, each with the history before it."""
     windows = [Window(0, 50, 300), Window(0, 300, 700)]
     shipped = find_strategy("seller_exhaustion").for_timeframe(3600.0)
-    assert record_of(shipped, windows=windows)[0].mismatches == 0
-    record, _, _ = record_of(strategy_with(own_row(peeking, 1)), windows=windows)
+    assert make_record(shipped, windows=windows)[0].mismatches == 0
+    record, _, _ = make_record(make_strategy(own_row(peeking, 1)), windows=windows)
     assert record.mismatches > 0
 
 

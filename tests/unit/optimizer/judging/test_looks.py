@@ -37,14 +37,14 @@ def test_a_copy_counts_the_looks_that_it_knows_of(path, tmp_path, is_first):
     looks = path.parent / LOOKS
     if not is_first:
         judge_briefly(path, is_open=True)
-    bars = list_bar_ranges(part for part in recorded(path).data.windows if part.is_held_out)
+    bars = list_bar_ranges(part for part in read_result(path).data.windows if part.is_held_out)
     bars = [part.payload() for part in bars]
     looks.write_text(json.dumps([{"content": "", "bars": bars, "front": "another"}]))
     assert judge_briefly(path, is_open=True).held_out.looks == 2
     copy = shutil.copytree(path, tmp_path / "elsewhere" / "copy")
     assert judge_briefly(copy, is_open=True).held_out.looks == 2
     listed = json.loads((copy.parent / LOOKS).read_text())
-    assert {part["front"] for part in listed} == {"another", recorded(path).front_hash}
+    assert {part["front"] for part in listed} == {"another", read_result(path).front_hash}
     looks.unlink()
     assert judge_briefly(path, is_open=True).held_out.looks == 2
 
@@ -79,7 +79,7 @@ def test_a_list_of_looks_without_an_end_takes_no_memory(path, monkeypatch):
 
 def test_a_look_of_a_version_that_named_no_fronts_counts(path):
     """Its number is the least that there were."""
-    front = recorded(path).front_hash
+    front = read_result(path).front_hash
     with RunStore.open(path, writable=True) as store:
         store.add_evidence("opened", {"looks": 3, "front": front, "member": judged_pick(path)})
     assert judge_briefly(path, is_open=True).held_out.looks == 3
@@ -89,7 +89,7 @@ def test_a_copy_is_not_opened_with_another_pick(path, tmp_path):
     """Of the same front on the same bars, whichever copy was looked at first."""
     copy = shutil.copytree(path, tmp_path / "runs" / "copy")
     first = judge_briefly(copy, is_open=True)
-    other = (first.pick.member + 1) % len(recorded(path).front)
+    other = (first.pick.member + 1) % len(read_result(path).front)
     with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
         judge_briefly(path, is_open=True, pick=other)
     shutil.rmtree(copy)
@@ -110,10 +110,10 @@ def test_runs_of_a_folder_are_opened_once_for_all_looks(path, monkeypatch):
 
 def judged_pick(path):
     """Number of the member that would be judged."""
-    return find_pick(recorded(path), None).member
+    return find_pick(read_result(path), None).member
 
 
-def recorded(path):
+def read_result(path):
     """The result of a run."""
     with RunStore.open(path) as store:
         return load_result(store)

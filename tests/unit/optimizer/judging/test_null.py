@@ -57,7 +57,7 @@ def store(tmp_path):
         yield store
 
 
-def kept_in(store):
+def list_rows(store):
     """Rows of one kind."""
     store.flush()
     return Checkpoint(store, "null/none/shuffled", NullSearch)
@@ -66,12 +66,12 @@ def kept_in(store):
 STRENGTHS = [1.0, 3.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
 
 
-def counted(crew, store, planned=9, stop_after=10, value=2.0):
+def count_searches(crew, store, planned=9, stop_after=10, value=2.0):
     """What comes of null searches, and all that was said of them."""
     said = []
     limits = (planned, stop_after)
     null = run_null_searches(
-        crew, "shuffled", value, limits, kept_in(store), lambda *told: said.append(told)
+        crew, "shuffled", value, limits, list_rows(store), lambda *told: said.append(told)
     )
     return *null, said
 
@@ -79,7 +79,7 @@ def counted(crew, store, planned=9, stop_after=10, value=2.0):
 @pytest.mark.parametrize("stop_after", [1, 2, 3, 10])
 def test_searches_count_in_the_order_of_their_numbers(store, stop_after):
     """As the law counts them, though they end in another order."""
-    counts, searches, _ = counted(Crew(STRENGTHS), store, stop_after=stop_after)
+    counts, searches, _ = count_searches(Crew(STRENGTHS), store, stop_after=stop_after)
     assert counts == tally(2.0, STRENGTHS, stop_after)
     assert [search.number for search in searches] == list(range(1, counts.searches + 1))
     assert [search.strength for search in searches] == STRENGTHS[: counts.searches]
@@ -88,24 +88,24 @@ def test_searches_count_in_the_order_of_their_numbers(store, stop_after):
 def test_an_early_stop_begins_nothing_more(store):
     """What had ended by then is kept, and counts when it is asked for again."""
     crew = Crew(STRENGTHS)
-    counts, _, said = counted(crew, store, stop_after=1)
+    counts, _, said = count_searches(crew, store, stop_after=1)
     assert (counts.searches, counts.is_stopped) == (2, True)
     # Numbers 2, 4, 6 and 8 come before 1, with which 2 counts.
     assert crew.begun == [2, 4, 6, 8, 1]
     assert said[-1][1:] == (5, 9, "1 did as well so far")
     more = Crew(STRENGTHS)
-    assert counted(more, store, stop_after=1)[0] == counts
+    assert count_searches(more, store, stop_after=1)[0] == counts
     assert more.begun == []
 
 
 def test_known_searches_are_not_made_again(store):
     """An interrupted judge goes on, and a longer plan adds what is missing."""
     first = Crew(STRENGTHS)
-    assert counted(first, store, planned=4)[0] == tally(2.0, STRENGTHS[:4])
+    assert count_searches(first, store, planned=4)[0] == tally(2.0, STRENGTHS[:4])
     second = Crew(STRENGTHS)
-    assert counted(second, store)[0] == tally(2.0, STRENGTHS)
+    assert count_searches(second, store)[0] == tally(2.0, STRENGTHS)
     assert sorted(first.begun + second.begun) == list(range(1, 10))
-    assert counted(Crew([]), store, planned=3)[0] == tally(2.0, STRENGTHS[:3])
+    assert count_searches(Crew([]), store, planned=3)[0] == tally(2.0, STRENGTHS[:3])
 
 
 def test_a_gap_ends_what_counts():

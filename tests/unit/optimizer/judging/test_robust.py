@@ -58,7 +58,7 @@ def found():
     return task, engine, pick, build_robust_record(task, engine, pick)
 
 
-def strength_of(ledgers):
+def compute_strength(ledgers):
     """By hand."""
     r = [gain for ledger in ledgers for gain in ledger.r.tolist()]
     return sum(r) / math.sqrt(sum(gain * gain for gain in r))
@@ -72,7 +72,10 @@ def test_the_plateau_is_the_share_of_neighbours_that_keep_half(found):
     for genome in near:
         ledgers = engine.trades(genome)
         trades = sum(map(len, ledgers))
-        kept += trades >= task.config.min_trades and strength_of(ledgers) >= pick.strength.value / 2
+        kept += (
+            trades >= task.config.min_trades
+            and compute_strength(ledgers) >= pick.strength.value / 2
+        )
     assert record.neighbours == len(near)
     assert record.plateau == kept / len(near)
     assert record.checks["plateau"] == (record.plateau >= 0.5)
@@ -106,11 +109,11 @@ def test_delay_is_another_backtest(found):
     """Every entry a bar later than the strategy's own."""
     task, _, pick, record = found
     late = replace(task, costs=replace(task.costs, entry_delay=1)).engine()
-    assert record.delay == pytest.approx(strength_of(late.trades(pick.genome)), rel=1e-9)
+    assert record.delay == pytest.approx(compute_strength(late.trades(pick.genome)), rel=1e-9)
     already = replace(task, costs=replace(task.costs, entry_delay=1))
     later = build_robust_record(already, already.engine(), pick)
     latest = replace(task, costs=replace(task.costs, entry_delay=2)).engine()
-    assert later.delay == pytest.approx(strength_of(latest.trades(pick.genome)), rel=1e-9)
+    assert later.delay == pytest.approx(compute_strength(latest.trades(pick.genome)), rel=1e-9)
 
 
 def test_costs_that_eat_the_edge_fail():

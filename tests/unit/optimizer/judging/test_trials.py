@@ -42,7 +42,7 @@ def found():
 
 
 @pytest.fixture(scope="module")
-def judged(found):
+def judged_trials(found):
     """Trials with trades enough."""
     return JudgedTrials.of(found[0], found[2])
 
@@ -72,22 +72,22 @@ def column_by_hand(plain, genome):
     return list(total.values())
 
 
-def test_judged_trials_are_those_that_traded_enough(found, judged):
+def test_judged_trials_are_those_that_traded_enough(found, judged_trials):
     """In the searched windows together; generation 0 counts its own."""
     _, engine, trials, _ = found
     trades = engine.evaluate(trials.genomes)[:, :, 0].sum(axis=1)
     expected = trials.genomes[trades >= 12]
     assert 0 < len(expected) < len(trials)
-    assert judged.genomes.tolist() == expected.tolist()
-    assert judged.first == int((trades[: trials.first] >= 12).sum())
-    assert judged.evaluated == len(trials)
+    assert judged_trials.genomes.tolist() == expected.tolist()
+    assert judged_trials.first == int((trades[: trials.first] >= 12).sum())
+    assert judged_trials.evaluated == len(trials)
 
 
-def test_paths_take_the_strongest_of_each_training(found, judged, plain):
+def test_paths_take_the_strongest_of_each_training(found, judged_trials, plain):
     """One trial and one window at a time, from ledgers."""
     _, engine, _, _ = found
-    record = build_stability_record(engine, judged, 12, (2, 5))
-    genomes = judged.genomes[[k * len(judged.genomes) // 12 for k in range(12)]]
+    record = build_stability_record(engine, judged_trials, 12, (2, 5))
+    genomes = judged_trials.genomes[[k * len(judged_trials.genomes) // 12 for k in range(12)]]
     splits = combinatorial(SERIES, WINDOWS, purge=2, embargo=5)
 
     def sums(genome, windows):
@@ -114,19 +114,19 @@ def test_paths_take_the_strongest_of_each_training(found, judged, plain):
     assert record.median == pytest.approx(np.median(of_paths), rel=1e-12)
 
 
-def test_columns_are_sums_of_days(found, judged, plain):
+def test_columns_are_sums_of_days(found, judged_trials, plain):
     """Of evenly chosen trials and the front, to the bit."""
     task, engine, _, front = found
     pick = select_pick(engine, front)
-    columns = build_daily_columns(task, engine, judged, front, pick, 5)
-    n = len(judged.genomes)
+    columns = build_daily_columns(task, engine, judged_trials, front, pick, 5)
+    n = len(judged_trials.genomes)
     assert n > 5
-    used = [judged.genomes[place * n // 5] for place in range(5)]
+    used = [judged_trials.genomes[place * n // 5] for place in range(5)]
     used += [member for member in front if not any((member == other).all() for other in used)]
     assert columns.used.T.tolist() == [column_by_hand(plain, genome) for genome in used]
     assert columns.front.T.tolist() == [column_by_hand(plain, genome) for genome in front]
     assert columns.pick.tolist() == column_by_hand(plain, pick.genome)
-    first = judged.genomes[: judged.first]
+    first = judged_trials.genomes[: judged_trials.first]
     chosen_first = [first[place * len(first) // 5] for place in range(min(5, len(first)))]
     expected = [column_by_hand(plain, genome) for genome in chosen_first]
     assert columns.first.T.tolist() == expected
@@ -146,12 +146,14 @@ def test_without_judged_trials_the_front_is_left(found):
     assert (cscv.pbo, cscv.blocks) == (None, 4)
 
 
-def test_sharpe_is_that_of_the_picks_days(found, judged):
+def test_sharpe_is_that_of_the_picks_days(found, judged_trials):
     """Plain moments, PSR, and how it fares after as many tries."""
     task, engine, _, front = found
-    columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 4096)
+    columns = build_daily_columns(
+        task, engine, judged_trials, front, select_pick(engine, front), 4096
+    )
     effective = count_effective_trials(columns.used)
-    record = measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective)
+    record = measure_sharpe(columns.pick, columns.first, len(judged_trials.genomes), effective)
     days = columns.pick.tolist()
     mean = sum(days) / len(days)
     m2, m3, m4 = (sum((x - mean) ** k for x in days) / len(days) for k in (2, 3, 4))
@@ -165,19 +167,22 @@ def test_sharpe_is_that_of_the_picks_days(found, judged):
     assert record.psr == pytest.approx(0.5 * math.erfc(-z / math.sqrt(2)), rel=1e-9)
     assert record.min_trl == pytest.approx(1 + spread * (1.6448536269514722 / daily) ** 2, rel=1e-9)
     assert record.dsr_all < record.dsr_effective < record.psr
-    counts = build_trials_record(judged, columns, effective)
-    used = len(judged.genomes) + sum(
-        not (judged.genomes == genome).all(axis=1).any() for genome in front
+    counts = build_trials_record(judged_trials, columns, effective)
+    used = len(judged_trials.genomes) + sum(
+        not (judged_trials.genomes == genome).all(axis=1).any() for genome in front
     )
-    assert (counts.evaluated, counts.judged) == (judged.evaluated, len(judged.genomes))
+    assert (counts.evaluated, counts.judged) == (
+        judged_trials.evaluated,
+        len(judged_trials.genomes),
+    )
     assert (counts.used, counts.effective) == (used, effective.value)
 
 
-def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged):
+def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged_trials):
     """Blocks are windows of every symbol; all halves, ranks, losses, by hand."""
     task, engine, _, _ = found
-    record = build_cscv_record(engine, judged, 4)
-    totals = np.zeros((len(judged.genomes), 4, 3))
+    record = build_cscv_record(engine, judged_trials, 4)
+    totals = np.zeros((len(judged_trials.genomes), 4, 3))
     opens = [SERIES[each.series].timestamp[each.start : each.end] for each in WINDOWS]
     opens = np.sort(np.concatenate(opens))
     inner = [opens[cut * len(opens) // 4] for cut in (1, 2, 3)]
@@ -190,12 +195,12 @@ def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged):
             if start < end:
                 part = [Window(window.series, start, end)]
                 on_part = Engine(task.spec, SERIES, part, task.costs, device="cpu")
-                totals[:, block] += on_part.evaluate(judged.genomes)[:, 0, [0, 2, 3]]
+                totals[:, block] += on_part.evaluate(judged_trials.genomes)[:, 0, [0, 2, 3]]
     logits, losses = [], []
     for half in combinations(range(4), 2):
         others = [block for block in range(4) if block not in half]
         inside, outside = (
-            [sharpe_of(totals[trial, part].sum(axis=0)) for trial in range(len(totals))]
+            [compute_sharpe(totals[trial, part].sum(axis=0)) for trial in range(len(totals))]
             for part in (list(half), others)
         )
         best = inside.index(max(inside))
@@ -209,7 +214,7 @@ def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged):
     assert record.median_logit == pytest.approx(float(np.median(logits)), rel=1e-9)
 
 
-def sharpe_of(sums):
+def compute_sharpe(sums):
     """Mean over standard deviation from trades, sum and squares; minus infinity without spread."""
     n, total, squares = sums.tolist()
     if n < 2:
@@ -218,10 +223,12 @@ def sharpe_of(sums):
     return total / n / math.sqrt(variance) if variance > 0 else -math.inf
 
 
-def test_bootstrap_is_that_of_the_used_columns(found, judged):
+def test_bootstrap_is_that_of_the_used_columns(found, judged_trials):
     """With blocks as long as the front wants them."""
     task, engine, _, front = found
-    columns = build_daily_columns(task, engine, judged, front, select_pick(engine, front), 40)
+    columns = build_daily_columns(
+        task, engine, judged_trials, front, select_pick(engine, front), 40
+    )
     record = build_bootstrap_record(columns, 1, 99)
     assert record == compare_with_nothing(columns.used, choose_block_length(columns.front), 1, 99)
     assert record.block == choose_block_length(columns.front).value
@@ -233,10 +240,10 @@ def test_a_search_of_one_trial_has_a_column_and_little_else(found):
     """A front of one member, which is all that was judged."""
     task, engine, _, front = found
     single = front[:1]
-    judged = JudgedTrials.of(task, Trials(single, np.array([99.0]), 1))
+    trials = JudgedTrials.of(task, Trials(single, np.array([99.0]), 1))
     pick = Pick(0, single[0], Figure(1.0), 99, Figure(0.1), {0: 99})
-    columns = build_daily_columns(task, engine, judged, single, pick, 4096)
+    columns = build_daily_columns(task, engine, trials, single, pick, 4096)
     assert columns.used.shape[1] == columns.front.shape[1] == columns.first.shape[1] == 1
-    record = build_trials_record(judged, columns, count_effective_trials(columns.used))
+    record = build_trials_record(trials, columns, count_effective_trials(columns.used))
     assert (record.used, record.effective) == (1, pytest.approx(1.0))
-    assert build_cscv_record(engine, judged, 4).pbo is None
+    assert build_cscv_record(engine, trials, 4).pbo is None

@@ -19,7 +19,7 @@ PLAN = Plan(null=40, stop_after=2, folds=2, train=1, purge=8, blocks=4)
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory):
+def judged_run(tmp_path_factory):
     """Database of a run that was judged."""
     path = recorded_run(tmp_path_factory.mktemp("run"), make_planted_market(7, 900, 0))
     judge_run(path, PLAN, {}, lambda *told: None)
@@ -27,7 +27,7 @@ def judged(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", [Form("", processes=2), Form("", processes=1, wave=7)])
-def test_forms_are_made_as_they_say(judged, tmp_path, monkeypatch, form):
+def test_forms_are_made_as_they_say(judged_run, tmp_path, monkeypatch, form):
     """By workers of such a form alone, and with the same figures as ever."""
     made = []
     for kind in (Workers, AskingWorkers):
@@ -38,7 +38,7 @@ def test_forms_are_made_as_they_say(judged, tmp_path, monkeypatch, form):
         judge_run(path, PLAN, {}, lambda *told: None, executors=ThisMachine(pool))
     expected = (AskingWorkers, 1, 7) if form.wave else (Workers, 2)
     assert made == [expected, expected]
-    assert list_differences(read_figures(judged), read_figures(path / "run.sqlite")) == []
+    assert list_differences(read_figures(judged_run), read_figures(path / "run.sqlite")) == []
 
 
 def make_noted(kind, made, setup, *form):
@@ -64,11 +64,11 @@ def test_null_searches_that_do_not_count_may_be_missing():
         ("generation", "genomes", b"\0\0\0", b"\1\0\0", "generation/0.digests.0"),
     ],
 )
-def test_a_planted_difference_is_found(judged, table, column, before, after, figure):
+def test_a_planted_difference_is_found(judged_run, table, column, before, after, figure):
     """One number of a row is changed."""
-    plain = read_figures(judged)
-    copy = judged.with_name(f"{table}.sqlite")
-    with sqlite3.connect(judged) as source, sqlite3.connect(copy) as target:
+    plain = read_figures(judged_run)
+    copy = judged_run.with_name(f"{table}.sqlite")
+    with sqlite3.connect(judged_run) as source, sqlite3.connect(copy) as target:
         source.backup(target)
         ((row, value),) = target.execute(f"SELECT rowid, {column} FROM {table} LIMIT 1")
         changed = value.replace(before, after, 1)
@@ -78,8 +78,8 @@ def test_a_planted_difference_is_found(judged, table, column, before, after, fig
     assert figure in difference
 
 
-def test_a_missing_figure_is_a_difference(judged):
+def test_a_missing_figure_is_a_difference(judged_run):
     """Whichever of two forms lacks it."""
-    plain = read_figures(judged)
+    plain = read_figures(judged_run)
     less = {name: figure for name, figure in plain.items() if name != "judgement.verdict.grade"}
     assert len(list_differences(plain, less)) == len(list_differences(less, plain)) == 1

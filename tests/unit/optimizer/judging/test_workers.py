@@ -18,13 +18,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def shared():
+def shared_pool():
     """Processes for tests that end none."""
     with Pool() as pool:
         yield pool
 
 
-def done(setup, count, numbers=range(6), pool=None):
+def run_jobs(setup, count, numbers=range(6), pool=None):
     """Job to result, and the processes that did them."""
     results = list(Workers(setup, count, pool).results(numbers))
     assert sorted(job for job, _ in results) == sorted(numbers), "each job once"
@@ -40,9 +40,9 @@ def is_there(process):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_jobs_are_done_by_as_many_processes_as_asked(shared, count):
+def test_jobs_are_done_by_as_many_processes_as_asked(shared_pool, count):
     """With one it is this process, and the results are those of any other number."""
-    results, who = done(Squares(0.05), count, range(12), shared)
+    results, who = run_jobs(Squares(0.05), count, range(12), shared_pool)
     assert results == {job: job * job for job in range(12)}
     assert (os.getpid() in who) == (count == 1)
     assert 1 <= len(who) <= count
@@ -50,13 +50,13 @@ def test_jobs_are_done_by_as_many_processes_as_asked(shared, count):
 
 def test_no_more_processes_than_jobs():
     """And none without a job."""
-    assert len(done(Squares(), 8, range(1))[1]) == 1
-    assert done(Squares(), 2, range(0)) == ({}, set())
+    assert len(run_jobs(Squares(), 8, range(1))[1]) == 1
+    assert run_jobs(Squares(), 2, range(0)) == ({}, set())
 
 
 def test_a_worker_that_is_killed_loses_nothing():
     """Its job is done here, all others by the process that is left."""
-    results, who = done(Dying(os.getpid(), 0), 2, range(8))
+    results, who = run_jobs(Dying(os.getpid(), 0), 2, range(8))
     assert results == {job: job * job for job in range(8)}
     assert len(who) == 2
     assert os.getpid() in who
@@ -64,22 +64,22 @@ def test_a_worker_that_is_killed_loses_nothing():
 
 def test_without_any_worker_all_is_done_here():
     """Also where each of them is killed by its first job."""
-    results, who = done(Dying(os.getpid(), 0, everybody=True), 2, range(8))
+    results, who = run_jobs(Dying(os.getpid(), 0, everybody=True), 2, range(8))
     assert results == {job: job * job for job in range(8)}
     assert who == {os.getpid()}
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_what_a_job_raises_arrives(shared, count):
+def test_what_a_job_raises_arrives(shared_pool, count):
     """With its type, wherever it was raised."""
     with pytest.raises(ValueError, match="no square"):
-        list(Workers(Failing(3), count, shared).results(range(6)))
+        list(Workers(Failing(3), count, shared_pool).results(range(6)))
 
 
-def test_what_cannot_be_read_back_arrives_in_words(shared):
+def test_what_cannot_be_read_back_arrives_in_words(shared_pool):
     """Instead of nothing, for which everybody would wait for ever."""
     with pytest.raises(RuntimeError, match="TwoWordsError: no square"):
-        list(Workers(Failing(3, is_readable=False), 2, shared).results(range(6)))
+        list(Workers(Failing(3, is_readable=False), 2, shared_pool).results(range(6)))
 
 
 def test_closing_ends_the_processes():
@@ -206,6 +206,6 @@ def test_where_the_system_starts_no_more_processes_fewer_do(monkeypatch, started
         return popen(*arguments, **more)
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    results, who = done(Squares(), 3, range(8))
+    results, who = run_jobs(Squares(), 3, range(8))
     assert results == {job: job * job for job in range(8)}
     assert (len(who), os.getpid() in who) == (1, started == 0)

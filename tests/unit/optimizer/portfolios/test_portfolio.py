@@ -249,7 +249,7 @@ def test_a_portfolio_is_a_program_for_each_component(runs):
 
 
 @pytest.fixture(scope="module")
-def sized(tmp_path_factory):
+def sized_run(tmp_path_factory):
     """A run whose strategy sizes trades from cash."""
     spec = w.strategy(
         "Rises.",
@@ -262,13 +262,13 @@ def sized(tmp_path_factory):
     return record_run(tmp_path_factory.mktemp("sized"), strategy=spec)
 
 
-def test_a_sized_member_alone_is_its_own_account(sized):
+def test_a_sized_member_alone_is_its_own_account(sized_run):
     """Every number of the account, to the bit, whatever `risk` is; its size is said."""
-    run = optimizer.load_run(sized.name, sized.parent)
+    run = optimizer.load_run(sized_run.name, sized_run.parent)
     member = run.members[0]
     for risk, cash in ((0.01, None), (0.5, 5000.0)):
         portfolio = optimizer.portfolio(
-            [f"{sized.name}:0"], runs=sized.parent, risk=risk, cash=cash
+            [f"{sized_run.name}:0"], runs=sized_run.parent, risk=risk, cash=cash
         )
         assert portfolio.cash == 5000
         for name in (
@@ -284,10 +284,10 @@ def test_a_sized_member_alone_is_its_own_account(sized):
                 == portfolio.components[0].alone[name]
             )
     assert "sizes its trades by account(5000, risk(" in " ".join(portfolio.notes)
-    other = optimizer.portfolio([f"{sized.name}:0"], runs=sized.parent, cash=777)
+    other = optimizer.portfolio([f"{sized_run.name}:0"], runs=sized_run.parent, cash=777)
     assert other.payload()["cash"] == 777
     with pytest.raises(ConfigError, match=r"sizes its trades by account\(\.\.\.\): a program"):
-        build_component_programs([(sized.name, 0)], None, sized.parent, Costs(), "vectorbt")
+        build_component_programs([(sized_run.name, 0)], None, sized_run.parent, Costs(), "vectorbt")
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,17 @@ from tests.support.runs import record_run
 
 
 @pytest.fixture(scope="module")
-def folded(tmp_path_factory):
+def folded_run(tmp_path_factory):
     """A run on the sample that was searched again in folds."""
     path = record_run(tmp_path_factory.mktemp("runs"), population=24, generations=4)
     judge_run(path, Plan(folds=3, train=2), {}, lambda *_: None)
     return load_run(str(path))
 
 
-def test_tiles_hold_the_numbers_of_the_pick(folded):
+def test_tiles_hold_the_numbers_of_the_pick(folded_run):
     """As the table of its metrics has them; gains and losses are told apart."""
-    member = folded.members[folded.pick.member]
-    tiles = {tile.name: tile for tile in list_tiles(folded)}
+    member = folded_run.members[folded_run.pick.member]
+    tiles = {tile.name: tile for tile in list_tiles(folded_run)}
     assert tiles["Return a year"].value == metric("cagr", member.metrics["cagr"])
     assert tiles["Deepest drawdown"].value == fraction(member.objectives["max_drawdown"])
     assert tiles["Trades"].value == metric("trades", member.metrics["trades"])
@@ -44,28 +44,28 @@ def test_tiles_hold_the_numbers_of_the_pick(folded):
     assert tiles["Return a year"].sign == ("gain" if member.metrics["cagr"] > 0 else "loss")
 
 
-def test_tiles_of_an_older_run_leave_out_what_it_did_not_record(folded, monkeypatch):
+def test_tiles_of_an_older_run_leave_out_what_it_did_not_record(folded_run, monkeypatch):
     """The return in all stands in for that of a year."""
     older = ("cagr", "median_leverage", "buy_and_hold", "max_drawdown_marked")
     members = tuple(
         replace(member, metrics={k: v for k, v in member.metrics.items() if k not in older})
-        for member in folded.members
+        for member in folded_run.members
     )
-    monkeypatch.setitem(folded.__dict__, "members", members)
-    names = [tile.name for tile in list_tiles(folded)]
+    monkeypatch.setitem(folded_run.__dict__, "members", members)
+    names = [tile.name for tile in list_tiles(folded_run)]
     assert names == ["Return", "Deepest drawdown", "Trades", "In the market"]
 
 
-def test_folds_are_stitched_to_one_account(folded):
+def test_folds_are_stitched_to_one_account(folded_run):
     """Trades of each fold's pick in its own test, in the order of time, from 1."""
-    curve = stitched_curve(folded)
-    folds = folded.judgement.folds
+    curve = stitched_curve(folded_run)
+    folds = folded_run.judgement.folds
     assert len(curve.value) == 1 + folds.trades
-    fraction_at_risk = folded.task.costs.risk_fraction
+    fraction_at_risk = folded_run.task.costs.risk_fraction
     r = np.diff(curve.value) / curve.value[:-1] / fraction_at_risk
     assert r.mean() == pytest.approx(folds.mean_r, rel=1e-9)
     assert (np.diff(curve.time_ns) >= 0).all()
-    chart = gallery.draw_fold_equity(folded)
+    chart = gallery.draw_fold_equity(folded_run)
     assert len(chart.layout["shapes"]) == len(folds.rows)
 
 
@@ -76,11 +76,11 @@ def test_folds_whose_bars_are_not_here_have_no_curve(example_run, tmp_path):
     assert gallery.draw_fold_equity(load_run(str(tmp_path / "run"))) is None
 
 
-def test_the_equity_of_the_pick_is_shaded_by_folds(folded):
+def test_the_equity_of_the_pick_is_shaded_by_folds(folded_run):
     """From the first bar of each test to its last, named once."""
-    trades = folded.trade_columns(folded.pick.member)
-    chart = gallery.answer(folded, trades)
-    tests = [row.test[0] for row in folded.judgement.folds.rows]
+    trades = folded_run.trade_columns(folded_run.pick.member)
+    chart = gallery.answer(folded_run, trades)
+    tests = [row.test[0] for row in folded_run.judgement.folds.rows]
     shades = [(shape["x0"], shape["x1"]) for shape in chart.layout["shapes"]]
     assert shades == [
         tuple(
@@ -148,9 +148,9 @@ def test_the_next_step_names_what_did_not_hold(example_run, tmp_path):
     )
 
 
-def test_tiles_say_which_bars_they_are_of(folded):
+def test_tiles_say_which_bars_they_are_of(folded_run):
     """A gain on the bars that were searched is no gain elsewhere."""
-    page = page_html(folded)
+    page = page_html(folded_run)
     place = page.index(
         "Not what to expect: these are the bars that were searched, where every result is chosen "
         "to look good. R is what a trade puts at risk, 1.00% of the account."

@@ -19,22 +19,22 @@ NEVER_SAID = ("profitable", "proven", "safe", " will ", "significant", "works")
 
 
 @pytest.fixture
-def judged(example_run, tmp_path):
+def judge_run(example_run, tmp_path):
     """Gives a run with a judgement of a grade, as it was recorded."""
 
-    def made(grade, **changes):
+    def make_run(grade, **changes):
         path = tmp_path / grade
         shutil.copytree(example_run, path)
         recorded = record_judgement(path, replace(judgement(grade), **changes))
         return load_run(str(path)), recorded
 
-    return made
+    return make_run
 
 
 @pytest.mark.parametrize("grade", GRADES)
-def test_a_run_begins_with_its_verdict(judged, grade):
+def test_a_run_begins_with_its_verdict(judge_run, grade):
     """Python has the recorded judgement, and shows its sentence first, on what market it was."""
-    run, recorded = judged(grade)
+    run, recorded = judge_run(grade)
     assert run.judgement == recorded
     assert run.verdict.grade == grade
     assert repr(run).startswith(recorded.verdict.sentence + "\nRun(")
@@ -61,9 +61,9 @@ def test_a_run_that_is_not_finished_says_how_to_go_on(example_run):
 
 
 @pytest.mark.parametrize("grade", GRADES)
-def test_nothing_is_promised(judged, grade):
+def test_nothing_is_promised(judge_run, grade):
     """No word of a page says what evidence cannot."""
-    run, _ = judged(grade)
+    run, _ = judge_run(grade)
     answer = build_answer(run)
     told = " ".join([answer.sentence, *answer.reasons, *(row.sentence for row in answer.evidence)])
     assert not [word for word in NEVER_SAID if word in f" {told} "]
@@ -87,9 +87,9 @@ def test_a_p_of_one_in_a_hundred_speaks_for_an_edge():
     assert sides["neighbours"] == sides["halves"] == ""
 
 
-def test_what_is_undefined_says_why(judged):
+def test_what_is_undefined_says_why(judge_run):
     """In rows and in folds; nowhere stands a number that is none."""
-    run, _ = judged("holds")
+    run, _ = judge_run("holds")
     answer = build_answer(run)
     rows = {row.about: row.sentence for row in answer.evidence}
     assert "undefined (nobody was feasible)" in rows["late entries"]
@@ -100,9 +100,9 @@ def test_what_is_undefined_says_why(judged):
     assert "nan" not in told
 
 
-def test_what_was_not_asked_for_is_named(judged):
+def test_what_was_not_asked_for_is_named(judge_run):
     """Folds, look-ahead and held-out bars have a row that says so."""
-    run, _ = judged("not_judged", folds=None, causal=None)
+    run, _ = judge_run("not_judged", folds=None, causal=None)
     rows = {row.about: row.sentence for row in build_answer(run).evidence}
     assert rows["held-out bars"] == "No bars were held out."
     assert {"folds", "look-ahead"} <= rows.keys()
@@ -139,9 +139,9 @@ def test_where_nothing_is_left_is_marked(even, is_marked):
     assert ("loses before costs" in chart.alt) == (even < 0)
 
 
-def test_charts_of_evidence_need_some(example_run, judged):
+def test_charts_of_evidence_need_some(example_run, judge_run):
     """They are figures of plotly, and refused with what to do where nobody judged."""
-    run, _ = judged("holds")
+    run, _ = judge_run("holds")
     assert len(run.plot.null().data) == 3
     assert run.plot.at_costs().layout.title.text == "the pick at other costs"
     for ask in (load_run(example_run).plot.null, load_run(example_run).plot.at_costs):

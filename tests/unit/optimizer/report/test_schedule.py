@@ -43,7 +43,7 @@ def test_the_curve_ends_where_the_account_does(run):
 
 
 @pytest.fixture(scope="module")
-def sized(tmp_path_factory):
+def sized_run(tmp_path_factory):
     """A run whose trades are two units each, of 1,000, judged by folds and by a schedule."""
     spec = w.strategy(
         "Two units.",
@@ -72,22 +72,22 @@ def list_gains(run, curve, traded):
     return 1000 * np.diff(curve.value), gains
 
 
-def test_the_account_of_folds_sizes_their_trades(sized):
+def test_the_account_of_folds_sizes_their_trades(sized_run):
     """Each fold's pick by its own rule, from the cash that the folds before left."""
-    rows = sized.judgement.folds.rows
-    windows = [list_windows(sized.task.markets, row.test)[0] for row in rows]
-    genomes = np.array([sized.task.spec.layout.encode(row.genes) for row in rows])
-    ledgers = list(sized.engine.on(windows).ledgers(genomes))
+    rows = sized_run.judgement.folds.rows
+    windows = [list_windows(sized_run.task.markets, row.test)[0] for row in rows]
+    genomes = np.array([sized_run.task.spec.layout.encode(row.genes) for row in rows])
+    ledgers = list(sized_run.engine.on(windows).ledgers(genomes))
     traded = [(window, ledgers[fold][fold]) for fold, window in enumerate(windows)]
-    gains, expected = list_gains(sized, stitched_curve(sized), traded)
-    assert len(expected) == sized.judgement.folds.trades > 50
+    gains, expected = list_gains(sized_run, stitched_curve(sized_run), traded)
+    assert len(expected) == sized_run.judgement.folds.trades > 50
     assert gains == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_account_of_steps_sizes_their_trades(sized):
+def test_the_account_of_steps_sizes_their_trades(sized_run):
     """The curve ends where the record says that the account does."""
-    curve, _ = build_schedule_curve(sized)
-    made = sized.judgement.schedule
+    curve, _ = build_schedule_curve(sized_run)
+    made = sized_run.judgement.schedule
     assert len(curve.value) == made.trades + 1 > 50
     assert curve.value[-1] == made.equity
     falls = 1 - curve.value / np.maximum.accumulate(curve.value)

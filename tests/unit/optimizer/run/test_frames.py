@@ -58,7 +58,7 @@ def plain(tmp_path):
     return read(tmp_path, FRAME)["bars"]
 
 
-def refused(tmp_path, bars, **settings):
+def find_refusal(tmp_path, bars, **settings):
     """The line with which it is refused."""
     with pytest.raises((ConfigError, DataError)) as caught:
         read(tmp_path, bars, **settings)
@@ -140,7 +140,7 @@ DIFFERING = {
 def test_times_that_differ_from_the_index_are_refused(tmp_path, plain, name):
     """Each way that the message names leads to bars: of the index, or of the column."""
     frame = DIFFERING[name]
-    message = refused(tmp_path, frame)
+    message = find_refusal(tmp_path, frame)
     assert "its index and its column" in message
     first, second = re.search(r"pass (frame\..+) or (frame\..+)$", message).groups()
     assert read(tmp_path, evaluate(first, frame))["bars"].content_hash == plain.content_hash
@@ -177,18 +177,20 @@ def test_an_index_that_counts_rows_is_no_time(tmp_path, plain, start):
     assert read(tmp_path, frame)["bars"].content_hash == plain.content_hash
     rows = pd.concat([frame.iloc[:1], frame.iloc[1:]])
     assert read(tmp_path, rows)["bars"].content_hash == plain.content_hash
-    assert "no column is named timestamp" in refused(tmp_path, frame.drop(columns="start_time"))
+    assert "no column is named timestamp" in find_refusal(
+        tmp_path, frame.drop(columns="start_time")
+    )
 
 
 def test_an_index_of_closes_is_no_time_at_which_bars_open(tmp_path, plain):
     """By its name or by a column of closes; the message says how closes are read."""
     closes = FRAME.set_axis(INDEX + pd.Timedelta("15min"))
     named = closes.rename_axis("close_time")
-    assert "--column timestamp=close_time --stamped close" in refused(tmp_path, named)
+    assert "--column timestamp=close_time --stamped close" in find_refusal(tmp_path, named)
     settings = {"columns": {"timestamp": "close_time"}, "stamped": "close"}
     assert read(tmp_path, named, **settings)["bars"].content_hash == plain.content_hash
     beside = closes.assign(close_time=closes.index)
-    assert "--stamped close" in refused(tmp_path, beside)
+    assert "--stamped close" in find_refusal(tmp_path, beside)
     assert read(tmp_path, beside, stamped="close")["bars"].content_hash == plain.content_hash
 
 
@@ -234,7 +236,7 @@ def test_prices_of_any_type_are_the_same(tmp_path, plain, name):
 def test_prices_that_are_no_numbers_are_refused(tmp_path):
     """By the name of their column."""
     frame = FRAME.assign(close=[1, "x"] * (COUNT // 2))
-    message = refused(tmp_path, {"AAA": frame})
+    message = find_refusal(tmp_path, {"AAA": frame})
     assert message.startswith("bars['AAA']: column 'close' holds what is no number, text or time")
 
 
@@ -298,7 +300,7 @@ def test_rows_of_other_tickers_are_no_bars(tmp_path):
     assert (len(series["AAA"]), len(series["BBB"])) == (COUNT - 5, COUNT)
     assert "5 rows are of other tickers, and left out" in series["AAA"].notes
     wide.loc[INDEX[3], ("AAA", "Close")] = np.nan
-    assert "bars['AAA']" in refused(tmp_path, wide)
+    assert "bars['AAA']" in find_refusal(tmp_path, wide)
 
 
 def test_one_ticker_names_its_market(tmp_path, plain):
@@ -323,7 +325,7 @@ def test_rows_of_several_tickers_are_grouped(tmp_path, plain):
     )
     frames = (LONG, unknown, LONG.sort_index(), unknown.sort_index(), parted, by_ticker, by_name)
     for frame in frames:
-        message = refused(tmp_path, frame)
+        message = find_refusal(tmp_path, frame)
         assert message.startswith("bars: its column")
         assert "parts the rows into 2 markets ('AAA', 'BBB')" in message
         series = read(tmp_path, evaluate(message.partition("pass bars=")[2], frame))
@@ -335,15 +337,15 @@ def test_ways_on_are_those_of_the_library_that_made_the_frame(tmp_path, plain):
     """A frame of polars has other words than one of pandas, which the message makes of it first."""
     long = pl.from_pandas(LONG.reset_index(names="time"))
     for frame in (long, long.to_arrow()):
-        message = refused(tmp_path, frame)
+        message = find_refusal(tmp_path, frame)
         series = read(tmp_path, evaluate(message.partition("pass bars=")[2], frame))
         assert series["AAA"].content_hash == plain.content_hash
     keyed = long.filter(pl.col("Ticker") == "AAA")
-    message = refused(tmp_path, {"ABC": keyed})
+    message = find_refusal(tmp_path, {"ABC": keyed})
     dropped = evaluate(re.search(r"pass (frame.*)$", message)[1], keyed)
     assert read(tmp_path, {"ABC": dropped})["ABC"].content_hash == plain.content_hash
     stamped = pa.Table.from_pandas(FRAME.assign(ts=LATE))
-    for way in re.search(r"pass (frame.+) or (frame.+)$", refused(tmp_path, stamped)).groups():
+    for way in re.search(r"pass (frame.+) or (frame.+)$", find_refusal(tmp_path, stamped)).groups():
         assert len(read(tmp_path, evaluate(way, stamped))["bars"]) == COUNT
 
 
@@ -380,7 +382,7 @@ FLAGS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_an_option_that_a_message_names_is_a_setting(tmp_path, name):
     """Of the same name, with which the frame is read."""
-    message = refused(tmp_path, {"AAA": FAULTS[name]})
+    message = find_refusal(tmp_path, {"AAA": FAULTS[name]})
     assert message.startswith("bars['AAA']: ")
     named = [flag for flag in FLAGS if flag in message]
     assert named
@@ -400,7 +402,7 @@ OF_ANOTHER = {
 def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, name):
     """Both are named, and each way on is read."""
     frame = OF_ANOTHER[name]
-    message = refused(tmp_path, {"AAA": frame})
+    message = find_refusal(tmp_path, {"AAA": frame})
     assert message.startswith(f"bars['AAA']: its {name}")
     assert "'BBB'" in message
     ways = re.findall(r"bars=(\{'BBB': frame\})|(frame\.(?:drop|reset_index)\(.*\))", message)
@@ -409,7 +411,7 @@ def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, name):
         bars = evaluate(keyed, frame) if keyed else {"AAA": evaluate(dropped, frame)}
         assert len(read(tmp_path, bars)) == 1
     if "column" in name:
-        said = refused(tmp_path, {"AAA": frame}, columns={"symbol": "Ticker"})
+        said = find_refusal(tmp_path, {"AAA": frame}, columns={"symbol": "Ticker"})
         assert "drop" not in said
         assert list(read(tmp_path, {"BBB": frame}, columns={"symbol": "Ticker"})) == ["BBB"]
 
@@ -419,7 +421,7 @@ def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, name):
 )
 def test_a_key_that_is_no_symbol_is_refused(tmp_path, key):
     """In one line, with what a key looks like."""
-    message = refused(tmp_path, {key: FRAME})
+    message = find_refusal(tmp_path, {key: FRAME})
     assert message.endswith("name it, as in bars={'BTC': frame}")
     assert not list(tmp_path.iterdir())
 
@@ -434,7 +436,7 @@ def test_a_key_is_a_symbol_and_no_path(tmp_path, key):
 
 def test_two_frames_of_one_symbol_are_refused(tmp_path):
     """A number and its text are one symbol."""
-    message = refused(tmp_path, {1: FRAME, "1": OTHER})
+    message = find_refusal(tmp_path, {1: FRAME, "1": OTHER})
     assert message == "bars has two frames of the symbol '1': leave one"
 
 
@@ -450,7 +452,7 @@ LEVELLED = {
 def test_an_index_of_several_levels_says_how_to_leave_one(tmp_path, plain, name):
     """The frame that the message names is read."""
     frame = LEVELLED[name]
-    message = refused(tmp_path, frame)
+    message = find_refusal(tmp_path, frame)
     assert "bars has an index of several levels" in message
     bars = evaluate(re.search(r"as in (?:bars=)?(.*)$", message)[1], frame)
     assert next(iter(read(tmp_path, bars).values())).content_hash == plain.content_hash
@@ -459,21 +461,21 @@ def test_an_index_of_several_levels_says_how_to_leave_one(tmp_path, plain, name)
 def test_columns_of_three_levels_say_how_to_leave_two(tmp_path):
     """The frame that the message names is read."""
     frame = pd.concat({"yahoo": WIDE}, axis=1)
-    message = refused(tmp_path, frame)
+    message = find_refusal(tmp_path, frame)
     assert sorted(read(tmp_path, evaluate(message.partition("as in ")[2], frame))) == ["AAA", "BBB"]
 
 
 @pytest.mark.parametrize("bars", [None, 3, "bars.csv", {}, [], [FRAME], {"A": 1}, FRAME["close"]])
 def test_what_is_no_frame_is_refused(tmp_path, bars):
     """By what bars may be, and what was got."""
-    assert re.search("symbols with a frame each.*, got ", refused(tmp_path, bars))
+    assert re.search("symbols with a frame each.*, got ", find_refusal(tmp_path, bars))
 
 
 @pytest.mark.parametrize("frame", [FRAME, WIDE, LEVELS, FRAME.reset_index()])
 def test_a_frame_without_rows_is_refused(tmp_path, frame):
     """Others are read when it is left out, as the message says."""
-    assert "there are no bars" in refused(tmp_path, frame.iloc[:0])
-    message = refused(tmp_path, {"AAA": FRAME, "BBB": OTHER.iloc[:0]})
+    assert "there are no bars" in find_refusal(tmp_path, frame.iloc[:0])
+    message = find_refusal(tmp_path, {"AAA": FRAME, "BBB": OTHER.iloc[:0]})
     assert message == "bars['BBB']: there are no bars, the frame has no rows; leave it out"
 
 
@@ -485,13 +487,13 @@ def test_columns_of_one_level_are_names(tmp_path, plain):
 
 def test_bars_and_data_are_not_both_given(tmp_path):
     """One of them is left out."""
-    assert "in place of data" in refused(tmp_path, FRAME, data=["sample"])
+    assert "in place of data" in find_refusal(tmp_path, FRAME, data=["sample"])
 
 
 def test_doubled_columns_are_refused_where_they_are_read(tmp_path, plain):
     """A price that stands twice is refused; by its place one of them is read."""
     twice = pd.concat([FRAME, FRAME[["open"]].set_axis(["close"], axis=1)], axis=1)
-    assert refused(tmp_path, twice) == "bars has two columns 'close': leave one"
+    assert find_refusal(tmp_path, twice) == "bars has two columns 'close': leave one"
     left = twice.loc[:, ~twice.columns.duplicated()]
     assert read(tmp_path, left)["bars"].content_hash == plain.content_hash
     # The index is the first place.
@@ -504,7 +506,7 @@ def test_doubled_columns_are_refused_where_they_are_read(tmp_path, plain):
 def test_a_volume_that_is_missing_is_read_as_the_message_says(tmp_path):
     """By another column, or as none."""
     frame = FRAME.rename(columns={"volume": "traded"})
-    message = refused(tmp_path, {"AAA": frame})
+    message = find_refusal(tmp_path, {"AAA": frame})
     assert message.startswith("bars['AAA']: no column is named volume")
     assert "--column volume=none" in message
     assert not read(tmp_path, {"AAA": frame}, columns={"volume": "none"})["AAA"].volume.any()
@@ -530,8 +532,8 @@ def test_aligned_columns_of_any_name_are_read(tmp_path):
 def test_errors_name_what_was_passed(tmp_path):
     """Also those that are found later, in the file."""
     broken = FRAME.assign(high=FRAME["high"].where(FRAME.index != INDEX[3], 1.0))
-    assert "bars['AAA']" in refused(tmp_path, {"AAA": broken})
-    assert refused(tmp_path, FRAME.iloc[::-1]).startswith("bars: ")
+    assert "bars['AAA']" in find_refusal(tmp_path, {"AAA": broken})
+    assert find_refusal(tmp_path, FRAME.iloc[::-1]).startswith("bars: ")
 
 
 def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
@@ -553,7 +555,7 @@ def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
 def test_rows_of_several_contracts_are_one_market_where_a_person_says_so(tmp_path, plain):
     """Under the key, or as bars; their names differ in a column that is not read then."""
     frame = FRAME.assign(symbol=["ESH4"] * 30 + ["ESM4"] * 30)
-    assert "parts the rows into 2 markets" in refused(tmp_path, {"ES": frame})
+    assert "parts the rows into 2 markets" in find_refusal(tmp_path, {"ES": frame})
     settings = {"columns": {"symbol": "none"}}
     for bars, symbol in (({"ES": frame}, "ES"), (frame, "bars")):
         assert read(tmp_path, bars, **settings)[symbol].content_hash == plain.content_hash
@@ -563,7 +565,7 @@ def test_the_key_says_which_volume_is_that_of_the_base(tmp_path, plain):
     """As a column of symbols does in a file."""
     volumes = {"Volume USDT": FRAME["close"], "Volume BTC": FRAME["volume"]}
     frame = FRAME.drop(columns="volume").assign(**volumes)
-    assert "could both be volume" in refused(tmp_path, frame)
+    assert "could both be volume" in find_refusal(tmp_path, frame)
     assert read(tmp_path, {"BTC/USDT": frame})["BTC/USDT"].content_hash == plain.content_hash
 
 

@@ -109,7 +109,7 @@ def condition(spec, place, **changes):
     return replace(spec, long=AllOf(tuple(parts)))
 
 
-def swapped(spec, one, other):
+def swap_genes(spec, one, other):
     """A strategy in which two genes have changed their places."""
     names = {one: other, other: one}
 
@@ -135,7 +135,7 @@ def pairs(spec, *constraints):
 EDITS = {
     "relation": (condition(PUBLISHED, 0, relation=">"), "recorded '<', now '>'"),
     "threshold": (
-        swapped(PUBLISHED, "vol_z_min", "tr_z_min"),
+        swap_genes(PUBLISHED, "vol_z_min", "tr_z_min"),
         "recorded 'vol_z_min', now 'tr_z_min'",
     ),
     "condition": (
@@ -145,7 +145,7 @@ EDITS = {
     "source": (fast(PUBLISHED, source=Column("open")), "recorded 'close', now 'open'"),
     "indicator": (fast(PUBLISHED, indicator="sma"), "recorded 'ema', now 'sma'"),
     "length": (
-        swapped(PUBLISHED, "ema_fast", "atr_window"),
+        swap_genes(PUBLISHED, "ema_fast", "atr_window"),
         "recorded 'ema_fast', now 'atr_window'",
     ),
     "warm_up": (
@@ -153,7 +153,7 @@ EDITS = {
         "strategy.warm_up_bars: recorded 671, now 699",
     ),
     "target": (
-        swapped(PUBLISHED, "reward_r", "atr_stop_mult"),
+        swap_genes(PUBLISHED, "reward_r", "atr_stop_mult"),
         "recorded 'reward_r', now 'atr_stop_mult'",
     ),
     "stop": (
@@ -161,7 +161,7 @@ EDITS = {
         "strategy.stop.0: recorded 'beyond_bar', now 'from_entry'",
     ),
     "time_limit": (
-        swapped(PUBLISHED, "max_hold", "z_window"),
+        swap_genes(PUBLISHED, "max_hold", "z_window"),
         "recorded 'max_hold', now 'z_window'",
     ),
     "constraint_gone": (

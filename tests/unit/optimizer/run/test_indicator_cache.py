@@ -31,25 +31,25 @@ def keeps_all(monkeypatch):
     OUTSIDE[0] = 0.0
 
 
-def kept_in(folder, own=counted.own):
+def keep_rows(folder, own=counted.own):
     """The indicator as a new process has it, its rows kept there."""
     return dataclasses.replace(own, kept=RowCache(folder))
 
 
 def test_a_row_is_computed_once_for_all_runs(tmp_path):
     """Its bits are those of the function, which is not called again."""
-    first = kept_in(tmp_path).row(SERIES, (3,))
-    again = kept_in(tmp_path).row(Series.of(BARS), (3,))
+    first = keep_rows(tmp_path).row(SERIES, (3,))
+    again = keep_rows(tmp_path).row(Series.of(BARS), (3,))
     assert CALLS == [(400, 3)]
     assert first.tobytes() == again.tobytes() == counted.own.row(SERIES, (3,)).tobytes()
     assert not again.flags.writeable
-    assert np.isnan(kept_in(tmp_path).row(Series.of(BARS.until(3)), (3,))).all()
+    assert np.isnan(keep_rows(tmp_path).row(Series.of(BARS.until(3)), (3,))).all()
 
 
 @pytest.mark.parametrize("what", ["values", "bars", "extra", "text", "libraries", "machine"])
 def test_whatever_decides_a_row_names_its_file(tmp_path, what, monkeypatch):
     """A row of anything else is computed."""
-    kept_in(tmp_path).row(SERIES, (3,))
+    keep_rows(tmp_path).row(SERIES, (3,))
     own, series, values = counted.own, SERIES, (3,)
     if what == "values":
         values = (4,)
@@ -63,7 +63,7 @@ def test_whatever_decides_a_row_names_its_file(tmp_path, what, monkeypatch):
         own = dataclasses.replace(own, uses=(("scipy", "1"),))
     if what == "machine":
         monkeypatch.setattr(indicator_cache, "_machine", lambda: "another processor")
-    kept_in(tmp_path, own).row(series, values)
+    keep_rows(tmp_path, own).row(series, values)
     assert len(CALLS) == 2
 
 
@@ -79,14 +79,14 @@ def test_a_series_is_told_apart_as_its_bars_are():
 def test_what_is_computed_faster_than_written_is_not_kept(tmp_path, monkeypatch):
     """A disk would be slower than the function."""
     monkeypatch.setattr(indicator_cache, "WORTH_S", 60.0)
-    kept_in(tmp_path).row(SERIES, (3,))
+    keep_rows(tmp_path).row(SERIES, (3,))
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("damage", [b"", b"x" * 99, "turned", "short"])
 def test_a_damaged_file_is_computed_anew(tmp_path, damage, caplog):
     """And said so; the file is whole again afterwards."""
-    row = kept_in(tmp_path).row(SERIES, (3,))
+    row = keep_rows(tmp_path).row(SERIES, (3,))
     (file,) = tmp_path.glob("*/*/*.row")
     content = file.read_bytes()
     if damage == "turned":
@@ -95,7 +95,7 @@ def test_a_damaged_file_is_computed_anew(tmp_path, damage, caplog):
         damage = hashlib.sha256(row[:-1].tobytes()).digest() + row[:-1].tobytes()
     file.write_bytes(damage)
     with caplog.at_level(logging.INFO):
-        assert kept_in(tmp_path).row(SERIES, (3,)).tobytes() == row.tobytes()
+        assert keep_rows(tmp_path).row(SERIES, (3,)).tobytes() == row.tobytes()
     assert f"{file} is damaged; its row is computed anew" in caplog.text
     assert file.read_bytes() == content
 
@@ -104,7 +104,7 @@ def test_where_nothing_can_be_written_rows_are_computed(tmp_path):
     """Keeping them is a help, not a need."""
     place = tmp_path / "file"
     place.write_text("no folder")
-    assert kept_in(place).row(SERIES, (3,)).tobytes() == counted.own.row(SERIES, (3,)).tobytes()
+    assert keep_rows(place).row(SERIES, (3,)).tobytes() == counted.own.row(SERIES, (3,)).tobytes()
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path, monkeypatch):
@@ -112,8 +112,8 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path, monkeypatch):
     size = DIGEST_BYTES + 8 * len(SERIES)
     monkeypatch.setattr(indicator_cache, "MOST_BYTES", 3 * size)
     for end in (398, 399, 400):
-        kept_in(tmp_path).row(SERIES.until(end), (3,))
-    here = kept_in(tmp_path)
+        keep_rows(tmp_path).row(SERIES.until(end), (3,))
+    here = keep_rows(tmp_path)
     here.row(SERIES.until(398), (3,))
     CALLS.clear()
     for n in (4, 5, 6):
@@ -148,7 +148,7 @@ def test_a_row_that_became_stale_is_found_before_a_search(tmp_path):
 
 def test_a_look_ahead_is_found_whatever_is_kept(tmp_path):
     """A row of the whole series that was kept hides nothing."""
-    own = kept_in(tmp_path, whole_mean.own)
+    own = keep_rows(tmp_path, whole_mean.own)
     own.row(SERIES, ())
     assert list(tmp_path.rglob("row.row"))
     with pytest.raises(IndicatorError, match="looks ahead"):

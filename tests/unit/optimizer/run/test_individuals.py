@@ -23,7 +23,7 @@ MARKETS = {
 }
 
 
-def judged(name, risk_fraction=1.0):
+def judge_individual(name, risk_fraction=1.0):
     """All metrics of one individual on a market, and how the search judges them."""
     series = MARKETS[name]
     windows = [Window.whole(bars, s) for s, bars in enumerate(series)]
@@ -50,7 +50,7 @@ def judged(name, risk_fraction=1.0):
 )
 def test_what_is_undefined_never_reaches_the_search(name, failure):
     """Neither a sharpe of equal wins nor a drawdown of lost equity is ever ranked."""
-    _, values = judged(name)
+    _, values = judge_individual(name)
     assert GOALS.failure_names[values.failures[0]] == failure
     assert values.violations[0] > 0
     assert np.isnan(values.objectives).all()
@@ -59,7 +59,7 @@ def test_what_is_undefined_never_reaches_the_search(name, failure):
 @pytest.mark.parametrize("name", MARKETS)
 def test_no_metric_is_null_without_a_reason(name):
     """And whoever has a number has none."""
-    table, _ = judged(name)
+    table, _ = judge_individual(name)
     for over in ("pooled", "mean"):
         figures = compute_figures(table, 0, over)
         assert {n for n, value in figures.metrics.items() if value is None} == set(

@@ -294,11 +294,11 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
         begin(config, Witness(stop_after=1))
     honest = EngineProblem.evaluate
 
-    def skewed(self, genomes):
+    def evaluate_skewed(self, genomes):
         result = honest(self, genomes)
         return replace(result, objectives=np.nextafter(result.objectives, np.inf))
 
-    monkeypatch.setattr(EngineProblem, "evaluate", skewed)
+    monkeypatch.setattr(EngineProblem, "evaluate", evaluate_skewed)
     with pytest.raises(StoreError, match="generation 1 cannot be gone on from: candidate 0"):
         go_on(only_run(config))
 
@@ -368,10 +368,10 @@ def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
 def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
     """What was found is kept, and the error ends with the command that uses it."""
 
-    def lost(*args, **options):
+    def lose_device(*args, **options):
         raise DeviceLostError("the device failed 3 times in a row")
 
-    monkeypatch.setattr(evaluator, "certify", lost)
+    monkeypatch.setattr(evaluator, "certify", lose_device)
     witness = Witness()
     with pytest.raises(DeviceLostError, match=r"3 times in a row; .* go on with: python -m opt"):
         begin(config, witness)
@@ -383,10 +383,10 @@ def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
 def test_a_device_that_is_lost_at_the_start_leaves_no_run(config, monkeypatch):
     """There is nothing to go on with, and whoever watches may begin anew."""
 
-    def lost(*args, **options):
+    def lose_device(*args, **options):
         raise DeviceLostError("the device failed")
 
-    monkeypatch.setattr(runner.Task, "engine", lost)
+    monkeypatch.setattr(runner.Task, "engine", lose_device)
     witness = Witness()
     with pytest.raises(DeviceLostError, match=r"^the device failed$"):
         begin(config, witness)

@@ -26,7 +26,7 @@ from tests.support.order_cases import TWO_TARGETS
 
 
 @pytest.fixture(scope="module")
-def traded(tmp_path_factory):
+def traded_task(tmp_path_factory):
     """The task, its reference, and the ledger of the strategy above."""
     spec = write_market(tmp_path_factory.mktemp("market") / "bars.csv", 1500)
     task = replace(prepare(RunConfig(data=[spec])), spec=TWO_TARGETS, costs=Costs(fee_unit=0.5))
@@ -41,9 +41,9 @@ def collect(task, ledgers):
     return collect_trades(ledgers, markets.all_windows, markets.series, task.costs, details)
 
 
-def test_a_result_is_its_legs_less_what_was_paid(traded):
+def test_a_result_is_its_legs_less_what_was_paid(traded_task):
     """Gross of all legs, less fees, funding and borrowing, is r to the last digits."""
-    task, _, ledgers = traded
+    task, _, ledgers = traded_task
     trades = collect(task, ledgers)
     gross = trades.side * (trades.average_exit - trades.entry)
     gross /= trades.side * (trades.entry - trades.stop)
@@ -56,9 +56,9 @@ def test_a_result_is_its_legs_less_what_was_paid(traded):
     assert facts.gross_r == pytest.approx(gross.sum())
 
 
-def test_sizes_are_those_of_the_account(traded):
+def test_sizes_are_those_of_the_account(traded_task):
     """Cash that grows by them ends where the fold does; none passes the leverage allowed."""
-    task, reference, ledgers = traded
+    task, reference, ledgers = traded_task
     columns = collect(task, ledgers).details
     (ledger,) = ledgers
     risk = ledger.side * (ledger.entry - ledger.stop)
@@ -70,9 +70,9 @@ def test_sizes_are_those_of_the_account(traded):
     assert columns["leverage"].max() == pytest.approx(0.3)
 
 
-def test_a_file_and_a_frame_have_the_legs(traded):
+def test_a_file_and_a_frame_have_the_legs(traded_task):
     """Read back from CSV they are those of the frame; a leg that was not reached is empty."""
-    task, _, ledgers = traded
+    task, _, ledgers = traded_task
     text = format_csv(*build_ledger_table(task, TWO_TARGETS.layout.defaults, ledgers))
     read = pd.read_csv(io.StringIO(text), parse_dates=["leg1_time"])
     markets = task.markets
@@ -91,9 +91,9 @@ def test_a_file_and_a_frame_have_the_legs(traded):
     assert frame["leg2_share"][frame["side"] < 0].isna().all()
 
 
-def test_orders_are_counted_in_words(traded):
+def test_orders_are_counted_in_words(traded_task):
     """Each was filled, rejected, or stood to its end."""
-    _, _, ledgers = traded
+    _, _, ledgers = traded_task
     counts = count_orders(TWO_TARGETS, ledgers)
     assert counts.placed == counts.filled + counts.expired + ledgers[0].rejected
     assert counts.filled == len(ledgers[0])
@@ -102,9 +102,9 @@ def test_orders_are_counted_in_words(traded):
     assert partials == f"{counts.partials} partial exits at targets, before the last exit"
 
 
-def test_windows_without_a_trade_have_the_same_columns(traded):
+def test_windows_without_a_trade_have_the_same_columns(traded_task):
     """Their tables have no rows, and may lack the columns of targets."""
-    task, _, ledgers = traded
+    task, _, ledgers = traded_task
     nothing = build_trade_ledger([])
     assert nothing.leg_bar.shape == (0, 0)
     (empty,) = list_details(task, TWO_TARGETS.layout.defaults, [nothing])
@@ -118,9 +118,9 @@ def test_windows_without_a_trade_have_the_same_columns(traded):
     assert rows == []
 
 
-def test_a_strategy_without_orders_keeps_its_columns(traded):
+def test_a_strategy_without_orders_keeps_its_columns(traded_task):
     """Nothing is added to a file, and nothing is told of orders."""
-    task, *_ = traded
+    task, *_ = traded_task
     plain = w.strategy("Plain.", name="plain", long=w.close > w.open, stop=w.share(0.01))
     task = replace(task, spec=plain, costs=Costs())
     (ledger,) = task.build_reference(task.markets.windows).trades(plain.layout.defaults)

@@ -15,7 +15,7 @@ SELLER = STRATEGIES["seller_exhaustion"].layout
 GENES = {"ema_fast": 24, "reward_r": 3.5}
 
 
-def written(folder, name, content):
+def write_file(folder, name, content):
     """A file in a folder, by its path."""
     path = folder / name
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
@@ -37,14 +37,14 @@ def written(folder, name, content):
 )
 def test_json_is_read_as_people_write_and_we_export_it(tmp_path, content):
     """Genes that are named are taken, the others keep their default."""
-    (genome,) = load_genomes(written(tmp_path, "g.json", content), SELLER, tmp_path).genomes
+    (genome,) = load_genomes(write_file(tmp_path, "g.json", content), SELLER, tmp_path).genomes
     assert genome.tolist() == SELLER.encode(GENES).tolist()
 
 
 def test_csv_columns_may_be_those_of_an_export(tmp_path):
     """Columns of genes with or without their prefix; our other columns are not looked at."""
     text = "genes.ema_fast,reward_r,metrics.sharpe\n24,3.5,0.1\n30,,0.2\n"
-    genomes = load_genomes(written(tmp_path, "g.csv", text), SELLER, tmp_path).genomes
+    genomes = load_genomes(write_file(tmp_path, "g.csv", text), SELLER, tmp_path).genomes
     assert genomes[:, SELLER.index("ema_fast")].tolist() == [24.0, 30.0]
     assert genomes[:, SELLER.index("reward_r")].tolist() == [3.5, 2.0]
 
@@ -54,7 +54,7 @@ OUTSIDE = [{"reward_r": 99.0}, {"reward_r": 1.0}, {"ema_fast": 150, "ema_slow": 
 
 def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
     """It is said how many were moved, and how many have no place."""
-    path = written(tmp_path, "g.json", OUTSIDE)
+    path = write_file(tmp_path, "g.json", OUTSIDE)
     genomes = load_genomes(path, SELLER, tmp_path, may_repair=True)
     assert genomes.genomes[:, SELLER.index("reward_r")].tolist() == [5.0, 1.0, 2.0]
     assert SELLER.is_legal(genomes.genomes).all()
@@ -67,7 +67,7 @@ def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
 @pytest.mark.parametrize("place", [0, 2])
 def test_they_are_refused_else(tmp_path, place):
     """A search never begins with others than those that a person named."""
-    path = written(tmp_path, "g.json", OUTSIDE[1:2] + OUTSIDE[place : place + 1])
+    path = write_file(tmp_path, "g.json", OUTSIDE[1:2] + OUTSIDE[place : place + 1])
     with pytest.raises(ConfigError, match=r"g\.json, candidate 1: .*(--repair|below 'ema_slow')"):
         load_genomes(path, SELLER, tmp_path)
 
@@ -93,7 +93,7 @@ def test_they_are_refused_else(tmp_path, place):
 @pytest.mark.parametrize("may_repair", [False, True])
 def test_what_is_no_individual_is_refused(tmp_path, name, content, message, may_repair):
     """One line with the file and what is wrong in it; what can be read as a number is moved."""
-    path = written(tmp_path, name, content)
+    path = write_file(tmp_path, name, content)
     if may_repair and "whole" in message:
         assert load_genomes(path, SELLER, tmp_path, may_repair=True).repaired == 1
         return

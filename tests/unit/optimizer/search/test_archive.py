@@ -19,7 +19,7 @@ from optimizer.search.generation import Population, empty_population
 from tests.support.looping import each
 
 
-def population_of(objectives, violations=None):
+def make_population(objectives, violations=None):
     """Individuals numbered by their only gene."""
     objectives = np.array(objectives, dtype=float)
     count = len(objectives)
@@ -37,7 +37,7 @@ def staircase(count, n_objectives=2):
 
 def test_the_first_of_equals_stays_and_the_dominated_leave():
     """One individual for each combination of objectives, none dominated, none infeasible."""
-    newcomers = population_of([[1, 1], [0, 2], [1, 1], [2, 2], [-9, -9]], [0, 0, 0, 0, 1.0])
+    newcomers = make_population([[1, 1], [0, 2], [1, 1], [2, 2], [-9, -9]], [0, 0, 0, 0, 1.0])
     archive, admitted = extend_archive(empty_population(1, 2), newcomers, 10)
     assert archive.genomes.ravel().tolist() == [0.0, 1.0]
     assert admitted.tolist() == [0, 1]
@@ -45,8 +45,8 @@ def test_the_first_of_equals_stays_and_the_dominated_leave():
 
 def test_a_newcomer_drives_out_whom_it_dominates_and_not_its_equal():
     """Those who were there first stand first, and stay where a newcomer only equals them."""
-    before, _ = extend_archive(empty_population(1, 2), population_of([[0, 3], [2, 1]]), 10)
-    after, admitted = extend_archive(before, population_of([[0, 3], [1, 1], [3, 0]]), 10)
+    before, _ = extend_archive(empty_population(1, 2), make_population([[0, 3], [2, 1]]), 10)
+    after, admitted = extend_archive(before, make_population([[0, 3], [1, 1], [3, 0]]), 10)
     assert after.objectives.tolist() == [[0, 3], [1, 1], [3, 0]]
     assert admitted.tolist() == [1, 2]
     assert after.genomes[0, 0] == before.genomes[0, 0]
@@ -59,7 +59,7 @@ def test_an_archive_holds_all_that_nobody_dominates(seed, count, n_objectives):
     objectives = rng.integers(0, 5, size=(count, n_objectives)).astype(float)
     archive = empty_population(1, n_objectives)
     for part in np.array_split(objectives, 3):
-        archive, _ = extend_archive(archive, population_of(part), 1000)
+        archive, _ = extend_archive(archive, make_population(part), 1000)
     expected = {
         tuple(row)
         for row in objectives.tolist()

@@ -34,7 +34,7 @@ LAYOUT = GenomeLayout(
 STEPS = {0.0, 0.1, 0.2, 0.3}
 
 
-def drawn():
+def draw_stream():
     """A random stream."""
     return stream(1, 1, "mutate")
 
@@ -44,17 +44,17 @@ def population(count=400):
     return sample_genomes(stream(1, 0, "initial"), LAYOUT, count)
 
 
-def varied():
+def vary():
     """Children of each operator."""
     parents, ahead, behind = population(), population()[::-1], np.roll(population(), 7, axis=0)
     yield parents
-    yield mutate_polynomial(drawn(), parents, LAYOUT, eta=15, probability=1.0)
-    yield cross_simulated_binary(drawn(), parents, LAYOUT, eta=15, probability=1.0)
-    yield move_by_difference(drawn(), parents, ahead, behind, LAYOUT)
-    yield exchange_genes(drawn(), parents, ahead, 0.5)
+    yield mutate_polynomial(draw_stream(), parents, LAYOUT, eta=15, probability=1.0)
+    yield cross_simulated_binary(draw_stream(), parents, LAYOUT, eta=15, probability=1.0)
+    yield move_by_difference(draw_stream(), parents, ahead, behind, LAYOUT)
+    yield exchange_genes(draw_stream(), parents, ahead, 0.5)
 
 
-@pytest.mark.parametrize("children", list(varied()))
+@pytest.mark.parametrize("children", list(vary()))
 def test_children_have_options_and_values_of_steps(children):
     """Within bounds; a repair changes no bit of them."""
     assert set(children[:, 0]) == {0.0, 1.0, 2.0, 3.0, 4.0}
@@ -66,7 +66,7 @@ def test_children_have_options_and_values_of_steps(children):
 def test_a_mutation_draws_another_option_each_as_likely():
     """Whatever the old one; as often as any gene is mutated."""
     genomes = np.repeat(LAYOUT.defaults[None], 30_000, axis=0)
-    mutants = mutate_polynomial(drawn(), genomes, LAYOUT, eta=63, probability=0.5)
+    mutants = mutate_polynomial(draw_stream(), genomes, LAYOUT, eta=63, probability=0.5)
     counts = np.bincount(mutants[:, 0].astype(int), minlength=5)
     assert abs(counts[1] - 15_000) < 500
     assert np.abs(counts[[0, 2, 3, 4]] - 3750).max() < 250
@@ -76,7 +76,7 @@ def test_a_mutation_draws_another_option_each_as_likely():
 def test_a_step_is_moved_by_one_at_least():
     """However fine the mutation."""
     genomes = np.repeat(LAYOUT.defaults[None], 1000, axis=0)
-    mutants = mutate_polynomial(drawn(), genomes, LAYOUT, eta=63, probability=1.0)
+    mutants = mutate_polynomial(draw_stream(), genomes, LAYOUT, eta=63, probability=1.0)
     assert not (mutants[:, 2] == genomes[:, 2]).any()
 
 
@@ -84,7 +84,7 @@ def test_a_child_has_the_option_of_a_parent():
     """Either, as likely, and the other child has the other one."""
     parents = np.tile(population(2), (20_000, 1))
     parents[0::2, 0], parents[1::2, 0] = 0.0, 4.0
-    children = cross_simulated_binary(drawn(), parents, LAYOUT, eta=1, probability=1.0)
+    children = cross_simulated_binary(draw_stream(), parents, LAYOUT, eta=1, probability=1.0)
     first, second = children[0::2, 0], children[1::2, 0]
     assert set(first) == {0.0, 4.0}
     assert (first + second == 4.0).all()
@@ -95,7 +95,7 @@ def test_a_difference_takes_the_option_ahead():
     """Where its ends differ; else the parent keeps its own."""
     parents, ahead, behind = (np.repeat(LAYOUT.defaults[None], 2000, axis=0) for _ in range(3))
     ahead[:1000, 0] = 3.0
-    moved = move_by_difference(drawn(), parents, ahead, behind, LAYOUT)
+    moved = move_by_difference(draw_stream(), parents, ahead, behind, LAYOUT)
     assert set(moved[:1000, 0]) == {1.0, 3.0}
     assert set(moved[1000:, 0]) == {1.0}
 
@@ -105,7 +105,7 @@ def test_genes_beside_them_keep_their_streams():
     ordered = GenomeLayout(tuple(replace(gene, options=(), step=None) for gene in LAYOUT.genes))
     genomes = population()
     actual, expected = (
-        mutate_polynomial(drawn(), genomes, layout, eta=15, probability=0.5)
+        mutate_polynomial(draw_stream(), genomes, layout, eta=15, probability=0.5)
         for layout in (LAYOUT, ordered)
     )
     assert actual[:, 3:].tolist() == expected[:, 3:].tolist()

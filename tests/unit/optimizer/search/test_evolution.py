@@ -40,7 +40,7 @@ def run(problem, population, generations, **options):
     return list(evolve(problem, settings(population, generations), **options))
 
 
-def population_of(genomes, objectives, violations=None):
+def list_population(genomes, objectives, violations=None):
     """A population as lists spell it."""
     genomes, objectives = np.array(genomes, dtype=float), np.array(objectives, dtype=float)
     violations = np.zeros(len(genomes)) if violations is None else np.array(violations)
@@ -112,7 +112,7 @@ def test_search_beats_random_sampling():
     sample = sample_genomes(stream(1, 0, "initial"), problem.layout, 40 * 61)
     reference = [1.1, 10.0]
     volume = moocore.hypervolume(last.population.objectives, ref=reference)
-    drawn = moocore.hypervolume(problem.objectives_of(sample), ref=reference)
+    drawn = moocore.hypervolume(problem.compute_objectives(sample), ref=reference)
     best = 1.1 * 10.0 - 1.0 / 3.0  # all but what lies below f2 = 1 - sqrt(f1)
     assert drawn < 0.9 * volume
     assert 0.99 * best < volume <= best
@@ -298,7 +298,7 @@ def test_contradicting_evaluation_is_refused(objectives, violations, failures, m
 
 def test_front_holds_the_feasible_undominated_once():
     """Dominated, infeasible and repeated members are left out; the rest is sorted by genome."""
-    population = population_of(
+    population = list_population(
         genomes=[[3, 0], [1, 9], [1, 2], [3, 0], [0, 0], [2, 2]],
         objectives=[[0, 3], [1, 1], [1, 1], [0, 3], [9, 9], [-1, -1]],
         violations=[0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
@@ -378,7 +378,7 @@ def test_the_archive_is_what_nobody_ever_seen_dominates():
     """It equals the front of everything that was sent to the engine."""
     problem = Zdt1(float_layout(4))
     *_, last = evolve(problem, settings(15, 25))
-    seen = problem.objectives_of(np.concatenate(problem.asked))
+    seen = problem.compute_objectives(np.concatenate(problem.asked))
     front = seen[moocore.is_nondominated(seen)]
     assert sorted(map(tuple, front.tolist())) == sorted(
         map(tuple, last.archive.objectives.tolist())

@@ -80,7 +80,7 @@ def test_the_archive_is_the_true_front_whatever_the_chunk(monkeypatch, chunk):
     problem = Zdt1(float_layout(2))
     grid = make_lattice(problem.layout, {"gene_0": 0.05, "gene_1": 0.1})
     *_, last = explore(problem, grid)
-    truth = problem.objectives_of(grid.points(0, len(grid)))
+    truth = problem.compute_objectives(grid.points(0, len(grid)))
     truth = truth[moocore.is_nondominated(truth)]
     objectives = last.archive.objectives
     assert sorted(map(tuple, truth.tolist())) == sorted(map(tuple, objectives.tolist()))
@@ -102,7 +102,7 @@ def test_nobody_feasible_leaves_the_nearest_of_all_chunks(monkeypatch):
     """Without a feasible point a chunk holds the point nearest to one in it and those before."""
     monkeypatch.setattr(module, "CHUNK", 5)
     problem = Analytic(int_layout((-3, 3), (-2, 4)))
-    monkeypatch.setattr(problem, "objectives_of", lambda genomes: genomes * np.nan)
+    monkeypatch.setattr(problem, "compute_objectives", lambda genomes: genomes * np.nan)
     grid = make_lattice(problem.layout, {"gene_0": 1, "gene_1": 1})
     generations = list(explore(problem, grid))
     everyone = problem.evaluate(grid.points(0, len(grid))).violations

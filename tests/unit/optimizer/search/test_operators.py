@@ -39,7 +39,7 @@ class Script:
         return self.numbers.pop(0)
 
 
-def opened():
+def open_stream():
     """The same stream at its start, every time."""
     return stream(11, 2, "mutate")
 
@@ -48,7 +48,7 @@ def opened():
 def test_crossover_equals_deap(eta, monkeypatch):
     """Fed with the same uniform numbers, the children are DEAP's but for the last bits of `pow`."""
     parents = sample_genomes(stream(1, 0, "initial"), WIDE, 40)
-    replay = opened()
+    replay = open_stream()
     replay.random((20, 1))
     draws = replay.random((3, 20, 3))
     expected = parents.copy()
@@ -60,7 +60,7 @@ def test_crossover_equals_deap(eta, monkeypatch):
             low, high = [WIDE.low[gene]], [WIDE.high[gene]]
             crossover.cxSimulatedBinaryBounded(first, second, eta, low, high)
             expected[2 * pair, gene], expected[2 * pair + 1, gene] = first[0], second[0]
-    children = cross_simulated_binary(opened(), parents, WIDE, eta=eta, probability=1.0)
+    children = cross_simulated_binary(open_stream(), parents, WIDE, eta=eta, probability=1.0)
     assert (expected != parents).mean() > 0.3
     np.testing.assert_allclose(children, expected, rtol=1e-12, atol=1e-12)
 
@@ -69,7 +69,7 @@ def test_crossover_equals_deap(eta, monkeypatch):
 def test_mutation_equals_deap(eta, monkeypatch):
     """Fed with the same uniform numbers, the mutants are DEAP's but for the last bits of `pow`."""
     genomes = sample_genomes(stream(1, 0, "initial"), WIDE, 40)
-    draws = opened().random((2, 40, 3))
+    draws = open_stream().random((2, 40, 3))
     expected = genomes.copy()
     for i in range(40):
         for gene in range(3):
@@ -77,7 +77,7 @@ def test_mutation_equals_deap(eta, monkeypatch):
             individual = [genomes[i, gene]]
             mutation.mutPolynomialBounded(individual, eta, [WIDE.low[gene]], [WIDE.high[gene]], 0.5)
             expected[i, gene] = individual[0]
-    mutants = mutate_polynomial(opened(), genomes, WIDE, eta=eta, probability=0.5)
+    mutants = mutate_polynomial(open_stream(), genomes, WIDE, eta=eta, probability=0.5)
     assert (expected != genomes).mean() > 0.3
     np.testing.assert_allclose(mutants, expected, rtol=1e-12, atol=1e-12)
 
@@ -100,8 +100,8 @@ def test_larger_eta_keeps_children_nearer():
     layout = float_layout(4)
     parents = sample_genomes(stream(1, 0, "initial"), layout, 2000)
     for operator in (cross_simulated_binary, mutate_polynomial):
-        near = operator(opened(), parents, layout, eta=31, probability=1.0)
-        far = operator(opened(), parents, layout, eta=1, probability=1.0)
+        near = operator(open_stream(), parents, layout, eta=31, probability=1.0)
+        far = operator(open_stream(), parents, layout, eta=1, probability=1.0)
         assert np.abs(near - parents).mean() < np.abs(far - parents).mean()
 
 
@@ -109,13 +109,15 @@ def test_probability_zero_changes_nothing():
     """Neither operator touches a gene when its probability is 0."""
     parents = sample_genomes(stream(1, 0, "initial"), WIDE, 9)
     for operator in (cross_simulated_binary, mutate_polynomial):
-        assert np.array_equal(parents, operator(opened(), parents, WIDE, eta=7, probability=0.0))
+        assert np.array_equal(
+            parents, operator(open_stream(), parents, WIDE, eta=7, probability=0.0)
+        )
 
 
 def test_last_of_an_odd_number_is_copied():
     """A parent without partner comes out as it went in."""
     parents = sample_genomes(stream(1, 0, "initial"), WIDE, 7)
-    children = cross_simulated_binary(opened(), parents, WIDE, eta=1, probability=1.0)
+    children = cross_simulated_binary(open_stream(), parents, WIDE, eta=1, probability=1.0)
     assert np.array_equal(parents[-1], children[-1])
     assert not np.array_equal(parents[:-1], children[:-1])
 
@@ -123,7 +125,7 @@ def test_last_of_an_odd_number_is_copied():
 def test_agreeing_parents_have_their_own_like():
     """A gene on which both parents agree stays as it is, bit for bit."""
     parents = np.repeat(sample_genomes(stream(1, 0, "initial"), WIDE, 8), 2, axis=0)
-    children = cross_simulated_binary(opened(), parents, WIDE, eta=1, probability=1.0)
+    children = cross_simulated_binary(open_stream(), parents, WIDE, eta=1, probability=1.0)
     assert np.array_equal(parents, children)
 
 
@@ -131,7 +133,7 @@ def test_mutated_whole_gene_always_moves():
     """With probability 1 every whole gene leaves its value, also next to and at its bounds."""
     layout = int_layout((0, 1), (5, 7), (-1000, 1000))
     genomes = sample_genomes(stream(1, 0, "initial"), layout, 500)
-    mutants = mutate_polynomial(opened(), genomes, layout, eta=63, probability=1.0)
+    mutants = mutate_polynomial(open_stream(), genomes, layout, eta=63, probability=1.0)
     assert (mutants != genomes).all()
     assert np.array_equal(np.rint(mutants), mutants)
     assert (mutants >= layout.low).all()
@@ -141,7 +143,7 @@ def test_mutated_whole_gene_always_moves():
 def test_mutation_reaches_both_ends():
     """A gene in the middle can be moved up and down."""
     genomes = np.full((200, 1), 0.5)
-    mutants = mutate_polynomial(opened(), genomes, float_layout(1), eta=1, probability=1.0)
+    mutants = mutate_polynomial(open_stream(), genomes, float_layout(1), eta=1, probability=1.0)
     assert mutants.min() < 0.2
     assert mutants.max() > 0.8
 
@@ -149,13 +151,13 @@ def test_mutation_reaches_both_ends():
 def test_mutation_rate_is_the_probability():
     """About the asked share of genes is moved."""
     genomes = np.full((1000, 10), 0.5)
-    mutants = mutate_polynomial(opened(), genomes, float_layout(10), eta=15, probability=0.1)
+    mutants = mutate_polynomial(open_stream(), genomes, float_layout(10), eta=15, probability=0.1)
     assert 0.09 < (mutants != genomes).mean() < 0.11
 
 
 def test_sample_is_uniform_over_whole_values():
     """Each whole value of a gene comes up equally often, both bounds included."""
-    genomes = sample_genomes(opened(), int_layout((3, 6)), 40_000)
+    genomes = sample_genomes(open_stream(), int_layout((3, 6)), 40_000)
     values, counts = np.unique(genomes, return_counts=True)
     assert values.tolist() == [3.0, 4.0, 5.0, 6.0]
     assert (np.abs(counts - 10_000) < 400).all()
@@ -163,7 +165,7 @@ def test_sample_is_uniform_over_whole_values():
 
 def test_sample_fills_the_range_of_a_float_gene():
     """A float gene comes near both bounds and never leaves them."""
-    genomes = sample_genomes(opened(), WIDE, 10_000)
+    genomes = sample_genomes(open_stream(), WIDE, 10_000)
     spans = WIDE.high - WIDE.low
     assert (genomes.min(axis=0) - WIDE.low < 0.01 * spans).all()
     assert (WIDE.high - genomes.max(axis=0) < 0.01 * spans).all()
@@ -174,20 +176,20 @@ def test_better_rank_wins_then_wider_crowding():
     by_rank = Ranking(np.array([1, 0]), np.array([np.inf, 0.0]))
     by_crowding = Ranking(np.array([0, 0]), np.array([0.5, 2.0]))
     for ranking in (by_rank, by_crowding):
-        assert {1} == set(select_parents(opened(), ranking, 50).tolist())
+        assert {1} == set(select_parents(open_stream(), ranking, 50).tolist())
 
 
 def test_equals_win_equally_often():
     """Ties are decided by the draw, not by the place in the population."""
     ranking = Ranking(np.zeros(2, dtype=np.int64), np.zeros(2))
-    share = select_parents(opened(), ranking, 10_000).mean()
+    share = select_parents(open_stream(), ranking, 10_000).mean()
     assert 0.48 < share < 0.52
 
 
 def test_every_individual_takes_part_equally_often():
     """With as many parents as individuals, the best is chosen exactly twice and the worst never."""
     ranking = Ranking(np.arange(64), np.zeros(64))
-    chosen = np.bincount(select_parents(opened(), ranking, 64), minlength=64)
+    chosen = np.bincount(select_parents(open_stream(), ranking, 64), minlength=64)
     assert chosen[0] == 2
     assert chosen[63] == 0
     assert chosen.max() == 2
@@ -198,7 +200,7 @@ def test_every_individual_takes_part_equally_often():
 def test_any_number_of_parents_from_any_population(n_individuals, count):
     """Selection has no rule about multiples of two or four."""
     ranking = Ranking(np.zeros(n_individuals, dtype=np.int64), np.zeros(n_individuals))
-    parents = select_parents(opened(), ranking, count)
+    parents = select_parents(open_stream(), ranking, count)
     assert (count,) == parents.shape
     assert (parents < n_individuals).all()
 
@@ -255,8 +257,8 @@ def test_tournaments_are_those_of_deap_but_across_fronts(seed, monkeypatch):
     if seed % 3 == 2:
         objectives = objectives[rng.integers(0, count, count)]
     ranking = rank_individuals(objectives, np.zeros(count))
-    permutations = np.argsort(opened().random((2, count)), axis=1)
-    ours = select_parents(opened(), ranking, count)
+    permutations = np.argsort(open_stream().random((2, count)), axis=1)
+    ours = select_parents(open_stream(), ranking, count)
     deaps = deaps_winners(objectives, ranking, permutations.tolist(), monkeypatch)
     assert np.bincount(ours, minlength=count).max() <= 2
     assert np.bincount(deaps, minlength=count).max() <= 2

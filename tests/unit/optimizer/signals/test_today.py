@@ -30,7 +30,7 @@ def market(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def made(market):
+def schedule(market):
     """The schedule as it was judged."""
     market.write(SEARCHED)
     return load_run(str(market.path)).judgement.schedule
@@ -42,37 +42,37 @@ def list_step_rows(path):
         return [name for name, _ in store.evidence if name.startswith("schedule/")]
 
 
-def test_genes_are_those_of_the_last_step(market, made):
+def test_genes_are_those_of_the_last_step(market, schedule):
     """With its date and the next; the way of finding them was tested, not they."""
     signal = market.source().read(market.write(SEARCHED))
     assert signal.member is None
-    assert signal.genes == made.rows[-1].genes
-    assert (signal.step.date, signal.step.next_date) == (made.rows[-1].date, made.next_date)
+    assert signal.genes == schedule.rows[-1].genes
+    assert (signal.step.date, signal.step.next_date) == (schedule.rows[-1].date, schedule.next_date)
     assert signal.step.due is None
     assert market.source(0).read(market.find_close(SEARCHED)).step is None
 
 
-def test_a_search_that_is_due_is_made_once(market, made, monkeypatch):
+def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
     """Without it the pick before goes on, which is said; with it the new one is recorded."""
     rows = list_step_rows(market.path)
-    assert len(rows) == len(made.rows)
-    due_ns = int(np.datetime64(made.next_date, "ns").astype(np.int64))
+    assert len(rows) == len(schedule.rows)
+    due_ns = int(np.datetime64(schedule.next_date, "ns").astype(np.int64))
     opens = market.columns["timestamp"]
     first = int(np.searchsorted(opens, due_ns))
     before = market.source().read(market.write(first))
-    assert before.step.date == made.rows[-1].date
+    assert before.step.date == schedule.rows[-1].date
     now = market.write(first + 1)
     lazy = market.source(may_search=False).read(now)
-    assert (lazy.step.due, lazy.genes) == (made.next_date, before.genes)
+    assert (lazy.step.due, lazy.genes) == (schedule.next_date, before.genes)
     assert list_step_rows(market.path) == rows
     signal = market.source().read(now)
-    assert (signal.step.date, signal.step.due) == (made.next_date, None)
+    assert (signal.step.date, signal.step.due) == (schedule.next_date, None)
     assert list_step_rows(market.path) == [*rows, f"schedule/rolling-2d-5d-0/{len(rows)}"]
     monkeypatch.setattr(StepSetup, "run_in_step", None)
     assert market.source().read(market.write(first + 2)).genes == signal.genes
 
 
-def test_positions_run_on_under_the_genes_that_entered_them(market, made):
+def test_positions_run_on_under_the_genes_that_entered_them(market, schedule):
     """Cut anywhere, the state is what one ledger over all steps says there."""
     market.write(SEARCHED)
     task = load_run(str(market.path)).task
@@ -124,11 +124,11 @@ def test_bars_without_the_beginning_are_refused(market, tmp_path):
         market.columns = kept
 
 
-def test_drift_is_that_of_the_schedule(market, made):
+def test_drift_is_that_of_the_schedule(market, schedule):
     """New trades of all steps are held against the stitched ones of the run's bars."""
-    assert made.trades >= 30
+    assert schedule.trades >= 30
     record = watch_run(market.path, {}, market.write(LENGTH))
-    assert (record.source, record.reference_trades) == ("schedule", made.trades)
+    assert (record.source, record.reference_trades) == ("schedule", schedule.trades)
     assert record.trades > 3
     last = market.columns["timestamp"][SEARCHED - 1]
     assert record.since == format_time(last)

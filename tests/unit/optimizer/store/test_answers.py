@@ -13,7 +13,7 @@ def member(strength, trades=(3, 5), **genes):
     return {"genes": genes, "metrics": metrics, "by_window": {"trades": [*trades]}}
 
 
-def ended(*front, samples=("in", "in")):
+def make_ended(*front, samples=("in", "in")):
     """What a run on two symbols ended with."""
     pairs = zip(("X", "Y"), samples, strict=True)
     windows = [{"symbol": symbol, "sample": sample} for symbol, sample in pairs]
@@ -23,18 +23,20 @@ def ended(*front, samples=("in", "in")):
 def test_equal_strengths_are_decided_by_the_genome_in_the_order_of_the_header():
     """JSON has the names of genes sorted; the first gene of the header decides first."""
     front = (member(1.0, (1, 1), a=1, b=2), member(1.0, (2, 2), a=2, b=1), member(0.5, a=0, b=0))
-    assert read_answer(HEADER, ended(*front), None) == RunAnswer(("X", "Y"), 1.0, 0.5, 4)
+    assert read_answer(HEADER, make_ended(*front), None) == RunAnswer(("X", "Y"), 1.0, 0.5, 4)
 
 
 def test_trades_on_held_out_bars_are_not_counted():
     """What was searched is what the list is about."""
-    answer = read_answer(HEADER, ended(member(1.0, a=1, b=1), samples=("in", "held out")), None)
+    answer = read_answer(
+        HEADER, make_ended(member(1.0, a=1, b=1), samples=("in", "held out")), None
+    )
     assert answer.trades == 3
 
 
 def test_the_pick_of_a_judgement_is_another_than_the_strongest():
     """A person may have named it."""
-    result = ended(member(2.0, a=1, b=1), member(1.0, a=2, b=2))
+    result = make_ended(member(2.0, a=1, b=1), member(1.0, a=2, b=2))
     judgement = {"pick": {"genes": {"a": 2, "b": 2}, "strength": 1.0, "trades": 8}}
     assert read_answer(HEADER, result, judgement) == RunAnswer(("X", "Y"), 1.0, 0.5, 8)
 

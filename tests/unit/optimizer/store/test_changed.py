@@ -17,15 +17,15 @@ from tests.support.runs import record_run
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def run_path(tmp_path_factory):
     """A finished run, polished."""
     return record_run(tmp_path_factory.mktemp("runs"), polish=50)
 
 
 @pytest.fixture
-def run(recorded, tmp_path):
+def run(run_path, tmp_path):
     """A copy of it."""
-    return shutil.copytree(recorded, tmp_path / "runs" / recorded.name)
+    return shutil.copytree(run_path, tmp_path / "runs" / run_path.name)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ RUN = "run-1"
 @pytest.fixture
 def run(tmp_path):
     """A closed run with generations 0 to 9."""
-    return recorded(tmp_path / RUN)
+    return record_run(tmp_path / RUN)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def log_only(tmp_path):
     return tmp_path / RUN
 
 
-def recorded(path, count=10, individuals=6, **options):
+def record_run(path, count=10, individuals=6, **options):
     """Record a run and close it."""
     with RunStore.create(path.parent, path.name, HEADER, **options) as store:
         for number in range(count):
@@ -174,7 +174,7 @@ def test_older_population_that_is_damaged_is_reported_but_does_not_stop_the_run(
 @pytest.mark.parametrize("keep", ["front", "last"])
 def test_with_less_kept_the_newest_but_one_is_still_whole(tmp_path, keep):
     """One damaged generation costs one generation; both whole ones damaged are an error."""
-    run = recorded(tmp_path / RUN, keep=keep)
+    run = record_run(tmp_path / RUN, keep=keep)
     change(run, "UPDATE generation SET genomes = x'00' WHERE number = 9")
     assert_falls_back(run, 8, "generation 9: its population does not have the recorded shape")
     change(run, "UPDATE generation SET genomes = x'00' WHERE number >= 10")
@@ -197,7 +197,7 @@ def test_run_without_any_sound_generation_is_an_error(run):
 
 def test_run_that_never_recorded_begins_from_zero(tmp_path):
     """An empty run is not a damaged one."""
-    run = recorded(tmp_path / RUN, count=0)
+    run = record_run(tmp_path / RUN, count=0)
     with RunStore.open(run, writable=True) as store:
         assert store.last_generation() is None
         store.record(make_generation(0))
@@ -290,7 +290,7 @@ def test_what_is_not_a_run_is_refused(tmp_path, run, place):
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.75, 0.9])
 def test_file_that_was_cut_falls_back(tmp_path, share):
     """What lies before the cut is read, with a warning; going on is refused, with what to do."""
-    run = recorded(tmp_path / RUN, count=60, individuals=200)
+    run = record_run(tmp_path / RUN, count=60, individuals=200)
     size = (run / DATABASE).stat().st_size
     os.truncate(run / DATABASE, int(size * share) // 4096 * 4096)
     with RunStore.open(run) as store:
@@ -309,7 +309,7 @@ def test_file_that_was_cut_falls_back(tmp_path, share):
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
 def test_short_file_that_was_cut_is_refused_or_goes_on(tmp_path, share):
     """Where the cut took the table's own pages nothing can be read, and that is said."""
-    run = recorded(tmp_path / RUN)
+    run = record_run(tmp_path / RUN)
     os.truncate(run / DATABASE, int((run / DATABASE).stat().st_size * share))
     assert outcome(run, 9) in ("refused", "fallback")
 
@@ -317,7 +317,7 @@ def test_short_file_that_was_cut_is_refused_or_goes_on(tmp_path, share):
 @pytest.mark.slow
 def test_any_flipped_byte_is_harmless_or_said(tmp_path):
     """Wherever a byte of the file is flipped: right bits, a warning, or one clear error."""
-    pristine = recorded(tmp_path / "pristine", count=4)
+    pristine = record_run(tmp_path / "pristine", count=4)
     content = (pristine / DATABASE).read_bytes()
     outcomes = {"sound": 0, "fallback": 0, "refused": 0}
     for offset in range(0, len(content), len(content) // 200):

@@ -109,7 +109,7 @@ FOUND = {
 
 
 @pytest.fixture
-def judged(tmp_path):
+def judged_run(tmp_path):
     """A finished run of two generations, with evidence, whose last generation is damaged."""
     with RunStore.create(tmp_path, "judged", HEADER) as store:
         fill(store, 2)
@@ -131,32 +131,32 @@ def go_on(path, result):
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_evidence_stays_where_the_same_front_is_found_again(judged, is_killed, caplog):
+def test_evidence_stays_where_the_same_front_is_found_again(judged_run, is_killed, caplog):
     """However long that took, and though the owner was killed in between."""
     if is_killed:
-        go_on(judged, None)
-        change(judged, "UPDATE generation SET genomes = x'' WHERE number = 1")
+        go_on(judged_run, None)
+        change(judged_run, "UPDATE generation SET genomes = x'' WHERE number = 1")
     caplog.set_level("INFO")
-    go_on(judged, {**FOUND, "seconds": 2.0})
+    go_on(judged_run, {**FOUND, "seconds": 2.0})
     assert "the same front as before: 3 rows of evidence on it stay" in caplog.text
-    with RunStore.open(judged) as store:
+    with RunStore.open(judged_run) as store:
         assert (list(store.evidence), store.verify()) == (ROWS, [])
 
 
 @pytest.mark.parametrize("field", FOUND)
-def test_evidence_on_another_search_is_removed_and_that_is_said(judged, field, caplog):
+def test_evidence_on_another_search_is_removed_and_that_is_said(judged_run, field, caplog):
     """A judgement counts the trials of its own search."""
-    go_on(judged, {**FOUND, field: "another"})
+    go_on(judged_run, {**FOUND, field: "another"})
     assert "3 rows of evidence on the run's earlier result are removed" in caplog.text
-    with RunStore.open(judged) as store:
+    with RunStore.open(judged_run) as store:
         assert (store.evidence, store.verify()) == ((), [])
 
 
-def test_evidence_that_was_damaged_while_it_waited_is_removed(judged, caplog):
+def test_evidence_that_was_damaged_while_it_waited_is_removed(judged_run, caplog):
     """It is not taken for sound because a result follows."""
-    go_on(judged, None)
-    change(judged, "UPDATE evidence SET payload = CAST('{}' AS BLOB) WHERE id = 1")
-    change(judged, "UPDATE generation SET genomes = x'' WHERE number = 1")
-    go_on(judged, FOUND)
+    go_on(judged_run, None)
+    change(judged_run, "UPDATE evidence SET payload = CAST('{}' AS BLOB) WHERE id = 1")
+    change(judged_run, "UPDATE generation SET genomes = x'' WHERE number = 1")
+    go_on(judged_run, FOUND)
     assert "3 rows of evidence" in caplog.text
-    assert RunStore.open(judged).evidence == ()
+    assert RunStore.open(judged_run).evidence == ()

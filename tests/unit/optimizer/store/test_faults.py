@@ -82,7 +82,7 @@ def test_full_disk_keeps_what_was_safe(tmp_path):
         assert not reason or ("bytes" in reason and "ulimit -f" in reason) or int(limit) < 512
         reasons += bool(reason)
         if run.exists():
-            assert_can_go_on(run, int(safe))
+            assert_resumable(run, int(safe))
         else:
             assert int(safe) == -1
     assert reasons > 15
@@ -90,7 +90,7 @@ def test_full_disk_keeps_what_was_safe(tmp_path):
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def assert_can_go_on(run, safe):
+def assert_resumable(run, safe):
     """All that was safe is there, sound, and the run can be gone on with."""
     with RunStore.open(run, writable=True) as store:
         last = store.last_generation()
@@ -311,7 +311,7 @@ def test_memory_and_handles_are_flat_over_6000_generations(tmp_path):
     with RunStore.create(tmp_path, RUN, HEADER, keep="front") as store:
         generation = make_generation(0, individuals=64)
         for number in range(6000):
-            store.record(numbered(generation, number))
+            store.record(renumber(generation, number))
             if number % 3000 == 2999:
                 store.flush()  # what waits for the disk is bounded by the queue, not flat
                 gc.collect()  # what earlier tests left
@@ -329,12 +329,12 @@ def test_recording_costs_the_search_next_to_nothing(tmp_path):
     with RunStore.create(tmp_path, RUN, HEADER) as store:
         for number in range(200):
             started = perf_counter()
-            store.record(numbered(generation, number))
+            store.record(renumber(generation, number))
             seconds.append(perf_counter() - started)
     assert float(np.median(seconds)) < 0.3e-3
 
 
-def numbered(generation, number):
+def renumber(generation, number):
     """The same generation under another number."""
     fields = dict(vars(generation))
     return type(generation)(**fields | {"number": number})

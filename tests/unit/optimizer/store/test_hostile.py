@@ -36,15 +36,15 @@ def read_whole(run):
         return store.header, store.generations(), store.result
 
 
-def nested(depth):
+def nest_lists(depth):
     """The JSON of lists in lists."""
     return b"[" * depth + b"]" * depth
 
 
 NO_RECORDS = {
-    "below json's own limit": nested(400),
+    "below json's own limit": nest_lists(400),
     "objects": b'{"a":' * 300 + b"1" + b"}" * 300,
-    "beyond json's own limit": nested(100_000),
+    "beyond json's own limit": nest_lists(100_000),
     "a number of a million digits": b"9" * 1_000_000,
     "a number of 30 digits": b"1" + b"0" * 29,
     "an infinite number": b"1e999",
@@ -115,6 +115,6 @@ def test_what_is_written_is_read():
 def test_a_folder_of_hostile_runs_alone_is_listed(runs):
     """Where no run can be read each is a line."""
     for name in ("sound", "changed"):
-        put(runs / name, "header", nested(500))
+        put(runs / name, "header", nest_lists(500))
     shutil.copytree(runs / "sound", runs / "third")
     assert [run.status for run in list_runs(runs)] == ["damaged"] * 3

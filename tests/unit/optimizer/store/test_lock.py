@@ -201,7 +201,7 @@ def test_read_only_directory_is_a_clear_error_for_an_owner_and_fine_for_a_reader
     run.chmod(0o755)
 
 
-def handed_on(lock, monkeypatch):
+def list_handed(lock, monkeypatch):
     """What a program that replaces this one finds in its environment."""
     for name, value in lock.prepare_exec().items():
         monkeypatch.setenv(name, value)
@@ -212,7 +212,7 @@ def test_a_lock_is_taken_over_by_the_program_that_follows(tmp_path, monkeypatch)
     """The same descriptor holds it, which no other process inherits from then on."""
     before = OwnerLock.acquire(tmp_path)
     before.note(7)
-    descriptor = handed_on(before, monkeypatch)
+    descriptor = list_handed(before, monkeypatch)
     assert os.get_inheritable(descriptor)
     after = OwnerLock.acquire(tmp_path)
     assert INHERITED not in os.environ
@@ -229,7 +229,7 @@ def test_a_descriptor_of_another_directory_is_left_alone(tmp_path, monkeypatch):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     before = OwnerLock.acquire(tmp_path / "a")
-    descriptor = handed_on(before, monkeypatch)
+    descriptor = list_handed(before, monkeypatch)
     other = OwnerLock.acquire(tmp_path / "b")
     assert INHERITED not in os.environ
     os.fstat(descriptor)

@@ -25,7 +25,7 @@ def older(name):
     return json.loads((OLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def generation_of(header, result):
+def make_result_generation(header, result):
     """A generation whose front is that of a result."""
     front, names = result["front"], [gene["name"] for gene in header["genes"]]
     signs = [-1.0 if is_maximised(name) else 1.0 for name in header["objectives"]]
@@ -40,19 +40,19 @@ def generation_of(header, result):
 
 
 @pytest.fixture(params=["first", "held_out"])
-def stored(request, tmp_path):
+def stored_result(request, tmp_path):
     """What an older version recorded, under the present names of metrics, and its open store."""
     recorded = older(request.param)
     with RunStore.create(tmp_path, "older", recorded["header"]) as store:
-        store.record(generation_of(**recorded))
+        store.record(make_result_generation(**recorded))
         store.finish(recorded["result"])
     with RunStore.open(tmp_path / "older") as store:
         yield store.result, store
 
 
-def test_a_result_of_an_older_version_is_read(stored):
+def test_a_result_of_an_older_version_is_read(stored_result):
     """Every number is the recorded one; what was not recorded then has a default."""
-    recorded, store = stored
+    recorded, store = stored_result
     result = load_result(store)
     said = json.loads(json.dumps(result.payload(), allow_nan=False))
     assert (result.run, result.path) == ("older", str(store.path))
@@ -69,9 +69,9 @@ def test_a_result_of_an_older_version_is_read(stored):
     ]
 
 
-def test_names_stand_in_their_order(stored):
+def test_names_stand_in_their_order(stored_result):
     """JSON is recorded with sorted names; genes and metrics come back in that of the program."""
-    _, store = stored
+    _, store = stored_result
     genes = [gene["name"] for gene in store.header["genes"]]
     for member in load_result(store).front:
         assert list(member.genes) == genes

@@ -20,7 +20,7 @@ MOUNTS = (
 
 
 @pytest.fixture(autouse=True)
-def mounted(monkeypatch):
+def mount_points(monkeypatch):
     """A system with these mounts; later ones lie over earlier ones."""
     mounts = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in MOUNTS]
     monkeypatch.setattr(space.psutil, "disk_partitions", lambda *, all: mounts if all else [])
@@ -57,10 +57,10 @@ def test_rollback_journal_is_allowed_anywhere():
 def test_systems_without_a_table_are_local(monkeypatch):
     """Where the system shows no mounts, nothing is refused."""
 
-    def hidden(*, all):
+    def hide_file(*, all):
         raise FileNotFoundError("/proc/self/mounts")
 
-    monkeypatch.setattr(space.psutil, "disk_partitions", hidden)
+    monkeypatch.setattr(space.psutil, "disk_partitions", hide_file)
     assert find_network_kind(Path("/srv/runs")) is None
 
 

@@ -37,18 +37,18 @@ class Camera:
         self._album = album
         open_writer, note = writer_module.open_writer, OwnerLock.note
 
-        def traced(path, journal):
+        def trace_call(path, journal):
             connection = open_writer(path, journal)
             connection.set_trace_callback(self.shoot)
             return connection
 
-        def noted(lock, committed):
+        def note_commit(lock, committed):
             self.shoot()
             note(lock, committed)
             self.shoot()
 
-        monkeypatch.setattr(writer_module, "open_writer", traced)
-        monkeypatch.setattr(OwnerLock, "note", noted)
+        monkeypatch.setattr(writer_module, "open_writer", trace_call)
+        monkeypatch.setattr(OwnerLock, "note", note_commit)
 
     def shoot(self, _statement=""):
         """Copy all files, and remember what had been acknowledged."""

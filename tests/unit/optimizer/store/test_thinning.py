@@ -25,7 +25,7 @@ BEST = np.zeros(1, dtype=np.int64)
 """Who is a population of its own front."""
 
 
-def kept_of(store):
+def list_kept(store):
     """How much is kept of each generation, by first letters: whole, front or summary."""
     return "".join(summary.kept[0] for summary in store.generations())
 
@@ -50,7 +50,7 @@ def test_the_oldest_give_way_beyond_a_budget(tmp_path, budget, expected, group):
     with RunStore.create(tmp_path, RUN, HEADER, budget=budget) as store:
         for start in range(0, 12, group):
             fill(store, min(group, 12 - start), start)
-        kept = kept_of(store)
+        kept = list_kept(store)
         assert kept.startswith(expected)
         assert kept == "".join(sorted(kept, key="sfw".index))
         assert kept.endswith("ww")
@@ -58,7 +58,7 @@ def test_the_oldest_give_way_beyond_a_budget(tmp_path, budget, expected, group):
     assert taken_by_populations(tmp_path / RUN) <= max(budget, 2 * WHOLE)
     with RunStore.open(tmp_path / RUN, writable=True) as store:
         fill(store, 3, start=12)
-        assert kept_of(store).endswith("ww")
+        assert list_kept(store).endswith("ww")
         assert_sound(store, 14)
     assert taken_by_populations(tmp_path / RUN) <= max(budget, 2 * WHOLE)
 
@@ -90,7 +90,7 @@ def test_a_population_that_is_all_front_stays_as_its_front(tmp_path):
         for generation in whole:
             store.record(generation)
         store.flush()
-        assert kept_of(store) == "ffww"
+        assert list_kept(store) == "ffww"
         assert [summary.front for summary in store.generations()] == [len(BEST)] * 4
         assert store.verify() == []
         assert_same_population(whole[1].population, store.front(1))

@@ -22,7 +22,7 @@ ROWS = st.tuples(st.integers(0, 3), st.lists(VALUES, min_size=1, max_size=40)).m
 THRESHOLDS = st.tuples(VALUES, VALUES).map(lambda pair: (max(pair), min(pair)))
 
 
-def walked(row, high, low):
+def walk_classes(row, high, low):
     """Class and direction at each bar."""
     classes, directions, direction = [], [], ""
     for t, value in enumerate(row):
@@ -42,7 +42,7 @@ def walked(row, high, low):
 @given(ROWS, THRESHOLDS)
 def test_classes_and_directions_are_those_of_the_law(row, thresholds):
     """At every bar, values at a threshold and unknown ones among them."""
-    classes, directions = walked(row, *thresholds)
+    classes, directions = walk_classes(row, *thresholds)
     assert classes == [WORDS[code] for code in classify_bars(row, *thresholds).tolist()]
     assert directions == [DIRECTIONS[code] for code in find_directions(row, *thresholds).tolist()]
 
@@ -50,7 +50,7 @@ def test_classes_and_directions_are_those_of_the_law(row, thresholds):
 @given(ROWS, THRESHOLDS)
 def test_runs_are_the_longest_stretches_of_one_class(row, thresholds):
     """They begin at bar 0 and wherever the class is another than at the bar before."""
-    classes, _ = walked(row, *thresholds)
+    classes, _ = walk_classes(row, *thresholds)
     expected = [t for t in range(len(row)) if t == 0 or classes[t] != classes[t - 1]]
     assert expected == run_starts(classify_bars(row, *thresholds)).tolist()
 

@@ -20,7 +20,7 @@ EVIDENCE = {"folds": 3, "train": 2, "blocks": 4, "cpcv": "6,2", "purge": 40, "em
 
 
 @pytest.fixture(scope="module")
-def searched(tmp_path_factory):
+def searched_run(tmp_path_factory):
     """A run that was not judged."""
     folder = tmp_path_factory.mktemp("honest")
     bars = make_planted_market(7, 2500, 0)
@@ -29,17 +29,17 @@ def searched(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def honest(searched, tmp_path_factory):
+def honest(searched_run, tmp_path_factory):
     """The same with all kinds of evidence; its held-out bars were opened."""
-    path = shutil.copytree(searched, tmp_path_factory.mktemp("judged") / "run")
+    path = shutil.copytree(searched_run, tmp_path_factory.mktemp("judged") / "run")
     judge_briefly(path, **EVIDENCE, null=12, stop_after=3, causal=True, is_open=True)
     return path
 
 
 @pytest.fixture
-def run(searched, tmp_path):
+def run(searched_run, tmp_path):
     """A copy of a run without evidence."""
-    return shutil.copytree(searched, tmp_path / "run")
+    return shutil.copytree(searched_run, tmp_path / "run")
 
 
 @pytest.fixture
@@ -200,9 +200,9 @@ def test_an_honest_run_is_whole(honest):
     assert "null searches" in problems.not_recomputed
 
 
-def test_a_run_without_evidence_is_whole(searched):
+def test_a_run_without_evidence_is_whole(searched_run):
     """Only what it says of itself is found anew."""
-    assert find_problems(searched) == ""
+    assert find_problems(searched_run) == ""
 
 
 @pytest.mark.parametrize("place", HEADER)

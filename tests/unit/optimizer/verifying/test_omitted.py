@@ -23,24 +23,24 @@ NULL = {"null": 6, "stop_after": 9, "causal": True}
 
 
 @pytest.fixture(scope="module")
-def searched(tmp_path_factory):
+def searched_run(tmp_path_factory):
     """A run that was not judged."""
     bars = make_planted_market(7, 1200, 0)
     return recorded_run(tmp_path_factory.mktemp("searched"), bars, holdout="25%", generations=6)
 
 
 @pytest.fixture(scope="module")
-def honest(searched, tmp_path_factory):
+def honest(searched_run, tmp_path_factory):
     """The same with all kinds of evidence."""
-    path = shutil.copytree(searched, tmp_path_factory.mktemp("judged") / "run")
+    path = shutil.copytree(searched_run, tmp_path_factory.mktemp("judged") / "run")
     judge_briefly(path, **EVIDENCE, **NULL, is_open=True)
     return path
 
 
 @pytest.fixture
-def run(searched, tmp_path):
+def run(searched_run, tmp_path):
     """A copy of the run without evidence."""
-    return shutil.copytree(searched, tmp_path / "run")
+    return shutil.copytree(searched_run, tmp_path / "run")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.support.viewing import GrowingRun
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def run_path(tmp_path_factory):
     """A small run."""
     return record_run(tmp_path_factory.mktemp("runs"))
 
@@ -33,9 +33,9 @@ def read_state(live):
     return json.loads(live.look().message)
 
 
-def test_a_look_says_what_is_recorded(recorded, tmp_path):
+def test_a_look_says_what_is_recorded(run_path, tmp_path):
     """Front, best and volume of the newest generation; a look without news reads nothing."""
-    growing, live = GrowingRun(recorded, tmp_path, "growing"), LiveRun(tmp_path / "growing")
+    growing, live = GrowingRun(run_path, tmp_path, "growing"), LiveRun(tmp_path / "growing")
     assert read_state(live) == {"phase": "searching", "headline": "Beginning."}
     for number in (0, 2):
         growing.grow(number)
@@ -56,9 +56,9 @@ def test_a_look_says_what_is_recorded(recorded, tmp_path):
     assert read_state(live)["headline"].startswith("Interrupted. Go on with: python -m optimizer")
 
 
-def test_rows_that_are_known_are_not_read_again(recorded, tmp_path, monkeypatch):
+def test_rows_that_are_known_are_not_read_again(run_path, tmp_path, monkeypatch):
     """Only what follows them; where the last one is another, all are read."""
-    growing = GrowingRun(recorded, tmp_path, "growing")
+    growing = GrowingRun(run_path, tmp_path, "growing")
     growing.grow(1)
     with closing(Reader(growing.path)) as reader:
         known = reader.follow()
@@ -81,9 +81,9 @@ def test_rows_that_are_known_are_not_read_again(recorded, tmp_path, monkeypatch)
     assert read == [1, 0, 1, 2, 3]
 
 
-def test_p_so_far_is_that_of_the_tally(recorded, tmp_path):
+def test_p_so_far_is_that_of_the_tally(run_path, tmp_path):
     """Rows of null searches count up to a gap, against the pick, as the judge counts them."""
-    growing, live = GrowingRun(recorded, tmp_path, "growing"), LiveRun(tmp_path / "growing")
+    growing, live = GrowingRun(run_path, tmp_path, "growing"), LiveRun(tmp_path / "growing")
     growing.finish()
     assert read_state(live)["headline"] == "The search is over and is being judged."
     index = RunIndex(tmp_path)
@@ -105,11 +105,11 @@ def test_p_so_far_is_that_of_the_tally(recorded, tmp_path):
     assert [row["cells"][1][0] for row in list_rows(index.list_summaries())] == ["not judged"]
 
 
-def test_a_run_that_was_changed_is_a_sentence(recorded, tmp_path):
+def test_a_run_that_was_changed_is_a_sentence(run_path, tmp_path):
     """Whatever a record holds, a look is one state and the index one line."""
     for seed in range(20):
         shutil.rmtree(tmp_path / "changed", ignore_errors=True)
-        shutil.copytree(recorded, tmp_path / "changed")
+        shutil.copytree(run_path, tmp_path / "changed")
         Mutator(tmp_path / CANARY, seed).change(tmp_path / "changed" / "run.sqlite")
         state = read_state(LiveRun(tmp_path / "changed"))
         assert state["phase"] in ("searching", "finished", "interrupted", "unreadable"), seed
@@ -120,10 +120,10 @@ def test_a_run_that_was_changed_is_a_sentence(recorded, tmp_path):
     assert not (tmp_path / CANARY).exists()
 
 
-def test_two_hundred_runs_are_listed_within_a_second(recorded, tmp_path):
+def test_two_hundred_runs_are_listed_within_a_second(run_path, tmp_path):
     """Of processor time; the next time only what has changed is read."""
     for number in range(200):
-        shutil.copytree(recorded, tmp_path / f"run-{number:03}")
+        shutil.copytree(run_path, tmp_path / f"run-{number:03}")
     index, spent = RunIndex(tmp_path), []
     for _ in range(2):
         began = time.thread_time()

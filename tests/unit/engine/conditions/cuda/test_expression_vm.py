@@ -41,17 +41,19 @@ ENDS = st.sampled_from(
 OPERATIONS = st.sampled_from(("+", "-", "*", "/", "minimum", "maximum", "abs"))
 
 
-def joined(operation, left, right):
+def join_sides(operation, left, right):
     """Arithmetic of two sides, or of one."""
     return Arithmetic(operation, left, None if operation == "abs" else right)
 
 
-TREES = st.recursive(ENDS, lambda inner: st.builds(joined, OPERATIONS, inner, inner), max_leaves=40)
+TREES = st.recursive(
+    ENDS, lambda inner: st.builds(join_sides, OPERATIONS, inner, inner), max_leaves=40
+)
 
 
-def balanced(levels):
+def build_tree(levels):
     """A tree that needs a place more of the stack with each level."""
-    side = Column("close") if levels == 0 else balanced(levels - 1)
+    side = Column("close") if levels == 0 else build_tree(levels - 1)
     return side if levels == 0 else Arithmetic("-", side, Arithmetic("abs", side, None))
 
 
@@ -72,13 +74,13 @@ def run(made, span):
             right = None if operation == expression_vm.ABS else stack.pop()
             left = stack.pop()
             sides = (right, left) if operand else (left, right)
-            stack.append(calculated(names[operation], *sides))
+            stack.append(calculate(names[operation], *sides))
         most = max(most, len(stack))
     (top,) = stack
     return top, most
 
 
-def calculated(operation, left, right):
+def calculate(operation, left, right):
     """One operation, as the law says it."""
     functions = {
         "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
@@ -102,7 +104,7 @@ def test_instructions_say_what_the_tree_says(tree):
 @pytest.mark.parametrize("levels", [2, 3, 5])
 def test_what_is_too_deep_is_a_row_of_its_own(levels):
     """A tree of more places than there are has a part that the host computes."""
-    made, tree = Formulas(LAYOUT), balanced(levels)
+    made, tree = Formulas(LAYOUT), build_tree(levels)
     values, most = run(made, made.span(tree))
     np.testing.assert_array_equal(values, Rows(Series.of(BARS)).values(tree, {}))
     assert most <= DEPTH

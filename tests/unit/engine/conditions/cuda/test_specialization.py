@@ -41,7 +41,7 @@ def calls(monkeypatch):
     return told_of
 
 
-def decided(decider, asked):
+def decide_words(decider, asked):
     """The words of three individuals."""
     words = torch.zeros((3, 2), dtype=torch.int64)
     read = Read(*[NOTHING] * 5, members=torch.tensor([3, 0, 1, 2]), n_bars=100)
@@ -54,7 +54,7 @@ def test_a_form_with_work_enough_gets_its_kernel(calls):
     """It decides beside the other once, then alone."""
     decider = Comparing()
     for _ in range(4):
-        decided(decider, comparison())
+        decide_words(decider, comparison())
     assert calls.names == ["data", "data", "form", "form", "form"]
 
 
@@ -62,7 +62,7 @@ def test_forms_are_counted_apart(calls):
     """The relation is part of a form."""
     decider = Comparing()
     for relation in (0, 1, 2, 3):
-        decided(decider, comparison(relation))
+        decide_words(decider, comparison(relation))
     assert calls.names == ["data"] * 4
 
 
@@ -72,7 +72,7 @@ def test_a_kernel_with_other_bits_is_told_and_not_used(calls, caplog):
     decider = Comparing()
     with caplog.at_level(logging.WARNING):
         for _ in range(5):
-            decided(decider, comparison())
+            decide_words(decider, comparison())
     assert calls.names == ["data", "data", "form", "data", "data", "data"]
     assert [record.message[:51] for record in caplog.records] == [
         "a comparison compiled for this GPU gives other bits"

@@ -28,7 +28,7 @@ def requests(draw, indicators):
     return row_requests
 
 
-def rows_of(asked):
+def list_rows(asked):
     """Length and source of each row, by slot."""
     return {
         slot: (length, SOURCES[form.source], form.indicator)
@@ -45,7 +45,7 @@ def test_averages_are_laid_out_once_each(asked, longest):
     assert table.shape[1] % tables.AVERAGES == 0
     by_slot = {slot: row for *row, slot in table[[0, 2, 1]].T.tolist() if slot != tables.NO_SLOT}
     assert by_slot == {
-        slot: [length, source] for slot, (length, source, _) in rows_of(asked).items()
+        slot: [length, source] for slot, (length, source, _) in list_rows(asked).items()
     }
     groups = table[2:].reshape(3, -1, tables.AVERAGES)
     assert (groups == groups[:, :, :1]).all()
@@ -69,7 +69,7 @@ def test_rolling_rows_are_laid_out_once_each(asked, together):
         for window, slot, source, is_score, shares in table.T.tolist():
             by_slot[slot] = (window, source, "zscore" if is_score else "sma")
             assert 1 <= shares <= tables.MOST_SHARES
-    assert by_slot == rows_of(asked)
+    assert by_slot == list_rows(asked)
 
 
 @given(asked=requests(["ema", "sma", "zscore"]))

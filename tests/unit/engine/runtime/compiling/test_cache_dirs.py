@@ -58,7 +58,7 @@ def fresh(monkeypatch):
 
 
 @pytest.fixture
-def closed(fresh, tmp_path):
+def closed_package(fresh, tmp_path):
     """A package that cannot be written, and a user's cache and temporary folder of a test."""
     (tmp_path / "file").write_text("no folder can be made below a file")
     fresh.setattr(cache_dirs, "user_cache_path", lambda app: tmp_path / "home" / app)
@@ -72,7 +72,7 @@ def close_home(folder):
     (folder / "home").write_text("")
 
 
-def started(program, environment, *arguments):
+def start_process(program, environment, *arguments):
     """A process that waits for its start."""
     process = subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
@@ -88,7 +88,7 @@ def started(program, environment, *arguments):
 
 def all_at_once(program, environment, arguments):
     """What processes say that go on in the same moment."""
-    processes = [started(program, environment, *each) for each in arguments]
+    processes = [start_process(program, environment, *each) for each in arguments]
     for process in processes:
         process.stdin.close()
     said = [process.stdout.read() for process in processes]
@@ -110,45 +110,48 @@ def test_loops_are_kept_beside_the_package(fresh):
     assert cache_dirs.loops_folder() == cache_dirs.ENGINE / "__pycache__"
 
 
-def test_without_a_writable_package_the_user_has_a_folder(closed):
+def test_without_a_writable_package_the_user_has_a_folder(closed_package):
     """One for both compilers; without a home among temporary files, closed to others."""
-    assert cache_dirs.loops_folder(closed / "file") == closed / "home" / cache_dirs.APP / "loops"
-    assert cache_dirs.kernels_folder() == closed / "home" / cache_dirs.APP / "kernels"
+    assert (
+        cache_dirs.loops_folder(closed_package / "file")
+        == closed_package / "home" / cache_dirs.APP / "loops"
+    )
+    assert cache_dirs.kernels_folder() == closed_package / "home" / cache_dirs.APP / "kernels"
 
 
-def test_without_a_home_there_is_a_private_temporary_folder(closed):
+def test_without_a_home_there_is_a_private_temporary_folder(closed_package):
     """Code is run from there: nobody else may write it."""
-    close_home(closed)
-    private = closed / "tmp" / f"{cache_dirs.APP}-{os.getuid()}"
-    assert cache_dirs.loops_folder(closed / "file") == private / "loops"
+    close_home(closed_package)
+    private = closed_package / "tmp" / f"{cache_dirs.APP}-{os.getuid()}"
+    assert cache_dirs.loops_folder(closed_package / "file") == private / "loops"
     assert cache_dirs.kernels_folder() == private / "kernels"
     assert private.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("how", ["open", "linked"])
-def test_a_temporary_folder_that_others_can_write_is_not_trusted(closed, how):
+def test_a_temporary_folder_that_others_can_write_is_not_trusted(closed_package, how):
     """A name that anybody can take first: loops stay in memory then, kernels are refused."""
-    close_home(closed)
-    private = closed / "tmp" / f"{cache_dirs.APP}-{os.getuid()}"
+    close_home(closed_package)
+    private = closed_package / "tmp" / f"{cache_dirs.APP}-{os.getuid()}"
     if how == "open":
         private.mkdir()
         private.chmod(0o777)
     else:
-        (closed / "theirs").mkdir()
-        private.symlink_to(closed / "theirs")
-    assert cache_dirs.loops_folder(closed / "file") is None
+        (closed_package / "theirs").mkdir()
+        private.symlink_to(closed_package / "theirs")
+    assert cache_dirs.loops_folder(closed_package / "file") is None
     with pytest.raises(DeviceError, match="no folder for compiled kernels"):
         cache_dirs.kernels_folder()
 
 
 @pytest.mark.parametrize("name", ["TRITON_CACHE_DIR", "TRITON_HOME"])
-def test_kernels_are_kept_where_a_person_says(closed, fresh, name):
+def test_kernels_are_kept_where_a_person_says(closed_package, fresh, name):
     """Or nowhere: a folder that was named is taken or refused, never replaced."""
-    fresh.setenv(name, str(closed / "mine"))
+    fresh.setenv(name, str(closed_package / "mine"))
     below = "" if name == "TRITON_CACHE_DIR" else "/.triton/cache"
-    assert str(cache_dirs.kernels_folder()) == f"{closed}/mine{below}"
+    assert str(cache_dirs.kernels_folder()) == f"{closed_package}/mine{below}"
     cache_dirs.kernels_folder.cache_clear()
-    fresh.setenv(name, str(closed / "file" / "mine"))
+    fresh.setenv(name, str(closed_package / "file" / "mine"))
     with pytest.raises(DeviceError, match=f"which {name} names: it cannot be written"):
         cache_dirs.kernels_folder()
 

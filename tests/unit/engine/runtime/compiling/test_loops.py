@@ -237,7 +237,7 @@ def ask():
 
 
 @pytest.fixture(scope="module")
-def kept(ask, tmp_path_factory):
+def kept_package(ask, tmp_path_factory):
     """A package whose loops were compiled by another process."""
     folder = tmp_path_factory.mktemp("kept")
     write_package(folder)
@@ -248,30 +248,30 @@ def kept(ask, tmp_path_factory):
 
 
 @pytest.fixture
-def copied(kept, tmp_path):
+def copied_package(kept_package, tmp_path):
     """The same with what was compiled, to be edited."""
-    shutil.copytree(kept, tmp_path / "copy")
+    shutil.copytree(kept_package, tmp_path / "copy")
     return tmp_path / "copy"
 
 
 @pytest.mark.slow
-def test_what_is_not_reached_compiles_nothing(ask, copied):
+def test_what_is_not_reached_compiles_nothing(ask, copied_package):
     """Docstrings, comments, lines, and what stands beside the loops."""
     for change in UNREACHED:
-        edit(copied, *change)
-    assert ask(copied) == [FOUND, []]
+        edit(copied_package, *change)
+    assert ask(copied_package) == [FOUND, []]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", REACHED.values(), ids=REACHED)
-def test_what_is_reached_is_compiled_anew(ask, copied, change):
+def test_what_is_reached_is_compiled_anew(ask, copied_package, change):
     """Exactly the loops that reach it, by numba's own account."""
     name, before, after, expected, others = change
-    edit(copied, name, before, after)
-    actual, compiled = ask(copied)
+    edit(copied_package, name, before, after)
+    actual, compiled = ask(copied_package)
     assert actual == {**FOUND, **expected}
     assert set(compiled) == {*expected, *others}
-    assert ask(copied) == [actual, []]
+    assert ask(copied_package) == [actual, []]
 
 
 @pytest.mark.slow
@@ -325,7 +325,7 @@ print(json.dumps(keys))
 """
 
 
-def reworded(text):
+def reword(text):
     """The text of a module with other docstrings, more comments and other lines."""
     lines = text.split("\n")
     places = [
@@ -364,7 +364,7 @@ def test_other_words_in_all_files_leave_all_keys(tree):
     before = {file: file.read_text() for file in (folder / "engine").rglob("*.py")}
     try:
         for file, text in before.items():
-            file.write_text(reworded(text))
+            file.write_text(reword(text))
         assert read(start(folder, KEYS)) == keys
     finally:
         for file, text in before.items():
@@ -418,55 +418,57 @@ def kept_files(folder, name):
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(ask, copied):
+def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(ask, copied_package):
     """The next one compiles it, and removes the drafts."""
-    before = kept_files(copied, "deep.aside")
-    killed = start(copied, KILLED)
+    before = kept_files(copied_package, "deep.aside")
+    killed = start(copied_package, KILLED)
     killed.communicate()
     assert killed.returncode == 0
-    drafts = copied / "own" / "__pycache__" / "loops"
+    drafts = copied_package / "own" / "__pycache__" / "loops"
     # One that claims the loop, and one with its code.
     assert len(list(drafts.glob(".*.part"))) == 2
-    assert kept_files(copied, "deep.aside") == before
-    assert [ask(copied, ASIDE), ask(copied, ASIDE)] == [[2.0, 0], [2.0, 1]]
+    assert kept_files(copied_package, "deep.aside") == before
+    assert [ask(copied_package, ASIDE), ask(copied_package, ASIDE)] == [[2.0, 0], [2.0, 1]]
     assert not list(drafts.glob(".*.part"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "holes", "empty"])
-def test_a_file_that_is_not_whole_is_not_used(ask, copied, damage):
+def test_a_file_that_is_not_whole_is_not_used(ask, copied_package, damage):
     """As a machine leaves it that lost its power."""
-    assert ask(copied, ASIDE) == [2.0, 0]
-    for file in kept_files(copied, "deep.aside"):
+    assert ask(copied_package, ASIDE) == [2.0, 0]
+    for file in kept_files(copied_package, "deep.aside"):
         content = file.read_bytes()
         holes = bytes(2000)
-        kept = {"cut": content[:-9], "holes": content[:-2000] + holes, "empty": b""}[damage]
-        file.write_bytes(kept)
-    assert [ask(copied, ASIDE), ask(copied, ASIDE)] == [[2.0, 0], [2.0, 1]]
+        kept_package = {"cut": content[:-9], "holes": content[:-2000] + holes, "empty": b""}[damage]
+        file.write_bytes(kept_package)
+    assert [ask(copied_package, ASIDE), ask(copied_package, ASIDE)] == [[2.0, 0], [2.0, 1]]
 
 
 @pytest.mark.slow
-def test_old_versions_of_a_loop_go(ask, copied):
+def test_old_versions_of_a_loop_go(ask, copied_package):
     """Of each loop the newest stay; other loops stay as they are."""
-    assert ask(copied, ASIDE) == [2.0, 0]
-    (file,) = kept_files(copied, "deep.aside")
-    others = kept_files(copied, "deep.deep")
+    assert ask(copied_package, ASIDE) == [2.0, 0]
+    (file,) = kept_files(copied_package, "deep.aside")
+    others = kept_files(copied_package, "deep.deep")
     old = [file.with_name(file.name.replace("aside-", f"aside-{age:02}")) for age in range(12)]
     for age, each in enumerate(old):
         shutil.copy(file, each)
         os.utime(each, (age, age))
-    assert ask(copied, ASIDE.replace("aside(1)", "aside(1.5)")) == [2.5, 0]
-    files = kept_files(copied, "deep.aside")
+    assert ask(copied_package, ASIDE.replace("aside(1)", "aside(1.5)")) == [2.5, 0]
+    files = kept_files(copied_package, "deep.aside")
     # Of the version as it is there are two types.
     assert len(files) == MOST_VERSIONS + 1
     assert {*old[-MOST_VERSIONS + 1 :], file} < {*files}
-    assert kept_files(copied, "deep.deep") == others
+    assert kept_files(copied_package, "deep.deep") == others
 
 
 @pytest.mark.slow
-def test_what_was_compiled_with_another_constant_is_not_kept(ask, kept, tmp_path):
+def test_what_was_compiled_with_another_constant_is_not_kept(ask, kept_package, tmp_path):
     """A loop takes along what it calls as that was compiled, not as it reads by then."""
-    shutil.copytree(kept / "own", tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        kept_package / "own", tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__")
+    )
     assert ask(tmp_path, CHANGED) == 104.0
     answer, compiled = ask(tmp_path)
     assert answer == FOUND

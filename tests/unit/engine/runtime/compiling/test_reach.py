@@ -69,7 +69,7 @@ def all_reached(function):
     return set(functions)
 
 
-def place_of(function):
+def find_line(function):
     """Where a function stands."""
     return function.__module__, function.__code__.co_firstlineno
 
@@ -103,7 +103,7 @@ class Swap(ast.NodeTransformer):
         return node
 
 
-def mutated(function):
+def mutate_code(function):
     """Its code with another operator; None where it has none."""
     line = function.__code__.co_firstlineno
     swap = Swap(line)
@@ -121,11 +121,11 @@ def test_another_operator_is_another_key_of_all_that_reach_it(monkeypatch):
     """Every fifth function of the engine's loops; the text of all functions says who reaches it."""
     loops = all_loops()
     reached = {name: all_reached(loop.py_func) for name, loop in loops.items()}
-    functions = sorted(set().union(*reached.values()), key=place_of)
+    functions = sorted(set().union(*reached.values()), key=find_line)
     keys = {name: digest_reach(loop) for name, loop in loops.items()}
     count = 0
     for function in functions[::5]:
-        if (code := mutated(function)) is None:
+        if (code := mutate_code(function)) is None:
             continue
         with monkeypatch.context() as patch:
             patch.setattr(function, "__code__", code)
@@ -232,13 +232,13 @@ def test_code_reads_what_the_disassembler_says():
 def test_a_docstring_that_comes_or_goes_is_no_other_code():
     """Though it moves constants; a text that is returned is one."""
 
-    def code_from(text):
+    def compile_code(text):
         names = {}
         exec(text, names)
         return digest_code(names["f"].__code__)
 
-    plain = code_from("def f(x):\n  if x: return 'a', 1.5\n")
-    assert plain == code_from("def f(x):\n  'Said.'\n  # More.\n\n  if x: return 'a', 1.5\n")
-    assert plain == code_from("def f(x):\n  'a'\n  if x: return 'a', 1.5\n")
-    assert plain != code_from("def f(x):\n  'a'\n  if x: return 'b', 1.5\n")
-    assert plain != code_from("def f(x):\n  if x: return 'a', 1.25\n")
+    plain = compile_code("def f(x):\n  if x: return 'a', 1.5\n")
+    assert plain == compile_code("def f(x):\n  'Said.'\n  # More.\n\n  if x: return 'a', 1.5\n")
+    assert plain == compile_code("def f(x):\n  'a'\n  if x: return 'a', 1.5\n")
+    assert plain != compile_code("def f(x):\n  'a'\n  if x: return 'b', 1.5\n")
+    assert plain != compile_code("def f(x):\n  if x: return 'a', 1.25\n")

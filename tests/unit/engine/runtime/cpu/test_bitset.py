@@ -14,7 +14,7 @@ N = 300
 
 
 @compiled_loop
-def asked(words, first, end):
+def search_words(words, first, end):
     """Of the first of two conditions each bar, and the next one; the next of exactly one."""
     bits = np.array([is_set(words, 0, bar) for bar in range(N)])
     alone, nowhere = next_alone(words, 0, 1, first, end), next_alone(words, -1, -1, first, end)
@@ -23,7 +23,7 @@ def asked(words, first, end):
 
 
 @compiled_loop
-def touched(prices, levels, first, last):
+def find_touch(prices, levels, first, last):
     """`first_touch`, which only loops call."""
     return first_touch(Extremes(*prices), Levels(*levels), first, last)
 
@@ -39,16 +39,16 @@ def test_words_hold_what_bools_hold(seed, share, first, span):
     rng, end = np.random.default_rng(seed), min(first + span, N)
     longs, shorts = rng.random((2, N)) < share
     words = np.array([pack_words(longs), pack_words(shorts)])
-    bits, following, alone, nowhere, single = asked(words, first, end)
+    bits, following, alone, nowhere, single = search_words(words, first, end)
     assert bits.tolist() == longs.tolist()
     assert list_set_bars(words[0]).tolist() == np.flatnonzero(longs).tolist()
-    assert following == first_of(longs, first, end)
-    assert alone == first_of(longs ^ shorts, first, end)
+    assert following == find_first(longs, first, end)
+    assert alone == find_first(longs ^ shorts, first, end)
     assert nowhere == end
     assert single == (following, following)
 
 
-def first_of(holds, first, end):
+def find_first(holds, first, end):
     """The first bar of a range at which something holds; its end where none is."""
     later = np.flatnonzero(holds[first:end])
     return first + int(later[0]) if len(later) else end
@@ -72,5 +72,5 @@ def test_the_first_touch_is_found_across_blocks(seed, first, span, below, above,
     lower, upper, least = below * entry, above * entry, gain * entry
     gone = bars.high - entry if side == 0 else entry - bars.low
     holds = (bars.low <= lower) | (bars.high >= upper) | (gone >= least)
-    bar = touched(tuple(prices), (lower, upper, side, entry, least), first, last)
-    assert bar == first_of(holds, first, last + 1)
+    bar = find_touch(tuple(prices), (lower, upper, side, entry, least), first, last)
+    assert bar == find_first(holds, first, last + 1)

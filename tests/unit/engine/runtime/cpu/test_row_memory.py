@@ -13,7 +13,7 @@ SPEC = SHORT_SPECS["seller_exhaustion"]
 
 
 @pytest.fixture(autouse=True)
-def kept(monkeypatch):
+def kept_memory(monkeypatch):
     """Memory that this process keeps, for one test."""
     memories = []
     monkeypatch.setattr(row_memory, "_KEPT", memories)
@@ -21,10 +21,10 @@ def kept(monkeypatch):
     return memories
 
 
-def test_nothing_is_kept_unless_a_process_asks_for_it(kept):
+def test_nothing_is_kept_unless_a_process_asks_for_it(kept_memory):
     """A program of a person gives its memory back."""
     assert row_memory.take_row_memory(7).nbytes == 7
-    assert kept == []
+    assert kept_memory == []
 
 
 def test_what_is_read_is_left_alone():
@@ -40,46 +40,46 @@ def test_what_is_read_is_left_alone():
     assert not np.shares_memory(part, again)
 
 
-def test_no_more_is_kept_than_was_taken_last(kept):
+def test_no_more_is_kept_than_was_taken_last(kept_memory):
     """What is too small goes before the new comes; what is larger serves."""
     row_memory.keep_row_memory()
     for size in (100, 200, 300):
         row_memory.take_row_memory(size)
-        assert [memory.nbytes for memory in kept] == [size]
+        assert [memory.nbytes for memory in kept_memory] == [size]
     assert row_memory.take_row_memory(200).nbytes == 200
-    assert [memory.nbytes for memory in kept] == [300]
+    assert [memory.nbytes for memory in kept_memory] == [300]
 
 
-def test_the_smallest_that_fits_serves(kept):
+def test_the_smallest_that_fits_serves(kept_memory):
     """So that what is larger is left for who needs it."""
     row_memory.keep_row_memory()
     taken = [row_memory.take_row_memory(size) for size in (300, 100, 200)]
-    assert len(kept) == len(taken)
+    assert len(kept_memory) == len(taken)
     del taken
     small = row_memory.take_row_memory(150)
-    assert np.shares_memory(small, kept[2])
+    assert np.shares_memory(small, kept_memory[2])
     # The larger one is still there, and what is read is not given to another.
-    assert np.shares_memory(row_memory.take_row_memory(150), kept[0])
+    assert np.shares_memory(row_memory.take_row_memory(150), kept_memory[0])
 
 
-def test_memory_is_kept_for_a_while(kept):
+def test_memory_is_kept_for_a_while(kept_memory):
     """It goes with the last who keeps it, but for a process that does so anyway."""
     first, second = row_memory.keeping_row_memory(), row_memory.keeping_row_memory()
     with first:
         second.__enter__()
         row_memory.take_row_memory(100)
-    assert len(kept) == 1
+    assert len(kept_memory) == 1
     second.__exit__(None, None, None)
-    assert kept == []
+    assert kept_memory == []
     row_memory.take_row_memory(100)
-    assert kept == []
+    assert kept_memory == []
     row_memory.keep_row_memory()
     with row_memory.keeping_row_memory():
         row_memory.take_row_memory(100)
-    assert len(kept) == 1
+    assert len(kept_memory) == 1
 
 
-def test_an_engine_on_old_memory_finds_the_same(kept):
+def test_an_engine_on_old_memory_finds_the_same(kept_memory):
     """On two series, whatever stands there."""
     series = [make_bars(3, 500), make_bars(4, 300)]
     windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
@@ -94,6 +94,6 @@ def test_an_engine_on_old_memory_finds_the_same(kept):
     for _ in range(3):
         assert_same_bits(expected, evaluate(), "accumulators")
         # Rows and codes of each series.
-        assert len(kept) == 4
+        assert len(kept_memory) == 4
         for number in range(4):
-            kept[number][:] = 255
+            kept_memory[number][:] = 255

@@ -32,14 +32,14 @@ def test_nobody_begins_while_somebody_is_left_behind():
     """A caller that was interrupted leaves a thread, which ends before the next work begins."""
     threads, may_end, ended = Threads(2), threading.Event(), []
 
-    def interrupted(number):
+    def interrupt(number):
         if number == 0:
             raise KeyboardInterrupt
         may_end.wait(10)
         ended.append("first")
 
     with pytest.raises(KeyboardInterrupt):
-        threads.run(interrupted, 2)
+        threads.run(interrupt, 2)
     threading.Timer(0.05, may_end.set).start()
     threads.run(lambda number: ended.append("second"), 1)
     assert ended == ["first", "second"]

@@ -61,14 +61,14 @@ def time():
     return Time()
 
 
-def watched(time):
+def make_watchdog(time):
     """A watchdog that looks at that clock."""
     return Watchdog(time.clock, time.pause)
 
 
 def test_what_is_done_costs_nothing(time):
     """No look at the clock, no pause, and nothing to remember."""
-    watchdog = watched(time)
+    watchdog = make_watchdog(time)
     for _ in range(2 * FIRST_WAITS):
         watchdog.wait(lambda: True)
     assert (time.now, time.pauses) == (0.0, [])
@@ -77,14 +77,14 @@ def test_what_is_done_costs_nothing(time):
 
 def test_a_short_wait_never_sleeps(time):
     """It asks again at once, and lets other threads go on."""
-    watched(time).wait(time.takes(SPIN_S / 2))
+    make_watchdog(time).wait(time.takes(SPIN_S / 2))
     assert set(time.pauses) == {0.0}
     assert time.now < SPIN_S
 
 
 def test_a_longer_wait_sleeps_a_small_part_of_it(time):
     """Pauses grow with the wait up to a millisecond, and it ends soon after the device does."""
-    watched(time).wait(time.takes(0.5))
+    make_watchdog(time).wait(time.takes(0.5))
     slept = [pause for pause in time.pauses if pause]
     assert 0 < slept[0] < SPIN_S / 16
     assert slept == sorted(slept)
@@ -104,14 +104,14 @@ def outlasts(watchdog, time, seconds):
 
 def test_first_waits_may_take_long(time):
     """Much is made ready then; a device that hangs is noticed all the same."""
-    watchdog = watched(time)
+    watchdog = make_watchdog(time)
     assert outlasts(watchdog, time, FIRST_S - 2)
     assert not outlasts(watchdog, time, FIRST_S + 2)
 
 
 def test_a_device_that_answered_at_once_is_given_a_minute(time):
     """However short its waits were."""
-    watchdog = watched(time)
+    watchdog = make_watchdog(time)
     for _ in range(FIRST_WAITS):
         watchdog.wait(time.takes(1e-4))
     assert outlasts(watchdog, time, LEAST_S - 2)
@@ -120,7 +120,7 @@ def test_a_device_that_answered_at_once_is_given_a_minute(time):
 
 def test_a_slow_device_is_given_many_times_its_median(time):
     """The last waits count, and no single long one among them."""
-    watchdog = watched(time)
+    watchdog = make_watchdog(time)
     for _ in range(REMEMBERED_WAITS):
         watchdog.wait(time.takes(1e-4))
     for seconds in [59.0] + [7.0] * (REMEMBERED_WAITS - 1):

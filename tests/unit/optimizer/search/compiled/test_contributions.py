@@ -10,7 +10,7 @@ from optimizer.search.compiled.rounds import MOST_NEAR
 from tests.support.looping import each
 
 
-def front_of(seed, count):
+def draw_front(seed, count):
     """Points of many kinds: on a sphere, in a cube, ties, copies, crowds, and one far off."""
     rng = np.random.default_rng([seed, count])
     cube = rng.random((count, 3))
@@ -28,7 +28,7 @@ def front_of(seed, count):
     return kinds[seed % len(kinds)]
 
 
-def cells_of(objectives):
+def round_to_cells(objectives):
     """The definition: whole cells of objectives in units of the front's extent."""
     halves = objectives * 0.5
     low, high = halves.min(axis=0), halves.max(axis=0)
@@ -36,7 +36,7 @@ def cells_of(objectives):
     return np.floor(scaled * CELLS).astype(np.int64)
 
 
-def volumes_of(cells):
+def compute_volumes(cells):
     """What each of cells [F, 3] alone dominates: box by box of the grid that all of them span."""
     edges = [np.unique([*cells[:, j], REFERENCE]) for j in range(3)]
     covers = [cells[:, j, None] <= edges[j][:-1] for j in range(3)]
@@ -47,9 +47,9 @@ def volumes_of(cells):
     return [sum(boxes[own].tolist()) for own in is_alone]
 
 
-def stated_contributions(objectives, volumes=volumes_of):
+def stated_contributions(objectives, volumes=compute_volumes):
     """The definition: volumes, and above all of them the best of each objective."""
-    contributions = np.array(volumes(cells_of(objectives)))
+    contributions = np.array(volumes(round_to_cells(objectives)))
     contributions[objectives.argmin(axis=0)] = MOST
     return contributions
 
@@ -94,7 +94,7 @@ def test_a_member_contributes_the_cells_that_it_alone_covers():
 @each("seed", range(80))
 def test_contributions_and_truncation_are_as_defined(seed, count):
     """Ties, copies and members that others dominate included; in one round and in four."""
-    objectives = front_of(seed, count)
+    objectives = draw_front(seed, count)
     assert stated_contributions(objectives).tolist() == contributions(objectives).tolist()
     for keep in numbers_to_keep(count):
         for rounds in (1, 4):
@@ -105,7 +105,7 @@ def test_contributions_and_truncation_are_as_defined(seed, count):
 def undominated_cells(objectives):
     """Members of whom none dominates another or equals it, in whole cells of their own extent."""
     while True:
-        is_best = moocore.is_nondominated(cells_of(objectives).astype(np.float64))
+        is_best = moocore.is_nondominated(round_to_cells(objectives).astype(np.float64))
         if is_best.all():
             return objectives
         objectives = objectives[is_best]
@@ -115,8 +115,8 @@ def undominated_cells(objectives):
 @each("seed", range(8))
 def test_contributions_are_those_that_moocore_finds(seed, count):
     """Of the same whole cells, to what its floats hold."""
-    objectives = undominated_cells(front_of(seed, count))
-    cells = cells_of(objectives).astype(np.float64)
+    objectives = undominated_cells(draw_front(seed, count))
+    cells = round_to_cells(objectives).astype(np.float64)
     expected = moocore.hv_contributions(cells, ref=REFERENCE)
     actual = contributions(objectives)
     is_best = actual == MOST
@@ -127,7 +127,7 @@ def test_contributions_are_those_that_moocore_finds(seed, count):
 @each("seed", range(8))
 def test_many_members_leave_in_rounds_by_their_contributions(seed):
     """Some hundreds, each round judged anew."""
-    objectives = front_of(seed, 700)
+    objectives = draw_front(seed, 700)
     for keep, rounds in ((300, 4), (650, 2), (2, 3), (690, 4), (640, 4)):
         expected = stated_truncated(objectives, keep, rounds, stated=contributions)
         assert expected.tolist() == truncate_front(objectives, keep, rounds).tolist()
@@ -149,6 +149,6 @@ def test_a_member_with_many_others_near_leaves_as_defined(n_near):
 
 def test_the_order_of_a_front_decides_between_equals_alone():
     """Members in another order contribute the same; the volumes have no order of sums."""
-    objectives = front_of(0, 500)
+    objectives = draw_front(0, 500)
     order = np.random.default_rng(1).permutation(500)
     assert contributions(objectives)[order].tolist() == contributions(objectives[order]).tolist()

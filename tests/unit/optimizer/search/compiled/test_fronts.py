@@ -10,7 +10,7 @@ from optimizer.search.ranking import first_front, is_nondominated, rank_individu
 from tests.support.looping import each
 
 
-def objectives_of(seed, n_objectives):
+def draw_objectives(seed, n_objectives):
     """Random, rounded, whole, copied, or on a sphere where nobody is dominated."""
     rng = np.random.default_rng([seed, n_objectives])
     count = int(rng.integers(1, 120))
@@ -25,7 +25,7 @@ def objectives_of(seed, n_objectives):
     return kinds[seed % 5]
 
 
-def ranks_of(objectives):
+def rank_feasible(objectives):
     """Ranks of individuals who are all feasible."""
     return rank_individuals(objectives, np.zeros(len(objectives))).ranks.tolist()
 
@@ -34,8 +34,8 @@ def ranks_of(objectives):
 @each("seed", range(50))
 def test_the_first_front_has_all_of_its_equals(seed, n_objectives):
     """Who has rank 0 is in it, copies included, and nobody else."""
-    objectives = objectives_of(seed, n_objectives)
-    expected = [rank == 0 for rank in ranks_of(objectives)]
+    objectives = draw_objectives(seed, n_objectives)
+    expected = [rank == 0 for rank in rank_feasible(objectives)]
     assert expected == first_front(objectives).tolist()
     assert first_front(objectives[:0]).tolist() == []
 
@@ -44,9 +44,9 @@ def test_the_first_front_has_all_of_its_equals(seed, n_objectives):
 @each("seed", range(300))
 def test_ranks_and_best_are_those_of_moocore(seed, n_objectives):
     """Every individual has the front that moocore gives it; of equals the first counts as best."""
-    objectives = objectives_of(seed, n_objectives)
+    objectives = draw_objectives(seed, n_objectives)
     expected = moocore.pareto_rank(objectives).tolist()
-    assert expected == ranks_of(objectives)
+    assert expected == rank_feasible(objectives)
     assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
 
 
@@ -59,7 +59,7 @@ def test_many_fronts_with_long_staircases(n_objectives):
     objectives = base + rng.integers(0, 40, (4000, 1)) * 0.01
     expected = moocore.pareto_rank(objectives)
     assert expected.max() > 15
-    assert expected.tolist() == ranks_of(objectives)
+    assert expected.tolist() == rank_feasible(objectives)
     assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
 
 
@@ -68,7 +68,7 @@ def test_many_fronts_with_long_staircases(n_objectives):
 @each("seed", range(20))
 def test_fronts_that_are_not_told_apart_count_as_one(n_objectives, most, seed):
     """Ranks before them are what they are; copies are flagged behind them too."""
-    columns = np.array(objectives_of(seed, n_objectives).T, order="C")
+    columns = np.array(draw_objectives(seed, n_objectives).T, order="C")
     order = argsort_objectives(columns, 1)[0]
     ranks, is_copy = rank_in_order(columns, order, columns.shape[1])
     rough, is_repeat = rank_in_order(columns, order, most)
@@ -80,14 +80,14 @@ def test_fronts_that_are_not_told_apart_count_as_one(n_objectives, most, seed):
 def test_a_chain_has_a_front_for_each(n_objectives):
     """However many there are."""
     chain = np.repeat(np.arange(1 << 15, 0.0, -1.0)[:, None], n_objectives, axis=1)
-    assert ranks_of(chain) == list(range((1 << 15) - 1, -1, -1))
+    assert rank_feasible(chain) == list(range((1 << 15) - 1, -1, -1))
 
 
 @pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
 @each("seed", range(50))
 def test_copies_are_all_but_the_first_of_equals(seed, n_objectives):
     """Who repeats the objectives of a feasible individual before is a copy, nobody else."""
-    objectives = objectives_of(seed, n_objectives)
+    objectives = draw_objectives(seed, n_objectives)
     violations = np.random.default_rng(seed).integers(0, 2, len(objectives)).astype(np.float64)
     seen: set = set()
     expected = []

@@ -42,7 +42,7 @@ def pool(kind, rng, count):
     return objectives, violations
 
 
-def survivors_of(objectives, violations, keep):
+def find_survivors(objectives, violations, keep):
     """Survivors, their ranks and crowding distances by the plain definition."""
     ranking = rank_individuals(objectives, violations)
     order = survive_by_hypervolume(objectives, violations, keep, ranking)
@@ -50,7 +50,7 @@ def survivors_of(objectives, violations, keep):
     return order, kept.ranks, kept.crowding
 
 
-def said(arrays):
+def as_bytes(arrays):
     """Arrays as bytes."""
     return [array.tobytes() for array in arrays]
 
@@ -63,9 +63,9 @@ def test_survivors_are_those_of_the_definition(kind, seed):
     count = 900 if seed == 0 else int(rng.integers(1, 120))
     objectives, violations = pool(kind, rng, count)
     keep = int(rng.integers(1, count + 5))
-    expected = survivors_of(objectives, violations, keep)
+    expected = find_survivors(objectives, violations, keep)
     actual = choose_survivors(objectives, violations, keep, UNKNOWN, (ROUNDS, REFERENCE))
-    assert said(actual) == said(expected)
+    assert as_bytes(actual) == as_bytes(expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,9 +78,9 @@ def test_ranks_of_elders_decide_nothing(kind, factor, seed):
     keep = int(rng.integers(1, len(violations) + 1))
     elders = UNKNOWN
     for generation in range(1, 5):
-        expected = survivors_of(objectives, violations, keep)
+        expected = find_survivors(objectives, violations, keep)
         actual = choose_survivors(objectives, violations, keep, elders, (ROUNDS, REFERENCE))
-        assert said(actual) == said(expected)
+        assert as_bytes(actual) == as_bytes(expected)
         chosen, elders, _ = actual
         newcomers = pool(kind, rng, int(rng.integers(0, 2 * keep + 1)))
         some = np.concatenate([chosen, chosen[: int(rng.integers(0, 3))]])
@@ -112,7 +112,7 @@ def test_as_many_fronts_as_individuals():
     """A chain, of which each is a front of its own."""
     objectives, violations = np.arange(90.0)[:, None] + np.zeros((90, 3)), np.zeros(90)
     actual = choose_survivors(objectives, violations, 60, UNKNOWN, (ROUNDS, REFERENCE))
-    assert said(actual) == said(survivors_of(objectives, violations, 60))
+    assert as_bytes(actual) == as_bytes(find_survivors(objectives, violations, 60))
 
 
 @pytest.mark.parametrize(

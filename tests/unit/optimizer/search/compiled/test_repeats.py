@@ -75,7 +75,7 @@ class Numbers:
         return taken.reshape(size)
 
 
-def made(way, numbers, genomes):
+def make_genomes(way, numbers, genomes):
     """Genomes made in a way, by the operators on whole arrays."""
     if way == MUTATED:
         return mutate_polynomial(numbers, genomes, LAYOUT, eta=7, probability=0.3)
@@ -95,7 +95,7 @@ def test_newcomers_are_those_of_the_operators(way, n_numbers, seed):
     expected, origin, broken = rows.copy(), lineage.copy(), is_broken.copy()
     stream, seen, left, rounds = Numbers(numbers), Seen(expected, 20), np.arange(20, 60), n_rounds
     while rounds and left.size and len(stream.left) >= way * left.size * len(LAYOUT):
-        children = made(way, stream, expected[left])
+        children = make_genomes(way, stream, expected[left])
         expected[left], broken[left - 20] = repair_genomes(LAYOUT, children)
         if way == MUTATED:
             origin[left - 20, 3] = OPERATORS.index("mutate")

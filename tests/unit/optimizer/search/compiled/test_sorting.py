@@ -9,7 +9,7 @@ from tests.support.looping import each
 ODD = np.array([0.0, -0.0, 5e-324, -5e-324, 1.0, -1.0, 1.7e308, -1.7e308, np.inf, -np.inf])
 
 
-def values_of(seed, count):
+def draw_values(seed, count):
     """Numbers with many equals, with few, or with none."""
     rng = np.random.default_rng(seed)
     return [
@@ -29,7 +29,7 @@ def test_rising_orders_are_those_of_a_stable_sort(seed, count):
 
     Numbers that differ in their last bits only, of which a word has no room, are told apart.
     """
-    rows = np.array([values_of(seed, count), values_of(seed + 1, count)])
+    rows = np.array([draw_values(seed, count), draw_values(seed + 1, count)])
     assert np.argsort(rows, axis=1, kind="stable").tolist() == rising_orders(rows).tolist()
 
 
@@ -37,7 +37,7 @@ def test_rising_orders_are_those_of_a_stable_sort(seed, count):
 @each("seed", range(24))
 def test_column_orders_are_sorts_on_top_of_each_other(seed, count):
     """The first column sorts lexicographically, each next one stably on top of the one before."""
-    columns = np.array([values_of(seed + 7 * j, count) for j in range(1 + seed % 4)])
+    columns = np.array([draw_values(seed + 7 * j, count) for j in range(1 + seed % 4)])
     expected = np.lexsort(columns[::-1])
     assert expected.tolist() == argsort_objectives(columns, 1)[0].tolist()
     for column, order in zip(columns, argsort_objectives(columns), strict=True):
