@@ -1,8 +1,11 @@
 """Searches that were repeated, each kept as a row of evidence as soon as it has ended."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Generic, TypeVar
 
+from optimizer.errors import StoreError
+from optimizer.judging.workers import Executor
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 
@@ -42,6 +45,31 @@ class Checkpoint(Generic[Row]):
         """Hand a row to the store."""
         self.known[row.number] = row
         self._store.add_evidence(f"{self._name}/{row.number}", row.payload())
+
+    def count_missing(self, count: int) -> int:
+        """Number of rows that are not known yet, of 0 up to a count."""
+        return sum(number not in self.known for number in range(count))
+
+    def complete(self, count: int, workers: Executor, watch: Watch, part: str) -> list[Row]:
+        """Rows 0 up to a count; each that is not known yet is made, and kept as it ends."""
+        jobs = [number for number in range(count) if number not in self.known]
+        watch(part, len(self.known), count, "")
+        with closing(workers.results(jobs)) as ended:
+            for _, row in ended:
+                self.add(row)
+                watch(part, len(self.known), count, "")
+        return self.require(count)
+
+    def require(self, count: int) -> list[Row]:
+        """Rows 0 up to a count.
+
+        Raises:
+            StoreError: When one is missing.
+        """
+        for number in range(count):
+            if number not in self.known:
+                raise StoreError(f"{self._name}/{number} is missing")
+        return [self.known[number] for number in range(count)]
 
 
 def read_numbered(rows: Rows, name: str, kind: type[Row]) -> dict[int, Row]:

@@ -1,10 +1,9 @@
 """Searching again on a part of the bars, and judging what it picks on the part after it."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,10 +19,9 @@ from optimizer.evidence.returns import compute_efficiency, daily_returns, list_d
 from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.splits import Split, list_paths, scale_min_trades
 from optimizer.evidence.strength import compute_strength, strength
-from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
+from optimizer.judging.checkpoint import Numbered
 from optimizer.judging.in_step import OnWindows, WindowNumbers
 from optimizer.judging.pick import ask_pick
-from optimizer.judging.workers import Executor
 from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
@@ -76,25 +74,6 @@ class FoldSetup(OnWindows[FoldPick]):
             return FoldPick(job, None)
         pick = yield from ask_pick(self.windows[job], outcome.front.genomes)
         return FoldPick(job, tuple(pick.genome.tolist()))
-
-
-class SplitSearches(NamedTuple):
-    """Searches of splits, picks of some of which may be known, and what makes the others."""
-
-    splits: tuple[Split, ...]
-    kept: Checkpoint[FoldPick]
-    workers: Executor
-
-    def search(self, watch: Watch, part: str) -> list[FoldPick]:
-        """The picks of all splits; each that is searched is kept as it ends."""
-        count, known = len(self.splits), self.kept.known
-        watch(part, len(known), count, "")
-        jobs = [number for number in range(count) if number not in known]
-        with closing(self.workers.results(jobs)) as ended:
-            for _, pick in ended:
-                self.kept.add(pick)
-                watch(part, len(known), count, "")
-        return [known[number] for number in range(count)]
 
 
 @dataclass(frozen=True)

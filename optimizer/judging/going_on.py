@@ -8,7 +8,6 @@ import numpy as np
 from data import joined
 from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
-from optimizer.errors import StoreError
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.judging.checkpoint import Checkpoint
@@ -74,13 +73,11 @@ def measure_held_out_steps(
     )
     rows = Checkpoint(store, name_steps(setup), StepPick)
     missing = [number for number in range(len(setup.steps)) if number not in rows.known]
-    if missing and not may_search:
-        raise StoreError(f"{name_steps(setup)}/{missing[0]} is missing")
-    if missing:
+    if missing and may_search:
         for _, pick in setup.run_in_step(missing):
             rows.add(pick)
         store.flush()
-    searched = [rows.known[number] for number in range(len(setup.steps))]
+    searched = rows.require(len(setup.steps))
     stitched = stitch_picks(setup.task, setup.steps, choose_picks(setup, searched))
     held_out = markets.held_out
     ledgers = [select_trades(stitched, window) for window in held_out]

@@ -1,7 +1,8 @@
 """All evidence on a finished run, part after part, and the verdict that follows from it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from optimizer.evidence.cpcv_paths import StabilityRecord
 from optimizer.evidence.figures import encode_figures, make_undefined
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
 from optimizer.evidence.lookahead import estimate_causality_seconds
-from optimizer.evidence.null import MOST_P, NullKind, NullRecord
+from optimizer.evidence.null import NullRecord
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import Split
 from optimizer.evidence.trials import TrialsRecord, count_effective_trials
@@ -23,7 +24,6 @@ from optimizer.judging.executors import Executors, ThisMachine, find_gpu
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
-    SplitSearches,
     build_folds_record,
     build_paths_record,
 )
@@ -35,14 +35,7 @@ from optimizer.judging.judgement import (
     read_judgements,
 )
 from optimizer.judging.lookahead import build_causal_record
-from optimizer.judging.null import (
-    KINDS,
-    NullSearch,
-    NullSetup,
-    build_null_kind,
-    list_strengths,
-    run_null_searches,
-)
+from optimizer.judging.null import NullSetup, NullTest, compare_front
 from optimizer.judging.pick import Pick, build_pick_record, select_pick
 from optimizer.judging.plan import Plan
 from optimizer.judging.repeated import (
@@ -84,6 +77,9 @@ from optimizer.run.tables import newest_front
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
+
+FindPicks = Callable[[str], list[FoldPick]]
+"""Finds the picks of splits, given what they are a part of."""
 
 
 def judge_run(
@@ -223,7 +219,7 @@ class _Judge:
                 lambda done, planned: self._watch("look-ahead", done, planned, ""),
             )
         if folds is not None:
-            parts["folds"] = self._evaluate_walk_forward(folds)
+            parts["folds"] = self._evaluate_walk_forward(walks, folds("folds"))
         if plan.groups is not None:
             parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
         if steps is not None:
@@ -313,54 +309,42 @@ class _Judge:
     def _embargo(self) -> int:
         return choose_embargo(self._plan, self._task)
 
-    def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> SplitSearches:
+    def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> FindPicks:
         plan = self._plan
         name = f"fold/{plan.fold_kind}-{plan.folds}-{plan.train_groups}-{self._purge}"
         return self._plan_searches(name, splits, engine)
 
-    def _evaluate_walk_forward(self, searches: SplitSearches) -> FoldsRecord:
-        plan, picks = self._plan, searches.search(self._watch, "folds")
-        cut = plan.train_groups, self._purge
-        return build_folds_record(self._task, searches.splits, picks, plan.fold_kind, cut)
+    def _evaluate_walk_forward(
+        self, splits: tuple[Split, ...], picks: Sequence[FoldPick]
+    ) -> FoldsRecord:
+        cut = self._plan.train_groups, self._purge
+        return build_folds_record(self._task, splits, picks, self._plan.fold_kind, cut)
 
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
         name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
-        searches = self._plan_searches(name, splits, engine)
-        picks = searches.search(self._watch, "combinatorial splits")
+        picks = self._plan_searches(name, splits, engine)("combinatorial splits")
         return build_paths_record(self._task, splits, picks, count, tests)
 
-    def _plan_searches(self, name: str, splits: tuple[Split, ...], engine: Engine) -> SplitSearches:
-        kept = Checkpoint(self._store, name, FoldPick)
-        setup, jobs = FoldSetup(self._again, splits, self._warm_start), len(splits)
-        workers = self._executors.executor(setup, jobs - len(kept.known), engine=engine)
-        return SplitSearches(splits, kept, workers)
+    def _plan_searches(self, name: str, splits: tuple[Split, ...], engine: Engine) -> FindPicks:
+        """Searches of splits, those that are not known yet; their processes start now."""
+        kept, count = Checkpoint(self._store, name, FoldPick), len(splits)
+        setup = FoldSetup(self._again, splits, self._warm_start)
+        workers = self._executors.executor(setup, kept.count_missing(count), engine=engine)
+        return partial(kept.complete, count, workers, self._watch)
 
     def _evaluate_null(self, engine: Engine) -> NullRecord:
         """Null searches on shuffled bars, and on mirrored ones where those do not say luck.
 
         Greatest strengths are compared, whichever member is the pick.
         """
-        plan, pick = self._plan, select_pick(engine, self._front)
+        plan, strength = self._plan, select_pick(engine, self._front).strength
+        build_kind = partial(compare_front, self._task, self._result, plan.stop_after)
+        test = NullTest(self._store, "null", strength, plan.stop_after, build_kind)
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
-        keep = setup.markets.keep
-        first = 2 * plan.stop_after
-        value = pick.strength.value if pick.strength.is_defined else float("-inf")
-        made = {kind: Checkpoint(self._store, f"null/{keep}/{kind}", NullSearch) for kind in KINDS}
-        # Searches that were made are never left out, however few are asked for now.
-        planned = max(plan.null, *(len(list_strengths(kept.known)) for kept in made.values()))
-        workers = self._executors.executor(
-            replace(setup, keep=keep), planned, first=first, engine=engine
-        )
-        limits, of_run = (planned, plan.stop_after), (self._task, self._result, value)
-        kinds: dict[str, NullKind] = {}
-        for kind, kept in made.items():
-            tally, searches = run_null_searches(workers, kind, value, limits, kept, self._watch)
-            kinds[kind] = build_null_kind(*of_run, tally, searches, plan.stop_after)
-            if tally.p > MOST_P:
-                break
-        return NullRecord(planned, keep, **kinds, stop_after=plan.stop_after)
+        choose = partial(self._executors.executor, engine=engine)
+        return test.make(setup, plan.null, choose, self._watch)
 
 
 def _same_bars(some: Sequence[Bars], others: Sequence[Bars]) -> bool:

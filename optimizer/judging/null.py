@@ -1,17 +1,19 @@
 """The null: the same search on markets without an edge, each of which is one row of evidence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from engine.batch import Engine
+from optimizer.errors import StoreError
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
-from optimizer.evidence.null import Compared, NullKind, Tally, tally
+from optimizer.evidence.null import MOST_P, Compared, NullKind, NullRecord, Tally, tally
 from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
 from optimizer.judging.in_step import OneSearchSetup, WindowNumbers
@@ -27,6 +29,7 @@ from optimizer.run.search import (
 )
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
+from optimizer.store import RunStore
 from optimizer.store.payload import OPTIONAL
 from optimizer.store.result import RunResult
 
@@ -130,6 +133,82 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
         )
 
 
+@dataclass(frozen=True)
+class NullTest:
+    """A strength held against searches on null markets, each of which is a row of evidence."""
+
+    store: RunStore
+    name: str  # of the rows, before the rhythm that shuffled bars keep
+    strength: Figure  # of the run's pick; undefined, it counts as that of an empty front
+    stop_after: int  # searches at least as good after which the rest is left
+    # Record of one kind of markets.
+    build_kind: Callable[[float, Tally, Sequence[NullSearch]], NullKind]
+    noun: str = "searches"  # what is made, in words
+
+    def make(
+        self,
+        setup: Any,  # noqa: ANN401 - of null searches or null schedules
+        planned: int,
+        choose: Callable[..., Executor],
+        watch: Watch,
+    ) -> NullRecord:
+        """Search shuffled markets, and mirrored ones where those do not say luck.
+
+        Args:
+            setup: Of the searches.
+            planned: How many; searches that were made are never left out.
+            choose: As `Executors.executor`.
+            watch: Callback of progress.
+        """
+        keep: Keep = setup.markets.keep
+        rows = {kind: self._open(keep, kind) for kind in KINDS}
+        planned = max(planned, *(len(list_strengths(kept.known)) for kept in rows.values()))
+        workers = choose(replace(setup, keep=keep), planned, first=2 * self.stop_after)
+        limits = planned, self.stop_after
+
+        def search(kind: Kind) -> tuple[Tally, list[NullSearch]]:
+            kept = rows[kind]
+            return run_null_searches(
+                workers, kind, self._threshold, limits, kept, watch, noun=self.noun
+            )
+
+        return self._record(planned, keep, search)
+
+    def restore(self, planned: int, keep: str) -> NullRecord:
+        """Record as it follows from the rows; nothing is searched.
+
+        Raises:
+            StoreError: When a row is that of another search.
+        """
+
+        def read(kind: Kind) -> tuple[Tally, list[NullSearch]]:
+            known = self._open(keep, kind).known
+            if any((row.kind, row.number) != (kind, number) for number, row in known.items()):
+                raise StoreError(f"a search on {kind} bars has another number or kind")
+            counted = tally(self._threshold, list_strengths(known)[:planned], self.stop_after)
+            return counted, [known[number + 1] for number in range(counted.searches)]
+
+        return self._record(planned, keep, read)
+
+    @property
+    def _threshold(self) -> float:
+        return self.strength.value if self.strength.is_defined else float("-inf")
+
+    def _open(self, keep: str, kind: Kind) -> Checkpoint[NullSearch]:
+        return Checkpoint(self.store, f"{self.name}/{keep}/{kind}", NullSearch)
+
+    def _record(
+        self, planned: int, keep: str, find: Callable[[Kind], tuple[Tally, list[NullSearch]]]
+    ) -> NullRecord:
+        kinds: dict[str, NullKind] = {}
+        for kind in KINDS:
+            counted, searches = find(kind)
+            kinds[kind] = self.build_kind(self._threshold, counted, searches)
+            if counted.p > MOST_P:
+                break
+        return NullRecord(planned, keep, **kinds, stop_after=self.stop_after)
+
+
 def list_strengths(searches: Mapping[int, NullSearch]) -> list[float]:
     """Strengths of searches 1, 2, ... as far as there is no gap; minus infinity of no member."""
     strengths: list[float] = []
@@ -183,14 +262,34 @@ def run_null_searches(
 
 
 def build_null_kind(
-    task: Task,
-    result: RunResult,
     value: float,
     counted: Tally,
     searches: Sequence[NullSearch],
-    stop_after: int,
+    objectives: Mapping[str, Compared] = MappingProxyType({}),
+    hypervolume: Compared | None = None,
 ) -> NullKind:
-    """One kind of null searches for people and JSON.
+    """One kind of null searches for people and JSON, by strength alone or with more beside it."""
+    return NullKind(
+        run=counted.searches,
+        stopped=counted.is_stopped,
+        strength=Compared(
+            None if value == float("-inf") else value, counted.at_least, float(counted.p)
+        ),
+        objectives=dict(objectives),
+        hypervolume=hypervolume,
+        strengths=tuple(search.strength for search in searches),
+    )
+
+
+def compare_front(
+    task: Task,
+    result: RunResult,
+    stop_after: int,
+    value: float,
+    counted: Tally,
+    searches: Sequence[NullSearch],
+) -> NullKind:
+    """One kind of null searches beside the front of a run.
 
     Strength decides; objectives and hypervolume are compared in the same way and shown beside it.
     """
@@ -206,16 +305,8 @@ def build_null_kind(
         objectives[name] = _compare_with_null(observed, others, stop_after, sign)
     size = _compute_hypervolume(task, values)
     sizes = [search.hypervolume for search in searches]
-    return NullKind(
-        run=counted.searches,
-        stopped=counted.is_stopped,
-        strength=Compared(
-            None if value == float("-inf") else value, counted.at_least, float(counted.p)
-        ),
-        objectives=objectives,
-        hypervolume=_compare_with_null(size.value, sizes, stop_after) if size.is_defined else None,
-        strengths=tuple(search.strength for search in searches),
-    )
+    volume = _compare_with_null(size.value, sizes, stop_after) if size.is_defined else None
+    return build_null_kind(value, counted, searches, objectives, volume)
 
 
 def _compare_with_null(

@@ -1,21 +1,19 @@
 """The schedule of a run searched, and held against the same schedule on null markets."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import cast, get_args
 
 from engine.batch import Engine
 from engine.workload import GPU_START_S
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import StoreError
-from optimizer.evidence.figures import Figure
-from optimizer.evidence.null import MOST_P, Compared, NullKind, NullRecord, Tally, tally
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.checkpoint import Checkpoint, Watch
 from optimizer.judging.executors import Executors
-from optimizer.judging.null import KINDS, NullSearch, list_strengths, run_null_searches
+from optimizer.judging.null import KINDS, NullTest, build_null_kind
 from optimizer.judging.schedule import (
     NullScheduleSetup,
     PickBy,
@@ -49,13 +47,20 @@ def evaluate_schedule(
         executors: Where searches are made.
         watch: Callback of progress.
     """
-    searched = _search_steps(store, setup, executors, watch)
+    count, made = len(setup.steps), Checkpoint(store, name_steps(setup), StepPick)
+    choose = partial(executors.executor, engine=setup.engine)
+    workers = choose(replace(setup, engine=None), made.count_missing(count))
+    searched = made.complete(count, workers, watch, STEPS)
     picks = choose_picks(setup, searched)
     watch("steps searched again without later bars", 0, 0, "")
     mismatches = count_mismatches(setup, searched)
     null = None
     if settings.null:
-        null = _evaluate_null(store, setup, settings, picks, executors, watch)
+        null_setup = NullScheduleSetup(
+            setup.task, setup.schedule, setup.pick_by, settings.null_keep, setup.warm_start
+        )
+        test = _build_null_test(store, setup, picks, settings.stop_after)
+        null = test.make(null_setup, settings.null, choose, watch)
     return build_schedule_record(setup, picks, mismatches=mismatches, null=null)
 
 
@@ -88,22 +93,11 @@ def restore_schedule_record(
         recorded.every, recorded.train, recorded.purge, is_anchored=recorded.anchored
     )
     setup = StepSetup(task, schedule, read_rule(recorded), None, engine)
-    known = Checkpoint(store, name_steps(setup), StepPick).known
-    if missing := [number for number in range(len(setup.steps)) if number not in known]:
-        raise StoreError(f"{name_steps(setup)}/{missing[0]} is missing")
-    searched = [known[number] for number in range(len(setup.steps))]
-    picks = choose_picks(setup, searched)
-    null = recorded.null
+    searched = Checkpoint(store, name_steps(setup), StepPick).require(len(setup.steps))
+    picks, null = choose_picks(setup, searched), recorded.null
     if null is not None:
-        value = _measure_strength(setup, picks)
-        kinds = {}
-        for kind, before in null.kinds.items():
-            rows = Checkpoint(store, name_null(setup, null.keep, kind), NullSearch).known
-            counted = tally(value, list_strengths(rows)[: null.planned], null.stop_after)
-            searches = [rows[n + 1] for n in range(counted.searches)]
-            kinds[kind] = _build_kind(value, counted, searches)
-            assert before is not None
-        null = NullRecord(null.planned, null.keep, **kinds, stop_after=null.stop_after)
+        test = _build_null_test(store, setup, picks, null.stop_after)
+        null = test.restore(null.planned, null.keep)
     return build_schedule_record(setup, picks, mismatches=recorded.mismatches, null=null)
 
 
@@ -111,11 +105,6 @@ def name_steps(setup: StepSetup) -> str:
     """Name of the rows of steps."""
     # Who is kept is found out afterwards, of the strongest.
     return f"schedule/{setup.schedule.name}" + "-near" * (setup.pick_by == "near")
-
-
-def name_null(setup: StepSetup, keep: str, kind: str) -> str:
-    """Name of the rows of null schedules of a kind."""
-    return f"null-schedule/{setup.schedule.name}-{setup.pick_by}/{keep}/{kind}"
 
 
 def read_rule(recorded: ScheduleRecord) -> PickBy:
@@ -145,67 +134,11 @@ def estimate_schedule_seconds(
     return min(on_cores_s, GPU_START_S + schedules * setup.seconds_on_gpu(cores))
 
 
-def _search_steps(
-    store: RunStore, setup: StepSetup, executors: Executors, watch: Watch
-) -> list[StepPick]:
-    """What the search of each step found; those that are not known yet are made."""
-    count, made = len(setup.steps), Checkpoint(store, name_steps(setup), StepPick)
-    numbers = [number for number in range(count) if number not in made.known]
-    watch(STEPS, len(made.known), count, "")
-    if numbers:
-        workers = executors.executor(replace(setup, engine=None), len(numbers), engine=setup.engine)
-        with closing(workers.results(numbers)) as ended:
-            for _, pick in ended:
-                made.add(pick)
-                watch(STEPS, len(made.known), count, "")
-    return [made.known[number] for number in range(count)]
-
-
-def _evaluate_null(
-    store: RunStore,
-    setup: StepSetup,
-    settings: EvidenceSettings,
-    picks: Sequence[StepPick],
-    executors: Executors,
-    watch: Watch,
-) -> NullRecord:
-    """The same schedule on shuffled bars, and on mirrored ones where those do not say luck."""
-    null_setup = NullScheduleSetup(
-        setup.task, setup.schedule, setup.pick_by, settings.null_keep, setup.warm_start
-    )
-    keep, stop_after = null_setup.markets.keep, settings.stop_after
-    value = _measure_strength(setup, picks)
-    made = {kind: Checkpoint(store, name_null(setup, keep, kind), NullSearch) for kind in KINDS}
-    planned = max(settings.null, *(len(list_strengths(rows.known)) for rows in made.values()))
-    workers = executors.executor(
-        replace(null_setup, keep=keep), planned, first=2 * stop_after, engine=setup.engine
-    )
-    kinds: dict[str, NullKind] = {}
-    for kind, rows in made.items():
-        counted, searches = run_null_searches(
-            workers, kind, value, (planned, stop_after), rows, watch, noun="schedules"
-        )
-        kinds[kind] = _build_kind(value, counted, searches)
-        if counted.p > MOST_P:
-            break
-    return NullRecord(planned, keep, **kinds, stop_after=stop_after)
-
-
-def _measure_strength(setup: StepSetup, picks: Sequence[StepPick]) -> float:
-    """Stitched strength; minus infinity where it is undefined."""
+def _build_null_test(
+    store: RunStore, setup: StepSetup, picks: Sequence[StepPick], stop_after: int
+) -> NullTest:
+    """Stitched strength of picks, held against the same schedule on null markets."""
     stitched = stitch_picks(setup.task, setup.steps, picks)
-    strength: Figure = compute_strength([ledger.r for ledger in stitched.ledgers])
-    return strength.value if strength.is_defined else float("-inf")
-
-
-def _build_kind(value: float, counted: Tally, searches: Sequence[NullSearch]) -> NullKind:
-    return NullKind(
-        run=counted.searches,
-        stopped=counted.is_stopped,
-        strength=Compared(
-            None if value == float("-inf") else value, counted.at_least, float(counted.p)
-        ),
-        objectives={},
-        hypervolume=None,
-        strengths=tuple(search.strength for search in searches),
-    )
+    strength = compute_strength([ledger.r for ledger in stitched.ledgers])
+    name = f"null-schedule/{setup.schedule.name}-{setup.pick_by}"
+    return NullTest(store, name, strength, stop_after, build_null_kind, noun="schedules")

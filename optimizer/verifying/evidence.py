@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from data.errors import DataError
 from engine.batch import Engine
@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from optimizer.errors import OptimizerError, StoreError
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord
-from optimizer.evidence.null import MOST_P, NullKind, NullRecord, tally
+from optimizer.evidence.null import NullRecord
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.evidence.verdict import NEXT, Verdict
@@ -20,7 +20,7 @@ from optimizer.judging.going_on import measure_held_out_steps
 from optimizer.judging.holdout import LookRecord, count_opened_looks, measure_held_out
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.lookahead import build_causal_record
-from optimizer.judging.null import KINDS, NullSearch, build_null_kind, list_strengths
+from optimizer.judging.null import NullTest, compare_front
 from optimizer.judging.pick import Pick, build_pick_record, select_pick
 from optimizer.judging.repeated import build_searched_task
 from optimizer.judging.robust import build_robust_record
@@ -130,24 +130,10 @@ class Rejudged:
     def _null(self) -> NullRecord:
         recorded = self.judgement.null
         assert recorded is not None
-        strongest = select_pick(self.engine, self.genomes).strength
-        value = strongest.value if strongest.is_defined else float("-inf")
-        stop_after = find_stop_rule(recorded)
-        kinds: dict[str, NullKind] = {}
-        for kind in KINDS:
-            known = Checkpoint(self.store, f"null/{recorded.keep}/{kind}", NullSearch).known
-            if any(
-                (search.kind, search.number) != (kind, number) for number, search in known.items()
-            ):
-                raise StoreError(f"a search on {kind} bars has another number or kind")
-            counted = tally(value, list_strengths(known)[: recorded.planned], stop_after)
-            searches = [known[number + 1] for number in range(counted.searches)]
-            kinds[kind] = build_null_kind(
-                self.task, self.result, value, counted, searches, stop_after
-            )
-            if counted.p > MOST_P:
-                break
-        return NullRecord(recorded.planned, recorded.keep, **kinds, stop_after=stop_after)
+        strongest, stop_after = select_pick(self.engine, self.genomes), find_stop_rule(recorded)
+        build_kind = partial(compare_front, self.task, self.result, stop_after)
+        test = NullTest(self.store, "null", strongest.strength, stop_after, build_kind)
+        return test.restore(recorded.planned, recorded.keep)
 
     def _folds(self) -> FoldsRecord:
         recorded = self.judgement.folds
@@ -196,10 +182,7 @@ class Rejudged:
         return record
 
     def _picks(self, name: str, count: int) -> list[FoldPick]:
-        known = Checkpoint(self.store, name, FoldPick).known
-        if missing := [number for number in range(count) if number not in known]:
-            raise StoreError(f"{name}/{missing[0]} is missing")
-        return [known[number] for number in range(count)]
+        return Checkpoint(self.store, name, FoldPick).require(count)
 
     def _schedule(self) -> ScheduleRecord:
         recorded = self.judgement.schedule

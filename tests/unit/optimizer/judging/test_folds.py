@@ -17,7 +17,6 @@ from optimizer.judging.executors import MOST_PAIRS, ThisMachine, size_wave
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
-    SplitSearches,
     build_folds_record,
     build_paths_record,
 )
@@ -299,8 +298,7 @@ def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_pat
         store.flush()
         kept, seen = Checkpoint(store, "fold/x", FoldPick), []
         workers = Workers(FoldSetup(task, splits), 2)
-        searches = SplitSearches(splits, kept, workers)
-        assert searches.search(lambda *told: seen.append(told), "folds") == picks
+        assert kept.complete(3, workers, lambda *told: seen.append(told), "folds") == picks
         assert seen == [("folds", done, 3, "") for done in (1, 2, 3)]
         store.flush()
         again = Checkpoint(store, "fold/x", FoldPick)

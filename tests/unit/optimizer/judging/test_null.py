@@ -14,7 +14,7 @@ from optimizer.judging.null import (
     NullJob,
     NullSearch,
     NullSetup,
-    build_null_kind,
+    compare_front,
     list_strengths,
     run_null_searches,
 )
@@ -169,7 +169,7 @@ def test_soft_constraints_and_objectives_are_compared_too():
     searches = [setup.run(NullJob("shuffled", n)) for n in range(1, 6)]
     pick = select_pick(engine, front.genomes)
     counts = tally(pick.strength.value, [null.strength or float("-inf") for null in searches])
-    record = build_null_kind(task, FakeResult(members), pick.strength.value, counts, searches, 10)
+    record = compare_front(task, FakeResult(members), 10, pick.strength.value, counts, searches)
     for name, is_maximised in zip(task.goals.names, task.goals.maximised, strict=True):
         best = max if is_maximised else min
         own = best(member.objectives[name] for member in members)
