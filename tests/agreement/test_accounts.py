@@ -120,7 +120,7 @@ def test_markets_of_their_own_gain_what_the_account_gains(series, ours, monkeypa
         columns |= {"Close": bars.close, "Volume": bars.volume}
         frames.append(pd.DataFrame(columns, index=pd.DatetimeIndex(bars.timestamp)))
     monkeypatch.setattr(library, "Pool", ThreadPool)
-    told = MultiBacktest(frames, Crossing, cash=CASH, commission=FEE).run()
+    results = MultiBacktest(frames, Crossing, cash=CASH, commission=FEE).run()
     (ledgers, cash), gained = ours, 0.0
     for number, ledger in enumerate(ledgers):
         gains, exit_fees = compute_gains(ledger)
@@ -130,7 +130,7 @@ def test_markets_of_their_own_gain_what_the_account_gains(series, ours, monkeypa
                  "entry_price": ledger.entry, "exit_price": ledger.exit}  # fmt: skip
         for name, column in pairs.items():
             assert [getattr(trade, name) for trade in theirs] == column[: len(theirs)].tolist()
-        purse = told[number]["Equity Final [$]"]
+        purse = results[number]["Equity Final [$]"]
         assert purse == pytest.approx(CASH + gains.sum() + exit_fees.sum(), rel=1e-12)
         gained += purse - CASH - exit_fees.sum()
     assert CASH + gained == pytest.approx(cash, rel=1e-12)

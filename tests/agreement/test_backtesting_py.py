@@ -117,8 +117,8 @@ def measure():
     bars, frame = read_bars()
     theirs = read_trades(run_their_example(frame)["_trades"])
     ours = list_trades(SMA_CROSS, bars, "cpu")
-    said = compute_documented(ours[:-1], bars)
-    equal = sum(round(float(said[name]), 2) == value for name, value in DOCUMENTED.items())
+    documented = compute_documented(ours[:-1], bars)
+    equal = sum(round(float(documented[name]), 2) == value for name, value in DOCUMENTED.items())
     trades = ("trades, GOOG", len(theirs), len(theirs), count_equal(theirs, ours), AT_LAST_OPEN)
     bars, frame = read_bars("EURUSD", HOUR_NS)
     theirs, ours = (
@@ -185,5 +185,5 @@ def test_returns_and_bars_in_the_market_are_theirs(google):
 def test_statistics_of_its_readme_follow_from_our_trades(google):
     """To the digits printed; it leaves the open trade out, and charged entries alone then."""
     bars, _ = google
-    said = compute_documented(list_trades(SMA_CROSS, bars, "cpu")[:-1], bars)
-    assert {name: round(float(value), 2) for name, value in said.items()} == DOCUMENTED
+    documented = compute_documented(list_trades(SMA_CROSS, bars, "cpu")[:-1], bars)
+    assert {name: round(float(value), 2) for name, value in documented.items()} == DOCUMENTED

@@ -192,8 +192,8 @@ def measure():
     for kind in TARGETS:
         theirs = trade_by_backtesting_py(kind, frame)
         rules = count_rules(list_legs(kind, bars, "cpu"), theirs, bars)
-        said = "; ".join(sorted(filter(None, rules)))
-        rows.append((f"{kind}, EURUSD", len(theirs), len(theirs), rules[""], said))
+        message = "; ".join(sorted(filter(None, rules)))
+        rows.append((f"{kind}, EURUSD", len(theirs), len(theirs), rules[""], message))
     return Suite(
         "backtesting.py, orders that rest",
         "trades and their parts",

@@ -52,11 +52,11 @@ def render_suites(suites):
 
 def render_line(suites):
     """The totals in one line."""
-    said = [
+    messages = [
         f"{suite.equal:,} of {suite.sayable:,} {suite.unit} ({suite.name})"
         for suite in suites.values()
     ]
-    return f"Equal to what others say: {'; '.join(said)}"
+    return f"Equal to what others say: {'; '.join(messages)}"
 
 
 def replace_table(text, name, table):

@@ -101,7 +101,9 @@ def null():
                 place = ClusterSearches(clusters[int(name[-1])]) if name != "pool" else None
                 copy = shutil.copytree(path, Path(folder) / f"{turn}-{name}" / path.name)
                 began = time.perf_counter()
-                results.append(judge_run(copy, plan, {}, lambda *told: None, executors=place).null)
+                results.append(
+                    judge_run(copy, plan, {}, lambda *progress: None, executors=place).null
+                )
                 times.append(time.perf_counter() - began)
         assert results == results[:1] * len(results)
     print(f"null: {2 * NULLS} searches at most, {results[0].shuffled.run} shuffled ones each time")
@@ -134,8 +136,8 @@ def shards():
             assert run_search(task, place) == expected
             spent = time.perf_counter() - began
         # The first begin and compute rows; the last replays the certificate.
-        told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
-        wall, busy = (median(times) for times in zip(*told, strict=True))
+        messages = [(wall, busy) for wall, busy in calls[2:-1] if busy]
+        wall, busy = (median(times) for times in zip(*messages, strict=True))
         size = 256 * 100 * (24 * 8 if over == "pooled" else 9 * len(task.goals.metrics) + 1)
         print(
             f"shards, {over}: {alone:.1f} s here, {spent:.1f} s on two workers; a generation ",
@@ -184,8 +186,8 @@ def whole_searches(size, cores):
             seconds = time.perf_counter() - began
         assert [actual[job] for job in checked] == expected
         alone = alone or seconds
-        told = f"{len(own)} searches, efficiency {alone / seconds:.0%}"
-        yield "whole searches", str(workers), f"{seconds:.2f}", "", told
+        message = f"{len(own)} searches, efficiency {alone / seconds:.0%}"
+        yield "whole searches", str(workers), f"{seconds:.2f}", "", message
 
 
 def time_divided(size, cores, gpus):
@@ -216,8 +218,8 @@ def time_divided(size, cores, gpus):
                 began = time.perf_counter()
                 assert bits(run_search(task, place)) == expected
                 whole = time.perf_counter() - began
-            told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
-            wall, busy = (median(times) for times in zip(*told, strict=True))
+            messages = [(wall, busy) for wall, busy in calls[2:-1] if busy]
+            wall, busy = (median(times) for times in zip(*messages, strict=True))
             share = f"{1 - busy / wall:.1%}"
             what = f"{over}, a generation of {size.wide} on {size.symbols} symbols, {device}"
             yield what, str(workers), f"{wall:.3f}", share, f"the whole search {whole:.2f} s"
@@ -251,14 +253,14 @@ def kills():
     with tempfile.TemporaryDirectory() as folder:
         path = recorded_run(Path(folder), make_planted_market(7, 900, 8), generations=12, polish=16)
         alone = shutil.copytree(path, Path(folder) / "alone" / path.name)
-        judged = judge_run(alone, plan, {}, lambda *told: None)
+        judged = judge_run(alone, plan, {}, lambda *progress: None)
         for number in range(RUNS):
             workers, cut = (1, 2, 4)[number % 3], (1, 3, 7)[number % 3]
             with join_clusters(workers) as clusters, killing(chance) as killed:
                 assert run_search(task, on_workers(clusters[workers], task, cut)) == expected
                 copy = shutil.copytree(path, Path(folder) / str(number) / path.name)
                 place = ClusterSearches(clusters[workers])
-                judgement = judge_run(copy, plan, {}, lambda *told: None, executors=place)
+                judgement = judge_run(copy, plan, {}, lambda *progress: None, executors=place)
                 assert (judgement.null, judgement.folds) == (judged.null, judged.folds)
             counts.append(len(killed))
             print(

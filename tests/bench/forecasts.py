@@ -138,15 +138,17 @@ def same(given):
         alone = np.stack([trained_alone(whole.trainer, whole.stack, k) for k in range(count)])
         ours, theirs = whole.losses(together[:count]), whole.losses(alone)
         far = float(np.abs(ours / theirs - 1).max())
-        told = f"{model}: {apart:.1e} apart after {FEW_STEPS} steps, losses of {count} networks "
-        told += f"{ours.mean():.5f} and {theirs.mean():.5f}, {far:.2%} apart at most"
-        require(apart < FORECASTS_WITHIN and far < LOSSES_WITHIN, told)
+        message = f"{model}: {apart:.1e} apart after {FEW_STEPS} steps, losses of {count} networks "
+        message += f"{ours.mean():.5f} and {theirs.mean():.5f}, {far:.2%} apart at most"
+        require(apart < FORECASTS_WITHIN and far < LOSSES_WITHIN, message)
         if given.device != "cpu":
             coarse = Stacked(make_settings(given, model, bars, seeds=1, is_bf16=True), bars)
             losses = coarse.losses(coarse.trainer.train(coarse.stack)[0][:count])
             far = float(abs(losses.mean() / ours.mean() - 1))
-            told = f"{model} with --bf16: losses {losses.mean():.5f}, {far:.2%} apart in the mean"
-            require(far < COARSE_WITHIN, told)
+            message = (
+                f"{model} with --bf16: losses {losses.mean():.5f}, {far:.2%} apart in the mean"
+            )
+            require(far < COARSE_WITHIN, message)
 
 
 def twice(given):
@@ -300,11 +302,11 @@ def rms(values):
     return float(np.sqrt((values.astype(np.float64) ** 2).mean()))
 
 
-def require(holds, told):
+def require(holds, message):
     """Print what was found; end the part where it does not hold."""
-    print(f"  {told}", flush=True)
+    print(f"  {message}", flush=True)
     if not holds:
-        raise SystemExit(f"FAILED: {told}")
+        raise SystemExit(f"FAILED: {message}")
 
 
 @contextlib.contextmanager

@@ -67,9 +67,11 @@ def load_series(n_finer):
     return {"whole": replace(finer, finer=None), "finer": finer}
 
 
-def make_calls(said, series, asked):
+def make_calls(form_orders, series, asked):
     """Engine and individuals for each series, and trades of the first; equal to the CPU's."""
-    spec = w.strategy("", stop=w.from_entry(w.gene("far", 2, 0.5, 4) * WILD), max_hold=192, **said)
+    spec = w.strategy(
+        "", stop=w.from_entry(w.gene("far", 2, 0.5, 4) * WILD), max_hold=192, **form_orders
+    )
     genomes, calls = random_genomes(spec, asked.individuals, seed=1), {}
     for name, bars in series.items():
         windows = [Window.whole(bars)]
@@ -77,7 +79,7 @@ def make_calls(said, series, asked):
         calls[name] = engine, genomes
         if asked.device != "cpu":
             expected = Engine(spec, [bars], windows, device="cpu").evaluate(genomes)
-            assert_same_bits(expected, engine.evaluate(genomes), f"{said}, {name}")
+            assert_same_bits(expected, engine.evaluate(genomes), f"{form_orders}, {name}")
     return calls
 
 
@@ -109,8 +111,8 @@ def main():
     for signals in asked.signals:
         calls, (longs, shorts) = {}, SIDES[signals]
         for form in forms:
-            said = FORMS[form]
-            made = make_calls({"long": longs, "short": shorts, **said}, series, asked)
+            form_orders = FORMS[form]
+            made = make_calls({"long": longs, "short": shorts, **form_orders}, series, asked)
             calls |= {(form, name): call for name, call in made.items()}
         seconds = time_calls(calls, asked.turns, clock)
         for form in forms:

@@ -192,8 +192,10 @@ def main() -> None:
         print(f"\n## {name}\n\n| ours | theirs | ours | theirs | |")
         print("| --- | --- | --- | --- | --- |")
         for row in compare(sample):
-            told = row.why or ("equal" if row.is_equal else "DIFFERS")
-            print(f"| `{row.ours}` | `{row.theirs}` | {row.value:.9g} | {row.other:.9g} | {told} |")
+            verdict = row.why or ("equal" if row.is_equal else "DIFFERS")
+            print(
+                f"| `{row.ours}` | `{row.theirs}` | {row.value:.9g} | {row.other:.9g} | {verdict} |"
+            )
 
 
 if __name__ == "__main__":

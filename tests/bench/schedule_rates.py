@@ -152,11 +152,11 @@ def print_rates(rows: Sequence[dict]) -> None:
             sum(p <= most for p in values)
             for values, most in ((shuffled, DOUBT), (shuffled, MOST_P), (both, MOST_P))
         )
-        told = [
+        messages = [
             "{} ({:.1%} to {:.1%})".format(count, *compute_interval(count, len(some)))
             for count in counts
         ]
-        print(f"| {name} | {len(some)} |", " | ".join(told), "|")
+        print(f"| {name} | {len(some)} |", " | ".join(messages), "|")
 
 
 def print_ways(rows: Sequence[dict], figure: str) -> None:
@@ -166,8 +166,8 @@ def print_ways(rows: Sequence[dict], figure: str) -> None:
     for name, some in group_rows(rows):
         # Without trades there is no strength, and no gain.
         again, *others = ([row["ways"][way][figure] or 0.0 for row in some] for way in WAYS)
-        told = [format_mean(np.subtract(again, other)) for other in others]
-        print(f"| {name} | {format_mean(np.array(again))} |", " | ".join(told), "|")
+        messages = [format_mean(np.subtract(again, other)) for other in others]
+        print(f"| {name} | {format_mean(np.array(again))} |", " | ".join(messages), "|")
 
 
 def format_mean(values: np.ndarray) -> str:

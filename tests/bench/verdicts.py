@@ -164,12 +164,12 @@ def make_run(case: tuple[str, ...], form: Form, rows: int = 0) -> tuple[Figures,
         if form.kills or form.project != ROOT:
             whole = [*PROGRAM, *command]
             done = run(whole, cwd=form.project, stdout=DEVNULL, stderr=PIPE, text=True)
-            code, told = done.returncode, done.stderr
+            code, errors = done.returncode, done.stderr
         else:
             with fix_executors(form), redirect_stdout(io.StringIO()) as text, redirect_stderr(text):
-                code, told = run_command(command), text.getvalue()
+                code, errors = run_command(command), text.getvalue()
         if code:
-            raise RuntimeError(f"ended with {code}: {told[-500:]}")
+            raise RuntimeError(f"ended with {code}: {errors[-500:]}")
         (database,) = runs.glob("*/run.sqlite")
         return read_figures(database), killed
 

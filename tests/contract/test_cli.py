@@ -215,9 +215,9 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
     def red(engine, genomes, **how):
         from dataclasses import replace
 
-        told = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
+        message = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
         result = honest(engine, genomes, **how)
-        return replace(result, mismatches=2, first_mismatch=told)
+        return replace(result, mismatches=2, first_mismatch=message)
 
     monkeypatch.setattr(evaluator, "certify", red)
     outcome = command("evolve", "--data", market, *SMALL)

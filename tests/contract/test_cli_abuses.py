@@ -46,17 +46,17 @@ def test_no_module_of_the_folder_is_imported_from_the_first_import_on(tmp_path):
     for name in names.difference(begun, sys.builtin_module_names):
         (place / f"{name}.py").write_text(FOREIGN)
     for program in (("-m", "optimizer"), ("-um", "optimizer"), ("-moptimizer",)):
-        told = run("strategies", "list", cwd=place, program=program)
-        assert (told.code, told.err) == (0, "")
-        assert "seller_exhaustion" in told.out
+        process = run("strategies", "list", cwd=place, program=program)
+        assert (process.code, process.err) == (0, "")
+        assert "seller_exhaustion" in process.out
 
 
 def test_children_look_in_their_folder_last(tmp_path):
     """Workers of a process that looks there first find libraries, and then what lies there."""
     (tmp_path / "signal.py").write_text(FOREIGN)
     (tmp_path / "mine.py").write_text("x = 5\n")
-    told = run(cwd=tmp_path, program=("-Ic", CHILD))
-    assert told.out.split() == ["5", "True"], told.err
+    process = run(cwd=tmp_path, program=("-Ic", CHILD))
+    assert process.out.split() == ["5", "True"], process.err
 
 
 def test_they_are_not_taken_where_the_package_is_imported(tmp_path):

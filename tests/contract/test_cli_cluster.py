@@ -77,9 +77,9 @@ def alone(tmp_path_factory):
     place = tmp_path_factory.mktemp("alone")
     market = write_market(place / "bars.csv", 3000)
     for words in (("evolve", "--data", market, *SMALL), ("judge", "latest", *NULL, "--json")):
-        told = run(*words, cwd=place)
-        assert told.code == 0, told.err
-    return told.json["judgement"]["null"]
+        process = run(*words, cwd=place)
+        assert process.code == 0, process.err
+    return process.json["judgement"]["null"]
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def test_a_small_search_is_refused(command, hosts, tmp_path):
     assert "one series is not divided among workers; leave it out" in refused.error
     judged = [flag for flag in SMALL if flag != "--no-judge"]
     flags = ("--data", market, *judged, "--folds", "2", "--resamples", "19")
-    told = command("evolve", *flags, "--cluster", hosts.file)
-    assert told.code == 0
-    assert "searching on this machine: one series" in told.err
+    outcome = command("evolve", *flags, "--cluster", hosts.file)
+    assert outcome.code == 0
+    assert "searching on this machine: one series" in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_a_worker_of_another_version_is_named(command, run_path, tmp_path):
         for words in (("judge", "latest"), ("doctor",)):
             refused = command(*words, "--cluster", hosts.file)
             assert refused.code == 2
-            told = r"error: worker hostB at 127\.0\.0\.1: engine 2, here \d+"
-            assert re.fullmatch(told, refused.err.splitlines()[-1])
+            message = r"error: worker hostB at 127\.0\.0\.1: engine 2, here \d+"
+            assert re.fullmatch(message, refused.err.splitlines()[-1])
             assert ("latency ms" in refused.out) == (words == ("doctor",))
 
 
@@ -186,9 +186,9 @@ def test_a_lost_scheduler_says_how_to_go_on(command, run_path, alone, tmp_path):
             _, err = process.communicate(timeout=200)
             assert time.monotonic() - began < SOON_S
     assert process.returncode == 4, err
-    told = err.splitlines()[-1]
-    assert told.startswith("error: the scheduler of --cluster")
-    again = shlex.split(told.partition("go on with: python -m optimizer ")[2])
+    line = err.splitlines()[-1]
+    assert line.startswith("error: the scheduler of --cluster")
+    again = shlex.split(line.partition("go on with: python -m optimizer ")[2])
     assert again[0] == "judge"
     assert command(*again, "--json").json["judgement"]["null"] == alone
 
@@ -277,8 +277,8 @@ def test_encrypted_hosts_let_nobody_else_in(command, run_path, tmp_path):
         address = json.loads(hosts.file.read_text())["address"]
         assert address.startswith("tls://")
         ours = ("--cluster", address, "--cluster-tls", own)
-        told = command("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "2", *ours)
-        assert told.code == 0, told.err
+        outcome = command("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "2", *ours)
+        assert outcome.code == 0, outcome.err
         patch.setattr("optimizer.cluster.dask_client.CALL_S", 2.0)
         theirs = ("--cluster", address, "--cluster-tls", others)
         plain = ("--cluster", address.replace("tls", "tcp"))

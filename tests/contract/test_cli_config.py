@@ -75,7 +75,7 @@ def test_everything_wrong_in_file_and_flags_is_told_at_once(command, tmp_path):
         'population = "8"\nSeed = 1\nfee_bp = inf\nkeep = 3\n[bounds]\nema_fast = [1]\n'
     )
     error = command("evolve", "--config", "run.toml", "--threads", "x", "--risk-fraction=2").error
-    for told in (
+    for message in (
         "population must be",
         "Seed is unknown",
         "fee_bp must be",
@@ -84,7 +84,7 @@ def test_everything_wrong_in_file_and_flags_is_told_at_once(command, tmp_path):
         "--threads must be",
         "--risk-fraction must be",
     ):
-        assert told in error
+        assert message in error
 
 
 NO_CONFIGURATIONS = {
@@ -167,8 +167,8 @@ def test_fewer_individuals_than_asked_for_are_told(command, market):
     genes = prepare(RunConfig(data=market)).spec.layout.genes
     frozen = [f"--bound={g.name}={g.default}:{g.default}" for g in genes if g.name != "max_hold"]
     bounds = (*frozen, "--bound=max_hold=5:7", "--min-trades", "1")
-    told = command("evolve", "--data", market, *SMALL, *bounds).out
-    assert "low diversity: no more than 3 candidates where 8 were asked for" in told
+    printed = command("evolve", "--data", market, *SMALL, *bounds).out
+    assert "low diversity: no more than 3 candidates where 8 were asked for" in printed
 
 
 @pytest.mark.parametrize(

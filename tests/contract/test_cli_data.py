@@ -46,13 +46,13 @@ def seconds(columns):
 def all_refuse(command, tmp_path, text, *flags):
     """Each command refuses the data with the same line and records nothing; gives the line."""
     spec = write_csv(tmp_path, text)
-    told = set()
+    names = set()
     for arguments in (("data", "show"), ("backtest",), ("evolve", *SMALL)):
         outcome = command(*arguments, "--data", spec, *flags)
         assert (outcome.code, outcome.out) == (2, ""), arguments
-        told.add(outcome.error)
+        names.add(outcome.error)
     assert [path.name for path in tmp_path.iterdir()] == ["series.csv"]
-    (line,) = told
+    (line,) = names
     return line
 
 

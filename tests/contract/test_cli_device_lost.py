@@ -54,8 +54,8 @@ class Losing:
     def start(self, plan, *flags, arguments=None):
         """Start the search, or other arguments, as a process."""
         given = arguments or ("evolve", "--data", self._market, *SEARCH, *CUDA, *flags)
-        told = {"LOSING": str(self._place / "log"), "LOSING_PLAN": plan}
-        return start(*given, cwd=self._place, env=told, program=LOSING, start_new_session=True)
+        fields = {"LOSING": str(self._place / "log"), "LOSING_PLAN": plan}
+        return start(*given, cwd=self._place, env=fields, program=LOSING, start_new_session=True)
 
     def run(self, plan, *flags, arguments=None):
         """Run it to its end, which leaves no process behind."""
@@ -112,8 +112,8 @@ def test_a_lost_device_costs_no_bit(search, undisturbed_hash):
     # Whether to judge is a knob that the run has recorded.
     kept = [flag for flag in QUIETLY if flag != "--no-judge"]
     assert again[1:] == ["--resume", str(Path("runs") / search.only_run.id), *kept]
-    (told,) = restarts(outcome)
-    assert told == (
+    (restart,) = restarts(outcome)
+    assert restart == (
         "note: the GPU failed (injected): a new process may use it, --device cpu does without; "
         "going on after generation 2, restart 1 of 3"
     )
@@ -132,8 +132,8 @@ def test_wherever_it_is_lost(search, undisturbed_hash):
     outcome = search.run(plan, *QUIETLY)
     assert outcome.code == 0, outcome.err
     assert outcome.json["front_hash"] == undisturbed_hash
-    told = [line.partition("; going on ")[2] for line in restarts(outcome)]
-    assert told == [
+    messages = [line.partition("; going on ")[2] for line in restarts(outcome)]
+    assert messages == [
         "from the start, restart 1 of 3",
         "from the start, restart 2 of 3",
         "from the start, restart 3 of 3",
@@ -221,9 +221,9 @@ def test_a_gpu_that_breaks_costs_no_bit(search, undisturbed_hash, plan):
     assert outcome.json["device"]["name"].startswith("cuda")
     assert len(search.programs) == len(plan.split())
     assert len({process for process, _ in search.programs}) == 1
-    told = {"illegal": "illegal memory access", "endless": "did not answer"}
+    fields = {"illegal": "illegal memory access", "endless": "did not answer"}
     for word, line in zip(plan.split(), restarts(outcome), strict=False):
-        assert told[word.partition(":")[0]] in line
+        assert fields[word.partition(":")[0]] in line
 
 
 def is_free(path):

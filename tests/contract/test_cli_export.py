@@ -160,9 +160,9 @@ def request_json(app, path):
     """What a web application answers to a request, as JSON."""
     environment = {"PATH_INFO": path}
     setup_testing_defaults(environment)
-    told = []
-    body = b"".join(app(environment, lambda status, *_: told.append(status)))
-    assert told == ["200 OK"]
+    messages = []
+    body = b"".join(app(environment, lambda status, *_: messages.append(status)))
+    assert messages == ["200 OK"]
     return json.loads(body)
 
 
@@ -178,7 +178,7 @@ def test_a_member_is_exported_as_a_script(command, result, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("member.txt", "--as", "vectorbt", "--member", "0"), "is named *.py"),
         (("member.py", "--as", "vectorbt", "--member", "99"), "--member 0 to"),
@@ -189,10 +189,10 @@ def test_a_member_is_exported_as_a_script(command, result, tmp_path):
         (("steps.py", "--schedule"), "add --as"),
     ],
 )
-def test_a_program_that_cannot_be_is_refused(command, result, arguments, told):
+def test_a_program_that_cannot_be_is_refused(command, result, arguments, message):
     """In one line, which says what is wrong."""
     outcome = command("runs", "export", "latest", *arguments)
-    assert (outcome.code, told in outcome.error) == (2, True), outcome.error
+    assert (outcome.code, message in outcome.error) == (2, True), outcome.error
 
 
 def test_a_study_is_written_whole_and_replaces_the_one_before(command, result):
@@ -259,13 +259,13 @@ def test_what_runs_were_asked_for_is_compared(command, market, result):
 
 
 @pytest.mark.parametrize(
-    ("names", "code", "told"),
+    ("names", "code", "message"),
     [(["latest"], 2, "two runs or more"), (["latest", "latest"], 2, "each once")],
 )
-def test_a_run_is_not_compared_with_itself(command, result, names, code, told):
+def test_a_run_is_not_compared_with_itself(command, result, names, code, message):
     """Nobody learns anything from that."""
     outcome = command("runs", "compare", *names)
-    assert (outcome.code, told in outcome.error) == (code, True)
+    assert (outcome.code, message in outcome.error) == (code, True)
 
 
 def test_a_run_with_an_empty_front_is_compared(command, result, tmp_path):
@@ -362,8 +362,8 @@ def test_held_out_figures_are_exported(command, market, tmp_path):
     assert command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet").code == 0
     assert command("runs", "export", "latest", "front.csv").code == 0
     front = load_run("latest").front
-    told = [float(row["held_out.metrics.trades"]) for row in read_csv("front.csv")]
-    assert told == front["held_out_trades"].tolist()
+    messages = [float(row["held_out.metrics.trades"]) for row in read_csv("front.csv")]
+    assert messages == front["held_out_trades"].tolist()
 
 
 def test_a_run_that_was_moved_says_where_it_is(command, result, tmp_path):

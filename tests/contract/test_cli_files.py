@@ -173,10 +173,10 @@ def test_columns_and_forms_are_said_on_the_command_line(command, tmp_path):
     outcome = command("data", "show", spec)
     assert outcome.code == 2
     assert "--column timestamp=NAME" in outcome.error
-    said = [f"{meaning}={name}" for meaning, name in zip(
+    messages = [f"{meaning}={name}" for meaning, name in zip(
         ("timestamp", "open", "high", "low", "close", "volume"), ("When", *"ABCDE"), strict=True
     )]  # fmt: skip
-    flags = [part for column in said for part in ("--column", column)]
+    flags = [part for column in messages for part in ("--column", column)]
     assert "--time-format" in command("data", "show", spec, *flags).error
     shown = command("data", "show", spec, *flags, "--time-format", "%d/%m/%Y", "--json")
     assert shown.json["first bar opens"] == "2024-02-01 00:00 UTC"

@@ -304,7 +304,7 @@ def rewrite(path, change, *, is_sealed=False, times=lambda known_at: known_at):
 def test_a_run_that_leaves_fits_out_is_not_whole(command, market, tmp_path):
     """The record of its own forecast names more."""
     path = run_after_two_fits(command, market, tmp_path)
-    forge(path, "header", lambda told: told["run"].update(forecast_fits=[]))
+    forge(path, "header", lambda payload: payload["run"].update(forecast_fits=[]))
     outcome = command("runs", "verify", "latest", "--trust")
     assert (outcome.code, "2 that the forecast's record names are missing" in outcome.err) == (
         4,

@@ -88,11 +88,11 @@ def test_a_member_has_to_be_chosen_and_to_be_there(command, market, result, tmp_
     count = len(result["front"])
     path = tmp_path / "front.json"
     command("runs", "export", "latest", path)
-    said = f"holds {count} candidates: --member 0 to {count - 1}"
-    assert said in command("backtest", "--data", market, "--genes", path).error
-    assert said in command("backtest", "--run", "latest").error
-    assert said in command("backtest", "--run", "latest", "--member", count).error
-    assert said in command("parity", "--run", "latest", "--member", count).error
+    message = f"holds {count} candidates: --member 0 to {count - 1}"
+    assert message in command("backtest", "--data", market, "--genes", path).error
+    assert message in command("backtest", "--run", "latest").error
+    assert message in command("backtest", "--run", "latest", "--member", count).error
+    assert message in command("parity", "--run", "latest", "--member", count).error
     assert "add --genes or --run" in command("backtest", "--member", 1).error
     assert "leave one out" in command("backtest", "--run", "latest", "--genes", path).error
     assert command("parity", "--run", "latest", "--member", 1, "--json").json["individuals"] == 1

@@ -71,7 +71,7 @@ def test_constraints_decide_results(command, market):
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         (("--constraint", "max_drawdwn <= 3%"), "did you mean 'max_drawdown'"),
         (("--constraint", "max_drawdown ~ 3"), "must look like METRIC <= NUMBER"),
@@ -80,11 +80,11 @@ def test_constraints_decide_results(command, market):
         (("--objectives", "sharpe,mean_r,expectancy"), "is the same as 'mean_r'"),
     ],
 )
-def test_wrong_goals_are_refused_before_any_work(command, market, flags, told):
+def test_wrong_goals_are_refused_before_any_work(command, market, flags, message):
     """Exit code 2 with one line, and no run is begun."""
     outcome = command("evolve", "--data", market, *LARGER, *flags)
     assert (outcome.code, outcome.out) == (2, "")
-    assert told in outcome.error
+    assert message in outcome.error
     assert "no run" in command("runs", "list").out
 
 

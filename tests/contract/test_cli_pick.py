@@ -87,10 +87,10 @@ def test_what_contradicts_a_run_is_refused_by_name(command, market, other):
         ("backtest", "latest", "--member", 0, "--data", "gone.csv"): "gone.csv",
         ("backtest", "latest", "--member", 0, "--timeframe", "1h"): "searched bars of 15m",
     }
-    for arguments, said in refused.items():
+    for arguments, message in refused.items():
         outcome = command(*arguments)
         assert outcome.code != 0
-        assert said in outcome.error, arguments
+        assert message in outcome.error, arguments
 
 
 def test_bars_that_a_run_held_out_stay_closed(command, market, other):
@@ -110,14 +110,14 @@ def test_what_genes_explain_is_told_alike_everywhere(command, market):
     assert "feasible trials on record" in command("runs", "show", few, "--importance").error
     flags = ("--population", 64, "--generations", 3, "--min-trades", 1, "--no-report", "--no-judge")
     run = command("evolve", "--data", market, *flags, "--json").json["run"]
-    told = command("runs", "show", run, "--importance", "--json").json
+    result = command("runs", "show", run, "--importance", "--json").json
     frame = optimizer.load_run(run).importance("max_drawdown")
-    shares = told["objectives"]["max_drawdown"]
-    assert (told["run"], list(shares["genes"])) == (run, list(frame.index))
+    shares = result["objectives"]["max_drawdown"]
+    assert (result["run"], list(shares["genes"])) == (run, list(frame.index))
     assert [gene["alone"] for gene in shares["genes"].values()] == frame["alone"].tolist()
     assert shares["noise"]["beyond"] == frame["beyond_noise"].iloc[0]
     out = command("runs", "show", run, "--importance").out
     assert "says nothing of the market" in out
     assert all(gene in out for gene in frame.index)
-    assert f"{told['trials']} feasible trials" in out
-    assert told["method"] in " ".join(out.split())
+    assert f"{result['trials']} feasible trials" in out
+    assert result["method"] in " ".join(out.split())

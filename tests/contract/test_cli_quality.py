@@ -30,7 +30,7 @@ def market(tmp_path):
     return f"csv:{path}"
 
 
-SAID = [
+QUALITY_LINES = [
     "bars searched on: no gap, each with volume",
     "bars held out: 3 gaps, 9 bars missing (1.48%), 6 bars without volume (1.00%)",
 ]
@@ -41,8 +41,8 @@ def test_both_parts_are_told(command, market, name):
     """One below the other, before anything that was found; JSON has the numbers by window."""
     flags = (name, "--data", market, *FEW[:2], *(SMALL if name == "evolve" else ()))
     lines = command(*flags).out.splitlines()
-    first = lines.index(SAID[0])
-    assert lines[first : first + 2] == SAID
+    first = lines.index(QUALITY_LINES[0])
+    assert lines[first : first + 2] == QUALITY_LINES
     result = command(*flags, "--json").json
     windows = result["data"]["windows"] if name == "evolve" else result["windows"]
     numbers = [
@@ -56,7 +56,7 @@ def test_the_report_tells_both(command, market, tmp_path):
     """Among the facts about the data."""
     command("evolve", "--data", market, *FEW, *SMALL)
     page = write_report(Run(find_run(tmp_path / "runs", "latest"))).read_text()
-    for line in SAID:
+    for line in QUALITY_LINES:
         name, _, lacking = line.partition(": ")
         assert name.capitalize() in page
         assert lacking in page

@@ -121,20 +121,20 @@ def test_python_of_a_record_runs_once_it_is_trusted(command, market, tmp_path, m
     assert canary.exists()
     canary.unlink()
     remembered = become_stranger(monkeypatch, tmp_path / "stranger")
-    said = "runs only once you trust it"
+    message = "runs only once you trust it"
     for outcome in replay(command, path, "--data", market):
-        told = outcome.out + outcome.err
-        assert outcome.code in (0, 2, 4), told
+        output = outcome.out + outcome.err
+        assert outcome.code in (0, 2, 4), output
     for words in (("runs", "verify"), ("backtest", "--run"), ("parity", "--run")):
-        told = command(*words, path, "--data", market)
-        assert said in told.out + told.err
-        assert "--trust" in told.out + told.err
+        output = command(*words, path, "--data", market)
+        assert message in output.out + output.err
+        assert "--trust" in output.out + output.err
     assert command("runs", "show", path).code == 0
     assert "stop" in command("runs", "show", path, "--member", "0").out
     page = tmp_path / "page.html"
     assert command("report", path, "--data", market, "--out", page).code == 0
-    assert said in page.read_text()
-    with pytest.raises(StoreError, match=said):
+    assert message in page.read_text()
+    with pytest.raises(StoreError, match=message):
         load_run(str(path), data=market).trades(0)
     assert not canary.exists()
     assert not remembered.exists()
@@ -149,7 +149,7 @@ def test_python_of_a_record_runs_once_it_is_trusted(command, market, tmp_path, m
         "strategy_file": {**header["strategy_file"], "text": begun + "# another\n"},
     })  # fmt: skip
     canary.unlink()
-    assert said in command("runs", "verify", other, "--data", market).out
+    assert message in command("runs", "verify", other, "--data", market).out
     assert not canary.exists()
     with pytest.raises(StrategyError, match="another text"):
         load_run(str(other), data=market, trust=True).trades(0)
@@ -162,10 +162,10 @@ def test_files_that_only_a_record_names_are_not_read(command, market, tmp_path, 
     path = record(command, market, "")
     become_stranger(monkeypatch, tmp_path / "stranger")
     for outcome in (command("runs", "verify", path), command("backtest", path, "--member", "0")):
-        told = outcome.out + outcome.err
-        assert "was not begun here" in told
-        assert "--data" in told
-        assert "--trust" in told
+        output = outcome.out + outcome.err
+        assert "was not begun here" in output
+        assert "--data" in output
+        assert "--trust" in output
     assert command("runs", "verify", path, "--data", market).out.count("0 mismatches") == 1
     page = tmp_path / "page.html"
     assert command("report", path, "--out", page).code == 0
@@ -249,9 +249,9 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path, monkeypatch):
     })  # fmt: skip
     for run in (other, forged):
         replay(command, run)
-    told = command("backtest", other, "--member", "0")
-    assert told.code == 3
-    assert "data fetch polygon:X:BTCUSD" in told.error
+    outcome = command("backtest", other, "--member", "0")
+    assert outcome.code == 3
+    assert "data fetch polygon:X:BTCUSD" in outcome.error
     command("report", other, "--trust")
     replay(command, other)
     assert len(vendor.calls) == calls

@@ -66,8 +66,8 @@ def test_a_finished_run_is_shown_and_not_touched(command, whole):
     outcome = command("evolve", "--resume", whole["run"], "--json")
     assert outcome.code == 0
     # It was judged once more, in its own time.
-    told = {**whole, "resumed": "already finished", "judgement_s": outcome.json["judgement_s"]}
-    assert outcome.json == told
+    fields = {**whole, "resumed": "already finished", "judgement_s": outcome.json["judgement_s"]}
+    assert outcome.json == fields
     assert dump(whole["path"]) == before
     shown = command("evolve", "--resume", whole["run"])
     assert f"run {whole['run']} had already finished; this is its result" in shown.out
@@ -102,7 +102,7 @@ def test_a_run_never_goes_on_as_another(command, whole, flags, expected, is_fini
     before = dump(whole["path"])
     outcome = command("evolve", "--resume", "latest", *flags)
     assert (outcome.code, outcome.out) == (4, "")
-    assert all(told in outcome.error for told in expected)
+    assert all(message in outcome.error for message in expected)
     assert dump(whole["path"]) == before
 
 
@@ -228,8 +228,8 @@ def test_two_damaged_generations_are_both_named(command, whole, broken):
     flip(broken, NEWEST - 1)
     outcome = command("evolve", "--resume", "latest", "--json")
     assert outcome.json["front_hash"] == whole["front_hash"]
-    for told in ("generation 5", "generation 4", "going on from generation 3"):
-        assert told in outcome.err
+    for message in ("generation 5", "generation 4", "going on from generation 3"):
+        assert message in outcome.err
 
 
 def test_no_sound_generation_is_exit_code_4(command, whole, broken):

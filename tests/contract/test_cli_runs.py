@@ -172,8 +172,8 @@ def test_a_run_has_tags_and_a_note(command, result, tmp_path):
     assert ids("--tag", "none") == set()
     shown = command("runs", "show", path.name)
     assert "tags btc, wide\nnote: stops too near\n" in shown.out
-    told = command("runs", "show", path.name, "--json").json
-    assert (told["tags"], told["note"]) == (["btc", "wide"], "stops too near")
+    payload = command("runs", "show", path.name, "--json").json
+    assert (payload["tags"], payload["note"]) == (["btc", "wide"], "stops too near")
     run = load_run(path.name, path.parent)
     assert (run.tags, run.note) == (("btc", "wide"), "stops too near")
     run.label("more", remove=["btc"], note="")
@@ -247,9 +247,9 @@ def test_how_to_go_on_can_be_typed_as_it_is_said(command, result):
     path = shutil.move(result["path"], Path("my runs") / result["run"])
     interrupt(Path(path))
     arguments = ("--runs", "my runs")
-    said = command("runs", "show", "latest", *arguments).out
+    printed = command("runs", "show", "latest", *arguments).out
     error = command("runs", "export", "latest", "x.csv", *arguments).error
-    for text in (said, error):
+    for text in (printed, error):
         assert f"evolve --resume 'my runs/{result['run']}'" in " ".join(text.split())
 
 

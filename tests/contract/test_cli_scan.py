@@ -46,10 +46,10 @@ def test_a_line_a_symbol_and_what_it_stands_on(command):
     outcome = command("--verify", "all")
     assert outcome.code == 0, outcome.err
     lines = outcome.out.splitlines()
-    told = command("--json").json
+    result = command("--json").json
     headings = "symbol class trend bars since direction since ema hma wma dema lsma kama close last"
     assert lines[0].split() == [*headings.split(), "bar"]
-    for line, symbol in zip(lines[1:], told["symbols"], strict=False):
+    for line, symbol in zip(lines[1:], result["symbols"], strict=False):
         cells = line.split()
         assert cells[:4] == [
             symbol["symbol"],
@@ -64,26 +64,26 @@ def test_a_line_a_symbol_and_what_it_stands_on(command):
     assert "1 too short\n2,000 bars, the last at 1970-01-" in end
     assert "3 symbols replayed by the readable definition, no bit differs" in end
     assert re.search(r"^\d+\.\d\d s on cpu, \d+ threads?$", end, re.M)
-    assert lines[-1] == f"rows {told['rows_hash']}"
+    assert lines[-1] == f"rows {result['rows_hash']}"
 
 
 def test_json_tells_everything(command):
     """What was asked, where each symbol stands, and what it was checked by."""
-    told = command("--set", "ema_len=21", "--high", 0.2, "--low", -0.3, "--json").json
-    assert told["parameters"]["ema_len"] == 21
-    assert (told["parameters"]["hma_len"], told["high"], told["low"]) == (28, 0.2, -0.3)
-    assert sum(told["counts"].values()) == len(told["symbols"]) == 3
-    assert told["too_short"] == [{"symbol": "DDD", "bars": 39, "needed": 40}]
-    assert (told["replayed"], told["bars"], told["compared"]) == (1, 2000, 0)
-    assert all(symbol["history"] == [] for symbol in told["symbols"])
+    result = command("--set", "ema_len=21", "--high", 0.2, "--low", -0.3, "--json").json
+    assert result["parameters"]["ema_len"] == 21
+    assert (result["parameters"]["hma_len"], result["high"], result["low"]) == (28, 0.2, -0.3)
+    assert sum(result["counts"].values()) == len(result["symbols"]) == 3
+    assert result["too_short"] == [{"symbol": "DDD", "bars": 39, "needed": 40}]
+    assert (result["replayed"], result["bars"], result["compared"]) == (1, 2000, 0)
+    assert all(symbol["history"] == [] for symbol in result["symbols"])
 
 
 def test_genes_of_a_strategy_name_the_row(command, tmp_path):
     """Those that the row has; what is set by hand wins."""
     genes = {"ema_len": 21, "growth": 50, "long_threshold": 0.3}
     (tmp_path / "genes.json").write_text(json.dumps(genes))
-    told = command("--genes", "genes.json", "--set", "growth=60", "--json").json
-    assert (told["parameters"]["ema_len"], told["parameters"]["growth"]) == (21, 60)
+    result = command("--genes", "genes.json", "--set", "growth=60", "--json").json
+    assert (result["parameters"]["ema_len"], result["parameters"]["growth"]) == (21, 60)
     (tmp_path / "other.json").write_text('{"reward_r": 3}')
     assert "holds no parameter of a trend" in command("--genes", "other.json").error
     assert "add --genes" in command("--member", 0).error
@@ -91,12 +91,12 @@ def test_genes_of_a_strategy_name_the_row(command, tmp_path):
 
 def test_history_follows_the_table(command):
     """The last runs of each symbol, in the table and in JSON."""
-    told = command("--history", 3, "--json").json["symbols"]
-    assert [len(symbol["history"]) for symbol in told] == [3, 3, 3]
-    assert told[0]["history"][-1]["class"] == told[0]["class"]
+    symbols = command("--history", 3, "--json").json["symbols"]
+    assert [len(symbol["history"]) for symbol in symbols] == [3, 3, 3]
+    assert symbols[0]["history"][-1]["class"] == symbols[0]["class"]
     out = command("--history", 3).out
     runs = out[out.index("Last runs") :].splitlines()[2:11]
-    assert [line.split()[0] for line in runs[::3]] == [symbol["symbol"] for symbol in told]
+    assert [line.split()[0] for line in runs[::3]] == [symbol["symbol"] for symbol in symbols]
     assert all(re.search(r" -?\d+\.\d\d%$", line) for line in runs)
 
 
@@ -138,9 +138,9 @@ def test_files_hold_whole_rows_in_every_bit(command, folder):
 
 def test_a_second_scan_says_what_changed(command, folder, tmp_path):
     """After the first scan as it stood some runs ago."""
-    told = command("--history", 2, "--json", "--no-keep").json["symbols"]
+    symbols = command("--history", 2, "--json", "--no-keep").json["symbols"]
     assert not (tmp_path / "cache").exists()
-    first = min(told, key=lambda one: one["history"][-1]["first"])
+    first = min(symbols, key=lambda one: one["history"][-1]["first"])
     was, now = first["history"]
     assert command("--end", now["first"]).code == 0
     outcome = command()
@@ -156,9 +156,9 @@ def test_a_second_scan_says_what_changed(command, folder, tmp_path):
 def test_python_is_given_the_same(command, folder):
     """The function of the package, with its settings by name."""
     result = scan(data=f"csv:{folder}", is_kept=False, history=2, verify="all")
-    told = command("--history", 2, "--json", "--no-keep", "--verify", "all").json
-    assert result.rows_hash == told["rows_hash"]
-    assert result.payload()["symbols"] == told["symbols"]
+    payload = command("--history", 2, "--json", "--no-keep", "--verify", "all").json
+    assert result.rows_hash == payload["rows_hash"]
+    assert result.payload()["symbols"] == payload["symbols"]
     assert result.rows["BBB"].trend.shape == (400,)
 
 
@@ -178,7 +178,7 @@ def test_a_red_check_prints_no_class(command, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--set", "emalen=21"), "parameter 'emalen' is unknown; known: cutout, "),
         (("--set", "ema_len=twenty"), "--set 'ema_len=twenty' must look like"),
@@ -195,11 +195,11 @@ def test_a_red_check_prints_no_class(command, monkeypatch):
     ],
     ids=lambda value: "_".join(value).strip("-") if isinstance(value, tuple) else "",
 )
-def test_wrong_use_is_one_line(command, flags, said):
+def test_wrong_use_is_one_line(command, flags, message):
     """Exit code 2, with what is legal."""
     outcome = command(*flags)
     assert (outcome.code, outcome.out) == (2, "")
-    assert said in outcome.error
+    assert message in outcome.error
 
 
 def test_python_refuses_settings_that_a_scan_would_not_heed():

@@ -59,11 +59,11 @@ def test_states_have_exit_codes(grow):
 
 def test_json_holds_everything(grow):
     """The member, its genes, the verdict, and that no order is placed."""
-    told = grow(3000, "--json").json
-    assert told["about"] == "This places no order."
-    assert told["verdict"]["grade"]
-    assert told["symbols"][0]["begins_with_run"] is True
-    assert grow(3000, "--json").json == told
+    result = grow(3000, "--json").json
+    assert result["about"] == "This places no order."
+    assert result["verdict"]["grade"]
+    assert result["symbols"][0]["begins_with_run"] is True
+    assert grow(3000, "--json").json == result
 
 
 def test_a_member_is_named_behind_a_colon(command, grow):
@@ -112,10 +112,10 @@ def test_other_bars_are_named_with_data(command, recordings):
     """Chains begin with their first bar, which is said."""
     recordings.copy(*SMALL, *OFTEN)
     other = write_market(Path("other.csv"), 2000, seed=9)
-    told = command("signal", "latest", "--data", other, "--now", NOW)
-    assert told.code in (0, 10, 11)
-    assert "the first there is" in told.out or "as the run's" in told.out
-    assert all(len(line) < 400 for line in told.out.splitlines())
+    outcome = command("signal", "latest", "--data", other, "--now", NOW)
+    assert outcome.code in (0, 10, 11)
+    assert "the first there is" in outcome.out or "as the run's" in outcome.out
+    assert all(len(line) < 400 for line in outcome.out.splitlines())
 
 
 @pytest.mark.slow

@@ -154,7 +154,9 @@ def rounds_otherwise(own, monkeypatch):
     return other_machine
 
 
-TOLD = r"note: own indicators have other bits on this machine than run '{}' recorded, first moved"
+MOVED_NOTE = (
+    r"note: own indicators have other bits on this machine than run '{}' recorded, first moved"
+)
 
 
 @pytest.mark.parametrize("is_open", [False, True])
@@ -176,10 +178,8 @@ def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is
     rounds_otherwise()
     after = command(*ask)
     assert after.json["windows"] == before.json["windows"]
-    told = (
-        rf"{TOLD.format(result['run'])}\(\d+\), at [\d,]+ of [\d,]+ bars, by 0.0005 at most; what"
-    )
-    assert len(re.findall(told, after.err)) == 1
+    message = rf"{MOVED_NOTE.format(result['run'])}\(\d+\), at [\d,]+ of [\d,]+ bars, by 0.0005 at most; what"
+    assert len(re.findall(message, after.err)) == 1
     assert "0 mismatches" in command("runs", "verify", "latest").out
     assert command("report", "latest").code == 0
     files[0].write_bytes(files[0].read_bytes()[:-1])
@@ -192,8 +192,8 @@ def test_recorded_rows_that_know_the_future_make_no_whole_run(command, market, o
     assert command("runs", "verify", "latest").code == 0
     (path,) = (found.parent for found in Path("runs").glob("*/run.sqlite"))
 
-    def knowing_the_future(told):
-        for one in told["rows"]:
+    def knowing_the_future(payload):
+        for one in payload["rows"]:
             file = path / "rows" / f"{one['name']}.row"
             file.write_bytes(np.roll(np.frombuffer(file.read_bytes()), -1).tobytes())
             one["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -202,8 +202,8 @@ def test_recorded_rows_that_know_the_future_make_no_whole_run(command, market, o
     task, genomes = recorded_front(path, {})
     members = describe_individuals(task, task.full_engine(device="cpu"), genomes)
 
-    def as_good_as_that(told):
-        for one, found in zip(told["front"], members, strict=True):
+    def as_good_as_that(payload):
+        for one, found in zip(payload["front"], members, strict=True):
             one |= {"metrics": found.metrics, "undefined": found.undefined}
 
     forge(path, "result", as_good_as_that)
@@ -225,9 +225,9 @@ def test_rows_without_room_are_recorded_by_their_digest(
     )
     assert "other bits" not in command("runs", "verify", "latest").err
     rounds_otherwise()
-    told = command("runs", "verify", "latest").err
+    errors = command("runs", "verify", "latest").err
     assert re.search(
-        r"first moved\(\d+\).*was recorded by its digest alone, so this one is read", told
+        r"first moved\(\d+\).*was recorded by its digest alone, so this one is read", errors
     )
 
 
@@ -247,15 +247,17 @@ def test_recorded_rows_are_not_read_or_written_through_a_link(command, market, o
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [(PULLBACK, "idea.py"), (PULLBACK, "./idea.py"), (OWN, "idea.py")],
     ids=["words", "dotted", "own"],
 )
-def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkeypatch, text, said):
+def test_a_run_is_gone_on_with_from_any_folder(
+    command, market, tmp_path, monkeypatch, text, message
+):
     """The file is that of the folder where the run began, not one of the same name here."""
     name, elsewhere = "idea.py", tmp_path / "elsewhere"
     (tmp_path / name).write_text(text)
-    result = search_strategy(command, market, said)
+    result = search_strategy(command, market, message)
     assert result["certificate"]["mismatches"] == 0
     shutil.copytree("runs", elsewhere / "runs")
     (elsewhere / name).write_text("raise SystemExit('another file')")
@@ -388,9 +390,9 @@ def test_a_new_file_says_how_to_go_on(command, market, tmp_path, monkeypatch):
     for name in ("signal", "ideas/typing", "numpy.py", "_posixsubprocess", "data", "pytest"):
         assert "is the name of a module" in command("strategies", "new", name).error
     Path("my ideas").mkdir()
-    told = command("strategies", "new", "my ideas/second").out
+    printed = command("strategies", "new", "my ideas/second").out
     head = Path("my ideas/second.py").read_text().splitlines()
-    for line in (told, head[2], head[3]):
+    for line in (printed, head[2], head[3]):
         assert "my ideas/second.py" in shlex.split(line.split("python -m optimizer ")[1])
 
 
@@ -415,11 +417,11 @@ def test_every_word_is_told(command):
     """A wheel has no pages, so that a file says where its words are told."""
     command("strategies", "new", "first_idea")
     assert "python -m optimizer strategies words" in Path("first_idea.py").read_text()
-    told = command("strategies", "words").out
+    printed = command("strategies", "words").out
     columns = ("open, high, low, close, volume", "hlc3, ohlc4")
-    assert all(line in told for line in columns)
+    assert all(line in printed for line in columns)
     others = set(words.__all__) - set(COLUMNS)
-    assert others == {*re.findall(r"^  (\w+)\(", told, re.MULTILINE)}
+    assert others == {*re.findall(r"^  (\w+)\(", printed, re.MULTILINE)}
 
 
 def test_a_strategy_and_bars_in_memory(command, market, tmp_path, monkeypatch):
@@ -523,11 +525,11 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values[:5]]))
     resumed = command("evolve", "--resume", "latest", "--generations", "3")
     assert resumed.code == 0
-    told = "note: column 'mood': mood.csv is not what it was; the run's own copy is read"
-    assert resumed.err.count(told) == 1
+    message = "note: column 'mood': mood.csv is not what it was; the run's own copy is read"
+    assert resumed.err.count(message) == 1
     # A process that gives several commands is told by each.
     again = command("evolve", "--resume", "latest", "--generations", "3")
-    assert again.err.count(told) == 1
+    assert again.err.count(message) == 1
     (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
     copy.write_text((tmp_path / "mood.csv").read_text())
     assert command("evolve", "--resume", "latest", "--generations", "4").code == 4
@@ -580,7 +582,7 @@ def test_a_run_whose_column_is_gone_names_it(command, market, pullback, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("change", "flags", "said"),
+    ("change", "flags", "message"),
     [
         (("close >", 'column("mood") >'), (), r"reads column 'mood', .* \(\S+pullback.py:4\)"),
         (("20, 5, 60", "20, 5, 90000"), (), r"'slow' may be 90000; .* \(\S+pullback.py:6\)"),
@@ -595,13 +597,15 @@ def test_a_run_whose_column_is_gone_names_it(command, market, pullback, tmp_path
     ],
     ids=["column", "length", "constant", "unknown-gene", "too-low", "upside-down"],
 )
-def test_what_does_not_fit_is_told_with_its_place(command, market, pullback, change, flags, said):
+def test_what_does_not_fit_is_told_with_its_place(
+    command, market, pullback, change, flags, message
+):
     """File and line: of the gene where it is about one, else of the strategy."""
     text = PULLBACK.replace(*change) if change else PULLBACK
     pullback.write_text(text)
     refused = command("evolve", "--data", market, "--strategy", pullback, *SMALL, *flags)
     assert refused.code == 2
-    assert re.search(said + "$", refused.error.strip())
+    assert re.search(message + "$", refused.error.strip())
 
 
 def test_bounds_in_python_may_be_tuples(market, pullback):

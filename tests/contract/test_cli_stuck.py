@@ -47,8 +47,8 @@ def test_compiled_code_that_never_returns_is_ended(stuck):
     with start("strategies", "check", "stuck.py", cwd=stuck, program=("-c", LIMITED)) as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (-signal.SIGKILL, "")
-    said = "took longer than 1 seconds: compiled code, which Python cannot interrupt"
-    assert err == f"asked\nerror: {PLACE} {said}\n"
+    message = "took longer than 1 seconds: compiled code, which Python cannot interrupt"
+    assert err == f"asked\nerror: {PLACE} {message}\n"
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

@@ -69,7 +69,7 @@ def limit_memory():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("surroundings", "said"),
+    ("surroundings", "message"),
     [
         ({"env": {"NUMBA_DISABLE_JIT": "1"}}, "NUMBA_DISABLE_JIT is set, and without its compiler"),
         ({"env": {"NUMBA_NUM_THREADS": "0"}}, "numba cannot be used with NUMBA_NUM_THREADS as set"),
@@ -77,16 +77,16 @@ def limit_memory():
     ],
     ids=["setting", "threads", "memory"],
 )
-def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, said):
+def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, message):
     """Before anything is recorded; it is no defect of ours, and nothing hangs."""
     refused = run("evolve", "--data", market, *SMALL, cwd=tmp_path, **surroundings)
     assert (refused.code, refused.out) == (2, "")
-    assert said in refused.error
+    assert message in refused.error
     assert not list(Path(tmp_path).glob("runs/*"))
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (RuntimeError("can't start new thread"), "no further thread .*ulimit -u allows 7: raise"),
         (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "ulimit -u allows 7"),
@@ -100,7 +100,7 @@ def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, said):
         (OSError(errno.ENOENT, "No such file"), None),
     ],
 )
-def test_an_error_of_a_limit_names_it(monkeypatch, error, said):
+def test_an_error_of_a_limit_names_it(monkeypatch, error, message):
     """In whatever words a library says it; other errors are none."""
     limits = {
         resource.RLIMIT_NPROC: (7, 7),
@@ -109,7 +109,7 @@ def test_an_error_of_a_limit_names_it(monkeypatch, error, said):
     }
     monkeypatch.setattr(resource, "getrlimit", limits.get)
     explained = explain_limit(error)
-    assert explained is None if said is None else re.search(said, explained)
+    assert explained is None if message is None else re.search(message, explained)
 
 
 @pytest.mark.slow

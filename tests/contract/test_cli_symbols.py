@@ -65,11 +65,11 @@ def test_objectives_pool_the_windows_that_were_searched(evolved):
             assert value == member["metrics"][name] == searched[i, place]
             kept = member["held_out"]
             assert kept["objectives"][name] == kept["metrics"][name] == unseen[i, place]
-            told, whole = member["by_window"][name][:3], value
+            by_window, whole = member["by_window"][name][:3], value
             if name == "sum_r":
-                assert whole == pytest.approx(sum(told))
+                assert whole == pytest.approx(sum(by_window))
             else:
-                assert whole >= max(told)
+                assert whole >= max(by_window)
 
 
 def test_what_is_held_out_is_taken_together_as_in_the_search(command, folder):
@@ -78,9 +78,9 @@ def test_what_is_held_out_is_taken_together_as_in_the_search(command, folder):
     easy = ("--objectives", "sum_r@worst,max_drawdown", *SMALL, "--min-trades", "1")
     assert command("evolve", *arguments, *easy).code == 0
     for member in open_held_out(command)["front"]:
-        told = member["by_window"]["sum_r"]
-        assert member["objectives"]["sum_r@worst"] == min(told[:3])
-        assert member["held_out"]["objectives"]["sum_r@worst"] == min(told[3:])
+        sum_r = member["by_window"]["sum_r"]
+        assert member["objectives"]["sum_r@worst"] == min(sum_r[:3])
+        assert member["held_out"]["objectives"]["sum_r@worst"] == min(sum_r[3:])
 
 
 def test_the_certificate_covers_what_was_searched_on(closed_run):
@@ -112,8 +112,8 @@ def test_backtest_finds_a_member_again_in_every_window(command, folder, evolved)
     again = command("backtest", *arguments, *genes).json
     assert again["metrics"] == member["metrics"]
     assert again["held_out"]["metrics"] == member["held_out"]["metrics"]
-    told = [window["metrics"]["sum_r"] for window in again["windows"]]
-    assert told == member["by_window"]["sum_r"]
+    messages = [window["metrics"]["sum_r"] for window in again["windows"]]
+    assert messages == member["by_window"]["sum_r"]
 
 
 def test_both_tables_are_shown(command, folder):

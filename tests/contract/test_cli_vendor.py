@@ -240,10 +240,10 @@ def test_two_who_fetch_one_series_share_one_fetch(command, vendor):
 def test_doctor_says_where_the_key_is_and_what_is_cached(command, vendor, monkeypatch):
     """The place of the key, never the key; the folder of the cache with its series."""
     command("data", "fetch", SYMBOL, *SPAN)
-    told = command("doctor", "--json").json
-    assert told["key of polygon"] == "in POLYGON_API_KEY"
-    assert told["rows of own indicators"] == f"{vendor.cache}/own_rows, 0.0 MB"
-    assert told["cache of bars"].startswith(f"{vendor.cache}, 1 series, 0.")
+    result = command("doctor", "--json").json
+    assert result["key of polygon"] == "in POLYGON_API_KEY"
+    assert result["rows of own indicators"] == f"{vendor.cache}/own_rows, 0.0 MB"
+    assert result["cache of bars"].startswith(f"{vendor.cache}, 1 series, 0.")
     monkeypatch.delenv("POLYGON_API_KEY")
     assert "polygon needs a key" in command("doctor", "--json").json["key of polygon"]
 

@@ -39,9 +39,9 @@ def test_trades_since_are_watched(command, recordings):
     line = outcome.out.splitlines()[0]
     assert "trades since, " in line
     assert "an alarm needs 20" in line
-    told = command("watch", "latest", *NOW, "--json")
-    assert told.code == outcome.code == (12 if told.json["drift"]["alarm_at"] else 0)
-    assert told.json["sentence"] == line
+    run = command("watch", "latest", *NOW, "--json")
+    assert run.code == outcome.code == (12 if run.json["drift"]["alarm_at"] else 0)
+    assert run.json["sentence"] == line
     assert f"drift: {line}" in command("runs", "list").out
     assert "note: the report shows this once" in outcome.err
     grow(2600)

@@ -12,7 +12,7 @@ import pytest
 from engine import ENGINE_VERSION
 
 FORMER = Path(__file__).parents[1] / "support" / "older" / "engine_4"
-SAYS = f"what decides its results has changed: engine_version: recorded 4, now {ENGINE_VERSION}"
+REASON = f"what decides its results has changed: engine_version: recorded 4, now {ENGINE_VERSION}"
 FRONT = "ad0a6713eb01"
 
 
@@ -45,7 +45,7 @@ def test_its_record_is_verified(command, former):
     assert "every digest is right, and the record does not contradict itself" in outcome.out
     (line,) = outcome.error.splitlines()
     assert "members were not replayed: run 'former'" in line
-    assert f"its members cannot be judged again, {SAYS}" in line
+    assert f"its members cannot be judged again, {REASON}" in line
     assert command("runs", "verify", "latest", "--individuals", "0").code == 0
 
 
@@ -67,5 +67,5 @@ def test_it_is_not_gone_on_with(command, former, words, why):
     outcome = command(*words)
     assert (outcome.code, outcome.out) == (4, "")
     (line,) = outcome.error.splitlines()
-    assert f"run 'former': {why}, {SAYS}" in line
+    assert f"run 'former': {why}, {REASON}" in line
     assert "use the version that recorded it, or start a new run" in line

@@ -138,7 +138,7 @@ def test_changed_files_beside_a_run_harm_nobody(own_place, watch, mutations):
 @pytest.mark.parametrize("names", [[], ["calmar"]], ids=["none", "one"])
 def test_objectives_that_candidates_do_not_have_are_refused(place, names):
     """In one line, by whatever turns them into the signs that people know."""
-    forge(place / "runs/changed", "header", lambda told: told["run"].update(objectives=names))
+    forge(place / "runs/changed", "header", lambda payload: payload["run"].update(objectives=names))
     for words in (("show", "changed", "--importance"), ("export", "changed", "x.csv")):
         more = ("--what", "individuals") if words[0] == "export" else ()
         code, out, err = call("runs", *words, *more)
@@ -150,8 +150,8 @@ def test_objectives_that_candidates_do_not_have_are_refused(place, names):
 def test_genes_that_candidates_do_not_have_are_refused(place, count):
     """In one line, by what names each gene."""
 
-    def change(told):
-        told["run"]["genes"] = told["run"]["genes"][:count]
+    def change(payload):
+        payload["run"]["genes"] = payload["run"]["genes"][:count]
 
     forge(place / "runs/changed", "header", change)
     code, out, err = call("runs", "show", "changed", "--importance")
@@ -163,16 +163,16 @@ def test_genes_that_candidates_do_not_have_are_refused(place, count):
 def test_genes_beyond_their_bounds_are_refused(place, bound, value):
     """In one line, by what writes each candidate as one of those that the bounds hold."""
 
-    def change(told):
-        gene = told["run"]["genes"][0]
+    def change(record):
+        gene = record["run"]["genes"][0]
         del gene[bound]
         gene |= {} if value is None else {bound: value}
 
     forge(place / "runs/changed", "header", change)
     code, out, err = call("runs", "export", "changed", "x.journal")
     assert (code, out) == (4, ""), err
-    told = "the header bounds ema_fast by " if value else "between which bounds ema_fast lies"
-    assert told in err
+    record = "the header bounds ema_fast by " if value else "between which bounds ema_fast lies"
+    assert record in err
 
 
 STUDY = ("export", "changed", "x.journal")
@@ -185,7 +185,9 @@ def test_failures_without_a_name_stay_failures(place, words, names, expected):
     """A code without a name is refused, and an empty name makes nothing feasible."""
     read = [call("runs", *words)[0], (place / words[2]).read_text().count('"state":3')]
     assert read[0] == 0
-    forge(place / "runs/changed", "header", lambda told: told["run"].update(failure_names=names))
+    forge(
+        place / "runs/changed", "header", lambda payload: payload["run"].update(failure_names=names)
+    )
     code, _, err = call("runs", *words)
     assert (code, f"the header names {len(names)} failure" in err) == (expected, expected == 4), err
     assert (place / words[2]).read_text().count('"state":3') == read[1]
@@ -197,9 +199,9 @@ def test_failures_without_a_name_stay_failures(place, words, names, expected):
 def test_genes_of_tables_and_studies_are_those_of_candidates(place, words, count):
     """Too many and too few are refused in one line."""
 
-    def change(told):
-        genes = told["run"]["genes"]
-        told["run"]["genes"] = (genes * 2)[:count]
+    def change(payload):
+        genes = payload["run"]["genes"]
+        payload["run"]["genes"] = (genes * 2)[:count]
 
     forge(place / "runs/changed", "header", change)
     code, _, err = call("runs", *words)

@@ -110,7 +110,7 @@ def test_pages_build_without_a_warning(tmp_path):
 
 def test_packages_carry_every_file_of_theirs():
     """Sample, types, page of the report and the law; nothing from elsewhere."""
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", SHIPPED], cwd=ROOT, capture_output=True, text=True, check=True
     )
     expected = {
@@ -119,4 +119,4 @@ def test_packages_carry_every_file_of_theirs():
         for file in (ROOT / name).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    assert expected == {str(Path(file)) for file in json.loads(told.stdout)}
+    assert expected == {str(Path(file)) for file in json.loads(completed.stdout)}

@@ -76,12 +76,12 @@ def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
         rename_run(run, name, f"{name} strategy", tmp_path), tmp_path / "report.html"
     )
     with open_page(chromium, page) as report:
-        said = []
-        report.page.on("dialog", lambda dialog: said.append(dialog.message))
+        messages = []
+        report.page.on("dialog", lambda dialog: messages.append(dialog.message))
         report.draw_all()
         assert report.errors == []
         assert report.requests == []
-        assert said == []
+        assert messages == []
         assert report.page.locator("main img, main b, header b").count() == 0
         assert report.page.locator("script").count() == 4
         assert name in report.text(".eyebrow")

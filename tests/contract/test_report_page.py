@@ -97,11 +97,11 @@ def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
 def test_metrics_say_what_they_are(chromium, page_file):
     """Whoever points at a name is told what it is, in the words of `objectives list`."""
     with open_page(chromium, page_file) as page:
-        told = page.page.eval_on_selector_all(
+        titles = page.page.eval_on_selector_all(
             "#metrics th", "all => all.map(one => [one.textContent, one.title])"
         )
-    assert {name.replace(" ", "_"): title for name, title in told}.items() <= MEANINGS.items()
-    assert "sharpe" in dict(told)
+    assert {name.replace(" ", "_"): title for name, title in titles}.items() <= MEANINGS.items()
+    assert "sharpe" in dict(titles)
 
 
 def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
@@ -224,8 +224,8 @@ def test_a_browser_without_three_dimensions_is_told_so(chromium, page_file):
     """A sentence stands in for that chart; all others are drawn."""
     with open_page(chromium, page_file) as page:
         page.draw_all()
-        told = "This browser draws no three dimensions."
-        assert page.text('figure[data-chart="front3d"] .plot').startswith(told)
+        message = "This browser draws no three dimensions."
+        assert page.text('figure[data-chart="front3d"] .plot').startswith(message)
         for chart in set(CHARTS) - {"front3d"}:
             place = page.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
             assert place.count() > 0, chart

@@ -245,9 +245,9 @@ def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(asker, forecasts
         assert "What it fitted is not counted" in listed
         assert 'href="/forecasts/line.parquet"' in listed
         assert asker.ask("/forecasts/line.parquet").code == 200
-        told = command("forecast", "list", forecasts)
-        assert (told.code, "line.parquet" in told.out) == (0, True)
-        assert "left out, and its fits are not counted" in told.err
+        outcome = command("forecast", "list", forecasts)
+        assert (outcome.code, "line.parquet" in outcome.out) == (0, True)
+        assert "left out, and its fits are not counted" in outcome.err
     finally:
         (forecasts / "torn.parquet").unlink()
 

@@ -51,7 +51,9 @@ def visiting(chromium, asker, path="/", *, width=1440, scheme="light"):
     page.set_default_timeout(PATIENCE_MS)
     page.on("pageerror", lambda error: heard.append(str(error)))
     page.on("dialog", lambda dialog: heard.append(dialog.message) or dialog.dismiss())
-    page.on("console", lambda told: heard.append(told.text) if told.type == "error" else None)
+    page.on(
+        "console", lambda payload: heard.append(payload.text) if payload.type == "error" else None
+    )
     page.on(
         "request",
         lambda request: (
@@ -168,8 +170,8 @@ def test_a_search_is_followed_to_its_end_in_two_tabs(chromium, asker, runs):
 def test_texts_of_a_run_stay_texts(chromium, asker, runs):
     """Names, notes and symbols with markup are read, and nothing of them runs."""
 
-    def change(told):
-        told["run"] |= {"strategy": f"{MARKUP}\u202e", "data": MARKUP, "symbols": [MARKUP]}
+    def change(payload):
+        payload["run"] |= {"strategy": f"{MARKUP}\u202e", "data": MARKUP, "symbols": [MARKUP]}
 
     shutil.copytree(runs / "first", runs / "second")
     forge(runs / "second", "header", change)

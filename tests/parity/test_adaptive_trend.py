@@ -51,7 +51,7 @@ def test_rows_and_stages_are_those_of_the_law(expected, real_folder):
     row = run(loop)(close, *parameters)
     votes, last = compute_stages(close, parameters, is_script, run)
     classes = np.where(row > 0.1, 1, np.where(row < -0.1, -1, 0))[~np.isnan(row)]
-    told = {
+    fields = {
         "bars": f"{len(row)}",
         "row": hashlib.sha256(row.tobytes()).hexdigest(),
         "last": ", ".join(map(repr, row[-5:].tolist())),
@@ -63,8 +63,8 @@ def test_rows_and_stages_are_those_of_the_law(expected, real_folder):
         "changes": f"{(classes[1:] != classes[:-1]).sum()}",
     }
     if not is_script:
-        told |= {name: repr(float(last[k, 0])) for k, name in enumerate(law.FAMILIES)}
-    assert told.items() <= expected.items()
+        fields |= {name: repr(float(last[k, 0])) for k, name in enumerate(law.FAMILIES)}
+    assert fields.items() <= expected.items()
     assert not run.uncompiled
 
 
@@ -82,7 +82,7 @@ def test_trades_are_those_of_the_law(expected, device, real_folder):
     assert not compare_accumulators(reference.fold(ledger, genome), actual)
     sums = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
     counts = ("trades", "wins", "bars_in_market", "rejected")
-    told = {key: f"{sums[key]:.0f}" for key in counts}
-    told |= {key: repr(float(sums[key])) for key in ("sum_r", "max_drawdown_r", "equity")}
-    told["exits"] = "/".join(f"{sums[f'exits_{reason}']:.0f}" for reason in EXITS)
-    assert told.items() <= expected.items()
+    fields = {key: f"{sums[key]:.0f}" for key in counts}
+    fields |= {key: repr(float(sums[key])) for key in ("sum_r", "max_drawdown_r", "equity")}
+    fields["exits"] = "/".join(f"{sums[f'exits_{reason}']:.0f}" for reason in EXITS)
+    assert fields.items() <= expected.items()

@@ -14,7 +14,7 @@ from tests.support.comparisons import run_interpreted
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("parts", "said", "compared"),
+    ("parts", "message", "compared"),
     [
         (("seller_exhaustion", "mean_reversion", "paper", "finer"), "every bit equal", 3),
         (("stretches",), "trades in stretches", 1),
@@ -24,6 +24,6 @@ from tests.support.comparisons import run_interpreted
     ],
     ids=["shipped", "stretches", "accounts", "limits", "waves"],
 )
-def test_interpreted_kernels_equal_the_reference(parts, said, compared):
+def test_interpreted_kernels_equal_the_reference(parts, message, compared):
     """Rows, signals, trades and accumulators are equal in every bit."""
-    assert run_interpreted("interpreted", *parts).count(said) == compared
+    assert run_interpreted("interpreted", *parts).count(message) == compared

@@ -89,13 +89,13 @@ def test_check_values_of_the_law(name, real_folder):
         sums = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
         sums["longs"] = sums["trades"] - sums["shorts"]
         counts = ("trades", "longs", "shorts", "bars_in_market", "rejected")
-        told = {key: f"{sums[key]:.0f}" for key in counts}
-        told |= {key: repr(float(sums[key])) for key in ("sum_r", "equity")}
-        told["exits"] = "/".join(
+        fields = {key: f"{sums[key]:.0f}" for key in counts}
+        fields |= {key: repr(float(sums[key])) for key in ("sum_r", "equity")}
+        fields["exits"] = "/".join(
             f"{sums[f'exits_{reason}']:.0f}" for reason in COUNTED_REASONS[:-1]
         )
         assert sums["exits_reverse"] == 0
-        assert told.items() <= expected.items()
+        assert fields.items() <= expected.items()
         assert sums["bars_in_market"] <= len(bars)
 
 

@@ -29,10 +29,10 @@ def forge(run, table, change, *, name="%", number=None):
             rows = connection.execute(query).fetchall()
         for row_id, payload in rows:
             if number in (None, row_id):
-                told = json.loads(payload)
-                change(told)
+                record = json.loads(payload)
+                change(record)
                 update = f"UPDATE {table} SET {column} = ? WHERE {key} = ?"
-                connection.execute(update, (encode(told, what=table), row_id))
+                connection.execute(update, (encode(record, what=table), row_id))
 
 
 def drop_evidence(run, name):

@@ -44,7 +44,7 @@ def silence_exchange():
 
     quiet = ("_load_async_markets", "reload_markets", "validate_config", "validate_timeframes",
              "_init_ccxt", "validate_freqai", "additional_exchange_init")  # fmt: skip
-    said = {
+    fields = {
         "get_fee": FEE, "ohlcv_candle_limit": 1000, "get_pair_quote_currency": "USDT",
         "get_pair_base_currency": "X",
     }  # fmt: skip
@@ -56,7 +56,7 @@ def silence_exchange():
         Exchange,
         create=True,
         **{name: MagicMock() for name in quiet},
-        **{name: MagicMock(return_value=value) for name, value in said.items()},
+        **{name: MagicMock(return_value=value) for name, value in fields.items()},
         **{name: PropertyMock(return_value=value) for name, value in known.items()},
     )
 

@@ -85,8 +85,8 @@ class Mutator:
                     continue
                 row_id, payload = self._random.choice(rows)
                 with contextlib.suppress(ValueError, TypeError):
-                    told = self._change(json.loads(payload))
-                    self._write(connection, table, row_id, json.dumps(told).encode())
+                    record = self._change(json.loads(payload))
+                    self._write(connection, table, row_id, json.dumps(record).encode())
 
     def _text(self, database):
         """JSON that no library writes: nested, cut, twice the same key, numbers without end."""
@@ -121,10 +121,10 @@ class Mutator:
 
     def _with_value(self, payload, inner):
         """The same JSON with one of its values replaced by any text."""
-        told = json.loads(payload)
+        record = json.loads(payload)
         mark = "a-mark-that-is-nowhere"
-        self._replace(told, mark)
-        return json.dumps(told).encode().replace(f'"{mark}"'.encode(), inner)
+        self._replace(record, mark)
+        return json.dumps(record).encode().replace(f'"{mark}"'.encode(), inner)
 
     def _row(self, database):
         """Columns of rows of another kind, rows that are gone or there twice, other tables."""
@@ -166,14 +166,14 @@ class Mutator:
         key, column = TABLES[table]
         connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (payload, row_id))
 
-    def _change(self, told):
+    def _change(self, record):
         """The same JSON with another value, or without one."""
         value = self._random.choice(self._values)
-        return told if self._replace(told, value) else value
+        return record if self._replace(record, value) else value
 
-    def _replace(self, told, value):
+    def _replace(self, record, value):
         """Whether a value somewhere in it was replaced or removed."""
-        box = told
+        box = record
         while isinstance(box, dict | list) and box:
             keys = list(box) if isinstance(box, dict) else range(len(box))
             key = self._random.choice(keys)

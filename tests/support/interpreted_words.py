@@ -229,7 +229,7 @@ def compare_forms():
         relation, ago = number % 4, (0, 1, 70)[number % 3]
         spans = [formulas.span(tree(layout, rng, 3)) for _ in range(2)]
         left, right = map(formulas.form, spans)
-        said = whole([*spans[0], *spans[1], relation, ago])
+        arguments = whole([*spans[0], *spans[1], relation, ago])
         n_rows = max(len(formulas.rows), 1)
         read = specialization.Read(
             whole([*formulas.code, 0, 0]),
@@ -241,7 +241,7 @@ def compare_forms():
             130,
         )
         arrays = [torch.full((3, 3), -1, dtype=torch.int64) for _ in range(2)]
-        comparison = specialization.CodedComparison(said, left, right, relation)
+        comparison = specialization.CodedComparison(arguments, left, right, relation)
         assert decider.count(comparison, 130, 3)
         for words_of in arrays:
             decider.decide(comparison, read, words_of)

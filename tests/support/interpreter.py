@@ -77,10 +77,10 @@ def _keeping_types(look_up):
     """Look each type up once."""
     types = {}
 
-    def read_type(told):
-        name = told.scalar.name
+    def read_type(payload):
+        name = payload.scalar.name
         if name not in types:
-            types[name] = look_up(told.scalar)
+            types[name] = look_up(payload.scalar)
         return types[name]
 
     return read_type

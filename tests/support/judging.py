@@ -47,11 +47,11 @@ def judge_briefly(path, **plan):
     """What a plan finds out about a run, by default nothing that takes long."""
     # As for whoever asks: null searches go with a look for later bars.
     defaults = {"folds": 0, "blocks": 0, "causal": plan.get("null", 0) > 0, **plan}
-    return judge_run(path, Plan(**defaults), {}, lambda *told: None)
+    return judge_run(path, Plan(**defaults), {}, lambda *progress: None)
 
 
 def child_judge(path, searches):
     """Judge a run by null searches and folds; print a line whenever something is told."""
     plan = Plan(null=int(searches), stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
-    judge_run(Path(path), plan, {}, lambda *told: say(told))
+    judge_run(Path(path), plan, {}, lambda *progress: say(progress))
     say("done")

@@ -23,7 +23,7 @@ SPANS_MS = {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_0
 BASE_MS = {"second": 1000, "minute": 60_000, "hour": 60_000, "day": 86_400_000}
 """What the vendor counts by for each timespan: its limit is in these."""
 
-SAID = {"Content-Type": "application/json", "Connection": "close"}
+HEADERS = {"Content-Type": "application/json", "Connection": "close"}
 """Headers of every answer."""
 
 DAY_MS = 86_400_000
@@ -137,8 +137,8 @@ def status(code, retry_after=None, body=None):
 
     def fault(handler, reply):
         headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
-        said = {"status": "ERROR", "error": f"failed with {code}"} if body is None else body
-        handler.send_json(code, said, headers)
+        answer = {"status": "ERROR", "error": f"failed with {code}"} if body is None else body
+        handler.send_json(code, answer, headers)
 
     return fault
 
@@ -230,9 +230,9 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 fault(self, self._page())
 
-    def send_json(self, code, said, headers=None):
+    def send_json(self, code, answer, headers=None):
         """Send an object, packed when the other side takes that."""
-        content, packed = json.dumps(said).encode(), {}
+        content, packed = json.dumps(answer).encode(), {}
         if "gzip" in self.headers.get("Accept-Encoding", ""):
             content, packed = gzip.compress(content, 1), {"Content-Encoding": "gzip"}
         self.send_bytes(code, content, {**packed, **(headers or {})})
@@ -246,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_head(self, code, headers):
         """Send a status and headers."""
         self.send_response(code)
-        for name, value in {**SAID, **headers}.items():
+        for name, value in {**HEADERS, **headers}.items():
             self.send_header(name, value)
         self.end_headers()
 

@@ -93,13 +93,13 @@ def test_a_part_of_another_series_is_damaged(cache, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "said", [None, "[]", "{}", '{"version": 1}', "x", "[" * 9999], ids=range(6)
+    "message", [None, "[]", "{}", '{"version": 1}', "x", "[" * 9999], ids=range(6)
 )
-def test_a_part_without_its_facts_is_damaged(cache, said):
+def test_a_part_without_its_facts_is_damaged(cache, message):
     """Whatever stands where they should be."""
     part = cache.write(0, 3000 * SECOND_NS, bars())
     table = pq.read_table(part.path).replace_schema_metadata(
-        None if said is None else {cache_module.META: said.encode()}
+        None if message is None else {cache_module.META: message.encode()}
     )
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
@@ -109,8 +109,8 @@ def test_a_part_without_its_facts_is_damaged(cache, said):
 def test_the_facts_are_in_the_file(cache):
     """Which series, which version, when: a stranger can read it with any Parquet tool."""
     part = cache.write(0, 3000 * SECOND_NS, bars())
-    said = json.loads(pq.read_schema(part.path).metadata[cache_module.META])
-    assert said == {
+    payload = json.loads(pq.read_schema(part.path).metadata[cache_module.META])
+    assert payload == {
         "version": 1,
         "series": "polygon:X:ADAUSD 1m adjusted",
         "fetched_at": "2026-11-21T08:00:00+00:00",
@@ -176,7 +176,7 @@ def test_a_full_disk_leaves_no_half_part(cache, monkeypatch):
 
 def test_a_lock_is_told_once_and_released(cache, monkeypatch):
     """Who waits says so once; the lock is free when its holder is done."""
-    told = []
+    messages = []
 
     class Clock:
         """Lets the holder go after three looks."""
@@ -184,20 +184,20 @@ def test_a_lock_is_told_once_and_released(cache, monkeypatch):
         @staticmethod
         def sleep(seconds):
             """Wait for nothing."""
-            told.append("slept")
-            if told.count("slept") == 3:
+            messages.append("slept")
+            if messages.count("slept") == 3:
                 holder.close()
 
     monkeypatch.setattr(cache_module, "time", Clock)
     cache.folder.mkdir(parents=True)
     holder = open(cache.folder / cache_module.LOCK, "w")  # noqa: SIM115 - closed by the clock
     cache_module.fcntl.flock(holder, cache_module.fcntl.LOCK_EX)
-    with cache.lock(told.append):
-        assert [line for line in told if line != "slept"] == [
+    with cache.lock(messages.append):
+        assert [line for line in messages if line != "slept"] == [
             "another process fetches this series, waiting for it"
         ]
-    with cache.lock(told.append):
-        assert told.count("slept") == 3
+    with cache.lock(messages.append):
+        assert messages.count("slept") == 3
 
 
 @given(st.lists(st.integers(0, 60), unique=True, max_size=12), st.integers(0, 60),

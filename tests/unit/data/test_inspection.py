@@ -35,8 +35,8 @@ def test_one_fault_is_told_as_loading_tells_it(tmp_path):
     """With its values, and the name of the file."""
     columns = make_columns(9)
     columns["volume"][4] = -1.0
-    (told,) = inspect_source(write_csv(tmp_path, csv_text(columns))).problems
-    assert told.startswith("series.csv: 1 row with a negative volume: row 4 (")
+    (problem,) = inspect_source(write_csv(tmp_path, csv_text(columns))).problems
+    assert problem.startswith("series.csv: 1 row with a negative volume: row 4 (")
 
 
 def test_what_cannot_be_read_at_all_is_told(tmp_path):
@@ -54,6 +54,6 @@ def test_what_is_left_after_repairs_is_told(tmp_path):
     order = [1, 0, *range(2, 9)]
     text = csv_text({name: column[order] for name, column in columns.items()})
     spec = write_csv(tmp_path, text)
-    (told,) = inspect_source(spec, LoadOptions(drop_bad_bars=True)).problems
-    assert "not ascending at row 1" in told
+    (problem,) = inspect_source(spec, LoadOptions(drop_bad_bars=True)).problems
+    assert "not ascending at row 1" in problem
     assert inspect_source(spec, LoadOptions(drop_bad_bars=True, sort=True)).problems == ()

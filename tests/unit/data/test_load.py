@@ -300,9 +300,9 @@ def test_an_hour_that_a_local_clock_skips_is_noted(tmp_path, zone, step):
         path.write_text("\n".join(["time,open,high,low,close,volume", *rows, ""]), encoding="utf-8")
         notes = load_bars(str(path)).notes
         assert any(f"in spring: --tz {zone} reads" in note for note in notes) == is_local
-    said = load_bars(str(path), LoadOptions(tz=zone))
-    assert not any("in spring" in note for note in said.notes)
-    assert said.timestamp.tolist() == [time.value for time in times.as_unit("ns")]
+    bars = load_bars(str(path), LoadOptions(tz=zone))
+    assert not any("in spring" in note for note in bars.notes)
+    assert bars.timestamp.tolist() == [time.value for time in times.as_unit("ns")]
 
 
 def test_hours_that_are_missing_elsewhere_are_no_clock(tmp_path):

@@ -44,11 +44,11 @@ def test_jumps_are_told_and_splits_are_named(factor, words):
     columns = make_columns(50)
     for name in ("open", "high", "low", "close"):
         columns[name][20:] *= factor
-    (told,) = quirks_of(make_bars(50, **columns))
-    assert words in told
-    assert "2024-01-01T05:00" in told
-    assert ("split" in told) == ("split" in words)
-    assert jumps_of(make_bars(50, **columns)) == (told,)
+    (quirk,) = quirks_of(make_bars(50, **columns))
+    assert words in quirk
+    assert "2024-01-01T05:00" in quirk
+    assert ("split" in quirk) == ("split" in words)
+    assert jumps_of(make_bars(50, **columns)) == (quirk,)
 
 
 def jump(factor, *, wild=1.0):
@@ -103,9 +103,9 @@ def test_many_jumps_do_not_flood():
     scale = np.where(np.arange(50) % 2, 3.3, 1.0)
     for name in ("open", "high", "low", "close"):
         columns[name] = columns[name] * scale
-    told = quirks_of(make_bars(50, **columns))
-    assert len(told) == 6
-    assert told[-1] == "44 more such opens"
+    quirks = quirks_of(make_bars(50, **columns))
+    assert len(quirks) == 6
+    assert quirks[-1] == "44 more such opens"
 
 
 def test_gaps_are_told_longest_first():
@@ -115,6 +115,6 @@ def test_gaps_are_told_longest_first():
     timestamp[30:] += 60 * MINUTE_NS
     bars = make_bars(50, timestamp=timestamp)
     assert [gap["missing_bars"] for gap in longest_gaps(bars)] == [4, 1]
-    (told,) = gap_lines(bars.timestamp, bars.timeframe_ns, None)
-    assert told == ("2 gaps, 5 bars missing; the longest from 2024-01-01T07:30 to 2024-01-01T08:45")
+    (line,) = gap_lines(bars.timestamp, bars.timeframe_ns, None)
+    assert line == ("2 gaps, 5 bars missing; the longest from 2024-01-01T07:30 to 2024-01-01T08:45")
     assert quirks_of(bars) == ()

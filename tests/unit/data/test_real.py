@@ -78,13 +78,13 @@ def test_series_is_the_same_in_every_form(real_folder, forms, name):
 @pytest.mark.parametrize("name", SERIES)
 def test_series_without_repairs_is_the_same_or_refused_alike(real_folder, forms, name):
     """Five need none; the one with duplicates is refused in every form with the same rows."""
-    told = set()
+    names = set()
     for spec in forms[name].values():
         try:
-            told.add(load_bars(spec).content_hash)
+            names.add(load_bars(spec).content_hash)
         except BarsError as error:
-            told.add(str(error).split(": ", 1)[1])
-    (only,) = told
+            names.add(str(error).split(": ", 1)[1])
+    (only,) = names
     assert ("57 rows equal to the row before" in only) == (name == "uniusdt_15m")
 
 

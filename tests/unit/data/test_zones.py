@@ -85,8 +85,8 @@ def test_the_order_of_rows_tells_repeated_hours_apart(zone, minutes, repeated, s
     local_ns = utc + find_utc_offsets(utc, zone)
     times, notes = zones.localise(local_ns, LocalZone(zone), "f")
     assert np.array_equal(times, utc)
-    told = f"{repeated} local times that clocks show twice are told apart by the order of rows"
-    assert notes == ((told,) if repeated else ())
+    message = f"{repeated} local times that clocks show twice are told apart by the order of rows"
+    assert notes == ((message,) if repeated else ())
 
 
 @pytest.mark.parametrize(("reading", "hour"), [("earlier", 5), ("later", 6)])

@@ -119,7 +119,7 @@ def test_without_a_driver_nothing_is_started(machine):
 
 
 @pytest.mark.parametrize(
-    ("told", "is_built"),
+    ("message", "is_built"),
     [
         ("cuda: Optional[str] = None\n", False),
         ("cuda = None\n", False),
@@ -128,9 +128,9 @@ def test_without_a_driver_nothing_is_started(machine):
         ("git = 'cuda'\n", False),
     ],
 )
-def test_torch_says_what_it_is_built_for(tmp_path, monkeypatch, told, is_built):
+def test_torch_says_what_it_is_built_for(tmp_path, monkeypatch, message, is_built):
     """Read from the file that torch itself reads, without importing it."""
-    (tmp_path / "version.py").write_text(told)
+    (tmp_path / "version.py").write_text(message)
     module_spec = gpus.importlib.util.spec_from_file_location("torch", tmp_path / "__init__.py")
     monkeypatch.setattr(gpus.importlib.util, "find_spec", lambda name: module_spec)
     assert gpus._is_torch_built_for_cuda() == is_built

@@ -59,8 +59,8 @@ WRITTEN = {
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_word_is_what_one_would_write(name):
     """The same tree, so the same digest and the same row."""
-    said, written = WRITTEN[name]
-    assert said.tree == written.tree
+    message, written = WRITTEN[name]
+    assert message.tree == written.tree
 
 
 WARM_UPS = {

@@ -219,7 +219,7 @@ def test_words_are_imported_without_pandas_or_a_compiler():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("a\nb\n", "a\nc\n", "line 2: recorded 'b', now 'c'"),
         ("a\n", "a\nb\n", "line 2: recorded nothing, now 'b'"),
@@ -228,6 +228,6 @@ def test_words_are_imported_without_pandas_or_a_compiler():
         ("a\n", "a\n", None),
     ],
 )
-def test_the_first_line_that_differs_is_shown(before, after, said):
+def test_the_first_line_that_differs_is_shown(before, after, message):
     """For people who edited a file."""
-    assert first_difference(before, after) == said
+    assert first_difference(before, after) == message

@@ -6,7 +6,7 @@ import sys
 
 from tests.support.paths import FINDS
 
-SAID = """
+PRINT_DIGEST = """
 from engine.positions.reference import take_signals
 from strategy.functions import collect_functions, encode_constants, text_digest
 functions = collect_functions(take_signals)
@@ -20,7 +20,9 @@ def test_one_digest_in_every_process():
     digests = set()
     for seed in ("0", "1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, **FINDS}
-        command = [sys.executable, "-c", SAID]
-        told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        digests.add(told.stdout)
+        command = [sys.executable, "-c", PRINT_DIGEST]
+        completed = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        )
+        digests.add(completed.stdout)
     assert len(digests) == 1

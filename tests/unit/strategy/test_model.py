@@ -130,13 +130,13 @@ def test_lengths_scale_only_where_their_bars_are_named():
 def test_a_strategy_is_read_back_from_what_was_written_down(name):
     """Through JSON: the same digest, and the same words."""
     one = EXAMPLES[name]
-    told = json.loads(json.dumps(one.described))
-    again = from_described(told, one.name, one.summary)
+    payload = json.loads(json.dumps(one.described))
+    again = from_described(payload, one.name, one.summary)
     assert again.digest == one.digest
     assert [format_tree(part) for part in again.expressions] == [
         format_tree(part) for part in one.expressions
     ]
-    assert json.loads(json.dumps(again.described)) == told
+    assert json.loads(json.dumps(again.described)) == payload
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_a_record_that_holds_no_strategy_is_refused(part, recorded):
 
 def test_a_gene_of_a_record_has_a_plain_name():
     """A member's genes are written into programs."""
-    told = json.dumps(simple().described).replace('"n"', '"n = 1\\nimport os #"')
+    payload = json.dumps(simple().described).replace('"n"', '"n = 1\\nimport os #"')
     with pytest.raises(StrategyError, match=r"'n = 1\\nimport os #' is no name of a gene"):
-        from_described(json.loads(told))
+        from_described(json.loads(payload))
 
 
 def test_a_digest_holds_what_decides_trades_and_no_more():
@@ -189,13 +189,13 @@ def test_an_own_indicator_belongs_to_the_digest():
     """Read back only where the same text is given."""
     made = simple(long=close > own_words.efficiency(20))
     assert made.own == {"efficiency": own_words.efficiency.own}
-    told = json.loads(json.dumps(made.described))
-    assert from_described(told, own=made.own).digest == made.digest
+    payload = json.loads(json.dumps(made.described))
+    assert from_described(payload, own=made.own).digest == made.digest
     with pytest.raises(StrategyError, match="own indicator 'efficiency' is unknown"):
-        from_described(told)
+        from_described(payload)
     edited = dataclasses.replace(own_words.efficiency.own, text_sha256="0")
     with pytest.raises(StrategyError, match="'efficiency' has another text or other libraries"):
-        from_described(told, own={"efficiency": edited})
+        from_described(payload, own={"efficiency": edited})
 
 
 def test_what_a_strategy_reads_is_listed():

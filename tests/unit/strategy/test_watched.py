@@ -52,11 +52,11 @@ def test_a_pipe_without_room_is_waited_for(monkeypatch):
     os.set_blocking(words, False)
     monkeypatch.setattr(watched, "_WORDS", {os.getpid(): words})
     monkeypatch.setenv(watched.MAY_BE_ENDED, "1")
-    told = []
+    messages = []
 
     def read_all():
         with os.fdopen(read, "rb") as lines:
-            told.extend(lines)
+            messages.extend(lines)
 
     reader = threading.Thread(target=read_all)
     threading.Timer(0.3, reader.start).start()
@@ -65,7 +65,7 @@ def test_a_pipe_without_room_is_waited_for(monkeypatch):
         watched.report_end("7")
     os.close(words)
     reader.join()
-    assert told == [b"heard\n", b"7\n"] * 20_000
+    assert messages == [b"heard\n", b"7\n"] * 20_000
 
 
 def test_what_cannot_be_printed_is_no_signal(monkeypatch):

@@ -46,11 +46,11 @@ def test_python_that_hears_a_signal_says_so(calls):
 
 def test_a_signal_between_lines_keeps_its_place(calls):
     """What comes at once is taken in order, wherever a look at it cuts."""
-    told = b"heard\n" + bytes([signal.SIGINT]) + b"3 60 third(5) (c.py:2)\n"
-    for cut in range(len(told)):
+    output = b"heard\n" + bytes([signal.SIGINT]) + b"3 60 third(5) (c.py:2)\n"
+    for cut in range(len(output)):
         taken = Calls()
-        taken.handle(told[:cut])
-        taken.handle(told[cut:])
+        taken.handle(output[:cut])
+        taken.handle(output[cut:])
         assert taken.end() == (PATIENCE_S, "stopped in third(5) (c.py:2)")
 
 

@@ -36,8 +36,8 @@ def test_times_that_are_those_of_closes_are_no_opens(tmp_path, time, closes):
     with pytest.raises(DataError, match="the times of column 'close_time'") as caught:
         load_bars(spec)
     assert load_bars(spec, parse_options(str(caught.value), columns={})).timestamp[0] == FIRST_NS
-    said = parse_options(str(caught.value), stamped="open")
-    assert load_bars(spec, said).timestamp[0] == NEXT_NS
+    options = parse_options(str(caught.value), stamped="open")
+    assert load_bars(spec, options).timestamp[0] == NEXT_NS
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
@@ -85,8 +85,8 @@ def test_opens_are_not_shifted_as_closes(tmp_path, columns):
     with pytest.raises(DataError, match="says when bars open; leave --stamped out") as caught:
         load_bars(spec, LoadOptions(stamped="close"))
     assert load_bars(spec).timestamp[0] == FIRST_NS
-    said = parse_options(str(caught.value), stamped="close")
-    assert load_bars(spec, said).timestamp[0] == FIRST_NS - DAY
+    options = parse_options(str(caught.value), stamped="close")
+    assert load_bars(spec, options).timestamp[0] == FIRST_NS - DAY
 
 
 def test_bars_that_would_close_before_they_open_are_refused(tmp_path):
@@ -111,8 +111,8 @@ def test_dates_and_times_of_day_are_compared_as_one(tmp_path):
     spec = write(tmp_path, ("date", DAYS[1:]), ("time", clocks), ("close_time", CLOSES))
     with pytest.raises(DataError, match="--column date=date --column time=time") as caught:
         load_bars(spec)
-    said = parse_options(str(caught.value), stamped="open")
-    assert load_bars(spec, said).timestamp[0] == NEXT_NS
+    options = parse_options(str(caught.value), stamped="open")
+    assert load_bars(spec, options).timestamp[0] == NEXT_NS
 
 
 @pytest.mark.parametrize("name", ["close_time", "end"])
@@ -121,8 +121,8 @@ def test_a_column_of_closes_that_a_person_names_is_no_open(tmp_path, name):
     spec = write(tmp_path, (name, CLOSES))
     with pytest.raises(DataError, match="says when bars close; --stamped close") as caught:
         load_bars(spec, LoadOptions(columns={"timestamp": name}))
-    said = parse_options(str(caught.value), columns={"timestamp": name})
-    assert load_bars(spec, said).timestamp[0] == FIRST_NS
+    options = parse_options(str(caught.value), columns={"timestamp": name})
+    assert load_bars(spec, options).timestamp[0] == FIRST_NS
 
 
 @pytest.mark.parametrize("left", [["35"] * 4, ["soon"] * 4, ["01/02/2024"] * 4])

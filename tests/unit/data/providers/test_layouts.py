@@ -23,16 +23,16 @@ DAYS = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
 
 def lines(form, header="", *, tail="", newest_first=False):
     """A file: a header, then one line a bar in a form with the names of its parts."""
-    told = []
+    messages = []
     for day, second, (o, h, low, c, v) in zip(DAYS, SECONDS, ROWS, strict=True):
         year, month, date = day.split("-")
-        told.append(
+        messages.append(
             form.format(
                 day=day, s=second, y=year, m=month, d=date, o=o, h=h, l=low, c=c, v=v, n=int(v)
             )
         )
-    told = told[::-1] if newest_first else told
-    return "\n".join([*([header] if header else []), *told]) + "\n" + tail
+    messages = messages[::-1] if newest_first else messages
+    return "\n".join([*([header] if header else []), *messages]) + "\n" + tail
 
 
 def comma(text):
@@ -173,7 +173,7 @@ def test_layout_is_recognised(tmp_path, name):
     text, options, note = FILES[name]
     bars = load_bars(write(tmp_path, text), LoadOptions(**options))
     assert_is_the_series(bars)
-    assert note is None or any(note in told for told in bars.notes), bars.notes
+    assert note is None or any(note in message for message in bars.notes), bars.notes
 
 
 @pytest.mark.parametrize("name", ["Binance dump", "MetaTrader 5", "German"])

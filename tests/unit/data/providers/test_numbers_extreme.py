@@ -31,9 +31,9 @@ def alternating(low, high):
 )  # fmt: skip
 def test_prices_that_alternate_are_told_in_short_words(low, high, words):
     """Neither a warning nor three hundred digits."""
-    told = quirks_of(make_bars(40, **alternating(low, high)))
-    assert any(f"is {words}" in line for line in told)
-    assert all(len(line) < 120 for line in told)
+    lines = quirks_of(make_bars(40, **alternating(low, high)))
+    assert any(f"is {words}" in line for line in lines)
+    assert all(len(line) < 120 for line in lines)
     jumps_of(make_bars(40, **alternating(low, high)))
 
 

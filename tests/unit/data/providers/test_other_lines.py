@@ -38,8 +38,8 @@ def test_remarks_below_the_rows_are_passed_over(tmp_path, kind, end):
     """With a note for each, whether the last line has an end or not."""
     volume, notes = volumes(write(tmp_path, HEADER, *ROWS, *BELOW[kind], end=end))
     assert volume == [1, 2, 3, 4, 5]
-    told = [note for note in notes if note.startswith("a line below the rows is passed over: ")]
-    assert len(told) == len(list(filter(None, BELOW[kind])))
+    messages = [note for note in notes if note.startswith("a line below the rows is passed over: ")]
+    assert len(messages) == len(list(filter(None, BELOW[kind])))
 
 
 @pytest.mark.parametrize("cut", range(1, 16))

@@ -117,8 +117,8 @@ def test_a_page_is_judged_by_its_own_header(tmp_path):
     del words
     shrink_footer(path)
     assert path.stat().st_size < CAP
-    peak, said = refused_peak(spec)
-    assert "unpacks to 40" in said
+    peak, message = refused_peak(spec)
+    assert "unpacks to 40" in message
     assert peak < PEAK
 
 
@@ -172,8 +172,8 @@ def test_a_packed_dictionary_is_counted_in_feather(tmp_path):
     column = pa.DictionaryArray.from_arrays(codes, words)
     spec = write_feather(tmp_path / "words.feather", table(symbol=column))
     del words, column
-    peak, said = refused_peak(spec)
-    assert "unpacks to 40" in said
+    peak, message = refused_peak(spec)
+    assert "unpacks to 40" in message
     assert peak < PEAK
 
 

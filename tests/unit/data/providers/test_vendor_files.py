@@ -110,10 +110,12 @@ def make_table():
 
 def list_options(options):
     """Options as they are typed."""
-    said = [f"--column {meaning}={name}" for meaning, name in options.get("columns", {}).items()]
-    said += [
+    messages = [
+        f"--column {meaning}={name}" for meaning, name in options.get("columns", {}).items()
+    ]
+    messages += [
         f"--{name.replace('_', '-')} {value!r}".replace("'", '"' if " " in value else "")
         for name, value in options.items()
         if name != "columns"
     ]
-    return f"`{' '.join(said)}`" if said else ""
+    return f"`{' '.join(messages)}`" if messages else ""

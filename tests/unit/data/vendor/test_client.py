@@ -33,15 +33,15 @@ def clock(monkeypatch):
 @pytest.mark.parametrize("busy_s", [0.0, 3.0, 70.0])
 def test_no_minute_has_more_calls_than_allowed(clock, most, busy_s):
     """In whatever 60 seconds one looks, there are at most so many."""
-    made, told = [], []
-    keeper = Pace(most, told.append)
+    made, messages = [], []
+    keeper = Pace(most, messages.append)
     for _ in range(40):
         keeper.take()
         made.append(clock.now)
         clock.now += busy_s
     for first, later in zip(made, made[most:], strict=False):
         assert later - first >= 60
-    assert bool(told) == (most * busy_s < 60)
+    assert bool(messages) == (most * busy_s < 60)
 
 
 @pytest.mark.parametrize("made", [0, 3, 5, 9])
@@ -72,10 +72,10 @@ def test_waits_double_to_a_minute():
 
 def test_short_waits_are_not_told(clock):
     """A line is for a second or more."""
-    told = []
-    keeper = Pace(1, told.append)
+    messages = []
+    keeper = Pace(1, messages.append)
     keeper.pause(0.5, "x")
     keeper.pause(12.4, "the plan")
     keeper.pause(-3, "x")
-    assert told == ["waiting 12 s: the plan"]
+    assert messages == ["waiting 12 s: the plan"]
     assert clock.now == pytest.approx(12.9)

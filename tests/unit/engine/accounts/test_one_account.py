@@ -77,8 +77,8 @@ def test_check_values_of_accounts(name, engine_name, real_folder):
     else:
         engine = Engine(SPEC, series, windows, device=engine_name)
         _, (sums,) = engine.evaluate_account(genome[None])
-    told = [sums[ACCUMULATOR_INDEX[key]].item() for key in NAMES]
-    for actual, expected in zip(told, CHECK_VALUES[name], strict=True):
+    messages = [sums[ACCUMULATOR_INDEX[key]].item() for key in NAMES]
+    for actual, expected in zip(messages, CHECK_VALUES[name], strict=True):
         assert expected is None or actual == expected
     if name == "three":
         spans = [measure_span(series[window.series], window) for window in windows]

@@ -123,8 +123,8 @@ def test_accounts_come_back_in_the_order_of_individuals(has_own):
     assert several.meets_own
     genomes, out, account = np.arange(7.0)[:, None], np.zeros((7, 2, 1)), np.zeros((7, 1))
     own = np.arange(14).reshape(7, 2) if has_own else None
-    told = (genomes, np.zeros((7, 1), np.int32), WINDOWS, own, out, account)
-    assert several.begin_own(*told)()
+    arguments = (genomes, np.zeros((7, 1), np.int32), WINDOWS, own, out, account)
+    assert several.begin_own(*arguments)()
     assert account.tolist() == genomes.tolist()
     assert out[:, 1, 0].tolist() == (own[:, 1].tolist() if has_own else genomes[:, 0].tolist())
-    assert not several.begin_own(genomes, None, *told[2:])()
+    assert not several.begin_own(genomes, None, *arguments[2:])()

@@ -25,8 +25,8 @@ def plant_function(how):
     """A trainer and a stack: each target is a known function of the last bars, and noise."""
     rng = np.random.Generator(np.random.PCG64(5))
     features = rng.standard_normal((ROWS, INPUTS)).astype(np.float32)
-    told = np.convolve(features[:, 0], np.ones(4) / 2)[:ROWS]
-    targets = (np.sin(told) + 0.3 * rng.standard_normal(ROWS)).astype(np.float32)
+    signal = np.convolve(features[:, 0], np.ones(4) / 2)[:ROWS]
+    targets = (np.sin(signal) + 0.3 * rng.standard_normal(ROWS)).astype(np.float32)
     stack = TrainingStack(
         uniforms=rng.random((MODELS, count_weights(how, INPUTS))).astype(np.float32),
         places=rng.integers(how.window, ROWS, (MODELS, how.steps, how.batch)),

@@ -87,9 +87,9 @@ taken = psutil.Process().memory_info().{taken}
 resource.setrlimit(resource.{limit}, (taken + 10**8, -1))
 print(free_host_bytes())
 """
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert told.stderr == ""
-    assert 9 * 10**7 < int(told.stdout) <= 10**8
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert completed.stderr == ""
+    assert 9 * 10**7 < int(completed.stdout) <= 10**8
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs the GNU library")

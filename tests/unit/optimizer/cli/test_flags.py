@@ -95,9 +95,9 @@ def test_a_gene_that_is_given_twice_is_refused(parse, texts):
 
 def test_a_command_may_mean_something_narrower(command_help):
     """Where bars are fetched, the bounds of a range are days to fetch and not bars to trade."""
-    told = command_help("data", "fetch")
-    assert "First day to fetch" in told
-    assert "First bar to trade" not in told
+    help_text = command_help("data", "fetch")
+    assert "First day to fetch" in help_text
+    assert "First bar to trade" not in help_text
     assert "First bar to trade" in command_help("backtest")
 
 

@@ -99,9 +99,9 @@ def test_a_line_a_second_is_enough(monkeypatch, task, clock):
         if watcher.is_due(generation):
             watcher.generation(progress(generation))
         clock.seconds += 0.4
-    told = [line for line in stream.getvalue().splitlines() if line.startswith("generation ")]
-    assert [line.split(":")[0] for line in told] == [f"generation {n}/9" for n in (0, 3, 6, 9)]
-    assert told[1] == (
+    messages = [line for line in stream.getvalue().splitlines() if line.startswith("generation ")]
+    assert [line.split(":")[0] for line in messages] == [f"generation {n}/9" for n in (0, 3, 6, 9)]
+    assert messages[1] == (
         "generation 3/9: front 7, feasible 50%, hypervolume 0.6180 (first box = 1), "
         "strength 0.4227, total_return 47.72%, max_drawdown 5.11%, "
         "2.50 G individual-bars/s, 20 s left"
@@ -241,20 +241,20 @@ def test_names_and_values_are_whole_in_a_narrow_terminal():
         view.update(progress(generation, generations=100_000, best=(4.556, 2.0297, 0.0041)))
     stream = io.StringIO()
     Console(file=stream, width=80).print(view)
-    told = stream.getvalue()
-    assert "…" not in told
-    assert all(word in told for word in ("best total_return", "202.97%", "same for 599 gener"))
-    assert max(map(len, told.splitlines())) <= 80
+    screen = stream.getvalue()
+    assert "…" not in screen
+    assert all(word in screen for word in ("best total_return", "202.97%", "same for 599 gener"))
+    assert max(map(len, screen.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("quiet", [False, True], ids=["told", "quiet"])
 def test_compiling_is_told(monkeypatch, quiet):
     """A new machine is silent for a while: why is said once, unless nothing is to be said."""
     stream = io.StringIO()
-    told = compiled._say_that_it_takes_a_while.__wrapped__
+    wrapped = compiled._say_that_it_takes_a_while.__wrapped__
     with watching(monkeypatch, stream, quiet=quiet).listening():
-        told()
-    told()
+        wrapped()
+    wrapped()
     line = "compiling loops for this machine, which is done once and may take a minute\n"
     assert stream.getvalue() == ("" if quiet else line)
 

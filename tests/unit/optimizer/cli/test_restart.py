@@ -38,22 +38,22 @@ def programs(monkeypatch):
 
 def begin_anew(programs, monkeypatch, store=None, **settings):
     """Lose the device once; whether the program was replaced, and what was said."""
-    said = []
+    messages = []
     begun = Restart.of_command(NEW, ["--json"], is_resumed=False)
     try:
-        begun(RunConfig(**settings), store, LOST, said.append)
+        begun(RunConfig(**settings), store, LOST, messages.append)
     except Replaced:
         monkeypatch.setenv(TRIED, programs[-1][2].get(TRIED, ""))
-        return True, said
-    return False, said
+        return True, messages
+    return False, messages
 
 
 def test_before_there_is_a_run_the_command_begins_anew(programs, monkeypatch):
     """With the interpreter's own flags, three times, then never."""
     for number in range(1, MOST_RESTARTS + 1):
-        is_replaced, said = begin_anew(programs, monkeypatch)
+        is_replaced, message = begin_anew(programs, monkeypatch)
         assert is_replaced
-        assert said == [f"note: lost; going on from the start, restart {number} of 3"]
+        assert message == [f"note: lost; going on from the start, restart {number} of 3"]
         program, arguments, _ = programs[-1]
         assert program == sys.executable
         assert arguments == [sys.executable, "-X", "dev", "-m", "optimizer", *NEW]
@@ -65,12 +65,12 @@ def test_the_processor_is_the_last_resort(programs, monkeypatch):
     """Once, and with nothing left to count."""
     for _ in range(MOST_RESTARTS):
         begin_anew(programs, monkeypatch, on_gpu_loss="cpu")
-    is_replaced, said = begin_anew(programs, monkeypatch, on_gpu_loss="cpu")
-    assert (is_replaced, said) == (True, ["note: lost; going on from the start, with the CPU"])
+    is_replaced, message = begin_anew(programs, monkeypatch, on_gpu_loss="cpu")
+    assert (is_replaced, message) == (True, ["note: lost; going on from the start, with the CPU"])
     assert programs[-1][1][-2:] == ["--device", "cpu"]
     assert TRIED not in programs[-1][2]
     begun = Restart(NEW, [], is_resumed=False, failures=MOST_RESTARTS)
-    assert begun(RunConfig(on_gpu_loss="cpu", device="cpu"), None, LOST, said.append) is None
+    assert begun(RunConfig(on_gpu_loss="cpu", device="cpu"), None, LOST, message.append) is None
 
 
 def test_a_generation_in_between_begins_the_count_anew(programs, monkeypatch, tmp_path):
@@ -81,9 +81,9 @@ def test_a_generation_in_between_begins_the_count_anew(programs, monkeypatch, tm
     for number in range(1, 2 * MOST_RESTARTS):
         with RunStore.open(tmp_path / "run-1", writable=True) as store:
             store.record(make_generation(number))
-            is_replaced, said = begin_anew(programs, monkeypatch, store)
+            is_replaced, message = begin_anew(programs, monkeypatch, store)
         assert is_replaced
-        assert said == [f"note: lost; going on after generation {number}, restart 1 of 3"]
+        assert message == [f"note: lost; going on after generation {number}, restart 1 of 3"]
     assert programs[-1][1][-4:] == ["evolve", "--resume", str(tmp_path / "run-1"), "--json"]
 
 
@@ -102,16 +102,16 @@ def test_a_program_that_cannot_begin_leaves_the_error(monkeypatch, programs):
         raise OSError(2, "No such file or directory")
 
     monkeypatch.setattr(os, "execve", execve)
-    is_replaced, said = begin_anew(programs, monkeypatch)
+    is_replaced, message = begin_anew(programs, monkeypatch)
     assert not is_replaced
-    assert said[-1].endswith("cannot be started again (No such file or directory)")
+    assert message[-1].endswith("cannot be started again (No such file or directory)")
 
 
 @pytest.mark.parametrize("stops", [True, False])
 def test_who_asked_to_stop_is_not_begun_anew(stops, monkeypatch):
     """A wish to stop outlives no program, so it counts before."""
     begun = []
-    watcher = Watcher(quiet=True, restart=lambda *told: begun.append(told[:3]))
+    watcher = Watcher(quiet=True, restart=lambda *progress: begun.append(progress[:3]))
     config = RunConfig()
     with watcher.listening():
         watcher._is_stopping = stops

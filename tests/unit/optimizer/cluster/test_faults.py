@@ -40,7 +40,9 @@ honest = fingerprint.versions()
 fingerprint.versions = lambda: {**honest, "numpy": "0.1"}
 fingerprint._bits = lambda device: ("f" * 64, "cpu")
 """
-TOLD = r"worker odd at 127\.0\.0\.1: numpy 0\.1, here .*, bits of the sample ffffffffffff, here"
+ODD_WORKER = (
+    r"worker odd at 127\.0\.0\.1: numpy 0\.1, here .*, bits of the sample ffffffffffff, here"
+)
 
 
 def join_cluster(begun, **options):
@@ -207,7 +209,7 @@ def test_a_worker_that_is_another_is_refused(tmp_path):
             wait_until(lambda: odd.poll() is not None)
         hosts.worker(*flags, "--no-nanny")
         wait_until(lambda: len(joined_workers(hosts)) == 2)
-        with pytest.raises(ConfigError, match=TOLD):
+        with pytest.raises(ConfigError, match=ODD_WORKER):
             join_cluster(hosts)
 
 

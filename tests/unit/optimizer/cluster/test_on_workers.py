@@ -45,14 +45,14 @@ def run(tmp_path_factory):
         folder, make_planted_market(7, 900, 8), generations=3, min_trades=10, polish=16
     )
     alone = shutil.copytree(path, folder / "alone" / path.name)
-    return path, judge_run(alone, PLAN, {}, lambda *told: None)
+    return path, judge_run(alone, PLAN, {}, lambda *progress: None)
 
 
 def judge_copy(cluster, path, to, plan=PLAN):
     """What is found out about a copy of a run on a cluster, and where the copy is."""
     copy = shutil.copytree(path, to / path.name)
     place = ClusterSearches(cluster)
-    return judge_run(copy, plan, {}, lambda *told: None, executors=place), copy
+    return judge_run(copy, plan, {}, lambda *progress: None, executors=place), copy
 
 
 def list_searches(path):
@@ -79,10 +79,12 @@ def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
     path, expected = run
     begun = PLAN.model_copy(update={"null": 2, "folds": 0, "cpcv": None})
     copy = shutil.copytree(path, tmp_path / path.name)
-    judge_run(copy, begun, {}, lambda *told: None)
+    judge_run(copy, begun, {}, lambda *progress: None)
     place = ClusterSearches(two)
-    judge_run(copy, begun.model_copy(update={"null": 5}), {}, lambda *told: None, executors=place)
-    judgement = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *told: None)
+    judge_run(
+        copy, begun.model_copy(update={"null": 5}), {}, lambda *progress: None, executors=place
+    )
+    judgement = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *progress: None)
     assert judgement.null == expected.null
     assert len(list_searches(copy)) == len(set(list_searches(copy)))
 
@@ -161,7 +163,7 @@ def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_
     path = recorded_run(tmp_path, bars, data=data, max_positions=1, polish=16)
     alone = shutil.copytree(path, tmp_path / "alone" / path.name)
     plan = PLAN.model_copy(update={"null": 4, "cpcv": None})
-    expected = judge_run(alone, plan, {}, lambda *told: None)
+    expected = judge_run(alone, plan, {}, lambda *progress: None)
     actual, _ = judge_copy(two, path, tmp_path / "there", plan)
     assert (actual.null, actual.folds, actual.pick) == (
         expected.null,

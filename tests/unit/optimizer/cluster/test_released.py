@@ -174,17 +174,17 @@ def test_a_measurement_that_is_taken_back_is_no_lost_scheduler(cluster, stranger
 def test_an_answer_to_another_question_is_not_taken(cluster, monkeypatch):
     """Of another job, of another setup, or none of ours; the job is begun anew."""
     answer, strange = Link.answer, iter(["a text", None, 3])
-    told = []
+    messages = []
 
     def answer_strangely(link, ticket, timeout=0):
         honest = answer(link, ticket, timeout)
-        told.append(next(strange, honest))
-        return told[-1]
+        messages.append(next(strange, honest))
+        return messages[-1]
 
     monkeypatch.setattr(Link, "answer", answer_strangely)
     (result,) = run_jobs(cluster, make_jobs(1, "echo"))
     assert result.result == 1.5
-    assert told[:3] == ["a text", None, 3]
+    assert messages[:3] == ["a text", None, 3]
 
 
 @pytest.mark.parametrize("field", ["index", "setup"])

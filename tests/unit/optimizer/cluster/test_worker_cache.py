@@ -128,8 +128,8 @@ def test_who_would_find_other_bits_says_who_it_is(monkeypatch):
     other = Made({"engine": "2", "numpy": "1"}, "others", device="cuda", host="b", cores=9)
     monkeypatch.setattr("optimizer.cluster.worker_cache.made_here", lambda: other)
     assert solve(work(Parcel(SETUP)), keep=Keep()) == other
-    told = ("engine 2, here 4", "numpy 1, here none", "bits of the sample others, here bits")
-    assert other.differences(HERE) == told
+    differences = ("engine 2, here 4", "numpy 1, here none", "bits of the sample others, here bits")
+    assert other.differences(HERE) == differences
     same = Made(HERE.versions, HERE.bits, device="cuda", host="b", cores=9)
     assert same.digest == HERE.digest
     assert same.differences(HERE) == ()

@@ -197,10 +197,10 @@ def test_errors_name_the_place_that_a_value_came_from(tmp_path):
     path = write(tmp_path, "population = 0\nmin_trades = -1\n")
     with pytest.raises(ConfigError) as caught:
         resolve_config(path, {"min_trades": -2, "bounds": {"x": [1]}})
-    told = str(caught.value)
-    assert told.startswith(f"{path}: population must be")
-    assert "; --min-trades must be" in told
-    assert "; --bound x must be" in told
+    message = str(caught.value)
+    assert message.startswith(f"{path}: population must be")
+    assert "; --min-trades must be" in message
+    assert "; --bound x must be" in message
 
 
 def test_bounds_of_a_flag_leave_those_of_other_genes():

@@ -85,7 +85,7 @@ def test_too_few_trades_are_too_little(changes, why):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"shuffled": None, "mirrored": None}, ""),
         ({"shuffled": Tally(98, 0, is_stopped=False)}, "98 searches on shuffled bars"),
@@ -95,11 +95,11 @@ def test_too_few_trades_are_too_little(changes, why):
     ],
     ids=["none", "few", "few-and-hopeless", "no-mirror", "few-mirrors"],
 )
-def test_without_enough_null_searches_it_is_not_judged(changes, said):
+def test_without_enough_null_searches_it_is_not_judged(changes, message):
     """Ninety-nine of each kind, unless so many were as good that it stopped; what is known."""
     verdict = decide(replace(BEST, **changes))
     assert verdict.grade == "not_judged"
-    made = f": {said}, 99 are needed" if said else ""
+    made = f": {message}, 99 are needed" if message else ""
     assert verdict.sentence == f"Not tested for luck yet{made}. {SO_FAR} {NEXT}"
 
 
@@ -108,8 +108,8 @@ def test_evidence_at_hand_speaks_before_null_searches():
     alone = replace(BEST, shuffled=None, mirrored=None, folds=None, held_out=None)
     assert decide(alone).sentence == f"Not tested for luck yet. {NEXT}"
     few = replace(alone, folds=replace(LOSS, trades=12))
-    said = f"Not tested for luck yet. So far: folds lost 0.05 R a trade over 12 trades. {NEXT}"
-    assert decide(few).sentence == said
+    message = f"Not tested for luck yet. So far: folds lost 0.05 R a trade over 12 trades. {NEXT}"
+    assert decide(few).sentence == message
 
 
 @pytest.mark.parametrize("shuffled", [None, RARE], ids=["no-null", "null"])
@@ -122,7 +122,7 @@ def test_a_pick_that_loses_needs_no_null_searches(shuffled):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"folds": LOSS, "held_out": None}, "-0.05 R a trade over 40 trades (folds)."),
         ({"folds": None, "held_out": LOSS}, "-0.05 R a trade over 40 trades (held-out bars)."),
@@ -135,11 +135,11 @@ def test_a_pick_that_loses_needs_no_null_searches(shuffled):
     ids=["folds", "held-out", "together"],
 )
 @pytest.mark.parametrize("null", [None, RARE], ids=["no-null", "null"])
-def test_losing_on_all_unseen_bars_is_lost(changes, said, null):
+def test_losing_on_all_unseen_bars_is_lost(changes, message, null):
     """Thirty trades together, with null searches or without."""
     verdict = decide(replace(BEST, shuffled=null, mirrored=null, **changes))
-    said = f"Lost on bars the search had not seen: {said}"
-    assert (verdict.grade, verdict.sentence) == ("lost", said)
+    message = f"Lost on bars the search had not seen: {message}"
+    assert (verdict.grade, verdict.sentence) == ("lost", message)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_luck_names_the_searches_that_did_as_well():
     """Mirrored ones are not needed where shuffled ones say it; p stands beside its limit, once."""
     limit = "p = 0.5; more than luck needs 0.01 or less"
     verdict = decide(replace(BEST, shuffled=LUCKY, mirrored=None))
-    said = f"Probably luck: 10 of 20 searches on shuffled bars did as well ({limit})."
-    assert (verdict.grade, verdict.sentence, verdict.reasons) == ("luck", said, ())
+    message = f"Probably luck: 10 of 20 searches on shuffled bars did as well ({limit})."
+    assert (verdict.grade, verdict.sentence, verdict.reasons) == ("luck", message, ())
     verdict = decide(replace(BEST, mirrored=LUCKY))
     assert f"10 of 20 searches on mirrored bars did as well ({limit})." in verdict.sentence
     near = decide(replace(BEST, shuffled=Tally(199, 2, is_stopped=False)))
@@ -274,8 +274,8 @@ def test_what_holds_says_by_how_much():
     only_folds = replace(facts, held_out=UNSURE)
     assert decide(only_folds).sentence == f"Searching this way held {ON_UNSEEN}."
     robust = replace(only_folds, checks=ALL)
-    said = f"Searching this way held {ON_UNSEEN}, and around it."
-    assert decide(robust).sentence == said
+    message = f"Searching this way held {ON_UNSEEN}, and around it."
+    assert decide(robust).sentence == message
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -31,14 +31,14 @@ def test_worlds_are_of_many_kinds():
 @pytest.mark.parametrize("name", sorted(set(WORLDS) - CANNOT_BE_TRADED))
 def test_no_bar_tells_of_the_next(name):
     """Signs of returns, of large bars and of large volumes say nothing of the return after them."""
-    told = []
+    messages = []
     for seed in range(4):
         for bars in make_world(name, seed, 6000):
             returns = np.diff(np.log(bars.close))
             following = returns[1:] - returns.mean()
             signs = np.sign(returns[:-1])
             large = bars.volume[1:-1] > np.quantile(bars.volume, 0.9)
-            told.append(
+            messages.append(
                 [np.corrcoef(np.sign(following), of)[0, 1] for of in (signs, signs * large)]
             )
-    assert (np.abs(np.mean(told, axis=0)) < 4 / np.sqrt(4 * 6000)).all()
+    assert (np.abs(np.mean(messages, axis=0)) < 4 / np.sqrt(4 * 6000)).all()

@@ -106,16 +106,16 @@ def test_a_strategy_says_what_differs(gapped_bars):
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("part", "message"),
     [
         ("short", {"short": w.close < w.open}),
         ("session", {"session": w.session_exit(16 * 60)}),
         ("entry", {"entry": w.stop_at(w.high)}),
     ],
 )
-def test_what_freqtrade_cannot_say_is_refused(part, said, gapped_bars):
+def test_what_freqtrade_cannot_say_is_refused(part, message, gapped_bars):
     """By the name of the part."""
-    spec = w.strategy("One.", name="one", long=w.close > w.open, stop=w.share(0.02), **said)
+    spec = w.strategy("One.", name="one", long=w.close > w.open, stop=w.share(0.02), **message)
     task = replace(build_task("seller_exhaustion", gapped_bars), spec=spec)
     with pytest.raises(ConfigError, match=rf"{part}.*a program for freqtrade"):
         build_program(task, spec.layout.defaults, "A try.", "freqtrade")

@@ -309,7 +309,7 @@ def test_pine_keeps_the_ledger_of_orders(name, market):
 
 
 @pytest.mark.parametrize(
-    ("said", "parts"),
+    ("message", "parts"),
     [
         ("an order without expires", {"entry": words.stop_at(words.high)}),
         ("slippage: Pine knows whole ticks", {"slippage": words.bp(3)}),
@@ -318,19 +318,19 @@ def test_pine_keeps_the_ledger_of_orders(name, market):
         ("account", {"account": words.account(1000, words.units(1))}),
     ],
 )
-def test_what_pine_cannot_say_of_orders_is_refused(market, said, parts):
+def test_what_pine_cannot_say_of_orders_is_refused(market, message, parts):
     """By name."""
     task = build_task("seller_exhaustion", market)
     tick = words.market(tick="0.01")
     spec = words.strategy(
         "R.", name="r", long=UP, short=DOWN, stop=words.share(0.02), market=tick, **parts
     )
-    with pytest.raises(ConfigError, match=f"^{said}"):
+    with pytest.raises(ConfigError, match=f"^{message}"):
         build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", "pine")
 
 
 @pytest.mark.parametrize(
-    ("said", "parts"),
+    ("message", "parts"),
     [
         ("reverse=True with orders that rest", {"entry": BREAKOUT, "reverse": True}),
         ("reverse=True with a delay", {"reverse": True, "delay": 1}),
@@ -355,9 +355,9 @@ def test_what_pine_cannot_say_of_orders_is_refused(market, said, parts):
         ),
     ],
 )
-def test_orders_that_end_in_other_trades_are_refused(market, said, parts):
+def test_orders_that_end_in_other_trades_are_refused(market, message, parts):
     """By name, and what is not known too."""
     task = build_task("seller_exhaustion", market)
     spec = words.strategy("R.", name="r", long=UP, short=DOWN, stop=words.share(0.02), **parts)
-    with pytest.raises(ConfigError, match=f"^{said}: "):
+    with pytest.raises(ConfigError, match=f"^{message}: "):
         build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", "backtesting.py")

@@ -109,7 +109,7 @@ def test_code_of_a_person_is_not_exported(market):
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("part", "message"),
     [
         ("funding", {"funding": words.funding(0.001)}),
         ("entry", {"entry": words.stop_at(words.high, 3)}),
@@ -119,7 +119,7 @@ def test_code_of_a_person_is_not_exported(market):
         ("exit_bounds", {"exit_long": words.in_trade(words.close < words.open, bars_from=2)}),
     ],
 )
-def test_exits_that_no_program_knows_are_refused(market, part, said):
+def test_exits_that_no_program_knows_are_refused(market, part, message):
     """By the name of the part, and on each platform that does not know it."""
     task = build_task("seller_exhaustion", market)
     plan = words.strategy(
@@ -127,7 +127,7 @@ def test_exits_that_no_program_knows_are_refused(market, part, said):
         name="waits",
         long=words.close > words.open,
         stop=words.share(0.02),
-        **said,
+        **message,
     )
     known = {"funding": set(), "named_stops": {"vectorbt"}}
     for platform in set(SAID) - known[part] if part in known else ["nautilus_trader"]:

@@ -164,7 +164,7 @@ LATE = w.switch("late", w.close > w.open)
 
 
 @pytest.mark.parametrize(
-    ("said", "found", "platform", "words"),
+    ("message", "found", "platform", "words"),
     [
         ({}, FOUND, "pine", "pine has one set of genes"),
         ({}, (None,), "vectorbt", "nobody|found anybody"),
@@ -179,8 +179,10 @@ LATE = w.switch("late", w.close > w.open)
         ({"entry": w.stop_at(w.high, 3)}, FOUND, "backtesting.py", "^entry: a program knows it"),
     ],
 )
-def test_what_a_program_cannot_say_of_a_schedule_is_refused(market, said, found, platform, words):
+def test_what_a_program_cannot_say_of_a_schedule_is_refused(
+    market, message, found, platform, words
+):
     """By its name."""
-    task, _, rows = make_schedule(market, found, **said)
+    task, _, rows = make_schedule(market, found, **message)
     with pytest.raises(ConfigError, match=words):
         build_schedule_program(task, rows, "A try.", platform)

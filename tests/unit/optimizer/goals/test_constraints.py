@@ -51,8 +51,8 @@ def test_all_wrong_constraints_are_named_at_once():
     """Nobody has to run again to learn of the second."""
     with pytest.raises(ConfigError) as error:
         parse_constraints(["sharp > 1", "calmar >= 1", "trade > 3", "calmar>=1.0"])
-    for told in ("'sharpe'", "'trades'", "'calmar>=1.0' is given twice"):
-        assert told in str(error.value)
+    for message in ("'sharpe'", "'trades'", "'calmar>=1.0' is given twice"):
+        assert message in str(error.value)
 
 
 def test_what_is_missed_is_a_share():

@@ -162,11 +162,11 @@ def test_whoever_asks_is_told_its_own_answer():
         assert go_on.wait(30)
         return [number * 10 for number in questions.values()]
 
-    told = {}
+    fields = {}
     with Evaluating(evaluate) as answers:
 
         def tell(key):
-            (told[key],) = answers.ask({key: key})
+            (fields[key],) = answers.ask({key: key})
 
         threads = [threading.Thread(target=tell, args=(key,)) for key in range(4)]
         threads[0].start()
@@ -177,6 +177,6 @@ def test_whoever_asks_is_told_its_own_answer():
             go_on.set()
             for thread in threads:
                 thread.join(0.01)
-    assert told == {key: key * 10 for key in range(4)}
+    assert fields == {key: key * 10 for key in range(4)}
     assert seen[0] == [0]
     assert sorted(key for keys in seen[1:] for key in keys) == [1, 2, 3]

@@ -53,7 +53,7 @@ def searched_run(tmp_path, monkeypatch):
 def judge(path, made_by=None):
     """The folds of a run, of which nothing is recorded yet."""
     copy = shutil.copytree(path, path.parent / f"judged-{made_by is None}" / path.name)
-    return judge_run(copy, PLAN, {}, lambda *told: None, executors=made_by).folds
+    return judge_run(copy, PLAN, {}, lambda *progress: None, executors=made_by).folds
 
 
 @pytest.mark.parametrize(

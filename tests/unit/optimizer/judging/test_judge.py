@@ -86,7 +86,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
         blocks=4,
         causal=True,
     )
-    judgements = [judge_run(run, plan, {}, lambda *told: None) for run in (path, other)]
+    judgements = [judge_run(run, plan, {}, lambda *progress: None) for run in (path, other)]
     assert judgements[0].verdict.grade == "luck"
     assert judgements[0].payload() == judgements[1].payload()
     assert Judgement.read(json.loads(json.dumps(judgements[0].payload()))) == judgements[0]
@@ -236,13 +236,13 @@ def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, mo
     n_bytes = result.evaluated * (len(result.front[0].genes) + 1) * 8
     monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", n_bytes)
     plan = Plan(folds=0, blocks=4)
-    judgement = judge_run(path, plan, {}, lambda *told: None, JustSearched())
+    judgement = judge_run(path, plan, {}, lambda *progress: None, JustSearched())
     assert judgement.trials.evaluated > 0
     monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", n_bytes - 1)
-    repeated = judge_run(path, plan, {}, lambda *told: None)
+    repeated = judge_run(path, plan, {}, lambda *progress: None)
     assert repeated.trials.evaluated == 0
     monkeypatch.setattr(judge, "search", lambda *_, **__: pytest.fail("searched again"))
-    without = judge_run(path, plan, {}, lambda *told: None, JustSearched())
+    without = judge_run(path, plan, {}, lambda *progress: None, JustSearched())
     assert replace(without, verdict=repeated.verdict) == repeated
 
 
@@ -265,10 +265,10 @@ def test_the_engine_that_searched_is_asked_on(tmp_path, monkeypatch, parts):
     copies = [Path(shutil.copytree(path, tmp_path / name)) for name in ("new", "other")]
     with monkeypatch.context() as patched:
         patched.setattr(Task, "engine", lambda *_: pytest.fail("a new engine"))
-        judgement = judge_run(path, plan, {}, lambda *told: None, listener.just)
-    expected = judge_run(copies[0], plan, {}, lambda *told: None)
+        judgement = judge_run(path, plan, {}, lambda *progress: None, listener.just)
+    expected = judge_run(copies[0], plan, {}, lambda *progress: None)
     of_others = replace_bars(listener.just.engine)
-    other = judge_run(copies[1], plan, {}, lambda *told: None, JustSearched(None, of_others))
+    other = judge_run(copies[1], plan, {}, lambda *progress: None, JustSearched(None, of_others))
     assert replace(judgement, verdict=None) == replace(expected, verdict=None)
     assert replace(other, verdict=None) == replace(expected, verdict=None)
 
@@ -353,7 +353,7 @@ def test_one_thread_judges_as_several_do(path, tmp_path):
     other = shutil.copytree(path, tmp_path / "elsewhere" / path.name)
     plan = Plan(null=4, folds=3, train=2, blocks=4)
     judgements = [
-        judge_run(run, plan, {"threads": threads}, lambda *told: None)
+        judge_run(run, plan, {"threads": threads}, lambda *progress: None)
         for run, threads in ((path, 1), (other, 2))
     ]
     without = [replace(run, verdict=judgements[0].verdict) for run in judgements]

@@ -35,7 +35,7 @@ def test_null_searches_killed_again_and_again(tmp_path, kills):
     with child(child_judge, path, searches) as process:
         assert process.stdout.read().splitlines()[-1] == "done"
     plan = Plan(null=searches, stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
-    expected = judge_run(alone, plan, {}, lambda *told: None)
+    expected = judge_run(alone, plan, {}, lambda *progress: None)
     with RunStore.open(path) as store, RunStore.open(alone) as other:
         judgement = read_judgement(store)
         assert list_searches(store) == list_searches(other)

@@ -187,11 +187,11 @@ def test_windows_are_cut_one_after_the_other():
 
 def test_how_far_it_is_is_told_after_each_window():
     """Many symbols take minutes, and a person sees how many are left."""
-    spec, told = find_strategy("mean_reversion").for_timeframe(3600.0), []
+    spec, messages = find_strategy("mean_reversion").for_timeframe(3600.0), []
     task = make_task(BARS, spec=spec, windows=[Window(0, 50, 300), Window(0, 300, 700)])
     genomes = random_genomes(spec, 2, seed=5)
-    build_causal_record(task, task.engine(), genomes, lambda *done: told.append(done))
-    assert told == [(1, 2), (2, 2)]
+    build_causal_record(task, task.engine(), genomes, lambda *done: messages.append(done))
+    assert messages == [(1, 2), (2, 2)]
 
 
 @pytest.mark.slow

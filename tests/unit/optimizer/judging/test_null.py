@@ -68,12 +68,17 @@ STRENGTHS = [1.0, 3.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
 
 def count_searches(crew, store, planned=9, stop_after=10, value=2.0):
     """What comes of null searches, and all that was said of them."""
-    said = []
+    messages = []
     limits = (planned, stop_after)
     null = run_null_searches(
-        crew, "shuffled", value, limits, list_rows(store), lambda *told: said.append(told)
+        crew,
+        "shuffled",
+        value,
+        limits,
+        list_rows(store),
+        lambda *progress: messages.append(progress),
     )
-    return *null, said
+    return *null, messages
 
 
 @pytest.mark.parametrize("stop_after", [1, 2, 3, 10])
@@ -88,11 +93,11 @@ def test_searches_count_in_the_order_of_their_numbers(store, stop_after):
 def test_an_early_stop_begins_nothing_more(store):
     """What had ended by then is kept, and counts when it is asked for again."""
     crew = Crew(STRENGTHS)
-    counts, _, said = count_searches(crew, store, stop_after=1)
+    counts, _, message = count_searches(crew, store, stop_after=1)
     assert (counts.searches, counts.is_stopped) == (2, True)
     # Numbers 2, 4, 6 and 8 come before 1, with which 2 counts.
     assert crew.begun == [2, 4, 6, 8, 1]
-    assert said[-1][1:] == (5, 9, "1 did as well so far")
+    assert message[-1][1:] == (5, 9, "1 did as well so far")
     more = Crew(STRENGTHS)
     assert count_searches(more, store, stop_after=1)[0] == counts
     assert more.begun == []
@@ -223,8 +228,8 @@ def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     with RunStore.open(path) as store:
         result = load_result(store)
     fast = replace(result, timing=replace(result.timing, search_s=1e-3, compile_s=0.0))
-    said = {derive_verdict(window, None).sentence for window in (result, fast)}
-    assert len(said) == 1
+    sentences = {derive_verdict(window, None).sentence for window in (result, fast)}
+    assert len(sentences) == 1
     bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
     work = Workload(result.evaluated * bars, rows * bars)
     null_s = estimate_null_seconds(
@@ -232,7 +237,7 @@ def test_a_run_is_told_what_its_null_searches_take(tmp_path):
     )
     trials_s = estimate_trials_seconds(result.data.windows, result.evaluated)
     seconds = math.ceil(null_s + estimate_causality_seconds([bars], len(result.front)) + trials_s)
-    assert f"(about {seconds} s)" in said.pop()
+    assert f"(about {seconds} s)" in sentences.pop()
     window = result.data.windows[0]
     many = replace(result, data=replace(result.data, windows=(replace(window, bars=500),) * 1000))
     trials_s = estimate_trials_seconds(many.data.windows, result.evaluated)

@@ -218,8 +218,8 @@ def test_a_judge_that_was_stopped_goes_on(run, tmp_path, part):
         every="14d", train="40d", purge=24, null=3, resamples=99, folds=0, blocks=0, causal=False
     )
 
-    def stop(told, done, planned, word):
-        if (told, done) == (part, 2):
+    def stop(payload, done, planned, word):
+        if (payload, done) == (part, 2):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -229,7 +229,7 @@ def test_a_judge_that_was_stopped_goes_on(run, tmp_path, part):
         assert read_judgement(store) is None
     kept = "null-schedule" if "shuffled" in part else "schedule"
     assert sum(name.startswith(f"{kept}/") for name in names) == 2
-    again = judge_run(path, plan, {}, lambda *told: None)
+    again = judge_run(path, plan, {}, lambda *payload: None)
     with RunStore.open(run) as store:
         assert again.schedule == read_judgement(store).schedule
 

@@ -22,7 +22,7 @@ PLAN = Plan(null=40, stop_after=2, folds=2, train=1, purge=8, blocks=4)
 def judged_run(tmp_path_factory):
     """Database of a run that was judged."""
     path = recorded_run(tmp_path_factory.mktemp("run"), make_planted_market(7, 900, 0))
-    judge_run(path, PLAN, {}, lambda *told: None)
+    judge_run(path, PLAN, {}, lambda *progress: None)
     return path / "run.sqlite"
 
 
@@ -35,7 +35,7 @@ def test_forms_are_made_as_they_say(judged_run, tmp_path, monkeypatch, form):
         monkeypatch.setattr(verdicts, kind.__name__, noted)
     path = recorded_run(tmp_path, make_planted_market(7, 900, 0))
     with fix_executors(form), Pool() as pool:
-        judge_run(path, PLAN, {}, lambda *told: None, executors=ThisMachine(pool))
+        judge_run(path, PLAN, {}, lambda *progress: None, executors=ThisMachine(pool))
     expected = (AskingWorkers, 1, 7) if form.wave else (Workers, 2)
     assert made == [expected, expected]
     assert list_differences(read_figures(judged_run), read_figures(path / "run.sqlite")) == []

@@ -113,13 +113,13 @@ def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path,
     """None of them is said twice."""
     shutil.copytree(example_run, tmp_path / grade)
     record_judgement(tmp_path / grade, judgement(grade))
-    said = build_answer(load_run(str(tmp_path / grade)))
-    assert said.step
-    assert said.step not in said.sentence
-    assert not said.sentence.lower().startswith(said.word.lower())
-    assert "RUN" not in said.step
-    assert "simulated" not in said.sentence
-    assert said.is_simulated
+    answer = build_answer(load_run(str(tmp_path / grade)))
+    assert answer.step
+    assert answer.step not in answer.sentence
+    assert not answer.sentence.lower().startswith(answer.word.lower())
+    assert "RUN" not in answer.step
+    assert "simulated" not in answer.sentence
+    assert answer.is_simulated
 
 
 def test_what_to_do_with_what_is_not_valid_is_what_helps(example_run, tmp_path):

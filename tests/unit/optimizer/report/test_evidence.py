@@ -65,8 +65,10 @@ def test_nothing_is_promised(judge_run, grade):
     """No word of a page says what evidence cannot."""
     run, _ = judge_run(grade)
     answer = build_answer(run)
-    told = " ".join([answer.sentence, *answer.reasons, *(row.sentence for row in answer.evidence)])
-    assert not [word for word in NEVER_SAID if word in f" {told} "]
+    message = " ".join(
+        [answer.sentence, *answer.reasons, *(row.sentence for row in answer.evidence)]
+    )
+    assert not [word for word in NEVER_SAID if word in f" {message} "]
 
 
 def test_what_disagrees_comes_first():
@@ -95,9 +97,9 @@ def test_what_is_undefined_says_why(judge_run):
     assert "undefined (nobody was feasible)" in rows["late entries"]
     assert answer.folds[1][4:] == ("undefined: nobody was feasible",) * 2
     assert answer.folds[0][1:3] == ("2020-01-01 to 2020-03-01", "2020-04-01 to 2020-06-01")
-    told = " ".join([*rows.values(), *(cell for row in answer.folds for cell in row)])
-    assert "None" not in told
-    assert "nan" not in told
+    message = " ".join([*rows.values(), *(cell for row in answer.folds for cell in row)])
+    assert "None" not in message
+    assert "nan" not in message
 
 
 def test_what_was_not_asked_for_is_named(judge_run):

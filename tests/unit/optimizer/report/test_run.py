@@ -55,12 +55,12 @@ def test_one_sentence_says_how_many_were_evaluated(example_run, tmp_path):
     """In generations, in polishing, and how many of them are distinct once that is known."""
     run = load_run(example_run)
     count, polished = int(run.generations["evaluated"].sum()), run.result.polished
-    told = f"{count} candidates evaluated in {len(run.summaries)} generations"
-    told += f" and {polished} in polishing, {count + polished} in all"
-    assert describe_trials(run) == told
+    message = f"{count} candidates evaluated in {len(run.summaries)} generations"
+    message += f" and {polished} in polishing, {count + polished} in all"
+    assert describe_trials(run) == message
     shutil.copytree(example_run, tmp_path / "run")
     record_judgement(tmp_path / "run", judgement("luck"))
-    assert describe_trials(load_run(str(tmp_path / "run"))) == f"{told}; 400 of them distinct"
+    assert describe_trials(load_run(str(tmp_path / "run"))) == f"{message}; 400 of them distinct"
 
 
 def test_trades_are_those_of_all_windows(run):

@@ -119,8 +119,8 @@ def test_the_page_has_a_row_a_step(run, tmp_path):
     answer = build_answer(run)
     assert len(answer.steps) == len(run.judgement.schedule.rows)
     assert {len(cells) for cells in answer.steps} == {len(STEP_COLUMNS)}
-    told = {row.about for row in answer.evidence}
-    assert {"schedule", "shuffled bars", "turnover", "never again"} <= told
+    sentences = {row.about for row in answer.evidence}
+    assert {"schedule", "shuffled bars", "turnover", "never again"} <= sentences
     assert not [row for row in answer.evidence if "Nobody searched again" in row.sentence]
     page = write_report(run, tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'id="steps"' in page

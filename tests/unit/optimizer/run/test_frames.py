@@ -411,8 +411,8 @@ def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, name):
         bars = evaluate(keyed, frame) if keyed else {"AAA": evaluate(dropped, frame)}
         assert len(read(tmp_path, bars)) == 1
     if "column" in name:
-        said = find_refusal(tmp_path, {"AAA": frame}, columns={"symbol": "Ticker"})
-        assert "drop" not in said
+        refusal = find_refusal(tmp_path, {"AAA": frame}, columns={"symbol": "Ticker"})
+        assert "drop" not in refusal
         assert list(read(tmp_path, {"BBB": frame}, columns={"symbol": "Ticker"})) == ["BBB"]
 
 

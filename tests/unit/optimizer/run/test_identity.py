@@ -227,9 +227,9 @@ def test_a_run_of_the_former_type_of_strategies_goes_on(tmp_path, market):
 
 def test_words_for_people_decide_nothing(run, own):
     """Another summary is the same strategy."""
-    told = replace(PUBLISHED, summary="Another.")
-    assert told.digest == PUBLISHED.digest
-    own(told)
+    reworded = replace(PUBLISHED, summary="Another.")
+    assert reworded.digest == PUBLISHED.digest
+    own(reworded)
     with RunStore.open(run) as store:
         recorded_task(store, {})
 

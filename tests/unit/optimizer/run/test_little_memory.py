@@ -28,10 +28,10 @@ def found(data, runs):
     config = RunConfig(**{**SMALL, **given, "min_trades": 3})
     result = start_run(config, Observer(), lambda: False)
     plan = Plan(folds=2, train=2, purge=8, embargo=8, blocks=4, null=2, resamples=19)
-    judged = judge_run(Path(result.path), plan, {}, lambda *told: None)
+    judged = judge_run(Path(result.path), plan, {}, lambda *progress: None)
     run = load_run(result.path)
-    said = result.front_hash, result.certificate, replace(judged, verdict=None), result.front
-    return said, run.trades(0).to_csv(), run
+    facts = result.front_hash, result.certificate, replace(judged, verdict=None), result.front
+    return facts, run.trades(0).to_csv(), run
 
 
 @pytest.mark.slow
@@ -44,8 +44,8 @@ def test_a_run_with_little_memory_finds_the_same(tmp_path, monkeypatch):
     assert not (tmp_path / "runs" / ".bars").exists()
     for place in ("engine.cpu.backend", "optimizer.run.markets"):
         monkeypatch.setattr(f"{place}.free_host_bytes", lambda: FREE)
-    said, again, run = found(data, tmp_path / "runs")
-    assert said == expected
+    message, again, run = found(data, tmp_path / "runs")
+    assert message == expected
     assert again == trades
     assert run.engine.n_parts > 1
     series = run.task.markets.series

@@ -22,15 +22,15 @@ def found(tmp_path_factory):
 
 def test_before_a_process_is_warm_it_has_no_rate(found):
     """What compiles is no measure of what follows; counts are told all the same."""
-    told = measure_progress(*found, None, Mark(1, 8, 40.0))
-    assert (told.evaluated, told.seconds) == (8, 40.0)
-    assert math.isnan(told.individual_bars_per_s)
-    assert math.isnan(told.eta_s)
+    progress = measure_progress(*found, None, Mark(1, 8, 40.0))
+    assert (progress.evaluated, progress.seconds) == (8, 40.0)
+    assert math.isnan(progress.individual_bars_per_s)
+    assert math.isnan(progress.eta_s)
     assert math.isnan(measure_progress(*found, Mark(1, 8, 40.0), Mark(1, 8, 40.0)).eta_s)
 
 
 def test_the_rate_is_that_since_the_process_is_warm(found):
     """The 40 seconds before it count neither for the rate nor for the time left."""
-    told = measure_progress(*found, Mark(2, 16, 40.0), Mark(6, 48, 42.0))
-    assert told.individual_bars_per_s == 32 * 3000 / 2.0
-    assert told.eta_s == 0.5 * found[0].config.generations
+    progress = measure_progress(*found, Mark(2, 16, 40.0), Mark(6, 48, 42.0))
+    assert progress.individual_bars_per_s == 32 * 3000 / 2.0
+    assert progress.eta_s == 0.5 * found[0].config.generations

@@ -78,7 +78,7 @@ def test_a_long_stop_below_zero_is_named_with_its_range(stop, count):
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "message"),
     [
         ({"break_even": 0.01}, "break_even=0.01 counts units of risk"),
         ({"break_even": gene("gain", 0.02, 0.01, 0.05)}, "after 0.05 R at most"),
@@ -94,12 +94,12 @@ def test_a_long_stop_below_zero_is_named_with_its_range(stop, count):
         ({"account": account(1000, equity_share(1))}, None),
     ],
 )
-def test_a_unit_that_was_mistaken_is_named(parts, said):
+def test_a_unit_that_was_mistaken_is_named(parts, message):
     """What is counted in risks, and what is a fraction; what is plausible is left alone."""
     asked = strategy("Units.", long=RISES, stop=share(0.02), **parts)
     lines = [line for line in remarks(asked, is_scaled=False) if line != SIZED]
-    assert len(lines) == (said is not None)
-    assert all(said in line for line in lines)
+    assert len(lines) == (message is not None)
+    assert all(message in line for line in lines)
 
 
 def test_a_limit_beyond_the_close_is_named():

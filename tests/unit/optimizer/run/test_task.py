@@ -90,9 +90,9 @@ def test_all_wrong_bounds_are_told_at_once(market):
     bounds = {"ema_fst": [1.0, 2.0], "ema_fast": [9.0, 2.0], "max_hold": [0.0, 5.0]}
     with pytest.raises(StrategyError) as caught:
         prepare(RunConfig(data=market, bounds=bounds))
-    told = str(caught.value)
-    assert all(part in told for part in ("'ema_fst'", "low 9.0 is above high 2.0", "'max_hold'"))
-    assert "\n" not in told
+    message = str(caught.value)
+    assert all(part in message for part in ("'ema_fst'", "low 9.0 is above high 2.0", "'max_hold'"))
+    assert "\n" not in message
 
 
 def test_bounds_may_break_a_constraint_alone_as_long_as_they_fit_together(market):

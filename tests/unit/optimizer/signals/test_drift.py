@@ -61,8 +61,8 @@ def test_new_trades_are_held_against_folds(market):
     with RunStore.open(market.path) as store:
         assert read_drift(store) == record
     assert summarise(market.path).drift == record.sentence
-    told = [row.sentence for row in build_answer(load_run(str(market.path))).evidence]
-    assert record.sentence in told
+    messages = [row.sentence for row in build_answer(load_run(str(market.path))).evidence]
+    assert record.sentence in messages
 
 
 def test_looking_again_records_what_changed_alone(market):

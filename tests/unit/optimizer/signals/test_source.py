@@ -92,11 +92,11 @@ def test_a_bar_that_is_corrected_is_told(market):
     assert not source.read(market.write(1300)).notes
     volume = market.columns["volume"].copy()
     volume[1250] += 1
-    (told,) = source.read(market.write(1301, volume=volume)).notes
+    (note,) = source.read(market.write(1301, volume=volume)).notes
     opened = format_time(market.columns["timestamp"][1250])
     assert (
-        told == f"TEST: 1 closed bar corrected since the last reading, the first of {opened}"
-        or (told.endswith(f"1 closed bar corrected since the last reading, the first of {opened}"))
+        note == f"TEST: 1 closed bar corrected since the last reading, the first of {opened}"
+        or (note.endswith(f"1 closed bar corrected since the last reading, the first of {opened}"))
     )
     assert not source.read(market.write(1302, volume=volume)).notes
     volume[100] += 1

@@ -31,16 +31,16 @@ def test_each_change_is_told_once(market, tmp_path):
     """Messages are the changes: all of them, each once, and the first reading."""
     sent = tmp_path / "sent"
     append = f"sh -c 'cat >> {sent}; echo >> {sent}'"
-    changes, told = ChangeWatcher(append, print), []
+    changes, lines = ChangeWatcher(append, print), []
     clock, sleep = growing_clock(market, range(1200, 1261))
     for signal in islice(watch_source(market.source(), 1, print, clock, sleep), 60):
         if changes.take_changed(signal):
-            told.append(signal.symbols[0].key)
+            lines.append(signal.symbols[0].key)
         changes.send(signal)
     messages = [json.loads(line) for line in sent.read_text().splitlines()]
-    assert len(messages) == len(told) > 4
-    assert all(key != after for key, after in pairwise(told))
-    assert [message["symbols"][0]["state"] for message in messages] == [key[0] for key in told]
+    assert len(messages) == len(lines) > 4
+    assert all(key != after for key, after in pairwise(lines))
+    assert [message["symbols"][0]["state"] for message in messages] == [key[0] for key in lines]
     assert all(message["about"] == "This places no order." for message in messages)
     assert messages[0]["changed"] == [messages[0]["symbols"][0]["symbol"]]
 

@@ -140,7 +140,7 @@ def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("error", "limit", "said"),
+    ("error", "limit", "words"),
     [
         (
             OSError(errno.ENOSPC, "No space left on device"),
@@ -154,13 +154,13 @@ def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path,
         (OSError(errno.EIO, "Input/output error"), None, "space is not the reason"),
     ],
 )
-def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, error, limit, said):
+def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, error, limit, words):
     """Free bytes are the reason only where they are too few."""
     most = resource.RLIM_INFINITY if limit is None else limit
     monkeypatch.setattr("resource.getrlimit", lambda kind: (most, most))
     message = str(build_write_error(error, tmp_path / DATABASE, 9))
-    assert re.search(said, message), message
-    assert ("are free there" in message) == (limit is None and "quota" not in said)
+    assert re.search(words, message), message
+    assert ("are free there" in message) == (limit is None and "quota" not in words)
 
 
 @pytest.mark.slow
@@ -343,8 +343,8 @@ def renumber(generation, number):
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOTDIR], ids=str)
 def test_a_place_that_takes_nothing_is_no_matter_of_room(tmp_path, number):
     """Bytes that are free would mislead: another folder is what helps."""
-    told = str(build_write_error(OSError(number, os.strerror(number)), tmp_path / "runs", 10))
-    assert told == (
+    message = str(build_write_error(OSError(number, os.strerror(number)), tmp_path / "runs", 10))
+    assert message == (
         f"{tmp_path / 'runs'} cannot be written ({os.strerror(number)}): "
         "let --runs name a folder that can"
     )

@@ -62,9 +62,9 @@ def test_a_hostile_record_is_one_line_of_the_list(runs, table, inner):
     with changing(run / DATABASE) as connection:
         _, column = TABLES[table]
         (before,) = connection.execute(f"SELECT {column} FROM {table}").fetchone()
-    told = json.loads(before)
-    (told["run"] if table == "header" else told)["more"] = "a mark"
-    put(run, table, json.dumps(told).encode().replace(b'"a mark"', inner))
+    payload = json.loads(before)
+    (payload["run"] if table == "header" else payload)["more"] = "a mark"
+    put(run, table, json.dumps(payload).encode().replace(b'"a mark"', inner))
     listed = {one.id: one for one in list_runs(runs)}
     assert listed["sound"].status == "finished"
     assert not listed["sound"].damaged
@@ -86,9 +86,9 @@ def test_a_store_that_keeps_otherwise_is_refused(runs, change):
     """What says how a run is kept is one of the known words."""
     with changing(runs / "changed" / DATABASE) as connection:
         (before,) = connection.execute("SELECT payload FROM header").fetchone()
-    told = json.loads(before)
-    told["store"].update(change)
-    put(runs / "changed", "header", json.dumps(told).encode())
+    payload = json.loads(before)
+    payload["store"].update(change)
+    put(runs / "changed", "header", json.dumps(payload).encode())
     with pytest.raises(StoreError, match="the header is not that of a run"):
         RunStore.open(runs / "changed", writable=True)
 
@@ -107,9 +107,9 @@ def test_what_is_written_is_read():
     deep = 0
     for _ in range(DEEPEST - 1):
         deep = [deep]
-    told = {"deep": deep, "whole": [2**63 - 1, -(2**63) + 1], "floats": [1e308, 0.00012345678901],
+    fields = {"deep": deep, "whole": [2**63 - 1, -(2**63) + 1], "floats": [1e308, 0.00012345678901],
             "text": "\U0001f600 1e999 99999999999999999999 \\ud800"}  # fmt: skip
-    assert decode(encode(told, what="a test")) == told
+    assert decode(encode(fields, what="a test")) == fields
 
 
 def test_a_folder_of_hostile_runs_alone_is_listed(runs):

@@ -45,7 +45,7 @@ def test_the_owner_notes_all_that_it_has_written(path):
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
         ("DELETE FROM generation WHERE number = 1", "generations 1 to 1 were recorded but are"),
         ("DELETE FROM evidence WHERE id > 1", "of 3 rows of 'evidence' that were recorded 2 are"),
@@ -54,17 +54,17 @@ def test_the_owner_notes_all_that_it_has_written(path):
         ("DELETE FROM result", "of 1 row of 'result' that were recorded 1 are"),
     ],
 )
-def test_a_tail_that_is_gone_is_said_by_whoever_opens_the_run(path, statement, said, caplog):
+def test_a_tail_that_is_gone_is_said_by_whoever_opens_the_run(path, statement, message, caplog):
     """By readers in the log, by owners to their watcher, by the list and by verify."""
     change(path, statement)
     for is_writable in (False, True):
         caplog.clear()
         with RunStore.open(path, writable=is_writable) as store:
-            assert any(said in line for line in store.warnings), store.warnings
-            assert any(said in line for line in store.verify())
-        assert is_writable or said in caplog.text
+            assert any(message in line for line in store.warnings), store.warnings
+            assert any(message in line for line in store.verify())
+        assert is_writable or message in caplog.text
     damaged = summarise(path).damaged
-    assert said in damaged or "does not follow from the last generation" in damaged
+    assert message in damaged or "does not follow from the last generation" in damaged
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -166,10 +166,10 @@ def test_an_older_state_that_was_put_back_is_said_everywhere(put_back, tmp_path,
     given = [names.get(word, word.replace("TO", str(tmp_path))) for word in READERS[use]]
     outcome = Commands(capsys)(*given)
     assert outcome.code == 0, outcome
-    said = [line for line in outcome.err.splitlines() if "(run 'run')" in line]
-    assert len(said) == 1, outcome.err
-    assert "that were recorded 1 are gone" in said[0]
-    assert "an older state of the file was put back" in said[0]
+    messages = [line for line in outcome.err.splitlines() if "(run 'run')" in line]
+    assert len(messages) == 1, outcome.err
+    assert "that were recorded 1 are gone" in messages[0]
+    assert "an older state of the file was put back" in messages[0]
 
 
 def test_python_says_it_too(put_back, caplog):

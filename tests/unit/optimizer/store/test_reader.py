@@ -71,12 +71,12 @@ def test_only_names_of_metrics_are_renamed():
     }
     renames = list_renames({"versions": {"engine": 2}})
     assert rename_metrics(recorded, renames) == recorded
-    told = {
+    fields = {
         "objectives": "sharpe@worst,sharpe_annual:min",
         "constraints": ["sharpe>-9.0 soft", "sharpe_annual@q25<=2.0"],
         "rejected": {"undefined:sharpe": 3, "broken:sharpe_annual@worst>=1.0": 1},
     }
-    assert rename_metrics({"command": told}, renames) == {
+    assert rename_metrics({"command": fields}, renames) == {
         "command": {
             "objectives": "sharpe_trade@worst,sharpe:min",
             "constraints": ["sharpe_trade>-9.0 soft", "sharpe@q25<=2.0"],
@@ -87,9 +87,9 @@ def test_only_names_of_metrics_are_renamed():
 
 def test_calmar_of_older_searches_is_the_simple_one():
     """Before search version 4 calmar was not compounded; a run of today keeps the name."""
-    told = {"objectives": ["calmar@worst"], "metrics": {"calmar": 2.0, "sharpe": 1.0}}
+    fields = {"objectives": ["calmar@worst"], "metrics": {"calmar": 2.0, "sharpe": 1.0}}
     older = list_renames({"versions": {"engine": 4, "search": 3}})
-    assert rename_metrics(told, older) == {
+    assert rename_metrics(fields, older) == {
         "objectives": ["calmar_simple@worst"],
         "metrics": {"calmar_simple": 2.0, "sharpe": 1.0},
     }

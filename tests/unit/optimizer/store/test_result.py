@@ -54,17 +54,17 @@ def test_a_result_of_an_older_version_is_read(stored_result):
     """Every number is the recorded one; what was not recorded then has a default."""
     recorded, store = stored_result
     result = load_result(store)
-    said = json.loads(json.dumps(result.payload(), allow_nan=False))
+    payload = json.loads(json.dumps(result.payload(), allow_nan=False))
     assert (result.run, result.path) == ("older", str(store.path))
     for name in recorded.keys() - {"run", "path", "data", "front", "certificate", "infeasible"}:
-        assert said[name] == recorded[name], name
+        assert payload[name] == recorded[name], name
     # They counted the last generation alone.
-    assert said["infeasible"] == dict(store.generations()[-1].rejected)
-    assert said["certificate"].items() >= recorded["certificate"].items()
+    assert payload["infeasible"] == dict(store.generations()[-1].rejected)
+    assert payload["certificate"].items() >= recorded["certificate"].items()
     front = sorted(recorded["front"], key=lambda member: -member["objectives"]["sharpe_trade"])
-    assert said["front"] == front
-    assert said["data"]["bars"] == recorded["data"]["bars"]
-    assert [w["label"] for w in said["data"]["windows"]] == [
+    assert payload["front"] == front
+    assert payload["data"]["bars"] == recorded["data"]["bars"]
+    assert [w["label"] for w in payload["data"]["windows"]] == [
         w["symbol"] for w in recorded["data"].get("windows", [])
     ]
 

@@ -118,11 +118,11 @@ def test_bars_before_1970_are_remembered(tmp_path):
 
 def test_thresholds_beyond_a_few_are_forgotten():
     """The oldest first; what is said again is the newest."""
-    told = {}
+    fields = {}
     for number in [0, *range(memory_module.MOST_TOLD), 0]:
-        told = with_told(told, f"{number}", ("long", number))
-    assert list(told) == [*map(str, range(1, memory_module.MOST_TOLD)), "0"]
-    assert "1" not in with_told(told, "new", ("long", 1))
+        fields = with_told(fields, f"{number}", ("long", number))
+    assert list(fields) == [*map(str, range(1, memory_module.MOST_TOLD)), "0"]
+    assert "1" not in with_told(fields, "new", ("long", 1))
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path):

@@ -66,7 +66,7 @@ def test_the_99_symbols_of_the_law(real_folder):
 def test_where_the_real_series_stand_now(real_folder):
     """The law's table of the last bar of each file, in the order of a scan."""
     scan = scan_markets(*real_series(real_folder).values())
-    told = {
+    fields = {
         one.symbol: (
             one.class_,
             one.trend,
@@ -77,7 +77,7 @@ def test_where_the_real_series_stand_now(real_folder):
         )
         for one in scan.symbols
     }
-    assert told == NOW
+    assert fields == NOW
     order = ["spy_1m", "aapl_1h", "uniusdt_15m", "btcusdt_1h", "gbpjpy_1h", "bifiusdt_5m"]
     assert [one.symbol for one in scan.symbols] == order
 
@@ -87,14 +87,16 @@ def test_longs_come_first_then_shorts_then_neutral_ones():
     series = [symbol(f"S{seed:02d}", seed=seed) for seed in range(12)]
     question = ScanParams({}, 0.5, -0.5)
     scan = scan_markets(*series, replace(series[0], symbol="A"), question=question)
-    told = [(one.class_, one.trend, one.symbol) for one in scan.symbols]
-    assert len({what for what, _, _ in told}) == 3
+    messages = [(one.class_, one.trend, one.symbol) for one in scan.symbols]
+    assert len({what for what, _, _ in messages}) == 3
     expected = [
-        *sorted((one for one in told if one[0] == "long"), key=lambda one: (-one[1], one[2])),
-        *sorted((one for one in told if one[0] == "short"), key=lambda one: (one[1], one[2])),
-        *sorted((one for one in told if one[0] == "neutral"), key=lambda one: (-one[1], one[2])),
+        *sorted((one for one in messages if one[0] == "long"), key=lambda one: (-one[1], one[2])),
+        *sorted((one for one in messages if one[0] == "short"), key=lambda one: (one[1], one[2])),
+        *sorted(
+            (one for one in messages if one[0] == "neutral"), key=lambda one: (-one[1], one[2])
+        ),
     ]
-    assert told == expected
+    assert messages == expected
     assert {one.trend for one in scan.symbols if one.symbol in ("A", "S00")} == {
         float(scan.rows["A"].trend[-1])
     }
@@ -113,8 +115,8 @@ def test_short_series_are_listed_and_have_no_class(missing):
     """Warm-up and two bars are needed, the longest length being 34; below nothing is guessed."""
     bars = 34 - 1 + 5 + 2 - missing
     scan = scan_markets(symbol("SHORT", bars), symbol("LONG"))
-    told = [(one.symbol, one.bars, one.needed) for one in scan.too_short]
-    assert told == ([("SHORT", bars, 40)] if missing else [])
+    messages = [(one.symbol, one.bars, one.needed) for one in scan.too_short]
+    assert messages == ([("SHORT", bars, 40)] if missing else [])
     assert ("SHORT" in scan.rows) == (not missing)
     assert sum(scan.counts.values()) == 2 - missing
 
@@ -208,7 +210,7 @@ def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(wrong, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    ("settings", "thresholds", "said"),
+    ("settings", "thresholds", "message"),
     [
         ({"ema_length": 21}, (), "parameter 'ema_length' is unknown.*did you mean 'ema_len'"),
         ({"ema_len": 8}, (), "needs ema_len whole and at least 9 and at most 4096, got 8"),
@@ -220,9 +222,9 @@ def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(wrong, monkeypatch, 
     ],
     ids=["unknown", "small", "fraction", "votes", "nan", "order", "nan_threshold"],
 )
-def test_wrong_questions_are_refused(settings, thresholds, said):
+def test_wrong_questions_are_refused(settings, thresholds, message):
     """With what is legal."""
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         ScanParams(settings, *thresholds)
 
 
@@ -261,7 +263,7 @@ def test_long_loads_are_told(tmp_path, monkeypatch):
     for number in range(3):
         write_market(tmp_path / f"S{number}.csv", 60, seed=number)
     monkeypatch.setattr(scan_module, "LINE_EVERY_S", 0.0)
-    config, said = RunConfig(data=f"csv:{tmp_path}"), []
-    scan = scan_sources(config, ScanParams({}), Ways(), is_kept=False, say=said.append)
-    assert said == [f"loaded {number} of 3 sources" for number in (1, 2, 3)]
+    config, messages = RunConfig(data=f"csv:{tmp_path}"), []
+    scan = scan_sources(config, ScanParams({}), Ways(), is_kept=False, say=messages.append)
+    assert messages == [f"loaded {number} of 3 sources" for number in (1, 2, 3)]
     assert len(scan.symbols) == 3

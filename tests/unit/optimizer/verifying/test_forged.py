@@ -63,8 +63,8 @@ def replacing(place, value):
     """Put a value at a place such as ``front.0.genes``; a callable is given the one before."""
     *way, last = [int(part) if part.isdecimal() else part for part in place.split(".")]
 
-    def change(told):
-        inner = reduce(lambda found, part: found[part], way, told)
+    def change(payload):
+        inner = reduce(lambda found, part: found[part], way, payload)
         before = inner[last]
         inner[last] = value(before) if callable(value) else value
         assert inner[last] != before, "nothing was changed"
@@ -208,7 +208,7 @@ def test_a_run_without_evidence_is_whole(searched_run):
 @pytest.mark.parametrize("place", HEADER)
 def test_a_forged_header_is_found(run, place):
     """What a header says follows from what was asked for, and from the bars."""
-    forge(run, "header", lambda told: replacing(place, HEADER[place])(told["run"]))
+    forge(run, "header", lambda payload: replacing(place, HEADER[place])(payload["run"]))
     assert not is_whole(run)
 
 
@@ -237,7 +237,7 @@ def test_a_forged_judgement_is_found(judged_run, place):
 
 def test_fits_are_those_of_the_header(judged_run):
     """As many forecasts were fitted as the run began with."""
-    forge(judged_run, "evidence", lambda told: told.update(fits=7), name="judgement")
+    forge(judged_run, "evidence", lambda payload: payload.update(fits=7), name="judgement")
     assert "judgement.fits: recorded 7" in find_problems(judged_run)
 
 
@@ -282,7 +282,7 @@ def test_without_the_owners_note_a_run_is_not_whole(judged_run, harm):
 
 def test_what_is_left_out_of_a_result_is_no_default(run):
     """Where former versions had but one value, it is that one."""
-    forge(run, "result", lambda told: told.pop("over_windows"))
+    forge(run, "result", lambda payload: payload.pop("over_windows"))
     assert "result.over_windows: recorded 'mean', it follows 'pooled'" in find_problems(run)
 
 
@@ -305,8 +305,12 @@ def test_the_command_says_what_is_wrong_and_what_it_cannot_tell(run, capsys):
     whole = command("runs", "verify", run)
     assert (whole.code, "the record is whole" in whole.out) == (0, True)
     assert "not computed anew: " in whole.out
-    told = command("runs", "verify", run, "--json").json
-    assert (told["is_whole"], told["problems"], told["certificate"]["mismatches"]) == (True, [], 0)
+    result = command("runs", "verify", run, "--json").json
+    assert (result["is_whole"], result["problems"], result["certificate"]["mismatches"]) == (
+        True,
+        [],
+        0,
+    )
     record = command("runs", "verify", run, "--individuals", "0")
     assert (record.code, "whole" in record.out) == (0, False)
     forge(run, "result", replacing("certificate.trades", more))
@@ -319,7 +323,7 @@ def test_the_command_says_what_is_wrong_and_what_it_cannot_tell(run, capsys):
 def test_what_cannot_be_replayed_is_not_whole(run, capsys):
     """Without its bars, a run is said to contradict itself nowhere, and no more."""
     command = Commands(capsys)
-    forge(run, "header", lambda told: told["run"]["command"].update(data=["csv:gone.csv"]))
+    forge(run, "header", lambda payload: payload["run"]["command"].update(data=["csv:gone.csv"]))
     outcome = command("runs", "verify", run)
     assert outcome.code == 4
     assert "the record is whole" not in outcome.out

@@ -62,11 +62,13 @@ def forge_judgement(run, change, number=-1):
         rows = [name for name, _ in store.evidence]
     places = [place for place, name in enumerate(rows, 1) if name == "judgement"]
 
-    def reconsider(told):
-        change(told)
-        verdict = add_verdict(Judgement.read(told), result, run, seconds=0.0, is_warm_started=False)
-        told.clear()
-        told.update(verdict.payload())
+    def reconsider(payload):
+        change(payload)
+        verdict = add_verdict(
+            Judgement.read(payload), result, run, seconds=0.0, is_warm_started=False
+        )
+        payload.clear()
+        payload.update(verdict.payload())
 
     forge(run, "evidence", reconsider, number=places[number])
 
@@ -87,14 +89,14 @@ def test_an_honest_judgement_states_all_of_its_rows(honest):
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_that_is_left_out_is_found(judged_run, part):
     """Digests and verdict made anew, without any bars."""
-    forge_judgement(judged_run, lambda told: told.pop(part))
+    forge_judgement(judged_run, lambda payload: payload.pop(part))
     problems = find(judged_run)
     assert any(part in line or "says nothing of" in line for line in problems.problems), problems
 
 
 def test_a_judgement_without_a_verdict_is_refused(judged_run, capsys):
     """In one line."""
-    forge(judged_run, "evidence", lambda told: told.pop("verdict"), name="judgement")
+    forge(judged_run, "evidence", lambda payload: payload.pop("verdict"), name="judgement")
     outcome = Commands(capsys)("runs", "verify", judged_run)
     assert (outcome.code, "verdict" in outcome.error) == (4, True)
 
@@ -102,14 +104,14 @@ def test_a_judgement_without_a_verdict_is_refused(judged_run, capsys):
 def test_several_parts_that_are_left_out_are_found(judged_run):
     """Null searches together with what goes with them, as if they had never been asked for."""
 
-    def change(told):
+    def change(message):
         for part in ("null", "causal", "held_out"):
-            told.pop(part)
+            message.pop(part)
 
     forge_judgement(judged_run, change)
-    told = "; ".join(find(judged_run).problems)
-    assert "says nothing of 6 searches on shuffled bars" in told
-    assert "says nothing of 1 look at held-out bars" in told
+    message = "; ".join(find(judged_run).problems)
+    assert "says nothing of 6 searches on shuffled bars" in message
+    assert "says nothing of 1 look at held-out bars" in message
 
 
 @pytest.mark.parametrize("rows", ["null/%/shuffled/%", "fold/%", "cpcv/%", "opened", "judgement"])
@@ -123,9 +125,9 @@ def test_rows_that_are_left_out_are_found(judged_run, rows):
 def test_null_searches_are_counted_by_their_rows_alone(judged_run):
     """The better p of the first three is none, whatever the verdict; no bars are needed for it."""
 
-    def change(told):
-        said = told["null"]["shuffled"]
-        said["run"], said["strengths"] = 3, said["strengths"][:3]
+    def change(payload):
+        shuffled = payload["null"]["shuffled"]
+        shuffled["run"], shuffled["strengths"] = 3, shuffled["strengths"][:3]
 
     forge_judgement(judged_run, change)
     assert "judgement.null.shuffled.run: recorded 3, it follows 6" in find(judged_run).problems
@@ -135,7 +137,7 @@ def test_a_later_judgement_leaves_out_nothing_of_the_one_before(judged_run):
     """Of the same pick; rows are stated by the one before."""
     judge_briefly(judged_run)
     assert find(judged_run).problems == ()
-    forge_judgement(judged_run, lambda told: told.pop("null"))
+    forge_judgement(judged_run, lambda payload: payload.pop("null"))
     assert any(line.startswith("judgement.null is left out") for line in find(judged_run).problems)
 
 
@@ -193,7 +195,7 @@ def test_what_was_interrupted_and_not_asked_for_again_is_noted(run):
     assert note.startswith("not judged to the end: 3 searches on shuffled bars, which judge --null")
     problems = find(run, 3)
     assert (problems.problems, len(problems.unfinished)) == ((), 1)
-    forge(run, "evidence", lambda told: told.update(notes=[]), name="judgement")
+    forge(run, "evidence", lambda payload: payload.update(notes=[]), name="judgement")
     assert "says nothing of 3 searches on shuffled bars" in find(run).problems[0]
     judge_briefly(run, **NULL)
     assert find(run, 3).is_whole

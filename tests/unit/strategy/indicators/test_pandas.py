@@ -38,27 +38,27 @@ def frame(bars):
 
 def test_sessions_equal_pandas(real):
     """The session's average price to 1e-12; minutes and days in every bit, in a place too."""
-    bars, said = real
+    bars, message = real
     table = frame(bars)
     day = table.index.normalize()
     traded = (table["high"] + table["low"] + table["close"]) / 3 * table["volume"]
     sums = traded.groupby(day).cumsum() / table["volume"].groupby(day).cumsum()
     expected = np.where(day == day[0], np.nan, sums)
-    assert largest_difference(said(vwap(0)), expected) <= 1e-12
+    assert largest_difference(message(vwap(0)), expected) <= 1e-12
     for offset, zone in ((0, "UTC"), ("America/New_York", "America/New_York")):
         local = table.index.tz_convert(zone)
         minutes = np.asarray(local.hour * 60 + local.minute, np.float64)
-        np.testing.assert_array_equal(said(minute_of_day(offset)), minutes)
+        np.testing.assert_array_equal(message(minute_of_day(offset)), minutes)
         days = np.asarray(local.day_of_week, np.float64)
-        np.testing.assert_array_equal(said(day_of_week(offset)), days)
+        np.testing.assert_array_equal(message(day_of_week(offset)), days)
 
 
 @pytest.mark.parametrize(("minutes", "rule"), [(240, "240min"), (1440, "1D"), (10_080, "W-MON")])
 def test_higher_closes_equal_pandas(real, minutes, rule):
     """The last close of each period that has ended, but the first."""
-    bars, said = real
+    bars, message = real
     closes = frame(bars)["close"].resample(rule, closed="left", label="right").last().dropna()
     ends = closes.index.as_unit("ns").asi8
     newest = np.searchsorted(ends, bars.timestamp + bars.timeframe_ns, side="right") - 1
     expected = np.where(newest < 1, np.nan, closes.to_numpy()[np.maximum(newest, 0)])
-    np.testing.assert_array_equal(said(higher(minutes, close)), expected)
+    np.testing.assert_array_equal(message(higher(minutes, close)), expected)

@@ -25,11 +25,11 @@ def comparison(relation=0):
 @pytest.fixture
 def calls(monkeypatch):
     """Which kernels were asked, in order; each writes what `bits` says of it."""
-    told, bits = [], {"data": 5, "form": 5}
+    messages, bits = [], {"data": 5, "form": 5}
 
     def kernel(name):
         def decide(_comparison, _read, words):
-            told.append(name)
+            messages.append(name)
             words.fill_(bits[name])
 
         return decide
@@ -37,7 +37,7 @@ def calls(monkeypatch):
     monkeypatch.setattr(specialization, "_by_data", kernel("data"))
     monkeypatch.setattr(specialization, "_by_form", kernel("form"))
     monkeypatch.setattr(specialization, "PAYS_AFTER", 2 * WORK)
-    told_of = type("Calls", (), {"bits": bits, "names": told})
+    told_of = type("Calls", (), {"bits": bits, "names": messages})
     return told_of
 
 

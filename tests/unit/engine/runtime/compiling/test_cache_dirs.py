@@ -91,11 +91,11 @@ def all_at_once(program, environment, arguments):
     processes = [start_process(program, environment, *each) for each in arguments]
     for process in processes:
         process.stdin.close()
-    said = [process.stdout.read() for process in processes]
+    messages = [process.stdout.read() for process in processes]
     for process in processes:
         process.stdout.close()
         assert process.wait() == 0
-    return said
+    return messages
 
 
 def test_loops_are_kept_where_a_person_says(fresh, tmp_path):
