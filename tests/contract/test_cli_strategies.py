@@ -178,7 +178,8 @@ def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is
     rounds_otherwise()
     after = command(*ask)
     assert after.json["windows"] == before.json["windows"]
-    message = rf"{MOVED_NOTE.format(result['run'])}\(\d+\), at [\d,]+ of [\d,]+ bars, by 0.0005 at most; what"
+    note = MOVED_NOTE.format(result["run"])
+    message = rf"{note}\(\d+\), at [\d,]+ of [\d,]+ bars, by 0.0005 at most; what"
     assert len(re.findall(message, after.err)) == 1
     assert "0 mismatches" in command("runs", "verify", "latest").out
     assert command("report", "latest").code == 0
