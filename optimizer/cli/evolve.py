@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optimizer.cli.live import Watcher
     from optimizer.cli.restart import Restart
     from optimizer.cluster.cluster import Cluster
-    from optimizer.judging.beside import BesideRun
+    from optimizer.judging.concurrent_folds import SpareCores
     from optimizer.judging.executors import Executors
     from optimizer.judging.judgement import Judgement
     from optimizer.run.evaluator import MakeEvaluator
@@ -54,7 +54,7 @@ def evolve_front(
         from optimizer.cli.live import Watcher
         from optimizer.cli.report import write_run_report
         from optimizer.cli.result import print_answer, print_result, result_json
-        from optimizer.judging.beside import share_cores
+        from optimizer.judging.concurrent_folds import share_cores
         from optimizer.judging.judgement import add_held_out
         from optimizer.run.problem import JustSearched
         from optimizer.run.runner import resume_run, start_run
@@ -117,7 +117,7 @@ def _plan_restart(
 
 
 def _choose_evaluator(
-    workers: "Cluster | None", beside: "BesideRun | None", *, is_judged: bool
+    workers: "Cluster | None", beside: "SpareCores | None", *, is_judged: bool
 ) -> "MakeEvaluator":
     """Maker of the evaluator: on a cluster where that pays."""
     if workers is None:

@@ -23,7 +23,7 @@ from optimizer.shown import format_count, metric
 from optimizer.store import RunStore
 
 if TYPE_CHECKING:
-    from optimizer.judging.beside import BesideRun
+    from optimizer.judging.concurrent_folds import SpareCores
 
 LINE_EVERY_S = 1.0
 FRAME_EVERY_S = 0.1
@@ -41,7 +41,7 @@ class Watcher(Observer):
         *,
         quiet: bool = False,
         restart: Restart | None = None,
-        beside: "BesideRun | None" = None,
+        beside: "SpareCores | None" = None,
     ) -> None:
         self._console = stderr()
         self.quiet = quiet

@@ -31,7 +31,13 @@ WindowNumbers = Mapping[Any, Sequence[int]]
 
 
 class InStepSetup(ABC, Generic[Job, Result]):
-    """Setup of searches that advance together, each to what it finds alone."""
+    """Setup of searches that advance together, each to what it finds alone.
+
+    Attributes:
+        task: With the generations that the run reached; without what is held out.
+    """
+
+    task: Task
 
     @abstractmethod
     def build_task(self, job: Job) -> Task:
@@ -48,6 +54,21 @@ class InStepSetup(ABC, Generic[Job, Result]):
         self, tasks: Mapping[Job, Task], engine: Engine, answer: AnswerAll
     ) -> Iterator[tuple[Job, Result]]:
         """Search for jobs together, whose questions are answered; `engine` knows the strategy."""
+
+    @abstractmethod
+    def estimate_work(self) -> tuple[Workload, int]:
+        """Work of the longest search, without rows that an engine keeps, and its individuals."""
+
+    def seconds(self, threads: int) -> float:
+        """Seconds that one search takes on so many cores, about; with an engine, on it."""
+        work, individuals = self.estimate_work()
+        work = work._replace(threads=threads)
+        return estimate_core_seconds(work, individuals, self.task.config.generations)
+
+    def seconds_on_gpu(self, cores: int) -> float:
+        """Seconds that each takes, about, where all of so many cores but one ask a GPU."""
+        work, individuals = self.estimate_work()
+        return estimate_asking_seconds(work, individuals, self.task.config.generations, cores)
 
     def run(self, job: Job) -> Result:
         """Search for one job."""
@@ -115,13 +136,11 @@ class OnWindows(OneSearchSetup[int, Result]):
     """Setup of searches on parts of one task's bars, by number; one engine serves all of them.
 
     Attributes:
-        task: With the generations that the run reached; without what is held out.
         warm_start: [N, G] genomes that the run began with.
         engine: Of the task's series, whose rows serve all; made when it is needed if None. It
             stays in its process.
     """
 
-    task: Task
     warm_start: Floats | None
     engine: Engine | None
 
@@ -156,19 +175,8 @@ class OnWindows(OneSearchSetup[int, Result]):
         # Without slots rows come and go with a population anyway.
         return not slots or slots * n_bars >= self.task.workload().row_bars
 
-    def seconds(self, threads: int) -> float:
-        """Seconds that one search takes on so many cores, about; with an engine, on it."""
-        work, individuals = self.estimate_work()
-        work = work._replace(threads=threads)
-        return estimate_core_seconds(work, individuals, self.task.config.generations)
-
-    def seconds_on_gpu(self, cores: int) -> float:
-        """Seconds that each takes, about, where all of so many cores but one ask its engine."""
-        work, individuals = self.estimate_work()
-        return estimate_asking_seconds(work, individuals, self.task.config.generations, cores)
-
     def estimate_work(self) -> tuple[Workload, int]:
-        """Work of the longest search, rows that the engine keeps left out, and its individuals."""
+        """As of `InStepSetup`."""
         work, n_bars = self.task.workload(), self.task.markets.n_bars
         longest = max(sum(map(len, windows)) for windows in self.windows)
         individuals = int(work.individual_bars / n_bars)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from engine.batch import Engine
+from engine.workload import Workload
 from optimizer.errors import StoreError
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
@@ -18,7 +19,6 @@ from optimizer.evidence.null_markets import Keep, NullMarkets
 from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
 from optimizer.judging.in_step import OneSearchSetup, WindowNumbers
 from optimizer.judging.pick import ask_pick
-from optimizer.judging.verdict import estimate_asking_seconds, estimate_core_seconds
 from optimizer.judging.workers import Executor
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Asking, EngineProblem
@@ -98,20 +98,10 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
         engine, windows = engine_apart(tasks)
         return engine, dict(zip(jobs, windows, strict=True))
 
-    def seconds(self, threads: int) -> float:
-        """Seconds that one search takes on so many cores, about."""
-        work = self.task.workload()._replace(threads=threads)
-        generations = self.task.config.generations
-        return estimate_core_seconds(work, self._count_individuals(), generations)
-
-    def seconds_on_gpu(self, threads: int) -> float:
-        """Seconds that each search takes, about, where so many cores ask a GPU."""
-        work, generations = self.task.workload(), self.task.config.generations
-        return estimate_asking_seconds(work, self._count_individuals(), generations, threads)
-
-    def _count_individuals(self) -> int:
-        """Individuals that one search evaluates."""
-        return int(self.task.workload().individual_bars / self.task.markets.n_bars)
+    def estimate_work(self) -> tuple[Workload, int]:
+        """As of `InStepSetup`."""
+        work = self.task.workload()
+        return work, int(work.individual_bars / self.task.markets.n_bars)
 
     def search(self, job: NullJob, task: Task, problem: EngineProblem) -> Asking[NullSearch]:
         """Search one market; its caller evaluates."""

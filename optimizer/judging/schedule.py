@@ -9,6 +9,7 @@ import numpy as np
 
 from data import Window
 from engine.batch import Engine
+from engine.workload import Workload
 from optimizer.evidence.figures import encode_figure
 from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.strength import compute_strength, find_strongest
@@ -23,7 +24,6 @@ from optimizer.judging.in_step import (
 )
 from optimizer.judging.null import NullJob, NullSearch, OnNullMarkets
 from optimizer.judging.pick import build_pick, compute_strengths
-from optimizer.judging.verdict import estimate_asking_seconds
 from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, answer
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
@@ -179,13 +179,11 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         """Seconds that one schedule takes on so many cores, about."""
         return len(self.on_run.steps) * self.on_run.seconds(threads)
 
-    def seconds_on_gpu(self, threads: int) -> float:
-        """Seconds that each schedule takes, about, where so many cores ask a GPU."""
+    def estimate_work(self) -> tuple[Workload, int]:
+        """Work of a schedule on a GPU, whose rows are made once for all steps."""
         (work, individuals), steps = self.on_run.estimate_work(), len(self.on_run.steps)
-        # Its rows are made once for all steps.
         work = work._replace(individual_bars=steps * work.individual_bars, calls=steps * work.calls)
-        generations = self.task.config.generations
-        return estimate_asking_seconds(work, steps * individuals, generations, threads)
+        return work, steps * individuals
 
     def _on_task(self, task: Task) -> StepSetup:
         return StepSetup(task, self.schedule, self.pick_by, self.warm_start)

@@ -13,6 +13,7 @@ import numpy as np
 from engine.workload import CORE_RATE, GPU_START_S, Workload
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
 from optimizer.evidence.figures import Number
+from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import DEFAULT_SEARCHES
 from optimizer.evidence.pick import PickRecord
@@ -73,65 +74,52 @@ def add_verdict(
         seconds: About how long it would take to judge it by null searches.
         is_warm_started: Whether the search began with individuals of another.
     """
-    null, command = judgement.null, f"python -m optimizer judge {shlex.quote(str(path))}"
-    if judgement.schedule is not None:
-        facts = _build_schedule_facts(judgement, judgement.schedule, result, command, seconds)
-        verdict = decide(replace(facts, is_warm_started=is_warm_started))
-        return replace(judgement, verdict=verdict, rules=RULES_VERSION)
-    verdict = decide(
-        Facts(
-            is_certified=not result.certificate.mismatches,
-            differences=0 if judgement.causal is None else judgement.causal.mismatches,
-            members=len(result.front),
-            trades=0 if judgement.pick is None else judgement.pick.trades,
-            strength=nan_if_none(None if judgement.pick is None else judgement.pick.strength),
-            mean_r=nan_if_none(None if judgement.pick is None else judgement.pick.mean_r),
-            command=f"{command} --null {DEFAULT_SEARCHES}",
-            seconds=seconds,
-            shuffled=None if null is None else null.shuffled.tally,
-            mirrored=None if null is None or null.mirrored is None else null.mirrored.tally,
-            folds=None if judgement.folds is None else judgement.folds.unseen,
-            held_out=None if judgement.held_out is None else judgement.held_out.unseen,
-            untested=list_untested(judgement),
-            looks=1 if judgement.held_out is None else judgement.held_out.looks,
-            searches=judgement.tries,
-            checks={} if judgement.robust is None else judgement.robust.checks,
-            is_warm_started=is_warm_started,
-            is_approximate=judgement.fits > 0,
-            is_simulated=result.data.is_simulated,
-        )
+    pick, null, held_out = judgement.pick, judgement.null, judgement.held_out
+    command = f"python -m optimizer judge {shlex.quote(str(path))}"
+    facts = Facts(
+        is_certified=not result.certificate.mismatches,
+        differences=0 if judgement.causal is None else judgement.causal.mismatches,
+        members=len(result.front),
+        trades=0 if pick is None else pick.trades,
+        strength=nan_if_none(None if pick is None else pick.strength),
+        mean_r=nan_if_none(None if pick is None else pick.mean_r),
+        command=f"{command} --null {DEFAULT_SEARCHES}",
+        seconds=seconds,
+        shuffled=None if null is None else null.shuffled.tally,
+        mirrored=None if null is None or null.mirrored is None else null.mirrored.tally,
+        folds=None if judgement.folds is None else judgement.folds.unseen,
+        held_out=None if held_out is None else held_out.unseen,
+        untested=list_untested(judgement),
+        looks=1 if held_out is None else held_out.looks,
+        searches=judgement.tries,
+        checks={} if judgement.robust is None else judgement.robust.checks,
+        is_warm_started=is_warm_started,
+        is_approximate=judgement.fits > 0,
+        is_simulated=result.data.is_simulated,
     )
-    return replace(judgement, verdict=verdict, rules=RULES_VERSION)
+    if judgement.schedule is not None:
+        facts = _judge_schedule(facts, judgement.schedule, held_out, command)
+    return replace(judgement, verdict=decide(facts), rules=RULES_VERSION)
 
 
-def _build_schedule_facts(
-    judgement: Judgement,
-    schedule: ScheduleRecord,
-    result: RunResult,
-    command: str,
-    seconds: float,
+def _judge_schedule(
+    facts: Facts, schedule: ScheduleRecord, held_out: HeldOutRecord | None, command: str
 ) -> Facts:
     """Facts on the way of searching: stitched trades, and the schedule on null markets."""
     null, lookback = schedule.null, f"--every {schedule.every} --train {schedule.train}"
-    held_out = judgement.held_out
-    differences = 0 if judgement.causal is None else judgement.causal.mismatches
-    return Facts(
-        is_certified=not result.certificate.mismatches,
-        differences=differences,
+    return replace(
+        facts,
         members=sum(bool(row.genes) for row in schedule.rows),
         trades=schedule.trades,
         strength=nan_if_none(schedule.strength),
         mean_r=nan_if_none(schedule.mean_r),
         command=f"{command} {lookback} --null {DEFAULT_SEARCHES}",
-        seconds=seconds,
         shuffled=None if null is None else null.shuffled.tally,
         mirrored=None if null is None or null.mirrored is None else null.mirrored.tally,
         folds=schedule.unseen,
         held_out=held_out.unseen if held_out is not None and held_out.by_steps else None,
-        looks=1 if held_out is None else held_out.looks,
-        searches=judgement.tries,
-        is_approximate=judgement.fits > 0,
-        is_simulated=result.data.is_simulated,
+        untested=(),
+        checks={},
         schedule=ScheduleFacts(
             name_duration(schedule.every), len(schedule.rows), schedule.mismatches
         ),

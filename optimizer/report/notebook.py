@@ -6,7 +6,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from optimizer.judging.beside import BesideRun
+from optimizer.judging.concurrent_folds import SpareCores
 from optimizer.report.evidence import build_answer
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
@@ -104,7 +104,7 @@ class LiveLine:
 class LineWatcher(Observer):
     """Shows how far a search is in a line, and keeps what it leaves for its judgement."""
 
-    def __init__(self, line: LiveLine, beside: BesideRun | None = None) -> None:
+    def __init__(self, line: LiveLine, beside: SpareCores | None = None) -> None:
         self.just = JustSearched()
         self._line, self._beside = line, beside
         self._objective, self._last = "", 0

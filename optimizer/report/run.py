@@ -15,7 +15,7 @@ from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import SIMULATED, Verdict
 from optimizer.export.programs import build_judged_schedule_program
-from optimizer.judging.beside import share_cores
+from optimizer.judging.concurrent_folds import share_cores
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.plan import build_plan

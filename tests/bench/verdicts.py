@@ -38,7 +38,7 @@ from engine.runtime.gpus import why_no_cuda
 from engine.runtime.machine import available_cores
 from optimizer.__main__ import main as run_command
 from optimizer.judging.asking import AskingWorkers
-from optimizer.judging.beside import FEWEST_CORES
+from optimizer.judging.concurrent_folds import FEWEST_CORES
 from optimizer.judging.executors import ThisMachine
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.workers import Executor, Workers

@@ -10,8 +10,8 @@ import pytest
 from engine import workload
 from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
-from optimizer.judging import beside, executors
-from optimizer.judging.beside import BesideRun
+from optimizer.judging import concurrent_folds, executors
+from optimizer.judging.concurrent_folds import SpareCores
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.judging.workers import Pool
@@ -37,9 +37,9 @@ class Beside(Observer):
 @pytest.fixture
 def searched_run(tmp_path, monkeypatch):
     """A run of a kind, and what was searched beside it."""
-    monkeypatch.setattr(beside, "FEWEST_CORES", 1)
+    monkeypatch.setattr(concurrent_folds, "FEWEST_CORES", 1)
     data = write_bars(tmp_path / "bars.csv", BARS)
-    with Pool() as pool, BesideRun(pool, PLAN) as run:
+    with Pool() as pool, SpareCores(pool, PLAN) as run:
 
         def search(**settings):
             config = RunConfig(
@@ -125,7 +125,7 @@ def test_folds_begin_where_the_run_leaves_plenty(
 @pytest.mark.parametrize("settings", [{"memory": 10**9}, {"max_seconds": 60.0}, {"threads": 1}])
 def test_nothing_begins_where_there_is_no_room(searched_run, monkeypatch, settings):
     """Of memory that a person limits, or of cores."""
-    monkeypatch.setattr(beside, "FEWEST_CORES", 1 + ("threads" in settings))
+    monkeypatch.setattr(concurrent_folds, "FEWEST_CORES", 1 + ("threads" in settings))
     run, _ = searched_run(**settings)
     assert run._begun is None
 

@@ -72,18 +72,13 @@ class FoldProcess:
             room = ask(None)
             config = self.setup.task.config.model_copy(update=room._asdict())
             setup = replace(self.setup, task=replace(self.setup.task, config=config))
-            for _, pick in _choose_executor(setup, len(job), pool).results(job):
+            engine = None if config.device == "cpu" else setup.task.engine()
+            executor = ThisMachine(pool).executor(setup, len(job), engine=engine)
+            for _, pick in executor.results(job):
                 ask(pick)
 
 
-def _choose_executor(setup: FoldSetup, jobs: int, pool: Pool) -> Executor:
-    """Executor of folds in a process of their own."""
-    if setup.task.config.device == "cpu":
-        return ThisMachine(pool).executor(setup, jobs)
-    return ThisMachine(pool).executor(setup, jobs, engine=setup.task.engine())
-
-
-class FoldsBeside:
+class ConcurrentFolds:
     """Executor of the folds that have begun; it answers what their process asks.
 
     Args:
@@ -168,7 +163,7 @@ class FoldsBeside:
 class _BegunFolds:
     """Folds that have begun, and what makes those that they fail to make."""
 
-    begun: FoldsBeside
+    begun: ConcurrentFolds
     otherwise: Callable[[int], Executor]
 
     def results(self, jobs: Iterable[int]) -> Generator[tuple[int, FoldPick], None, None]:
@@ -184,7 +179,7 @@ class _BegunFolds:
             yield from self.otherwise(len(missing)).results(missing)
 
 
-class BesideRun(ThisMachine):
+class SpareCores(ThisMachine):
     """This machine, whose spare cores search for the folds of a plan while the run is searched.
 
     Leaving it ends what has begun. Nothing begins on few cores, or where memory or time is limited.
@@ -197,10 +192,10 @@ class BesideRun(ThisMachine):
     def __init__(self, pool: Pool, plan: Plan) -> None:
         super().__init__(pool)
         self._plan = plan
-        self._begun: FoldsBeside | None = None
+        self._begun: ConcurrentFolds | None = None
         self._replaying: Replaying = replaying
 
-    def __enter__(self) -> "BesideRun":
+    def __enter__(self) -> "SpareCores":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -223,7 +218,8 @@ class BesideRun(ThisMachine):
             # The judgement reports it.
             return
         if splits:
-            self._begun = FoldsBeside(FoldSetup(planned, splits, warm_start), max(cores // 2, 1))
+            setup = FoldSetup(planned, splits, warm_start)
+            self._begun = ConcurrentFolds(setup, max(cores // 2, 1))
 
     def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
         """As `local_evaluator`, with the reference in processes where cores are to spare."""
@@ -247,14 +243,12 @@ class BesideRun(ThisMachine):
         engine: Engine | None = None,
     ) -> Executor:
         """As of `Executors`; folds that have begun are taken as they are, if they are these."""
-        begun, self._begun = self._begun, None
-        if begun is None:
-            return super().executor(setup, jobs, first=first, engine=engine)
-        if begun.is_same_search(setup):
-            choose = super().executor
+        choose, begun, self._begun = super().executor, self._begun, None
+        if begun is not None and begun.is_same_search(setup):
             return _BegunFolds(begun, lambda left: choose(setup, left, engine=engine))
-        begun.end()
-        return super().executor(setup, jobs, first=first, engine=engine)
+        if begun is not None:
+            begun.end()
+        return choose(setup, jobs, first=first, engine=engine)
 
 
 def _leaves_room(engine: Engine, work: Workload) -> bool:
@@ -272,12 +266,12 @@ def _leaves_room(engine: Engine, work: Workload) -> bool:
 
 
 @contextmanager
-def share_cores(settings: EvidenceSettings | None) -> Iterator[BesideRun | None]:
+def share_cores(settings: EvidenceSettings | None) -> Iterator[SpareCores | None]:
     """Executors of a run that is about to begin and to be judged; None where it is not."""
     if settings is None or settings.judge is False:
         yield None
         return
-    with Pool() as pool, BesideRun(pool, build_plan(settings)) as beside:
+    with Pool() as pool, SpareCores(pool, build_plan(settings)) as beside:
         yield beside
 
 
