@@ -1,5 +1,7 @@
 """A program that compiles the loops of the search, of the reference, and of the judgement."""
 
+import sys
+
 import numpy as np
 
 from data import Window, load_bars
@@ -16,15 +18,25 @@ from optimizer.search.steps import Steps
 from strategy import Gene, GenomeLayout, LessThan, find_strategy
 
 
-def main() -> None:
-    """Compile the loops of the search, and then those of the reference and the judgement."""
-    _search()
-    bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
-    reference = Reference(spec, [bars], [Window.whole(bars)], Costs(), form=CompiledForm())
-    reference.accumulators(spec.layout.defaults)
+def main(first: str = "search") -> None:
+    """Compile the loops of the search, of the reference, and of the judgement.
+
+    Args:
+        first: "search", or "reference" where that is waited for.
+    """
+    steps = [_search, _replay]
+    for compile_loops in reversed(steps) if first == "reference" else steps:
+        compile_loops()
     compare_halves(*np.ones((3, 2, 2)))
     # Last, because most searches have three objectives.
     rank_individuals(np.ones((2, 2)), np.zeros(2))
+
+
+def _replay() -> None:
+    """Replay one individual."""
+    bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
+    reference = Reference(spec, [bars], [Window.whole(bars)], Costs(), form=CompiledForm())
+    reference.accumulators(spec.layout.defaults)
 
 
 def _search() -> None:
@@ -57,4 +69,4 @@ class Corners:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -148,6 +148,8 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
     """Signals and trades with the default genes, and where they lie."""
     genome = task.spec.layout.defaults
     engine = task.engine(device="cpu")
+    # First, because a machine's first replay waits for loops that another process compiles.
+    signals_of_windows, ledgers = engine.signals(genome), engine.trades(genome)
     certificate = certify(engine, genome[None])
     refuse_red(certificate)
     prove_front(task, genome[None])
@@ -155,8 +157,8 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
     for bars, window, signals, ledger in zip(
         [markets.series[searched.series] for searched in markets.windows],
         markets.windows,
-        engine.signals(genome),
-        engine.trades(genome),
+        signals_of_windows,
+        ledgers,
         strict=True,
     ):
         console.say(f"{bars.symbol} {bars.timeframe}, bars {window.start} to {window.end - 1}:")

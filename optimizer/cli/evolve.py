@@ -1,6 +1,7 @@
 """evolve: search, certify, and show the front."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -48,7 +49,7 @@ def evolve_front(
     """Search for the best compromises between objectives, and certify them."""
     # Before anything heavy is imported, so that what is wrong is refused at once.
     begun = resolve_config(config, flags) if resume is None else None
-    with pause_collector(is_program=context.obj is not None):
+    with import_search(is_program=context.obj is not None):
         from optimizer.cli.console import print_json, stderr, stdout
         from optimizer.cli.judge_progress import choose_executor
         from optimizer.cli.live import Watcher
@@ -101,6 +102,17 @@ def evolve_front(
     if not as_json:
         print_answer(result, judgement)
     refuse_red(result.certificate)
+
+
+@contextmanager
+def import_search(*, is_program: bool) -> Iterator[None]:
+    """Import what searches, as `pause_collector`; another process compiles loops meanwhile."""
+    with pause_collector(is_program=is_program):
+        # First, because a machine's first search waits for them.
+        from optimizer.search.compiling import compile_in_background
+
+        compile_in_background()
+        yield
 
 
 def _plan_restart(

@@ -84,6 +84,7 @@ def check_strategy(
     from optimizer.cli.console import stdout
     from optimizer.config.run_config import resolve_config
     from optimizer.run.task import prepare
+    from optimizer.search.compiling import compile_in_background
     from strategy.files import load_strategy
     from strategy.rules import is_file
 
@@ -92,6 +93,7 @@ def check_strategy(
         raise ConfigError(f"'{file}' is no file of a strategy: name one, such as {such}")
     load_strategy(file)
     config = resolve_config(None, {**flags, "strategy": file})
+    compile_in_background("reference")
     task = prepare(config, for_search=True)
     for line in task.notes:
         note(line)

@@ -16,11 +16,15 @@ from optimizer.search.compiled.leaving import truncate
 
 
 @cache
-def compile_in_background() -> None:
-    """Have another process compile the loops, if none ever did and there is a core for it."""
+def compile_in_background(*first: str) -> None:
+    """Have another process compile the loops, if none ever did and there is a core for it.
+
+    Args:
+        first: As `optimizer.first_run.main` takes it.
+    """
     if not is_missing(truncate) or available_cores() < 2:
         return
-    command = [sys.executable, "-P", "-m", "optimizer.first_run"]
+    command = [sys.executable, "-P", "-m", "optimizer.first_run", *first]
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
         command, env=child_environment(), stdin=nothing, stdout=nothing, stderr=nothing
