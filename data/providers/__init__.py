@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from glob import glob, has_magic
 from importlib import import_module
+from os.path import isdir
 from pathlib import Path
 
 from data.errors import SourceError, near_match
@@ -151,11 +152,11 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     if not path_text or (is_named and not PROVIDERS[name].endings):
         return (spec,)
     path = Path(path_text).expanduser()
-    if colon and not is_named and not _is_folder(path):
+    if colon and not is_named and not isdir(path):
         return (spec,)
     kinds = [PROVIDERS[name]] if is_named else [p for p in PROVIDERS.values() if p.endings]
     prefix = f"{name}:" if is_named else ""
-    if _is_folder(path):
+    if isdir(path):
         files = [
             str(file)
             for file in path.iterdir()
@@ -188,13 +189,6 @@ def _name_others(spec: str, folder: Path) -> str:
         f"; it holds {_shorten_spec(others[0])}: name such files by a pattern, as in "
         f"'{_shorten_spec(spec).rstrip('/')}/*{ending}'"
     )
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _has_known_ending(path: Path, kinds: list[Provider]) -> bool:

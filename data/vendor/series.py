@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from data.cache import (
 )
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, RewrittenError, list_some
-from data.timeframe import DAY_NS, SECOND_NS, parse_timeframe
+from data.timeframe import DAY_NS, parse_timeframe
 from data.vendor.account import find_account
 from data.vendor.aggregates import MS_NS, Fetched, fetch_bars
 from data.vendor.client import Query, VendorClient
@@ -303,15 +302,9 @@ def _split(whole: TimeRange, lost: Mapping[TimeRange, str], timeframe: str) -> I
 
 
 def _next_edge(at_ns: int, timeframe: str) -> int:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at_ns // SECOND_NS)
-    day = moment.replace(hour=0, minute=0, second=0)
-    if timeframe[-1] == "s":
-        edge = day + timedelta(days=1)
-    elif timeframe[-1] == "d":
-        edge = day.replace(year=day.year + 1, month=1, day=1)
-    else:
-        edge = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
-    return int(edge.timestamp()) * SECOND_NS
+    unit = {"s": "D", "d": "Y"}.get(timeframe[-1], "M")
+    edge = np.datetime64(at_ns, "ns").astype(f"datetime64[{unit}]") + 1
+    return int(edge.astype("datetime64[ns]").astype(np.int64))
 
 
 def _cut(

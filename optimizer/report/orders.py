@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.accounts.ledger import Ledger
 from optimizer.report.tables import Tables
 from optimizer.report.trades import PAYMENTS
-from optimizer.run.trade_details import Details, OrderCounts, count_orders, list_details
+from optimizer.run.trade_details import OrderCounts, count_orders, list_details
 from optimizer.search.generation import Floats
 from optimizer.shown import format_count, number
 from strategy.model import Strategy
 from strategy.pretty_print import format_tree
 
 Fact = tuple[str, str]
+"""Name and value."""
 
 
 def describe_money(spec: Strategy) -> Iterator[Fact]:
@@ -34,44 +34,33 @@ def describe_money(spec: Strategy) -> Iterator[Fact]:
             yield name, format_tree(part)
 
 
-class OrderNumbers:
-    """Numbers of a pick's orders on the searched bars, each with what it means."""
+def list_order_numbers(run: Tables, member: int) -> Iterator[tuple[str, str, str]]:
+    """Name, value and note of each number of a pick's orders on the searched bars."""
+    task, spec = run.task, run.task.spec
+    (ledgers,) = run.engine.ledgers(run.genomes[[member]])
+    places = task.markets.places("search")
+    details = list_details(task, run.genomes[member], ledgers)
+    columns = [details[place].columns for place in places]
+    counts = count_orders(spec, [ledgers[place] for place in places])
+    if spec.entry is not None:
+        yield _describe_resting(counts)
+    if spec.targets is not None:
+        yield "Partial exits", number(counts.partials), "targets reached before the last exit"
+    for name, title in PAYMENTS.items():
+        if name in columns[0]:
+            paid = float(np.concatenate([part[name] for part in columns]).sum())
+            verb = "received" if paid < 0.0 else "paid"
+            yield f"{title} {verb}", f"{number(abs(paid))} R", "over all trades"
+    if spec.account is not None:
+        yield _describe_leverage(np.concatenate([part["leverage"] for part in columns]))
 
-    def __init__(self, run: Tables, member: int) -> None:
-        task, genome = run.task, run.genomes[member]
-        (ledgers,) = run.engine.ledgers(run.genomes[[member]])
-        in_search = task.markets.places("search")
-        self._spec = task.spec
-        self._ledgers: list[Ledger] = [ledgers[window] for window in in_search]
-        details = list_details(task, genome, ledgers)
-        self._details: list[Details] = [details[window] for window in in_search]
 
-    def list_numbers(self) -> Iterator[tuple[str, str, str]]:
-        """Name, value and note of each number that there is."""
-        counts = count_orders(self._spec, self._ledgers)
-        if self._spec.entry is not None:
-            yield _describe_resting(counts)
-        if self._spec.targets is not None:
-            yield "Partial exits", number(counts.partials), "targets reached before the last exit"
-        for name, title in PAYMENTS.items():
-            if name in self._details[0].columns:
-                paid = float(self._read(name).sum())
-                verb = "received" if paid < 0.0 else "paid"
-                yield f"{title} {verb}", f"{number(abs(paid))} R", "over all trades"
-        if self._spec.account is not None:
-            yield self._describe_leverage()
-
-    def _describe_leverage(self) -> tuple[str, str, str]:
-        used = self._read("leverage")
-        unsized = int((used == 0.0).sum())
-        note = f"median {number(float(np.median(used)))} of the account" if len(used) else "-"
-        if unsized:
-            note += f", {format_count(unsized, 'trade')} without a size"
-        return "Leverage, at most", f"{number(float(used.max(initial=0.0)))} x", note
-
-    def _read(self, name: str) -> Floats:
-        column: Floats = np.concatenate([part.columns[name] for part in self._details])
-        return column
+def _describe_leverage(used: Floats) -> tuple[str, str, str]:
+    unsized = int((used == 0.0).sum())
+    note = f"median {number(float(np.median(used)))} of the account" if len(used) else "-"
+    if unsized:
+        note += f", {format_count(unsized, 'trade')} without a size"
+    return "Leverage, at most", f"{number(float(used.max(initial=0.0)))} x", note
 
 
 def _describe_resting(counts: OrderCounts) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from optimizer.report.orders import OrderNumbers
+from optimizer.report.orders import list_order_numbers
 from optimizer.report.tables import Tables
 from optimizer.shown import fraction, metric
 from optimizer.store.result import Member
@@ -58,7 +58,7 @@ def _list_order_tiles(run: Tables, pick: int) -> list[Tile]:
     """Numbers of orders, ladders and money; none of a strategy without, or without its bars."""
     if run.bars_problem or not run.task.spec.has_orders:
         return []
-    return [Tile(*parts) for parts in OrderNumbers(run, pick).list_numbers()]
+    return [Tile(*parts) for parts in list_order_numbers(run, pick)]
 
 
 def _value(member: Member, name: str) -> float | None:

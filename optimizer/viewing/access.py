@@ -8,10 +8,10 @@ import ipaddress
 import secrets
 import socket
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -107,12 +107,8 @@ class Guard:
         """Tokens that a request has; one that writes has it in a header as well."""
         if scope["method"] not in ("GET", "HEAD"):
             return [headers.get(TOKEN_HEADER, "")]
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            cookie = None
         named = [value for name, value in _list_parameters(scope) if name == TOKEN]
-        return [*named, *([] if cookie is None else [cookie.value])]
+        return [*named, HTTPConnection(scope).cookies.get(self._cookie, "")]
 
     def _is_token(self, text: str) -> bool:
         return secrets.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
