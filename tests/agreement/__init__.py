@@ -1,1 +1,1 @@
-"""What other programs say of the same bars, beside what is said here: docs/agreement.md."""
+"""Results of other programs on the same bars, beside ours: docs/agreement.md."""

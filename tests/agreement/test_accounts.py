@@ -99,7 +99,7 @@ def test_markets_of_their_own_gain_what_the_account_gains(series, ours, monkeypa
     from backtesting.lib import MultiBacktest, crossover
 
     class Crossing(library.Strategy):
-        """Each market's trades are noted, for the library tells of several only statistics."""
+        """Each market's trades are noted, for the library gives of several only statistics."""
 
         def init(self):
             self.quick, self.slow = (

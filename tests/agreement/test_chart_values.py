@@ -209,7 +209,7 @@ def compare_column(name, column, bars, theirs):
         return np.where(ours == 1, price, np.nan), theirs
     if name == "supertrend":
         rises = compute_row(supertrend_side(10, 30), bars) == (1 if column.endswith("up") else -1)
-        # Their lower band says 0 at bar 0.
+        # Their lower band is 0 at bar 0.
         return np.where(rises, ours, np.nan)[1:], theirs[1:]
     if name == "pivot_point_levels":
         local = pd.to_datetime(bars.timestamp, utc=True).tz_convert("America/New_York")
@@ -223,7 +223,7 @@ def compare_column(name, column, bars, theirs):
 
 
 def is_equal(name, column, bars, theirs):
-    """Whether a column is ours, as near as `VALUES` says."""
+    """Whether a column is ours, as near as in `VALUES`."""
     return measure_distance(*compare_column(name, column, bars, theirs)) <= VALUES[name][column][1]
 
 
@@ -261,7 +261,7 @@ def published_table(agree_folder):
 
 @pytest.mark.parametrize(("name", "column"), CASES, ids=lambda part: part)
 def test_a_column_is_ours(name, column, published_table):
-    """Known at the same bars, and as near as is said; those that are not are named with a rule."""
+    """Known at the same bars, and as near as stated; those that are not are named with a rule."""
     bars, columns = published_table(name)
     theirs = columns[column].to_numpy(np.float64)
     ours, kept = compare_column(name, column, bars, theirs)

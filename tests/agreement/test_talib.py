@@ -249,7 +249,7 @@ def compare_values(case, bars):
 
 
 def measure(real_folder):
-    """The suite, on the first series; a function is equal where all that was said of it is."""
+    """The suite, on the first series; a function is equal where all its columns are."""
     bars = read_series(real_folder, SERIES[0])
     rows, equal = [], {}
     for case in CASES:
@@ -277,7 +277,7 @@ def bars(request, real_folder):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}-{case.row!r}"[:40])
 def test_a_function_is_ours(case, bars):
-    """As near as is said, and known at the same bars."""
+    """As near as stated, and known at the same bars."""
     ours, theirs = compare_values(case, bars)
     assert np.isfinite(ours).mean() > 0.9
     if not case.differs:

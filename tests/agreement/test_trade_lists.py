@@ -1,6 +1,6 @@
 """Trade lists that TradingView exported, as PyneCore publishes them: side, bars and both prices.
 
-A list is one line of `LISTS`: its name, the strategy that its script says, the bars it was made on.
+A list is one line of `LISTS`: its name, the strategy of its script, the bars it was made on.
 """
 
 from dataclasses import dataclass
@@ -159,7 +159,7 @@ def test_the_tie_of_two_averages_is_one(list_bars):
 
 
 def test_every_list_of_the_folder_is_named(agree_folder):
-    """A list that nobody compares would look like one that agrees."""
+    """A list that is not compared would look like one that agrees."""
     files = {path.name for path in agree_folder.glob("*_trades.csv")}
     assert files == {published.file for published in LISTS}
     assert all(published.rule for published in LISTS if published.plan is None)

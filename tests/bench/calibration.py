@@ -114,7 +114,7 @@ def ends_whole(path: Path) -> bool:
 
 
 def print_tally(rows, kind: float | Path) -> None:
-    """How many markets were called what, and what said luck."""
+    """Markets by grade, and by the tests that found luck."""
     grades = {name: sum(row["grade"] == name for row in rows) for name in GRADES}
     by_shuffled = sum(row.get("by") == "shuffled" for row in rows)
     shown = ", ".join(f"{count} {name}" for name, count in grades.items())

@@ -2,7 +2,7 @@
 
 Parts are ``kills``, ``null``, ``shards`` and ``tasks``; all of them without any. ``hosts`` is for a
 large host with GPUs and takes some minutes there; ``hosts-small`` is the same for two cores.
-Everything is compared with what is found without workers before its time is told.
+Everything is compared with what is found without workers before its time is printed.
 """
 
 import random

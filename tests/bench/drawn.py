@@ -5,7 +5,7 @@
 
 Each seed draws a strategy, a world and costs. Reference and device are compared on 120 bars, the
 kernels under Triton's interpreter and the CPU on 64; with --finer these are made of four each, and
-carry them. It ends at the first seed at which a bit differs, and says which; else it prints what
+carry them. It ends at the first seed at which a bit differs, and prints it; else it prints what
 was compared: trades, and exits by their reasons.
 """
 

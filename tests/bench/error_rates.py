@@ -84,7 +84,7 @@ CLAIMS: dict[str, Callable[[dict], bool]] = {
 
 
 def judge_market(world: str, seed: int, size: str, bars: int = LENGTH) -> dict[str, object]:
-    """What is said of one market of a world."""
+    """The verdict on one market of a world."""
     population, generations = SIZES[size]
     settings = {**SETTINGS, "population": population, "generations": generations}
     spec, series = FOLLOW if world in PUBLISHED else None, make_world(world, seed, bars)

@@ -14,7 +14,7 @@ speed    24 refits x 8 seeds side by side; one after the other in plain PyTorch 
 planted  a market a seed: whether what was planted is found, and nothing in noise; the gain in
          squared error over the mean with the standard error of its mean.
 
-Nothing is timed where a bit or a loss differs, and the exit code says so.
+Nothing is timed where a bit or a loss differs, and the exit code is not 0.
 """
 
 import argparse
@@ -321,7 +321,7 @@ def plain_sums():
 
 
 def main():
-    """Run the parts in their order; a part that fails is told, and stops the timing."""
+    """Run the parts in their order; a part that fails is printed, and stops the timing."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -55,7 +55,7 @@ FORMS = {
     "ladder, break-even": {"targets": HALVES, "break_even": w.after_leg(1)},
     "limits, ladder": {"entry": LIMITS, "targets": HALVES},
 }
-"""What is said beside signals, the stop and the longest hold."""
+"""Orders beside signals, the stop and the longest hold."""
 
 
 def load_series(n_finer):

@@ -126,7 +126,7 @@ def deap(size, generations):
 
 
 def population(text):
-    """A size that somebody asked for."""
+    """A size of the command line."""
     if not text.isdecimal() or not 8 <= int(text) <= MOST:
         raise argparse.ArgumentTypeError(f"P must be a whole number from 8 to {MOST:,}, got {text}")
     return int(text)

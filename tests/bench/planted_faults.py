@@ -2,7 +2,7 @@
 
     python -m tests.bench.planted_faults [--processes 2] [--real FOLDER]
 
-A fault is planted in the loops of a CPU alone, as a slip of whoever makes them faster, and in the
+A fault is planted in the loops of a CPU alone, as a slip of an optimization, and in the
 law as well, as a wrong reading of it, which no comparison of both can see. What TradingView's lists
 say needs the folder beside the project that has them.
 """
@@ -154,7 +154,7 @@ def copy_project(folder: Path, real: Path | None) -> Path:
 
 
 def run_suites(edits: Sequence[Edit], real: Path | None) -> dict[str, str]:
-    """What each suite says of a copy with these edits."""
+    """Outcome of each suite on a copy with these edits."""
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_project(Path(folder), real)
         plant(edits, copy)

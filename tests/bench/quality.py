@@ -53,7 +53,7 @@ def our_front(problem, seed: int):
 
 
 def rival_front(problem, rival: str, seed: int):
-    """All that a rival ever saw and nobody dominates."""
+    """Undominated individuals among all that a rival ever saw."""
     RIVALS[rival](problem, EVALUATIONS, seed)
     seen = np.concatenate(problem.seen)
     seen = seen[~np.isnan(seen).any(axis=1)]

@@ -64,7 +64,7 @@ def pymoo_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
 def optuna_nsga2(problem: Problem, evaluations: int, seed: int) -> None:
     """`optuna.samplers.NSGAIISampler` as it comes, violations as its constraint.
 
-    Trials are asked for and told a generation at a time, so that its members need not be counted
+    Trials are asked and answered a generation at a time, so that its members need not be counted
     anew from all trials before each: the answers are the same, and come four times sooner.
     """
     import optuna

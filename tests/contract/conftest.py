@@ -17,7 +17,7 @@ __all__ = ["chromium"]
 @pytest.fixture
 def command(capsys, tmp_path, monkeypatch, recordings):
     """Run a command in an empty folder."""
-    # A first search says that it compiles loops, which is no part of what a command says.
+    # The note of a first search that it compiles loops is no part of a command's output.
     recordings.record(*SMALL)
     monkeypatch.chdir(tmp_path)
     return Commands(capsys)

@@ -34,14 +34,14 @@ def test_every_knob_is_a_flag_of_evolve(command):
 
 @pytest.mark.parametrize("name", ["evolve", "backtest", "parity", "bench", "config", "data show"])
 def test_every_command_that_takes_data_takes_all_that_reads_it(command, name):
-    """Whoever names data can say how to read it."""
+    """With data on the command line stand the options that read it."""
     text = command(*name.split(), "--help-all").out
     for flag in ("--data", "--timeframe", "--tz", "--dedupe", "--drop-bad-bars"):
         assert f"{flag} " in text
 
 
 def test_help_begins_with_what_is_needed_every_day(command):
-    """By sections, on a page; it says how many flags there are beside these."""
+    """By sections, on a page, with the number of flags beside these."""
     text = command("evolve", "--help").out
     headings = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert headings == [f"{name}:" for name in ("Options", *SECTIONS)]
@@ -150,7 +150,7 @@ def test_defects_are_exit_code_1_and_shown_with_debug(command, monkeypatch):
 
 @pytest.mark.parametrize("n_bars", [1, 97, 200])
 def test_too_few_bars_are_refused_before_there_is_a_run(command, tmp_path, n_bars):
-    """The message says how many bars there are and how many the longest window needs."""
+    """The message holds the number of bars and of those that the longest window needs."""
     spec = write_market(tmp_path / "short.csv", n_bars)
     outcome = command("evolve", "--data", spec, "--timeframe", "15m")
     assert outcome.code == 2
@@ -180,7 +180,7 @@ def test_evolve_json_is_one_strict_object(command, market):
 
 
 def test_the_sample_is_named_as_simulated_wherever_it_shows(command):
-    """Nobody takes an invented market for a real one."""
+    """An invented market is not taken for a real one."""
     small = command("evolve", *SMALL)
     assert "SIMULATED market" in small.out
     assert "simulated market: a program invented it" in small.err
@@ -196,7 +196,7 @@ def test_quiet_evolve_shows_no_progress(command, market):
 
 
 def test_a_market_without_trades_is_no_error(command, flat_market):
-    """The table is replaced by a sentence that says why there is none."""
+    """The table is replaced by a sentence with the reason."""
     outcome = command("evolve", "--data", flat_market, *SMALL)
     assert outcome.code == 0
     assert "No candidate is feasible" in outcome.out
@@ -291,7 +291,7 @@ def test_backtest_json_holds_accumulators_and_metrics(command, market):
 
 
 def test_backtest_without_trades_defines_what_it_can(command, flat_market):
-    """No metric is a number that nobody earned."""
+    """Every metric is a number that trades earned."""
     result = command("backtest", "--data", flat_market, "--json").json
     assert result["metrics"]["trades"] == 0
     assert result["metrics"]["sharpe"] is None

@@ -123,7 +123,7 @@ def test_names_that_no_file_has_are_refused(command, tmp_path, flags, length):
 
 @pytest.mark.parametrize("wait", [0.1, 0.2, 0.3, 0.5])
 def test_an_early_signal_leaves_no_traceback(tmp_path, wait):
-    """While libraries are loaded nobody listens yet."""
+    """While libraries are loaded there is no handler yet."""
     ready = tmp_path / "ready"
     # Python's own beginning is none of ours: the signal comes after it.
     beginning = f"import time; open({str(ready)!r}, 'w').close(); __import__('runpy')"

@@ -57,7 +57,7 @@ def search_column(command, *flags):
 
 @pytest.mark.slow
 def test_it_is_searched_certified_judged_and_shown(command, place):
-    """Held-out bars, folds and null markets have it; the record says what was stated."""
+    """Held-out bars, folds and null markets have it; the record keeps what was stated."""
     result = search_column(command, *place, "--holdout", "20%")
     assert result["certificate"]["mismatches"] == 0
     assert STATED in result["data"]["notes"]
@@ -114,7 +114,7 @@ def test_reference_and_engine_agree_however_bars_are_cut(command, place, flags):
 
 
 def test_a_frame_in_memory_is_the_same_market(command, place, frame):
-    """With the field of the same name; a text column that nobody asked for is passed over."""
+    """With the field of the same name; a text column that was not asked for is passed over."""
     from_file = command("backtest", *place, "--aligned-column", "mood", "--json").json
     from_frame = optimizer.backtest(bars=frame, strategy="mine.py", aligned_columns=["mood"])
     assert len(from_frame.trades(0)) == from_file["metrics"]["trades"] > 20
@@ -175,14 +175,14 @@ def test_a_look_ahead_through_it_is_refused(command, place, shift, code):
 
 
 def test_a_dated_column_takes_no_name_twice(command, place):
-    """Nobody could tell which of the two a strategy reads."""
+    """It is undecided which of the two a strategy reads."""
     Path("rates.csv").write_text("known_at,value\n1970-01-03T00:00Z,1\n")
     both = ("--aligned-column", "mood", "--column-file", "mood=rates.csv")
     assert "two columns are named 'mood'" in command("backtest", *place, *both).error
 
 
 def test_files_are_imported_with_it(command, place, frame):
-    """Shown by name, kept by name, and read back with the flag that is told."""
+    """Shown by name, kept by name, and read back with the flag that is named."""
     shown = command("data", "show", "bars.csv", "--aligned-column", "mood", "--json").json
     assert shown["further columns"] == "mood"
     kept = command("data", "import", "bars.csv", "--aligned-column", "m=mood", "--into", "kept")

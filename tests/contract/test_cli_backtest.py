@@ -56,7 +56,7 @@ def test_engines_give_the_same_numbers(command, market, tmp_path):
 
 
 def test_a_market_without_trades_has_a_ledger_of_names(command, tmp_path):
-    """The file says which columns it would have."""
+    """The file holds the columns it would have."""
     spec = write_market(tmp_path / "flat.csv", flat=1.0)
     assert command("backtest", "--data", spec, "--trades", "out.csv").code == 0
     assert (tmp_path / "out.csv").read_text() == ",".join(Trade._fields) + ",entry_time,exit_time\n"
@@ -102,7 +102,7 @@ def test_genes_come_from_defaults_then_the_file_then_flags(command, market, tmp_
     ids=lambda value: value[:24],
 )
 def test_genes_that_make_no_individual_are_refused(command, market, tmp_path, content, expected):
-    """One line says which gene, what it has, and what it may have."""
+    """One line names the gene, its value, and its bounds."""
     (tmp_path / "genes.json").write_text(content)
     outcome = command("backtest", "--data", market, "--genes", "genes.json")
     assert outcome.code == 2
@@ -133,7 +133,7 @@ def test_holding_one_bar_exits_at_its_close(command, market, tmp_path):
 
 
 def test_holding_longer_than_the_data_ends_with_it(command, market, tmp_path):
-    """A trade that is still open at the last bar ends there, and says so."""
+    """A trade that is still open at the last bar ends there, with a note."""
     far = ("--set", "max_hold=1000000", "--set", "reward_r=1e6", "--set", "atr_stop_mult=1e4")
     command("backtest", "--data", market, *LOOSE, *far, "--trades", "out.csv")
     (row,) = read_rows(tmp_path / "out.csv")

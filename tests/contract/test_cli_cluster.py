@@ -34,7 +34,7 @@ from optimizer.judging.null import NullSetup
 # A program may be read more than once in one process.
 def gated(self, job, honest=NullSetup.run):
     if job[1] > 2 and Path({gate!r}).exists():
-        # Progress is told once a second.
+        # Progress is printed once a second.
         time.sleep(1.2)
     while job[1] > 4 and Path({gate!r}).exists():
         time.sleep(0.02)
@@ -100,7 +100,7 @@ def test_parity_is_the_same_on_workers(command, hosts, tmp_path):
 
 
 def test_a_small_search_is_refused(command, hosts, tmp_path):
-    """And said why; where whole searches follow it is made here."""
+    """With the reason; where whole searches follow it is made here."""
     market = write_market(tmp_path / "bars.csv", 3000)
     refused = command("evolve", "--data", market, *SMALL, "--cluster", hosts.file)
     assert refused.code == 2
@@ -166,7 +166,7 @@ def test_a_worker_of_another_version_is_named(command, run_path, tmp_path):
 
 
 def waiting(process, text):
-    """Read what a command says until a text comes."""
+    """Read a command's output until a text comes."""
     for line in process.stderr:
         if text in line:
             return
@@ -208,7 +208,7 @@ def test_a_client_that_is_killed_goes_on(hosts, gate, run_path, alone, tmp_path)
 
 
 def test_a_command_that_asks_a_silent_port_can_be_stopped(tmp_path):
-    """At once, as one that waits for nobody."""
+    """At once, as one without workers to wait for."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with start("doctor", "--cluster", address, cwd=tmp_path) as process:
@@ -229,7 +229,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(run_path, tmp_path):
         family = psutil.Process(process.pid).children(recursive=True)
         assert len(family) >= 2
         for _ in range(2):
-            # As a terminal does: everybody of the group hears it.
+            # As a terminal does: the whole process group gets it.
             os.killpg(process.pid, signal.SIGINT)
             time.sleep(0.3)
         _, err = process.communicate(timeout=200)

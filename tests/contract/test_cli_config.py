@@ -152,7 +152,7 @@ def test_equal_bounds_freeze_a_gene(command, market):
 
 
 def test_a_search_in_which_every_gene_is_frozen_runs(command, market):
-    """One individual, judged and certified; that there was nothing to vary is said."""
+    """One individual, judged and certified; a note names that there was nothing to vary."""
     genes = prepare(RunConfig(data=market)).spec.layout.genes
     frozen = [f"--bound={gene.name}={gene.default}:{gene.default}" for gene in genes]
     arguments = ("evolve", "--data", market, *SMALL, "--min-trades", "1", *frozen)
@@ -232,7 +232,7 @@ def test_debug_shows_where_and_still_ends_with_the_line(command):
 
 
 def test_too_little_memory_is_no_defect(command, monkeypatch):
-    """It is told as what it is, with what to do."""
+    """The message names it, and the remedy."""
 
     def raise_exhausted(*args):
         raise MemoryError("Unable to allocate 72.8 TiB")

@@ -85,12 +85,12 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "expected"), REFUSED.values(), ids=REFUSED)
 def test_what_is_no_series_is_refused(command, tmp_path, text, expected):
-    """Every command says the same line, which shows the row, and none records or repairs."""
+    """Every command prints the same line, which shows the row, and none records or repairs."""
     assert expected in all_refuse(command, tmp_path, text)
 
 
 def test_equal_rows_are_dropped_when_asked(command, tmp_path):
-    """The bars are those of the clean file, and how many rows went is told."""
+    """The bars are those of the clean file, and a note counts the rows that went."""
     clean = command("data", "show", write_csv(tmp_path, rewritten(*LINES), "clean.csv"), "--json")
     text, _ = REFUSED["equal rows"]
     spec = write_csv(tmp_path, text, "twice.csv")
@@ -100,7 +100,7 @@ def test_equal_rows_are_dropped_when_asked(command, tmp_path):
 
 
 def test_bad_bars_are_dropped_when_asked_and_counted(command, tmp_path):
-    """The count is told on stderr and stays in the record."""
+    """The count stands on stderr and stays in the record."""
     spec = write_csv(tmp_path, change_column("open", np.nan, np.nan))
     arguments = ("--data", spec, *SMALL, "--drop-bad-bars")
     outcome = command("evolve", *arguments, "--json", "--quiet")
@@ -195,7 +195,7 @@ def test_a_market_that_never_moves_has_undefined_statistics(command, tmp_path):
 
 
 def test_a_huge_gap_is_listed_and_runs(command, tmp_path):
-    """Ten years without a bar are told, and are no reason to stop."""
+    """Ten years without a bar are noted, and are no reason to stop."""
     timestamp = np.array(LEGAL["timestamp"])
     timestamp[1000:] += 3652 * 86_400 * 10**9
     spec = write_csv(tmp_path, csv_text({**LEGAL, "timestamp": timestamp}))
@@ -221,7 +221,7 @@ def test_a_symbol_that_cannot_be_shown_is_refused(command, tmp_path, name):
 
 
 def test_prices_below_zero_are_traded_only_with_an_offset(command, tmp_path):
-    """Refused with the option; with it the search and its proof go through, and it is told."""
+    """Refused with the option; with it the search and its proof go through, with a note."""
     fallen = {name: LEGAL[name] - 90.0 for name in COLUMNS[1:5]}
     spec = write_csv(tmp_path, csv_text({**LEGAL, **fallen}))
     line = all_refuse(command, tmp_path, csv_text({**LEGAL, **fallen}))
@@ -284,7 +284,7 @@ def test_local_times_that_clocks_skip_or_repeat_are_refused(command, tmp_path, c
 
 
 def test_a_file_is_no_folder_to_keep_bars_in(command, market, tmp_path):
-    """`data import --into FILE` says so, and leaves the file as it was."""
+    """`data import --into FILE` refuses, and leaves the file as it was."""
     (tmp_path / "kept").write_text("mine")
     outcome = command("data", "import", market, "--into", "kept")
     assert (outcome.code, outcome.error) == (

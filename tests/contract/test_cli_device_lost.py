@@ -41,7 +41,7 @@ def undisturbed_hash(tmp_path_factory, market):
 
 
 class Losing:
-    """Searches on a device that is lost as a plan says.
+    """Searches on a device that is lost by a plan.
 
     Args:
         place: Where it runs.
@@ -97,7 +97,7 @@ def search(tmp_path, market):
 
 
 def restarts(outcome):
-    """What was said of each restart."""
+    """The note of each restart."""
     return [line for line in outcome.err.splitlines() if "going on" in line]
 
 
@@ -168,7 +168,7 @@ def test_a_device_that_is_lost_for_good_ends_with_the_way_to_resume(
 
 
 def test_a_device_that_never_starts_leaves_no_run(search, tmp_path):
-    """There is nothing to resume, and nothing is said of it."""
+    """There is nothing to resume, and no note of it."""
     outcome = search.run("start")
     assert (outcome.code, outcome.out, len(search.programs)) == (5, "", 4)
     assert outcome.err.splitlines()[-1] == (
@@ -239,7 +239,7 @@ def is_free(path):
 
 
 def test_the_lock_is_never_free_in_between(search, undisturbed_hash, tmp_path):
-    """Somebody who tries all the time gets the run only when it is finished."""
+    """A process that tries all the time gets the run only when it is finished."""
     tries = 0
     with search.start("evaluate:3 evaluate:1 start none", *QUIETLY) as process:
         while not list((tmp_path / "runs").glob("2*")):
@@ -260,7 +260,7 @@ def test_the_lock_is_never_free_in_between(search, undisturbed_hash, tmp_path):
 def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
     search, undisturbed_hash, tmp_path, kills
 ):
-    """Whatever is killed, and where: what was recorded is there, and nobody holds the lock."""
+    """Whatever is killed, and where: what was recorded is there, and the lock is free."""
     dice = random.Random(5)
     killed = 0
     while killed < kills:
@@ -292,7 +292,7 @@ def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
 
 
 def test_a_search_in_a_process_of_others_is_not_restarted(tmp_path, market):
-    """From Python the error says how to go on, and the process stays as it is."""
+    """From Python the error names the way to go on, and the process stays as it is."""
     program = (
         "import sys, engine.devices, tests.support.losing as losing, optimizer\n"
         "from engine.errors import DeviceLostError\n"

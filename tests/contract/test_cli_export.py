@@ -81,7 +81,7 @@ def test_generations_are_exported_one_a_row(command, result, store):
 
 
 def test_individuals_are_exported_once_with_their_line(command, result, store):
-    """Whoever survived a generation, with the parents and the operator that the search noted."""
+    """Survivors of each generation, with the parents and the operator that the search noted."""
     assert command("runs", "export", "latest", "all.parquet", "--what", "individuals").code == 0
     rows = pq.read_table("all.parquet").to_pylist()
     genes = [name for name in rows[0] if name.startswith("genes.")]
@@ -139,7 +139,7 @@ def test_a_study_holds_the_front_and_a_sample(command, result):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_the_dashboard_opens_a_study(command, result):
-    """Its pages' own interface tells of the study, its directions and every trial."""
+    """Its pages' own interface holds the study, its directions and every trial."""
     reason = "the dashboard is not installed"
     dashboard = pytest.importorskip("optuna_dashboard", reason=reason)
     backend = pytest.importorskip("optuna").storages.journal.JournalFileBackend
@@ -167,7 +167,7 @@ def request_json(app, path):
 
 
 def test_a_member_is_exported_as_a_script(command, result, tmp_path):
-    """The same text as in Python, which says at its head what differs; it compiles."""
+    """The same text as in Python, which names at its head what differs; it compiles."""
     for platform in ("backtesting.py", "vectorbt"):
         arguments = ("member.py", "--as", platform, "--member", "0")
         assert command("runs", "export", "latest", *arguments).code == 0
@@ -190,7 +190,7 @@ def test_a_member_is_exported_as_a_script(command, result, tmp_path):
     ],
 )
 def test_a_program_that_cannot_be_is_refused(command, result, arguments, message):
-    """In one line, which says what is wrong."""
+    """In one line, which names the error."""
     outcome = command("runs", "export", "latest", *arguments)
     assert (outcome.code, message in outcome.error) == (2, True), outcome.error
 
@@ -263,13 +263,13 @@ def test_what_runs_were_asked_for_is_compared(command, market, result):
     [(["latest"], 2, "two runs or more"), (["latest", "latest"], 2, "each once")],
 )
 def test_a_run_is_not_compared_with_itself(command, result, names, code, message):
-    """Nobody learns anything from that."""
+    """The comparison would be empty."""
     outcome = command("runs", "compare", *names)
     assert (outcome.code, message in outcome.error) == (code, True)
 
 
 def test_a_run_with_an_empty_front_is_compared(command, result, tmp_path):
-    """It has found nothing, beats nobody and shares nothing."""
+    """It has found nothing, beats no other and shares nothing."""
     flat = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
     other = command("evolve", "--data", flat, *SMALL, "--json").json
     assert other["front"] == []
@@ -312,7 +312,7 @@ def test_runs_with_other_objectives_are_not_compared(command, market, result):
 
 
 def test_a_run_is_removed_only_when_that_is_meant(command, result):
-    """Without --yes the line says what would go, and nothing goes."""
+    """Without --yes the line lists what would go, and nothing goes."""
     outcome = command("runs", "delete", "latest")
     assert (outcome.code, outcome.out) == (2, "")
     assert "add --yes" in outcome.error

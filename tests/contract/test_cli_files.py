@@ -64,7 +64,7 @@ def test_show_draws_and_names_quirks(command, folder):
 
 
 def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
-    """Good ones are summed up, bad ones shown with all that is wrong; the code says it too."""
+    """Good ones are summed up, bad ones shown with all that is wrong; the exit code follows."""
     outcome = command("data", "check", folder)
     assert outcome.code == 2
     assert outcome.error == "1 of 3 sources cannot be used as they are"
@@ -137,7 +137,7 @@ def test_import_replaces_only_when_told(command, folder, tmp_path):
 
 
 def test_progress_is_shown_on_a_terminal_only(monkeypatch):
-    """How many are done, of how many; nothing where nobody looks."""
+    """The number done, of all; nothing without a terminal."""
     for is_terminal in (True, False):
         stream = io.StringIO()
         stream.isatty = lambda is_terminal=is_terminal: is_terminal
@@ -167,7 +167,7 @@ def test_an_exchange_that_cannot_be_reached_ends_with_code_3(command, monkeypatc
 
 
 def test_columns_and_forms_are_said_on_the_command_line(command, tmp_path):
-    """What is not recognised is told with the flag, and with the flag it is read."""
+    """What is not recognised is named with its flag, and with the flag it is read."""
     rows = "".join(f"0{day}/02/2024;{day};{day};{day};{day};5\n" for day in range(1, 9))
     spec = write_csv(tmp_path, "When;A;B;C;D;E\n" + rows)
     outcome = command("data", "show", spec)
@@ -183,7 +183,7 @@ def test_columns_and_forms_are_said_on_the_command_line(command, tmp_path):
 
 
 def test_a_cut_at_gaps_makes_windows_of_the_parts(command, tmp_path):
-    """Nothing reaches over ten years without a bar, and each part is told of by itself."""
+    """Nothing reaches over ten years without a bar, and each part has its own line."""
     spec = write_market(tmp_path / "gapped.csv", 4000)
     lines = (tmp_path / "gapped.csv").read_text().splitlines()
     moved = [line.replace("1970-", "1980-", 1) for line in lines[2001:]]

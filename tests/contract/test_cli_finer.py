@@ -50,7 +50,7 @@ def test_a_search_on_finer_bars_is_another_one(command, market, tmp_path):
 
 
 def test_bars_that_are_not_made_up_are_counted(command, market, tmp_path):
-    """By a backtest, with the note that says how many there are."""
+    """By a backtest, with the note of their number."""
     lines = (tmp_path / "bars.csv").read_text().splitlines(keepends=True)
     (tmp_path / "late.csv").write_text("".join([lines[0], *lines[2001:]]))
     finer = ("--finer", f"csv:{tmp_path / 'late.csv'}")

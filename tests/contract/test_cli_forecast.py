@@ -184,7 +184,7 @@ def test_a_fit_that_is_stopped_or_killed_leaves_nothing(command, market, tmp_pat
 
 
 def test_a_full_disk_leaves_the_forecast_that_was_there(command, market, tmp_path):
-    """One line says so; neither half a file nor a draft is left."""
+    """One line of error; neither half a file nor a draft is left."""
     fit_ridge(command, market)
     before = Path("a.parquet").read_bytes()
     with limit_file_size(len(before) // 2):
@@ -244,7 +244,7 @@ def run_after_two_fits(command, market, folder):
 
 
 def test_fits_count_in_the_verdict(command, market, tmp_path):
-    """A run's header says how many forecasts were fitted; each counts as a search does."""
+    """A run's header counts the forecasts that were fitted; each counts as a search does."""
     path = run_after_two_fits(command, market, tmp_path)
     with RunStore.open(path) as store:
         assert recorded_fits(store) == 2
@@ -255,7 +255,7 @@ def test_fits_count_in_the_verdict(command, market, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("flags", "says"),
+    ("flags", "message"),
     [
         (("--model", "gtu"), "did you mean 'gru'?"),
         (("--features", "closer"), "'closer' is unknown"),
@@ -265,11 +265,11 @@ def test_fits_count_in_the_verdict(command, market, tmp_path):
     ],
     ids=["model", "features", "train", "out", "device"],
 )
-def test_what_does_not_fit_is_one_line(command, market, flags, says):
+def test_what_does_not_fit_is_one_line(command, market, flags, message):
     """What is wrong, and nothing is written."""
     outcome = command("forecast", "fit", "--data", market, *flags)
     assert outcome.code in (2, 5)
-    assert says in outcome.err
+    assert message in outcome.err
     assert outcome.err.count("\n") == 1
 
 
@@ -313,7 +313,7 @@ def test_a_run_that_leaves_fits_out_is_not_whole(command, market, tmp_path):
 
 
 def better(record):
-    """A skill that nobody has."""
+    """A forged skill."""
     record["skill"]["whole"]["against"]["the mean"] = {"gain": 0.5, "p": 1e-9}
 
 
@@ -328,7 +328,7 @@ def an_hour_early(known_at):
 
 
 @pytest.mark.parametrize(
-    ("change", "given", "says"),
+    ("change", "given", "message"),
     [
         (better, {}, "its record was changed after it was written"),
         (boasting, {"is_sealed": True}, "does not follow from its figures"),
@@ -337,7 +337,7 @@ def an_hour_early(known_at):
     ],
     ids=["edited skill", "forged sentence", "shifted", "shifted, digests anew"],
 )
-def test_a_changed_forecast_is_refused_wherever_it_is_read(command, market, change, given, says):
+def test_a_changed_forecast_is_refused_wherever_it_is_read(command, market, change, given, message):
     """By whatever shows it, and by whatever reads it as a column."""
     fit_ridge(command, market)
     Path("follows.py").write_text(FOLLOWS)
@@ -353,13 +353,13 @@ def test_a_changed_forecast_is_refused_wherever_it_is_read(command, market, chan
         ("parity", *strategy, "--individuals", "2"),
     ):
         outcome = command(*use)
-        assert (outcome.code, says in outcome.err) == (4, True), (use, outcome)
+        assert (outcome.code, message in outcome.err) == (4, True), (use, outcome)
     # The run keeps the forecast as it was.
     assert command("runs", "verify", "latest").code == 0
 
 
 def test_a_forecast_of_an_earlier_version_is_read(command, market):
-    """Its record is under no digest, which is said."""
+    """Its record is under no digest, with a note."""
     fit_ridge(command, market)
     rewrite("a.parquet", lambda record: record.pop("digest"))
     shown = command("forecast", "show", "a.parquet")
@@ -368,7 +368,7 @@ def test_a_forecast_of_an_earlier_version_is_read(command, market):
 
 
 def test_a_file_that_says_forecast_in_another_way_is_none(command):
-    """Whoever wrote it meant something else by that word."""
+    """Its writer meant something else by that word."""
     table = pa.table({"known_at": [0], "value": [1.0]})
     pq.write_table(table.replace_schema_metadata({"forecast": "of tomorrow"}), "theirs.parquet")
     shown = command("forecast", "show", "theirs.parquet")

@@ -24,7 +24,7 @@ def write_parts(folder, *lengths):
 
 
 def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
-    """The others are searched on; how many were skipped, and their days, are told."""
+    """The others are searched on; a note counts those skipped, and their days."""
     spec = write_parts(tmp_path, 60, 1000, 201, 200, 900)
     flags = (*BOUNDS, *SMALL, "--quiet", "--json")
     outcome = command("evolve", "--data", spec, "--max-gap", "10d", *flags)
@@ -49,7 +49,7 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
     ],
 )
 def test_a_backtest_keeps_parts_that_its_genes_can_trade_on(command, tmp_path, genes, needed, kept):
-    """Bounds of a search that nobody makes leave no part out; genes come by flag, file or name."""
+    """Bounds without a search leave no part out; genes come by flag, file or name."""
     spec, file = write_parts(tmp_path, 60, 1000, 201, 200, 900), tmp_path / "genes.json"
     file.write_text(json.dumps(genes))
     settings = [word for name, value in genes.items() for word in ("--set", f"{name}={value}")]

@@ -115,7 +115,7 @@ def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, market, r
 
 
 def test_a_member_to_begin_with_has_to_be_there(command, market, result):
-    """And somebody has to be named whose member it is; a resumed run keeps its own."""
+    """And a run has to be named whose member it is; a resumed run keeps its own."""
     count = len(result["front"])
     flags = ("evolve", "--data", market, *SMALL, "--member", count)
     assert f"--member 0 to {count - 1}" in command(*flags, "--run", "latest").error
@@ -157,7 +157,7 @@ def test_the_hash_of_ledgers_can_be_made_again_from_the_front(market, result):
 )
 @pytest.mark.timeout(30)
 def test_a_pipe_is_refused_at_once(command, tmp_path, flags):
-    """Nobody may ever write into it."""
+    """It is read-only."""
     os.mkfifo(tmp_path / "pipe.json")
     outcome = command(*flags.split(), tmp_path / "pipe.json")
     assert (outcome.code, outcome.error) == (2, f"{tmp_path}/pipe.json: is no plain file; name one")

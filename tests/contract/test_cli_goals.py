@@ -8,7 +8,7 @@ LARGER = ("--population", "48", "--generations", "4", "--min-trades", "3")
 
 
 def test_a_hard_constraint_holds_in_the_whole_front(command, market):
-    """Nobody in it breaks it, and who did is counted under its name."""
+    """None in it breaks it, and those that did are counted under its name."""
     bound = ("--constraint", "max_drawdown <= 1%", "--constraint", "exposure < 0.25")
     result = command("evolve", "--data", market, *LARGER, *bound, "--json").json
     assert result["front"]
@@ -20,7 +20,7 @@ def test_a_hard_constraint_holds_in_the_whole_front(command, market):
 
 
 def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
-    """The search ends, says why they are all infeasible, and shows nobody."""
+    """The search ends with the reasons why all are infeasible, and an empty front."""
     bound = ("--constraint", "win_rate > 0.99")
     result = command("evolve", "--data", market, *LARGER, *bound, "--json").json
     assert result["front"] == []
@@ -36,7 +36,7 @@ def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
 
 
 def test_who_is_ruined_is_on_no_front(command, market):
-    """With all of equity at risk one dear trade ends an account, and the search says so."""
+    """With all of equity at risk one dear trade ends an account, which the search notes."""
     ruinous = ("--risk-fraction", "1", "--fee-bp", "2000")
     outcome = command("evolve", "--data", market, *LARGER, *ruinous, "--generations", "0")
     assert "the front is empty" in outcome.out
@@ -51,7 +51,7 @@ def test_who_is_ruined_is_on_no_front(command, market):
 
 
 def test_a_soft_constraint_is_an_objective(command, market):
-    """The front says how far each member is from it; the result reads back as it was."""
+    """The front shows each member's distance from it; the result reads back as it was."""
     goals = ("--objectives", "sharpe", "--constraint", "win_rate >= 60% soft")
     result = command("evolve", "--data", market, *LARGER, *goals, "--json").json
     assert result["objectives"] == ["sharpe", "missed"]

@@ -107,7 +107,7 @@ def test_resuming_goes_on_with_a_judge_that_was_killed(command, market, monkeypa
 
 
 def test_resuming_shows_what_cannot_be_judged_any_more(command, market, monkeypatch):
-    """The bars are gone: that is said, and the front is shown."""
+    """The bars are gone: a note names that, and the front is shown."""
     with monkeypatch.context() as patch:
         patch.setattr("optimizer.cli.judge_progress.judge_after_search", lambda *_, **__: None)
         command("evolve", "--data", market, *SEARCH, *QUICK, "--quiet")
@@ -171,7 +171,7 @@ def test_another_member_can_be_judged(command, run):
 
 
 def test_judging_renews_the_report(command, run):
-    """Of the terminal and of Python, where there is one; it says what was found out last."""
+    """Of the terminal and of Python, where there is one; it follows the newest judgement."""
     path = Path(run["path"])
     command("judge", "latest", "--folds", "0", "--resamples", "19")
     assert not (path / "report.html").exists()
@@ -181,7 +181,7 @@ def test_judging_renews_the_report(command, run):
     sentence = judged.json["judgement"]["verdict"]["sentence"]
     renewed = (path / "report.html").read_text(encoding="utf-8")
     assert "searches on shuffled bars" not in before
-    # The grade stands above it, and is not said again.
+    # The grade stands above it, and is not repeated.
     assert sentence.partition(": ")[2] in html.unescape(renewed)
     assert "of 1 reached it" in renewed
     assert f"report {path / 'report.html'}" in judged.err

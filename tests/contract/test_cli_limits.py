@@ -1,4 +1,4 @@
-"""What a person sets as a limit is one, and what cannot be meant is refused or said."""
+"""What a person sets as a limit is one, and what cannot be meant is refused or noted."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def market(tmp_path):
 
 
 def test_fewer_evaluations_than_a_generation_are_refused(command, market):
-    """Nothing is evaluated and no run begun; the line says what fits."""
+    """Nothing is evaluated and no run begun; the line names the limit that fits."""
     outcome = command("evolve", "--data", market, *SMALL, "--max-evaluations", 7)
     assert outcome.code == 2
     assert outcome.error == (
@@ -46,7 +46,7 @@ def test_more_threads_than_cores_are_refused(command, market, name):
 
 
 def test_threads_of_a_larger_machine_are_no_reason_to_refuse_its_run(command, market, monkeypatch):
-    """They decide nothing, and nobody asked for them here."""
+    """They decide nothing, and were not asked for here."""
     begun = command("evolve", "--data", market, *SMALL, "--threads", 1, "--json").json
     with RunStore.open(Path(begun["path"])) as store:
         assert recorded_config(store, {}).threads == 1
@@ -74,7 +74,7 @@ def test_a_lattice_without_a_legal_point_is_refused(command, market):
 
 
 def test_a_lattice_without_a_feasible_point_finds_nothing(command, market):
-    """Nobody is said to have found all of a front that does not exist."""
+    """No share of a front that does not exist is printed."""
     flags = (
         "--search",
         "lattice",
@@ -99,7 +99,7 @@ def test_a_lattice_without_a_feasible_point_finds_nothing(command, market):
     ],
 )
 def test_risky_pairs_of_flags_are_named(command, market, flags, words):
-    """On stderr, and in what is recorded; one of the pair alone says nothing."""
+    """On stderr, and in what is recorded; one of the pair alone has no note."""
     outcome = command("backtest", "--data", market, *flags.split(), "--json")
     (line,) = [line for line in outcome.err.splitlines() if words in line]
     assert line.removeprefix("note: ") in outcome.json["data"]["notes"]

@@ -1,4 +1,4 @@
-"""Folders that may not be written, and runs of other people: told as what they are."""
+"""Folders that may not be written, and runs of other people: errors that name them."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ LONGER = ("--generations", "3", "--json", "--quiet", "--no-report", "--no-judge"
 
 @pytest.fixture
 def place(monkeypatch):
-    """A folder with a market in it that everybody may read; commands run in it."""
+    """A folder with a market in it that all users may read; commands run in it."""
     with quick_directory() as directory:
         directory.chmod(0o755)
         write_market(directory / "bars.csv")
@@ -29,7 +29,7 @@ def place(monkeypatch):
 
 @pytest.fixture
 def own_run(command, place):
-    """A run in that folder, by whoever runs the tests; all that commands need is loaded by it."""
+    """A run in that folder, by the user of the tests; all that commands need is loaded by it."""
     arguments = ("--data", "csv:bars.csv", *SMALL, "--json", "--quiet", "--no-report", "--no-judge")
     return command("evolve", *arguments).json
 

@@ -1,4 +1,4 @@
-"""Just one answer: evolve names it, runs show tells it, backtest tries it on other bars."""
+"""Just one answer: evolve names it, runs show prints it, backtest tries it on other bars."""
 
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def test_what_contradicts_a_run_is_refused_by_name(command, market, other):
 
 
 def test_bars_that_a_run_held_out_stay_closed(command, market, other):
-    """Whoever names them as other bars would look at them uncounted."""
+    """Named as other bars they would be looked at uncounted."""
     command("evolve", "--data", market, *SMALL, "--holdout", "20%")
     member = ("backtest", "latest", "--member", 0)
     refused = command(*member, "--start", "1970-01-05").error

@@ -31,7 +31,7 @@ def lattice(command, market, tmp_path):
 
 
 def test_all_points_are_exported_with_all_metrics(command, market, lattice, tmp_path):
-    """10 rewards times 4 times to hold are 40 rows, each what a backtest of it says."""
+    """10 rewards times 4 times to hold are 40 rows, each equal to a backtest of it."""
     outcome = command("runs", "export", "latest", "points.csv", "--what", "points")
     assert outcome.code == 0, outcome.err
     with open(tmp_path / "points.csv", newline="", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Commands as processes: what they import, and how they end when somebody ends them."""
+"""Commands as processes: what they import, and how they end by a signal."""
 
 import os
 import random
@@ -104,7 +104,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, market):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_a_full_disk_under_stdout_is_exit_code_4(tmp_path, market):
-    """What could not be written is said in one line."""
+    """What could not be written is one line of error."""
     with open("/dev/full", "w") as full:
         outcome = run("backtest", "--data", market, "--json", cwd=tmp_path, stdout=full)
     assert outcome.code == 4
@@ -129,7 +129,7 @@ def test_a_ledger_goes_to_our_own_output_where_it_is_asked_to(command, tmp_path,
     "stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda stop: stop.name
 )
 def test_one_signal_stops_after_the_generation(command, tmp_path, market, stop):
-    """What was found is recorded, and the last line says how to go on; nothing on stdout."""
+    """What was found is recorded, and the last line names the way to go on; nothing on stdout."""
     if signal.getsignal(stop) is signal.SIG_IGN:
         pytest.skip("this process ignores it, as under nohup, and so does what it starts")
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:

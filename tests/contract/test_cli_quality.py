@@ -1,4 +1,4 @@
-"""What bars lack is told of those searched on and of those held out, everywhere the same."""
+"""What bars lack is noted for those searched on and those held out, everywhere the same."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A run that somebody else sent is data: it names nothing that is run, asked or written to."""
+"""A run from elsewhere is data: it names nothing that is run, asked or written to."""
 
 import contextlib
 import shutil
@@ -228,7 +228,7 @@ SERIES = ("--data", "polygon:X:ADAUSD", "--from", "2024-01-01", "--to", "2024-03
 
 
 def test_a_run_asks_no_vendor(command, vendor, tmp_path, monkeypatch):
-    """What the cache lacks is said with the command that fetches it; no key is spent.
+    """What the cache lacks is named with the command that fetches it; no key is spent.
 
     That holds for a run of one's own as for any other: only a person who names bars asks for them.
     """
@@ -260,7 +260,7 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path, monkeypatch):
 
 
 def test_an_exchange_is_asked_by_those_who_name_it(monkeypatch):
-    """What this process has fetched is had again; a later one says how to fetch it anew."""
+    """What this process has fetched is had again; a later one names the command for it."""
     address = "kraken:BTC/USD:1h:2024-01-01:2024-01-02"
     table, offline = object(), LoadOptions(fetch=FetchOptions(may_fetch=False))
     monkeypatch.setattr(ccxt_exchange, "_FETCHED", {})

@@ -20,7 +20,7 @@ def find_flags(error, *names):
 
 
 def test_minutes_of_a_thin_market_are_kept_and_searched_on(command, tmp_path):
-    """Stated once, with what the message says; the kept file needs nothing more."""
+    """Stated once, with the flags of the message; the kept file needs nothing more."""
     columns = market_columns(3, 24_000)
     traded = np.flatnonzero(np.random.Generator(np.random.PCG64(1)).random(24_000) < 0.3)
     thin = {name: column[traded] for name, column in columns.items()}

@@ -1,4 +1,4 @@
-"""report, and what evolve and backtest draw: where it lies, what it says, what is refused."""
+"""report, and what evolve and backtest draw: its path, its content, what is refused."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def run_path(command, recordings):
 
 
 def test_evolve_ends_with_a_report(command, market, run_path):
-    """The page lies in the run's folder, and a line before the verdict says where."""
+    """The page lies in the run's folder, and a line before the verdict has its path."""
     page = (run_path / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert len(page) < 6_000_000
@@ -73,7 +73,7 @@ def test_evolve_writes_no_report_when_asked_not_to(command, market):
 
 
 def test_json_of_evolve_stays_one_object(command, market):
-    """Where the report lies is said on the other stream."""
+    """The report's path stands on the other stream."""
     outcome = command("evolve", "--data", market, *QUICK, "--json", "--quiet")
     assert outcome.json["front_hash"]
     assert "report.html" in outcome.err
@@ -119,16 +119,16 @@ def test_a_report_can_be_written_elsewhere_and_open_with_a_member(command, run_p
     ids=["member", "negative", "folder", "run"],
 )
 def test_a_report_that_cannot_be_is_refused(command, run_path, arguments, code, expected):
-    """One line says what is wrong."""
+    """One line names the error."""
     outcome = command("report", *arguments, "--runs", "runs")
     assert outcome.code == code
     assert expected in outcome.error
 
 
 def test_a_report_without_its_bars_says_what_is_missing(command, market, run_path, tmp_path):
-    """When the data is gone, the front is still shown and the page says why trades are not.
+    """When the data is gone, the front is still shown, and a reason why trades are not.
 
-    Where it is now can be said.
+    Its new path can be given.
     """
     run = load_run(str(run_path), data="csv:gone.csv")
     page = page_html(run)
@@ -143,7 +143,7 @@ def test_a_report_without_its_bars_says_what_is_missing(command, market, run_pat
 
 
 def test_a_backtest_is_drawn_as_a_page(command, market, tmp_path):
-    """The file is a page of its own, and the command says where it is."""
+    """The file is a page of its own, and the command prints its path."""
     outcome = command("backtest", "--data", market, "--plot", "one.html")
     assert outcome.code == 0
     assert "plot one.html" in outcome.out

@@ -79,7 +79,7 @@ def test_objectives_are_the_metrics_of_the_same_individual(evolved):
 
 
 def test_front_hash_is_that_of_the_front_which_is_shown(evolved):
-    """Whoever has the result can check it: genes and objectives read back exactly."""
+    """The result can be checked: genes and objectives read back exactly."""
     sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in evolved["objectives"]])
     genomes = np.array([list(m["genes"].values()) for m in evolved["front"]], dtype=np.float64)
     objectives = np.array([list(m["objectives"].values()) for m in evolved["front"]]) * sign
@@ -176,7 +176,7 @@ def test_a_population_of_any_size_is_judged_as_in_small_chunks(command, market):
 
 
 def test_five_members_are_printed_unless_all_are_asked_for(command, market):
-    """Those that differ most; the title says how to see the others."""
+    """Those that differ most; the title names the flag for the others."""
     flags = ("--data", market, *SMALL, "--population", 64, "--generations", 4, "--front", "all")
     whole = command("evolve", *flags).out
     count = len(command("runs", "show", "latest", "--json").json["result"]["front"])

@@ -30,7 +30,7 @@ MARKET = "csv:bars.csv"
 
 @pytest.fixture
 def whole(command, recordings):
-    """The result of a run that nobody disturbed, and that has finished."""
+    """The result of an undisturbed, finished run."""
     return recordings.copy(*SEARCH)
 
 
@@ -182,7 +182,7 @@ def test_a_copied_run_goes_on_by_itself(command, whole, broken, tmp_path):
 @pytest.mark.parametrize("is_finished", [True, False], ids=["finished", "interrupted"])
 @pytest.mark.parametrize("damage", ["flipped", "empty", "cut", "gone"])
 def test_a_damaged_newest_generation_is_made_again(command, whole, damage, is_finished):
-    """The line says what is wrong and from where it goes on; the front is that of before."""
+    """The line names the damage and the generation it goes on from; the front is that of before."""
     path = whole["path"]
     if not is_finished:
         change(path, "DELETE FROM result")
@@ -258,7 +258,7 @@ def test_a_cut_database_is_used_as_far_as_it_is_sound(command, broken):
 
 
 def test_a_database_without_a_sound_generation_is_exit_code_4(command, broken):
-    """There is nothing to go on from, and that is said."""
+    """There is nothing to go on from, with an error."""
     cut(broken, 0.5)
     outcome = command("evolve", "--resume", "latest")
     assert (outcome.code, outcome.out) == (4, "")

@@ -45,7 +45,7 @@ def test_no_runs_are_no_error(command):
 
 
 def test_runs_are_listed(command, result):
-    """A line says what a run was, how far it got and what it found."""
+    """A line holds a run's setting, its progress and its result."""
     line = command("runs", "list").out.splitlines()[1]
     for word in (result["run"], "not judged", "seller_exhaustion", "bars 15m", "2/2"):
         assert word in line
@@ -222,7 +222,7 @@ def test_a_finished_run_shows_its_result(command, result, name):
         "its path": result["path"],
     }[name]
     payload = command("runs", "show", run, "--json").json
-    # How long it was judged is told where it is judged.
+    # Seconds of the judgement stand where it is judged.
     assert payload["result"] == {name: result[name] for name in result if name != "judgement_s"}
     assert list(payload["result"]["front"][0]["genes"]) == list(result["front"][0]["genes"])
     assert payload["status"] == "finished"
@@ -382,7 +382,7 @@ def test_a_run_of_an_older_version_is_read(command, result, older):
 
 
 def test_a_run_of_an_older_version_is_not_built_on(command, result, older):
-    """It says why, and that a new run is the way."""
+    """With the reason, and a new run as the remedy."""
     for arguments in (f"evolve --resume {older} --generations 9", f"parity --run {older}"):
         outcome = command(*arguments.split())
         assert outcome.code == 4

@@ -252,7 +252,7 @@ def test_bars_in_memory_are_scanned_as_files_are(folder, tmp_path):
 
 
 def test_a_long_symbol_is_cut_where_a_line_is_too_wide(folder):
-    """And said to be; wide letters count as two columns."""
+    """With a mark; wide letters count as two columns."""
     symbols = scan(data=f"csv:{folder}", is_kept=False).symbols
     named = [replace(entry, symbol="漢" * 60) for entry in symbols]
     _, *lines = _format_symbols(named, 80).splitlines()

@@ -51,7 +51,7 @@ def test_a_schedule_is_searched_and_told(command, tmp_path):
     ],
 )
 def test_half_a_schedule_is_refused(command, recordings, flags, words):
-    """In a line that says what is missing."""
+    """In a line that names what is missing."""
     recordings.copy(*SMALL)
     outcome = command("judge", "latest", *flags)
     assert outcome.code == 2

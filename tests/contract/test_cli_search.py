@@ -76,7 +76,7 @@ def test_a_run_that_never_began_needs_its_guests_again(command, market, tmp_path
 
 
 def test_stop_rules_end_a_run_that_can_go_on(command, market):
-    """It is finished, says why, and with more evaluations goes on as if it had never stopped."""
+    """It is finished, with the reason; with more evaluations it goes on as if never stopped."""
     wanted = ("evolve", "--data", market, "--population", "8", "--generations", "6")
     wanted = (*wanted, "--min-trades", "3", "--no-report", "--no-judge", "--json")
     whole = command(*wanted).json

@@ -109,7 +109,7 @@ def test_what_cannot_be_is_refused_in_a_line(command, recordings, flags, words):
 
 
 def test_other_bars_are_named_with_data(command, recordings):
-    """Chains begin with their first bar, which is said."""
+    """Chains begin with their first bar, with a note."""
     recordings.copy(*SMALL, *OFTEN)
     other = write_market(Path("other.csv"), 2000, seed=9)
     outcome = command("signal", "latest", "--data", other, "--now", NOW)

@@ -1,4 +1,4 @@
-"""A strategy in a file of one's own goes the whole way, and what is wrong in it is told."""
+"""A strategy in a file of one's own goes the whole way, and its mistakes are named."""
 
 import hashlib
 import json
@@ -161,7 +161,7 @@ MOVED_NOTE = (
 
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is_open):
-    """Rows that members read are recorded with their bytes; where bits differ is said once."""
+    """Rows that members read are recorded with their bytes; differing bits are noted once."""
     result = search_strategy(command, market, own, *(("--holdout", "20%") if is_open else ()))
     files = list(Path("runs").glob("*/rows/*.row"))
     lengths = {member["genes"]["n"] for member in result["front"]}
@@ -188,7 +188,7 @@ def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is
 
 
 def test_recorded_rows_that_know_the_future_make_no_whole_run(command, market, own):
-    """Whoever sends a run may send rows, figures and digests that agree with each other."""
+    """A run from elsewhere may hold rows, figures and digests that agree with each other."""
     search_strategy(command, market, own)
     assert command("runs", "verify", "latest").code == 0
     (path,) = (found.parent for found in Path("runs").glob("*/run.sqlite"))
@@ -216,7 +216,7 @@ def test_recorded_rows_that_know_the_future_make_no_whole_run(command, market, o
 def test_rows_without_room_are_recorded_by_their_digest(
     command, market, own, rounds_otherwise, monkeypatch
 ):
-    """Which is told; a replay says that it reads its own."""
+    """With a note; a replay notes that it reads its own."""
     monkeypatch.setattr(indicator_snapshot, "MOST_BYTES", 1000)
     outcome = command("evolve", "--data", market, "--strategy", own, *SMALL)
     assert re.search(
@@ -415,7 +415,7 @@ def test_a_file_of_what_ships_finds_the_same(command, market, tmp_path):
 
 
 def test_every_word_is_told(command):
-    """A wheel has no pages, so that a file says where its words are told."""
+    """A wheel has no pages, so that a file names where its words are described."""
     command("strategies", "new", "first_idea")
     assert "python -m optimizer strategies words" in Path("first_idea.py").read_text()
     printed = command("strategies", "words").out
@@ -456,7 +456,7 @@ def test_an_edited_strategy_in_memory_is_another_one(command, market, tmp_path, 
     first, run = searched_again(PULLBACK)
     edited, other = searched_again(PULLBACK.replace("> 65", "> 60"))
     assert [run.header.strategy, other.header.strategy] == ["pullback", "pullback"]
-    # The file says something else by now, so that the first one goes on from its record.
+    # The file is another one by now, so that the first one goes on from its record.
     again = optimizer.evolve(strategy=first, bars=frame, **small)
     del STRATEGIES["pullback"]
     assert command("evolve", "--resume", again.id, "--generations", "3").code == 0
@@ -528,7 +528,7 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     assert resumed.code == 0
     message = "note: column 'mood': mood.csv is not what it was; the run's own copy is read"
     assert resumed.err.count(message) == 1
-    # A process that gives several commands is told by each.
+    # A process that gives several commands gets the note from each.
     again = command("evolve", "--resume", "latest", "--generations", "3")
     assert again.err.count(message) == 1
     (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
@@ -544,7 +544,7 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
 
 
 def test_times_of_a_column_are_of_the_zone_of_the_bars(command, market, pullback, tmp_path):
-    """Where they name none; a date alone is said to be known from its first moment on."""
+    """Where they name none; a date alone counts as known from its first moment on."""
     pullback.write_text(PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <'))
     given = ("--data", market, "--strategy", pullback, "--column-file", "mood=mood.csv")
     for text, zone in (("1970-01-01 00:00:00", ""), ("1970-01-01", ", Asia/Tokyo")):

@@ -1,4 +1,4 @@
-"""A person's compiled code that never returns: the command ends, and says where."""
+"""A person's compiled code that never returns: the command ends, and names the place."""
 
 import signal
 

@@ -30,7 +30,7 @@ sys.exit(main())
 
 @pytest.mark.slow
 def test_stdout_holds_json_alone(tmp_path, market):
-    """Whoever prints, and however, is read on stderr."""
+    """Every print of a library ends on stderr."""
     shown = run("data", "show", market, "--json", cwd=tmp_path, program=("-c", PRINTS))
     assert shown.code == 0, shown.err
     assert shown.json["bars"] > 0
@@ -101,7 +101,7 @@ def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, message
     ],
 )
 def test_an_error_of_a_limit_names_it(monkeypatch, error, message):
-    """In whatever words a library says it; other errors are none."""
+    """In any library's words; other errors are none."""
     limits = {
         resource.RLIMIT_NPROC: (7, 7),
         resource.RLIMIT_AS: (7_000_000, 7_000_000),
@@ -134,7 +134,7 @@ def limit_files():
 
 @pytest.mark.slow
 def test_too_few_files_are_named(tmp_path, market):
-    """Also where SQLite says no more than that it cannot open one."""
+    """Also where SQLite's error is only that it cannot open one."""
     refused = run("evolve", "--data", market, *SMALL, cwd=tmp_path, preexec_fn=limit_files)
     assert refused.code in (2, 4)
     assert "ulimit -n" in refused.err.splitlines()[-1]

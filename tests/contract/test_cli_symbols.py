@@ -32,13 +32,13 @@ def open_held_out(command):
 
 @pytest.fixture
 def closed_run(command, folder):
-    """A small search on all of them with a fifth held out, which nobody has looked at."""
+    """A small search on all of them with a fifth held out and unopened."""
     return command("evolve", "--data", f"csv:{folder}", "--holdout", "20%", *EASY, "--json").json
 
 
 @pytest.fixture
 def evolved(command, closed_run):
-    """The same after somebody has."""
+    """The same after they were opened."""
     return open_held_out(command)
 
 
@@ -84,7 +84,7 @@ def test_what_is_held_out_is_taken_together_as_in_the_search(command, folder):
 
 
 def test_the_certificate_covers_what_was_searched_on(closed_run):
-    """Every member was replayed there; held-out bars wait for whoever opens them."""
+    """Every member was replayed there; held-out bars stay closed."""
     assert closed_run["certificate"]["windows"] == 3
     assert closed_run["certificate"]["mismatches"] == 0
     trades = sum(sum(member["by_window"]["trades"]) for member in closed_run["front"])
@@ -131,7 +131,7 @@ def test_both_tables_are_shown(command, folder):
 
 
 def test_what_windows_make_is_said_of_the_objectives(command, folder):
-    """Objectives of the worst symbol stand beside means, and the title says which is which."""
+    """Objectives of the worst symbol stand beside means, and the title names which is which."""
     arguments = ("--data", f"csv:{folder}", "--over-windows", "worst", *EASY, "--quiet")
     out = command("evolve", *arguments).out
     assert "; objectives are the worst of 3 symbols, other numbers means" in out
@@ -170,7 +170,7 @@ def test_a_hundred_symbols_are_one_search(command, tmp_path):
 
 
 def test_one_symbol_without_held_out_bars_has_neither_table(command, folder):
-    """Nothing is shown that says nothing."""
+    """No empty row is shown."""
     out = command("evolve", "--data", f"{folder}/AAA.csv", *EASY, "--quiet").out
     assert "Front: " in out
     assert "eld out" not in out

@@ -159,7 +159,7 @@ def test_a_missing_key_is_explained(command, vendor, monkeypatch):
 
 
 def test_the_plan_is_kept_and_the_wait_is_seen(command, vendor):
-    """Five calls a minute: the sixth waits, and a line says for how long and why."""
+    """Five calls a minute: the sixth waits, and a line has the seconds and the reason."""
     vendor.settings.write_text(f'[polygon]\nurl = "{vendor.url}"\n')
     span = ("--from", "2024-01-01", "--to", "2024-08-01")
     outcome = command("data", "fetch", SYMBOL, *span)
@@ -283,7 +283,7 @@ def test_many_symbols_and_held_out_bars_come_from_the_vendor_too(command, vendor
 
 
 def test_only_vendors_are_fetched(command, vendor):
-    """A file needs no fetching, and that is said."""
+    """A file needs no fetching, with an error."""
     assert command("data", "fetch", "sample").code == 2
 
 

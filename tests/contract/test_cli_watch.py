@@ -50,7 +50,7 @@ def test_trades_since_are_watched(command, recordings):
 
 
 def test_a_run_without_unseen_trades_is_refused(command, recordings):
-    """In a line that says what there is and what is needed."""
+    """In a line that names what there is and what is needed."""
     recordings.copy(*SMALL)
     outcome = command("watch", "latest", *NOW)
     assert outcome.code == 2

@@ -47,14 +47,14 @@ def closed_run(command, cut, tmp_path):
 
 @pytest.fixture
 def found(command, closed_run):
-    """The same after somebody has looked at the part that was held out."""
+    """The same after the held-out part was opened."""
     looked = command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet")
     assert looked.code == 0, looked.err
     return command("runs", "show", "latest", "--json").json["result"]
 
 
 def test_windows_are_described_with_their_roles_and_labels(found):
-    """A symbol that has several windows says their days."""
+    """A symbol that has several windows shows their days."""
     windows = found["data"]["windows"]
     assert [window["label"] for window in windows] == list(LABELS)
     assert {window["symbol"] for window in windows} == {"bars"}

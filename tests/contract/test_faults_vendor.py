@@ -41,7 +41,7 @@ def list_months(names):
 
 
 def set_field(name, value):
-    """A page in which one field says something else."""
+    """A page in which one field has another value."""
     return edit_page(lambda page: page.__setitem__(name, value))
 
 
@@ -88,7 +88,7 @@ def test_a_vendor_that_stays_down_ends_the_fetch(command, vendor, code, retry_af
 
 
 def test_a_wait_that_is_too_long_is_not_waited(command, vendor):
-    """A vendor that asks for an hour is taken at its word: the line says so, at once."""
+    """A vendor's wait of an hour is an error at once, whose line names it."""
     vendor.always = status(429, 3600)
     assert "it asks to wait 3600 s" in fails(command, vendor, calls=1)
     assert vendor.clock.slept == []
@@ -115,7 +115,7 @@ def test_a_broken_connection_is_tried_again(command, vendor, fault):
 
 
 def test_silence_is_a_failure_that_may_pass(command, vendor, monkeypatch):
-    """A vendor that says nothing is left after the read limit, and asked again."""
+    """A silent vendor is left after the read limit, and asked again."""
     monkeypatch.setattr("data.vendor.transport.READ_S", 2.0)
     vendor.fail(hanging)
     outcome = command(*FETCH)
@@ -256,7 +256,7 @@ def test_pages_of_something_else_are_not_followed(command, vendor, place, words)
 
 
 def test_pages_that_repeat_are_noticed(command, vendor):
-    """The same bars again do not go on in time, whatever the cursor says."""
+    """The same bars again do not go on in time, with any cursor."""
     vendor.always = set_field("next_url", address(vendor, start=1_704_067_200_000))
     assert "does not go on in time" in fails(command, vendor, calls=2)
 
@@ -392,7 +392,7 @@ def flip(content):
 )
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_damaged_part_is_set_aside_and_fetched_again(command, vendor, damage, place):
-    """One call brings it back, the bars are the same, a note tells, and the damage is kept."""
+    """One call brings it back, the bars are the same, with a note, and the damage is kept."""
     span = ("--from", "2024-01-01", "--to", "2024-04-01")
     first = command("data", "fetch", SYMBOL, *span, "--json").json
     path = sorted(path for path in vendor.cache.rglob("*.parquet") if is_live(path))[place]
@@ -439,7 +439,7 @@ def test_rewritten_history_is_shown_and_never_merged(command, vendor):
 
 @pytest.mark.parametrize("change", ["came", "went"])
 def test_bars_that_come_or_go_are_rewritten_history(command, vendor, change):
-    """A bar more or less in what is cached is told with its time."""
+    """A bar more or less in what is cached is named with its time."""
     thinner = change_bars(lambda bars: [*bars[:9], *bars[10:]])
     vendor.fail(None, change_bars(lambda bars: bars[:-1]) if change == "came" else None)
     assert command(*FETCH).code == 0
@@ -454,7 +454,7 @@ def test_bars_that_come_or_go_are_rewritten_history(command, vendor, change):
 
 
 def test_a_lost_part_that_comes_back_otherwise_is_rewritten_history(command, vendor):
-    """The name of a damaged part still tells what it held; another content is not taken."""
+    """The name of a damaged part still holds its digest; another content is not taken."""
     command(*FETCH)
     damage_first(vendor)
     vendor.always = change_bars(lambda bars: [{**bars[0], "v": 1.5}, *bars[1:]])
@@ -532,7 +532,7 @@ def test_a_wrong_file_of_settings_is_refused(command, vendor, text, words):
 
 
 def test_a_key_that_others_can_read_is_refused(command, vendor, monkeypatch):
-    """The line says how to close the file."""
+    """The line names the remedy."""
     monkeypatch.delenv("POLYGON_API_KEY")
     vendor.settings.write_text(f'[polygon]\napi_key = "{KEY}"\n')
     vendor.settings.chmod(0o644)

@@ -39,7 +39,7 @@ def test_it_is_listed_and_shown(command, former):
 
 
 def test_its_record_is_verified(command, former):
-    """Every digest; its members are not replayed, and one line says why."""
+    """Every digest; its members are not replayed, and one line has the reason."""
     outcome = command("runs", "verify", "latest")
     assert outcome.code == 4
     assert "every digest is right, and the record does not contradict itself" in outcome.out

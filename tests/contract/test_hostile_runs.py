@@ -1,4 +1,4 @@
-"""Runs that somebody else sent: nothing in them is executed, hangs a command or fills memory."""
+"""Runs from elsewhere: nothing in them is executed, hangs a command or fills memory."""
 
 import shutil
 

@@ -46,13 +46,13 @@ def test_registries_name_their_members(registry):
 
 
 def test_every_rule_file_is_registered():
-    """A strategy that nobody can name is no strategy."""
+    """A strategy without a name is no strategy."""
     files = {p.stem for p in (ROOT / "strategy" / "rules").glob("*.py")} - {"__init__"}
     assert files == SHIPPED
 
 
 def test_every_backend_bears_the_name_of_its_device():
-    """The registry leads to a class that says the same."""
+    """The registry leads to a class of the same name."""
     for name in BACKENDS:
         if not why_absent(name):
             assert load_backend(name).name == name
@@ -83,7 +83,7 @@ ALLOWED = {
     ],
     "eval": ["strategy/files.py"],
 }
-"""Pickles go between a process and those that it began, over pipes that nobody else can write to,
+"""Pickles go between a process and those that it began, over pipes that no other can write to,
 and within a cluster, whose members run each other's programs anyhow; and machine code of loops is
 one, as numba has it, in a folder of code that is run.
 A person's own file is run, as Python runs it; never the text that a record holds."""

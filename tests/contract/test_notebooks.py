@@ -29,7 +29,7 @@ def test_a_notebook_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_says_what_it_teaches(path):
-    """The first cell tells the reader what will be learned; no cell defines a function."""
+    """The first cell states what will be learned; no cell defines a function."""
     cells = nbformat.read(path, as_version=4).cells
     assert cells[0].cell_type == "markdown"
     assert "You will learn" in cells[0].source

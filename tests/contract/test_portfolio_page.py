@@ -49,7 +49,7 @@ def test_lines_are_the_account_and_each_alone(runs):
 
 
 def test_the_command_writes_it(command, runs):
-    """Beside its table, and it says where."""
+    """Beside its table, with its path."""
     outcome = command("portfolio", "latest:0", "latest:1", "--runs", runs, "--report", "one.html")
     assert outcome.code == 0
     assert "report one.html" in outcome.err

@@ -69,7 +69,7 @@ def rename_run(run, name, strategy, folder):
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
-    """No name makes an element, runs, or hides what it says."""
+    """No name makes an element, runs, or is hidden."""
     name = HOSTILE[kind]
     run = load_run(example_run)
     page = write_report(

@@ -56,7 +56,7 @@ def shown_metrics(run, member):
 
 
 def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
-    """Every row of the table says what the frame says: times, prices, reason, R and costs."""
+    """Every row of the table equals the frame's: times, prices, reason, R and costs."""
     trades = run.trades(run.pick.member)
     with open_page(chromium, page_file) as page:
         titles = page.texts("#trade-table thead th")
@@ -95,7 +95,7 @@ def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
 
 
 def test_metrics_say_what_they_are(chromium, page_file):
-    """Whoever points at a name is told what it is, in the words of `objectives list`."""
+    """A name's tooltip is the text of `objectives list`."""
     with open_page(chromium, page_file) as page:
         titles = page.page.eval_on_selector_all(
             "#metrics th", "all => all.map(one => [one.textContent, one.title])"
@@ -257,7 +257,7 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_grade_has_its_colour(chromium, page_file, scheme):
-    """Red, amber and green-blue are told apart; the grade is a word too."""
+    """Red, amber and green-blue differ; the grade is a word too."""
     with open_page(chromium, page_file, scheme=scheme) as page:
         colours = page.page.locator(".answer").evaluate(
             "(one, all) => all.map(grade => {"

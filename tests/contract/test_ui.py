@@ -120,7 +120,7 @@ def test_without_the_token_nothing_is_given(asker, path):
     ],
 )
 def test_other_hosts_and_origins_are_refused(asker, headers, words):
-    """A name that another site bears is not ours, whoever it leads to; nor is its page."""
+    """A name that another site bears is not ours, wherever it leads; nor is its page."""
     answer = asker.ask("/", **headers)
     assert answer.code == 403
     assert words in answer.text
@@ -287,7 +287,7 @@ def test_runs_stand_side_by_side(asker, runs, run_id):
 
 
 def test_a_run_is_followed_to_its_end(asker, runs, run_id):
-    """Each state says how far it is; a member has its trades; at the end stands the verdict."""
+    """Each state shows its progress; a member has its trades; at the end stands the verdict."""
     growing = GrowingRun(runs / run_id, runs, "growing")
     growing.grow(1)
     with watching(asker, "/run/growing/events") as states:
@@ -307,7 +307,7 @@ def test_a_run_is_followed_to_its_end(asker, runs, run_id):
 
 
 def test_a_run_that_is_deleted_while_watched_is_a_sentence(asker, runs, run_id):
-    """The stream says so and ends; so does its report."""
+    """The stream ends with the error; so does its report."""
     growing = GrowingRun(runs / run_id, runs, "deleted")
     growing.grow(1)
     with watching(asker, "/run/deleted/events") as states:
@@ -353,7 +353,7 @@ def assert_answered(asker):
 
 
 def test_who_never_reads_is_left(asker, monkeypatch):
-    """A stream that nobody reads ends, and holds one state at most until then."""
+    """An unread stream ends, and holds one state at most until then."""
     monkeypatch.setattr(channels, "PATIENCE_S", 0.3)
     monkeypatch.setattr(channels, "HEARTBEAT_S", 0.001)
     monkeypatch.setattr(channels.Channel, "_wait_for_news", _make_much)
@@ -392,7 +392,7 @@ def _wait_until_true(true):
 
 @pytest.mark.slow
 def test_the_command_prints_its_address_and_ends_quietly(runs):
-    """What it prints opens; Ctrl-C ends it without a word, also while somebody watches."""
+    """What it prints opens; Ctrl-C ends it without a word, also while a page is open."""
     process = subprocess.Popen(
         [sys.executable, "-m", "optimizer", "ui", "--runs", runs],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ},

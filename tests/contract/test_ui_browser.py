@@ -218,7 +218,7 @@ def test_forecasts_fit_the_window(chromium, runs, width, scheme):
 
 
 def test_a_server_that_is_begun_again_goes_on(chromium, asker, runs):
-    """A page says what to do, and goes on when the new address was opened beside it."""
+    """A page names the remedy, and goes on when the new address was opened beside it."""
     with visiting(chromium, asker) as page:
         asker.server.stop()
         wait_until(page, lambda: page.inner_text("#status").startswith("No answer"))

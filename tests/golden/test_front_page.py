@@ -1,4 +1,4 @@
-"""What the first page shows is what its command prints: whoever repeats it finds the same front."""
+"""What the first page shows is what its command prints: repeated, it finds the same front."""
 
 import re
 import shlex

@@ -1,7 +1,7 @@
 """Blessed results, one file a strategy: what the numbers were, so that no change moves them unseen.
 
 Single backtests compare exactly everywhere. Evolved results compare only on the platform that the
-file names. `pytest tests/golden --bless` is the only writer; the commit says why numbers moved.
+file names. `pytest tests/golden --bless` is the only writer; the commit explains why numbers moved.
 """
 
 import itertools
@@ -147,7 +147,7 @@ def test_every_strategy_has_a_golden_and_every_golden_a_strategy():
 
 
 def test_golden_was_made_with_this_data_and_law(name):
-    """A file from other bars, another law or another strategy says nothing."""
+    """A file from other bars, another law or another strategy is not compared."""
     blessed = golden(name)
     assert blessed["data_hash"] == load_series(STRATEGIES[name]).content_hash
     assert blessed["engine_version"] == ENGINE_VERSION

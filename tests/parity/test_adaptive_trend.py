@@ -71,7 +71,7 @@ def test_rows_and_stages_are_those_of_the_law(expected, real_folder):
 @pytest.mark.parametrize("device", BACKEND_PARAMETERS)
 @pytest.mark.parametrize("expected", LAW, ids=lambda line: f"{line['set']}-{line['series']}")
 def test_trades_are_those_of_the_law(expected, device, real_folder):
-    """One window, 5 + 5 basis points: ledgers equal those of the reference, sums those told."""
+    """One window, 5 + 5 basis points: ledgers equal the reference's, sums the published ones."""
     strategy, bars = STRATEGIES[expected["set"]], load_series(expected, real_folder)
     windows, genome = [Window.whole(bars)], strategy.layout.defaults
     engine = Engine(strategy, [bars], windows, device=device)

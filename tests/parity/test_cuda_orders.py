@@ -30,7 +30,7 @@ DRAWN_ON_GPU = (0, 4, 5, 16, 20, 22, 26, 31, 32, 33)
 
 @pytest.mark.slow
 def test_interpreted_kernels_equal_the_reference():
-    """Accumulators, ledgers, results and signals are equal in every bit, whatever is said."""
+    """Accumulators, ledgers, results and signals of any strategy are equal in every bit."""
     assert "every bit equal" in run_interpreted("interpreted_orders")
 
 

@@ -30,7 +30,7 @@ ALL = EXAMPLE | {"adaptive_trend": ADAPTIVE_TREND, "adaptive_trend_bracket": ADA
 @pytest.mark.slow
 @pytest.mark.parametrize("parts", GROUPS, ids=["positions", "examples"])
 def test_interpreted_kernels_equal_the_cpu(parts):
-    """Accumulators, ledgers and signals are equal in every bit, whatever is said."""
+    """Accumulators, ledgers and signals of any strategy are equal in every bit."""
     assert run_interpreted("interpreted_words", *parts).count("every bit equal") == len(parts)
 
 

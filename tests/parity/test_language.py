@@ -140,7 +140,7 @@ def check_drawn(seed, bars, windows, charges, form):
 
 @given(st.data(), st.integers(0, 2**32))
 def test_drawn_strategies(data, seed):
-    """Whatever can be said, on whatever bars, at whatever costs."""
+    """Any strategy, on any bars, at any costs."""
     bars = data.draw(markets(120))
     windows = [data.draw(draw_window(bars)), Window.whole(bars)]
     check_drawn(seed, bars, windows, data.draw(costs()), as_it_reads)

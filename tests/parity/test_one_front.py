@@ -21,7 +21,7 @@ THREADS = [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
 
 
 class Market:
-    """Seller exhaustion on the sample, judged by an engine that divides its work as it is told."""
+    """Seller exhaustion on the sample, judged by an engine that divides its work."""
 
     def __init__(self, **division):
         spec = find_strategy("seller_exhaustion")

@@ -1,4 +1,4 @@
-"""Orders, ladders and money: the readable law and the CPU agree in every bit, whatever is said."""
+"""Orders, ladders and money: the readable law and the CPU agree in every bit."""
 
 import csv
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_drawn_exits(seed):
 
 @pytest.mark.parametrize("seed", range(0, 60, 10))
 def test_drawn_orders_in_plain_python(seed):
-    """The law as it reads says what it says compiled."""
+    """The law as it reads equals its compiled form."""
     bars = [make_bars(seed, 160, gaps=0.02, jump=0.05)]
     strategy = drawn_orders(seed)
     genomes, charges = population(strategy, 1, seed), draw_order_costs(seed, strategy)
@@ -85,7 +85,7 @@ def test_one_leg_of_all_is_a_target():
 
 
 def test_bars_that_are_passed_by_hold_nothing(monkeypatch):
-    """The law says the same where it looks at every bar."""
+    """The law gives the same where it looks at every bar."""
     from engine.positions import reference
 
     monkeypatch.setattr(reference, "pass_quiet_bars", lambda world, span, book, at, j: (at, j))

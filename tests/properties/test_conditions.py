@@ -71,7 +71,7 @@ def earlier(values, ago):
 
 @given(bars=markets(60), condition=CONDITIONS)
 def test_two_values_are_enough(bars, condition):
-    """A condition is true where the third value says so, its opposite where it is false."""
+    """A condition is true where the third value is true, its opposite where it is false."""
     rows = Rows(Series.of(bars))
     expected = three_valued(condition, rows)
     np.testing.assert_array_equal(truth(condition, rows, {}), expected == 1.0)

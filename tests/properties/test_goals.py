@@ -55,7 +55,7 @@ def keeps(goals, metrics, constraint):
 
 @given(world=judged_worlds())
 def test_who_is_feasible_keeps_everything_that_must_hold(world):
-    """And whoever does not has a finite violation above 0, a failure, and no objectives."""
+    """All others have a finite violation above 0, a failure, and no objectives."""
     goals, metrics = world
     judged = goals.judge(metrics)
     is_feasible = judged.violations == 0
@@ -83,7 +83,7 @@ def test_the_feasible_survive_first(world):
 
 @given(world=judged_worlds())
 def test_one_by_one_is_all_together(world):
-    """Nobody's judgement depends on who else is judged."""
+    """A judgement does not depend on the others that are judged."""
     goals, metrics = world
     together = goals.judge(metrics)
     for i in range(len(together.failures)):
@@ -98,7 +98,7 @@ def test_one_by_one_is_all_together(world):
 
 @given(world=judged_worlds())
 def test_missed_is_zero_just_where_all_soft_constraints_hold(world):
-    """It is a share, and says nothing about who is infeasible."""
+    """It is a share, and does not count the infeasible."""
     goals, metrics = world
     soft = [constraint for constraint in goals.constraints if constraint.is_soft]
     judged = goals.judge(metrics)

@@ -62,7 +62,7 @@ class RunLife(RuleBasedStateMachine):
 
     @rule(days=st.sampled_from([1e-5, 1, 400, 20_000]))
     def clock_goes_back(self, days):
-        """Somebody sets the clock back, by a second or by decades; nothing goes by the time."""
+        """The clock is set back, by a second or by decades; nothing goes by the time."""
         Clock.behind = min(Clock.behind + timedelta(days=days), timedelta(days=20_000))
 
     def is_owned(self):
@@ -164,7 +164,7 @@ class RunLife(RuleBasedStateMachine):
     @precondition(is_owned)
     @rule(room=st.integers(0, 20_000))
     def fill_disk(self, room):
-        """Let no file grow beyond a little more than the log; the owner stops, and nobody lies.
+        """Let no file grow beyond a little more than the log; the owner stops, with an error.
 
         It stops too where there was room, so that the next steps are the same at any pace.
         """
@@ -178,7 +178,7 @@ class RunLife(RuleBasedStateMachine):
             self.store.flush()
             self.acknowledge()
         except StoreError:
-            pass  # said once more at the end
+            pass  # raised once more at the end
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         # What the disk refused is not there, or is there whole.

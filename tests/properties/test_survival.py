@@ -43,7 +43,7 @@ def test_ranks_agree_with_the_definition(population):
 
 @given(populations(), st.integers(0, 20))
 def test_survival_keeps_every_nondominated_that_fits(population, keep):
-    """Nobody survives before somebody of a better rank, and as many survive as fit."""
+    """None survives before one of a better rank, and as many survive as fit."""
     objectives, violations = population
     ranks = rank_individuals(objectives, violations).ranks
     chosen = survive(objectives, violations, keep)
@@ -89,7 +89,7 @@ def test_crowding_is_a_number(population):
 
 @given(populations(), st.integers(0, 20))
 def test_survivors_of_survivors_are_the_same(population, keep):
-    """Choosing again among the chosen loses nobody and keeps every rank."""
+    """Choosing again among the chosen loses none and keeps every rank."""
     objectives, violations = population
     chosen = survive(objectives, violations, keep)
     again = survive(objectives[chosen], violations[chosen], keep)

@@ -25,7 +25,7 @@ AGREE = ROOT.parent / "shared" / "data" / "agree"
 
 @dataclass(frozen=True)
 class Suite:
-    """What one suite of another program's results says: counts, and a table of its cases."""
+    """Counts of one suite of another program's results, and a table of its cases."""
 
     name: str  # with its source
     unit: str  # of the counts: trades, columns, functions

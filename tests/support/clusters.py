@@ -128,12 +128,12 @@ class Hung:
         return replace(self, known={"share": share})
 
     def run(self, job):
-        """What a job says: its name, and a number."""
+        """Name and number of a job."""
         what, number = job
         if self.seen:
             (Path(self.seen) / f"{number}-{os.getpid()}").touch()
         if what == "kill":
-            # Who begins a worker anew does not notice its end before it has said that it is there.
+            # A restart of a worker does not notice its end before its first answer.
             time.sleep(0.5)
             os.kill(os.getpid(), signal.SIGKILL)
         if what == "raise":
@@ -158,7 +158,7 @@ def search_on_seven(**settings):
 
 
 def run_search(task, evaluation=None):
-    """All that a search found, here if not said where, and its certificate; equal where all is."""
+    """All results of a search, here by default, and its certificate; equal where all is."""
     evaluation = evaluation or local_evaluator(task, task.device())
     problem = evaluation.problem
     problem.keep_trials()

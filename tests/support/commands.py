@@ -86,7 +86,7 @@ class Commands:
 
 
 class Recordings:
-    """Finished runs on a market, each made once and copied to whoever asks for it.
+    """Finished runs on a market, each made once and copied for every test.
 
     Args:
         place: A folder of its own.
@@ -97,13 +97,13 @@ class Recordings:
         self._made = {}
 
     def copy(self, *flags):
-        """Copy a run with these flags, and its ``bars.csv``, here; gives what evolve told."""
+        """Copy a run with these flags, and its ``bars.csv``, here; gives evolve's output."""
         folder, result = self.record(*flags)
         shutil.copytree(folder, Path(), dirs_exist_ok=True)
         return result
 
     def record(self, *flags):
-        """The folder of such a run, and what evolve told."""
+        """The folder of such a run, and evolve's output."""
         if flags not in self._made:
             self._made[flags] = self._record(flags)
         return self._made[flags]

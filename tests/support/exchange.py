@@ -51,7 +51,7 @@ def serve_exchange(fake):
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            """Answer as the fake says."""
+            """Answer as the fake does."""
             address = urlsplit(self.path)
             status, answer = fake.answer(address.path, parse_qs(address.query))
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()

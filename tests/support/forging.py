@@ -1,4 +1,4 @@
-"""Runs that somebody changed who can compute every digest anew."""
+"""Runs that were changed, with every digest computed anew."""
 
 import json
 import sqlite3

@@ -21,13 +21,13 @@ def wild_kernel(p_numbers):
 
 @triton.jit
 def endless_kernel(p_numbers):
-    """Wait for what nobody writes."""
+    """Wait for a value that is never written."""
     while tl.load(p_numbers, volatile=True) == 0:
         pass
 
 
 def breaking(plan):
-    """Have the backend launch such a kernel, as ``illegal:3`` or ``endless:3`` says at which call.
+    """Have the backend launch such a kernel, at a call by its number: ``illegal:3``, ``endless:3``.
 
     Args:
         plan: With ``none`` nothing is launched.

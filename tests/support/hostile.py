@@ -1,4 +1,4 @@
-"""Runs that somebody changed to harm who reads them, and a watch over what reading them does."""
+"""Runs that were changed to harm their reader, and a watch over what reading them does."""
 
 import contextlib
 import io
@@ -203,7 +203,7 @@ def changing(database):
 
 
 def reseal(connection):
-    """Make all digests anew, as whoever sends a run can."""
+    """Make all digests anew, as a run's sender can."""
     (header,) = connection.execute("SELECT payload FROM header").fetchone()
     connection.execute("UPDATE header SET sha256 = ?", (sha256(header),))
     tail = sha256(header)
@@ -293,7 +293,7 @@ def call(*arguments):
 
 
 LONGEST_S = 5.0
-"""How much of a processor's time a command may take on a run that somebody changed."""
+"""How much of a processor's time a command may take on a changed run."""
 
 HANGS_S = 120.0
 """After which a command hangs, on a machine that does much else."""
@@ -317,7 +317,7 @@ READERS = (
     ("report", "RUN"), ("judge", "RUN", "--null", "0", "--quiet"),
     ("backtest", "RUN", "--member", "0"),
 )  # fmt: skip
-"""Commands on a run that somebody else sent."""
+"""Commands on a run from elsewhere."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Numbers of generations that somebody changed who can compute their digests anew."""
+"""Numbers of generations that were changed, with their digests computed anew."""
 
 import random
 import struct

@@ -1,4 +1,4 @@
-"""Files beside the database of a run that somebody changed to harm who reads them."""
+"""Files beside the database of a run, changed to harm their reader."""
 
 import os
 import random

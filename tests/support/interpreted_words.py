@@ -144,7 +144,7 @@ def compare_example(name):
 
 
 def compare_drawn():
-    """Whatever can be said, on short bars."""
+    """Any strategy of the language, on short bars."""
     series = [make_bars(11, 200, gaps=0.01, flat=0.02), make_bars(12, 64, tick=0.5)]
     windows = [Window.whole(series[0]), Window(0, 50, 190), Window.whole(series[1], 1)]
     sums = np.zeros(len(ACCUMULATOR_INDEX))
@@ -353,7 +353,7 @@ def whole(numbers):
 
 
 def compare_positions():
-    """Positions of both sides, whoever asks for them."""
+    """Positions of both sides, from all askers."""
     compare_asks()
     print(f"positions: {sum(SEEN):.0f} trades, every bit equal")
     assert sum(trades > 2 for trades in SEEN) > len(SEEN) / 3, SEEN

@@ -11,7 +11,7 @@ from optimizer.judging.workers import Workers
 
 @dataclass(frozen=True)
 class Squares:
-    """Squares numbers, and says in which process.
+    """Squares numbers, and names the process.
 
     Args:
         slow_s: How long each takes.

@@ -30,7 +30,7 @@ def null_kind(at_least, run=199):
 
 
 def fold(mean_r, why):
-    """One fold; without a mean R nobody was feasible."""
+    """One fold; without a mean R none was feasible."""
     known = {} if mean_r is not None else {"mean_r": why, "efficiency": why}
     genes = {} if mean_r is None else {"ema_fast": 20}
     return FoldRow(TRAINED, TESTED, genes, 0 if mean_r is None else 40, mean_r, mean_r, known)

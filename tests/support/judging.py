@@ -17,7 +17,7 @@ from tests.support.series import csv_text
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
 
 SMALL = {"population": 16, "generations": 3, "min_trades": 10, "polish": 64, "threads": 1}
-"""A search that takes a blink, and finds somebody on a market of a thousand hours; on one core, so
+"""A search that takes a blink, and has a front on a market of a thousand hours; on one core, so
 that no processes are begun."""
 
 
@@ -45,13 +45,13 @@ def recorded_run(folder, bars, **settings):
 
 def judge_briefly(path, **plan):
     """What a plan finds out about a run, by default nothing that takes long."""
-    # As for whoever asks: null searches go with a look for later bars.
+    # As in a command: null searches go with a look for later bars.
     defaults = {"folds": 0, "blocks": 0, "causal": plan.get("null", 0) > 0, **plan}
     return judge_run(path, Plan(**defaults), {}, lambda *progress: None)
 
 
 def child_judge(path, searches):
-    """Judge a run by null searches and folds; print a line whenever something is told."""
+    """Judge a run by null searches and folds; print a line at each step."""
     plan = Plan(null=int(searches), stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
     judge_run(Path(path), plan, {}, lambda *progress: say(progress))
     say("done")

@@ -1,7 +1,7 @@
 """Child processes to be killed: what they run, and how they are started and ended.
 
 The functions named `child_...`, here or elsewhere, run in a fresh interpreter; they report by
-printing one line at a time, and a line that says a generation is safe is printed only after it is.
+printing one line at a time, and the line of a safe generation is printed only after it is.
 """
 
 import resource

@@ -17,7 +17,7 @@ RANKS = (None, "close", "zscore(volume, 5)", "rsi(close, 3) - 50", "close_locati
 
 
 class DrawnAtMarket(Drawn):
-    """Strategies that limits are told of: they enter at the market, by shares of the account."""
+    """Strategies that limits cover: they enter at the market, by shares of the account."""
 
     def without_resting(self, arguments):
         """The same without what rests or reverses."""

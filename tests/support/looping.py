@@ -1,4 +1,4 @@
-"""Many values in one test: what `parametrize` says in thousands of items, one item says at once."""
+"""Many values in one test: one item in place of thousands from `parametrize`."""
 
 import functools
 import inspect

@@ -1,9 +1,9 @@
-"""The command line on a device that is lost when a test says so.
+"""The command line on a device that is lost when a test wants it.
 
 Run as ``python -m tests.support.losing``. The device calls itself cuda and computes on the
 processor. ``LOSING`` names a file: each program that begins adds a line with its process and
 arguments, and takes the next word of ``LOSING_PLAN``, or the last one when there are no more:
-``start``, ``evaluate:3``, ``ledgers:1``, ``hang:3``, or ``none``. The number says at which call it
+``start``, ``evaluate:3``, ``ledgers:1``, ``hang:3``, or ``none``. At the numbered call it
 happens. With ``illegal:3`` or ``endless:3`` it is this machine's own GPU that is broken so.
 """
 
@@ -36,7 +36,7 @@ def hang():
 
 
 def losing(plan):
-    """A backend that is lost as a word of a plan says."""
+    """A backend that is lost by a word of a plan."""
     what, _, number = plan.partition(":")
     calls = []
 
@@ -78,7 +78,7 @@ def plan_of_this_program():
 
 
 def pretend(plan):
-    """Have a device that is lost as a plan says."""
+    """Have a device that is lost by a plan."""
     backend, load_backend = losing(plan), engine.devices.load_backend
     engine.devices.why_absent = lambda name: ""
     engine.devices.count_gpus = lambda: 1

@@ -98,7 +98,7 @@ BY_LENGTH = {}
 
 @indicator(warm_up=0)
 def remembers_by_length(bars):
-    """What it said of other bars, where these were as many."""
+    """Its values on other bars, where these were as many."""
     return BY_LENGTH.setdefault(len(bars), np.maximum.accumulate(bars.close)).copy()
 
 
@@ -199,5 +199,5 @@ NO_ROWS = {
 
 
 def with_warm_up(warm_up):
-    """An indicator that says so of its warm-up."""
+    """An indicator with that warm-up."""
     return indicator(warm_up=warm_up)(lambda bars: bars.close)

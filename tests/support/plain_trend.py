@@ -1,6 +1,6 @@
 """The adaptive trend in the manner of its originals: library sums, exp, bare comparisons.
 
-It is nobody's law: it shows what rounding alone decides there, and what a tie rule changes.
+It is no law: it shows what rounding alone decides there, and what a tie rule changes.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Worlds of signals and orders for both engines' positions, and what each says of them."""
+"""Worlds of signals and orders for both engines' positions, and the answers of each."""
 
 from dataclasses import dataclass, replace
 
@@ -143,7 +143,7 @@ def build_population(bars, asks):
     rows = np.array(rows, np.float64).reshape(-1, n)
     reads = np.array(reads, np.int64)
     by_side = np.ascontiguousarray(np.array(numbers, np.float64).transpose(0, 2, 1))
-    # A leaf each: a row, or where none is read a number that nobody asks for.
+    # A leaf each: a row, or where none is read an unread number.
     addresses = np.where(reads < 0, 0, rows.ctypes.data + 8 * n * reads).reshape(len(asks), 6)
     population = CodedPopulation(
         words=np.array(words or np.zeros((1, (n + 63) // 64)), np.uint64),

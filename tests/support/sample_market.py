@@ -1,7 +1,7 @@
 """Makes the embedded sample: a simulated market with the habits of a real one.
 
 Run it with ``python -m tests.support.sample_market``; it writes sample.parquet and sample.sha256 to
-`data/sample`. The file, not this script, is what everybody loads: another processor's ``exp`` may
+`data/sample`. The file, not this script, is what is loaded: another processor's ``exp`` may
 differ in the last bit, the shipped bytes do not.
 
 What it imitates stands in `data/sample/README.md`. Nothing in it is fitted to a real market.

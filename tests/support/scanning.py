@@ -1,4 +1,4 @@
-"""Symbols to scan, and what section by section of the law says of a row, bar by bar."""
+"""Symbols to scan, and the law of a row, section by section, bar by bar."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def symbol(name="AAA", length=400, seed=1):
 
 
 def scan_markets(*series, question=DEFAULTS, **ways):
-    """A scan of some series that keeps nothing unless told where."""
+    """A scan of some series that keeps nothing without a folder."""
     return scan_series(series, question, Ways(**ways))
 
 
@@ -42,7 +42,7 @@ def pieces(folder):
 
 
 def list_bits(found):
-    """All that a scan says bit by bit, by symbol."""
+    """All values of a scan, bit by bit, by symbol."""
     return {
         name: tuple(
             np.asarray(column).tobytes()

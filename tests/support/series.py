@@ -53,7 +53,7 @@ def csv_text(columns, times=None, header="timestamp,open,high,low,close,volume")
 
 
 def write_csv(folder, text, name="series.csv"):
-    """Write text as CSV, gzip where the name says so, and give its spec."""
+    """Write text as CSV, gzip by its name, and give its spec."""
     path = folder / name
     data = text.encode()
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)

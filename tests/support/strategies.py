@@ -1,4 +1,4 @@
-"""Strategies that nobody ships, for what those that ship do not ask of an engine."""
+"""Unshipped strategies, for what those that ship do not ask of an engine."""
 
 from strategy.words import (
     all_of,

@@ -1,4 +1,4 @@
-"""A stand-in for the part of vectorbt that an exported script asks: orders filled as they are said.
+"""A stand-in for the part of vectorbt that an exported script asks: orders filled as stated.
 
 It lets scripts run where the library is not installed; it is no check of what the library does.
 """

@@ -1,4 +1,4 @@
-"""A vendor of bars on this machine, which speaks the real protocol and fails as it is told to."""
+"""A vendor of bars on this machine, which speaks the real protocol and fails by plan."""
 
 import contextlib
 import gzip
@@ -144,7 +144,7 @@ def status(code, retry_after=None, body=None):
 
 
 def edit_page(change):
-    """A fault: the page says something else; `change` alters it in place."""
+    """A fault: another page; `change` alters it in place."""
 
     def fault(handler, reply):
         change(reply)
@@ -173,7 +173,7 @@ def reset(handler, reply):
 
 
 def refused_connection(handler, reply):
-    """A fault: the connection breaks before anything is said."""
+    """A fault: the connection breaks before any answer."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.connection.close()
 

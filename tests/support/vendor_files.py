@@ -19,7 +19,7 @@ MINUTE = dt.timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class VendorFile:
-    """A file, how it is read, and what is said of it.
+    """A file, how it is read, and its note.
 
     Args:
         source: Who writes it.

@@ -32,7 +32,7 @@ class Answer:
 
 
 class Asker:
-    """Asks a server by its address; with its cookie unless told otherwise."""
+    """Asks a server by its address, by default with its cookie."""
 
     def __init__(self, server):
         self.server, self.address = server, server.address

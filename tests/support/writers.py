@@ -38,7 +38,7 @@ def market(number):
 
 
 def write_page(folder, number):
-    """A report or an export: the content says how long it is."""
+    """A report or an export: the content has its length."""
     path = folder / f"page{number % NAMES}.html"
     write_whole(path, bytes([number % 256]) * SIZE)
     content = path.read_bytes()

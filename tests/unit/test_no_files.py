@@ -35,7 +35,7 @@ READERS = {
 
 
 def make_pipe(path):
-    """A pipe that nobody writes to."""
+    """A pipe without a writer."""
     os.mkfifo(path)
 
 
@@ -71,14 +71,14 @@ def test_what_lies_beside_a_forecast_is_passed_over(tmp_path, make):
 
 
 def test_a_column_file_that_became_a_pipe_is_not_copied(tmp_path):
-    """A run that is to keep a copy of it says so."""
+    """A run that is to keep a copy of it is refused."""
     make_pipe(tmp_path / "rates.csv")
     with bounded_time(60), pytest.raises(REFUSED):
         keep_columns([f"rate={tmp_path / 'rates.csv'}"], tmp_path)
 
 
 def test_a_strategy_as_long_as_it_may_be_is_read(tmp_path):
-    """One byte more is too many; what it is then is said."""
+    """One byte more is too many, and is named."""
     path = tmp_path / "long.py"
     path.write_bytes(b"#" * LARGEST_TEXT)
     with pytest.raises(StrategyError, match="makes no strategy"):

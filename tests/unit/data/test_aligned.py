@@ -86,7 +86,7 @@ def test_typed_columns_are_read_as_numbers(tmp_path, kind):
 
 
 def test_a_frame_of_several_markets_gives_each_its_own(tmp_path):
-    """Where pandas wrote two names into one, and where a column says whose a row is."""
+    """Where pandas wrote two names into one, and where a column holds the symbol."""
     columns = make_columns(4)
     named = {"timestamp": columns["timestamp"]}
     for at, symbol in enumerate(("A", "B")):
@@ -154,13 +154,13 @@ def test_a_last_number_that_may_be_cut_is_refused(tmp_path):
 
 @pytest.mark.parametrize("spec", ["sample", "polygon:AAPL"])
 def test_a_source_that_is_no_file_has_none(spec):
-    """It is told before anything is fetched."""
+    """The error comes before anything is fetched."""
     with pytest.raises(DataError, match=f"'{spec[:6]}.*' is no file, and has no further columns"):
         load_bars(spec, MOOD)
 
 
 def test_a_column_that_looks_like_another_is_what_a_person_says(tmp_path):
-    """A file may have a second price, which is refused where nobody says what it is."""
+    """A file may have a second price, which is refused without its option."""
     spec = write_csv(tmp_path, make_text(["1", "2", "3"], name="price"))
     with pytest.raises(DataError, match="could both be close"):
         load_bars(spec)
@@ -218,7 +218,7 @@ def test_parts_are_joined_with_their_values():
 
 
 def test_parts_without_the_column_are_refused():
-    """Which of them has it not is told."""
+    """The one without it is named."""
     whole = moody([1, 2, 3, 4], source="a.csv")
     plain = whole.cut(2, 4, extra={}, source="b.csv")
     with pytest.raises(DataError, match=r"'mood' is not in both a\.csv and b\.csv"):
@@ -244,7 +244,7 @@ def test_they_are_kept_in_a_file_and_in_memory_that_is_mapped(tmp_path):
 
 
 def test_bars_refuse_infinity():
-    """Whoever makes them."""
+    """From every maker."""
     with pytest.raises(DataError, match="column 'mood' is infinite at bar 1"):
         moody([1, np.inf])
 

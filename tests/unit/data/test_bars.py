@@ -156,7 +156,7 @@ def test_no_bars_are_refused():
 
 
 def test_one_bar_is_legal():
-    """A single bar is a series; what needs more says so itself."""
+    """A single bar is a series; what needs more refuses it itself."""
     assert len(make_bars(1)) == 1
 
 

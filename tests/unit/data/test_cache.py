@@ -163,7 +163,7 @@ def test_names_that_are_no_part_are_passed_over(cache):
 
 
 def test_a_full_disk_leaves_no_half_part(cache, monkeypatch):
-    """The error is told, and neither part nor draft is left."""
+    """The error is raised, and neither part nor draft is left."""
 
     def full(descriptor):
         raise OSError(28, "No space left on device")
@@ -175,7 +175,7 @@ def test_a_full_disk_leaves_no_half_part(cache, monkeypatch):
 
 
 def test_a_lock_is_told_once_and_released(cache, monkeypatch):
-    """Who waits says so once; the lock is free when its holder is done."""
+    """A waiting process notes it once; the lock is free when its holder is done."""
     messages = []
 
     class Clock:

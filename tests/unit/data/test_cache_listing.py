@@ -49,7 +49,7 @@ def test_damage_is_counted(tmp_path):
 
 
 def test_nesting_without_an_end_is_damage(tmp_path):
-    """Where a file says what it is of."""
+    """Where a file names its series."""
     (part,) = keep_series(tmp_path, days=1).parts()
     table = pq.read_table(part.path)
     pq.write_table(table.replace_schema_metadata({META: b"[" * 100_000}), part.path)

@@ -89,14 +89,14 @@ def test_what_is_wrong_with_a_changing_file_is_that_it_changes(tmp_path, monkeyp
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_that_stays_as_it_is_is_read(tmp_path, form):
-    """Nothing is said of it."""
+    """Without a note."""
     bars = load_bars(str(write_form(tmp_path, form, make_columns(50))))
     assert (bars.content_hash, bars.notes) == (make_bars(50).content_hash, ())
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_pipe_is_no_file(tmp_path, form):
-    """Whoever waits for it waits for ever."""
+    """A reader would wait for ever."""
     path = tmp_path / f"series.{form}"
     os.mkfifo(path)
     with pytest.raises(SourceError, match="is no file"):

@@ -78,7 +78,7 @@ def test_a_stated_duration_that_steps_leave_no_room_for_is_refused(tmp_path):
 
 
 def test_kept_bars_state_their_duration_and_zone(tmp_path):
-    """Whatever the steps of a thin market show; nothing has to be said a second time."""
+    """Whatever the steps of a thin market show; no option is needed a second time."""
     spec, _ = thin_minutes(tmp_path)
     options = LoadOptions(source_timeframe="1m", tz="Europe/Helsinki")
     bars = load_bars(spec, options)
@@ -113,7 +113,7 @@ def test_a_kept_file_without_a_statement_gets_one(tmp_path):
 
 
 def test_a_statement_about_other_bars_is_not_used(tmp_path):
-    """Pyarrow hands metadata on when rows are dropped; the note says so."""
+    """Pyarrow hands metadata on when rows are dropped, with a note."""
     path, _ = keep_bars(load_bars(write_csv(tmp_path, csv_text(make_columns(60)))), tmp_path)
     table = pq.read_table(path)
     pq.write_table(table.take(pa.array(range(0, 60, 4))), path)
@@ -214,7 +214,7 @@ def test_sessions_that_look_stamped_at_their_close_are_noted(
 
 
 def test_the_bar_in_the_making_is_noted(tmp_path):
-    """Until its close; afterwards nothing is said, and coarser bars are measured themselves."""
+    """Until its close; afterwards without a note, and coarser bars are measured themselves."""
     spec = write_csv(tmp_path, csv_text(make_columns(8)))
     last = START_NS + 7 * 15 * MINUTE_NS
     open_, closed = (

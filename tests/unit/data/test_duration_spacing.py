@@ -80,7 +80,7 @@ ONE = {
 
 @pytest.mark.parametrize(("minutes", "times"), MIXED.values(), ids=MIXED)
 def test_more_than_one_spacing_is_refused_with_a_histogram(tmp_path, minutes, times):
-    """In every form of file; whoever says what a bar is, is believed and quoted."""
+    """In every form of file; a stated duration is believed and quoted."""
     columns = {**make_columns(len(times)), "timestamp": times}
     for spec in (write_csv(tmp_path, csv_text(columns)), write_parquet(tmp_path, columns)):
         with pytest.raises(

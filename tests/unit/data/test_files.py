@@ -73,7 +73,7 @@ def test_a_draft_that_is_taken_away_before_its_lock_is_made_again(tmp_path, monk
 
 
 def test_without_locks_files_are_written_and_no_draft_is_touched(tmp_path, monkeypatch):
-    """Nobody could say whether somebody writes it."""
+    """It is unknown whether it is still being written."""
 
     def refuse(descriptor, kind):
         raise OSError

@@ -1,4 +1,4 @@
-"""Gaps in open hours, told apart from closed ones by calendars and by the rhythm of weeks."""
+"""Gaps in open hours, separated from closed ones by calendars and by the rhythm of weeks."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from tests.support.series import MINUTE_NS, START_NS, csv_text, make_bars, make_
 calendars = pytest.importorskip("exchange_calendars")
 
 pytestmark = pytest.mark.filterwarnings("ignore:Series.values returning:DeprecationWarning")
-"""The package asks pandas so; Python shows a library's own deprecations to nobody."""
+"""The package asks pandas so; Python hides a library's own deprecations."""
 
 HOUR_NS = 60 * MINUTE_NS
 
@@ -209,7 +209,7 @@ def test_every_way_to_bars_says_the_same(tmp_path):
 
 
 def test_a_calendar_that_is_none_is_refused(tmp_path):
-    """A near name is offered, and reads the file; years that are unknown are said."""
+    """A near name is offered, and reads the file; unknown years are noted."""
     spec = stock(tmp_path)
     with pytest.raises(SourceError, match=r"--calendar 'XNYSE' is no exchange.*mean 'XNYS'"):
         load_bars(spec, LoadOptions(calendar="XNYSE"))

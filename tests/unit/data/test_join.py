@@ -27,7 +27,7 @@ def test_parts_in_any_order_are_the_whole(order):
 
 
 def test_bars_that_stand_in_two_parts_count_once():
-    """When they are equal, and that is told."""
+    """When they are equal, with a note."""
     joined = join_bars([part(0, 12), part(10, 10)], "BTC")
     assert joined.content_hash == make_bars(20).content_hash
     assert "2 bars stood in two parts, equal in both" in joined.notes

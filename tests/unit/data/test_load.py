@@ -42,7 +42,7 @@ def test_file_without_bars_is_refused(tmp_path, text):
 
 
 def test_one_bar_needs_its_duration(tmp_path):
-    """One bar does not show how long it lasts; --source-timeframe or --timeframe says it."""
+    """One bar does not show how long it lasts; --source-timeframe or --timeframe states it."""
     spec = write_csv(tmp_path, make_rows(1))
     with pytest.raises(TimeframeError, match=r"series.csv: 1 bar does not show .*--source-"):
         load_bars(spec)
@@ -135,7 +135,7 @@ def test_order_is_never_repaired(tmp_path, picks, at):
 
 @pytest.mark.parametrize("picks", [[0, 2, 1, 3], [3, 2, 1, 0], [0, 2, 1, 1, 3]])
 def test_rows_are_sorted_when_asked(tmp_path, picks):
-    """The bars are those in order; how many rows stood wrong is told."""
+    """The bars are those in order; a note counts the rows out of order."""
     spec = write_csv(tmp_path, make_rows(4, picks=picks))
     bars = load_bars(spec, LoadOptions(sort=True, dedupe=True))
     assert bars.content_hash == make_bars(4).content_hash
@@ -172,7 +172,7 @@ def test_a_tick_does_nothing_to_bars_that_are_right(tmp_path):
 
 
 def test_prices_below_zero_need_an_offset(tmp_path):
-    """Oil in April 2020: refused with the option, which adds to every price and is told."""
+    """Oil in April 2020: refused; with the option, which adds to every price, it is noted."""
     columns = make_columns(4)
     for name in ("open", "high", "low", "close"):
         columns[name] = columns[name] - 101.0
@@ -247,7 +247,7 @@ def months(tmp_path):
 
 
 def test_unclear_timeframe_must_be_named(tmp_path):
-    """Months differ in length: the person says how long a bar is."""
+    """Months differ in length: an option states the duration."""
     spec = months(tmp_path)
     with pytest.raises(TimeframeError, match=r"3 of 31d, 1 of 29d.*--source-timeframe 29d"):
         load_bars(spec)
@@ -292,7 +292,7 @@ def test_local_times_that_exist_twice_are_refused_with_their_file(tmp_path):
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/London", "Europe/Berlin"])
 @pytest.mark.parametrize("step", ["15min", "1h"])
 def test_an_hour_that_a_local_clock_skips_is_noted(tmp_path, zone, step):
-    """Times that name no zone are read as UTC, which skips none; said, the bars are whole."""
+    """Times that name no zone are read as UTC, which skips none; zoned, the bars are whole."""
     times = pd.date_range("2024-03-01", "2024-04-15", freq=step, tz="UTC")
     for clock, is_local in (("UTC", False), (zone, True)):
         rows = [f"{time:%Y-%m-%d %H:%M},10,12,9,11,5" for time in times.tz_convert(clock)]

@@ -24,7 +24,7 @@ def bits(bars):
 
 @pytest.mark.parametrize("how", ["file", "bytes"])
 def test_bars_come_back_to_the_last_bit(tmp_path, how):
-    """Extra columns, their signs and NaN, notes and all; nothing is copied, nobody can write."""
+    """Extra columns, their signs and NaN, notes and all; nothing is copied, all is read-only."""
     mapped = put_down(BARS, tmp_path / "bars") if how == "file" else unpack_bars(pack_bars(BARS))
     assert bits(mapped) == bits(BARS)
     assert mapped.content_hash == BARS.content_hash
@@ -36,7 +36,7 @@ def test_bars_come_back_to_the_last_bit(tmp_path, how):
 
 
 def test_a_file_is_written_once_and_knows_its_bars(tmp_path):
-    """Its name says what it holds; bars that were cut out of it are others."""
+    """Its name is a digest of its content; bars that were cut out of it are others."""
     first, second = put_down(BARS, tmp_path), put_down(BARS, tmp_path)
     (file,) = tmp_path.iterdir()
     assert find_mapped_file(first) == find_mapped_file(second) == file

@@ -107,7 +107,7 @@ def test_what_is_no_such_file_is_refused(tmp_path, text, message):
 
 @pytest.mark.parametrize("name", ["rates.csv", "rates.parquet"])
 def test_a_name_of_a_column_that_is_no_text_is_refused(tmp_path, name):
-    """In one line, as what else cannot be read; also where nobody reads that column."""
+    """In one line, as other unreadable files; also where that column is not read."""
     path = tmp_path / name
     if name.endswith("csv"):
         path.write_text("known_at,value,qzqzqz\n1970-01-02T00:00Z,1,2\n")

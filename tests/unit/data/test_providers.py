@@ -25,7 +25,7 @@ from data.providers import find_provider
     ],
 )
 def test_spec_names_a_source_and_an_address(spec, name, address):
-    """The name stands before the first colon; a bare path is told by its ending."""
+    """The name stands before the first colon; a bare path is recognised by its ending."""
     provider, actual = find_provider(spec)
     assert (name, address) == (provider.name, actual)
 

@@ -69,7 +69,7 @@ def jump(factor, *, wild=1.0):
     ],
 )
 def test_news_is_no_split(factor, wild, words):
-    """Bars that move on after a jump speak of news; nothing is said of what a night may bring."""
+    """Bars that move on after a jump speak of news; a jump over a night has no note."""
     jumps = jumps_of(jump(factor, wild=wild))
     assert [line.partition("is ")[2] for line in jumps] == words
 
@@ -77,7 +77,7 @@ def test_news_is_no_split(factor, wild, words):
 @pytest.mark.parametrize("factor", [9.2e16, 9.2e7, 1 / 50])
 @pytest.mark.parametrize("count", [1, 3])
 def test_rows_that_are_no_price_are_one_line(factor, count):
-    """Databento marks no price by 2**63 - 1; one line says that prices are back after it."""
+    """Databento marks no price by 2**63 - 1; one line notes that prices are back after it."""
     columns = make_columns(400)
     for name in NAMES[:4]:
         columns[name][200 : 200 + count] *= factor

@@ -33,7 +33,7 @@ def test_the_same_bars_are_left_as_they_are(tmp_path):
 
 
 def test_other_bars_are_replaced_only_when_allowed(tmp_path):
-    """The file stays as it was until a person says otherwise."""
+    """The file stays as it was without the option."""
     path, _ = keep_bars(make_bars(50), tmp_path)
     before = path.read_bytes()
     with pytest.raises(SourceError, match="holds other bars; --replace"):
@@ -48,7 +48,7 @@ def test_other_bars_are_replaced_only_when_allowed(tmp_path):
     ["../../x", "/abs", "X:BTCUSD", "BRK/B", "NA", "a b", ".hidden", "\U0001f4c8", "x" * 64],
 )
 def test_every_symbol_has_a_file_within_the_folder(tmp_path, symbol):
-    """Whatever a market is called, its file lies where it was told to."""
+    """Whatever a market is called, its file lies in the given folder."""
     path, _ = keep_bars(make_bars(5, symbol=symbol), tmp_path / "bars")
     assert path.resolve().parent == (tmp_path / "bars").resolve()
     assert load_bars(f"parquet:{path}").symbol == symbol
@@ -57,7 +57,7 @@ def test_every_symbol_has_a_file_within_the_folder(tmp_path, symbol):
 
 
 def test_symbols_that_differ_in_signs_have_files_of_their_own():
-    """A piece of the hash tells them apart."""
+    """A piece of the hash separates them."""
     assert file_name("BRK/B") != file_name("BRK.B") != file_name("BRK:B")
 
 
@@ -68,7 +68,7 @@ def test_simulated_markets_are_not_kept(tmp_path):
 
 
 def test_one_bar_with_a_named_duration_is_kept(tmp_path):
-    """What a person said about the duration is believed when reading back."""
+    """A stated duration is believed when reading back."""
     path, _ = keep_bars(make_bars(1), tmp_path)
     assert np.array_equal(pq.read_table(path).column("close").to_numpy(), make_bars(1).close)
 

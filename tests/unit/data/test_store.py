@@ -102,7 +102,7 @@ def test_what_was_used_longest_ago_goes_first(tmp_path):
 
 @pytest.mark.slow
 def test_kill_while_keeping_leaves_whole_files(tmp_path, kills):
-    """Two processes write the same names; whoever is killed, each file is one that was written."""
+    """Two processes write the same names; when one is killed, each file is one that was written."""
     for number in range(kills):
         with child(child_keep, tmp_path) as other, child(child_keep, tmp_path) as process:
             assert other.stdout.readline()

@@ -91,7 +91,7 @@ def test_the_order_of_rows_tells_repeated_hours_apart(zone, minutes, repeated, s
 
 @pytest.mark.parametrize(("reading", "hour"), [("earlier", 5), ("later", 6)])
 def test_an_option_reads_repeated_times_whose_order_settles_nothing(reading, hour):
-    """01:30 alone is the first or the second of that night, as a person says."""
+    """01:30 alone is the first or the second of that night, by the option."""
     given = local("2024-11-03T00:30", "2024-11-03T01:30", "2024-11-03T02:30")
     times, notes = zones.localise(given, LocalZone("America/New_York", reading), "f")
     assert (
@@ -200,7 +200,7 @@ def test_near_miss_gets_a_hint():
 
 @pytest.mark.parametrize("name", ["time_utc", "Gmt time", "Time (UTC)", "DATE_UTC"])
 def test_a_column_that_says_utc_needs_no_note(tmp_path, name):
-    """Dukascopy and others say so in the name; --tz still wins, and is told."""
+    """Dukascopy and others name it in the file's name; --tz still wins, with a note."""
     columns = make_columns(4)
     times = [f"2024-01-01 0{hour}:00:00" for hour in range(4)]
     text = csv_text(columns, times=times, header=f"{name},open,high,low,close,volume")

@@ -1,4 +1,4 @@
-"""Which device a name means, and what is said of one that is not there."""
+"""Devices by name, and the errors of missing ones."""
 
 import sys
 import threading
@@ -95,7 +95,7 @@ SAMPLE = 35_040
     ],
 )
 def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, expected, reason):
-    """A GPU where it is done first with its start, and the figure that decided is said."""
+    """A GPU where it is done first with its start, with the figure that decided."""
     workload = Workload(individuals * bars, rows * bars, threads)
     choice = choose_backend("auto", workload)
     assert choice.label == expected
@@ -164,7 +164,7 @@ def test_a_gpu_starts_beside_the_import_of_torch(monkeypatch):
     def fake_import(name):
         if name == "triton":
             monkeypatch.setitem(sys.modules, "triton", object())
-            raise ImportError("there is none, which is told later")
+            raise ImportError("there is none, which is reported later")
         return importing(name)
 
     monkeypatch.delitem(sys.modules, "triton", raising=False)

@@ -101,7 +101,7 @@ def test_rows_stay_between_calls():
 
 
 def test_auto_says_what_it_chose_and_why():
-    """Only auto may choose, and it says so."""
+    """Only auto may choose, with a note."""
     engine = Engine(SPEC, [BARS], [WHOLE], device="auto")
     absent = why_absent("cuda")
     assert engine.device.startswith("cpu" if absent else "cuda")

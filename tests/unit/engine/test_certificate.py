@@ -1,4 +1,4 @@
-"""The certificate says green only when everything agrees, and shows what does not."""
+"""The certificate is green only when everything agrees, and shows what does not."""
 
 import dataclasses
 from fractions import Fraction
@@ -80,7 +80,7 @@ def test_ledger_hash_tells_ledgers_apart():
 
 
 def test_some_are_replayed_in_plain_python_too():
-    """The certificate says how many of how many, and on how many bars."""
+    """The certificate counts members replayed, of all, and their bars."""
     certificate = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 40, seed=1))
     assert (certificate.individuals, certificate.plain_individuals) == (40, sample.MEMBERS)
     assert certificate.plain_bars == 2 * 600 + 2 * 300
@@ -95,7 +95,7 @@ def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
             right = super().__call__(loop)
             if loop is not KINDS["atr"].loop:
                 return right
-            # The last bar of a row is read by nobody.
+            # The last bar of a row is never read.
             return lambda values, length: np.append(right(values, length)[:-1], 1.0)
 
     monkeypatch.setattr(certificate, "CompiledForm", WrongForm)

@@ -1,4 +1,4 @@
-"""What is said of GPUs: asked of a driver that a test writes."""
+"""Descriptions of GPUs, from a driver that a test writes."""
 
 import ctypes
 import sys
@@ -137,13 +137,13 @@ def test_torch_says_what_it_is_built_for(tmp_path, monkeypatch, message, is_buil
 
 
 def test_the_installed_torch_is_read_rightly():
-    """What the file says is what torch says."""
+    """The file's build is torch's own."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     assert gpus._is_torch_built_for_cuda() == (torch.version.cuda is not None)
 
 
 def test_a_backend_that_is_loaded_freezes_nothing(monkeypatch):
-    """Whoever makes engines by the thousand would count and freeze all objects each time."""
+    """Thousands of engines would count and freeze all objects each time."""
     first = devices.load_backend("cpu")
 
     def refuse(**_):

@@ -62,7 +62,7 @@ def test_room_is_what_the_next_open_makes_of_it(name):
             rejected = after[place].rejected - ledgers[place].rejected
             assert is_taken + rejected == (holders is None)
             if holders is not None:
-                # An open of the bar is known where it is, so that it also says who entered before.
+                # An open of the bar is known where it is, so it also decides who entered before.
                 assert holders
                 assert place not in holders
                 assert all((after[holder].exit_bar >= count).any() for holder in holders)

@@ -129,7 +129,7 @@ def test_a_symbol_does_not_depend_on_others():
 
 
 def test_flat_prices_take_no_side():
-    """Every average equals the price in every bit, so nobody ever votes."""
+    """Every average equals the price in every bit, so there are no votes."""
     (trend,) = trends([np.full(300, 1e-8)], A)
     assert not trend.row.any()
     assert not trend.votes.any()

@@ -1,4 +1,4 @@
-"""Grades of a record: only those that people can be told."""
+"""Grades of a record: only those with words for people."""
 
 import pytest
 

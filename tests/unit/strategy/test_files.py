@@ -143,7 +143,7 @@ def test_a_file_may_have_a_colon_in_its_path(write):
 
 
 def test_a_file_that_is_named_without_its_ending_is_found(write, monkeypatch, tmp_path):
-    """In the message; what is no Python file is told apart from a strategy that ships."""
+    """In the message; what is no Python file is not taken for a strategy that ships."""
     write(HEAD + ONE)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(

@@ -96,7 +96,7 @@ def test_functions_of_rows_are_options():
     ],
 )  # fmt: skip
 def test_what_has_no_meaning_is_refused(write, part):
-    """In one line that says what is legal."""
+    """In one line that names what is legal."""
     with pytest.raises((StrategyError, GeneError), match=r".*") as caught:
         write()
     assert part in str(caught.value)

@@ -151,7 +151,7 @@ def test_scaled_multiplies_lengths_only():
 
 
 def test_bars_too_long_for_the_lengths_are_refused():
-    """Where rounding leaves no genome in order, the message says that the bars are too long."""
+    """Where rounding leaves no genome in order, the message names the bars as too long."""
     with pytest.raises(GeneError, match=r"lengths times 0\.01 are too short for such bars"):
         LAYOUT.scaled(0.01)
 

@@ -293,7 +293,7 @@ def test_an_opening_range_lasts_a_day_at_most(word):
 
 
 def test_every_indicator_is_a_word():
-    """And says what it is."""
+    """With its kind."""
     for name, kind in KINDS.items():
         assert globals()[name].__doc__ == (kind.summary or kind.loop.__doc__.splitlines()[0])
 

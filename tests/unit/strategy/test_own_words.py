@@ -94,7 +94,7 @@ def forget_bars():
 
 @pytest.mark.parametrize("word", KEEP_BETWEEN_CALLS, ids=lambda word: word.own.name)
 def test_what_is_kept_of_other_bars_is_found(word):
-    """By what it says of the same bars, before and after it was asked about others."""
+    """By its values on the same bars, before and after it was asked about others."""
     message = r"something else when asked twice, first at bar \d+: .*must keep nothing"
     with pytest.raises(IndicatorError, match=rf"^{word.own.name}\(\) says {message}"):
         prove_causal(word.own, (), SERIES)
@@ -237,7 +237,7 @@ SPEC = strategy("x", long=close > by_time(), stop=share(0.1))
 
 
 def test_what_is_kept_by_time_is_found():
-    """All that it says agrees with what it said of other bars; its file run again knows better."""
+    """All its values agree with those on other bars; its file run again knows better."""
     spec = build_strategies(BY_TIME, "by_time.py")["SPEC"]
     with pytest.raises(IndicatorError, match=r"else when its file is run again, first at bar 1: "):
         prove_bounds(spec, [BARS])
@@ -297,7 +297,7 @@ SPEC = strategy("x", long=moved(2) > 0, stop=share(0.1))
 
 
 def test_a_library_may_be_installed_by_another_name(tmp_path, monkeypatch):
-    """It is named as it is imported, where only its distribution says a version."""
+    """It is named as it is imported, where only its distribution has a version."""
     (tmp_path / "some_ta.py").write_text("")
     about = tmp_path / "some_ta_fork-1.2.dist-info"
     about.mkdir()

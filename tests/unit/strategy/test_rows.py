@@ -122,7 +122,7 @@ ALL = {**{name: row for name, (row, *_) in ROWS.items()}, **OTHERS}
 
 
 def values(row, bars=WORLD, run=as_it_reads):
-    """What a row says."""
+    """Values of a row."""
     return row_values(row.tree, bars, {}, run)
 
 

@@ -54,7 +54,7 @@ def test_a_condition_by_hand(name, form):
 
 
 def test_not_overbought_needs_to_be_known():
-    """A market that never moves has no strength, so that nothing is said of it."""
+    """A market that never moves has no strength, and no note."""
     flat = dict.fromkeys(("open", "high", "low", "close"), np.full(20, 7.0))
     rows = Rows(Series.of(make_bars(20, **flat)))
     overbought = rsi(close, 14) > 70

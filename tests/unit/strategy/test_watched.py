@@ -1,4 +1,4 @@
-"""What a process tells the program beside it, and that there is one."""
+"""Messages of a process to the program beside it, and that there is one."""
 
 import os
 import threading

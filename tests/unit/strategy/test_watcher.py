@@ -37,7 +37,7 @@ def test_a_signal_that_is_not_heard_ends_a_call_soon(calls):
 
 
 def test_python_that_hears_a_signal_says_so(calls):
-    """A call of before proves nothing: the signal may come while it is told that it ended."""
+    """A call of before proves nothing: the signal may come while its end is being sent."""
     calls.handle(b"2 50 other(4) (b.py:1)\n2\n" + bytes([signal.SIGTERM]))
     assert calls.end()[0] == PATIENCE_S
     calls.handle(b"heard\n")

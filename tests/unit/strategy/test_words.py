@@ -300,10 +300,10 @@ def test_a_mistake_is_named_with_its_place(name):
     with pytest.raises(PlacedError, match=message) as raised:
         mistake()
     line = mistake.__code__.co_firstlineno
-    place, told = str(raised.value).split(": ", 1)
+    place, fault = str(raised.value).split(": ", 1)
     assert place.startswith(f"{__file__}:")
     assert line <= int(place.rsplit(":", 1)[1]) <= line + 2
-    assert "\n" not in told
+    assert "\n" not in fault
 
 
 LARGE = reduce(lambda x, _: x + x, range(12), close)
@@ -397,7 +397,7 @@ def test_two_genes_of_one_name_are_named_with_both_places():
 
 
 def test_wrapped_values_hold_plain_data():
-    """That is comparable, whatever the language says of `==`."""
+    """That is comparable, beside the language's own `==`."""
     assert isinstance(close, Term)
     assert isinstance(close > 1, Claim)
     k = gene("k", 2, 1, 4)

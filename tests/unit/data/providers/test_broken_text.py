@@ -25,7 +25,7 @@ def with_volumes(*volumes):
     ids=["named", "empty", "wide rows"],
 )  # fmt: skip
 def test_a_file_of_far_too_many_columns_is_named(tmp_path, lines):
-    """How many there are is told, and not that there are no bars."""
+    """Their number is named, and not that there are no bars."""
     count = lines[0].count(",") + 1
     with pytest.raises(SourceError, match=f"series.csv: has a line of .* and {count} columns"):
         load_bars(write_csv(tmp_path, "\n".join([*lines, ""])))
@@ -71,7 +71,7 @@ def test_a_last_number_that_may_be_cut_is_refused(tmp_path, volumes):
 
 @pytest.mark.parametrize("last", ['"7"', "7,x"])
 def test_a_last_number_that_is_seen_to_be_whole_is_read(tmp_path, last):
-    """A quote or a column that nobody reads stands behind it."""
+    """A quote or an unread column stands behind it."""
     rows = [f"{row.rpartition(',')[0]},{last}" for row in ROWS[:5]]
     header = HEADER + (",name" if "x" in last else "")
     assert load_bars(write_csv(tmp_path, "\n".join([header, *rows]))).volume[4] == 7

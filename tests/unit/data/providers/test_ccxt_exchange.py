@@ -17,7 +17,7 @@ IN_RANGE = 60 * 24
 
 @pytest.fixture
 def waits(monkeypatch):
-    """Seconds that were waited between attempts; nobody waits for them here."""
+    """Seconds between attempts, noted without a wait."""
     seconds = []
     monkeypatch.setattr(ccxt_exchange.time, "sleep", seconds.append)
     return seconds

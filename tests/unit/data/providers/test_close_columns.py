@@ -1,4 +1,4 @@
-"""A column of closes beside the times of bars: which end of a bar each says."""
+"""A column of closes beside the times of bars: which end of a bar each holds."""
 
 import re
 
@@ -90,7 +90,7 @@ def test_opens_are_not_shifted_as_closes(tmp_path, columns):
 
 
 def test_bars_that_would_close_before_they_open_are_refused(tmp_path):
-    """As where one of two columns is local; the time alone is read where a person says so."""
+    """As where one of two columns is local; the time alone is read with the option."""
     late = [day + "T05:00:00Z" for day in DAYS[1:]]
     spec = write(tmp_path, ("time", late), ("close_time", CLOSES))
     with pytest.raises(DataError, match="bars would close before they open: row 0 has") as caught:

@@ -49,7 +49,7 @@ def assert_is_the_series(bars):
 @pytest.mark.parametrize("form", ["csv", "csv with index", "parquet", "feather"])
 @pytest.mark.parametrize("program", LISTS)
 def test_lists_of_programs_are_known_by_what_they_hold(tmp_path, program, form):
-    """Names of pandas are columns 0, 1, 2; the note says how they are read."""
+    """Names of pandas are columns 0, 1, 2; the note names their meaning."""
     bars = load_bars(save(LISTS[program], tmp_path, form))
     assert_is_the_series(bars)
     assert bars.notes[0].startswith(f"names only count columns: read as {program} lists bars")
@@ -72,7 +72,7 @@ def test_other_lists_are_refused_with_their_order(tmp_path, kind, form):
 
 
 def test_one_bad_bar_is_no_other_order(tmp_path):
-    """It is refused as a bad bar, and dropped where a person says so."""
+    """It is refused as a bad bar, and dropped with the option."""
     spec = save([TIME_MS, OPEN, np.r_[HIGH[:-1], 1.0], *CCXT[3:]], tmp_path, "csv")
     with pytest.raises(DataError, match="1 row with a high below"):
         load_bars(spec)

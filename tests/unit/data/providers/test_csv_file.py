@@ -144,7 +144,7 @@ def make_tar(content):
          "header_bytes", "value_bytes", "cut_gzip", "damaged_gzip", "short_row", "blank_line"],
 )  # fmt: skip
 def test_what_is_no_csv_file_is_named(tmp_path, content, words):
-    """One line says what the file is and what to do."""
+    """One line names the file's kind and the remedy."""
     with pytest.raises(SourceError, match=words) as caught:
         load_bars(write_spec(tmp_path, content))
     assert str(caught.value).startswith("series.csv: ")
@@ -201,7 +201,7 @@ def test_a_zip_archive_of_one_file_is_that_file(tmp_path):
 
 
 def test_zip_bomb_is_refused_before_memory_grows(tmp_path):
-    """What the archive says about its size is not believed; bytes are counted."""
+    """The archive's stated size is not believed; bytes are counted."""
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr("bomb.csv", b"0" * 48_000_000)

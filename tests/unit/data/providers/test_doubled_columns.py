@@ -100,7 +100,7 @@ def test_an_index_without_a_name_is_read_beside_empty_names(tmp_path):
 
 
 def test_ticks_that_stand_twice_are_named_by_an_option_that_exists(tmp_path):
-    """A column that counts ticks is the volume where a person says so."""
+    """A column that counts ticks is the volume with the option."""
     names, columns = add_column("ticks", [1.0, 2.0, 3.0, 4.0])
     names[5] = "tickvol"
     spec = write(tmp_path, "csv", names, columns)

@@ -53,7 +53,7 @@ def test_a_bomb_is_refused_before_memory_grows(tmp_path):
 
 @pytest.mark.parametrize("keep", [0, 3, 8, 40, 300, -9, -1])
 def test_a_cut_file_is_refused(tmp_path, keep):
-    """Wherever it ends, one line says so."""
+    """One line of error, wherever it ends."""
     path = write(tmp_path)
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(SourceError, match=r"^series.feather: is no ") as caught:

@@ -106,7 +106,7 @@ def test_the_way_from_json_to_csv_is_named_and_works(tmp_path, monkeypatch, text
 
 
 def test_messages_of_services_are_shown(tmp_path):
-    """What stands in place of bars is told, whether JSON or a line of text."""
+    """The content in place of bars is named, whether JSON or a line of text."""
     path = tmp_path / "limit.csv"
     path.write_text('{\n "Information": "demo\\nkey"\n}\n')
     assert "is a JSON message and no bars: 'demo key'; download the bars again" in refuse(path)

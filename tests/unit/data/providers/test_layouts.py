@@ -169,7 +169,7 @@ def assert_is_the_series(bars):
 
 @pytest.mark.parametrize("name", FILES)
 def test_layout_is_recognised(tmp_path, name):
-    """Every layout gives the same bars, and says what it assumed."""
+    """Every layout gives the same bars, and notes its assumptions."""
     text, options, note = FILES[name]
     bars = load_bars(write(tmp_path, text), LoadOptions(**options))
     assert_is_the_series(bars)
@@ -184,7 +184,7 @@ def test_layout_is_recognised_when_packed(tmp_path, name):
 
 
 def test_headers_of_a_western_windows_are_read(tmp_path):
-    """Programs of brokers write such files still; the note says how it was read."""
+    """Programs of brokers write such files still; the note names the reading."""
     text, options, _ = FILES["German"]
     (tmp_path / "XYZ.csv").write_bytes(text.encode("cp1252"))
     bars = load_bars(f"csv:{tmp_path}/XYZ.csv", LoadOptions(**options))
@@ -215,7 +215,7 @@ def test_one_market_is_picked_from_rows_of_many(tmp_path):
 
 
 def test_the_volume_of_a_pair_is_that_of_its_base(tmp_path):
-    """Without a symbol both could be meant, and a person says which."""
+    """Without a symbol both could be meant, and an option decides."""
     spec = write(tmp_path, CRYPTO_DATA_DOWNLOAD.replace("symbol", "pairname"))
     with pytest.raises(TableError, match=r"'Volume BTC' and 'Volume USDT' could both be volume"):
         load_bars(spec, LoadOptions(sort=True))
@@ -251,14 +251,14 @@ def test_files_without_volume_are_read_when_a_person_says_so(tmp_path):
     ],
 )
 def test_columns_that_do_not_exist_are_refused(tmp_path, columns, words):
-    """What was said, and what there is."""
+    """The option, and the columns there are."""
     spec = write(tmp_path, lines("{day},{o},{h},{l},{c},{v}", "Date,Open,High,Low,Close,Volume"))
     with pytest.raises(TableError, match=words):
         load_bars(spec, LoadOptions(columns=columns))
 
 
 def test_a_file_without_names_that_is_not_known_shows_its_first_row(tmp_path):
-    """Nobody guesses what eight numbers mean."""
+    """The meaning of eight numbers is not guessed."""
     spec = write(tmp_path, lines("{s},{o},{h},{l},{c},{o},{v},17"))
     with pytest.raises(TableError, match=r"8 columns such as '1704067200'.*--column timestamp=1"):
         load_bars(spec)

@@ -168,7 +168,7 @@ def test_prices_that_are_no_thirty_seconds_are_thousands(tmp_path, price):
 
 
 def test_a_dash_among_prices_is_a_row_without_one(tmp_path):
-    """It is dropped where a person says so."""
+    """It is dropped with the option."""
     text = days("time,open,high,low,close,volume", *BARS, "5") + "2024-01-05,-,12,9,11,5\n"
     spec = write(tmp_path, text)
     with pytest.raises(DataError, match="missing or not finite"):
@@ -263,7 +263,7 @@ def test_a_dash_hides_no_thirty_seconds(tmp_path):
     ],
 )
 def test_dots_that_could_part_thousands_are_noted(tmp_path, price, volume, is_noted):
-    """Unless another number of the file tells what dots are."""
+    """Unless another number of the file settles the dots."""
     text = days("time,open,high,low,close,volume", "{day}", *[price] * 4, volume)
     options = LoadOptions(columns={} if volume else {"volume": "none"})
     bars = load_bars(write(tmp_path, text), options)

@@ -27,7 +27,7 @@ def read(values, kind=None):
     ids=["whole", "float32", "float64", "decimal", "text"],
 )
 def test_each_kind_is_read_exactly(values, kind, expected):
-    """The nearest float64 to what the file says."""
+    """The nearest float64 to the file's digits."""
     assert read(values, kind).tolist() == expected
 
 

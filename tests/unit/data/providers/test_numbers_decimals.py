@@ -30,7 +30,7 @@ def found(*columns, chosen=None):
     ids=str,
 )
 def test_one_certain_number_settles_all(texts, mark):
-    """What only one of the marks can leave behind says which it is."""
+    """A form that only one of the marks can have settles it."""
     assert found(texts) == mark
     assert found(["1,234", "5"], texts) == mark
 

@@ -12,7 +12,7 @@ from tests.support.series import NAMES, csv_text, make_bars, make_columns, write
 
 @pytest.fixture(autouse=True)
 def no_warnings():
-    """A warning is a line of source on the terminal of whoever has such a file."""
+    """A warning would be a line of source on the terminal."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield

@@ -96,13 +96,13 @@ def test_damaged_sample_is_refused(tmp_path, name, damage):
 
 
 def test_missing_sample_is_refused(tmp_path):
-    """A broken installation says so."""
+    """A broken installation is an error of its own."""
     with pytest.raises(SourceError, match="is damaged"):
         read_sample(tmp_path, LoadOptions())
 
 
 def test_script_makes_the_shipped_market(bars):
-    """The script tells how the file was made, up to the last bit of a processor's exp."""
+    """The script makes the file again, up to the last bit of a processor's exp."""
     made = simulate()
     assert np.array_equal(made.timestamp, bars.timestamp)
     for name in ("open", "high", "low", "close"):

@@ -1,4 +1,4 @@
-"""The cap on a source holds for what is decoded, whatever its file says of itself."""
+"""The cap on a source holds for what is decoded, whatever size its file states."""
 
 import gzip
 import io
@@ -107,7 +107,7 @@ def test_a_dictionary_of_one_long_word_stays_packed(tmp_path, kind):
 
 
 def test_a_page_is_judged_by_its_own_header(tmp_path):
-    """A footer that says less than its pages unpack to hides nothing."""
+    """A footer that states less than its pages unpack to hides nothing."""
     path = tmp_path / "pages.parquet"
     # Words that differ, so that they are not repeated by a dictionary.
     words = pa.array([f"{i:06d}" + "A" * 100_000 for i in range(ROWS)])
@@ -242,7 +242,7 @@ def test_a_word_as_long_as_it_may_be_is_read(tmp_path):
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
 def test_a_header_of_no_page_is_refused(tmp_path, place):
-    """Whatever stands where a page should begin, one line says so."""
+    """One line of error, whatever stands where a page should begin."""
     path = tmp_path / "pages.parquet"
     spec = write_parquet(path, table())
     content = bytearray(path.read_bytes())

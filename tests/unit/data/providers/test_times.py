@@ -300,7 +300,7 @@ def test_zones_that_are_not_one_zone_are_refused(texts):
 
 
 def test_mixed_zones_and_none_are_refused():
-    """A column says where it is in every row or in none."""
+    """A column names its zone in every row or in none."""
     with pytest.raises(TableError, match="1 of 2 times name a zone; write all or none"):
         read(["2024-03-01T12:00Z", "2024-03-01T12:15"])
 

@@ -1,4 +1,4 @@
-"""Times that nobody means: a unit read wrongly, zero for none, years ahead of the clock."""
+"""Implausible times: a unit read wrongly, zero for none, years ahead of the clock."""
 
 import numpy as np
 import pyarrow as pa
@@ -77,7 +77,7 @@ def test_bars_that_do_not_last_whole_seconds_are_refused(tmp_path, step_ns):
 
 
 def test_zero_for_a_missing_time_is_dropped_when_asked(tmp_path):
-    """One row says so and the others are good."""
+    """One row is wrong and the others are good."""
     columns = make_columns(20)
     columns["timestamp"][0] = 0
     spec = write_csv(tmp_path, csv_text(columns))
@@ -96,7 +96,7 @@ def test_the_first_time_that_is_one(tmp_path):
 
 
 def test_bars_ahead_of_the_clock_are_named_and_a_year_ahead_refused(tmp_path):
-    """The message says what the clock says, for it may be the clock that is wrong."""
+    """The message quotes the clock, for it may be the clock that is wrong."""
     ahead = csv_text(make_columns(9, start_ns=NOW_NS - 15 * MINUTE_NS))
     assert load_bars(write_csv(tmp_path, ahead)).notes[1:] == (
         "7 bars ahead of the clock of this machine",

@@ -40,7 +40,7 @@ def write(folder, times, kind="csv", name="bars"):
 @pytest.mark.parametrize("first", UNITS)
 @pytest.mark.parametrize("second", UNITS)
 def test_a_unit_may_change_once_within_a_file(tmp_path, kind, first, second):
-    """Any unit after any other; the note says from which row on."""
+    """Any unit after any other; the note names the first row."""
     times = count_times(first, first, second, second, second)
     bars = load_bars(write(tmp_path, times, kind))
     assert (bars.timestamp // 10**9).tolist() == [FIRST_S + i * DAY_S for i in range(5)]

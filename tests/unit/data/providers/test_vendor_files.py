@@ -20,7 +20,7 @@ def write(folder, text):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.source} {file.words}")
 def test_a_file_of_a_vendor_is_read(tmp_path, file):
-    """The five bars in every bit, with the options that are said of it; a note where it matters."""
+    """The five bars in every bit, with the options of its entry; a note where it matters."""
     bars = load_bars(write(tmp_path, file.text), LoadOptions(**file.options))
     assert bars.timestamp.tolist() == [int(time.timestamp()) * 10**9 for time in file.times]
     names = ("open", "high", "low", "close", "volume")
@@ -79,7 +79,7 @@ def test_days_at_other_hours_or_of_weekends_are_not_taken_for_closes(tmp_path, c
     [("Time (EET)", "EET"), ("datetime_est", "America/New_York"), ("Date (IST)", "Asia/Kolkata")],
 )
 def test_a_zone_in_a_name_must_be_said(tmp_path, name, zone):
-    """Its times are read in UTC by nobody; times that name their zone need nothing."""
+    """Its times are never read in UTC; times that name their zone need nothing."""
     rows = [f"2024-01-0{i} 12:00{{}},10,12,9,11,5" for i in range(1, 5)]
     text = "\n".join([f"{name},open,high,low,close,volume", *rows, ""])
     with pytest.raises(DataError, match=f"such as --tz {zone}$"):

@@ -47,7 +47,7 @@ def test_no_minute_has_more_calls_than_allowed(clock, most, busy_s):
 @pytest.mark.parametrize("made", [0, 3, 5, 9])
 @pytest.mark.parametrize("left", [0, 1, 5, 24])
 def test_the_time_left_is_the_time_that_it_takes(clock, made, left):
-    """What is told before some calls is how far the clock is after them."""
+    """Noted waits before calls equal the clock after them."""
     keeper = Pace(5, lambda line: None)
     for _ in range(made):
         keeper.take()

@@ -1,4 +1,4 @@
-"""Accounts that end, and trades that only rounding tells apart, on the reference and each backend.
+"""Accounts that end, and trades that differ by rounding, on the reference and each backend.
 
 Both were found at the top of a front: a sharpe of 90,370,022 from eleven equal wins, and equity
 that went on below zero until its drawdown was beyond all numbers.

@@ -1,4 +1,4 @@
-"""What an account tells beside its accumulators: by hand, and to the last digit on real bars."""
+"""Metrics of an account beside its accumulators: by hand, and to the last digit on real bars."""
 
 from dataclasses import replace
 
@@ -125,7 +125,7 @@ def test_markets_side_by_side_add_their_leverage():
 
 
 def test_without_a_trade_nothing_is_measured_but_the_bars():
-    """Counts are 0, what needs a trade says so, and buy and hold stays."""
+    """Counts are 0, what needs a trade has a reason, and buy and hold stays."""
     measured, why = account(daily(*range(100, 130))).measure([ledger()])
     assert measured["trades_long"] == measured["max_drawdown_marked"] == measured["ulcer"] == 0.0
     assert why["best_r"] == why["max_leverage"] == "no_trades"

@@ -80,7 +80,7 @@ def compute_results(maker, spec, costs, genomes):
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize(("name", "delay"), BEFORE)
 def test_old_columns_and_accumulators_are_unchanged_in_every_bit(maker, name, delay):
-    """Their digest is that of the engine before; what is new says that all were longs."""
+    """Their digest is that of the engine before; the new column holds longs alone."""
     spec = STRATEGIES[name]
     genomes = np.concatenate([spec.layout.defaults[None], random_genomes(spec, 63, seed=7)])
     ledgers, accumulators = compute_results(maker, spec, Costs(entry_delay=delay), genomes)

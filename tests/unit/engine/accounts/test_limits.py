@@ -157,7 +157,7 @@ def test_signals_that_ask_by_hand(limits):
 # Parts that other tests have compiled are drawn first; several hundred were compared by hand.
 @pytest.mark.parametrize("seed", range(5))
 def test_drawn_accounts(seed):
-    """Any strategy that limits are told of, one to seven symbols, windows in any order."""
+    """Any strategy that limits cover, one to seven symbols, windows in any order."""
     strategy, genomes, series, windows, costs = draw_account(seed)
     assert both(strategy, series, windows, genomes, costs) == ""
 
@@ -360,7 +360,7 @@ def test_a_device_chosen_for_other_limits_is_refused():
     ],
 )
 def test_limits_that_make_no_sense(settings, message):
-    """They are refused where they are said."""
+    """They are refused where they are stated."""
     with pytest.raises(EngineError, match=message):
         Costs(**settings)
 

@@ -40,7 +40,7 @@ FOUR = {
 
 
 def test_metrics_by_hand():
-    """Each metric of four trades is what paper says."""
+    """Each metric of four trades equals that by hand."""
     metrics, reasons = measure_once(Span(bars=1000, years=0.5), **FOUR)
     std = math.sqrt((7.0 - 0.25) / 3.0)
     expected = {

@@ -86,7 +86,7 @@ def test_check_values_of_accounts(name, engine_name, real_folder):
 
 
 def brute(ledgers, windows, series, risk_fraction):
-    """Trades of all windows sorted and folded one by one, as the law of numbers says."""
+    """Trades of all windows sorted and folded one by one, by the law of numbers."""
     trades = sorted(
         (int(series[w.series].timestamp[bar]), w.series, w.start, k, float(r))
         for w, ledger in zip(windows, ledgers, strict=True)
@@ -256,7 +256,7 @@ def test_years_are_the_union_of_times_and_bars_are_all():
 
 
 def test_a_table_of_metrics_holds_those_of_the_account_where_it_is_given():
-    """Else nobody asked for it, and to read it is an error; one window is its own."""
+    """Else it was not asked for, and to read it is an error; one window is its own."""
     engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
     spans = [measure_span(SERIES[window.series], window) for window in WINDOWS]
     by_window, account = engine.evaluate_account(draw_genomes(SPEC))

@@ -1,4 +1,4 @@
-"""Other libraries as oracles: what must agree does, to nine digits, and what differs says why."""
+"""Other libraries as oracles: what must agree does, to nine digits; what differs has a reason."""
 
 import math
 import re

@@ -282,7 +282,7 @@ KERNELS = {
     **{
         f"equities, {sides}": (
             trend_layers.equities_kernel,
-            [said, F64, F64, I32, F64, F64, F64, F64] + ["i32"] * 3,
+            [side_type, F64, F64, I32, F64, F64, F64, F64] + ["i32"] * 3,
             {
                 "SIDES": sides,
                 "PER_ROW": 6 * sides,
@@ -292,7 +292,7 @@ KERNELS = {
                 "LANES": 32,
             },
         )
-        for sides, said in ((9, I32), (1, I8))
+        for sides, side_type in ((9, I32), (1, I8))
     },
     "votes": (
         trend_layers.votes_kernel,
@@ -390,7 +390,7 @@ def test_the_gate_would_notice():
 
 
 def test_compiling_a_kernel_is_timed():
-    """Triton tells it to who counts, as soon as the engine of a GPU is there."""
+    """Triton reports it to the counter, as soon as the engine of a GPU is there."""
     before = compile_seconds()
     compile_kernel(*KERNELS["ema"], OPTIONS)
     assert compile_seconds() > before

@@ -54,7 +54,7 @@ def split():
 @pytest.mark.parametrize("size", [1, 2, 3, 50, 151])
 @pytest.mark.parametrize("n_parts", [2, 3])
 def test_split_changes_no_bit(split, n_parts, size):
-    """Accumulators and ledgers come back in the order of individuals, whoever computed them."""
+    """Accumulators and ledgers come back in the order of individuals, from any device."""
     genomes = random_genomes(SPEC, size, seed=size)
     alone = Engine(SPEC, [BARS], WINDOWS, device="cpu")
     several, _ = split(n_parts, fewest=1)

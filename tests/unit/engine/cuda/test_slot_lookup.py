@@ -1,4 +1,4 @@
-"""The table by which a device finds rows says where they lie, also after they moved."""
+"""The table by which a device finds rows has their slots, also after they moved."""
 
 from types import SimpleNamespace
 

@@ -58,7 +58,7 @@ def test_what_was_refused_is_not_copied():
 @pytest.mark.parametrize("individuals", [3, MANY])
 @pytest.mark.parametrize("is_writable", [True, False])
 def test_genomes_arrive_whole(individuals, is_writable):
-    """By one thread or by several, and also those that nobody may write."""
+    """By one thread or by several, and also read-only ones."""
     genomes = np.arange(2.0 * individuals).reshape(individuals, 2)
     genomes.flags.writeable = is_writable
     work = Workspace(individuals, 1, 2, 1, 16, torch.device("cpu"))

@@ -84,5 +84,5 @@ def test_rows_of_a_block_lie_side_by_side():
 
 
 def read_address(array):
-    """Where an array lies, as numpy says it."""
+    """Address of an array, from numpy."""
     return array.ctypes.data

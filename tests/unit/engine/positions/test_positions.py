@@ -27,7 +27,7 @@ HOUR = 60
 
 
 def market(*rows, minutes=HOUR, at=None, start=0):
-    """Bars of these prices, every so many minutes, or when `at` says; minutes since 1970."""
+    """Bars of these prices, every so many minutes, or at times `at`; minutes since 1970."""
     opened, high, low, close = np.array(rows, np.float64).T
     times = np.arange(len(rows)) * minutes + start if at is None else np.array(at)
     return Bars(

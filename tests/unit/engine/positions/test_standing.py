@@ -356,7 +356,7 @@ def test_an_order_without_a_price_replaces_and_is_not_told():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_orders_that_are_told_are_what_the_next_bar_meets(seed):
-    """What enters in the next bar was told before; a bar that meets an order enters or rejects."""
+    """What enters in the next bar was known before; a bar that meets an order enters or rejects."""
     spec, bars = drawn_orders(seed), make_bars(seed, 500, jump=0.04)
     costs = Costs(entry_delay=seed % 3)
     reference = Reference(spec, [bars], [Window.whole(bars)], costs, form=FORM)

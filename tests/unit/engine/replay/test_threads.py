@@ -1,4 +1,4 @@
-"""The reference in threads: everybody once, rows shared, nobody at work after the end."""
+"""The reference in threads: each member once, rows shared, no thread left after the end."""
 
 from collections import Counter
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ def make_reference():
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("individuals", [0, 1, 40])
 def test_everybody_is_replayed_once_in_every_window(individuals, threads):
-    """Whatever the order and whoever did it: the ledger and sums that a single thread finds."""
+    """In any order and by any thread: the ledger and sums that a single thread finds."""
     genomes = random_genomes(SPEC, individuals, seed=1)
     expected = make_reference()
     with replaying(make_reference(), genomes, threads) as replays:

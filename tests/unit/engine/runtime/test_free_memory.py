@@ -64,7 +64,7 @@ def test_a_full_group_leaves_nothing(tree):
 
 @pytest.mark.parametrize("own", ["absent", "0::/../..\n", "4:memory:/\n"])
 def test_without_limits_the_machine_decides(tmp_path, own):
-    """Where no group says anything, what the machine has available is free."""
+    """Without a group's limit, what the machine has available is free."""
     file = tmp_path / "own"
     if own != "absent":
         file.write_text(own)
@@ -110,7 +110,7 @@ def test_what_was_let_go_of_is_free():
 
 
 def test_rows_may_take_a_stated_share_of_what_is_free(monkeypatch):
-    """Half of what is free holds rows, as many as fit, and the plan says of how much."""
+    """Half of what is free holds rows, as many as fit, and the plan names the total."""
     bars = make_bars(1, 300)
     monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 54_000)
     engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)], device="cpu")

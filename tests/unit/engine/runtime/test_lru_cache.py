@@ -17,7 +17,7 @@ def row(value=0.0):
 
 
 def test_what_was_asked_for_longest_ago_goes_first():
-    """Space for three: the fourth takes the place of the one that nobody asked for since."""
+    """Space for three: the fourth takes the place of the least recently used."""
     kept, computed = ArrayCache(3 * 80), []
 
     def get(name):
@@ -58,7 +58,7 @@ def test_what_fails_is_computed_by_the_next_one():
 
 @pytest.mark.parametrize("most_bytes", [0, 5 * 80, 2**20])
 def test_threads_get_what_they_asked_for(most_bytes):
-    """Each gets the array of its name, and the bound holds whoever comes first."""
+    """Each gets the array of its name, and the bound holds in any order."""
     kept, begin = ArrayCache(most_bytes), Barrier(THREADS)
 
     def ask(seed):

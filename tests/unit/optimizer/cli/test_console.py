@@ -1,4 +1,4 @@
-"""What a person reads is short, and never says more than is known."""
+"""Texts for people are short, and never claim more than is known."""
 
 import io
 import math
@@ -124,7 +124,7 @@ def test_members_that_are_the_same_are_shown_once():
 
 
 def test_a_small_front_is_shown_whole():
-    """Nothing is left out, and nothing is said of it."""
+    """Nothing is left out, and there is no note."""
     shown = choose_members(individuals(SHOWN_MEMBERS), ["sharpe"])
     assert list(shown) == list(range(SHOWN_MEMBERS))
     assert front_title(5, len(shown)) == "Front: 5 members"

@@ -1,4 +1,4 @@
-"""A chart of a few lines says where prices were."""
+"""A chart of a few lines shows the prices."""
 
 import numpy as np
 import pytest

@@ -9,7 +9,7 @@ from optimizer.errors import ConfigError
 
 
 def test_only_what_was_given_counts():
-    """A flag that was left out says nothing, so that the file or the default stands."""
+    """A flag that was left out has no value, so that the file or the default stands."""
     given = {"seed": "7", "population": None, "bounds": [], "dedupe": False, "tz": ""}
     assert read_given_fields(given) == {"seed": 7, "dedupe": False, "tz": ""}
 

@@ -30,7 +30,7 @@ STORE = SimpleNamespace(run_id="a-run", path="runs/a-run", warnings=("a row was 
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self):
         """Whether a person sees it."""
@@ -39,14 +39,14 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory):
-    """A task on a market that says of itself what must be known."""
+    """A task on a market with a note."""
     path = tmp_path_factory.mktemp("market") / "bars.csv"
     return prepare(RunConfig(data=write_market(path, silent=1.0), generations=9, device="cpu"))
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Time that passes only when told to."""
+    """Time that passes only when advanced."""
     now = SimpleNamespace(seconds=100.0)
     monkeypatch.setattr(live.time, "monotonic", lambda: now.seconds)
     return now
@@ -91,7 +91,7 @@ def test_a_search_says_on_what_and_where_it_runs(monkeypatch, task, clock):
 
 
 def test_a_line_a_second_is_enough(monkeypatch, task, clock):
-    """The first generation and the last one are always told."""
+    """The first generation and the last one are always printed."""
     stream = io.StringIO()
     watcher = watching(monkeypatch, stream)
     watcher.on_search_start(task, task.engine(), STORE)
@@ -200,7 +200,7 @@ def test_an_empty_front_is_not_said_to_be_replayed(monkeypatch, task):
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda stop: stop.name)
 def test_the_first_signal_is_a_wish_and_the_second_an_order(monkeypatch, task, stop):
-    """The search may end its generation; whoever insists is obeyed at once."""
+    """The search may end its generation; a second signal ends it at once."""
     watcher = watching(monkeypatch, io.StringIO())
     before = signal.getsignal(stop)
     with watcher.listening():
@@ -249,7 +249,7 @@ def test_names_and_values_are_whole_in_a_narrow_terminal():
 
 @pytest.mark.parametrize("quiet", [False, True], ids=["told", "quiet"])
 def test_compiling_is_told(monkeypatch, quiet):
-    """A new machine is silent for a while: why is said once, unless nothing is to be said."""
+    """A new machine is silent for a while: one note has the reason, but not if quiet."""
     stream = io.StringIO()
     wrapped = compiled._say_that_it_takes_a_while.__wrapped__
     with watching(monkeypatch, stream, quiet=quiet).listening():

@@ -23,7 +23,7 @@ def test_floats_of_a_table_read_back_as_the_same_bits(value):
 
 
 def test_cells_without_a_value_are_empty():
-    """None and NaN are told from every number."""
+    """None and NaN differ from every number."""
     assert format_csv(["a", "b", "c"], [[None, math.nan, 0.0]]) == "a,b,c\n,,0.0\n"
 
 
@@ -73,7 +73,7 @@ def test_a_file_is_replaced_whole(tmp_path):
 
 @pytest.mark.parametrize("name", [".", "", "folder", "none/x.csv", "file/x.csv", "x" * 300])
 def test_places_that_hold_no_file_are_refused(tmp_path, monkeypatch, name):
-    """One line says what cannot be written and why; what was there stays."""
+    """One line names what cannot be written and why; what was there stays."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("kept")
@@ -100,7 +100,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
 
 
 def test_a_link_stays_and_its_file_is_replaced(tmp_path):
-    """Whoever set the link finds the new content where it leads."""
+    """The new content is where the link leads."""
     target, link = tmp_path / "target.csv", tmp_path / "link.csv"
     target.write_text("old")
     link.symlink_to(target)

@@ -37,7 +37,7 @@ def programs(monkeypatch):
 
 
 def begin_anew(programs, monkeypatch, store=None, **settings):
-    """Lose the device once; whether the program was replaced, and what was said."""
+    """Lose the device once; whether the program was replaced, and the messages."""
     messages = []
     begun = Restart.of_command(NEW, ["--json"], is_resumed=False)
     try:
@@ -96,7 +96,7 @@ def test_a_resumed_run_is_named_once(programs):
 
 
 def test_a_program_that_cannot_begin_leaves_the_error(monkeypatch, programs):
-    """It is said, and the run ends as it would have."""
+    """With a note the run ends as it would have."""
 
     def execve(*arguments):
         raise OSError(2, "No such file or directory")
@@ -120,7 +120,7 @@ def test_who_asked_to_stop_is_not_begun_anew(stops, monkeypatch):
 
 
 def test_a_process_of_others_is_never_replaced(programs):
-    """Nobody may begin it anew."""
+    """It may not be begun anew."""
     with Watcher(quiet=True).listening() as watcher:
         watcher.device_lost(RunConfig(), None, LOST)
     assert programs == []

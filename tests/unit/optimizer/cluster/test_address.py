@@ -30,13 +30,13 @@ def test_workers_of_this_machine_are_counted():
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.8.8"])
 def test_loopback_needs_no_encryption(host):
-    """Nobody else can reach it."""
+    """No other host can reach it."""
     assert parse_address(f"tcp://{host}:8786").scheduler == f"tcp://{host}:8786"
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "example.org", "[fe80::1]", "0.0.0.0", "localhost.x"])
 def test_other_hosts_are_refused_without_encryption(host):
-    """It is said what that would mean, and what to do; one flag takes the risk."""
+    """The message names the risk and the remedy; one flag takes the risk."""
     with pytest.raises(ConfigError, match=r"any program as you.*--cluster-plaintext"):
         parse_address(f"tcp://{host}:8786")
     address = parse_address(f"tcp://{host}:8786", is_plaintext=True)

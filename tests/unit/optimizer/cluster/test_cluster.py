@@ -1,4 +1,4 @@
-"""Work goes out in time, comes back once, and whoever is not fit is refused by name."""
+"""Work goes out in time, comes back once, and unfit workers are refused by name."""
 
 import itertools
 import logging
@@ -36,7 +36,7 @@ class Call:
 
 
 class Script:
-    """A connection whose workers are played: each does what it has when somebody waits.
+    """A connection whose workers are played: each does its work when a client waits.
 
     Args:
         made: Address to what that worker is.
@@ -95,7 +95,7 @@ class Script:
         return {}
 
     def leave(self, function, workers):
-        """Nobody waits."""
+        """Without a wait."""
 
     def close(self):
         """Nothing was opened."""
@@ -153,7 +153,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def messages(caplog):
-    """What was told."""
+    """Messages of the log."""
     caplog.set_level(logging.INFO, "optimizer.cluster.cluster")
     return caplog
 
@@ -170,7 +170,7 @@ def join_workers(made=None, **options):
 
 
 def test_every_job_is_done_once():
-    """Whoever lacks the setup is sent it, and nothing is lost on the way."""
+    """A worker that lacks the setup is sent it, and nothing is lost on the way."""
     cluster, script = join_workers()
     jobs = list(run_jobs(cluster, make_jobs(9)))
     assert sorted((job.index, job.result) for job in jobs) == [(n, n) for n in range(9)]
@@ -179,7 +179,7 @@ def test_every_job_is_done_once():
 
 
 def test_at_most_two_pieces_a_worker_are_under_way():
-    """The rest waits here, and is left when nobody wants it."""
+    """The rest waits here, and is dropped when it is not wanted."""
     cluster, script = join_workers()
     running = run_jobs(cluster, make_jobs(50))
     next(running)
@@ -223,7 +223,7 @@ def test_other_bits_are_refused_by_name():
 
 
 def test_a_late_worker_of_another_version_is_sent_away(messages, clock):
-    """Its piece is done by another, and it is said why."""
+    """Its piece is done by another, with the reason."""
     cluster, script = join_workers({"tcp://10.0.0.2:2": HERE})
     script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
     clock["now"] += 10
@@ -279,7 +279,7 @@ def test_a_lost_scheduler_is_an_error_at_once():
 
 
 def test_who_says_nothing_for_long_is_named_once(messages, clock):
-    """Until it says something again."""
+    """Until it answers again."""
     cluster, script = join_workers({"tcp://10.0.0.2:1": HERE})
     for _ in range(8):
         clock["now"] += 20
@@ -344,7 +344,7 @@ def test_jobs_of_one_home_stay_together():
 
 
 def test_a_worker_that_ends_before_its_first_word_is_left_out(messages):
-    """The others go on at once; whoever comes instead is asked with its first piece of work."""
+    """The others go on at once; its replacement is asked with its first piece of work."""
     script = Dying({"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": HERE}, ["tcp://10.0.0.2:1"])
     cluster = Cluster(FAR, link=script)
     assert list(cluster.workers) == list(cluster.made) == ["tcp://10.0.0.2:2"]
@@ -364,7 +364,7 @@ def test_where_all_end_before_their_first_word_the_next_are_waited_for(clock):
 
 
 def test_workers_that_begin_anew_for_ever_are_an_error(clock):
-    """Where each that comes ends before its first word, that is said after some of them."""
+    """Where each that comes ends before its first answer, an error follows some of them."""
 
     class Restarting(Dying):
         """A worker that is begun anew at once, in the same place."""
@@ -386,7 +386,7 @@ def test_workers_that_begin_anew_for_ever_are_an_error(clock):
 
 
 def test_a_worker_that_hangs_before_its_first_word_is_named(clock):
-    """It is there and says nothing."""
+    """It is there and silent."""
     script = Script({"tcp://10.0.0.2:1": HERE})
 
     def hang(call, timeout):
@@ -399,7 +399,7 @@ def test_a_worker_that_hangs_before_its_first_word_is_named(clock):
 
 
 def test_a_worker_that_is_another_and_goes_late_is_asked_no_more(messages):
-    """It cannot go while it has an answer that is on its way; whoever comes does the work."""
+    """It cannot go while its answer is on its way; its replacement does the work."""
     cluster, script = join_workers({"tcp://10.0.0.2:1": HERE})
     script.made = {"tcp://10.0.0.2:2": replace(HERE, versions={"engine": "2"})}
 
@@ -411,7 +411,7 @@ def test_a_worker_that_is_another_and_goes_late_is_asked_no_more(messages):
     script.send_away = leaves
     assert len(list(run_jobs(cluster, make_jobs(4)))) == 4
     assert messages.text.count("is refused and sent away") == 1
-    # Once before it is refused; whoever comes says that it lacks the setup, then its bars.
+    # Once before it is refused; its replacement lacks the setup, then its bars.
     assert sum(call.key.startswith("job 0|") for call in script.begun) == 1 + 3
 
 

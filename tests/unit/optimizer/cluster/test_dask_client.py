@@ -37,7 +37,7 @@ class Ended:
 
 
 def answer(call, status="connecting"):
-    """Of a connection that nobody opened, and whose client has a status."""
+    """Of an unopened connection, whose client has a status."""
     link = Link.__new__(Link)
     link._address, link._client = Address("tcp://10.0.0.1:1"), SimpleNamespace(status=status)
     return link.answer(call)
@@ -53,7 +53,7 @@ def answer(call, status="connecting"):
     ],
 )
 def test_a_result_that_cannot_be_fetched_is_a_lost_scheduler(status, error):
-    """However the connection ended, it is said in the same words."""
+    """However the connection ended, the words are the same."""
     with pytest.raises(SchedulerLostError, match=r"tcp://10\.0\.0\.1:1 does not answer any more"):
         answer(Ended(status, error))
 
@@ -66,28 +66,28 @@ def test_a_result_that_cannot_be_fetched_is_a_lost_scheduler(status, error):
     ],
 )
 def test_a_call_that_somebody_took_back_is_no_lost_scheduler(status, error):
-    """While the scheduler answers it was another client; that is said, with the call."""
+    """While the scheduler answers it was another client, which the error names, with the call."""
     with pytest.raises(ReleasedError, match=r"tcp://10\.0\.0\.1:1 took back job 3: end that"):
         answer(Ended(status, error), "running")
 
 
 @pytest.mark.parametrize("error", [CLOSED, FileNotFoundError("bars"), TimeoutError("vendor")])
 def test_an_error_of_the_call_itself_stays_what_it_is(error):
-    """A worker may find no file, and may be refused by somebody else."""
+    """A worker may find no file, and may be refused by another."""
     with pytest.raises(type(error)) as caught:
         answer(Ended("error", error))
     assert caught.value is error
 
 
 def test_a_result_that_is_late_is_no_lost_scheduler():
-    """Whoever asked may ask again."""
+    """The client may ask again."""
     with pytest.raises(TimeoutError):
         answer(Ended("pending", TimeoutError()))
 
 
 @pytest.mark.slow
 def test_a_result_that_its_worker_took_with_it_is_made_again():
-    """While no worker is there the call is "lost", which says nothing of the scheduler."""
+    """While no worker is there the call is "lost", which is no sign of the scheduler."""
     with closing(Link(parse_address("local:1"))) as link:
         call = link.begin(os.getpid)
         link.ended.get(timeout=60)
@@ -112,7 +112,7 @@ def test_a_port_that_says_nothing_is_no_scheduler(monkeypatch):
 
 @contextmanager
 def listening(greetings):
-    """A port that speaks as a scheduler does for so many messages, and then says nothing more."""
+    """A port that speaks as a scheduler does for so many messages, and then is silent."""
     loop, begun, address = asyncio.new_event_loop(), threading.Event(), []
 
     async def serve():

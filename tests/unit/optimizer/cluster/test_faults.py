@@ -1,4 +1,4 @@
-"""Workers and schedulers that end, hang or change: the same result, or an error that says why."""
+"""Workers and schedulers that end, hang or change: the same result, or an error with the reason."""
 
 import os
 import signal
@@ -138,7 +138,7 @@ def test_a_job_that_kills_workers_is_named(tmp_path):
 
 
 def test_a_worker_that_ends_before_its_first_word_is_replaced():
-    """Who watches it would wait for ever; nobody else has to be there."""
+    """It would wait for ever; no other worker has to be there."""
     with Cluster(parse_address("local:1")) as cluster:
         (first,) = own_workers()
         first.kill()
@@ -149,7 +149,7 @@ def test_a_worker_that_ends_before_its_first_word_is_replaced():
 
 
 def test_a_worker_that_hangs_is_replaced(tmp_path):
-    """Once the scheduler has not heard of it for long; five minutes where nobody says otherwise."""
+    """Once the scheduler has not heard of it for long; five minutes by default."""
     ttl = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "5s"}
     with begin_cluster(tmp_path, environment=ttl) as hosts, join_cluster(hosts) as cluster:
         seen = tmp_path / "seen"
@@ -162,7 +162,7 @@ def test_nobody_left_is_an_error_after_a_while(tmp_path):
     """Dask would wait for ever."""
     with begin_cluster(tmp_path, workers=0) as hosts:
         workers = hosts.worker()
-        # Once it has come, nobody has to be patient.
+        # Once it has come, no patience is needed.
         assert len(joined_workers(hosts)) == 1
         with join_cluster(hosts, patience_s=3.0) as cluster:
             running = run_jobs(cluster, make_jobs(50, "sleep"))

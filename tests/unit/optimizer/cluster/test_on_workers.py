@@ -116,7 +116,7 @@ def test_trades_are_listed_on_workers_too(two):
 
 
 def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch):
-    """Nobody sends or copies them; workers with little room compute them in parts, and say so."""
+    """They are never sent or copied; workers with little room compute them in parts."""
     expected = run_search(search_on_seven())
     mapped = [put_down(bars, tmp_path) for bars in SERIES]
     task = make_task(*mapped, generations=4, population=32, min_trades=3, polish=64, memory=100_000)
@@ -136,7 +136,7 @@ def test_neighbours_and_parts_are_asked_for_on_workers_too(two):
 
 
 def test_a_search_that_is_not_worth_it_is_refused(two):
-    """And said why; with whole searches to be made afterwards it is made here."""
+    """With the reason; with whole searches to be made afterwards it is made here."""
     small = search_on_seven()
     with pytest.raises(ConfigError, match=r"takes about \d+\.\d\d s on this machine, below 3600 s"):
         on_shards(two, is_judged=False, least_s=3600.0)(small, small.device())

@@ -61,7 +61,7 @@ class Stranger:
 
 
 async def _act(action, key, client, dask_scheduler):
-    """On the scheduler: once it has the call, and has said so."""
+    """On the scheduler: once it has the call, and has confirmed it."""
     while key not in dask_scheduler.tasks or dask_scheduler._active_graph_updates:
         await asyncio.sleep(0.01)
     if action == "release":
@@ -102,14 +102,14 @@ def make_jobs(count, what="sleep"):
 
 @pytest.mark.parametrize("action", ["release", "cancel"])
 def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action):
-    """Whether the scheduler tells us or not, and as often as three times."""
+    """Whether the scheduler reports it or not, and as often as three times."""
     other = stranger(action, jobs.MOST_RELEASES)
     assert sorted(job.index for job in run_jobs(cluster, make_jobs(3))) == [0, 1, 2]
     assert other.met == {f"job {n}": jobs.MOST_RELEASES for n in range(3)}
 
 
 def test_a_client_that_is_told_to_close_is_not_waited_for(cluster, stranger):
-    """It hears of no call any more, and says that it runs."""
+    """It hears of no call any more, and reports that it runs."""
     stranger("close")
     with pytest.raises(SchedulerLostError, match="does not answer any more"):
         list(run_jobs(cluster, make_jobs(1)))
@@ -156,7 +156,7 @@ def test_a_restart_of_the_cluster_by_another_client_changes_nothing(tmp_path):
 
 
 def test_a_first_question_that_is_taken_back_is_no_silent_worker(hosts, stranger, monkeypatch):
-    """Who joins is told soon what is wrong, instead of waiting for the end of its patience."""
+    """A joining client gets the error soon, instead of waiting for the end of its patience."""
     monkeypatch.setattr(cluster_module, "LISTEN_S", 0.2)
     stranger("release", 99)
     with pytest.raises(ReleasedError, match="took back call"):

@@ -1,4 +1,4 @@
-"""A configuration is strict, says what is wrong with what, and survives TOML."""
+"""A configuration is strict, names its faults, and survives TOML."""
 
 from pathlib import Path
 from typing import get_args

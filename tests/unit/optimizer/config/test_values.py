@@ -13,7 +13,7 @@ from optimizer.config.values import format_bytes, parse_bytes
     [("7", 7), ("512MiB", 2**29), ("2GB", 2 * 10**9), ("1.5 kb", 1500), (" 4 GiB ", 2**32)],
 )
 def test_amounts_of_memory_are_read(text, count):
-    """Units of 1000 and of 1024 are told apart, and case does not count."""
+    """Units of 1000 and of 1024 differ, and case does not count."""
     assert parse_bytes(text) == count
     assert make_config({"memory": text}, where="here").memory == count
 

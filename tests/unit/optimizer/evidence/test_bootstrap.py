@@ -34,7 +34,7 @@ def test_block_lengths_of_the_law():
 
 @given(st.integers(0, 2**32), st.integers(20, 300), st.integers(1, 9))
 def test_block_lengths_equal_those_of_arch(seed, days, smooth):
-    """Where an established library says less than a day, it is a day."""
+    """Where an established library gives less than a day, it is a day."""
     library = pytest.importorskip("arch.bootstrap")
     rng = np.random.Generator(np.random.PCG64(seed))
     column = np.convolve(rng.normal(0, 1, days + smooth - 1), np.ones(smooth), "valid")
@@ -159,7 +159,7 @@ def test_named_columns_equal_those_of_arch():
 
 @given(st.integers(0, 2**32), st.integers(20, 60), st.floats(1.0, 20.0))
 def test_deviations_equal_the_letter(seed, days, block):
-    """Autocovariances over D, weighted as the law says."""
+    """Autocovariances over D, weighted by the law."""
     rng = np.random.Generator(np.random.PCG64(seed))
     column = rng.normal(0, 1, days) + 5
     around = column - column.mean()

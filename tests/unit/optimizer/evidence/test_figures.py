@@ -1,4 +1,4 @@
-"""A number of evidence is defined, or says why not."""
+"""A number of evidence is defined, or has a reason."""
 
 import math
 
@@ -24,6 +24,6 @@ def test_a_figure_is_a_number_or_a_reason(value, why):
 
 
 def test_the_first_reason_is_given():
-    """Of several figures, the first that is undefined says why."""
+    """Of several figures, the first that is undefined has the reason."""
     assert find_first_reason(Figure(1.0), make_undefined("a"), make_undefined("b")) == "a"
     assert find_first_reason(Figure(1.0), Figure(-math.inf)) == ""

@@ -84,7 +84,7 @@ def worlds(draw):
 
 
 def test_aligned_columns_move_with_their_bodies():
-    """What the law says; dated ones stay, as both do where directions alone are drawn anew."""
+    """By the law; dated ones stay, as both do where directions alone are drawn anew."""
     plain = counted_bars(12, {5, 9})
     extra = {"mood": np.arange(12.0), "rate": np.where(np.arange(12) == 3, np.nan, 7.0 + plain.low)}
     bars = replace(plain, extra=extra, dated=("rate",))
@@ -237,7 +237,7 @@ def test_times_that_only_one_series_has_are_a_class_of_their_own():
 
 
 def test_gaps_over_night_stay_over_night():
-    """Openers take gaps of openers, and nobody else does."""
+    """Openers alone take gaps of openers."""
     bars = counted_bars(200, gaps=set(range(10, 200, 10)))
     (origins,) = make_markets(bars).draw_origins(1)
     is_opener = np.isin(np.arange(200), range(10, 200, 10))

@@ -1,4 +1,4 @@
-"""Little changes to a member are made as the law says, and judged by what they keep."""
+"""Little changes to a member are made by the law, and judged by what they keep."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The verdict is the first that applies, in the words of the law, and says no more."""
+"""The verdict is the first that applies, in the words of the law, and no more."""
 
 import re
 from dataclasses import replace
@@ -63,7 +63,7 @@ def test_the_best_case_is_robust():
     ids=["red", "ahead", "twice"],
 )
 def test_what_cannot_be_trusted_has_no_verdict(changes, why):
-    """Whatever else is known; the headline says why."""
+    """Whatever else is known; the headline has the reason."""
     verdict = decide(replace(BEST, **changes))
     assert (verdict.grade, verdict.sentence) == ("invalid", f"Do not use this result: {why}.")
 

@@ -24,7 +24,7 @@ def test_a_market_is_that_of_its_seed(name):
 
 
 def test_worlds_are_of_many_kinds():
-    """As many as the page says."""
+    """As many as on the page."""
     assert (len(WORLDS), len(EDGES)) == (37, 10)
 
 

@@ -234,7 +234,7 @@ def compare_trades(program, ours, path):
 
 
 def test_vectorbt_trades_drawn_orders_as_the_run(tmp_path, monkeypatch):
-    """The script's walk is a law of its own: whatever is said, its trades are those of the run."""
+    """The script's walk is a law of its own: for any strategy its trades are those of the run."""
     for name, module in build_modules().items():
         monkeypatch.setitem(sys.modules, name, module)
 

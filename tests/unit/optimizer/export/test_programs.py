@@ -190,7 +190,7 @@ UNSAID = {
 
 
 def every_word():
-    """A strategy of the words that can be said in Pine and that no example says."""
+    """A strategy of the words that Pine has and no example uses."""
     rise, late = words.roc(words.close, 5), words.minute_of_day(60) >= 300
     room = words.minimum(words.atr(20), abs(words.high - words.low) / 2)
     return words.strategy(

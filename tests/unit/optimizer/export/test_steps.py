@@ -36,7 +36,7 @@ FOUND = (
     None,
     {"span": 20, "slow": 40, "stop": 0.1, "reward": 4.0, "even": 2.5, "hold": 90},
 )
-"""Genes of each search that differ from their defaults; of the third nobody."""
+"""Genes of each search that differ from their defaults; the third found none."""
 
 
 WHOLE = ["signal_bar", "entry_bar", "exit_bar", "side"]
@@ -150,7 +150,7 @@ def test_freqtrade_enters_a_schedule_as_the_run(gapped_bars, tmp_path):
 
 @pytest.mark.parametrize("platform", sorted(set(SAID) - {"pine"}))
 def test_a_program_has_the_table_of_searches(market, platform):
-    """A row a date with its genes; who trades is said at the head."""
+    """A row a date with its genes; the head names the run."""
     task, _, rows = make_schedule(market)
     text = build_schedule_program(task, rows, "A try.", platform)
     compile(text, "program", "exec")

@@ -68,7 +68,7 @@ def skill(model, seed, share):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["ridge", "gru", "tcn"])
 def test_what_is_planted_is_found_and_noise_is_not(model):
-    """Signal to noise 0.43: a gain with a calibrated slope; none on noise, and it is said first."""
+    """Signal to noise 0.43: a gain with a calibrated slope; none on noise, stated first."""
     planted, noise = skill(model, 5, 0.3), skill(model, 6, 0.0)
     assert planted.has_skill
     assert planted.sentence.startswith("Skill: +")

@@ -31,7 +31,7 @@ def test_windows_are_taken_together_by_hand(how, more_is_better, expected):
 @pytest.mark.parametrize("how", ["mean", "worst", "q10", "q50"])
 @pytest.mark.parametrize("undefined", [np.nan, np.inf, -np.inf])
 def test_one_undefined_window_is_undefined(how, undefined):
-    """No way of taking windows together leaves out the one that nobody knows."""
+    """No way of taking windows together leaves out the undefined one."""
     values = np.array([[1.0, undefined, 2.0], [1.0, 2.0, 3.0]])
     objectives = over_windows(values, how, more_is_better=True)
     assert np.isnan(objectives).tolist() == [True, False]
@@ -52,6 +52,6 @@ def test_one_window_is_itself(how):
 
 @pytest.mark.parametrize("text", ["median", "q0", "q51", "q", "Q10", "", "worst "])
 def test_unknown_ways_are_refused(text):
-    """The message says what there is."""
+    """The message lists what there is."""
     with pytest.raises(ConfigError, match="use pooled, mean, worst, or q1 to q50"):
         check_aggregation(text)

@@ -41,14 +41,14 @@ def test_constraints_are_read(text, expected):
     ],
 )
 def test_wrong_constraints_are_refused(text, message):
-    """The message repeats the text and says what would do."""
+    """The message repeats the text and names what would do."""
     with pytest.raises(ConfigError, match=message) as error:
         parse_constraint(text)
     assert f"constraint '{text}'" in str(error.value)
 
 
 def test_all_wrong_constraints_are_named_at_once():
-    """Nobody has to run again to learn of the second."""
+    """The second is named without another run."""
     with pytest.raises(ConfigError) as error:
         parse_constraints(["sharp > 1", "calmar >= 1", "trade > 3", "calmar>=1.0"])
     for message in ("'sharpe'", "'trades'", "'calmar>=1.0' is given twice"):

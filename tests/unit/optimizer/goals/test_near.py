@@ -72,7 +72,7 @@ def test_the_worst_quarter_decides(task, text):
 
 
 def test_whose_worst_quarter_is_infeasible_is_infeasible(task):
-    """It cannot be told from numbers, and says so by its name."""
+    """Numbers do not give it, which its error names."""
     problem = task.problem(task.engine())
     genomes = task.random_individuals(64)
     judged, reached = problem.evaluate(genomes), problem.measure_objectives(genomes)

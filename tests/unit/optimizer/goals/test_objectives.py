@@ -164,7 +164,7 @@ def test_fewer_undefined_objectives_are_nearer():
 
 
 def test_metrics_outside_the_objectives_do_not_matter():
-    """An undefined metric that nobody asked for makes nobody infeasible."""
+    """An undefined metric that is no objective makes none infeasible."""
     judged = GOALS.judge(table({"trades": 30, "profit_factor": NAN}))
     assert judged.failures.tolist() == [0]
 
@@ -209,7 +209,7 @@ def test_windows_count_as_one_unless_asked_otherwise():
 
 
 def test_ruin_in_one_window_is_ruin():
-    """It is the reason whatever else is wrong, and everybody else is nearer to feasible."""
+    """It is the reason whatever else is wrong, and all others are nearer to feasible."""
     lost = {"trades": 50, "ruined": [False, True]}
     judged = MEANS.judge(
         table(
@@ -228,7 +228,7 @@ def test_ruin_in_one_window_is_ruin():
 
 
 def test_ruin_outranks_broken_constraints():
-    """Whoever is ruined is further away than whoever breaks every constraint."""
+    """A ruined individual is further away than one that breaks every constraint."""
     bounded = goals("max_drawdown <= 0.25", "win_rate >= 0.5")
     judged = bounded.judge(
         table({"trades": 50, "ruined": True}, {"trades": 0, "max_drawdown": 1.0})
@@ -336,7 +336,7 @@ def test_feasible_comes_first_then_what_is_nearest():
 
 
 def test_an_undefined_bound_is_no_bound_kept():
-    """A constraint on what nobody knows makes infeasible, under a name that says so."""
+    """A constraint on an undefined metric makes infeasible, under a name of its own."""
     bounded = goals("profit_factor >= 1")
     judged = bounded.judge(table({"trades": 50, "profit_factor": NAN}))
     assert failures(bounded, judged) == ["undefined:profit_factor>=1.0"]
@@ -346,7 +346,7 @@ def test_an_undefined_bound_is_no_bound_kept():
 
 
 def test_soft_constraints_are_one_more_objective():
-    """Who misses them stays feasible, and says how far it is from them."""
+    """An individual that misses them stays feasible, with its distance from them."""
     soft = goals("max_drawdown <= 0.25 soft", "sharpe >= 0 soft")
     rows = ({"trades": 50, "max_drawdown": fall} for fall in (0.1, 0.5))
     judged = soft.judge(table(*rows))
@@ -384,7 +384,7 @@ def test_a_turned_objective_is_minimised():
     ],
 )
 def test_wrong_objective_forms_are_refused(text, message):
-    """The message says what there is, and names every one that is wrong."""
+    """The message lists what there is, and names every one that is wrong."""
     with pytest.raises(ConfigError, match=message):
         parse_objectives(text)
 

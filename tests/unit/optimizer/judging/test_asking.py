@@ -91,7 +91,7 @@ def test_one_process_searches_itself(pool):
     workers = AskingWorkers(setup, 1, 4, pool)
     assert workers.alone
     assert dict(workers.results(JOBS)) == dict(setup.run_in_step(JOBS))
-    # One that is left after a run went on is nobody's to share.
+    # One that is left after a run went on is not shared.
     assert dict(AskingWorkers(setup, 2, 4, pool).results(JOBS[:1])) == dict(
         setup.run_in_step(JOBS[:1])
     )
@@ -138,7 +138,7 @@ def test_searches_of_a_process_that_died_are_made_here():
 
 
 def test_closing_leaves_the_rest(monkeypatch):
-    """Whoever waits for an answer is not waited for."""
+    """A process that waits for an answer is not waited for."""
     made, original = [], Engine.__init__
 
     def note(self, *arguments, **settings):

@@ -24,7 +24,7 @@ PLAN = Plan(folds=3, train=2, purge=8, blocks=0)
 
 
 class Beside(Observer):
-    """Tells what is searched beside a run that it begins."""
+    """Notes what is searched beside a run that it begins."""
 
     def __init__(self, run):
         self.on_task, self._run = run.begin, run

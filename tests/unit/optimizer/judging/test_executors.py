@@ -25,7 +25,7 @@ BARS = make_planted_market(7, 900, 8)
 
 
 class On(Engine):
-    """Says that it is on a device."""
+    """Claims to be on a device."""
 
     def __init__(self, task, device):
         """As the task's."""
@@ -88,7 +88,7 @@ def test_without_a_gpu_or_a_wish_for_one_cores_search(monkeypatch, device):
     ],
 )
 def test_a_wave_is_what_memory_has_room_for(monkeypatch, threads, markets, jobs, count, size):
-    """One core is left for the engine, and nobody is without a market."""
+    """One core is left for the engine, and none is without a market."""
     monkeypatch.setattr(
         executors, "measure_room", lambda task, searches: (int(markets * 10**6), int(markets))
     )

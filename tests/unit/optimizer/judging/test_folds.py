@@ -135,7 +135,7 @@ def test_a_fold_may_lack_a_series():
 
 
 class On(Engine):
-    """Says that it is on a device."""
+    """Claims to be on a device."""
 
     def __init__(self, task, device):
         """As the task's."""
@@ -289,7 +289,7 @@ def test_several_symbols_are_tested_at_the_same_times():
 
 @pytest.mark.slow
 def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_path):
-    """An interrupted judge goes on with what it has, whoever searched."""
+    """An interrupted judge goes on with what it has, from any searcher."""
     splits, picks = folds
     with RunStore.create(tmp_path, "run", HEADER) as store:
         store.record(make_generation(0))

@@ -1,4 +1,4 @@
-"""Looks at held-out bars are counted, whoever looks."""
+"""Looks at held-out bars are counted, from every reader."""
 
 import json
 from threading import Thread

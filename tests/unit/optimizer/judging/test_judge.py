@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory):
-    """A run on noise, a quarter of it held out; copied by whoever judges it."""
+    """A run on noise, a quarter of it held out; copied by each test that judges it."""
     folder = tmp_path_factory.mktemp("noise")
     return recorded_run(folder, NOISE, population=48, min_trades=30, holdout="25%")
 
@@ -101,7 +101,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
 
 
 def test_folds_that_do_not_fit_are_noted_or_refused(path):
-    """A note where nobody named them, beside everything else; an error where somebody did."""
+    """A note where they were not named, beside everything else; an error where they were."""
     judgement = judge_briefly(path, folds=30, is_lenient=True)
     assert judgement.folds is None
     assert judgement.robust is not None
@@ -112,7 +112,7 @@ def test_folds_that_do_not_fit_are_noted_or_refused(path):
 
 
 def test_parts_stay_until_another_member_is_the_pick(path):
-    """What was found out of one pick says nothing of another; null searches do."""
+    """What was found out of one pick does not hold for another; null searches do."""
     first = judge_briefly(path, null=9, stop_after=9)
     again = judge_briefly(path)
     assert again.null == first.null
@@ -121,9 +121,9 @@ def test_parts_stay_until_another_member_is_the_pick(path):
     assert judge_briefly(path, pick=other).null is None
     named = judge_briefly(path, pick=other, null=9, stop_after=9)
     assert (named.pick.member, named.null) == (other, first.null)
-    for nobody in (len(recorded_front(path)), -1):
+    for number in (len(recorded_front(path)), -1):
         with pytest.raises(ConfigError, match="the front has members 0 to"):
-            judge_briefly(path, pick=nobody)
+            judge_briefly(path, pick=number)
 
 
 def recorded_front(path):
@@ -196,7 +196,7 @@ def test_too_little_is_said_before_anything_else(tmp_path, settings, sentence):
 
 
 def test_a_red_certificate_and_a_look_ahead_end_all_trust(path, monkeypatch):
-    """Whatever else the evidence says."""
+    """Whatever the other evidence."""
     certificate = replace(read_result(path).certificate, mismatches=2)
     changed_result(monkeypatch, certificate=certificate)
     judgement = judge_briefly(path)
@@ -211,7 +211,7 @@ def read_result(path):
 
 
 def test_an_edited_row_of_evidence_is_refused(path):
-    """By the next judge, and by whoever reads the verdict."""
+    """By the next judge, and by the verdict's reader."""
     judge_briefly(path, null=2)
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
         edited = """replace(payload, '"run":2', '"run":3')"""
@@ -224,7 +224,7 @@ def test_an_edited_row_of_evidence_is_refused(path):
 
 
 def test_a_search_that_finds_another_front_is_refused(path, monkeypatch):
-    """It was made by another version, or somebody changed its result."""
+    """It was made by another version, or its result was changed."""
     changed_result(monkeypatch, front_hash="0" * 64)
     with pytest.raises(StoreError, match="it was not made by this version"):
         judge_briefly(path, blocks=4)

@@ -1,4 +1,4 @@
-"""Whoever reads a bar that comes after is caught and named; the shipped strategies never do."""
+"""A strategy that reads a later bar is caught and named; the shipped ones never do."""
 
 import threading
 import time

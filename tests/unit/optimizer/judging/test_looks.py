@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory):
-    """A run on noise, a quarter of it held out; copied by whoever judges it."""
+    """A run on noise, a quarter of it held out; copied by each test that judges it."""
     bars = make_planted_market(7, 2500, 0)
     folder = tmp_path_factory.mktemp("noise")
     return recorded_run(folder, bars, population=48, min_trades=30, holdout="25%")
@@ -62,7 +62,7 @@ STRANGE = (
 
 @pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
 def test_a_list_that_is_none_of_looks_is_refused(path, text):
-    """In one line; whoever sends a folder of runs sends its list as well."""
+    """In one line; a folder of runs from elsewhere brings its list as well."""
     (path.parent / LOOKS).write_text(text)
     with pytest.raises(StoreError, match=r"looks\.json cannot be read .*: it counts looks"):
         judge_briefly(path, is_open=True)

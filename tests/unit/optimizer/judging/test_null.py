@@ -67,7 +67,7 @@ STRENGTHS = [1.0, 3.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
 
 
 def count_searches(crew, store, planned=9, stop_after=10, value=2.0):
-    """What comes of null searches, and all that was said of them."""
+    """Counts of null searches, the searches, and all messages."""
     messages = []
     limits = (planned, stop_after)
     null = run_null_searches(
@@ -114,7 +114,7 @@ def test_known_searches_are_not_made_again(store):
 
 
 def test_a_gap_ends_what_counts():
-    """Nobody knows what stands in it."""
+    """Its content is unknown."""
     rows = {n: NullSearch("shuffled", n, 1, STRENGTHS[n - 1]) for n in (1, 2, 4)}
     assert list_strengths(rows) == [1.0, 3.0]
     empty = {1: NullSearch("shuffled", 1, 0, None)}
@@ -152,7 +152,7 @@ def test_a_null_search_with_an_empty_front_has_nothing():
 
 
 def test_warm_started_searches_take_their_guests_along():
-    """Whoever took part in the search takes part in every null search."""
+    """Individuals that took part in the search take part in every null search."""
     task = make_task(BARS, generations=0)
     guests = search(make_task(BARS, seed=9), task.engine()).front.genomes[:4]
     plain = NullSetup(task, "none").run(NullJob("shuffled", 2))

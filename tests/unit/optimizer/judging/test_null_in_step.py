@@ -1,4 +1,4 @@
-"""Null searches in step: each finds what it finds alone, whoever is searched beside it."""
+"""Null searches in step: each finds what it finds alone, with any others beside it."""
 
 import pytest
 

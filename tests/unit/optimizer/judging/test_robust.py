@@ -169,7 +169,7 @@ def test_one_symbol_that_made_it_all_fails():
 
 
 def test_a_peak_fails_where_a_plateau_passes():
-    """Whoever asks for a little more never trades, or never reaches the target."""
+    """A neighbour that asks for a little more never trades, or never reaches the target."""
     spec = PAPER_SPEC.with_bounds({"volume_min": (0.0, 200.0)})
     task = make_task(market(*[[RISE]] * 8), spec=spec, min_trades=1, costs=Costs(1.0, 1.0))
     engine = task.engine()
@@ -182,7 +182,7 @@ def test_a_peak_fails_where_a_plateau_passes():
 
 
 def test_a_pick_without_trades_passes_nothing():
-    """What is undefined passes no check, and says why."""
+    """What is undefined passes no check, with the reason."""
     record, _, pick = paper(market([RISE]), volume_min=500.0)
     assert (pick.trades, set(record.checks.values())) == (0, {False})
     assert record.break_even_bp is None

@@ -135,14 +135,14 @@ def test_columns_are_sums_of_days(found, judged_trials, plain):
 def test_without_judged_trials_the_front_is_left(found):
     """As where each window must have its trades and no two of them are added."""
     task, engine, trials, front = found
-    nobody = JudgedTrials(trials.genomes[:0], 0, len(trials))
-    columns = build_daily_columns(task, engine, nobody, front, select_pick(engine, front), 5)
+    empty = JudgedTrials(trials.genomes[:0], 0, len(trials))
+    columns = build_daily_columns(task, engine, empty, front, select_pick(engine, front), 5)
     assert columns.used.tolist() == columns.front.tolist()
     assert columns.first.shape == (len(columns.used), 0)
     record = measure_sharpe(columns.pick, columns.first, 0, count_effective_trials(columns.used))
     assert record.dsr_all is None
     assert record.why["dsr_all"]
-    cscv = build_cscv_record(engine, nobody, 4)
+    cscv = build_cscv_record(engine, empty, 4)
     assert (cscv.pbo, cscv.blocks) == (None, 4)
 
 

@@ -1,4 +1,4 @@
-"""Jobs are done once each, by whoever is there, and nobody outlives who began them."""
+"""Jobs are done once each, by the workers there are, and none outlives its parent."""
 
 import os
 import subprocess
@@ -77,7 +77,7 @@ def test_what_a_job_raises_arrives(shared_pool, count):
 
 
 def test_what_cannot_be_read_back_arrives_in_words(shared_pool):
-    """Instead of nothing, for which everybody would wait for ever."""
+    """Instead of nothing, for which the parent would wait for ever."""
     with pytest.raises(RuntimeError, match="TwoWordsError: no square"):
         list(Workers(Failing(3, is_readable=False), 2, shared_pool).results(range(6)))
 
@@ -107,7 +107,7 @@ def test_a_pool_waits_for_the_next_setup():
 
 
 def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job():
-    """What was closed early is done by nobody, and no answer of it comes later."""
+    """What was closed early is not done, and no answer of it comes later."""
     with Pool() as pool:
         with closing(Workers(Squares(0.2), 2, pool).results(range(100))) as results:
             _, (_, pid) = next(results)

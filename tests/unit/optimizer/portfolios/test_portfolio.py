@@ -191,7 +191,7 @@ def test_a_mark_of_sized_components_is_the_account_cut_there(seed):
 
 
 def test_different_cash_is_refused_unless_it_is_named():
-    """Nobody guesses whose; sizes in units have no limits."""
+    """The cash is not guessed; sizes in units have no limits."""
     first = hand_component("one", FIRST, w.account(1000, w.units(10)), 1.0)
     second = hand_component("other", OTHER, w.account(5000, w.risk(0.1)), 1.0)
     with pytest.raises(EngineError, match=r"one with 1000, other with 5000: name the account's"):
@@ -217,7 +217,7 @@ def runs(tmp_path_factory):
 
 
 def test_members_of_a_run(runs):
-    """Its pick and another member: figures, correlation, and what is said before them."""
+    """Its pick and another member: figures, correlation, and the notes before them."""
     portfolio = optimizer.portfolio(["latest", "latest:0"], runs=runs, max_positions=1)
     assert [component.weight for component in portfolio.components] == [0.5, 0.5]
     traded = sum(component.trades for component in portfolio.components)
@@ -263,7 +263,7 @@ def sized_run(tmp_path_factory):
 
 
 def test_a_sized_member_alone_is_its_own_account(sized_run):
-    """Every number of the account, to the bit, whatever `risk` is; its size is said."""
+    """Every number of the account, to the bit, whatever `risk` is; its size is printed."""
     run = optimizer.load_run(sized_run.name, sized_run.parent)
     member = run.members[0]
     for risk, cash in ((0.01, None), (0.5, 5000.0)):

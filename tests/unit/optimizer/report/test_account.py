@@ -107,7 +107,7 @@ def test_parts_of_one_market_are_one_account(bars):
 
 
 def test_a_listing_bar_does_not_decide_what_holding_gave(bars):
-    """An open of a tenth of the close changes nothing: nobody could buy there."""
+    """An open of a tenth of the close changes nothing: no purchase was possible there."""
     opens = bars.open.copy()
     opens[0], lows = bars.close[0] / 10, bars.low.copy()
     lows[0] = opens[0]

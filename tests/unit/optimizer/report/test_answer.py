@@ -33,7 +33,7 @@ def folded_run(tmp_path_factory):
 
 
 def test_tiles_hold_the_numbers_of_the_pick(folded_run):
-    """As the table of its metrics has them; gains and losses are told apart."""
+    """As the table of its metrics has them; gains and losses differ in colour."""
     member = folded_run.members[folded_run.pick.member]
     tiles = {tile.name: tile for tile in list_tiles(folded_run)}
     assert tiles["Return a year"].value == metric("cagr", member.metrics["cagr"])
@@ -110,7 +110,7 @@ def test_holding_is_scaled_to_the_volatility_of_the_pick():
 
 @pytest.mark.parametrize("grade", GRADES)
 def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path, grade):
-    """None of them is said twice."""
+    """None of them is repeated."""
     shutil.copytree(example_run, tmp_path / grade)
     record_judgement(tmp_path / grade, judgement(grade))
     answer = build_answer(load_run(str(tmp_path / grade)))

@@ -62,7 +62,7 @@ def test_a_run_that_is_not_finished_says_how_to_go_on(example_run):
 
 @pytest.mark.parametrize("grade", GRADES)
 def test_nothing_is_promised(judge_run, grade):
-    """No word of a page says what evidence cannot."""
+    """No word of a page claims more than the evidence."""
     run, _ = judge_run(grade)
     answer = build_answer(run)
     message = " ".join(
@@ -103,7 +103,7 @@ def test_what_is_undefined_says_why(judge_run):
 
 
 def test_what_was_not_asked_for_is_named(judge_run):
-    """Folds, look-ahead and held-out bars have a row that says so."""
+    """Folds, look-ahead and held-out bars have a row for it."""
     run, _ = judge_run("not_judged", folds=None, causal=None)
     rows = {row.about: row.sentence for row in build_answer(run).evidence}
     assert rows["held-out bars"] == "No bars were held out."
@@ -142,7 +142,7 @@ def test_where_nothing_is_left_is_marked(even, is_marked):
 
 
 def test_charts_of_evidence_need_some(example_run, judge_run):
-    """They are figures of plotly, and refused with what to do where nobody judged."""
+    """They are figures of plotly, and refused with the remedy where the run was not judged."""
     run, _ = judge_run("holds")
     assert len(run.plot.null().data) == 3
     assert run.plot.at_costs().layout.title.text == "the pick at other costs"

@@ -91,7 +91,7 @@ def test_a_backtest_is_called_one():
 
 
 def test_a_notebook_shows_a_scan_and_a_forecast(tmp_path):
-    """A line that says what to believe, and a table of the symbols, not all numbers."""
+    """A line with the verdict, and a table of the symbols, not all numbers."""
     scan = optimizer.scan(is_kept=False)
     assert repr(scan) == "Scan(1 long, 0 short, 0 neutral)"
     assert "SIMULATED" in scan._repr_html_()
@@ -105,7 +105,7 @@ def test_a_notebook_shows_a_scan_and_a_forecast(tmp_path):
 
 
 def test_scripts_stay_silent(capsys, monkeypatch):
-    """Only a notebook and an interactive session have somebody who watches."""
+    """Only a notebook and an interactive session have a viewer."""
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     monkeypatch.delattr(sys, "ps1", raising=False)
     assert not is_watched()

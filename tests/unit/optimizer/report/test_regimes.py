@@ -71,7 +71,7 @@ def test_every_trade_with_a_regime_is_in_the_table(example_run):
     assert table["sum_r"].sum() == pytest.approx(trades.r[known].sum(), rel=1e-12)
     traded = table[table["trades"] > 0]
     assert np.allclose(traded["mean_r"] * traded["trades"], traded["sum_r"])
-    nobody = run.market_regimes.tabulate(
+    undefined = run.market_regimes.tabulate(
         replace(
             trades,
             r=np.empty(0),
@@ -80,7 +80,7 @@ def test_every_trade_with_a_regime_is_in_the_table(example_run):
             is_held_out=trades.is_held_out[:0],
         )
     )
-    assert nobody["mean_r"].isna().all()
+    assert undefined["mean_r"].isna().all()
 
 
 def test_trades_on_held_out_bars_are_in_no_regime(example_run):

@@ -21,7 +21,7 @@ from tests.support.runs import open_held_out, record_run
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run on two symbols with bars held out, which somebody has looked at."""
+    """A run on two symbols with bars held out and opened."""
     folder = tmp_path_factory.mktemp("two")
     specs = [write_market(folder / f"m{i}.csv", 2500, seed=i) for i in (3, 4)]
     bounds = {"ema_slow": [96.0, 300.0], "z_window": [96.0, 300.0], "vol_z_min": [0.5, 1.0]}
@@ -42,7 +42,7 @@ def test_the_front_holds_what_was_recorded(run):
 
 
 def test_held_out_figures_stand_beside_those_searched_on(run, example_run):
-    """Objectives, trades and mean R; where none are, a sentence says why."""
+    """Objectives, trades and mean R; where none are, a sentence has the reason."""
     columns, rows = build_member_rows(run)
     for metric in (*run.objectives, "trades", "mean_r"):
         place = columns.index(metric) + 1
@@ -154,7 +154,7 @@ def test_the_last_convergence_is_the_front(run):
     ],
 )
 def test_what_is_not_there_is_refused(run, ask, expected):
-    """The message says what there is."""
+    """The message lists what there is."""
     with pytest.raises(ConfigError, match=expected):
         ask(run)
 
@@ -205,7 +205,7 @@ def test_names_in_charts_are_no_markup():
 
 
 def test_more_members_than_a_chart_can_show_are_chosen_evenly():
-    """The chart says how many of them it draws."""
+    """The chart names how many of them it draws."""
     columns = {"a": np.arange(1000.0), "b": np.ones(1000)}
     chart = parallel(columns, ("a", "b"), "a")
     assert len(chart.data) == MOST_LINES

@@ -85,7 +85,7 @@ def test_the_account_of_folds_sizes_their_trades(sized_run):
 
 
 def test_the_account_of_steps_sizes_their_trades(sized_run):
-    """The curve ends where the record says that the account does."""
+    """The curve ends where the record's account does."""
     curve, _ = build_schedule_curve(sized_run)
     made = sized_run.judgement.schedule
     assert len(curve.value) == made.trades + 1 > 50

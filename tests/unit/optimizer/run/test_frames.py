@@ -150,12 +150,12 @@ def test_times_that_differ_from_the_index_are_refused(tmp_path, plain, name):
 
 
 def evaluate(expression, frame):
-    """What a message says to pass."""
+    """Options that a message names."""
     return eval(expression, {"frame": frame})
 
 
 def test_settings_overrule_the_index(tmp_path, plain):
-    """A person says which column is the time, or that the index is it."""
+    """An option names the column of times, or the index."""
     frame = FRAME.assign(sent=LATE, timestamp=LATE)
     for column in ("sent", "Sent", "timestamp"):
         late = read(tmp_path, frame, columns={"timestamp": column})["bars"]
@@ -183,7 +183,7 @@ def test_an_index_that_counts_rows_is_no_time(tmp_path, plain, start):
 
 
 def test_an_index_of_closes_is_no_time_at_which_bars_open(tmp_path, plain):
-    """By its name or by a column of closes; the message says how closes are read."""
+    """By its name or by a column of closes; the message names the option for closes."""
     closes = FRAME.set_axis(INDEX + pd.Timedelta("15min"))
     named = closes.rename_axis("close_time")
     assert "--column timestamp=close_time --stamped close" in find_refusal(tmp_path, named)
@@ -473,7 +473,7 @@ def test_what_is_no_frame_is_refused(tmp_path, bars):
 
 @pytest.mark.parametrize("frame", [FRAME, WIDE, LEVELS, FRAME.reset_index()])
 def test_a_frame_without_rows_is_refused(tmp_path, frame):
-    """Others are read when it is left out, as the message says."""
+    """Others are read when it is left out, as in the message."""
     assert "there are no bars" in find_refusal(tmp_path, frame.iloc[:0])
     message = find_refusal(tmp_path, {"AAA": FRAME, "BBB": OTHER.iloc[:0]})
     assert message == "bars['BBB']: there are no bars, the frame has no rows; leave it out"

@@ -1,4 +1,4 @@
-"""What decides the results of a run is said once, and whoever builds on a run asks it."""
+"""What decides the results of a run is defined once, for all that build on a run."""
 
 import json
 from dataclasses import replace
@@ -395,7 +395,7 @@ def test_what_changes_results_is_another_identity(task, market, name, value):
 @pytest.mark.filterwarnings("ignore:Series.values returning:DeprecationWarning")
 @pytest.mark.parametrize(("name", "value"), HARMLESS.items())
 def test_what_changes_no_result_is_the_same_identity(task, market, name, value):
-    """Threads, memory and where things lie are free; so is a bound that says what held before."""
+    """Threads, memory and where things lie are free; so is a bound that held before."""
     # A date every 30 days is nothing without how long each search looks back.
     with_it = {"train": "180d"} if name == "every" else {}
     assert changed_parts(task, market.model_copy(update={name: value, **with_it})) == set()
@@ -436,7 +436,7 @@ def test_individuals_to_begin_with_decide(task, market):
 
 
 def test_every_knob_decides_or_does_not(task):
-    """Each says so; what decides by its value is in the identity, and is tried above."""
+    """Each knob is marked; what decides by its value is in the identity, and is tried above."""
     identity = build_identity(task, None)
     assert tuple(identity.settings) == names_deciding("search")
     # Fees of this version are named where they are charged, so that older runs go on.

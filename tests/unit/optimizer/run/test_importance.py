@@ -1,4 +1,4 @@
-"""Importance tells a gene that decides from one that does not, and from one that came along."""
+"""Importance separates a gene that decides from one that does not, or that came along."""
 
 import numpy as np
 import pytest

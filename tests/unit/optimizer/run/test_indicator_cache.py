@@ -85,7 +85,7 @@ def test_what_is_computed_faster_than_written_is_not_kept(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("damage", [b"", b"x" * 99, "turned", "short"])
 def test_a_damaged_file_is_computed_anew(tmp_path, damage, caplog):
-    """And said so; the file is whole again afterwards."""
+    """With a note; the file is whole again afterwards."""
     row = keep_rows(tmp_path).row(SERIES, (3,))
     (file,) = tmp_path.glob("*/*/*.row")
     content = file.read_bytes()

@@ -1,4 +1,4 @@
-"""What is undefined says why, and never reaches the search as a number."""
+"""What is undefined has a reason, and never reaches the search as a number."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_what_is_undefined_never_reaches_the_search(name, failure):
 
 @pytest.mark.parametrize("name", MARKETS)
 def test_no_metric_is_null_without_a_reason(name):
-    """And whoever has a number has none."""
+    """And a defined number has none."""
     table, _ = judge_individual(name)
     for over in ("pooled", "mean"):
         figures = compute_figures(table, 0, over)

@@ -19,7 +19,7 @@ from tests.support.clusters import SERIES
 from tests.support.judging import SMALL, write_bars
 
 FREE = 300_000
-"""Bytes that are said to be free: bars take 125,000, engine and rows of an individual 450,000."""
+"""Bytes reported as free: bars take 125,000, engine and rows of an individual 450,000."""
 
 
 def found(data, runs):

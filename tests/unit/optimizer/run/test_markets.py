@@ -172,7 +172,7 @@ def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):
 
 
 def test_individuals_from_elsewhere_may_have_seen_what_is_held_out(folder):
-    """Beginning with them is legal, and is told with every result."""
+    """Beginning with them is legal, and is noted with every result."""
     both = prepare(config(folder, holdout="20%", warm_start="latest"))
     assert any("may have been found on bars that are held out" in n for n in both.notes)
     header = build_run_header(both, "cpu", build_identity(both, None))
@@ -206,7 +206,7 @@ def test_a_symbol_without_bars_in_the_window_is_refused(folder):
 
 
 def test_notes_name_their_symbol(folder, tmp_path):
-    """With many symbols every line says whose it is."""
+    """With many symbols every line names its symbol."""
     silent = write_market(tmp_path / "silent.csv", 1000, silent=1.0)
     markets = load_markets(config(folder, data=(f"csv:{folder}/long.csv", silent)))
     assert markets.notes == ("silent: volume is zero in every bar: volume rules can never fire",)
@@ -232,7 +232,7 @@ def _redrawn(bars: Bars) -> Bars:
 
 
 def test_a_split_that_is_not_adjusted_for_is_told(tmp_path):
-    """Whoever searches across one is told with the other notes, and whose it is."""
+    """A search across one has a note of it beside the others, with its symbol."""
     for name, factor in (("even", 1), ("torn", 4)):
         write_market(tmp_path / f"{name}.csv", 3000)
         lines = (tmp_path / f"{name}.csv").read_text().splitlines()

@@ -21,7 +21,7 @@ def found(tmp_path_factory):
 
 
 def test_before_a_process_is_warm_it_has_no_rate(found):
-    """What compiles is no measure of what follows; counts are told all the same."""
+    """What compiles is no measure of what follows; counts are printed all the same."""
     progress = measure_progress(*found, None, Mark(1, 8, 40.0))
     assert (progress.evaluated, progress.seconds) == (8, 40.0)
     assert math.isnan(progress.individual_bars_per_s)

@@ -117,7 +117,7 @@ def test_a_limit_beyond_the_close_is_named():
 
 
 def test_a_grid_that_misses_its_bound_is_named():
-    """Steps that do not meet the high bound end below it, which is said."""
+    """Steps that do not meet the high bound end below it, with a note."""
     grid = strategy("Grid.", long=RISES, stop=share(gene("p", 0.5, 0.1, 0.9)))
     (line,) = remarks(grid, make_lattice(grid.layout, {"p": 0.3, "n": 15}), is_scaled=False)
     assert "'p' ends at 0.7, below its bound 0.9" in line

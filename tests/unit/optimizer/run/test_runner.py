@@ -26,7 +26,7 @@ GENERATIONS = 4
 
 
 class Witness(Observer):
-    """Remembers what it was told, and ends the run when it was told to.
+    """Remembers the progress, and ends the run when it should.
 
     Args:
         stop_after: Generation after which it asks to stop.
@@ -93,7 +93,7 @@ def config(market, tmp_path):
 
 @pytest.fixture(scope="module")
 def unbroken(market, tmp_path_factory):
-    """The result of that search when nobody disturbs it."""
+    """The result of that search undisturbed."""
     runs = str(tmp_path_factory.mktemp("unbroken"))
     config = RunConfig(data=market, population=12, generations=GENERATIONS, min_trades=3, runs=runs)
     return begin(config, Witness())
@@ -237,7 +237,7 @@ def test_a_run_can_be_made_longer(config, unbroken):
 
 
 def test_the_way_to_go_on_remembers_more_generations(config):
-    """A run that was made longer and then stopped says how many it was to have."""
+    """A run that was made longer and then stopped names its planned generations."""
     begin(config.model_copy(update={"generations": 1}), Witness())
     with pytest.raises(StoppedError, match=r"go on with: .* --resume \S+$"):
         go_on(only_run(config), Witness(stop_after=2), generations=4)
@@ -381,7 +381,7 @@ def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
 
 
 def test_a_device_that_is_lost_at_the_start_leaves_no_run(config, monkeypatch):
-    """There is nothing to go on with, and whoever watches may begin anew."""
+    """There is nothing to go on with, and a new run may begin."""
 
     def lose_device(*args, **options):
         raise DeviceLostError("the device failed")

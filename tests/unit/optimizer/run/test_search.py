@@ -1,4 +1,4 @@
-"""A search repeated without a record finds what the run found, and everybody that it judged."""
+"""A search repeated without a record finds what the run found, and all that it judged."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def test_a_lattice_that_a_clock_ended_is_searched_as_far_again(monkeypatch):
 
 
 def test_trials_are_distinct_and_numbered_by_their_first_evaluation(monkeypatch):
-    """Whoever is judged again is nobody new, and generation 0 counts its own."""
+    """An individual judged again is not new, and generation 0 counts its own."""
     asked = []
     judged = EngineProblem.judge
 

@@ -1,4 +1,4 @@
-"""A task fits its data before any work begins, and its header says what decides its results."""
+"""A task fits its data before any work begins, and its header holds what decides its results."""
 
 from dataclasses import replace
 
@@ -198,7 +198,7 @@ def test_the_problem_judges_what_the_engine_finds(task):
     ],
 )
 def test_what_a_search_would_not_hear_is_refused(market, changes, words):
-    """Nobody waits for a plateau that is never looked for."""
+    """There is no wait for a plateau that is never looked for."""
     if "steps" not in changes:
         changes = {**changes, "search": "lattice", "steps": {"reward_r": 0.5}}
     with pytest.raises(ConfigError, match=words):
@@ -223,7 +223,7 @@ def test_ledger_rows_name_the_reason(task):
 
 
 def test_simulated_data_is_named_so(task):
-    """Whoever reads a result knows whether a program invented the market."""
+    """A result names whether a program invented the market."""
     assert describe_data(task).is_simulated is False
     (bars,) = task.markets.series
     markets = replace(task.markets, series=(replace(bars, is_simulated=True),))
@@ -239,7 +239,7 @@ def test_islands_hold_enough_individuals(market, asked, population, islands):
 
 
 def test_a_device_that_was_named_is_taken(market):
-    """The engine runs where it was told to."""
+    """The engine runs on the given device."""
     assert prepare(RunConfig(data=market, device="cpu")).engine().device == "cpu"
 
 

@@ -119,7 +119,7 @@ def test_windows_without_a_trade_have_the_same_columns(traded_task):
 
 
 def test_a_strategy_without_orders_keeps_its_columns(traded_task):
-    """Nothing is added to a file, and nothing is told of orders."""
+    """Nothing is added to a file, and there is no note of orders."""
     task, *_ = traded_task
     plain = w.strategy("Plain.", name="plain", long=w.close > w.open, stop=w.share(0.01))
     task = replace(task, spec=plain, costs=Costs())

@@ -53,7 +53,7 @@ OUTSIDE = [{"reward_r": 99.0}, {"reward_r": 1.0}, {"ema_fast": 150, "ema_slow": 
 
 
 def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
-    """It is said how many were moved, and how many have no place."""
+    """A note counts those moved, and those without a place."""
     path = write_file(tmp_path, "g.json", OUTSIDE)
     genomes = load_genomes(path, SELLER, tmp_path, may_repair=True)
     assert genomes.genomes[:, SELLER.index("reward_r")].tolist() == [5.0, 1.0, 2.0]

@@ -188,7 +188,7 @@ def test_finer_bars_are_read_in_every_step():
 
 
 def test_new_genes_are_not_heard_while_a_position_is_open():
-    """No trade begins before the one before it has ended, whoever entered it."""
+    """No trade begins before the one before it has ended, from any step."""
     bars = make_bars(5, 3000, jump=0.05)
     windows, step_ns = [Window.whole(bars)], bars.timeframe_ns
     steps = plan_steps([bars], windows, Schedule(50 * step_ns, 700 * step_ns))
@@ -215,7 +215,7 @@ def test_new_genes_are_not_heard_while_a_position_is_open():
 
 @pytest.mark.parametrize("name", REAL)
 def test_six_real_series(name, real_folder):
-    """Equal genes are one window, and each cut says what the whole ledger does there."""
+    """Equal genes are one window, and each cut equals the whole ledger there."""
     bars = load_bars(f"parquet:{real_folder / name}.parquet", LoadOptions(dedupe=True))
     spec = SPEC.for_timeframe(bars.timeframe_ns / 1e9)
     genome = spec.layout.encode({"vol_z_min": 0.5, "tr_z_min": 0.3, "close_location_min": 0.5})

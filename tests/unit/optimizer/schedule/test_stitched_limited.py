@@ -170,7 +170,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_three_real_series(name, real_folder):
-    """Schedules of btc, gbpjpy and aapl 1h; the first as a chain by hand over all signals says."""
+    """Schedules of btc, gbpjpy and aapl 1h; the first as by a chain by hand over all signals."""
     settings, expected = CASES[name]
     assert trade_three(real_folder, Costs(**settings)) == expected
 

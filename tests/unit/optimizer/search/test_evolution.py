@@ -248,7 +248,7 @@ def test_rejected_counts_only_the_new():
 
 
 def test_populations_cannot_be_written_to():
-    """Whoever receives a generation cannot change what the search goes on from."""
+    """A generation's receiver cannot change what the search goes on from."""
     (only,) = run(Zdt1(float_layout(3)), 4, 0)
     for array in (only.population.genomes, only.population.objectives, only.population.violations):
         with pytest.raises(ValueError, match="read-only"):
@@ -288,7 +288,7 @@ def test_contradicting_evaluation_is_refused(objectives, violations, failures, m
 
     class Wrong(Analytic):
         def evaluate(self, genomes):
-            """Answer what the case says."""
+            """Answer by the case."""
             codes = np.array(failures, dtype=np.int16)
             return Evaluation(np.array(objectives), np.array(violations), codes)
 
@@ -400,7 +400,7 @@ def test_final_front_is_the_archive_sorted_by_genome():
 
 
 def test_restart_keeps_the_archive_and_changes_the_population():
-    """After stagnation everybody is new, and nothing of the front is lost."""
+    """After stagnation all are new, and nothing of the front is lost."""
     problem = Analytic(float_layout(1))
     wanted = settings(8, 30, patience=2, on_stagnation="restart")
     generations = list(evolve(problem, wanted))

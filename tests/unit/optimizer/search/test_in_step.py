@@ -27,7 +27,7 @@ def counting(number: int, log: list[str]):
 
 
 def test_those_who_have_ended_leave_the_others():
-    """One call answers everybody who still asks, in order, and nobody is asked for twice."""
+    """One call answers all open questions, in order, and none twice."""
     calls, log = [], []
 
     def answer(asked):
@@ -44,7 +44,7 @@ def test_those_who_have_ended_leave_the_others():
 
 
 def test_what_is_left_is_closed():
-    """Whoever stops listening ends those who go on, and nobody is answered any more."""
+    """Closing the generator ends those that go on, and none is answered any more."""
     calls, log = [], []
 
     def answer(asked):
@@ -60,7 +60,7 @@ def test_what_is_left_is_closed():
 
 @pytest.mark.parametrize("is_asked_first", [True, False])
 def test_an_error_of_one_ends_all(is_asked_first):
-    """It reaches whoever listens, and the others are closed."""
+    """It reaches the caller, and the others are closed."""
     log: list[str] = []
 
     def faulty():
@@ -85,7 +85,7 @@ def asking(search: Search, wanted) -> Iterator:
 
 @pytest.mark.parametrize("n_searches", [1, 7, 32])
 def test_searches_in_step_find_what_they_find_alone(n_searches):
-    """Every generation in every bit, whatever ends first and whoever is answered beside it."""
+    """Every generation in every bit, whatever ends first and is answered beside it."""
     layouts = [(HalfForbidden(SELLER, 3), 9), (Zdt1(float_layout(4)), 12)]
     cases = {}
     for number in range(n_searches):

@@ -96,7 +96,7 @@ def test_other_eta_is_refused(eta):
 
 
 def test_larger_eta_keeps_children_nearer():
-    """The distribution index does what its name says, for both operators."""
+    """The distribution index has its published effect, for both operators."""
     layout = float_layout(4)
     parents = sample_genomes(stream(1, 0, "initial"), layout, 2000)
     for operator in (cross_simulated_binary, mutate_polynomial):

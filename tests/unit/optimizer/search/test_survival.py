@@ -35,7 +35,7 @@ def test_feasible_come_first_and_infeasible_by_violation(rule, seed):
 
 @pytest.mark.parametrize("rule", [survive, survive_by_reference])
 def test_whole_fronts_go_before_the_one_that_is_cut(rule):
-    """Nobody is left out for somebody of a worse front."""
+    """None is left out for one of a worse front."""
     objectives, violations = pool(3, n_objectives=4)
     ranks = rank_individuals(objectives, violations).ranks
     chosen = rule(objectives, violations, 25)
@@ -76,10 +76,10 @@ def test_automatic_is_by_the_number_of_objectives():
 @pytest.mark.parametrize("rule", RULES)
 @each("seed", range(200))
 def test_survivors_are_ranked_by_what_was_known_of_all(rule, seed):
-    """What is carried over to survivors is what ranking them anew says, bit for bit.
+    """What is carried over to survivors equals ranking them anew, bit for bit.
 
-    Everybody of the fronts before the one that is cut survives, or one of equals, so that whoever
-    was dominated still is by somebody of the front before; infeasible ones survive only when all
+    All of the fronts before the one that is cut survive, or one of equals, so that each that
+    was dominated still is by one of the front before; infeasible ones survive only when all
     feasible ones do, and the nearest of them first.
     """
     objectives, violations = pool(seed, n_objectives=1 + seed % 4)

@@ -12,7 +12,7 @@ PROBLEM = Analytic(float_layout(5))
 
 
 def test_toolbox_is_deaps_and_has_its_words():
-    """Whoever knows DEAP finds the usual names."""
+    """The names are those of DEAP."""
     toolbox = make_toolbox(PROBLEM, settings(population=8, generations=1))
     assert isinstance(toolbox, base.Toolbox)
     words = ("mate", "mutate", "select", "evaluate", "rank", "sample", "survive")

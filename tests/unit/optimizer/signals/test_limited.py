@@ -47,7 +47,7 @@ def readings(pair):
 
 
 def test_files_that_grow_by_a_bar_many_times(readings):
-    """Who is in a trade, since when, with which stop: as the account that ends there says."""
+    """Who is in a trade, since when, with which stop: as in the account that ends there."""
     series, listed = readings
     for count, signal, ledgers in listed:
         for bars, state, ledger in zip(series, signal.symbols, ledgers, strict=True):
@@ -125,7 +125,7 @@ def test_parts_before_a_long_gap_hold_room_too(tmp_path):
 
 
 def test_a_schedule_of_a_limited_account(tmp_path):
-    """Judged, recorded and told: all steps are one account, cut anywhere."""
+    """Judged, recorded and shown: all steps are one account, cut anywhere."""
     pair = GrowingPair(tmp_path, 1000, 900, max_positions=1, min_trades=3)
     run = judge(str(pair.path), blocks=0, resamples=19, every="2d", train="5d", purge=0)
     made = run.judgement.schedule

@@ -1,4 +1,4 @@
-"""A strategy whose entries rest and reverse, on a file that grows: what is told and what comes."""
+"""A strategy whose entries rest and reverse, on a file that grows: states, then trades."""
 
 import json
 from dataclasses import replace

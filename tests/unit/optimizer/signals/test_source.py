@@ -1,4 +1,4 @@
-"""A source that grows: each reading is the whole backtest cut there, whatever the clock says."""
+"""A source that grows: each reading is the whole backtest cut there, at any clock."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_a_clock_that_is_behind_leaves_bars_out(market):
 
 
 def test_a_clock_that_is_ahead_says_how_old_the_newest_bar_is(market):
-    """The state is that of the newest bar, and its age is told."""
+    """The state is that of the newest bar, with its age."""
     now = market.write(1300)
     late = market.source().read(now + 5 * market.step_ns).symbols[0]
     assert late.key == market.source().read(now).symbols[0].key

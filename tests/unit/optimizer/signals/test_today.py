@@ -53,7 +53,7 @@ def test_genes_are_those_of_the_last_step(market, schedule):
 
 
 def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
-    """Without it the pick before goes on, which is said; with it the new one is recorded."""
+    """Without it the pick before goes on, with a note; with it the new one is recorded."""
     rows = list_step_rows(market.path)
     assert len(rows) == len(schedule.rows)
     due_ns = int(np.datetime64(schedule.next_date, "ns").astype(np.int64))
@@ -73,7 +73,7 @@ def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
 
 
 def test_positions_run_on_under_the_genes_that_entered_them(market, schedule):
-    """Cut anywhere, the state is what one ledger over all steps says there."""
+    """Cut anywhere, the state is that of one ledger over all steps."""
     market.write(SEARCHED)
     task = load_run(str(market.path)).task
     market.write(LENGTH)

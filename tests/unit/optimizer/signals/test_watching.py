@@ -1,4 +1,4 @@
-"""A source that is watched: changes are told once, and what fails is tried again."""
+"""A source that is watched: changes are sent once, and what fails is tried again."""
 
 import json
 from itertools import islice, pairwise

@@ -63,5 +63,5 @@ def test_parts_of_another_shape_are_left_out(odd):
     ],
 )
 def test_a_run_without_a_result_names_its_symbols(header, symbols):
-    """As its header says; one of an older version where it is one."""
+    """As in its header; one of an older version where it is one."""
     assert read_answer(header, None, None).symbols == symbols

@@ -1,4 +1,4 @@
-"""A run that somebody changed: nothing is shown as certified that the search did not record."""
+"""A changed run: nothing is shown as certified that the search did not record."""
 
 import json
 import shutil
@@ -67,7 +67,7 @@ def uses(run, tmp_path):
 
 @pytest.mark.parametrize("is_linked", [False, True], ids=["digest", "digest and link"])
 def test_changed_objectives_are_nowhere_shown(run, tmp_path, command, is_linked):
-    """The result does not follow from what was recorded, so no command says it."""
+    """The result does not follow from what was recorded, so no command shows it."""
     edit(run, "objectives", 99.0, is_linked=is_linked)
     for use in uses(run, tmp_path):
         outcome = command(*use)

@@ -186,7 +186,7 @@ def test_with_less_kept_the_newest_but_one_is_still_whole(tmp_path, keep):
 
 
 def test_run_without_any_sound_generation_is_an_error(run):
-    """A run that has lost everything says so; it never begins again from zero."""
+    """A run that has lost everything is an error; it never begins again from zero."""
     change(run, "UPDATE generation SET violations = x''")
     with pytest.raises(StoreError, match="no recorded generation can be used"):
         use(run, writable=True)
@@ -205,7 +205,7 @@ def test_run_that_never_recorded_begins_from_zero(tmp_path):
 
 
 def test_damaged_header_is_an_error(run):
-    """Without the header nothing says what the rows mean."""
+    """Without the header the rows have no meaning."""
     change(run, "UPDATE header SET payload = x'7b7d'")
     with pytest.raises(StoreError, match="the header is damaged"):
         use(run)
@@ -308,7 +308,7 @@ def test_file_that_was_cut_falls_back(tmp_path, share):
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
 def test_short_file_that_was_cut_is_refused_or_goes_on(tmp_path, share):
-    """Where the cut took the table's own pages nothing can be read, and that is said."""
+    """Where the cut took the table's own pages nothing can be read, with an error."""
     run = record_run(tmp_path / RUN)
     os.truncate(run / DATABASE, int((run / DATABASE).stat().st_size * share))
     assert outcome(run, 9) in ("refused", "fallback")
@@ -332,7 +332,7 @@ def test_any_flipped_byte_is_harmless_or_said(tmp_path):
 
 
 def outcome(run, end):
-    """Go on with a run that may be damaged, and check that whatever it says is true."""
+    """Go on with a run that may be damaged, and check that every answer is true."""
     try:
         with RunStore.open(run, writable=True) as store:
             newest = store.last_generation()
@@ -347,7 +347,7 @@ def outcome(run, end):
 
 
 def test_log_that_was_deleted_is_missed(log_only):
-    """After a kill the newest generations are in the log; without it the loss is said."""
+    """After a kill the newest generations are in the log; without it the loss is noted."""
     (log_only / f"{DATABASE}-wal").unlink()
     with pytest.raises(StoreError, match="0 to 9 were recorded but are gone: the write"):
         use(log_only)
@@ -355,7 +355,7 @@ def test_log_that_was_deleted_is_missed(log_only):
 
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
 def test_log_that_was_damaged_falls_back(log_only, damage):
-    """SQLite ignores a log from its first damaged frame on; what is missing then is said."""
+    """SQLite ignores a log from its first damaged frame on; what is missing then is noted."""
     log = log_only / f"{DATABASE}-wal"
     content = bytearray(log.read_bytes())
     half = len(content) // 2
@@ -408,7 +408,7 @@ def test_drafts_in_a_run_that_was_killed_are_removed(run):
 
 
 def test_drafts_of_runs_never_begun_are_swept(tmp_path):
-    """An old draft that nobody owns goes, with a word; a fresh, an owned and a foreign one stay."""
+    """An old draft without an owner goes, with a note; a fresh, an owned and a foreign one stay."""
     for name in (".new-old-0a1b2c", ".new-fresh-0a1b2c", ".new-foreign", ".other"):
         (tmp_path / name).mkdir()
         OwnerLock.acquire(tmp_path / name).release()

@@ -1,4 +1,4 @@
-"""Other programs and other names: what they do to a run while it is written is said."""
+"""Other programs and other names: what they do to a run while it is written is noted."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ def interrupt(run):
 
 @pytest.mark.parametrize("is_interrupted", [False, True], ids=["closed", "interrupted"])
 def test_two_owners_of_one_file_by_two_names_do_not_meet(run, is_interrupted):
-    """Each goes on with a file of its own, and says so."""
+    """Each goes on with a file of its own, with a note."""
     if is_interrupted:
         interrupt(run)
     start = 5 if is_interrupted else 3

@@ -26,7 +26,7 @@ def path(tmp_path):
 
 
 def test_rows_are_read_back_in_order_and_more_can_follow(path):
-    """By whoever opens the run, and after it was closed."""
+    """When the run is opened, and after it was closed."""
     with RunStore.open(path, writable=True) as store:
         assert list(store.evidence) == ROWS
         store.add_evidence("judgement", {"grade": "y"})
@@ -48,7 +48,7 @@ def test_rows_are_read_back_in_order_and_more_can_follow(path):
     ],
 )
 def test_a_row_that_was_changed_is_noticed(path, statement):
-    """By whoever reads it, and by verify."""
+    """By readers, and by verify."""
     change(path, statement)
     with RunStore.open(path) as store:
         with pytest.raises(StoreError, match=r"row . of the evidence does not follow"):
@@ -58,7 +58,7 @@ def test_a_row_that_was_changed_is_noticed(path, statement):
 
 @pytest.mark.parametrize("link", ["NULL", "7", "'text'"])
 def test_a_result_whose_link_is_of_another_kind_is_noticed(path, link):
-    """Damage of the link that evidence follows is told, too."""
+    """Damage of the link that evidence follows is noted, too."""
     change(path, f"UPDATE result SET chain = {link}")
     with RunStore.open(path) as store:
         assert store.verify() == ["result: the result does not match its SHA-256"]
@@ -77,7 +77,7 @@ def test_evidence_goes_with_its_result(path):
 
 
 def test_there_is_none_before_a_result(tmp_path):
-    """Nothing could be said of it."""
+    """It would have no meaning."""
     store = RunStore.create(tmp_path, "run", HEADER)
     store.add_evidence("null/1", {})
     with pytest.raises(StoreError, match="evidence without a result"):
@@ -87,7 +87,7 @@ def test_there_is_none_before_a_result(tmp_path):
 
 
 def test_a_run_from_before_evidence_is_read_and_gone_on_with(path):
-    """It gets a place for evidence when somebody writes."""
+    """It gets a table for evidence when it is written."""
     change(path, "DROP TABLE evidence")
     change(path, "PRAGMA user_version = 2")
     with RunStore.open(path) as store:

@@ -186,7 +186,7 @@ def test_a_limit_of_file_size_is_named(tmp_path):
 
 
 def test_a_log_that_a_reader_lets_grow_is_named(tmp_path, monkeypatch, caplog):
-    """Once, and again only when it has doubled; without a reader nothing is said."""
+    """Once, and again only when it has doubled; without a reader there is no note."""
     monkeypatch.setattr("optimizer.store.writer.LOG_BYTES", 2**20)
     with RunStore.create(tmp_path, RUN, HEADER) as store:
         for number in range(60):
@@ -270,7 +270,7 @@ def test_record_larger_than_the_queue_is_taken():
 
 
 def test_groups_are_committed_without_being_asked(tmp_path):
-    """What was handed over is on disk within a second, though nobody flushes."""
+    """What was handed over is on disk within a second, without a flush."""
     with RunStore.create(tmp_path, RUN, HEADER) as store, RunStore.open(tmp_path / RUN) as read:
         store.record(make_generation(0))
         waiting, started = threading.Event(), perf_counter()
@@ -281,7 +281,7 @@ def test_groups_are_committed_without_being_asked(tmp_path):
 
 @pytest.mark.slow
 def test_two_runs_in_one_place_do_not_meet(tmp_path):
-    """Two processes record two runs at once, a third reads both: nobody waits for a lock."""
+    """Two processes record two runs at once, a third reads both: none waits for a lock."""
     paths = [tmp_path / "a", tmp_path / "b"]
     with (
         child(child_record, paths[0], 1, "all", 300) as one,

@@ -83,7 +83,7 @@ def test_a_hostile_record_is_one_line_of_the_list(runs, table, inner):
     ids=str,
 )
 def test_a_store_that_keeps_otherwise_is_refused(runs, change):
-    """What says how a run is kept is one of the known words."""
+    """The word for how a run is kept is a known one."""
     with changing(runs / "changed" / DATABASE) as connection:
         (before,) = connection.execute("SELECT payload FROM header").fetchone()
     payload = json.loads(before)

@@ -1,4 +1,4 @@
-"""A run that somebody sent: no file outside of its folder is written, read or waited for."""
+"""A run from elsewhere: no file outside of its folder is written, read or waited for."""
 
 import os
 import shutil
@@ -56,7 +56,7 @@ def test_a_link_to_nothing_makes_no_file(run, tmp_path):
 
 
 def test_a_reader_follows_no_link_either(run, tmp_path):
-    """A database elsewhere is no run of this folder, and the list says so."""
+    """A database elsewhere is no run of this folder, which the list notes."""
     shutil.move(run / DATABASE, tmp_path / "elsewhere")
     (run / DATABASE).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match="is a link or no plain file"):
@@ -68,7 +68,7 @@ def test_a_reader_follows_no_link_either(run, tmp_path):
 @pytest.mark.parametrize("name", [OWNER, DATABASE, f"{DATABASE}-wal"])
 @pytest.mark.timeout(20)
 def test_a_pipe_is_not_waited_for(run, name):
-    """Nobody ever writes into it."""
+    """It is never written to."""
     (run / name).unlink(missing_ok=True)
     os.mkfifo(run / name)
     owner = read_owner(run)

@@ -22,7 +22,7 @@ def record(runs_dir, run_id, day=1, count=2, result=None, header=HEADER):
 
 
 def test_every_state_has_its_line_oldest_first(tmp_path):
-    """Finished, interrupted, running, damaged; other files and folders are nobody's run."""
+    """Finished, interrupted, running, damaged; other files and folders are no runs."""
     record(tmp_path, "zeta", day=1, result={"front": [1, 2, 3]})
     record(tmp_path, "alpha", day=2, count=0)
     (record(tmp_path, "20261103-000000-aaaaaa", day=3) / DATABASE).write_bytes(b"")
@@ -71,7 +71,7 @@ def test_runs_directory_that_is_a_file_is_an_error(tmp_path):
 
 
 def test_header_of_another_shape_leaves_fields_empty(tmp_path):
-    """A run whose header says other things is listed all the same."""
+    """A run whose header holds other things is listed all the same."""
     with RunStore.create(tmp_path, "odd", {"strategy": 5, "generations": "many"}):
         pass
     (run,) = list_runs(tmp_path)
@@ -118,7 +118,7 @@ def test_a_path_finds_its_run_wherever_it_is(tmp_path):
 
 @pytest.mark.parametrize("name", ["latest", "absent", "..", "", "-x", "a b"])
 def test_a_name_that_finds_nothing_is_an_error(tmp_path, name):
-    """The message says that there is no such run, or that the name is not legal."""
+    """The message names a run as missing, or its name as not legal."""
     with pytest.raises(StoreError, match=r"there are no runs at all|is not legal"):
         find_run(tmp_path, name)
     record(tmp_path, "only")
@@ -128,7 +128,7 @@ def test_a_name_that_finds_nothing_is_an_error(tmp_path, name):
 
 
 def test_a_clock_that_was_set_back_changes_no_order(tmp_path):
-    """Runs are counted: the newest is the one that was created last, whatever its id says."""
+    """Runs are counted: the newest is the one that was created last, whatever its id."""
     for run_id, day in (("20261120-000000-aaaaaa", 20), ("20261105-000000-bbbbbb", 5)):
         record(tmp_path, run_id, day=day)
     assert find_run(tmp_path, "latest").name == "20261105-000000-bbbbbb"

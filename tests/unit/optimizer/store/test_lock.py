@@ -34,7 +34,7 @@ def run(tmp_path):
 
 
 @contextmanager
-def nobody():
+def unprivileged_user():
     """Act as a user without rights, where the tests have all of them."""
     if os.geteuid() != 0:
         yield
@@ -97,7 +97,7 @@ def test_release_twice_closes_no_stranger(tmp_path):
 
 
 def test_a_looker_does_not_keep_an_owner_out(tmp_path):
-    """Somebody who tests the lock for a moment is waited for."""
+    """A process that tests the lock for a moment is waited for."""
     descriptor = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     original, tries = fcntl.flock, []
@@ -158,7 +158,7 @@ NONSENSE = [
 
 @pytest.mark.parametrize("content", NONSENSE)
 def test_nonsense_in_the_note_is_nobody(tmp_path, content):
-    """A damaged note says nothing, and does not stop the next owner."""
+    """A damaged note is ignored, and does not stop the next owner."""
     (tmp_path / OWNER).write_bytes(content)
     assert read_owner(tmp_path) is None
     OwnerLock.acquire(tmp_path).release()
@@ -183,14 +183,14 @@ def test_directory_that_cannot_be_locked_falls_back_to_the_file(tmp_path, monkey
 
 
 def test_read_only_directory_is_a_clear_error_for_an_owner_and_fine_for_a_reader(public_dir):
-    """Writing says what to do; reading and looking work."""
+    """Writing is refused with the remedy; reading and looking work."""
     with RunStore.create(public_dir, RUN, HEADER) as store:
         store.record(make_generation(0))
     run = public_dir / RUN
     run.chmod(0o555)
     for file in run.iterdir():
         file.chmod(0o444)
-    with nobody():
+    with unprivileged_user():
         with pytest.raises(StoreError, match=r"cannot be written .*copy the run"):
             RunStore.open(run, writable=True)
         with RunStore.open(run) as store:
@@ -247,7 +247,7 @@ def test_a_number_that_means_nothing_is_no_lock(tmp_path, monkeypatch, number):
 
 
 def test_a_descriptor_that_holds_no_lock_gives_none(tmp_path, monkeypatch):
-    """Whoever names a descriptor of a run that another owns is refused like everybody."""
+    """A descriptor of a run that another owns is refused like any other."""
     owner = OwnerLock.acquire(tmp_path)
     monkeypatch.setenv(INHERITED, str(os.open(tmp_path, os.O_RDONLY)))
     with pytest.raises(StoreError, match="owned by process"):
@@ -256,7 +256,7 @@ def test_a_descriptor_that_holds_no_lock_gives_none(tmp_path, monkeypatch):
 
 
 def test_a_handed_on_run_is_whole_and_still_owned(tmp_path, monkeypatch):
-    """All is on disk, nobody else gets the run, and the next program goes on with it."""
+    """All is on disk, no other gets the run, and the next program goes on with it."""
     store = RunStore.create(tmp_path, RUN, HEADER)
     store.record(make_generation(0))
     store.record(make_generation(1))

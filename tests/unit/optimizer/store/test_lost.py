@@ -1,4 +1,4 @@
-"""All that was acknowledged is counted: what is gone or put back is said wherever it is read."""
+"""All that was acknowledged is counted: what is gone or put back is noted wherever it is read."""
 
 import shutil
 
@@ -122,7 +122,7 @@ def test_evidence_that_was_lost_with_the_log_is_said(path, tmp_path):
 
 @pytest.mark.parametrize("rows", ['"x"', '{"evidence": "3"}', "[1]"])
 def test_a_note_with_other_counts_is_nobodys(path, rows):
-    """A damaged note says nothing."""
+    """A damaged note is ignored."""
     note = (path / OWNER).read_text().rstrip()
     start = note.index('"rows"')
     (path / OWNER).write_text(f'{note[:start]}"rows": {rows}}}')
@@ -159,7 +159,7 @@ READERS = {
 
 @pytest.mark.parametrize("use", READERS, ids=list(READERS))
 def test_an_older_state_that_was_put_back_is_said_everywhere(put_back, tmp_path, capsys, use):
-    """Each command says once that rows are gone, and does what was asked."""
+    """Each command notes once that rows are gone, and does what was asked."""
     run = shutil.copytree(put_back, tmp_path / "runs" / "run")
     copy = shutil.copytree(put_back, tmp_path / "runs" / "copy")
     names = {"RUN": str(run), "COPY": str(copy)}

@@ -53,7 +53,7 @@ def test_older_runs_bear_the_present_names(runs):
 
 
 def test_an_older_run_is_loaded_as_what_it_was(runs):
-    """Its front says what it said, and what it asked for is asked for still."""
+    """Its front and its settings are unchanged."""
     folder, name = runs
     older, present = load_run("older", folder), load_run(name, folder)
     assert older.objectives == present.objectives

@@ -112,7 +112,7 @@ def test_a_run_is_removed_by_any_path(run, monkeypatch, text):
 
 
 def test_a_damaged_run_is_removed(run):
-    """Its owner's note says that it was one; copies that nothing names any more stay."""
+    """Its owner's note marks it as one; copies that nothing names any more stay."""
     (run / DATABASE).write_bytes(b"")
     delete_run(run)
     assert list_files(run) == sorted(name for name in OWN if name.startswith(COLUMN_FOLDER))

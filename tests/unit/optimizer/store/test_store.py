@@ -75,7 +75,7 @@ def test_arrays_may_change_after_they_were_handed_over(store):
 
 
 def test_summaries_tell_every_generation(store):
-    """Each generation says its counts, the size of its front, and that it is whole."""
+    """Each generation has its counts, the size of its front, and a mark that it is whole."""
     fill(store, 3)
     for number, summary in enumerate(store.generations()):
         front = front_population(make_generation(number).population)
@@ -218,7 +218,7 @@ def test_run_with_that_id_must_not_exist(store, tmp_path):
 
 
 def test_closed_store_refuses_work_and_closes_again(store):
-    """After close, record says that the run is not open, and close does nothing."""
+    """After close, record raises that the run is not open, and close does nothing."""
     store.close()
     store.close()
     with pytest.raises(StoreError, match="not open for writing"):
@@ -273,7 +273,7 @@ def test_older_generations_keep_less_and_still_verify(tmp_path, keep, group):
 
 @pytest.mark.parametrize("number", [-1, 3])
 def test_generation_that_was_not_recorded_is_refused(store, number):
-    """Asking for a number that is not there says how many are."""
+    """A number that is not there is an error that counts those there are."""
     fill(store, 3)
     with pytest.raises(StoreError, match=f"generation {number}: only 3 generations are recorded"):
         store.generation(number)

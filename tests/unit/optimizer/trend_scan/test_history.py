@@ -25,7 +25,7 @@ def test_without_new_bars_the_file_stays_as_it_is(tmp_path):
 
 
 def test_a_corrected_bar_is_noticed(tmp_path):
-    """One old close in another last digit is said, once."""
+    """One old close in another last digit is noted, once."""
     scan_markets(BARS.until(1000), folder=tmp_path)
     close = BARS.close.copy()
     close[400] = np.nextafter(close[400], 0.0)
@@ -40,7 +40,7 @@ def test_a_corrected_bar_is_noticed(tmp_path):
 
 @pytest.mark.parametrize("place", [0, 40, -1, None], ids=["hash", "said", "end", "cut"])
 def test_a_damaged_file_is_noticed(place, tmp_path):
-    """One bit anywhere, or a part missing: said, and kept anew."""
+    """One bit anywhere, or a part missing: noted, and kept anew."""
     scan_markets(BARS.until(1000), folder=tmp_path)
     (path,) = tmp_path.iterdir()
     content = bytearray(path.read_bytes())
@@ -56,7 +56,7 @@ def test_a_damaged_file_is_noticed(place, tmp_path):
 
 
 def test_a_file_under_the_name_of_another_is_noticed(tmp_path):
-    """It says whose it is."""
+    """It names its key."""
     scan_markets(symbol("ONE"), folder=tmp_path)
     (one,) = tmp_path.iterdir()
     scan_markets(symbol("TWO"), folder=tmp_path)
@@ -117,7 +117,7 @@ def test_bars_before_1970_are_remembered(tmp_path):
 
 
 def test_thresholds_beyond_a_few_are_forgotten():
-    """The oldest first; what is said again is the newest."""
+    """The oldest first; a repeated one is the newest."""
     fields = {}
     for number in [0, *range(memory_module.MOST_TOLD), 0]:
         fields = with_told(fields, f"{number}", ("long", number))
@@ -126,7 +126,7 @@ def test_thresholds_beyond_a_few_are_forgotten():
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path):
-    """The scan goes on without; it is said once."""
+    """The scan goes on without, with one note."""
     (tmp_path / "file").write_text("")
     scan = scan_markets(symbol("A"), symbol("B", seed=2), folder=tmp_path / "file" / "trends")
     (note,) = scan.notes

@@ -1,4 +1,4 @@
-"""The scan: what it says of symbols, in which order, and what it refuses."""
+"""The scan: classes of symbols, their order, and what it refuses."""
 
 from dataclasses import replace
 
@@ -122,7 +122,7 @@ def test_short_series_are_listed_and_have_no_class(missing):
 
 
 def test_bars_that_are_not_closed_do_not_count():
-    """A bar counts from its end on, and a scan says that one does not."""
+    """A bar counts from its end on, and a scan notes one that does not."""
     bars = symbol()
     end_ns = int(bars.timestamp[-1]) + bars.timeframe_ns
     closed, early = scan_markets(bars, now_ns=end_ns), scan_markets(bars, now_ns=end_ns - 1)
@@ -197,7 +197,7 @@ def wrong_votes(found):
 
 @pytest.mark.parametrize("wrong", [wrong_row, wrong_votes])
 def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(wrong, monkeypatch, tmp_path):
-    """The readable definition decides, and the error says where they part."""
+    """The readable definition decides, and the error names the first difference."""
     right = scan_module.trends
 
     def lying(*args, **kwargs):
@@ -259,7 +259,7 @@ def test_a_trend_is_what_the_engine_hands_over():
 
 
 def test_long_loads_are_told(tmp_path, monkeypatch):
-    """A line a second says how many sources are loaded."""
+    """A line a second counts the sources that are loaded."""
     for number in range(3):
         write_market(tmp_path / f"S{number}.csv", 60, seed=number)
     monkeypatch.setattr(scan_module, "LINE_EVERY_S", 0.0)

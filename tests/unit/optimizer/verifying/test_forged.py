@@ -201,13 +201,13 @@ def test_an_honest_run_is_whole(honest):
 
 
 def test_a_run_without_evidence_is_whole(searched_run):
-    """Only what it says of itself is found anew."""
+    """Only its own statements are found anew."""
     assert find_problems(searched_run) == ""
 
 
 @pytest.mark.parametrize("place", HEADER)
 def test_a_forged_header_is_found(run, place):
-    """What a header says follows from what was asked for, and from the bars."""
+    """A header follows from the settings, and from the bars."""
     forge(run, "header", lambda payload: replacing(place, HEADER[place])(payload["run"]))
     assert not is_whole(run)
 
@@ -223,14 +223,14 @@ def is_whole(run):
 
 @pytest.mark.parametrize("place", RESULT)
 def test_a_forged_result_is_found(run, place):
-    """What a result says follows from the last generation and the bars."""
+    """A result follows from the last generation and the bars."""
     forge(run, "result", replacing(place, RESULT[place]))
     assert find_problems(run)
 
 
 @pytest.mark.parametrize("place", JUDGEMENT)
 def test_a_forged_judgement_is_found(judged_run, place):
-    """What a judgement says follows from its rows, the bars and the front."""
+    """A judgement follows from its rows, the bars and the front."""
     forge(judged_run, "evidence", replacing(place, JUDGEMENT[place]), name="judgement")
     assert find_problems(judged_run)
 
@@ -321,7 +321,7 @@ def test_the_command_says_what_is_wrong_and_what_it_cannot_tell(run, capsys):
 
 
 def test_what_cannot_be_replayed_is_not_whole(run, capsys):
-    """Without its bars, a run is said to contradict itself nowhere, and no more."""
+    """Without its bars, a run is reported as free of contradictions, and no more."""
     command = Commands(capsys)
     forge(run, "header", lambda payload: payload["run"]["command"].update(data=["csv:gone.csv"]))
     outcome = command("runs", "verify", run)

@@ -1,4 +1,4 @@
-"""A judgement states all that its rows hold, and one that was interrupted is told as such."""
+"""A judgement states all that its rows hold, and one that was interrupted is marked as such."""
 
 import shutil
 
@@ -189,7 +189,7 @@ def test_every_part_goes_on_with_its_own_command(run, capsys, part, done, plan):
 
 
 def test_what_was_interrupted_and_not_asked_for_again_is_noted(run):
-    """The next judgement says so itself, so that it is not taken for a forged one."""
+    """The next judgement states it, so that it is not taken for a forged one."""
     judge_until(run, "searches on shuffled bars", 3, **NULL)
     (note,) = judge_briefly(run).notes
     assert note.startswith("not judged to the end: 3 searches on shuffled bars, which judge --null")

@@ -1,4 +1,4 @@
-"""A run that is watched: each look reads what is new, and says what the record says."""
+"""A run that is watched: each look reads what is new, and equals the record."""
 
 import json
 import shutil

@@ -14,7 +14,7 @@ from tests.support.references import FORMS
 
 @pytest.fixture(scope="module", params=["btcusdt_1h", "spy_1m", "bifiusdt_5m"])
 def real(request, real_folder):
-    """Bars of a real series, and what a row says on them."""
+    """Bars of a real series, and a row's values on them."""
     spec = f"parquet:{real_folder / request.param}.parquet"
     bars = load_bars(spec, LoadOptions(dedupe=True))
     rows = Rows(Series.of(bars), FORMS["compiled_reference"])

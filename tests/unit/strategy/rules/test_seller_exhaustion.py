@@ -44,7 +44,7 @@ def test_unknown_strategy_names_the_nearest():
 
 
 def test_check_genomes_names_first_illegal_individual():
-    """The error says which individual and which gene."""
+    """The error names the individual and the gene."""
     genomes = np.tile(SPEC.layout.defaults, (3, 1))
     genomes[2, SPEC.layout.index("reward_r")] = -1.0
     with pytest.raises(GeneError, match="individual 2: gene 'reward_r'"):

@@ -1,4 +1,4 @@
-"""Conjunctions at their candidates: what the reference says, whatever is ruled out."""
+"""Conjunctions at their candidates equal the reference, whatever is ruled out."""
 
 from unittest.mock import patch
 
@@ -92,7 +92,7 @@ def test_only_what_a_gene_moves_one_way_has_bounds(is_free):
 
 @pytest.mark.parametrize("value", [19.0, 41.0, 90.0])
 def test_individuals_outside_their_bounds_are_decided_at_every_bar(value):
-    """Somebody may evaluate a value that the search would not try."""
+    """A value that the search would not try may be evaluated."""
     conjunction = (w.rsi(w.close, 4) < FALLING) & (w.close > w.open)
     strategy, rows, readings = build_readings(conjunction)
     genomes = np.array([[30.0], [value]])

@@ -81,7 +81,7 @@ def run(made, span):
 
 
 def calculate(operation, left, right):
-    """One operation, as the law says it."""
+    """One operation, by the law."""
     functions = {
         "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
         "minimum": np.minimum, "maximum": np.maximum,
@@ -138,14 +138,14 @@ def test_individuals_of_one_set_share_its_values(values, columns):
 
 
 def test_with_a_real_gene_everybody_is_a_set():
-    """Nobody is looked for who has the same one."""
+    """No equal one is looked for."""
     individuals = Individuals(np.array([[1.0], [1.0]]), LAYOUT)
     assert [array.tolist() for array in individuals.distinct((0,))] == [[0, 1], [0, 1]]
 
 
 @each("seed", range(40))
 def test_warm_ups_of_all_are_those_of_each(seed):
-    """Whatever a strategy says."""
+    """For any strategy."""
     strategy = drawn_strategy(seed)
     genomes = np.concatenate([strategy.layout.defaults[None], random_genomes(strategy, 5, seed)])
     layout = strategy.layout

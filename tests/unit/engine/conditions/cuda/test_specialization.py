@@ -24,7 +24,7 @@ def comparison(relation=0):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Which kernels were asked, in order; each writes what `bits` says of it."""
+    """Kernels that were asked, in order; each writes its `bits`."""
     messages, bits = [], {"data": 5, "form": 5}
 
     def kernel(name):

@@ -1,4 +1,4 @@
-"""Rows by address: the bits of their definitions, whoever computes them."""
+"""Rows by address: the bits of their definitions, on every path."""
 
 import ctypes
 

@@ -60,7 +60,7 @@ class Rows:
         assert (self.rows[left] == POISON).all()
 
     def check(self, form, lengths, slot):
-        """A slot holds what the definition says, and its codes."""
+        """A slot holds the definition's values, and their codes."""
         expected = readable_row(form, self.sources[form.source], *lengths)
         assert_same_bits(expected, self.rows[slot], f"{form} {lengths}")
         if form in CODERS:
@@ -156,7 +156,7 @@ def test_rolling_rows_equal_their_definition(name):
     ),
 )  # fmt: skip
 def test_rows_do_not_depend_on_their_company(name, count, threads, part_bars, asked):
-    """However rows are mixed, cut and shared out, each is what its definition says."""
+    """However rows are mixed, cut and shared out, each equals its definition."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_scheduler, "PART_BARS", part_bars)
         Rows(hard_series(name, count), threads).fill(asked)

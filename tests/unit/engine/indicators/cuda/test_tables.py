@@ -61,7 +61,7 @@ def test_averages_are_laid_out_once_each(asked, longest):
 
 @given(asked=requests(["sma", "zscore"]), together=st.integers(1, 100))
 def test_rolling_rows_are_laid_out_once_each(asked, together):
-    """No launch takes too many; each row says whether it is a score."""
+    """No launch takes too many; each row is flagged as a score or not."""
     laid_out = tables.lay_out_rolling(asked, SOURCES, 35_840, together)
     assert all(0 < table.shape[1] <= together for table in laid_out)
     by_slot = {}

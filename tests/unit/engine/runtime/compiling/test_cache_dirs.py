@@ -120,7 +120,7 @@ def test_without_a_writable_package_the_user_has_a_folder(closed_package):
 
 
 def test_without_a_home_there_is_a_private_temporary_folder(closed_package):
-    """Code is run from there: nobody else may write it."""
+    """Code is run from there: no other user may write it."""
     close_home(closed_package)
     private = closed_package / "tmp" / f"{cache_dirs.APP}-{os.getuid()}"
     assert cache_dirs.loops_folder(closed_package / "file") == private / "loops"
@@ -167,7 +167,7 @@ def test_versions_of_a_loop_that_are_kept_at_once_stay_apart(tmp_path):
 
 @pytest.mark.slow
 def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
-    """It compiles in memory, and says nothing of it."""
+    """It compiles in memory, without a note."""
     program = (
         "from pathlib import Path\n"
         "from engine.runtime.compiling import cache_dirs\n"

@@ -118,7 +118,7 @@ def mutate_code(function):
 
 
 def test_another_operator_is_another_key_of_all_that_reach_it(monkeypatch):
-    """Every fifth function of the engine's loops; the text of all functions says who reaches it."""
+    """Every fifth function of the engine's loops; the text of all names who reaches it."""
     loops = all_loops()
     reached = {name: all_reached(loop.py_func) for name, loop in loops.items()}
     functions = sorted(set().union(*reached.values()), key=find_line)
@@ -166,7 +166,7 @@ def reads_of_a_module(name):
 
 
 def reads_of_a_name(x):
-    """Reads by a name that is written down, which nobody can tell from another one."""
+    """Reads by a name that is written down, which stands for any other one."""
     return getattr(bracket_exits, "STOP") + x  # noqa: B009
 
 
@@ -185,7 +185,7 @@ def test_what_cannot_be_followed_has_no_key(function):
 
 
 def test_a_loop_that_cannot_be_followed_runs_all_the_same(caplog):
-    """Each process compiles it, and the log says why."""
+    """Each process compiles it, and the log has the reason."""
     loop = loops.compiled_loop(lambda x: x + Choice.ONE.value)
     assert digest_reach(loop) != digest_reach(loops.compiled_loop(lambda x: x - Choice.ONE.value))
     strange = loops.compiled_loop(reads_of_a_name)

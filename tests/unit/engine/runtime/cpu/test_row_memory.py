@@ -1,4 +1,4 @@
-"""Memory that engines leave to each other: nobody's rows are written over, and no bit changes."""
+"""Memory that engines leave to each other: no rows in use are written over, no bit changes."""
 
 import numpy as np
 import pytest

@@ -17,7 +17,7 @@ from tests.support.comparisons import needs_gpu
 
 @needs_gpu
 def test_garbage_is_not_collected_within_a_capture():
-    """A graph that nobody needs any more cannot be freed by a thread that captures another."""
+    """An unused graph cannot be freed by a thread that captures another."""
     device, thresholds = torch.device("cuda"), gc.get_threshold()
     numbers = torch.zeros(4, device=device)
     cycle = [Graphs(device)]

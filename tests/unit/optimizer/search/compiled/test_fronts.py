@@ -11,7 +11,7 @@ from tests.support.looping import each
 
 
 def draw_objectives(seed, n_objectives):
-    """Random, rounded, whole, copied, or on a sphere where nobody is dominated."""
+    """Random, rounded, whole, copied, or on a sphere where none is dominated."""
     rng = np.random.default_rng([seed, n_objectives])
     count = int(rng.integers(1, 120))
     points = rng.random((count, n_objectives))
@@ -33,7 +33,7 @@ def rank_feasible(objectives):
 @pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
 @each("seed", range(50))
 def test_the_first_front_has_all_of_its_equals(seed, n_objectives):
-    """Who has rank 0 is in it, copies included, and nobody else."""
+    """All of rank 0 are in it, copies included, and no others."""
     objectives = draw_objectives(seed, n_objectives)
     expected = [rank == 0 for rank in rank_feasible(objectives)]
     assert expected == first_front(objectives).tolist()
@@ -86,7 +86,7 @@ def test_a_chain_has_a_front_for_each(n_objectives):
 @pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
 @each("seed", range(50))
 def test_copies_are_all_but_the_first_of_equals(seed, n_objectives):
-    """Who repeats the objectives of a feasible individual before is a copy, nobody else."""
+    """An individual that repeats a feasible one's objectives is a copy, and no other."""
     objectives = draw_objectives(seed, n_objectives)
     violations = np.random.default_rng(seed).integers(0, 2, len(objectives)).astype(np.float64)
     seen: set = set()

@@ -27,7 +27,7 @@ def draw_values(seed, count):
 def test_rising_orders_are_those_of_a_stable_sort(seed, count):
     """Equal numbers, both zeros among them, stay in the order of their places, whatever else.
 
-    Numbers that differ in their last bits only, of which a word has no room, are told apart.
+    Numbers that differ in their last bits only, of which a word has no room, are ordered.
     """
     rows = np.array([draw_values(seed, count), draw_values(seed + 1, count)])
     assert np.argsort(rows, axis=1, kind="stable").tolist() == rising_orders(rows).tolist()
