@@ -102,6 +102,8 @@ class Recorder:
             except Exception as error:
                 self._fail(error)
                 return
+            # Before the next one is waited for: it may be half of the queue's bytes.
+            del group
             with self._changed:
                 self._is_busy = False
                 self._changed.notify_all()

@@ -8,6 +8,7 @@ import re
 import resource
 import sqlite3
 import threading
+import weakref
 from contextlib import closing
 from time import perf_counter
 
@@ -267,6 +268,17 @@ def test_record_larger_than_the_queue_is_taken():
     recorder.submit(Note("result", b"y" * 1000))
     recorder.stop()
     assert [note.payload[:1] for group in groups for note in group] == [b"x", b"y"]
+
+
+def test_records_are_let_go_once_they_are_on_disk():
+    """The thread that waits for the next group holds none, which may be megabytes."""
+    recorder, note = Recorder(lambda group: None), Note("result", b"x")
+    alive = weakref.ref(note)
+    recorder.submit(note)
+    del note
+    recorder.flush()
+    assert alive() is None
+    recorder.stop()
 
 
 def test_groups_are_committed_without_being_asked(tmp_path):
