@@ -29,7 +29,7 @@ print(*sys.modules)
 """
 
 
-def test_no_module_of_the_folder_is_imported_from_the_first_import_on(tmp_path):
+def test_no_module_of_the_folder_is_ever_imported(tmp_path):
     """Every module of Python that its own start leaves open is Python's, not the folder's.
 
     Libraries are those that are installed, and ours are ours.

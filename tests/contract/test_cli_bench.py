@@ -68,7 +68,7 @@ def test_an_unknown_case_is_refused_with_the_known_ones(command):
     assert "--whole '512x10' is unknown; known: all, 64x3, 512x100" in outcome.error
 
 
-def test_a_damaged_table_of_last_time_is_passed_over(small, tmp_path):
+def test_a_damaged_table_of_last_time_is_skipped(small, tmp_path):
     """It is only for comparison."""
     kept = tmp_path / "cache" / bench_whole.LAST_TABLE
     kept.parent.mkdir()

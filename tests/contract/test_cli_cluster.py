@@ -173,7 +173,7 @@ def waiting(process, text):
     raise AssertionError("the command ended before that")
 
 
-def test_a_lost_scheduler_says_how_to_go_on(command, run_path, alone, tmp_path):
+def test_a_lost_scheduler_names_the_way_to_resume(command, run_path, alone, tmp_path):
     """Exit 4 within seconds; the command that is printed ends in the same bits."""
     gate = Gate(tmp_path)
     gate.file.touch()
@@ -193,7 +193,7 @@ def test_a_lost_scheduler_says_how_to_go_on(command, run_path, alone, tmp_path):
     assert command(*again, "--json").json["judgement"]["null"] == alone
 
 
-def test_a_client_that_is_killed_goes_on(hosts, gate, run_path, alone, tmp_path):
+def test_a_client_that_is_killed_resumes(hosts, gate, run_path, alone, tmp_path):
     """Workers stay, and serve the next one."""
     flags = ("judge", "latest", *NULL, "--cluster", hosts.file)
     gate.file.touch()
@@ -269,7 +269,7 @@ def test_certificates_of_the_page_are_good_in_every_python(tmp_path):
     ]
 
 
-def test_encrypted_hosts_let_nobody_else_in(command, run_path, tmp_path):
+def test_encrypted_hosts_refuse_all_others(command, run_path, tmp_path):
     """Our certificate opens; none does not, nor one of another authority."""
     own, flags = certificates(tmp_path / "ours")
     others, _ = certificates(tmp_path / "theirs")

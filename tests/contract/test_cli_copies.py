@@ -58,7 +58,7 @@ def kill_at_call(monkeypatch, module, name, calls):
     [(columns, "write_whole"), (indicator_snapshot, "_write_row")],
     ids=["columns", "rows"],
 )
-def test_copies_are_completed_when_a_run_is_gone_on_with(
+def test_copies_are_completed_when_a_run_resumes(
     command, search, monkeypatch, module, name, calls, tmp_path
 ):
     """All are there in the end, and the run replays without the files that it was begun with."""

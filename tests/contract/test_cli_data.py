@@ -283,7 +283,7 @@ def test_local_times_that_clocks_skip_or_repeat_are_refused(command, tmp_path, c
     assert outcome.code == 0, remedy
 
 
-def test_a_file_is_no_folder_to_keep_bars_in(command, market, tmp_path):
+def test_a_file_is_no_folder_for_bars(command, market, tmp_path):
     """`data import --into FILE` refuses, and leaves the file as it was."""
     (tmp_path / "kept").write_text("mine")
     outcome = command("data", "import", market, "--into", "kept")

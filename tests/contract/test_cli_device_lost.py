@@ -181,7 +181,7 @@ def test_a_device_that_never_starts_leaves_no_run(search, tmp_path):
 
 
 @pytest.mark.parametrize("plan", ["start hang:1 start", "evaluate:3 evaluate:1"])
-def test_the_processor_takes_over_where_it_was_asked_to(search, undisturbed_hash, plan):
+def test_the_processor_takes_over_if_allowed(search, undisturbed_hash, plan):
     """After three restarts, and not before."""
     outcome = search.run(plan, *QUIETLY, "--on-gpu-loss", "cpu")
     assert outcome.code == 0, outcome.err

@@ -195,7 +195,7 @@ def test_a_program_that_cannot_be_is_refused(command, result, arguments, message
     assert (outcome.code, message in outcome.error) == (2, True), outcome.error
 
 
-def test_a_study_is_written_whole_and_replaces_the_one_before(command, result):
+def test_a_study_is_written_whole_and_replaces_the_last(command, result):
     """Written twice it has no trial twice, and nothing lies beside it."""
     optuna = pytest.importorskip("optuna")
     before = {place.name for place in Path().iterdir()}

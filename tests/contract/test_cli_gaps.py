@@ -48,7 +48,7 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
         ({"z_window": 96, "ema_slow": 97}, 98, [1000, 201, 200, 900]),
     ],
 )
-def test_a_backtest_keeps_parts_that_its_genes_can_trade_on(command, tmp_path, genes, needed, kept):
+def test_a_backtest_keeps_parts_that_its_genes_can_trade(command, tmp_path, genes, needed, kept):
     """Bounds without a search leave no part out; genes come by flag, file or name."""
     spec, file = write_parts(tmp_path, 60, 1000, 201, 200, 900), tmp_path / "genes.json"
     file.write_text(json.dumps(genes))

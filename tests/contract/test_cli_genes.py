@@ -73,7 +73,7 @@ def test_a_member_is_backtested_from_whatever_holds_it(command, market, result, 
     assert payload["metrics"] == member["metrics"]
 
 
-def test_an_export_is_taken_to_begin_with(command, market, result, tmp_path):
+def test_an_export_is_a_warm_start(command, market, result, tmp_path):
     """Members of a front are legal in the search that found them."""
     for name, what in (("f.json", "front"), ("f.csv", "front"), ("i.csv", "individuals")):
         exported = command("runs", "export", result["run"], tmp_path / name, "--what", what)

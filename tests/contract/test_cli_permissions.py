@@ -62,7 +62,7 @@ def test_a_folder_that_may_not_be_written_is_exit_code_4(command, place, own_run
     assert not (place / "others").exists()
 
 
-def test_a_run_of_another_user_is_read_but_not_gone_on_with(command, place, own_run):
+def test_a_run_of_another_user_is_read_but_not_resumed(command, place, own_run):
     """Its front is shown; to own or to remove it is refused in one line, and it stays whole."""
     run = place / own_run["path"]
     for file in run.iterdir():
@@ -78,7 +78,7 @@ def test_a_run_of_another_user_is_read_but_not_gone_on_with(command, place, own_
     assert command("runs", "verify", "latest").code == 0
 
 
-def test_a_copy_of_another_users_run_goes_on(command, place, own_run):
+def test_a_copy_of_another_users_run_resumes(command, place, own_run):
     """The way out that the error names."""
     copied = place / "copy"
     shutil.copytree(place / own_run["path"], copied)

@@ -111,7 +111,7 @@ def test_a_full_disk_under_stdout_is_exit_code_4(tmp_path, market):
     assert outcome.error == "the output could not be written: No space left on device"
 
 
-def test_a_ledger_goes_to_our_own_output_where_it_is_asked_to(command, tmp_path, market):
+def test_a_ledger_goes_to_our_own_output_on_request(command, tmp_path, market):
     """`--trades /dev/stdout` into a file: the ledger, then the metrics; nothing is replaced."""
     named = ("backtest", "--data", market, "--set", "vol_z_min=0.5", "--trades")
     assert command(*named, "ledger.csv").code == 0
@@ -150,7 +150,7 @@ def test_one_signal_stops_after_the_generation(command, tmp_path, market, stop):
     assert command("evolve", "--resume", "latest", *longer, "--no-report", "--no-judge").code == 0
 
 
-def test_two_signals_leave_a_run_that_can_go_on(tmp_path, market):
+def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
     """Whatever the second one finds the command at, the record is whole."""
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
         await_line(process, "generation ")

@@ -19,7 +19,7 @@ def find_flags(error, *names):
     return [part for name, match in zip(names, matches, strict=True) for part in (name, match[1])]
 
 
-def test_minutes_of_a_thin_market_are_kept_and_searched_on(command, tmp_path):
+def test_minutes_of_a_thin_market_are_kept_and_searched(command, tmp_path):
     """Stated once, with the flags of the message; the kept file needs nothing more."""
     columns = market_columns(3, 24_000)
     traded = np.flatnonzero(np.random.Generator(np.random.PCG64(1)).random(24_000) < 0.3)
@@ -68,7 +68,7 @@ def test_bars_stamped_at_their_close_in_a_configuration(command, tmp_path, stamp
 
 
 @pytest.mark.filterwarnings("ignore:Series.values returning:DeprecationWarning")
-def test_local_days_are_merged_with_the_zone_that_the_message_asks_for(command, tmp_path):
+def test_local_days_are_merged_with_the_zone_that_the_message_names(command, tmp_path):
     """And a calendar that is unknown offers one that reads the file."""
     days = np.arange("2019-01-01", "2024-01-01", dtype="datetime64[D]")
     days = days[np.is_busday(days)]

@@ -66,7 +66,7 @@ def test_evolve_ends_with_a_report(command, market, run_path):
     assert f"report {run_path / 'report.html'}\n\n" in again.out
 
 
-def test_evolve_writes_no_report_when_asked_not_to(command, market):
+def test_evolve_without_a_report_writes_none(command, market):
     """Nothing but the record is in the folder."""
     assert command("evolve", "--data", market, *SMALL, "--quiet").code == 0
     assert not (load_run("latest", "runs").path / "report.html").exists()

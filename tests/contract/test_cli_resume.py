@@ -265,7 +265,7 @@ def test_a_database_without_a_sound_generation_is_exit_code_4(command, broken):
     assert "no recorded generation can be used: generation 0 cannot be read" in outcome.error
 
 
-def test_a_run_that_cannot_be_recorded_any_more_says_how_to_go_on(command, whole, monkeypatch):
+def test_a_run_that_cannot_be_recorded_names_the_way_to_resume(command, whole, monkeypatch):
     """What was recorded is kept; the line names what failed and the command that goes on."""
     record = RunStore.record
 

@@ -229,7 +229,7 @@ def test_a_finished_run_shows_its_result(command, result, name):
     assert "0 mismatches" in command("runs", "show", run).out
 
 
-def test_an_interrupted_run_shows_how_to_go_on(command, result):
+def test_an_interrupted_run_shows_the_way_to_resume(command, result):
     """What it has, and the command that continues it."""
     interrupt(Path(result["path"]))
     outcome = command("runs", "show", "latest")
@@ -381,7 +381,7 @@ def test_a_run_of_an_older_version_is_read(command, result, older):
     assert f"members were not replayed: run 'older' was {UNKNOWN}" in verified.out
 
 
-def test_a_run_of_an_older_version_is_not_built_on(command, result, older):
+def test_a_run_of_an_older_version_is_not_resumed(command, result, older):
     """With the reason, and a new run as the remedy."""
     for arguments in (f"evolve --resume {older} --generations 9", f"parity --run {older}"):
         outcome = command(*arguments.split())

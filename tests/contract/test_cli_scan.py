@@ -41,7 +41,7 @@ def command(capsys, tmp_path, monkeypatch, folder):
     return lambda *flags: run("scan", "--data", f"csv:{folder}", *flags)
 
 
-def test_a_line_a_symbol_and_what_it_stands_on(command):
+def test_a_line_a_symbol_with_its_evidence(command):
     """Class, strength, since when, votes, close; then counts, the check, time and hash."""
     outcome = command("--verify", "all")
     assert outcome.code == 0, outcome.err

@@ -75,7 +75,7 @@ def test_a_run_that_never_began_needs_its_guests_again(command, market, tmp_path
     assert "none.json: No such file" in outcome.error
 
 
-def test_stop_rules_end_a_run_that_can_go_on(command, market):
+def test_stop_rules_end_a_run_that_can_resume(command, market):
     """It is finished, with the reason; with more evaluations it goes on as if never stopped."""
     wanted = ("evolve", "--data", market, "--population", "8", "--generations", "6")
     wanted = (*wanted, "--min-trades", "3", "--no-report", "--no-judge", "--json")

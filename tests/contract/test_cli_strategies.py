@@ -376,7 +376,7 @@ def test_what_a_file_prints_stands_in_no_result(command, market, own):
     assert {"close", "5"} <= set(outcome.err.splitlines())
 
 
-def test_a_new_file_says_how_to_go_on(command, market, tmp_path, monkeypatch):
+def test_a_new_file_names_the_next_commands(command, market, tmp_path, monkeypatch):
     """It is commented, can be checked as it stands, and never overwrites."""
     monkeypatch.chdir(tmp_path)
     made = command("strategies", "new", "first_idea")

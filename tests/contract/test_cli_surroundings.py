@@ -113,7 +113,7 @@ def test_an_error_of_a_limit_names_it(monkeypatch, error, message):
 
 
 @pytest.mark.slow
-def test_a_judge_on_a_full_disk_says_how_to_go_on(command, market):
+def test_a_judge_on_a_full_disk_names_the_way_to_resume(command, market):
     """The command that it names ends what was begun, with what was found out kept."""
     assert command("evolve", "--data", market, *SMALL, "--seed", "3").code == 0
     asked = ("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "30", "--json")

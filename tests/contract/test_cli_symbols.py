@@ -37,29 +37,29 @@ def closed_run(command, folder):
 
 
 @pytest.fixture
-def evolved(command, closed_run):
+def opened_result(command, closed_run):
     """The same after they were opened."""
     return open_held_out(command)
 
 
-def test_the_result_tells_every_window(evolved):
+def test_the_result_tells_every_window(opened_result):
     """Windows to search on first, then those held out, in the same order of symbols."""
-    windows = evolved["data"]["windows"]
+    windows = opened_result["data"]["windows"]
     assert [window["symbol"] for window in windows] == ["AAA", "BBB", "CCC"] * 2
     assert [window["sample"] for window in windows] == ["in"] * 3 + ["held out"] * 3
     assert [window["bars"] for window in windows] == [2400, 1600, 2080, 600, 400, 520]
-    assert evolved["data"]["bars"] == 2400 + 1600 + 2080
-    assert evolved["data"]["held_out_bars"] == 600 + 400 + 520
+    assert opened_result["data"]["bars"] == 2400 + 1600 + 2080
+    assert opened_result["data"]["held_out_bars"] == 600 + 400 + 520
     assert all(window["first"] < window["last"] for window in windows)
 
 
-def test_objectives_pool_the_windows_that_were_searched(evolved):
+def test_objectives_pool_the_windows_that_were_searched(opened_result):
     """They are one account's: R adds up, a fall may be deeper than any window's; so held out."""
-    run = load_run(evolved["path"])
+    run = load_run(opened_result["path"])
     searched = run.engine.on(run.task.markets.windows).evaluate_account(run.genomes)[1]
     unseen = run.engine.on(run.task.markets.held_out).evaluate_account(run.genomes)[1]
-    assert evolved["front"]
-    for i, member in enumerate(evolved["front"]):
+    assert opened_result["front"]
+    for i, member in enumerate(opened_result["front"]):
         for name, value in member["objectives"].items():
             place = ACCUMULATOR_INDEX[name]
             assert value == member["metrics"][name] == searched[i, place]
@@ -83,7 +83,7 @@ def test_what_is_held_out_is_taken_together_as_in_the_search(command, folder):
         assert member["held_out"]["objectives"]["sum_r@worst"] == min(sum_r[3:])
 
 
-def test_the_certificate_covers_what_was_searched_on(closed_run):
+def test_the_certificate_covers_the_searched_bars(closed_run):
     """Every member was replayed there; held-out bars stay closed."""
     assert closed_run["certificate"]["windows"] == 3
     assert closed_run["certificate"]["mismatches"] == 0
@@ -91,20 +91,20 @@ def test_the_certificate_covers_what_was_searched_on(closed_run):
     assert closed_run["certificate"]["trades"] == trades
 
 
-def test_the_record_holds_the_same(command, evolved):
+def test_the_record_holds_the_same(command, opened_result):
     """What was held out stands in the run store as it was printed."""
     recorded = command("runs", "show", "latest", "--json").json["result"]
-    assert recorded["data"] == evolved["data"]
+    assert recorded["data"] == opened_result["data"]
     assert [m["held_out"]["metrics"] for m in recorded["front"]] == [
-        m["held_out"]["metrics"] for m in evolved["front"]
+        m["held_out"]["metrics"] for m in opened_result["front"]
     ]
     assert command("runs", "verify", "latest").code == 0
     assert command("parity", "--run", "latest", "--json").json["windows"] == 6
 
 
-def test_backtest_finds_a_member_again_in_every_window(command, folder, evolved):
+def test_backtest_finds_a_member_again_in_every_window(command, folder, opened_result):
     """Its genes give the figures of each window, on the reference."""
-    member = evolved["front"][0]
+    member = opened_result["front"][0]
     genes = [
         part for name, value in member["genes"].items() for part in ("--set", f"{name}={value!r}")
     ]
@@ -177,7 +177,7 @@ def test_one_symbol_without_held_out_bars_has_neither_table(command, folder):
     assert "symbol by symbol" not in out
 
 
-def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, evolved, tmp_path):
+def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, opened_result, tmp_path):
     """Prices that the search must not see change nothing that it finds."""
     for name, rows in {"AAA": 600, "BBB": 400, "CCC": 520}.items():
         lines = (folder / f"{name}.csv").read_text().splitlines()
@@ -187,9 +187,9 @@ def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, evolved,
     arguments = ("--data", f"csv:{tmp_path}", "--holdout", "20%", *EASY, "--json")
     assert command("evolve", *arguments).code == 0
     other = open_held_out(command)
-    assert other["data_hash"] != evolved["data_hash"]
-    assert other["front_hash"] == evolved["front_hash"]
-    assert other["front"][0]["held_out"] != evolved["front"][0]["held_out"]
+    assert other["data_hash"] != opened_result["data_hash"]
+    assert other["front_hash"] == opened_result["front_hash"]
+    assert other["front"][0]["held_out"] != opened_result["front"][0]["held_out"]
 
 
 def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder, closed_run):

@@ -195,7 +195,7 @@ def test_evolve_fetches_and_then_reads_the_cache(command, vendor):
     assert len(vendor.calls) == calls
 
 
-def test_a_search_that_fetches_says_what_it_waits_for(command, vendor):
+def test_a_search_that_fetches_names_its_waits(command, vendor):
     """How much is fetched, how long it takes, and the wait for the plan, on stderr."""
     vendor.settings.write_text(f'[polygon]\nurl = "{vendor.url}"\n')
     span = ("--from", "2024-01-01", "--to", "2024-08-01", "--timeframe", "1h")

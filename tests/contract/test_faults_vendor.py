@@ -356,7 +356,7 @@ def test_both_neighbours_of_a_hole_are_compared(command, vendor):
     assert len(list_parts(vendor)) == 2
 
 
-def test_delayed_bars_count_when_their_day_is_long_over(command, vendor, monkeypatch):
+def test_delayed_bars_count_long_after_their_day(command, vendor, monkeypatch):
     """A delayed plan serves history; the newest day is refused, for bars may still come."""
     vendor.status = "DELAYED"
     assert command(*FETCH).code == 0

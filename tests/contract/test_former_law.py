@@ -62,7 +62,7 @@ def test_it_is_reported(command, former):
         (("judge", "latest"), "its members cannot be judged again"),
     ],
 )
-def test_it_is_not_gone_on_with(command, former, words, why):
+def test_it_is_not_resumed(command, former, words, why):
     """In one line, with both versions and what to do."""
     outcome = command(*words)
     assert (outcome.code, outcome.out) == (4, "")

@@ -32,7 +32,7 @@ def test_frames_of_several_tickers_are_searched_resumed_and_verified(
     assert optimizer.backtest(bars=groups).task.markets.symbols == ("AAA",)
 
 
-def test_a_run_of_frames_that_an_earlier_version_kept_goes_on(
+def test_a_run_of_frames_that_an_earlier_version_kept_resumes(
     command, market, tmp_path, monkeypatch
 ):
     """Its file has all columns of the frame under another name, and stays as it is."""

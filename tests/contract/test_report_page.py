@@ -198,7 +198,7 @@ COVERED = """figures => figures.filter(figure => {
 """Charts whose toolbar is not beside the words below the chart."""
 
 
-def test_the_account_of_a_member_is_shown_as_asked_for(chromium, run, page_file):
+def test_the_account_of_a_member_has_boxes_to_tick(chromium, run, page_file):
     """Log axis and benchmark are boxes to tick; trades leave as `backtest --trades` writes them."""
     plot = 'figure[data-chart="equity"] .plot'
     with open_page(chromium, page_file) as page:
@@ -308,7 +308,7 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
         assert page.page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_a_page_that_nobody_judged_says_how_to(chromium, run, page_file):
+def test_a_page_without_a_judgement_names_the_command(chromium, run, page_file):
     """The command stands where the verdict would; there is no row of evidence."""
     with open_page(chromium, page_file) as page:
         command = f"python -m optimizer judge {run.path} --null 199"

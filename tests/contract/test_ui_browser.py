@@ -217,7 +217,7 @@ def test_forecasts_fit_the_window(chromium, runs, width, scheme):
         assert page.locator("#skill tbody tr").count() > 1
 
 
-def test_a_server_that_is_begun_again_goes_on(chromium, asker, runs):
+def test_a_server_that_is_begun_again_resumes(chromium, asker, runs):
     """A page names the remedy, and goes on when the new address was opened beside it."""
     with visiting(chromium, asker) as page:
         asker.server.stop()

@@ -28,7 +28,7 @@ RECORDS = st.recursive(
 @example([1], [True])
 @example({"a": "(absent)"}, {})
 @example(["a", "a"], ["a"])
-def test_nothing_that_differs_is_passed_over(one, other):
+def test_no_difference_is_skipped(one, other):
     """Whatever is nested in what, and whatever it is called."""
     same = encode(one, what="one") == encode(other, what="other")
     assert (different_lines(one, other) == ()) is same

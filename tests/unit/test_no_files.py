@@ -61,7 +61,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path, name, make):
 
 
 @pytest.mark.parametrize("make", [make_pipe, make_device, make_sparse, os.mkdir])
-def test_what_lies_beside_a_forecast_is_passed_over(tmp_path, make):
+def test_what_lies_beside_a_forecast_is_skipped(tmp_path, make):
     """A folder of forecasts is looked through file by file, and nothing else in it is opened."""
     make(tmp_path / "beside.parquet")
     (tmp_path / "other.parquet").write_bytes(b"PAR1")

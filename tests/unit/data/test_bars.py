@@ -58,7 +58,7 @@ def test_content_hash_is_over_names_types_lengths_and_bytes():
     assert digest.hexdigest() == bars.content_hash
 
 
-def test_content_hash_ignores_where_bars_come_from():
+def test_content_hash_ignores_the_source_of_bars():
     """Symbol, source and notes are no content."""
     first, other = make_bars(4), make_bars(4, symbol="OTHER", source="csv:x", notes=("n",))
     assert first.content_hash == other.content_hash

@@ -154,7 +154,7 @@ def test_symbols_that_look_alike_have_their_own_folders(tmp_path):
     assert len({str(key.folder).lower() for key in keys}) == 8
 
 
-def test_names_that_are_no_part_are_passed_over(cache):
+def test_names_that_are_no_part_are_skipped(cache):
     """Drafts, locks and strangers do not count."""
     cache.write(0, 3000 * SECOND_NS, bars())
     for name in ("x.parquet", "fetch.lock", ".DS_Store", f"5_1_{'0' * 16}_{'0' * 64}.parquet"):

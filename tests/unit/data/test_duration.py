@@ -136,7 +136,7 @@ def test_bars_stamped_at_their_close_open_a_duration_earlier(tmp_path):
         LoadOptions(stamped="middle")
 
 
-def test_a_short_last_bar_opens_at_the_close_before(tmp_path):
+def test_a_short_last_bar_opens_at_the_previous_close(tmp_path):
     """Hours from half past nine end with half an hour: 15:30 to 16:00, stamped 16:00."""
     times = [
         f"2024-01-{day:02d}T{clock}Z"

@@ -84,7 +84,7 @@ def test_without_locks_files_are_written_and_no_draft_is_touched(tmp_path, monke
     assert list_names(tmp_path) == [draft.name, "a.csv"]
 
 
-def test_a_claim_is_waited_for(tmp_path):
+def test_a_claim_blocks_a_second_one(tmp_path):
     """As long as was asked for, and no longer."""
     path, entered = tmp_path / "a.csv", threading.Event()
 
@@ -114,7 +114,7 @@ def test_a_claim_ends_with_its_process(tmp_path):
     assert list_names(tmp_path) == []
 
 
-def test_without_locks_nothing_is_waited_for(tmp_path, monkeypatch):
+def test_without_locks_nothing_blocks(tmp_path, monkeypatch):
     """A file is then made twice."""
 
     def refuse(descriptor, kind):

@@ -56,7 +56,7 @@ def test_a_pipe_holds_nobody_up(tmp_path):
     assert read_sealed(tmp_path / "one") == b"content"
 
 
-def test_a_link_is_replaced_and_not_written_through(tmp_path):
+def test_a_link_is_replaced_and_not_followed(tmp_path):
     """What it names stays as it is."""
     (tmp_path / "other").write_text("mine")
     (tmp_path / "one").symlink_to(tmp_path / "other")

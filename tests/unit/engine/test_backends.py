@@ -58,7 +58,7 @@ def test_auto_says_why_it_takes_the_processor(monkeypatch):
         choose_backend("cuda:0")
 
 
-def test_strategies_run_where_they_are_asked_to(four_gpus, monkeypatch):
+def test_strategies_run_on_the_named_device(four_gpus, monkeypatch):
     """On GPUs by the same names and the same weighing, or refused; never somewhere else."""
     pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
     strategy = drawn_strategy(1)

@@ -90,7 +90,7 @@ def test_gpus_are_counted_and_named(machine):
         (Driver(2, error=3), (0,), []),
     ],
 )
-def test_a_start_makes_the_contexts_that_were_asked_for(machine, driver, numbers, retained):
+def test_a_start_makes_the_named_contexts(machine, driver, numbers, retained):
     """Of no other device, and of none that is not there; nothing is raised."""
     machine(driver)
     before = sys.getswitchinterval()
@@ -128,7 +128,7 @@ def test_without_a_driver_nothing_is_started(machine):
         ("git = 'cuda'\n", False),
     ],
 )
-def test_torch_says_what_it_is_built_for(tmp_path, monkeypatch, message, is_built):
+def test_torch_names_its_build(tmp_path, monkeypatch, message, is_built):
     """Read from the file that torch itself reads, without importing it."""
     (tmp_path / "version.py").write_text(message)
     module_spec = gpus.importlib.util.spec_from_file_location("torch", tmp_path / "__init__.py")

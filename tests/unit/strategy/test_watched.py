@@ -46,7 +46,7 @@ def test_a_notebook_has_none(begun_watchers, monkeypatch):
     assert begun_watchers == []
 
 
-def test_a_pipe_without_room_is_waited_for(monkeypatch):
+def test_a_pipe_without_room_blocks(monkeypatch):
     """A line that is lost would end the process; what is read comes in order."""
     read, words = os.pipe()
     os.set_blocking(words, False)

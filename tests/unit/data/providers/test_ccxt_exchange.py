@@ -59,7 +59,7 @@ def test_a_hole_in_the_market_is_a_gap(monkeypatch):
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 504])
-def test_a_fault_that_passes_is_waited_for(exchange, waits, status):
+def test_a_passing_fault_is_retried(exchange, waits, status):
     """The bars are the same, and waits grow."""
     exchange.faults = [(status, b"busy")] * 2
     assert len(load_bars(SPEC)) == IN_RANGE

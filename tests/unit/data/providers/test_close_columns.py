@@ -100,7 +100,7 @@ def test_bars_that_would_close_before_they_open_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("ends", [["x"] * 4, [""] * 4, ["0"] * 4], ids=["text", "empty", "zero"])
-def test_what_is_called_an_end_and_holds_no_times_is_passed_over(tmp_path, ends):
+def test_what_is_called_an_end_and_holds_no_times_is_skipped(tmp_path, ends):
     """The bars are read without it."""
     assert load_bars(write(tmp_path, ("time", OPENS), ("end", ends))).timestamp[0] == FIRST_NS
 

@@ -61,7 +61,7 @@ def test_a_name_of_two_columns_says_not_which(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
-def test_doubled_columns_that_nobody_needs_are_passed_over(tmp_path, kind):
+def test_doubled_columns_that_are_not_needed_are_skipped(tmp_path, kind):
     """Two notes beside the bars, the last of them without an end of its line."""
     names, columns = add_column("note", list("abcd"))
     spec = write(tmp_path, kind, [*names, "note"], [*columns, list("efgh")])

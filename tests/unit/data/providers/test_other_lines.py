@@ -34,7 +34,7 @@ BELOW = {
 
 @pytest.mark.parametrize("end", ["\n", "", "\r\n"])
 @pytest.mark.parametrize("kind", BELOW)
-def test_remarks_below_the_rows_are_passed_over(tmp_path, kind, end):
+def test_remarks_below_the_rows_are_skipped(tmp_path, kind, end):
     """With a note for each, whether the last line has an end or not."""
     volume, notes = volumes(write(tmp_path, HEADER, *ROWS, *BELOW[kind], end=end))
     assert volume == [1, 2, 3, 4, 5]
@@ -61,7 +61,7 @@ def test_a_row_that_was_cut_is_no_remark(tmp_path, header, rows, cut):
 
 
 @pytest.mark.parametrize("word", ["EOF", "Total", "x,y", "1 2"])
-def test_what_may_be_data_is_not_passed_over(tmp_path, word):
+def test_what_may_be_data_is_not_skipped(tmp_path, word):
     """A single word, or numbers, may be part of a row."""
     with pytest.raises(DataError, match="no readable CSV file"):
         load_bars(write(tmp_path, HEADER, *ROWS, word))
@@ -78,7 +78,7 @@ def test_remarks_between_rows_are_refused(tmp_path):
     [["Historical prices of Apple Inc."], ["AAPL, Apple Inc.", "", "daily; adjusted"]],
     ids=["one", "three"],
 )
-def test_titles_above_the_header_are_passed_over(tmp_path, titles):
+def test_titles_above_the_header_are_skipped(tmp_path, titles):
     """Where a later line names all prices; a note counts them."""
     volume, notes = volumes(write(tmp_path, *titles, HEADER, *ROWS))
     assert volume == [1, 2, 3, 4, 5]

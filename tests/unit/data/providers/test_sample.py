@@ -34,7 +34,7 @@ def test_sample_says_that_it_is_simulated(bars):
     assert bars.notes[1].startswith("127 gaps, 264 bars missing; the longest from 2024-11-23T05:30")
 
 
-def test_sample_has_the_hash_it_was_shipped_with(bars):
+def test_sample_has_its_published_hash(bars):
     """The content hash stands in the file beside it."""
     assert bars.content_hash in (FOLDER / "sample.sha256").read_text()
 

@@ -250,7 +250,7 @@ def test_groups_are_accounts_of_their_own():
         assert account.tobytes() == expected[1].tobytes()
 
 
-def test_trades_of_one_symbol_are_not_told_of():
+def test_trades_of_one_symbol_have_no_note():
     """What goes on with one symbol by itself refuses limits."""
     strategy, genomes, series, windows, costs = draw_account(12)
     reference = compiled_reference(strategy, series, windows, costs)
@@ -298,7 +298,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_limits_refuse_what_they_are_not_told_of(name):
+def test_limits_refuse_what_they_do_not_cover(name):
     """By name: what rests asks at a fill, and some sizes hang on cash."""
     parts = {"long": w.close > w.ema(w.close, 5), "stop": w.share(0.05), **REFUSED[name]}
     spec, bars = w.strategy("One.", **parts), make_bars(1, 50)

@@ -72,7 +72,7 @@ def test_other_exits_begin_no_cooldown():
 
 
 @pytest.mark.parametrize(("cooldown", "trades"), [(None, 2), (0, 2), (1, 1)])
-def test_a_stop_with_a_cooldown_ends_orders_that_would_stand_on(cooldown, trades):
+def test_a_stop_with_a_cooldown_ends_standing_orders(cooldown, trades):
     """Those that may reverse: the short's order at 95 of bar 2 is met in bar 4."""
     low = (100.0, 100.0, 94.0, 95.0, 1.0)
     rows = (LONG, QUIET, SHORT, FALL, low, QUIET, QUIET)
@@ -194,7 +194,7 @@ def test_a_break_even_beyond_the_entry_of_a_short_after_a_target():
 
 
 @pytest.mark.parametrize(("named_stops", "reason"), [(False, "stop"), (True, "trail")])
-def test_stops_that_moved_are_named_where_it_is_asked_for(named_stops, reason):
+def test_stops_that_moved_are_named_on_request(named_stops, reason):
     """Prices and sums are the same; a stop that never moved is one."""
     rows = (LONG, QUIET, REACHED, (102.0, 102.5, 99.0, 100.0, 2.0), QUIET, FALL, QUIET)
     strategy = plan(

@@ -57,7 +57,7 @@ def test_what_fails_is_computed_by_the_next_one():
 
 
 @pytest.mark.parametrize("most_bytes", [0, 5 * 80, 2**20])
-def test_threads_get_what_they_asked_for(most_bytes):
+def test_threads_get_the_arrays_they_named(most_bytes):
     """Each gets the array of its name, and the bound holds in any order."""
     kept, begin = ArrayCache(most_bytes), Barrier(THREADS)
 

@@ -65,7 +65,7 @@ def test_engines_that_disagree_are_not_timed(monkeypatch):
 
 
 @pytest.mark.parametrize("count", [10, 900, 901, 2500])
-def test_extended_bars_carry_on(count):
+def test_extended_bars_continue(count):
     """A repetition opens where the last one closed, a bar later; the end is the series' own."""
     longer = extend_bars(BARS, count)
     assert len(longer) == count

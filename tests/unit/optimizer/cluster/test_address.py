@@ -72,7 +72,7 @@ def test_the_file_of_a_scheduler_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("part", [0, 1, 20])
-def test_a_file_that_is_being_written_is_waited_for(tmp_path, part):
+def test_a_file_that_is_being_written_is_awaited(tmp_path, part):
     """A scheduler opens its file before it writes it."""
     path, whole = tmp_path / "scheduler.json", json.dumps({"address": "tcp://127.0.0.1:8786"})
     path.write_text(whole[:part])

@@ -189,7 +189,7 @@ def test_at_most_two_pieces_a_worker_are_under_way():
     assert script.cancelled
 
 
-def test_what_may_be_superfluous_is_begun_by_and_by():
+def test_what_may_be_superfluous_is_begun_slowly():
     """So many at first, then as many again as were done."""
     made = {f"tcp://10.0.0.2:{n}": HERE for n in range(1, 9)}
     cluster, script = join_workers(made)
@@ -354,7 +354,7 @@ def test_a_worker_that_ends_before_its_first_word_is_left_out(messages):
     assert len(list(run_jobs(cluster, make_jobs(6)))) == 6
 
 
-def test_where_all_end_before_their_first_word_the_next_are_waited_for(clock):
+def test_where_all_end_before_their_first_answer_the_next_are_awaited(clock):
     """And asked; where none comes, that is the error."""
     first = {"tcp://10.0.0.2:1": HERE}
     script = Dying(first, list(first), comes={"tcp://10.0.0.2:2": HERE})

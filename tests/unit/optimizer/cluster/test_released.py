@@ -108,7 +108,7 @@ def test_a_job_that_another_client_takes_back_is_done(cluster, stranger, action)
     assert other.met == {f"job {n}": jobs.MOST_RELEASES for n in range(3)}
 
 
-def test_a_client_that_is_told_to_close_is_not_waited_for(cluster, stranger):
+def test_a_client_that_is_closed_is_not_awaited(cluster, stranger):
     """It hears of no call any more, and reports that it runs."""
     stranger("close")
     with pytest.raises(SchedulerLostError, match="does not answer any more"):

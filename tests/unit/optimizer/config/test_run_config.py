@@ -192,7 +192,7 @@ def test_folders_and_missing_files_are_refused(tmp_path):
         resolve_config(tmp_path / "nothing.toml", {})
 
 
-def test_errors_name_the_place_that_a_value_came_from(tmp_path):
+def test_errors_name_the_source_of_a_value(tmp_path):
     """A flag is named as it is typed, a key as it stands in its file."""
     path = write(tmp_path, "population = 0\nmin_trades = -1\n")
     with pytest.raises(ConfigError) as caught:

@@ -120,7 +120,7 @@ def test_a_trial_that_is_best_everywhere_is_not_overfitted():
     assert halves.median_logit == pytest.approx(math.log(5))
 
 
-def test_one_trial_has_nobody_to_be_compared_with():
+def test_one_trial_has_no_comparison():
     """Nothing is defined then."""
     halves = compare_halves(*(part[:1] for part in sum_blocks(daily_noise(), 4)))
     assert halves.why["pbo"] == halves.why["slope"] == "fewer than two trials"

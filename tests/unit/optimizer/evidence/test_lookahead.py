@@ -55,7 +55,7 @@ def test_of_many_members_64_are_chosen_evenly(members):
 
 
 @given(st.integers(1, 40), st.data())
-def test_poison_leaves_what_was_before(length, data):
+def test_poison_leaves_earlier_bars(length, data):
     """From the cut on every price is doubled or halved, in turn, and bars stay legal."""
     bars = counted_bars(length)
     cut = data.draw(st.integers(1, length))

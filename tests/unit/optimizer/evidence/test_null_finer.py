@@ -17,7 +17,7 @@ WINDOWS = [Window(0, 100, 450)]
 
 @pytest.mark.parametrize("kind", ["shuffle_market", "mirror_market"])
 @pytest.mark.parametrize("bars", [HOURS, make_coarse(make_bars(3, 2000, gaps=0.01), 3)])
-def test_bars_are_made_up_of_finer_ones_as_before(kind, bars):
+def test_bars_are_still_made_up_of_finer_ones(kind, bars):
     """As many of them; bars before the window are as they were, and nothing lies behind it."""
     (null,) = getattr(NullMarkets([bars], WINDOWS, seed=1), kind)(1)
     made_up, before = (np.diff(some.finer_spans, axis=0)[0] for some in (null, bars.until(450)))

@@ -80,7 +80,7 @@ def test_other_models_of_a_stack_change_nothing():
     assert (again.values.tobytes(), again.weights) == (alone.values.tobytes(), alone.weights)
 
 
-def test_what_is_trained_on_was_over_an_embargo_before():
+def test_training_rows_end_an_embargo_earlier():
     """Targets end a horizon before the refit; what is forecast begins with it."""
     samples = build_samples(two_symbols(), SMALL)
     folds = build_folds(samples, SMALL)

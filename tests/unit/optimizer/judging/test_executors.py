@@ -87,7 +87,7 @@ def test_without_a_gpu_or_a_wish_for_one_cores_search(monkeypatch, device):
         (8, 0.5, 50, 1, 1),
     ],
 )
-def test_a_wave_is_what_memory_has_room_for(monkeypatch, threads, markets, jobs, count, size):
+def test_a_wave_fits_into_memory(monkeypatch, threads, markets, jobs, count, size):
     """One core is left for the engine, and none is without a market."""
     monkeypatch.setattr(
         executors, "measure_room", lambda task, searches: (int(markets * 10**6), int(markets))

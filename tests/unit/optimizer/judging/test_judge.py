@@ -255,7 +255,7 @@ class Listener(Observer):
 
 
 @pytest.mark.parametrize("parts", [1, 2], ids=["whole", "in parts"])
-def test_the_engine_that_searched_is_asked_on(tmp_path, monkeypatch, parts):
+def test_the_engine_that_searched_is_used_again(tmp_path, monkeypatch, parts):
     """With the same judgement as a new engine's; one of other bars is not."""
     data = write_bars(tmp_path / "planted.csv", make_planted_market(7, 1500, 8))
     settings = {**SMALL, "data": [data], "runs": str(tmp_path / "runs"), "holdout": "20%"}

@@ -32,7 +32,7 @@ def path(noise, tmp_path):
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["first look", "another one since"])
-def test_a_copy_counts_the_looks_that_it_knows_of(path, tmp_path, is_first):
+def test_a_copy_counts_the_looks_that_it_knows(path, tmp_path, is_first):
     """Into a folder without a list of looks, a run brings those that were counted before."""
     looks = path.parent / LOOKS
     if not is_first:

@@ -211,7 +211,7 @@ def test_what_is_recorded_is_not_searched_again(run, monkeypatch):
 
 
 @pytest.mark.parametrize("part", ["steps of the schedule", "schedules on shuffled bars"])
-def test_a_judge_that_was_stopped_goes_on(run, tmp_path, part):
+def test_a_judge_that_was_stopped_resumes(run, tmp_path, part):
     """Steps and null schedules are kept as they end, and the record is that of one go."""
     path = recorded_run(tmp_path, BARS, polish=8)
     plan = Plan(

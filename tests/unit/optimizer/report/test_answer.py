@@ -148,7 +148,7 @@ def test_the_next_step_names_what_did_not_hold(example_run, tmp_path):
     )
 
 
-def test_tiles_say_which_bars_they_are_of(folded_run):
+def test_tiles_name_their_bars(folded_run):
     """A gain on the bars that were searched is no gain elsewhere."""
     page = page_html(folded_run)
     place = page.index(

@@ -41,7 +41,7 @@ def test_a_run_begins_with_its_verdict(judge_run, grade):
     assert recorded.verdict.sentence.startswith("On a simulated market: ")
 
 
-def test_a_run_that_was_never_judged_says_how_to(example_run):
+def test_a_run_that_was_never_judged_names_the_command(example_run):
     """There is no judgement, and the sentence has the command."""
     run = load_run(example_run)
     assert run.judgement is None
@@ -53,7 +53,7 @@ def test_a_run_that_was_never_judged_says_how_to(example_run):
     assert build_answer(run).evidence == ()
 
 
-def test_a_run_that_is_not_finished_says_how_to_go_on(example_run):
+def test_a_run_that_is_not_finished_names_the_way_to_resume(example_run):
     """It cannot be judged, so another command is named."""
     run = load_run(example_run)
     run.result = None

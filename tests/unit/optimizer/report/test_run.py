@@ -41,7 +41,7 @@ def test_the_front_holds_what_was_recorded(run):
         assert frame["ema_fast"][member] == recorded.genes["ema_fast"]
 
 
-def test_held_out_figures_stand_beside_those_searched_on(run, example_run):
+def test_held_out_figures_stand_beside_searched_ones(run, example_run):
     """Objectives, trades and mean R; where none are, a sentence has the reason."""
     columns, rows = build_member_rows(run)
     for metric in (*run.objectives, "trades", "mean_r"):

@@ -210,7 +210,7 @@ def test_an_edited_strategy_is_another_one(run, own, edit):
         assert "undo the change of the strategy or of its bounds, or start a new run" in text
 
 
-def test_a_run_of_the_former_type_of_strategies_goes_on(tmp_path, market):
+def test_a_run_of_the_former_type_of_strategies_resumes(tmp_path, market):
     """Its members are judged again and it is resumed; what it was searched on decides as before."""
     task = prepare(market)
     former = describe_former(task.spec)

@@ -142,7 +142,7 @@ class Watch(Observer):
         self._events.append("certifying")
 
 
-def test_no_engine_holds_a_held_out_bar_before_the_search_is_over(folder, tmp_path, monkeypatch):
+def test_no_engine_holds_a_held_out_bar_before_the_search_ends(folder, tmp_path, monkeypatch):
     """Whatever a run evaluates, polish and certificate included, ends before those bars."""
     events = []
 

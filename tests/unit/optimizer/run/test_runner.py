@@ -104,7 +104,7 @@ def begin(config, witness):
     return start_run(config, witness, witness.should_stop)
 
 
-def go_on(path, witness=None, **flags):
+def finish_run(path, witness=None, **flags):
     """Resume a run."""
     witness = witness or Witness()
     return resume_run(path, flags, witness, witness.should_stop)
@@ -180,7 +180,7 @@ def test_a_stopped_run_goes_on_to_the_same_front(config, unbroken, stop_after):
     with pytest.raises(StoppedError, match=f"stopped after generation {stop_after};"):
         begin(config, Witness(stop_after=stop_after))
     witness = Witness()
-    result = go_on(only_run(config), witness)
+    result = finish_run(only_run(config), witness)
     assert witness.events[:2] == ["started", stop_after + 1]
     assert without_timing(result) == without_timing(unbroken)
 
@@ -194,7 +194,7 @@ def test_a_run_interrupted_at_once_goes_on_to_the_same_front(config, unbroken, e
     with RunStore.open(path) as store:
         assert store.verify() == []
         assert store.status == "interrupted"
-    assert without_timing(go_on(path)) == without_timing(unbroken)
+    assert without_timing(finish_run(path)) == without_timing(unbroken)
 
 
 @pytest.mark.parametrize("moment", ["last generation", "polished"])
@@ -207,7 +207,7 @@ def test_a_wish_to_stop_is_heard_to_the_end_of_the_search(config, unbroken, mome
     with pytest.raises(StoppedError, match=f"stopped after generation {GENERATIONS};"):
         start_run(config, witness, wishes[moment])
     witness = Witness()
-    assert without_timing(go_on(only_run(config), witness)) == without_timing(unbroken)
+    assert without_timing(finish_run(only_run(config), witness)) == without_timing(unbroken)
     assert witness.events == ["started", "certifying"]
 
 
@@ -231,26 +231,26 @@ def test_a_run_that_is_killed_as_soon_as_it_is_seen_was_begun_here(config, monke
 def test_a_run_can_be_made_longer(config, unbroken):
     """More generations later give what they would have given at once."""
     begin(config.model_copy(update={"generations": 2}), Witness())
-    result = go_on(only_run(config), generations=GENERATIONS)
+    result = finish_run(only_run(config), generations=GENERATIONS)
     assert result.front_hash == unbroken.front_hash
-    assert go_on(only_run(config)).resumed == "already finished"
+    assert finish_run(only_run(config)).resumed == "already finished"
 
 
 def test_the_way_to_go_on_remembers_more_generations(config):
     """A run that was made longer and then stopped names its planned generations."""
     begin(config.model_copy(update={"generations": 1}), Witness())
     with pytest.raises(StoppedError, match=r"go on with: .* --resume \S+$"):
-        go_on(only_run(config), Witness(stop_after=2), generations=4)
+        finish_run(only_run(config), Witness(stop_after=2), generations=4)
     (run,) = list_runs(Path(config.runs))
     assert (run.planned, run.generations) == (4, 3)
-    assert go_on(only_run(config)).generation == 4
+    assert finish_run(only_run(config)).generation == 4
 
 
 def test_a_finished_run_is_not_run_again(config):
     """It gives its result as it stands, without so much as loading the data."""
     begin(config, Witness())
     witness = Witness()
-    result = go_on(only_run(config), witness, threads=1)
+    result = finish_run(only_run(config), witness, threads=1)
     assert result.resumed == "already finished"
     assert witness.events == []
 
@@ -262,7 +262,7 @@ def test_a_run_goes_on_when_its_data_has_moved(config, market, unbroken, tmp_pat
     moved = tmp_path / "elsewhere" / "bars.csv"
     moved.parent.mkdir()
     moved.write_text(Path(market.removeprefix("csv:")).read_text())
-    result = go_on(only_run(config), data=f"csv:{moved}")
+    result = finish_run(only_run(config), data=f"csv:{moved}")
     assert result.front_hash == unbroken.front_hash
 
 
@@ -271,7 +271,7 @@ def test_fewer_generations_than_there_are_is_refused(config):
     with pytest.raises(StoppedError):
         begin(config, Witness(stop_after=3))
     with pytest.raises(ConfigError, match=r"--generations 2: run '.*' has 3 already"):
-        go_on(only_run(config), generations=2)
+        finish_run(only_run(config), generations=2)
 
 
 def test_a_run_that_is_moved_while_it_is_written_goes_on_there(config, unbroken, tmp_path):
@@ -285,7 +285,7 @@ def test_a_run_that_is_moved_while_it_is_written_goes_on_there(config, unbroken,
 
     with pytest.raises(DisturbedError, match=rf"--resume {moved}$"):
         begin(config, Mover())
-    assert go_on(moved).front_hash == unbroken.front_hash
+    assert finish_run(moved).front_hash == unbroken.front_hash
 
 
 def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
@@ -300,7 +300,7 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
 
     monkeypatch.setattr(EngineProblem, "evaluate", evaluate_skewed)
     with pytest.raises(StoreError, match="generation 1 cannot be gone on from: candidate 0"):
-        go_on(only_run(config))
+        finish_run(only_run(config))
 
 
 def test_undefined_objectives_are_named(config, tmp_path):
@@ -353,7 +353,7 @@ def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):
     assert not Path(config.runs).exists()
 
 
-def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
+def test_only_interrupts_interrupt_a_search(config, monkeypatch):
     """An error of ours is no wish to stop, and leaves a run that can go on."""
 
     def broken(*args, **options):
@@ -365,7 +365,7 @@ def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
     assert list_runs(Path(config.runs))[0].status == "interrupted"
 
 
-def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
+def test_a_device_that_fails_for_good_names_the_way_to_resume(config, monkeypatch):
     """What was found is kept, and the error ends with the command that uses it."""
 
     def lose_device(*args, **options):

@@ -247,7 +247,7 @@ def test_rejected_counts_only_the_new():
         assert dict(generation.rejected) == ({"too_few_trades": expected} if expected else {})
 
 
-def test_populations_cannot_be_written_to():
+def test_populations_are_read_only():
     """A generation's receiver cannot change what the search goes on from."""
     (only,) = run(Zdt1(float_layout(3)), 4, 0)
     for array in (only.population.genomes, only.population.objectives, only.population.violations):

@@ -111,7 +111,7 @@ def test_nobody_feasible_leaves_the_nearest_of_all_chunks(monkeypatch):
         assert generation.population.violations.tolist() == [everyone[: 5 * (number + 1)].min()]
 
 
-def test_regret_is_nothing_when_all_was_looked_at():
+def test_regret_is_nothing_when_all_was_evaluated():
     """A search that may look at every point finds the whole front; a short one does not."""
     problem = Zdt1(float_layout(2))
     grid = make_lattice(problem.layout, {"gene_0": 0.05, "gene_1": 0.1})

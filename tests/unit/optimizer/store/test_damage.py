@@ -67,7 +67,7 @@ def assert_falls_back(run, newest, match):
         assert [summary.number for summary in store.generations()] == list(range(12))
 
 
-def test_newest_population_with_a_flipped_byte_is_passed_over(run):
+def test_newest_population_with_a_flipped_byte_is_skipped(run):
     """The SHA-256 finds it, and the generation before is used."""
     (blob,) = sqlite_value(run, "SELECT objectives FROM generation WHERE number = 9")
     flipped = bytes([blob[0] ^ 1]) + blob[1:]
@@ -87,7 +87,7 @@ def test_newest_population_with_a_flipped_byte_is_passed_over(run):
     ],
     ids=["empty", "cut", "null", "text", "number"],
 )
-def test_newest_population_that_is_not_there_is_passed_over(run, column, value, match):
+def test_newest_population_that_is_not_there_is_skipped(run, column, value, match):
     """An empty, cut or foreign column is found by its shape or kind."""
     change(run, f"UPDATE generation SET {column} = ? WHERE number = 9", value)
     assert_falls_back(run, 8, f"generation 9: its population {match}")
@@ -214,7 +214,7 @@ def test_damaged_header_is_an_error(run):
         use(run, writable=True)
 
 
-def test_damaged_result_is_an_error_where_it_is_asked_for(run):
+def test_damaged_result_is_an_error_where_it_is_read(run):
     """A changed result is not shown; the generations are still there."""
     with RunStore.open(run, writable=True) as store:
         store.finish({"front": [1]})
@@ -307,7 +307,7 @@ def test_file_that_was_cut_falls_back(tmp_path, share):
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
-def test_short_file_that_was_cut_is_refused_or_goes_on(tmp_path, share):
+def test_short_file_that_was_cut_is_refused_or_resumes(tmp_path, share):
     """Where the cut took the table's own pages nothing can be read, with an error."""
     run = record_run(tmp_path / RUN)
     os.truncate(run / DATABASE, int((run / DATABASE).stat().st_size * share))

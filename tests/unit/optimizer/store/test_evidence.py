@@ -86,7 +86,7 @@ def test_there_is_none_before_a_result(tmp_path):
         store.close()
 
 
-def test_a_run_from_before_evidence_is_read_and_gone_on_with(path):
+def test_a_run_from_before_evidence_is_read_and_resumed(path):
     """It gets a table for evidence when it is written."""
     change(path, "DROP TABLE evidence")
     change(path, "PRAGMA user_version = 2")
@@ -120,7 +120,7 @@ def judged_run(tmp_path):
     return store.path
 
 
-def go_on(path, result):
+def finish_run(path, result):
     """Make the last generation again, and end the run with a result."""
     with RunStore.open(path, writable=True) as store:
         store.record(make_generation(1))
@@ -134,10 +134,10 @@ def go_on(path, result):
 def test_evidence_stays_where_the_same_front_is_found_again(judged_run, is_killed, caplog):
     """However long that took, and though the owner was killed in between."""
     if is_killed:
-        go_on(judged_run, None)
+        finish_run(judged_run, None)
         change(judged_run, "UPDATE generation SET genomes = x'' WHERE number = 1")
     caplog.set_level("INFO")
-    go_on(judged_run, {**FOUND, "seconds": 2.0})
+    finish_run(judged_run, {**FOUND, "seconds": 2.0})
     assert "the same front as before: 3 rows of evidence on it stay" in caplog.text
     with RunStore.open(judged_run) as store:
         assert (list(store.evidence), store.verify()) == (ROWS, [])
@@ -146,7 +146,7 @@ def test_evidence_stays_where_the_same_front_is_found_again(judged_run, is_kille
 @pytest.mark.parametrize("field", FOUND)
 def test_evidence_on_another_search_is_removed_and_that_is_said(judged_run, field, caplog):
     """A judgement counts the trials of its own search."""
-    go_on(judged_run, {**FOUND, field: "another"})
+    finish_run(judged_run, {**FOUND, field: "another"})
     assert "3 rows of evidence on the run's earlier result are removed" in caplog.text
     with RunStore.open(judged_run) as store:
         assert (store.evidence, store.verify()) == ((), [])
@@ -154,9 +154,9 @@ def test_evidence_on_another_search_is_removed_and_that_is_said(judged_run, fiel
 
 def test_evidence_that_was_damaged_while_it_waited_is_removed(judged_run, caplog):
     """It is not taken for sound because a result follows."""
-    go_on(judged_run, None)
+    finish_run(judged_run, None)
     change(judged_run, "UPDATE evidence SET payload = CAST('{}' AS BLOB) WHERE id = 1")
     change(judged_run, "UPDATE generation SET genomes = x'' WHERE number = 1")
-    go_on(judged_run, FOUND)
+    finish_run(judged_run, FOUND)
     assert "3 rows of evidence" in caplog.text
     assert RunStore.open(judged_run).evidence == ()

@@ -67,7 +67,7 @@ def test_a_reader_follows_no_link_either(run, tmp_path):
 
 @pytest.mark.parametrize("name", [OWNER, DATABASE, f"{DATABASE}-wal"])
 @pytest.mark.timeout(20)
-def test_a_pipe_is_not_waited_for(run, name):
+def test_a_pipe_does_not_block(run, name):
     """It is never written to."""
     (run / name).unlink(missing_ok=True)
     os.mkfifo(run / name)

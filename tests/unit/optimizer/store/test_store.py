@@ -66,7 +66,7 @@ def test_any_population_size_is_recorded(store, individuals):
     assert_same_population(front_population(expected.population), store.front(1))
 
 
-def test_arrays_may_change_after_they_were_handed_over(store):
+def test_arrays_may_change_once_recorded(store):
     """What is recorded is what the arrays held at the call, not what they hold at the commit."""
     generation = make_generation(0)
     store.record(generation)
@@ -148,7 +148,7 @@ def test_closed_run_is_one_plain_file_that_can_be_copied(store, tmp_path):
         assert_sound(copy, 3)
 
 
-def test_interrupted_run_goes_on(store, tmp_path):
+def test_interrupted_run_resumes(store, tmp_path):
     """The next owner continues the chain from the last generation."""
     fill(store, 3)
     store.close()

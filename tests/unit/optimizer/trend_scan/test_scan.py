@@ -253,7 +253,7 @@ def test_nothing_to_scan_is_said():
     assert [len(column) for column in scan.columns().values()] == [0] * 12
 
 
-def test_a_trend_is_what_the_engine_hands_over():
+def test_a_trend_has_rows_and_votes():
     """The interface that a scan builds on."""
     assert Trend._fields == ("row", "votes")
 

@@ -133,7 +133,7 @@ def test_null_searches_are_counted_by_their_rows_alone(judged_run):
     assert "judgement.null.shuffled.run: recorded 3, it follows 6" in find(judged_run).problems
 
 
-def test_a_later_judgement_leaves_out_nothing_of_the_one_before(judged_run):
+def test_a_later_judgement_leaves_out_nothing_of_the_last(judged_run):
     """Of the same pick; rows are stated by the one before."""
     judge_briefly(judged_run)
     assert find(judged_run).problems == ()
@@ -156,7 +156,7 @@ def judge_until(run, part, done, **plan):
         judge_run(run, Plan(**{"folds": 0, "blocks": 0, **plan}), {}, watch)
 
 
-def test_an_interrupted_judging_is_told_with_the_command_that_goes_on(run, capsys):
+def test_an_interrupted_judging_is_noted_with_the_command_to_resume(run, capsys):
     """It is not whole and not damaged; the command makes it whole."""
     judge_until(run, "searches on shuffled bars", 3, **NULL)
     problems = find(run, 3)

@@ -28,7 +28,7 @@ def test_an_error_of_any_thread_is_the_callers():
         Threads(2).run(work, 2)
 
 
-def test_nobody_begins_while_somebody_is_left_behind():
+def test_no_call_begins_while_a_thread_is_left():
     """A caller that was interrupted leaves a thread, which ends before the next work begins."""
     threads, may_end, ended = Threads(2), threading.Event(), []
 
