@@ -33,6 +33,22 @@ class RowRequest(NamedTuple):
     slots: Ints  # [n] where each row goes
 
 
+class Sent(NamedTuple):
+    """What is sent to a device at once, and room for the answer."""
+
+    genomes: Floats  # [P, G]
+    windows: Sequence[Window]
+    own: Slots | None  # [P, W] numbers of the windows that each meets; None where all meet all
+    out: Floats  # [P, W, A]
+    account: Floats | None = None  # [P, A] of all windows as one account, if wanted
+
+    def of(self, part: slice | Ints) -> "Sent":
+        """Some of the individuals."""
+        own = None if self.own is None else self.own[part]
+        account = None if self.account is None else self.account[part]
+        return Sent(self.genomes[part], self.windows, own, self.out[part], account)
+
+
 class StretchedRows(NamedTuple):
     """Individuals, with rows that are not in slots."""
 
@@ -58,8 +74,8 @@ class Backend(ABC):
     Attributes:
         name: Of the backend.
         threads: Cores that it uses.
-        meets_own: Whether individuals may meet windows of their own, see `begin_own`.
-        folds_accounts: Whether it folds several windows as one account, see there.
+        meets_own: Whether individuals may meet windows of their own.
+        folds_accounts: Whether it folds several windows as one account.
     """
 
     name: str
@@ -79,43 +95,15 @@ class Backend(ABC):
         return False
 
     @abstractmethod
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Start to evaluate genomes [P, G] whose rows are in slots [P, R] into out [P, W, A].
+    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Start to evaluate individuals whose rows are in slots [P, R].
 
-        What is returned waits until out is whole. Genomes and slots stay as they are until then.
-        Only calls that have no waiter left may be forgotten.
+        What is returned waits until `sent.out` is whole. Genomes and slots stay as they are until
+        then. Only calls that have no waiter left may be forgotten.
+        Without slots, where rows have some, the device looks rows up itself, and None leaves that
+        to others: what is returned is true where all genomes were legal and all their rows there;
+        else `sent.out` means nothing. With slots it is true.
         """
-
-    def try_begin(
-        self, genomes: Floats, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], bool] | None:
-        """The same, with rows looked up by the device itself; None where it leaves that to others.
-
-        What is returned waits, and is true where all genomes were legal and all their rows there;
-        out means nothing else.
-        """
-        return None
-
-    def begin_own(
-        self,
-        genomes: Floats,
-        slots: Slots | None,
-        windows: Sequence[Window],
-        own: Slots | None,
-        out: Floats,
-        account: Floats | None = None,
-    ) -> Callable[[], bool] | None:
-        """Start to evaluate individuals that meet windows of their own, where `meets_own`.
-
-        `own` [P, W] are numbers among `windows`; None where all meet all. Out is [P, W, A];
-        `account` [P, A], if wanted, receives those of an individual's windows as one account, where
-        `folds_accounts`.
-        Without slots rows are looked up as in `try_begin`, and what is returned means the same;
-        with them it waits and is true.
-        """
-        raise EngineError(f"on {self.name} all individuals meet the same windows")
 
     def evaluate_in_stretches(
         self, rows: StretchedRows, windows: Sequence[Window], out: Floats

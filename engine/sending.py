@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from data.bars import Window
 from engine.accounts.ledger import ACCUMULATORS
-from engine.backend import Backend, Slots, StretchedRows
+from engine.backend import Backend, Sent, Slots, StretchedRows
+from engine.errors import EngineError
 from engine.fast_case import FastCase
 from engine.indicators.plan import bring_in_parts, group_rows, order_individuals
 from engine.indicators.row_bank import RowBank
@@ -24,22 +24,6 @@ PART_PAIRS = 131_072  # that are handed over at a time, where windows are many: 
 
 PARTS_THAT_PAY = 2
 """Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
-
-
-class Sent(NamedTuple):
-    """What is sent to a device at once, and room for the answer."""
-
-    genomes: Floats  # [P, G]
-    windows: Sequence[Window]
-    own: Slots | None  # [P, W] numbers of the windows that each meets; None where all meet all
-    out: Floats  # [P, W, A]
-    account: Floats | None  # [P, A] of all windows as one account, if wanted
-
-    def of(self, part: slice) -> "Sent":
-        """Some of the individuals."""
-        own = None if self.own is None else self.own[part]
-        account = None if self.account is None else self.account[part]
-        return Sent(self.genomes[part], self.windows, own, self.out[part], account)
 
 
 class Sender:
@@ -140,18 +124,9 @@ class Sender:
 
     def _start(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Start to evaluate; None where rows are needed that the device does not look up."""
-        genomes, windows, own, out, account = sent
-        if own is not None or account is not None:
-            return self._backend.begin_own(genomes, slots, windows, own, out, account)
-        if slots is None:
-            return self._backend.try_begin(genomes, windows, out)
-        wait = self._backend.begin(genomes, slots, windows, out)
-
-        def finish() -> bool:
-            wait()
-            return True
-
-        return finish
+        if sent.own is not None and not self._backend.meets_own:
+            raise EngineError(f"on {self._backend.name} all individuals meet the same windows")
+        return self._backend.begin(sent, slots)
 
     def _evaluate_chunks(self, sent: Sent) -> Floats:
         """Evaluate a population whose rows do not fit the bank together."""
@@ -161,13 +136,7 @@ class Sender:
             return out
         for members, slots in bring_in_parts(self._case, self._bank, genomes, self._chunk):
             # Arrays of their own: members are not side by side.
-            some = Sent(
-                genomes[members],
-                windows,
-                None if own is None else own[members],
-                out[members],
-                None if account is None else account[members],
-            )
+            some = sent.of(members)
             wait = self._start(some, slots)
             assert wait is not None
             wait()

@@ -10,7 +10,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Room, RowRequest, by_series
+from engine.backend import Backend, Room, RowRequest, Sent, by_series
 from engine.conditions.encode import encode_entry
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.errors import DeviceError
@@ -111,10 +111,11 @@ class CpuBackend(Backend):
         self._warm_ups[slots] = bars
         self._filler.fill(requests)
 
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Evaluate into out [P, W, A]; there is nothing left to wait for."""
+    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Evaluate where slots are known; there is nothing left to wait for."""
+        if slots is None:
+            return None
+        genomes, windows, _, out, _ = sent
         for number, window_numbers, ranges in by_series(windows):
             # The loops want their windows side by side, as they are where there is one series.
             is_all = len(window_numbers) == len(windows)
@@ -123,7 +124,7 @@ class CpuBackend(Backend):
             fold_alone(work, len(genomes), self._workers)
             if not is_all:
                 out[:, window_numbers] = part
-        return lambda: None
+        return lambda: True
 
     def list_results(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]

@@ -10,7 +10,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Room, by_series
+from engine.backend import Backend, Room, Sent, by_series
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.market import FormulaMarket
 from engine.cpu.order_market import OrderMarket
@@ -89,15 +89,14 @@ class LanguageBackend(Backend):
         """How an amount of memory is divided: half for rows that are kept, half to work with."""
         return Room(memory_bytes // 2, memory_bytes // 2)
 
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Evaluate into out [P, W, A]; there is nothing left to wait for."""
+    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Evaluate; there is nothing left to wait for."""
+        genomes, windows, _, out, _ = sent
         for begin in range(0, len(genomes), TOGETHER):
             part = slice(begin, begin + TOGETHER)
             for number, window_numbers, ranges in by_series(windows):
                 out[part, window_numbers] = self._markets[number].fold(genomes[part], ranges)
-        return lambda: None
+        return lambda: True
 
     def list_results(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]

@@ -12,7 +12,7 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.limits import build_limits, check_limits, parse_rank
 from engine.accounts.results import Results, join_results
 from engine.accounts.stake import Stake, build_stakes
-from engine.backend import by_series
+from engine.backend import Sent, by_series
 from engine.cpu.language import LanguageBackend
 from engine.cpu.listed_signals import ListedSignals, SeriesSignals, join_signals
 from engine.errors import EngineError
@@ -67,13 +67,11 @@ class LimitedBackend(LanguageBackend):
         other._costs = costs
         return other
 
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Evaluate into out [P, W, A]; there is nothing left to wait for."""
-        for part, signals, answers in self._take(genomes, windows):
-            self._fold(genomes[part], signals, answers, out[part])
-        return lambda: None
+    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Evaluate; there is nothing left to wait for."""
+        for part, signals, answers in self._take(sent.genomes, sent.windows):
+            self._fold(sent.genomes[part], signals, answers, sent.out[part])
+        return lambda: True
 
     def list_results(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], times: Sequence[Ints]

@@ -17,6 +17,7 @@ from engine.backend import (
     Ints,
     Room,
     RowRequest,
+    Sent,
     Slots,
     StretchedRows,
 )
@@ -161,80 +162,36 @@ class CudaBackend(Backend):
                 raise
 
     @device_errors
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Start to evaluate into out [P, W, A]; what is returned waits until out is whole."""
-        wait = self._launch(genomes, slots, windows, None, out)
+    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Launch all chunks, without waiting for them; legality and rows are looked up if it pays.
 
-        def wait_for_all() -> None:
-            wait()
-
-        return wait_for_all
-
-    @device_errors
-    def try_begin(
-        self, genomes: Floats, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], bool] | None:
-        """The same, with legality and rows looked up by the device; true if all is well."""
-        if not self._admission.pays(len(genomes)):
+        What is returned is true if none was refused.
+        """
+        if slots is None and not self._admission.pays(len(sent.genomes)):
             return None
-        return self._launch(genomes, None, windows, None, out)
-
-    @device_errors
-    def begin_own(
-        self,
-        genomes: Floats,
-        slots: Slots | None,
-        windows: Sequence[Window],
-        own: Slots | None,
-        out: Floats,
-        account: Floats | None = None,
-    ) -> Callable[[], bool] | None:
-        """The same with windows that each has for itself, or that are one account."""
-        if slots is None and not self._admission.pays(len(genomes)):
-            return None
-        return self._launch(genomes, slots, windows, own, out, account)
-
-    def _launch(
-        self,
-        genomes: Floats,
-        slots: Slots | None,
-        windows: Sequence[Window],
-        own: Slots | None,
-        out: Floats,
-        account: Floats | None = None,
-    ) -> Callable[[], bool]:
-        """Launch all chunks; what is returned waits, and is true if none was refused."""
-        accounts = self._split(windows) if own is None else []
+        accounts = self._split(sent.windows) if sent.own is None else []
         if len(accounts) > 1:
-            return self._launch_accounts(genomes, slots, accounts, out)
-        if own is not None and self._has_limits:
-            self._check_own(windows, own)
-        tickets = self._dispatch.launch(genomes, slots, windows, own, out, account)
+            return self._launch_accounts(sent, slots, accounts)
+        if sent.own is not None and self._has_limits:
+            self._check_own(sent.windows, sent.own)
+        tickets = self._dispatch.launch(sent, slots)
 
         @device_errors
         def wait() -> bool:
-            self._dispatch.finish_tickets(tickets, windows)
-            return not any(ticket.is_refused for ticket in tickets)
+            return self._dispatch.finish_tickets(tickets)
 
         return wait
 
     def _launch_accounts(
-        self,
-        genomes: Floats,
-        slots: Slots | None,
-        accounts: Sequence[WindowsOfAccount],
-        out: Floats,
+        self, sent: Sent, slots: Slots | None, accounts: Sequence[WindowsOfAccount]
     ) -> Callable[[], bool]:
         """The same of several accounts with limits, one after another, which are done then."""
         is_well = True
         for numbers, windows in accounts:
-            some = np.empty((len(genomes), len(numbers), out.shape[2]))
-            tickets = self._dispatch.launch(genomes, slots, windows, None, some)
-            self._dispatch.finish_tickets(tickets, windows)
-            is_well = is_well and not any(ticket.is_refused for ticket in tickets)
-            out[:, numbers] = some
+            some = np.empty((len(sent.genomes), len(numbers), sent.out.shape[2]))
+            part = sent._replace(windows=windows, out=some, account=None)
+            is_well &= self._dispatch.finish_tickets(self._dispatch.launch(part, slots))
+            sent.out[:, numbers] = some
         return lambda: is_well
 
     def _split(self, windows: Sequence[Window]) -> list[WindowsOfAccount]:

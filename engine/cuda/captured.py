@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from engine.accounts.ledger import ACCUMULATORS
-from engine.backend import Floats, Ints
+from engine.backend import Floats, Ints, Sent
 from engine.cuda.accounts import WindowGroup, WordAccounts
 from engine.cuda.batch_inputs import LaidOut, SentInputs, SeriesInputs
 from engine.cuda.dispatch import longer
@@ -98,7 +98,7 @@ class CapturedCalls:
 
         def take(members: slice, laid_out: list[LaidOut], room: int, capacity: int) -> int:
             some = None if account is None else account[members]
-            ticket = Ticket(genomes[members], None, None, out[members], some)
+            ticket = Ticket(Sent(genomes[members], (), None, out[members], some), None)
             self._send(group, ticket, laid_out, room, capacity)
             self._lane.finish()
             return ticket.most
@@ -247,7 +247,7 @@ class CapturedCalls:
         capacity: int,
     ) -> None:
         """Launch a call."""
-        pairs, is_account = room * len(group.table), ticket.account is not None
+        pairs, is_account = room * len(group.table), ticket.sent.account is not None
         key: list[int] = [room, capacity, is_account, *group.shape]
         for layout in layouts:
             key += layout.waits, *layout.key

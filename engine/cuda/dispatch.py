@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from data.bars import Window
-from engine.backend import Floats, Slots
+from engine.backend import Floats, Sent, Slots
 from engine.conditions.cuda.candidate_lists import CandidateLists
 from engine.cuda.slot_lookup import Admission
 from engine.cuda.stages import Stages
@@ -77,44 +77,33 @@ class Dispatch:
         self._most = MOST_INDIVIDUALS
         self._work_bytes = work_bytes
 
-    def launch(
-        self,
-        genomes: Floats,
-        slots: Slots | None,
-        windows: Sequence[Window],
-        own: Slots | None,
-        out: Floats,
-        account: Floats | None = None,
-    ) -> list[Ticket]:
-        """Launch individuals chunk by chunk; `own` and `account` as in `Backend.begin_own`."""
-        self._take_windows(windows)
+    def launch(self, sent: Sent, slots: Slots | None) -> list[Ticket]:
+        """Launch individuals chunk by chunk; arguments as in `Backend.begin`."""
+        self._take_windows(sent.windows)
         tickets: list[Ticket] = []
         begin = 0
-        while begin < len(genomes):
-            part = slice(begin, begin + self._chunk_size(out.shape[1]))
-            slots_of_part, own_of_part = (
-                None if of_all is None else of_all[part] for of_all in (slots, own)
-            )
-            account_of_part = None if account is None else account[part]
-            ticket = Ticket(genomes[part], slots_of_part, own_of_part, out[part], account_of_part)
+        while begin < len(sent.genomes):
+            part = slice(begin, begin + self._chunk_size(sent.out.shape[1]))
+            ticket = Ticket(sent.of(part), None if slots is None else slots[part])
             if self._try_send(ticket):
                 tickets.append(ticket)
-                begin += len(ticket.genomes)
+                begin += len(ticket.sent.genomes)
         return tickets
 
-    def finish_tickets(self, tickets: Sequence[Ticket], windows: Sequence[Window]) -> None:
-        """Wait until tickets are done; what had lists that were too short is done again."""
+    def finish_tickets(self, tickets: Sequence[Ticket]) -> bool:
+        """Wait until tickets are done, and say whether none was refused.
+
+        What had lists that were too short is done again.
+        """
         for ticket in tickets:
             for lane in self._lanes:
                 if lane.holds(ticket):
                     lane.finish()
             if ticket.is_short:
                 self._grow(ticket.most)
-                again = self.launch(
-                    ticket.genomes, ticket.slots, windows, ticket.own, ticket.out, ticket.account
-                )
-                self.finish_tickets(again, windows)
-                ticket.is_refused = any(part.is_refused for part in again)
+                again = self.launch(ticket.sent, ticket.slots)
+                ticket.is_refused = not self.finish_tickets(again)
+        return not any(ticket.is_refused for ticket in tickets)
 
     def _try_send(self, ticket: Ticket) -> bool:
         """Launch a chunk; False where memory ran out.
@@ -126,34 +115,34 @@ class Dispatch:
                 self._send(ticket)
             return True
         except RuntimeError as error:
-            if not is_out_of_memory(error) or len(ticket.genomes) == 1:
+            if not is_out_of_memory(error) or len(ticket.sent.genomes) == 1:
                 raise
         # Only here, where nothing of the failed try is held any more, can memory be given back.
         self.give_back()
         if relieve_shortage():
             return False
-        self._most = len(ticket.genomes) // 2
+        self._most = len(ticket.sent.genomes) // 2
         LOG.warning("device memory ran out: %d individuals at a time from here on", self._most)
         return False
 
     def _send(self, ticket: Ticket) -> Lane[Workspace]:
         """Lay a chunk out in the next lane and launch it."""
-        is_told, meet_own = ticket.slots is not None, ticket.own is not None
-        is_account = ticket.account is not None
+        genomes, _, own, out, account = ticket.sent
+        is_told, meet_own, is_account = (told is not None for told in (ticket.slots, own, account))
         # Those who ask together are others each time.
-        room = (bucket_coarsely if meet_own else bucket)(len(ticket.genomes))
+        room = (bucket_coarsely if meet_own else bucket)(len(genomes))
         lane = next(self._turns)
         lane.finish()
         key = (room, is_told, meet_own, is_account)
         if not lane.is_captured(key):
             self._settle()
-        work = self._workspace(lane, room, ticket.out.shape[1])
+        work = self._workspace(lane, room, out.shape[1])
         windows = MetWindows(self._window_table, work.own if meet_own else None)
         if ticket.slots is not None:
-            self._lay_out(work, ticket.genomes, ticket.slots)
-        work.lay_out(ticket.genomes)
-        if ticket.own is not None:
-            work.lay_out_own(ticket.own)
+            self._lay_out(work, genomes, ticket.slots)
+        work.lay_out(genomes)
+        if own is not None:
+            work.lay_out_own(own)
 
         def launch_stages() -> None:
             work.upload(room, with_slots=is_told, with_own=meet_own)

@@ -12,7 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, split_accounts
-from engine.backend import Backend, Floats, Ints, Room, Slots
+from engine.backend import Backend, Floats, Ints, Room, Sent, Slots
 from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.account_folding import AccountFolding
 from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
@@ -120,28 +120,9 @@ class CudaLanguageBackend(Backend):
         self._groups: tuple[Sequence[Window], list[WindowGroup]] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
 
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Start to evaluate into out [P, W, A]; what is returned waits until out is whole."""
-        wait = self.begin_own(genomes, slots, windows, None, out)
-
-        def wait_for_all() -> None:
-            wait()
-
-        return wait_for_all
-
-    def begin_own(
-        self,
-        genomes: Floats,
-        slots: Slots | None,
-        windows: Sequence[Window],
-        own: Slots | None,
-        out: Floats,
-        account: Floats | None = None,
-    ) -> Callable[[], bool]:
-        """The same, with accumulators [P, A] of all windows as one account, if wanted."""
-        return self._thread.submit(self._evaluate, genomes, windows, out, account).result
+    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Start to evaluate; what is returned waits."""
+        return self._thread.submit(self._evaluate, sent).result
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window, of either side."""
@@ -160,13 +141,8 @@ class CudaLanguageBackend(Backend):
         return self._thread.submit(self._list_results, genomes, windows).result()
 
     @device_errors
-    def _evaluate(
-        self,
-        genomes: Floats,
-        windows: Sequence[Window],
-        out: Floats,
-        account: Floats | None = None,
-    ) -> bool:
+    def _evaluate(self, sent: Sent) -> bool:
+        genomes, windows, _, out, account = sent
         for group in self._group_windows(windows):
             is_whole = len(group.numbers) == len(windows)
             part = out if is_whole else np.empty((len(genomes), len(group.numbers), out.shape[2]))

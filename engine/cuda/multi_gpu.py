@@ -1,6 +1,6 @@
 """Several GPUs of one host as one backend: each holds all rows and takes a part of a population."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Floats, Ints, RowRequest, Slots, StretchedRows
+from engine.backend import Backend, Floats, Ints, RowRequest, Sent, Slots, StretchedRows
 from engine.cuda.backend import CudaBackend
 from engine.fast_case import FastCase
 from engine.runtime.cuda.faults import device_errors
@@ -45,92 +45,48 @@ class SeveralGpus(Backend):
         for done in [self._pool.submit(part.fill, requests) for part in self._parts]:
             done.result()
 
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Start to evaluate into out [P, W, A], on as many devices as pay, each in its turn."""
-        waits = [
-            part.begin(genomes[begin:end], slots[begin:end], windows, out[begin:end])
-            for part, begin, end in self._shares(*out.shape[:2])
+    def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
+        """Start to evaluate on as many devices as pay, each in its turn.
+
+        None where one of them leaves the look-up of rows to others.
+        """
+        begun = [
+            part.begin(sent.of(some), None if slots is None else slots[some])
+            for part, some in self._shares(*sent.out.shape[:2])
         ]
-        self._turn += len(waits)
-
-        def wait() -> None:
-            for part in waits:
-                part()
-
-        return wait
-
-    def try_begin(
-        self, genomes: Floats, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], bool] | None:
-        """The same, with rows looked up by the devices themselves."""
-        return self._join_waits(
-            part.try_begin(genomes[begin:end], windows, out[begin:end])
-            for part, begin, end in self._shares(*out.shape[:2])
-        )
-
-    def begin_own(
-        self,
-        genomes: Floats,
-        slots: Slots | None,
-        windows: Sequence[Window],
-        own: Slots | None,
-        out: Floats,
-        account: Floats | None = None,
-    ) -> Callable[[], bool] | None:
-        """The same with windows that each has for itself, or that are one account."""
-        return self._join_waits(
-            part.begin_own(
-                genomes[begin:end],
-                None if slots is None else slots[begin:end],
-                windows,
-                None if own is None else own[begin:end],
-                out[begin:end],
-                None if account is None else account[begin:end],
-            )
-            for part, begin, end in self._shares(*out.shape[:2])
-        )
-
-    def _join_waits(
-        self, waiting: Iterable[Callable[[], bool] | None]
-    ) -> Callable[[], bool] | None:
-        """Waits for all that devices began; None where one leaves the look-up to others."""
-        begun = list(waiting)
         waits = [wait for wait in begun if wait is not None]
         if len(waits) < len(begun):
             return None
         self._turn += len(waits)
 
-        def wait() -> bool:
-            is_well = [part() for part in waits]
+        def wait_for_all() -> bool:
+            is_well = [wait() for wait in waits]
             return all(is_well)
 
-        return wait
+        return wait_for_all
 
-    def _shares(self, individuals: int, n_windows: int) -> list[tuple[Backend, int, int]]:
+    def _shares(self, individuals: int, n_windows: int) -> list[tuple[Backend, slice]]:
         """Who takes which individuals: as many devices as pay, each in its turn."""
         paying = max(1, individuals * n_windows // self._fewest)
         n_parts = min(len(self._parts), paying)
-        edges = np.linspace(0, individuals, n_parts + 1).astype(int).tolist()
         return [
-            (self._parts[(self._turn + number) % len(self._parts)], begin, end)
-            for number, (begin, end) in enumerate(pairwise(edges))
+            (self._parts[(self._turn + number) % len(self._parts)], some)
+            for number, some in enumerate(_share_evenly(individuals, n_parts))
         ]
 
     def evaluate_in_stretches(
         self, rows: StretchedRows, windows: Sequence[Window], out: Floats
     ) -> bool:
         """Evaluate into out [P, W, A] a stretch of bars at a time, individuals shared evenly."""
-        edges = np.linspace(0, len(rows.genomes), len(self._parts) + 1).astype(int).tolist()
+        shares = _share_evenly(len(rows.genomes), len(self._parts))
         running = [
             self._pool.submit(
                 part.evaluate_in_stretches,
-                rows._replace(genomes=rows.genomes[begin:end], row_of=rows.row_of[begin:end]),
+                rows._replace(genomes=rows.genomes[some], row_of=rows.row_of[some]),
                 windows,
-                out[begin:end],
+                out[some],
             )
-            for part, (begin, end) in zip(self._parts, pairwise(edges), strict=True)
+            for part, some in zip(self._parts, shares, strict=True)
         ]
         is_done = [done.result() for done in running]
         return all(is_done)
@@ -151,29 +107,27 @@ class SeveralGpus(Backend):
         """Accumulators and results, of as many devices as pay."""
         shares = self._shares(len(genomes), len(windows))
         listing = [
-            self._pool.submit(
-                part.list_results, genomes[begin:end], slots[begin:end], windows, times
-            )
-            for part, begin, end in shares
+            self._pool.submit(part.list_results, genomes[some], slots[some], windows, times)
+            for part, some in shares
         ]
-        return _join_shares(shares, [done.result() for done in listing])
+        listed = [done.result() for done in listing]
+        out = np.concatenate([accumulators for accumulators, _ in listed])
+        members, window_numbers = np.arange(len(genomes)), np.arange(len(windows))
+        parts = [
+            (members[some], window_numbers, results)
+            for (_, some), (_, results) in zip(shares, listed, strict=True)
+        ]
+        return out, join_results(parts, *out.shape[:2])
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], from the first device."""
         return self._parts[0].rows(slot, series)
 
 
-def _join_shares(
-    shares: Sequence[tuple[Backend, int, int]], listed: Sequence[tuple[Floats, Results]]
-) -> tuple[Floats, Results]:
-    """Accumulators and results of all individuals, of whom devices took shares."""
-    out = np.concatenate([accumulators for accumulators, _ in listed])
-    window_numbers = np.arange(out.shape[1])
-    parts = [
-        (np.arange(begin, end), window_numbers, results)
-        for (_, begin, end), (_, results) in zip(shares, listed, strict=True)
-    ]
-    return out, join_results(parts, *out.shape[:2])
+def _share_evenly(individuals: int, n_parts: int) -> list[slice]:
+    """Individuals in parts of one size, give or take one."""
+    edges = np.linspace(0, individuals, n_parts + 1).astype(int).tolist()
+    return [slice(begin, end) for begin, end in pairwise(edges)]
 
 
 class GpuMaker:

@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 import torch
 
-from engine.backend import Floats, Slots
+from engine.backend import Floats, Sent, Slots
 from engine.runtime.cuda.graphs import Graphs
 from engine.runtime.cuda.watchdog import wait_for_work
 
@@ -20,11 +20,8 @@ class Ticket:
     """Individuals on their way through a lane.
 
     Args:
-        genomes: [P, G].
+        sent: The individuals, and room for the answer.
         slots: [P, R]; None where the device looks them up.
-        own: [P, W] numbers of the windows that each meets; None where all meet all.
-        out: [P, W, A] receives the accumulators.
-        account: [P, A] receives those of all windows as one account, if wanted.
 
     Attributes:
         is_refused: After the device is done, whether an individual was not legal, or a row or
@@ -34,16 +31,8 @@ class Ticket:
         capacity: Entries that lists had.
     """
 
-    def __init__(
-        self,
-        genomes: Floats,
-        slots: Slots | None,
-        own: Slots | None,
-        out: Floats,
-        account: Floats | None = None,
-    ) -> None:
-        self.genomes, self.slots, self.own = genomes, slots, own
-        self.out, self.account = out, account
+    def __init__(self, sent: Sent, slots: Slots | None) -> None:
+        self.sent, self.slots = sent, slots
         self.is_refused = False
         self.most = 0
         self.capacity = 0
@@ -103,7 +92,7 @@ class Lane(Generic[Work]):
         if self._stream is not None:
             wait_for_work(self._stream)
         assert self.work is not None
-        ticket.most, ticket.is_refused = self.work.read(ticket.out, ticket.account)
+        ticket.most, ticket.is_refused = self.work.read(ticket.sent.out, ticket.sent.account)
 
     def is_captured(self, key: tuple[int, ...]) -> bool:
         """Whether launches of that name are replayed, so that nothing of them waits."""

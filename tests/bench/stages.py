@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from engine.accounts.ledger import ACCUMULATORS
+from engine.backend import Sent
 from engine.batch import Engine
 from engine.cuda import CudaBackend
 from engine.cuda.streams import Ticket
@@ -68,11 +69,10 @@ def time_stages(dispatch, genomes, slots, windows):
     part = slice(0, dispatch._chunk_size(len(windows)))
     n = len(genomes[part])
     out = np.empty((n, len(windows), len(ACCUMULATORS)))
-    dispatch.finish_tickets(
-        dispatch.launch(genomes[part], slots[part], windows, None, out), windows
-    )
+    sent = Sent(genomes[part], windows, None, out)
+    dispatch.finish_tickets(dispatch.launch(sent, slots[part]))
     with on_device(dispatch._device):
-        lane = dispatch._send(Ticket(genomes[part], slots[part], None, out))
+        lane = dispatch._send(Ticket(sent, slots[part]))
     lane.finish()
     work, room, stages = lane.work, bucket(n), dispatch._stages
     table = MetWindows(dispatch._window_table)

@@ -93,7 +93,7 @@ def out_of_memory(times):
 
     def failing(self, ticket):
         if len(seen) < times:
-            seen.append(len(ticket.genomes))
+            seen.append(len(ticket.sent.genomes))
             raise torch.OutOfMemoryError("injected")
         return original(self, ticket)
 

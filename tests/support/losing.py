@@ -55,10 +55,10 @@ def losing(plan):
                 count("start")
             super().__init__(*arguments, **options)
 
-        def begin(self, *arguments):
-            if what in ("evaluate", "hang"):
+        def begin(self, sent, slots):
+            if slots is not None and what in ("evaluate", "hang"):
                 count("evaluate")
-            return super().begin(*arguments)
+            return super().begin(sent, slots)
 
         def ledgers(self, *arguments):
             if what == "ledgers":

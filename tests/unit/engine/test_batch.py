@@ -70,6 +70,13 @@ def test_engine_refuses_illegal_genes(value):
     assert len(engine.evaluate(genomes[:1])) == 1
 
 
+def test_windows_of_their_own_need_a_device_that_knows_them():
+    """A CPU says so."""
+    engine, genomes = Engine(SPEC, [BARS], [WHOLE], device="cpu"), random_genomes(SPEC, 2, seed=1)
+    with pytest.raises(EngineError, match="on cpu all individuals meet the same windows"):
+        engine.evaluate_own(genomes, np.zeros((2, 1), np.int32))
+
+
 def test_no_individuals_give_no_rows():
     """An empty population is answered with an empty result."""
     values = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))

@@ -9,6 +9,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from data.bars import Window
+from engine.backend import Sent
 from engine.batch import Engine
 from engine.cpu import CpuBackend
 from engine.cpu.language import LanguageBackend
@@ -27,10 +28,11 @@ WINDOWS = [Window.whole(BARS), Window(0, 100, 500)]
 class Counting(CpuBackend):
     """A part that remembers how many individuals it was given."""
 
-    def begin(self, genomes, slots, windows, out):
+    def begin(self, sent, slots):
         """As the backend does."""
-        self.seen = len(genomes)
-        return super().begin(genomes, slots, windows, out)
+        if slots is not None:
+            self.seen = len(sent.genomes)
+        return super().begin(sent, slots)
 
 
 @pytest.fixture
@@ -113,18 +115,19 @@ def test_other_strategies_are_split_too():
 def test_accounts_come_back_in_the_order_of_individuals(has_own):
     """Each device folds those of its share, with the windows that these meet."""
 
-    def begin_own(genomes, slots, windows, own, out, account):
-        out[...] = genomes[:, :1, None] if own is None else own[:, :, None]
-        account[...] = genomes
+    def begin(sent, slots):
+        genomes, own = sent.genomes, sent.own
+        sent.out[...] = genomes[:, :1, None] if own is None else own[:, :, None]
+        sent.account[...] = genomes
         return lambda: slots is not None
 
-    part = SimpleNamespace(threads=1, meets_own=True, folds_accounts=True, begin_own=begin_own)
+    part = SimpleNamespace(threads=1, meets_own=True, folds_accounts=True, begin=begin)
     several = SeveralGpus([part] * 3, fewest=1)
     assert several.meets_own
     genomes, out, account = np.arange(7.0)[:, None], np.zeros((7, 2, 1)), np.zeros((7, 1))
     own = np.arange(14).reshape(7, 2) if has_own else None
-    arguments = (genomes, np.zeros((7, 1), np.int32), WINDOWS, own, out, account)
-    assert several.begin_own(*arguments)()
+    sent = Sent(genomes, WINDOWS, own, out, account)
+    assert several.begin(sent, np.zeros((7, 1), np.int32))()
     assert account.tolist() == genomes.tolist()
     assert out[:, 1, 0].tolist() == (own[:, 1].tolist() if has_own else genomes[:, 0].tolist())
-    assert not several.begin_own(genomes, None, *arguments[2:])()
+    assert not several.begin(sent, None)()

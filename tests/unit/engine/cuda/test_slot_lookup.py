@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from engine.accounts.costs import Costs  # noqa: E402
-from engine.backend import RowRequest  # noqa: E402
+from engine.backend import RowRequest, Sent  # noqa: E402
 from engine.conditions.cuda.candidate_lists import Packing  # noqa: E402
 from engine.cuda import CudaBackend  # noqa: E402
 from engine.cuda.captured import CapturedCalls  # noqa: E402
@@ -85,7 +85,7 @@ def test_chunks_get_smaller_when_others_have_nothing_to_give_back(monkeypatch):
             raise torch.OutOfMemoryError("injected")
 
     monkeypatch.setattr(dispatch, "_send", send)
-    ticket = Ticket(np.zeros((8, 5)), None, None, np.zeros((8, 1, 1)), None)
+    ticket = Ticket(Sent(np.zeros((8, 5)), (), None, np.zeros((8, 1, 1))), None)
     offer_memory(held.clear)
     assert [dispatch._try_send(ticket), dispatch._try_send(ticket)] == [False, True]
     assert dispatch._most == MOST_INDIVIDUALS

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 import engine.cuda  # noqa: E402
+from engine.backend import Sent  # noqa: E402
 from engine.cuda.streams import Lane, Ticket  # noqa: E402
 from engine.errors import DeviceLostError  # noqa: E402
 from engine.runtime.cuda import faults, watchdog  # noqa: E402
@@ -144,7 +145,7 @@ def test_a_lane_that_hangs_ends_in_an_error_and_nothing_is_asked_after_it(time, 
     monkeypatch.setattr(faults, "_LOST", [])
     lane, stream = Lane(torch.device("cpu")), Hanging()
     lane._stream = stream
-    lane._ticket = Ticket(np.zeros((1, 1)), None, None, np.zeros((1, 1, 1)))
+    lane._ticket = Ticket(Sent(np.zeros((1, 1)), (), None, np.zeros((1, 1, 1))), None)
     finish = device_errors(lane.finish)
     with pytest.raises(DeviceLostError, match="did not answer for 300 s"):
         finish()
