@@ -169,7 +169,7 @@ def test_nothing_else_waits_inside_the_driver():
     assert [line for line in waits if not line.startswith("watchdog.py")] == [
         "order_accounts.py: outcomes.counts[:1].copy_(counts.amax())",
         "order_accounts.py: trades.counts.copy_(counts.clamp(max=capacity))",
-        "order_accounts.py: sums[place].copy_(counted)",
+        "order_accounts.py: sums[column].copy_(counted)",
         "workspace.py: torch.from_numpy(out).copy_(torch.from_numpy(numbers))",
         "row_scheduler.py: rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])",
     ]
