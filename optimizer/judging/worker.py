@@ -16,12 +16,14 @@ import threading
 from typing import IO, Any
 
 from engine.runtime.collector import pause_collector
-from engine.runtime.cpu.row_memory import keep_row_memory
+from engine.runtime.cpu.row_memory import keeping_row_memory
 
 SETUPS = "optimizer.judging.executors"
 """Imports what setups are made of."""
 
 
+# It makes one engine after the other.
+@keeping_row_memory()
 def main() -> None:
     """Serve until stdin ends."""
     # Ctrl-C reaches the whole group; the parent process decides what becomes of it.
@@ -29,8 +31,6 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # Whatever prints must not end up between the answers.
     os.dup2(2, 1)
-    # It makes one engine after the other.
-    keep_row_memory()
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     # A process may wait for its first setup: what that imports is there when it comes.
     with pause_collector(is_program=True):

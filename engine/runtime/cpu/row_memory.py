@@ -22,18 +22,12 @@ _KEEPERS = 0
 _LOCK = threading.Lock()
 
 
-def keep_row_memory() -> None:
-    """Have engines of this process leave the memory of their rows to later ones.
-
-    As much as one engine takes stays with the process: for those that make one after the other.
-    """
-    global _KEEPERS
-    _KEEPERS += 1
-
-
 @contextmanager
 def keeping_row_memory() -> Iterator[None]:
-    """Do so meanwhile: as much as the engines take that are there at once."""
+    """Have engines leave the memory of their rows to later ones meanwhile.
+
+    As much as the engines take that are there at once stays.
+    """
     global _KEEPERS
     with _LOCK:
         _KEEPERS += 1

@@ -27,9 +27,9 @@ def test_nothing_is_kept_unless_a_process_asks_for_it(kept_memory):
     assert kept_memory == []
 
 
+@row_memory.keeping_row_memory()
 def test_what_is_read_is_left_alone():
     """Also where only a part of a part of it is still there."""
-    row_memory.keep_row_memory()
     part = row_memory.take_row_memory(800).view(np.float64).reshape(10, 10)[3]
     other = row_memory.take_row_memory(800)
     assert not np.shares_memory(part, other)
@@ -40,9 +40,9 @@ def test_what_is_read_is_left_alone():
     assert not np.shares_memory(part, again)
 
 
+@row_memory.keeping_row_memory()
 def test_no_more_is_kept_than_was_taken_last(kept_memory):
     """What is too small goes before the new comes; what is larger serves."""
-    row_memory.keep_row_memory()
     for size in (100, 200, 300):
         row_memory.take_row_memory(size)
         assert [memory.nbytes for memory in kept_memory] == [size]
@@ -50,9 +50,9 @@ def test_no_more_is_kept_than_was_taken_last(kept_memory):
     assert [memory.nbytes for memory in kept_memory] == [300]
 
 
+@row_memory.keeping_row_memory()
 def test_the_smallest_that_fits_serves(kept_memory):
     """So that what is larger is left for who needs it."""
-    row_memory.keep_row_memory()
     taken = [row_memory.take_row_memory(size) for size in (300, 100, 200)]
     assert len(kept_memory) == len(taken)
     del taken
@@ -63,7 +63,7 @@ def test_the_smallest_that_fits_serves(kept_memory):
 
 
 def test_memory_is_kept_for_a_while(kept_memory):
-    """It goes with the last who keeps it, but for a process that does so anyway."""
+    """It goes with the last who keeps it."""
     first, second = row_memory.keeping_row_memory(), row_memory.keeping_row_memory()
     with first:
         second.__enter__()
@@ -73,12 +73,9 @@ def test_memory_is_kept_for_a_while(kept_memory):
     assert kept_memory == []
     row_memory.take_row_memory(100)
     assert kept_memory == []
-    row_memory.keep_row_memory()
-    with row_memory.keeping_row_memory():
-        row_memory.take_row_memory(100)
-    assert len(kept_memory) == 1
 
 
+@row_memory.keeping_row_memory()
 def test_an_engine_on_old_memory_finds_the_same(kept_memory):
     """On two series, whatever stands there."""
     series = [make_bars(3, 500), make_bars(4, 300)]
@@ -90,7 +87,7 @@ def test_an_engine_on_old_memory_finds_the_same(kept_memory):
         return engine.evaluate(genomes)
 
     expected = evaluate()
-    row_memory.keep_row_memory()
+    kept_memory.clear()
     for _ in range(3):
         assert_same_bits(expected, evaluate(), "accumulators")
         # Rows and codes of each series.
