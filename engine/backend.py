@@ -1,4 +1,4 @@
-"""What every backend offers: the four stages behind one set of names, whatever the device."""
+"""Interface of backends: the four stages behind one set of names, whatever the device."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ Slots = npt.NDArray[np.int32]
 
 
 class RowForm(NamedTuple):
-    """What a row computes, without its parameters."""
+    """Form of a row, without its parameters."""
 
     indicator: str  # form of the indicator, such as ``"sma"``
     source: str  # what it reads, such as ``"true_range"``
@@ -166,7 +166,7 @@ def by_series(windows: Sequence[Window]) -> Iterator[tuple[int, Ints, Ints]]:
 
 
 class BackendMaker(Protocol):
-    """What makes a backend: its class.
+    """Maker of a backend: its class.
 
     Attributes:
         free_share: Of what is free on the device, so much is taken by default.

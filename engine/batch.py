@@ -176,7 +176,7 @@ class Engine:
         return other
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
-        """What a population of so many individuals will take; its text is for people."""
+        """Memory plan of a population of so many individuals; its text is for people."""
         return MemoryPlan(
             individuals=individuals,
             slots=self._bank.capacity,

@@ -9,7 +9,7 @@ from data.bars import Bars
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What a comparison of the reference with the batch engine found; a record of runs reads it."""
+    """Result of comparing the reference with the batch engine; a record of runs reads it."""
 
     individuals: int  # individuals replayed
     windows: int  # windows of each

@@ -42,7 +42,7 @@ FAST_LIMITS: dict[str, str] = {"cuda": "engine.cuda:CudaAccountMaker"}
 """The same for fast cases, where a device's kernels of these keep limits."""
 
 NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
-"""Which GPUs, behind the colon of a device's name."""
+"""Numbers of GPUs, behind the colon of a device's name."""
 
 
 class Choice(NamedTuple):
@@ -109,12 +109,12 @@ def _gpus(device: str, numbers: str) -> tuple[int, ...]:
 
 
 def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
-    """What makes a backend; name and numbers of its devices as `choose_backend` gives them."""
+    """Maker of a backend; name and numbers of its devices as `choose_backend` gives them."""
     return _maker(BACKENDS[name], name, devices)
 
 
 def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
-    """What makes a backend that is found in a module, behind a colon."""
+    """Maker of a backend in a module, behind a colon."""
     module, _, attribute = place.partition(":")
     # To count what is frozen takes as long as a small engine does.
     pause = (

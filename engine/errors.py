@@ -1,4 +1,4 @@
-"""What can go wrong inside the engine.
+"""Errors of the engine.
 
 EngineError
 ├── GenomeError    genomes of the wrong shape, type or order

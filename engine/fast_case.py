@@ -30,7 +30,7 @@ HOLED = "close_location"
 """The source that may have holes, which only `ema` would have to skip."""
 
 SOURCES = (*VALUES, "true_range", HOLED)
-"""What a row of the fast case may read."""
+"""Sources that a row of the fast case may read."""
 
 PARTS_IN_USE = {"long", "stop", "target", "max_hold", "delay"}
 """Parts of a strategy that a fast case may have; it has all of them, without a delay."""
@@ -69,7 +69,7 @@ class BracketRule(NamedTuple):
 
 @dataclass(frozen=True)
 class FastCase:
-    """What fast kernels need to know about a strategy; nothing of one that they do not know."""
+    """Fast case of a strategy, as its kernels need it; nothing of one that they do not know."""
 
     strategy: Strategy  # all of it
     rows: tuple[Row, ...] = ()  # rows that it reads, in the order in which they are first read

@@ -8,7 +8,7 @@ from engine.fast_case import FastCase
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a population will take, known before any work."""
+    """Memory that a population will take, known before any work."""
 
     individuals: int  # P
     slots: int  # rows that the bank can hold; 0 where rows have no slots

@@ -132,7 +132,7 @@ class PartedEngine(Engine):
         )
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
-        """What a population of so many individuals will take, beside one part."""
+        """Memory plan of a population of so many individuals, beside one part."""
         results = individuals * len(self.windows) * len(ACCUMULATORS) * 8
         return replace(self._engine(0).memory_plan(individuals), result_bytes=results)
 

@@ -334,15 +334,15 @@ class Reference:
         return build_clock(bars.timeframe_ns, local, int(resolve_value(session.minute, genes)))
 
     def find_sides(self, genome: Floats, series: int) -> tuple[SidePlan, SidePlan]:
-        """What longs of an individual [G] do in a series, and what shorts do."""
+        """Plans of an individual [G] in a series, for longs and for shorts."""
         return self._sides(self._decode(genome), series)
 
     def _sides(self, genes: Genes, series: int) -> tuple[SidePlan, SidePlan]:
-        """What longs do, and what shorts do."""
+        """Plans of longs and of shorts."""
         return self._plan(0, genes, series), self._plan(1, genes, series)
 
     def _plan(self, place: int, genes: Genes, series: int) -> SidePlan:
-        """What a side does, longs being the first."""
+        """Plan of a side, longs being the first."""
         spec, rows, side = self.spec, self._rows[series], 1 - 2 * place
         entry, leave = (spec.long, spec.short)[place], (spec.exit_long, spec.exit_short)[place]
         if entry is None:
@@ -372,7 +372,7 @@ class Reference:
         )
 
     def _tables(self, genes: Genes, series: int) -> SeriesTables:
-        """What both sides read of a series beside prices."""
+        """Rows that both sides read beside prices."""
         cancel = self.spec.cancel
         cancels = None if cancel is None else self.truth(cancel, genes, series)
         funding, bars = self.sum_payments(self.spec.funding, genes, series), self.series[series]
@@ -381,14 +381,14 @@ class Reference:
         return build_tables(cancels, funding, bars.finer.prices, bars.finer_spans)
 
     def _scales(self, genes: Genes, series: int) -> Floats | None:
-        """What sizes are measured by, [T]; None where they hang on cash alone."""
+        """Row that sizes are measured by, [T]; None where they hang on cash alone."""
         account = self.spec.account
         if account is None or not isinstance(account.stake, Volatility):
             return None
         return self._rows[series].values(account.stake.row, genes)
 
     def sum_payments(self, charge: object, genes: Genes, series: int) -> Floats | None:
-        """What has been paid up to the open of each bar, [T] price; None where nothing is."""
+        """Funding paid up to the open of each bar, [T] price; None where nothing is."""
         if not isinstance(charge, Payment):
             return None
         bars, rates = self.series[series], self._rows[series].values(charge.rate, genes)

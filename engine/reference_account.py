@@ -45,7 +45,7 @@ class AskingWindow(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What an account made of a window's signals."""
+    """Trades and counts of an account in a window."""
 
     trades: list[Ledger]  # of one trade each
     gross: list[float]  # leverage of what other strands had open at each entry

@@ -55,7 +55,7 @@ def find_terms(reference: Reference, genome: Floats, series: int) -> ClosingTerm
 
 
 def _list_paid(plan: SidePlan) -> Floats | None:
-    """What a side has paid to borrow up to each bar's open, [T]; None where it pays nothing."""
+    """Borrow paid by a side up to each bar's open, [T]; None where it pays nothing."""
     return plan.borrow if len(plan.borrow) else None
 
 

@@ -1,4 +1,4 @@
-"""What every call asks of each individual before a device sees it: may it run."""
+"""Check of each individual before a device sees it: may it run."""
 
 from collections.abc import Sequence
 

@@ -36,7 +36,7 @@ GPU_ROW_RATE = 6e9
 
 
 class Workload(NamedTuple):
-    """What a run asks of its device."""
+    """Work of a run on its device."""
 
     individual_bars: float  # individuals to evaluate times bars of all windows
     row_bars: float  # indicator rows to compute at most, times bars of all series

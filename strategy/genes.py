@@ -178,7 +178,7 @@ class GenomeLayout:
 
     @cached_property
     def table(self) -> Floats:
-        """What compiled loops know of genes, [7, G].
+        """Bounds and kinds of genes as compiled loops read them, [7, G].
 
         Bounds of `grid`, its flags of whole genes and of those without order; steps, and bounds.
         """

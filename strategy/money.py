@@ -1,4 +1,4 @@
-"""What a market charges and what an account stakes, as plain data."""
+"""Charges of a market and stakes of an account, as plain data."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -29,7 +29,7 @@ class Charge(PriceForm):
 
 @dataclass(frozen=True)
 class MarketFacts(Node):
-    """What is fixed of a symbol: tick and lot as decimals in quotes, and the worth of a point."""
+    """Fixed terms of a symbol: tick and lot as decimals in quotes, and the worth of a point."""
 
     tick: str | None = None  # a decimal, as in "0.025"; None: prices are as they come
     # Money that one unit gains when the price rises by 1.
@@ -87,14 +87,14 @@ class Payment(Charge):
 
 @dataclass(frozen=True)
 class Funding(Payment):
-    """What longs pay shorts: a fraction of the open, every so many minutes."""
+    """Funding that longs pay shorts: a fraction of the open, every so many minutes."""
 
     written: ClassVar[str] = "funding"
 
 
 @dataclass(frozen=True)
 class Borrow(Payment):
-    """What positions pay to be held: a fraction of the open, every so many minutes."""
+    """Fee of a held position: a fraction of the open, every so many minutes."""
 
     written: ClassVar[str] = "borrow"
 

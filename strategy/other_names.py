@@ -54,7 +54,7 @@ OURS: Mapping[str, str] = {
     "a column such as close: rows are words, not frames": "dataframe df data",
     "a word of its own, such as close: a strategy is no class": "self",
 }
-"""What to write, by names without case and `_` that stand for it elsewhere."""
+"""Words of this language, by names without case and `_` that stand for them elsewhere."""
 
 OTHER_NAMES = {name: ours for ours, names in OURS.items() for name in names.split()}
 
@@ -63,7 +63,7 @@ NUMBERED = re.compile(r"([a-z_]*[a-z])_?(\d+)")
 
 
 def suggest_word(name: str) -> str:
-    """What to write in place of an unknown name, as the end of a message; empty without an idea.
+    """Words in place of an unknown name, as the end of a message; empty without an idea.
 
     >>> suggest_word("MACDHIST")
     '; here it is macd_histogram(close, 12, 26, 9)'

@@ -35,7 +35,7 @@ SPELLINGS: Mapping[str, str] = {
     "reverse=True": "flip alwaysin stopandreverse",
     "nothing, for there is one position at a time": "pyramiding maxopentrades hedging",
 }
-"""What to write, by names without case and `_` that stand for it elsewhere."""
+"""Words of this language, by names without case and `_` that stand for them elsewhere."""
 
 PARTS_ELSEWHERE = {name: ours for ours, names in SPELLINGS.items() for name in names.split()}
 
@@ -48,7 +48,7 @@ FROM_ROW: Mapping[str, str] = {
     "funding": "a row of rates is funding({0}, every=480)",
     "borrow": "a row of rates is borrow({0})",
 }
-"""What to write for a row, by a word that is legal in its place."""
+"""Words for a row, by a word that is legal in its place."""
 
 FROM_NUMBER: Mapping[str, str] = {
     "r_multiple": "write r_multiple(2) for twice the risk, share(0.02) for 2 % of the price",
@@ -62,14 +62,14 @@ FROM_NUMBER: Mapping[str, str] = {
     "funding": "write funding({0}, every=480)",
     "borrow": "write borrow({0})",
 }
-"""What to write for a number, by a word that is legal in its place."""
+"""Words for a number, by a word that is legal in its place."""
 
 TRAILED = ("from_entry", "share", "level")
 """Forms of which `trail` makes a stop that follows."""
 
 
 def suggest_part(name: str) -> str:
-    """What to write in place of an argument of `strategy`, empty without an idea.
+    """Words in place of an argument of `strategy`, empty without an idea.
 
     >>> suggest_part("stop_loss")
     'stop=share(0.02), or from_entry(row), beyond_bar(row), level(row)'

@@ -115,7 +115,7 @@ def _condition(node: Node) -> str:
 
 
 def _list_fields(node: Node) -> Iterator[str]:
-    """What a node is given, by its names where something before is left out."""
+    """Arguments of a node, by name behind one that is left out."""
     is_whole = True
     for field in fields(node):
         value = getattr(node, field.name)

@@ -50,7 +50,7 @@ class DecodedGenes(dict[str, float]):
         self._made: dict[tuple[str, int], tuple[object, object]] = {}
 
     def keep(self, name: str, of: object, make: Callable[[], Kept]) -> Kept:
-        """What was made of something under a name; made where it is not there."""
+        """Value kept under a name; made where it is not there."""
         made = self._made.get((name, id(of)))
         if made is None:
             # It is held as well, so that nothing else gets its id. Two threads may make equal ones.

@@ -27,7 +27,7 @@ def truth(condition: Condition, rows: Rows, genes: Genes) -> Bools:
 
 
 def _settle(condition: Condition, genes: Genes) -> Condition | None:
-    """What switches leave of a condition, without genes."""
+    """Condition that switches leave, without genes."""
     left = settle_switches(condition, genes)
     return None if left is None else bound(left, genes)
 

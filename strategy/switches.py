@@ -13,7 +13,7 @@ from strategy.expressions import GeneValue, Setting
 
 
 def settle_switches(condition: Condition, genes: Mapping[str, float]) -> Condition | None:
-    """What is left of a condition, without any switch; None where nothing is.
+    """Condition without any switch; None where nothing is left.
 
     Args:
         condition: Any.

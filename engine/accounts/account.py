@@ -338,7 +338,7 @@ class Account:
         )
 
     def _weight(self, place: int) -> float:
-        """What the account takes of a window's trades."""
+        """Weight of a window's trades in the account."""
         return self.weights[place] if self.weights else 1.0
 
     def _times(self, window: Window) -> Ints:

@@ -1,4 +1,4 @@
-"""What trading costs, and what of the account a trade risks."""
+"""Costs of trading, and the share of the account that a trade risks."""
 
 import math
 from dataclasses import dataclass, replace

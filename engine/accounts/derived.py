@@ -1,4 +1,4 @@
-"""What several metrics are made of: reasons why one is undefined, spans, means, powers."""
+"""Parts of several metrics: reasons why one is undefined, spans, means, powers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

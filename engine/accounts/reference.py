@@ -35,7 +35,7 @@ Sides = npt.NDArray[np.int8]
 
 
 class Sums(NamedTuple):
-    """What is folded over the results of trades; names as in `ACCUMULATORS`."""
+    """Sums over the results of trades; names as in `ACCUMULATORS`."""
 
     wins: float
     sum_r: float
@@ -136,7 +136,7 @@ def size_trades(ledger: Ledger) -> Sized:
 
 
 def grow_cash(trades: Sized, stake: Stake) -> tuple[Floats, float]:
-    """What an account is worth after each trade [K], and how many trades had no size."""
+    """Worth of an account after each trade [K], and how many trades had no size."""
     worths, cash, unsized = np.empty(len(trades.r)), stake.cash, 0.0
     for k in range(len(trades.r)):
         cash, has_none = add_trade(trades, stake, cash, k, 1.0)
@@ -206,7 +206,7 @@ def find_max_leverage(ledger: Ledger, stake: Stake) -> float:
 
 
 def find_gain(trades: Sized, stake: Stake, size: float, k: int) -> float:
-    """What a trade of so many units gains, money: its result, less what least fees add."""
+    """Gain of a trade of so many units, money: its result, less what least fees add."""
     money = size * stake.worth
     gain: float = money * (trades.r[k] * trades.risk[k])
     if stake.fee_min > 0.0:

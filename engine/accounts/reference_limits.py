@@ -71,6 +71,6 @@ def admit_in_turn(
 
 
 def find_turn(ask: Ask, strand: int) -> tuple[int, bool, float, int]:
-    """What asks first: by time, by rank, by strand."""
+    """Order of asking: by time, by rank, by strand."""
     is_unknown = math.isnan(ask.rank)
     return ask.asks_ns, is_unknown, 0.0 if is_unknown else -ask.rank, strand

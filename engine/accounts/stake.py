@@ -1,4 +1,4 @@
-"""What an account asks of a trade, as numbers: words that all engines share."""
+"""Stake of an account in a trade, as numbers: words that all engines share."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

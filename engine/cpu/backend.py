@@ -29,7 +29,7 @@ from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots
 from engine.runtime.free_memory import free_host_bytes
 
 WHOLE, NUMBERS = 5, 5
-"""What the chain writes of a trade."""
+"""Whole numbers and figures of a trade that the chain writes."""
 
 
 class CpuBackend(Backend):
@@ -153,7 +153,7 @@ class CpuBackend(Backend):
         return out, list_trades(work, out, self._workers)
 
     def _work(self, number: int, slots: Slots, genomes: Floats, ranges: Ints, out: Floats) -> Work:
-        """What a thread does in ranges [W, 2] of one series; all share the individuals."""
+        """Work of a thread in ranges [W, 2] of one series; all share the individuals."""
         market, shared = self._markets[number], np.zeros(1, np.int64)
 
         def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:

@@ -34,7 +34,7 @@ class ListedSignals(NamedTuple):
     counts: Ints  # [P, W] how many there are
 
     def admit(self, windows: Sequence[Window], limits: AccountLimits, threads: Threads) -> Admitted:
-        """What one account of each individual answers; what is held out is another account."""
+        """Answers of each individual's account; what is held out is another account."""
         answers = Admitted(
             np.zeros(len(self.exit_ns), np.bool_),
             np.zeros(len(self.exit_ns)),

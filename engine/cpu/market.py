@@ -109,7 +109,7 @@ class FormulaMarket:
         return list_signals(*inputs, ranges, self._workers)
 
     def population(self, genomes: Floats) -> CodedPopulation:
-        """What individuals [P, G] ask of the series, until it is asked for the next ones."""
+        """Coded individuals [P, G] on the series, valid until the next call."""
         spec, read = self._spec, self._readings
         read.begin(genomes)
         inputs = AskedParts(read, len(genomes))
@@ -205,7 +205,7 @@ class AskedParts:
         return numbers
 
     def formulas(self, forms: Sequence[Sequence[Lowered]]) -> tuple[Formula, Ints, Leaves]:
-        """What N parts of both sides read, first and last steps [2 N, 2], and leaves."""
+        """Formulas of N parts of both sides, first and last steps [2 N, 2], and leaves."""
         reads = [side.read for pair in forms for side in pair]
         parts = [self._readings.part(read) for read in reads if read is not None]
         formula, ends = write_formula(*parts)

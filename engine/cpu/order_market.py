@@ -109,7 +109,7 @@ class OrderMarket(FormulaMarket):
         return self.prices, orders, rules, self._purse()
 
     def _rules(self) -> OrderRules:
-        """What all individuals share."""
+        """Rules that all individuals share."""
         spec, costs, market = self._spec, self._costs, self._spec.market
         multiplier = 1.0 if market is None else market.multiplier.value  # type: ignore[union-attr]
         slippages = [
@@ -146,7 +146,7 @@ class OrderMarket(FormulaMarket):
         return dict(layout.decode(layout.defaults))
 
     def _ask(self, genomes: Floats) -> OrderedPopulation:
-        """What individuals [P, G] ask of the series, until it is asked for the next ones."""
+        """Orders of individuals [P, G] on the series, valid until the next call."""
         spec, read, count = self._spec, self._readings, len(genomes)
         read.begin(genomes)
         inputs = AskedParts(read, count)

@@ -51,7 +51,7 @@ class AccountFolding:
     def make_order(
         self, size: torch.Tensor, n_windows: int, keys: torch.Tensor, places: torch.Tensor
     ) -> EntryOrder:
-        """What puts entries [pairs, capacity] in order, of which keys are scratch."""
+        """Order of entries [pairs, capacity], of which keys are scratch."""
         pairs, capacity = keys.shape
         stretches = count_stretches(n_windows, capacity)
         return EntryOrder(

@@ -1,4 +1,4 @@
-"""What a strategy asks of one series, for all individuals of a population at once."""
+"""Inputs of one series, for all individuals of a population at once."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ Setting = tuple[Node | None, float]
 
 
 class LaidOut(NamedTuple):
-    """What individuals ask of a series, on its way to the device."""
+    """Inputs of a series, on their way to the device."""
 
     individuals: Individuals  # all of them
     plan: UploadPlan[ArrayName]  # what is sent
@@ -88,7 +88,7 @@ class SessionTables(GrowingRows):
 
 
 class SentInputs(NamedTuple):
-    """What individuals ask of a series, on the device."""
+    """Inputs of a series, on the device."""
 
     asked: Any  # what all of them share
     each: Any  # what every one asks
@@ -178,7 +178,7 @@ class SeriesInputs:
         )
 
     def send(self, laid_out: LaidOut) -> SentInputs:
-        """What individuals ask, on the device; nothing waits for the host."""
+        """Inputs of individuals, on the device; nothing waits for the host."""
         raise NotImplementedError
 
     def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
@@ -186,7 +186,7 @@ class SeriesInputs:
         raise NotImplementedError
 
     def _arrays(self, individuals: Individuals) -> tuple[Arrays, Rooms] | None:
-        """What devices must know of individuals [P, G]; None without room for all their rows."""
+        """Inputs of individuals [P, G] for devices; None without room for all their rows."""
         known = self._readings.arrays(individuals)
         if known is None:
             return None
@@ -221,7 +221,7 @@ class SeriesInputs:
     def _choices(
         self, parts: list[DevicePart | None], individuals: Individuals, *, behind: bool = False
     ) -> Slots:
-        """Which words of a condition are those of each individual, [P, 2]; -1 without one.
+        """Words of a condition that belong to each individual, [P, 2]; -1 without one.
 
         `behind`: where words of shorts stand behind those of longs.
         """
@@ -251,7 +251,7 @@ class SeriesInputs:
         return np.minimum(limits, MOST_BARS).astype(np.int32)
 
     def _find_sessions(self, genomes: Floats) -> Slots:
-        """Which of the tables of where the clock ends positions is whose, [P]; -1 without one."""
+        """Numbers of the tables of clock exits, [P]; -1 without one."""
         slots = self._session_bank.bring(genomes)
         assert slots is not None
         return slots[:, 0].copy() if slots.size else np.full(len(genomes), -1, np.int32)
@@ -281,7 +281,7 @@ class Asking(SeriesInputs):
     """The same of a strategy without orders and money of its own."""
 
     def send(self, laid_out: LaidOut) -> SentInputs:
-        """What individuals ask, on the device; nothing waits for the host."""
+        """Inputs of individuals, on the device; nothing waits for the host."""
         self._readings.forget()
         seen = DevicePopulation(laid_out.individuals, self._uploads.send(laid_out.plan))
         there = seen.there

@@ -58,7 +58,7 @@ Accounts = WordAccounts | OrderAccounts
 
 
 class CapturedBuffers:
-    """What comes back of calls, and how long lists are."""
+    """Results of calls, and lengths of lists."""
 
     def __init__(self, pairs: int, individuals: int, capacity: int, device: torch.device) -> None:
         self.capacity, self.outcomes = capacity, Outcomes(pairs, individuals, device)
@@ -131,7 +131,7 @@ class CapturedCalls:
         self._take(group, genomes, take, keeps=True)
 
     def send_one(self, number: int, genome: Floats) -> SentInputs:
-        """What one individual [G] asks of a series.
+        """Inputs of one individual [G] on a series.
 
         Raises:
             DeviceError: When there is no room for its rows.
@@ -222,7 +222,7 @@ class CapturedCalls:
     def _lay_out(
         self, group: WindowGroup, genomes: Floats, room: int | None
     ) -> list[LaidOut] | None:
-        """What individuals ask of each series; None without room for all rows of one."""
+        """Layouts of each series; None without room for all rows of one."""
         layouts, table = [], group.table
         for number, windows in group.parts:
             layout = self._inputs[number].lay_out(genomes, room, windows, table)
@@ -234,7 +234,7 @@ class CapturedCalls:
         return layouts
 
     def _send_all(self, group: WindowGroup, layouts: Sequence[LaidOut]) -> Iterator[SentInputs]:
-        """What is asked of each series, once it is its turn."""
+        """Inputs of each series, once it is its turn."""
         for part, layout in zip(group.parts, layouts, strict=True):
             yield self._inputs[part.number].send(layout)
 

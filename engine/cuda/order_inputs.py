@@ -1,4 +1,4 @@
-"""What a strategy with orders, ladders or money asks of one series, for a whole population."""
+"""Inputs of a strategy with orders, ladders or money on one series, for a population."""
 
 from typing import NamedTuple
 
@@ -58,7 +58,7 @@ class OrderBatch(NamedTuple):
 
 
 class OrderIndividuals(NamedTuple):
-    """What every individual asks, [P, ...]."""
+    """Inputs of each individual, [P, ...]."""
 
     size: torch.Tensor  # [1] int32, how many there are; there may be room for more
     entries: torch.Tensor  # [P, 2] int32
@@ -113,7 +113,7 @@ class OrderInputs(SeriesInputs):
         return max(1, min(most, fewest)) if varying else most
 
     def send(self, laid_out: LaidOut) -> SentInputs:
-        """What individuals ask, on the device; nothing waits for the host."""
+        """Inputs of individuals, on the device; nothing waits for the host."""
         self._readings.forget()
         seen = DevicePopulation(laid_out.individuals, self._uploads.send(laid_out.plan))
         there = seen.there
@@ -193,7 +193,7 @@ class OrderInputs(SeriesInputs):
 
 
 def find_number(slippage: object) -> Node | None:
-    """What a slippage takes that reads no row."""
+    """Number of a slippage that reads no row."""
     if isinstance(slippage, Ticks | BasisPoints):
         return slippage.settings[0][1]
     return None

@@ -59,7 +59,7 @@ def lay_out_series(series: Sequence[Bars], device: torch.device) -> SeriesAxis:
 
 
 class EntryOrder(NamedTuple):
-    """What puts entries of all windows of individuals in one order."""
+    """Order of the entries of all windows of individuals."""
 
     size: torch.Tensor  # [1] int32, how many individuals there are; there may be room for more
     n_windows: int  # W

@@ -92,7 +92,7 @@ class SignalLists(NamedTuple):
 def take_trades(
     lists: SignalLists, counts: Ints, of_signals: Sequence[torch.Tensor]
 ) -> tuple[list[np.ndarray], Floats]:
-    """What lists of signals [pairs, capacity] say of trades, pair after pair; and R of these.
+    """Trades in lists of signals [pairs, capacity], pair after pair; and R of these.
 
     `counts` [pairs] say how many each pair has.
     """

@@ -1,4 +1,4 @@
-"""Which row lies in which slot, known on the device; and the launch that looks it up."""
+"""Slots of rows, known on the device; and the launch that looks it up."""
 
 from collections.abc import Sequence
 

@@ -44,7 +44,7 @@ class Ticket:
 
 
 class Buffers(Protocol):
-    """What launches of a lane read and write."""
+    """Buffers of a lane's launches."""
 
     capacity: int
     """Entries of lists."""

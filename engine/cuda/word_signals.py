@@ -40,7 +40,7 @@ class BatchInputs(NamedTuple):
 
 
 class IndividualInputs(NamedTuple):
-    """What every individual asks, [P, ...]; axes of two are longs and shorts."""
+    """Inputs of each individual, [P, ...]; axes of two are longs and shorts."""
 
     size: torch.Tensor  # [1] int32, how many there are; there may be room for more
     entries: torch.Tensor  # [P, 2] int32, which conditions; -1: the side never enters

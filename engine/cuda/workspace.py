@@ -22,7 +22,7 @@ because torch's threads keep all cores busy for a while after each copy, waiting
 
 
 class Outcomes:
-    """What comes back of evaluations.
+    """Results of evaluations on their way to the host.
 
     Args:
         pairs: Most of individual and window.

@@ -58,7 +58,7 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class TrainingStack:
-    """What K models are trained on and asked."""
+    """Training rows and questions of K models."""
 
     uniforms: Singles  # [K, P], 0 to 1, from which weights begin
     places: Ints  # [K, steps, batch], rows of the windows' last bars

@@ -14,7 +14,7 @@ from engine.backend import Floats, Ints, Slots
 from engine.indicators.keys import NO_GENE, Keys
 
 RowName = Any
-"""What a row computes, hashable; equal names are one row for all readers."""
+"""Name of a row's definition, hashable; equal names are one row for all readers."""
 
 NO_SLOTS: Slots = np.empty(0, np.int32)
 
@@ -33,7 +33,7 @@ class RowRead(NamedTuple):
 
 
 class RowBank:
-    """Which row lies in which slot, found for all individuals of a population at once.
+    """Slots of rows, found for all individuals of a population at once.
 
     Args:
         reads: All that individuals may ask for.

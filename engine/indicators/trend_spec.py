@@ -40,7 +40,7 @@ TAYLOR = np.array([1.0 / math.factorial(i) for i in range(19)])
 
 
 LARGEST = 1e307
-"""What no sum of a fast form may pass: one that overflowed would be read as a level average."""
+"""Bound of a fast form's sums: one that overflowed would be read as a level average."""
 
 
 def has_room(largest: float, lengths: Iterable[int]) -> bool:

@@ -32,7 +32,7 @@ class Reach(NamedTuple):
 
 
 class WarmUps:
-    """What a strategy's rows and conditions need before it may signal.
+    """Warm-up of a strategy's rows and conditions before it may signal.
 
     Args:
         spec: The strategy.

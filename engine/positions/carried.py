@@ -79,7 +79,7 @@ def newest_known(row: Floats) -> Floats:
 
 @compiled_loop
 def add_up_payments(rates: Floats, opens: Floats, timestamp: Ints, every_ns: int) -> Floats:
-    """What was paid up to the open of each bar, [T] price, from the first bar on.
+    """Charges paid up to the open of each bar, [T] price, from the first bar on.
 
     Args:
         rates: [T] fraction of the price; NaN where nothing is charged.

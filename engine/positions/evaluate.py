@@ -54,7 +54,7 @@ def evaluate_limits(
 
 
 def evaluate_offset(offset: object, genes: Genes) -> tuple[int, float]:
-    """What a break-even adds to the entry: a form, and what it takes."""
+    """Offset of a break-even from the entry: a form, and what it takes."""
     if isinstance(offset, RMultiple):
         return exit_spec.R_MULTIPLE, resolve_value(offset.multiple, genes)
     if isinstance(offset, Share):

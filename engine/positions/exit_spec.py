@@ -1,4 +1,4 @@
-"""What is asked of positions beside their signals, as numbers: words that all engines share."""
+"""Exits of positions, as numbers: words that all engines share."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -86,7 +86,7 @@ class Bounds(NamedTuple):
 
 
 class SidePlan(NamedTuple):
-    """What one side does."""
+    """Plan of one side."""
 
     side: float  # 1.0 for longs, -1.0 for shorts
     signals: Bools  # [T] bars whose close asks for an entry
@@ -121,7 +121,7 @@ class Limits(NamedTuple):
 
 
 class SeriesTables(NamedTuple):
-    """What positions read of a series beside prices."""
+    """Rows that positions read beside prices."""
 
     cancels: Bools  # [T] bars whose close ends resting orders; [0] where no condition does
     funding: Floats  # [T] price that a long has paid up to each bar's open; [0]: nothing

@@ -1,4 +1,4 @@
-"""What a bar does not tell: whether the stop or the target came first when it touched both.
+"""Undecided bars: whether the stop or the target came first when it touched both.
 
 The law takes the stop. The exit bar is the same either way, so that the trades that follow are
 too, and the other answer can be given exactly: the same ledger, with those trades at the target.

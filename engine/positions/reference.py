@@ -102,7 +102,7 @@ def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrade
 def take_bar(
     world: World, span: SignalSpan, book: Book, trades: ListedTrades, at: HeldPosition, j: int
 ) -> HeldPosition:
-    """What a bar does, by the finer bars of which it is made up; the position at its close."""
+    """Events of a bar, by the finer bars of which it is made up; the position at its close."""
     stand_orders(world, span, book, j)
     is_touched, is_free, count = touches_bar(world, book, at, j), at.side == FLAT, 1
     is_whole = count_finer(world, j) == 0

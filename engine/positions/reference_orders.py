@@ -127,7 +127,7 @@ def asks_entry(world: World, span: SignalSpan, side: int, t: int) -> bool:
 
 
 def stand_orders(world: World, span: SignalSpan, book: Book, j: int) -> None:
-    """Which order of each side stands in a bar."""
+    """Standing order of each side in a bar."""
     orders, t = book.orders, j - 1 - world.limits.delay
     for side in range(2):
         # A new signal replaces its own side's order.

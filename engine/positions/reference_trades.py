@@ -128,7 +128,7 @@ def compute_net_r(world: World, book: Book, at: HeldPosition, bar: int, leave: f
 
 
 def compute_net(world: World, at: HeldPosition, x: int, leave: float) -> float:
-    """What one unit gains that leaves in bar x: both sides pay on traded notional."""
+    """Gain of one unit that leaves in bar x: both sides pay on traded notional."""
     side, limits, e = at.side, world.limits, at.entry_bar
     gross = find_sign(side) * (leave - at.entry)
     net = gross - limits.per_side * (at.entry + leave)

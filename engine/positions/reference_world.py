@@ -71,7 +71,7 @@ def build_world(
     limits: Limits,
     tables: SeriesTables,
 ) -> World:
-    """What the law reads of a series, `prices` [4, T], and of what both sides do."""
+    """Series of the law, `prices` [4, T], and the plans of both sides."""
     sides, n_bars = (longs, shorts), prices.shape[1]
     marks = np.zeros((5, n_bars), np.bool_)
     rows: list[Floats] = []
@@ -148,7 +148,7 @@ def count_targets(world: World, side: int) -> int:
 
 
 def read_row(world: World, side: int, part: int, t: int) -> float:
-    """What a part of a side reads at a bar; NaN where it reads nothing."""
+    """Value of a side's part at a bar; NaN where it reads nothing."""
     row = int(world.parts[side, ROW, part])
     read: float = world.rows[row, t] if row != NOWHERE else np.nan
     return read

@@ -78,7 +78,7 @@ class RestingOrder(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What holds after a window's last close."""
+    """State after a window's last close."""
 
     trade: Trade | None  # that is open, as if closed at that close; None where flat
     next_stop: float  # in force from the next bar on; NaN where flat

@@ -32,7 +32,7 @@ share are computed each time."""
 
 @dataclass(frozen=True)
 class Replay:
-    """What a comparison of some individuals in some windows found."""
+    """Result of comparing some individuals in some windows."""
 
     ledgers: list[list[Ledger]]  # the reference's, [N] of [W]
     # By individual and window, in what the engines or both forms differ.

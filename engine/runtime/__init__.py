@@ -1,1 +1,1 @@
-"""What the stages stand on: processors, memory, compilers, devices."""
+"""Runtime of the stages: processors, memory, compilers, devices."""

@@ -35,7 +35,7 @@ def _give_back() -> None:
 
 
 def _left_to_process() -> Iterator[int]:
-    """What ``ulimit -d`` and ``ulimit -v`` leave, where they are set and the system knows them."""
+    """Bytes that ``ulimit -d`` and ``-v`` leave, where they are set and the system knows them."""
     taken = psutil.Process().memory_info()
     for limit, used in (("RLIMIT_DATA", "data"), ("RLIMIT_AS", "vms")):
         most = resource.getrlimit(getattr(resource, limit))[0]
@@ -44,7 +44,7 @@ def _left_to_process() -> Iterator[int]:
 
 
 def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
-    """What each memory group around this process leaves, where it has a limit."""
+    """Bytes that each memory group around this process leaves, where it has a limit."""
     try:
         lines = own.read_text().splitlines()
     except OSError:

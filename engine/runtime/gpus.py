@@ -1,4 +1,4 @@
-"""Which GPUs this machine offers, asked of the driver; the heavy library is not imported for it."""
+"""GPUs of this machine, asked of the driver; the heavy library is not imported for it."""
 
 import contextlib
 import ctypes
@@ -68,7 +68,7 @@ def start_gpus(numbers: Sequence[int]) -> None:
 
 
 def describe_gpus() -> str:
-    """Which GPUs there are and whether they are used, in a line for a person."""
+    """GPUs there are and whether they are used, in a line for a person."""
     reason = why_no_cuda()
     if reason:
         return f"not used: {reason}"

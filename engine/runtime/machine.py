@@ -1,4 +1,4 @@
-"""What computes the numbers: processor, cores and versions, asked without importing libraries."""
+"""Processor, cores and versions of this machine, asked without importing libraries."""
 
 import os
 import platform

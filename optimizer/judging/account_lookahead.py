@@ -26,7 +26,7 @@ Ledgers = Sequence[Ledger]
 
 
 class AccountCuts(NamedTuple):
-    """What came of cutting an account."""
+    """Result of cutting an account."""
 
     cuts: int
     mismatches: int  # of members at cuts

@@ -139,7 +139,7 @@ class Evaluating:
 
 
 def _take_all(asked: "queue.SimpleQueue[_Asked | None]") -> Iterator[_Asked]:
-    """What has been asked by now."""
+    """Questions asked so far."""
     while not asked.empty():
         if (other := asked.get()) is None:
             asked.put(None)

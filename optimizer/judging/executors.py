@@ -21,7 +21,7 @@ from optimizer.judging.workers import Executor, Pool, Workers
 from optimizer.run.task import Task
 
 SearchSetup = NullSetup | FoldSetup | StepSetup | NullScheduleSetup
-"""What repeats the search of a task."""
+"""Setups that repeat the search of a task."""
 
 PROCESS_S = 0.5
 """Until a process is ready for its first search, on a free core."""

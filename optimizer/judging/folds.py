@@ -30,7 +30,7 @@ from optimizer.search.generation import Floats
 
 @dataclass(frozen=True)
 class FoldPick(Numbered):
-    """What the search of one split picked; None where its front was empty."""
+    """Pick of the search of one split; None where its front was empty."""
 
     what: ClassVar[str] = "a fold"
 

@@ -145,7 +145,7 @@ class OnWindows(OneSearchSetup[int, Result]):
     engine: Engine | None
 
     def __getstate__(self) -> dict[str, object]:
-        """What other processes are given."""
+        """Setup that other processes get."""
         return {**self.__dict__, "engine": None}
 
     @property

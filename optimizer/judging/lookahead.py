@@ -132,7 +132,7 @@ def _find_differences(
 def _evaluate_cuts(
     task: Task, bars: Bars, start: int, ends: Sequence[int], genomes: Floats
 ) -> Iterator[tuple[Floats, Floats]]:
-    """What `_evaluate_cut` finds at each end, several of them side by side.
+    """Results of `_evaluate_cut` at each end, several of them side by side.
 
     Much of a cut is checking and copying bars, which one core does.
     """

@@ -27,7 +27,7 @@ PIPE_BYTES = 2**20
 
 
 class Runner(Protocol):
-    """What does jobs; it can be pickled, or its jobs are done in this process.
+    """Runner of jobs; it can be pickled, or its jobs are done in this process.
 
     One that `asks` is also given what asks this process, wherever it does a job.
     """
@@ -38,7 +38,7 @@ class Runner(Protocol):
 
 
 class Answers(Protocol):
-    """What answers jobs."""
+    """Answerer of jobs' questions."""
 
     @property
     def quiet(self) -> AbstractContextManager[Any]:

@@ -10,10 +10,10 @@ Int8s = npt.NDArray[np.int8]
 LONG, NEUTRAL, SHORT, UNKNOWN = 1, 0, -1, 2
 
 WORDS = {LONG: "long", NEUTRAL: "neutral", SHORT: "short", UNKNOWN: ""}
-"""What classes are called."""
+"""Names of classes."""
 
 DIRECTIONS = {LONG: "long", NEUTRAL: "", SHORT: "short"}
-"""What directions are called."""
+"""Names of directions."""
 
 
 def classify_bars(row: Floats, high: float, low: float) -> Int8s:

@@ -33,7 +33,7 @@ COUNTED_AT = np.array(
 
 
 class Counted(NamedTuple):
-    """What accumulators read of trades [K]."""
+    """Fields of trades [K] that accumulators read."""
 
     taken: Flags
     leverage: Floats  # with that of what others had open
@@ -145,7 +145,7 @@ def fold_each_taken(
 
 @compiled_part
 def count_trade(counted: Counted, k: int, sums: Floats) -> None:
-    """What a trade adds to sums [A] that no order of trades decides."""
+    """Terms that a trade adds to sums [A], in any order of trades."""
     sums[TRADES] += 1.0
     sums[BARS_IN_MARKET] += counted.held[k]
     sums[COUNTED_AT[counted.reason[k]]] += 1.0

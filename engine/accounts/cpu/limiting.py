@@ -25,7 +25,7 @@ STOP_GAP, SIGNAL = REASONS.index("stop_gap"), REASONS.index("signal")
 NO_STRAND = NO_SIGNAL = -1
 
 COUNTED = ("rejected", "skipped", "coarse")
-"""What is counted beside what is taken."""
+"""Counts beside the trades taken."""
 
 # The last is `NO_TRADE`.
 IS_STOP = np.isin([*range(len(REASONS)), NO_TRADE], (STOP_GAP, *AT_STOP))
@@ -64,7 +64,7 @@ class AskedWindow(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """What accounts answered to signals [K] of individuals [P] in windows [W]."""
+    """Answers of accounts to signals [K] of individuals [P] in windows [W]."""
 
     taken: Flags
     gross: Floats  # what other strands had open at each that asked

@@ -31,7 +31,7 @@ class Purse(NamedTuple):
 
 
 def build_purse(stake: Stake) -> Purse:
-    """What all individuals share of one's stake."""
+    """Terms of a stake that all individuals share."""
     return Purse(
         stake.form, stake.cash, stake.worth, stake.lot_over, stake.lot_under, stake.fee,
         stake.fee_unit, stake.fee_min, stake.number,
@@ -40,13 +40,13 @@ def build_purse(stake: Stake) -> Purse:
 
 @compiled_uncounted
 def begin_money(purse: Purse, out: Floats) -> None:
-    """What an account is worth before any trade, and its peak: in money until `end_money`."""
+    """Worth of an account before any trade, and its peak: in money until `end_money`."""
     out[EQUITY] = out[PEAK_EQUITY] = purse.cash
 
 
 @compiled_uncounted
 def end_money(purse: Purse, out: Floats) -> None:
-    """What it is worth in the end, over what it was at the beginning."""
+    """Worth in the end over that at the beginning."""
     out[EQUITY] = out[EQUITY] / purse.cash
     out[PEAK_EQUITY] = out[PEAK_EQUITY] / purse.cash
 
@@ -100,7 +100,7 @@ def add_least_fees(
     figures: Floats,
     first_figure: int,
 ) -> float:
-    """What least fees add to those of a trade's fills: its entry, its targets, what was left.
+    """Surplus of least fees over those of a trade's fills: its entry, its targets, what was left.
 
     `shares` [2 P, L], of which one row counts; of its `count` targets `marks` say the bars, -1
     where one was not reached, and `figures` the prices.

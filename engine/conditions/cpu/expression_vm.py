@@ -29,7 +29,7 @@ from engine.runtime.cpu.simd8 import (
 from engine.runtime.cpu.types import Floats, Ints
 
 LEAF, ABS, ADD, SUBTRACT, MULTIPLY, DIVIDE, MINIMUM, MAXIMUM = range(8)
-"""What an instruction does; a leaf, a row or a number, is put on the stack."""
+"""Operation of an instruction; a leaf, a row or a number, is put on the stack."""
 
 OPERATIONS = {
     "abs": ABS,

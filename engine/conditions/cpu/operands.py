@@ -1,4 +1,4 @@
-"""What a population reads of one series: rows by their keys, conditions as words.
+"""Operands of a population on one series: rows by their keys, conditions as words.
 
 A key is a part of the strategy with the values of its genes. What several individuals ask for is
 computed once; part after part is computed for all of them together.
@@ -141,7 +141,7 @@ class Readings:
         return resolve_values(setting, self._layout, self.individuals.here)
 
     def leaves(self, formula: Formula, chosen: Ints) -> Leaves:
-        """What some individuals read as the leaves of a formula."""
+        """Leaves of a formula that some individuals read."""
         rows = np.zeros((len(chosen), len(formula.leaves)), np.int64)
         numbers = np.zeros(rows.shape)
         for column, leaf in enumerate(formula.leaves):
@@ -339,7 +339,7 @@ class Readings:
         return words
 
     def _read_sides(self, part: Part, chosen: Ints) -> Leaves:
-        """What some individuals read on both sides of a comparison."""
+        """Both sides of a comparison as some individuals read them."""
         return self.leaves(write_formula(*part.below)[0], chosen)
 
     def _compare_sides(self, part: Part, relations: Ints, chosen: Ints) -> Words:

@@ -38,7 +38,7 @@ class Formula(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """What some individuals read as the leaves of a formula; `Readings` holds the rows."""
+    """Leaves of a formula that some individuals read; `Readings` holds the rows."""
 
     rows: Ints  # [U, L] addresses of rows [T]; 0 where a leaf is a number
     numbers: Floats  # [U, L] numbers

@@ -29,7 +29,7 @@ FIRST_LISTS = 64
 
 
 class Packing(NamedTuple):
-    """Which comparisons with genes are decided together."""
+    """Comparisons with genes that are decided together."""
 
     order: Ints  # [C] places of all gene comparisons in the entry, the packed ones first
     n_packed: int  # how many are packed

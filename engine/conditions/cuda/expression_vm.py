@@ -8,7 +8,7 @@ from strategy.expressions import Arithmetic, Expression, GeneValue, Number
 from strategy.genes import GenomeLayout
 
 ROW, GENE, CONSTANT, ABS, ADD, SUBTRACT, MULTIPLY, DIVIDE, MINIMUM, MAXIMUM = range(10)
-"""What an instruction does; the first three put a value on the stack."""
+"""Operation of an instruction; the first three put a value on the stack."""
 
 OPERATIONS = {
     "abs": ABS,

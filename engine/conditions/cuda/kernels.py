@@ -22,7 +22,7 @@ MINIMUM = tl.constexpr(expression_vm.MINIMUM)
 TURNED = tl.constexpr(expression_vm.TURNED)
 
 SAME, FIRST, BY_SET = map(tl.constexpr, range(3))
-"""Which words below a set of genes reads: its own, those of all, or those of a set of fewer."""
+"""Words below that a set of genes reads: its own, those of all, or those of a set of fewer."""
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""What individuals of a strategy read of one series on the device.
+"""Operands of a strategy's individuals on one series, on the device.
 
 A part of the strategy is computed once for each set of values of its genes: rows as
 `engine.indicators.cuda.device_rows` does, comparisons and what joins them on the device.
@@ -59,7 +59,7 @@ Columns = tuple[int, ...]
 ArrayName = str | tuple[Columns | DevicePart, ...]
 
 Arrays = dict[ArrayName, npt.NDArray[np.generic]]
-"""What a device must know of a population. Under columns: how many sets of values there are, and an
+"""Inputs of a population for a device. Under columns: how many sets of values there are, and an
 individual of each, int32. Under two of them: the set of the first for each set of the second,
 int32. Under a condition over bars: how many, for each set of values, int32."""
 
@@ -162,7 +162,7 @@ class DeviceReadings:
         self._words.clear()
 
     def arrays(self, individuals: Individuals) -> tuple[Arrays, Rooms] | None:
-        """What a device must know of a population; None where there is no room for all its rows.
+        """Inputs of a population for a device; None where there is no room for all its rows.
 
         Under "slots": [P, R] int32, where the rows of each lie, which are there from now on.
         """

@@ -41,7 +41,7 @@ class CodedComparison(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What comparisons read of a population."""
+    """Operands that comparisons read of a population."""
 
     code: torch.Tensor  # instructions of all formulas
     constants: torch.Tensor  # their numbers

@@ -47,7 +47,7 @@ TAKEN, DONE, MENDED = range(3)
 
 
 class RowColumns(NamedTuple):
-    """What the rows of one series are made of, and where they go; arrays are counted through."""
+    """Inputs of the rows of one series, and their slots; arrays are counted through."""
 
     n_bars: int  # T
     values: Floats  # [S * T] the sources

@@ -138,7 +138,7 @@ def _take(
 
 @compiled_part
 def _steps(close: Floats, settings: Ints, first: int, count: int, lane: int, steps: Floats) -> None:
-    """What a long, a short and neither multiply an equity by at some bars, in one lane."""
+    """Factors of an equity, of a long, a short and neither, at some bars, in one lane."""
     growth, cutout, flat = settings[0], settings[2], 1.0 - settings[1] / 10000.0
     x, g = np.empty(TILE), np.empty(TILE)
     for i in range(count):

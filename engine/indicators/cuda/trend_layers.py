@@ -38,7 +38,7 @@ def words_kernel(p_codes, p_places, p_cutout, p_words, n_families, n_bars, PER_R
 @triton.jit
 def steps_kernel(p_close, p_growth, p_flat, p_cutout, p_taylor, p_steps, n_rows, n_series, n_bars,
                  TERMS: tl.constexpr, TILE: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
-    """What a long and a short multiply an equity by; grid (tiles, shares of rows).
+    """Factors of an equity, of a long and of a short; grid (tiles, shares of rows).
 
     p_close: [S, n_bars]; row r is of series r % S. p_growth, p_flat, p_cutout: [R]. p_taylor:
     [TERMS]. p_steps: [n_bars, R, 2]; 1 at and before the cutout, where nothing is earned.
@@ -71,7 +71,7 @@ def equities_kernel(p_votes, p_steps, p_flat, p_cutout, p_floor, p_starts, p_kep
                     n_lanes, n_rows, n_segments, SIDES: tl.constexpr, PER_ROW: tl.constexpr,
                     REPEATS: tl.constexpr, SEGMENT: tl.constexpr, UNROLL: tl.constexpr,
                     LANES: tl.constexpr):  # fmt: skip
-    """What equities are before each segment, a lane each; grid (shares of lanes).
+    """Equities before each segment, a lane each; grid (shares of lanes).
 
     p_votes: [T, n_lanes / SIDES], words of so many sides, or where that is 1 votes. p_steps: [T, R,
     2], PER_ROW lanes a row. p_floor: one number. p_starts: [n_lanes]. p_kept: [n_segments,

@@ -72,7 +72,7 @@ BYTES_OF_A_SERIES = 8 * 5 * LENGTHS + EQUITIES + BYTES_OF_A_BAR
 """Of each bar of a series: five columns for a family's averages, all codes, and a row."""
 
 FREE_SHARE, MANY_BYTES = 0.5, 2**30
-"""What many series may take of a GPU's free memory, and of a host that interprets."""
+"""Share that many series may take of a GPU's free memory, and of a host that interprets."""
 
 CHAINS = (KAMA, KAMA_FROM_ZERO, EMA, DEMA)
 """Forms that move with each price, in the order of their lanes."""

@@ -17,7 +17,7 @@ from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
 WHOLE, NUMBERS = 6, 6
-"""What `take_positions` writes of a trade."""
+"""Whole numbers and figures of a trade that `take_positions` writes."""
 
 COARSE_COLUMNS = 2
 """What stands behind it where each signal is taken, as `note_coarse` writes it."""
@@ -47,7 +47,7 @@ def list_results(
 def _work(
     prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, out: Floats
 ) -> Work:
-    """What a thread does; all share the count of individuals that were begun."""
+    """Work of a thread; all share the count of individuals that were begun."""
     shared = np.zeros(1, np.int64)
 
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:

@@ -49,7 +49,7 @@ def build_finer(bars: Bars) -> tuple[Floats, Ints]:
 
 
 class Levels(NamedTuple):
-    """What is looked for: a bar that reaches down to a price, up to another, or gains so much."""
+    """Search: a bar that reaches down to a price, up to another, or gains so much."""
 
     lower: float  # price; may be minus infinity
     upper: float  # price; may be infinity

@@ -41,7 +41,7 @@ STOPS, TARGETS, TRAILS, GAINS = range(4)
 
 
 class CodedPopulation(NamedTuple):
-    """What P individuals of one strategy ask of one series; last axes of two are long, short."""
+    """Signals and exits of P individuals on one series; last axes of two are long, short."""
 
     words: Words  # [C, N] conditions, 64 bars a word; bits behind the last bar are 0
     steps: Ints  # [S, 2] formulas that stops, targets and trails read, see `conditions`
@@ -320,7 +320,7 @@ def open_position(
 def read_formula(
     asks: AskedFormulas, p: int, part: int, side: int, bar: int, stack: Floats
 ) -> float:
-    """What a stop, target or trailing stop reads at a bar; 0 where it reads nothing."""
+    """Value of a stop, target or trailing stop at a bar; 0 where it reads nothing."""
     formula = 2 * part + side
     begin, end = load_value(asks.spans, formula, 0), load_value(asks.spans, formula, 1)
     return value_of_formula(asks.steps, begin, end, asks.rows, asks.leaves, p, bar, stack)

@@ -214,7 +214,7 @@ def find_open_exit(words: Words, at: Position, begin: int, last: int) -> tuple[i
 
 @compiled_uncounted
 def build_levels(at: Position, stop: float, gain: float) -> Levels:
-    """What ends or changes a position whose stop rests."""
+    """Events that end or change a position whose stop rests."""
     lower, upper = (stop, at.target) if at.side == 0 else (at.target, stop)
     return Levels(lower, upper, at.side, at.entry, gain)
 

@@ -24,7 +24,7 @@ from engine.runtime.cpu.types import Floats, Ints, Listed
 REJECTED, COARSE = ACCUMULATOR_INDEX["rejected"], ACCUMULATOR_INDEX["coarse"]
 SIGNAL = REASONS.index("signal")
 WHOLE, NUMBERS = 6, 7
-"""What `take_orders` writes of a trade, before its targets."""
+"""Whole numbers and figures of a trade that `take_orders` writes, before its targets."""
 
 
 def fold_orders(
@@ -91,7 +91,7 @@ def _work(
     windows: Ints,
     out: Floats,
 ) -> Work:
-    """What a thread does; all share the count of individuals that were begun."""
+    """Work of a thread; all share the count of individuals that were begun."""
     shared, legs = np.zeros(1, np.int64), rules.legs
 
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:

@@ -46,7 +46,7 @@ PARTIALS = ACCUMULATOR_INDEX["partials"]
 def leave_at_open(
     opened: float, bars: Floats, asks: OrderedPopulation, p: int, at: OpenPosition, j: int
 ) -> Way:
-    """What ends a position at a bar's open, whatever its price: rules 1 and 2."""
+    """Exit at a bar's open, whatever its price: rules 1 and 2."""
     reason = STILL_OPEN
     if asks.exits[p, at.side] >= 0 and asks_exit(bars, asks, p, at, j - 1):
         reason = SIGNAL

@@ -250,7 +250,7 @@ def tighten(
 def compute_net(
     asks: OrderedPopulation, rules: OrderRules, p: int, at: OpenPosition, x: int, price: float
 ) -> float:
-    """What one unit gains that leaves in bar x."""
+    """Gain of one unit that leaves in bar x."""
     gross = price - at.entry if at.side == 0 else -(price - at.entry)
     net = gross - rules.per_side * (at.entry + price)
     if rules.unit_fee > 0.0:

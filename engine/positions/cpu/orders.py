@@ -58,7 +58,7 @@ FIGURES = LEG_PRICES + ROOM
 
 
 class OrderedPopulation(NamedTuple):
-    """What P individuals of one strategy ask of one series; axes of two are longs, shorts.
+    """Orders of P individuals on one series; axes of two are longs, shorts.
 
     As in `engine.positions.cpu.both_sides`, with N parts and L targets of a side.
     """
@@ -93,7 +93,7 @@ class OrderedPopulation(NamedTuple):
 
 
 class OrderRules(NamedTuple):
-    """What all individuals of a strategy share."""
+    """Rules that all individuals of a strategy share."""
 
     per_side: float  # cost of a side, fraction of notional
     min_risk: float  # smallest risk, fraction of the entry price

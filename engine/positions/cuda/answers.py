@@ -1,4 +1,4 @@
-"""Which signals an account with limits takes, of all windows of an individual in one order.
+"""Signals that an account with limits takes, of all windows of an individual in one order.
 
 What a signal's trade comes to hangs on the signal alone, so that only who is taken is decided
 here. Only that must go in order, and only signals that are taken change anything: a warp looks at
@@ -31,7 +31,7 @@ def ask_kernel(p_size, p_spans, p_order, p_bars, p_exits, p_leverages, p_opened,
                p_met, p_limits, p_asks, p_overs, p_frees, p_others, p_levers, p_totals, n_windows,
                capacity, DELAY: tl.constexpr, MEETS_OWN: tl.constexpr, SIDED: tl.constexpr,
                BLOCK: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
-    """What signals ask, in their order; grid (individuals, BLOCKS).
+    """Asks of signals, in their order; grid (individuals, BLOCKS).
 
     p_spans, p_order: as `order_kernel` has them, of signals in the order in which they are
     answered. p_bars, p_exits, p_leverages: [P, W, capacity] as `exit_kernel` leaves them, or if
@@ -241,7 +241,7 @@ def answer_kernel(p_size, p_spans, p_order, p_asks, p_overs, p_frees, p_levers, 
 def gross_kernel(p_size, p_taken, p_numbers, p_oldest, p_order, p_asks, p_overs, p_levers, p_totals,
                  p_gross, n_windows, capacity, KEEPS: tl.constexpr, BLOCK: tl.constexpr,
                  BLOCKS: tl.constexpr):  # fmt: skip
-    """What an account has open at each signal that it takes; grid (individuals, BLOCKS).
+    """Leverage open at each signal that an account takes; grid (individuals, BLOCKS).
 
     p_taken, p_numbers, p_oldest: as `answer_kernel` leaves them; p_order, p_asks, p_overs,
     p_levers: as it has them. p_totals, and p_gross if KEEPS: [P, W, capacity] receive leverages

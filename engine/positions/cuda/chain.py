@@ -166,7 +166,7 @@ def eight(p_list, begin, n_trades):
 
 @triton.jit
 def term(r, kind):
-    """What a trade adds to the sum of a kind: r, r * r, gain, loss."""
+    """Terms that a trade adds to the sum of a kind: r, r * r, gain, loss."""
     factor = tl.where(kind == 1, r, tl.where(kind == 3, -1.0, 1.0))
     counts = (kind < 2) | ((r > 0.0) == (kind == 2))
     return tl.where(counts, r * factor, 0.0)
@@ -310,7 +310,7 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES
 def fold_kernel(p_size, p_trades, p_r, p_sums, p_equity, p_costs, p_out, n_windows, capacity,
                 CARRIES: tl.constexpr, N_OUT: tl.constexpr,
                 PAIRS: tl.constexpr):  # fmt: skip
-    """What depends on the order of trades; grid (blocks of PAIRS pairs, 2).
+    """Sums that depend on the order of trades; grid (blocks of PAIRS pairs, 2).
 
     The first half of the programs adds R, its square, gains and losses; the second multiplies
     equity. A trade of R 0 changes neither, so that lists may end in zeros. p_sums, p_equity:

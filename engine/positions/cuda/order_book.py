@@ -39,7 +39,7 @@ class Orders(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What decides how long orders of one side stand, of each lane."""
+    """Life of one side's orders, of each lane."""
 
     expires: tl.tensor  # bars; 0: without end
     beyond: tl.tensor  # price by which prices must pass a limit's level
@@ -85,7 +85,7 @@ def is_set(word, k):
 def stand_order(inputs, orders, terms, is_signal, j, today, last_cancel, m, SIDE: tl.constexpr,
                 ORDER: tl.constexpr, HAS_TICK: tl.constexpr, CANCELS: tl.constexpr,
                 DAYS: tl.constexpr):  # fmt: skip
-    """Which order of a side stands in a bar; how the bar meets it is what it was."""
+    """Standing order of a side in a bar; how the bar meets it is what it was."""
     t = j - 1 - terms.delay
     # A new signal replaces its own side's order.
     is_new = m & is_signal & (t >= orders.since)

@@ -1,4 +1,4 @@
-"""What a bar does to positions on the device: stops, targets, clocks, and orders that reverse."""
+"""Exits of positions in a bar on the device: stops, targets, clocks, and orders that reverse."""
 
 from typing import NamedTuple
 
@@ -165,7 +165,7 @@ def move_stops(inputs, scratch, at, j, even_leg, m, MOVES: tl.constexpr, EVEN_LE
 
 
 class ExitRules(NamedTuple):
-    """What positions are left by beside stops and targets."""
+    """Exits beside stops and targets."""
 
     hold: tl.tensor  # bars, of each lane; `NO_BAR`: any
     last_bar: object  # of the window

@@ -62,7 +62,7 @@ SLIPPED, BORROWED, FUNDED = map(tl.constexpr, (0, 2, 4))
 
 
 class LaneInputs(NamedTuple):
-    """What the individuals of a program ask, as pointers; those below are of each lane."""
+    """Orders of a program's individuals, as pointers; those below are of each lane."""
 
     code: object  # instruction and operand of all formulas, in turn
     constants: object  # numbers that they read
@@ -123,7 +123,7 @@ class Bar(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """What an order opens."""
+    """Position that an order opens."""
 
     entry: tl.tensor
     stop: tl.tensor
@@ -184,7 +184,7 @@ def evaluate_lanes(inputs, begin, end, t, m):
 
 @triton.jit
 def read_part(inputs, part, side, t, m):
-    """What a part of each lane's side reads at bars t, where m; 0 where it reads nothing."""
+    """Values of a part of each lane's side at bars t, where m; 0 where it reads nothing."""
     value = tl.zeros(t.shape, tl.float64)
     for each in range(2):
         span = inputs.reads + (2 * part + each) * 2

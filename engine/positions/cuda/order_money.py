@@ -79,7 +79,7 @@ def charge(inputs, money, size, price):
 
 @triton.jit
 def add_least_fee(inputs, short, share, money, size, price):
-    """What the least fee adds to that of a fill, on top of what it added before."""
+    """Surplus of the least fee over that of a fill, on top of what it added before."""
     lacks = tl.load(inputs.charges + FEE_MIN) - share * charge(inputs, money, size, price)
     return short + tl.where(lacks > 0.0, lacks, 0.0)
 

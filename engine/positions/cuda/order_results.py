@@ -49,7 +49,7 @@ FIGURES = tl.constexpr(7)
 
 
 class LaneSums(NamedTuple):
-    """What trades so far add up to, of each lane; names as in `ACCUMULATORS`."""
+    """Sums of the trades so far, of each lane; names as in `ACCUMULATORS`."""
 
     trades: tl.tensor
     wins: tl.tensor
@@ -90,7 +90,7 @@ class LaneLists(NamedTuple):
 
 @triton.jit
 def compute_net(inputs, at, x, leave, m, CARRIES: tl.constexpr):
-    """What one unit gains that leaves in bars x: both sides pay on traded notional."""
+    """Gain of one unit that leaves in bars x: both sides pay on traded notional."""
     sign = side_sign(at.side)
     unit_fee = tl.load(inputs.charges + UNIT_FEE)
     net = sign * (leave - at.entry) - tl.load(inputs.charges + PER_SIDE) * (at.entry + leave)

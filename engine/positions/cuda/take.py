@@ -59,7 +59,7 @@ def four_steps(p_trade, p_finer_of, flat_from, n_flat, n_trades, n_coarse, bars,
 def take_kernel(p_size, p_counts, p_bars, p_exits, p_finer_of, p_trade_list, p_trades, p_rejected,
                 p_coarse, p_flat, n_windows, capacity, DELAY: tl.constexpr, CARRIES: tl.constexpr,
                 FINER: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
-    """Which signals become trades; grid (blocks of pairs), a lane a pair.
+    """Signals that become trades; grid (blocks of pairs), a lane a pair.
 
     p_bars, p_exits: [P, W, capacity] signals, ending in -1 up to a whole sixteen, and their exits.
     p_trade_list: [P, W, capacity] receives the trades, signal bar in the upper half and exit bar in

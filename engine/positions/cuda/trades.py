@@ -1,4 +1,4 @@
-"""Which signals of both sides become trades, and what these count; what adds up is in `chain`."""
+"""Signals of both sides that become trades, and their counts; what adds up is in `chain`."""
 
 import triton
 import triton.language as tl
@@ -58,7 +58,7 @@ def choose_kernel(p_size, p_counts, p_marks, p_leaves, p_nexts, p_seen, p_notes,
                   p_trade_list, p_trades, p_rejected, p_coarse, n_windows, capacity,
                   FINER: tl.constexpr, SIGNALS: tl.constexpr, BLOCKS: tl.constexpr,
                   BLOCK: tl.constexpr):  # fmt: skip
-    """Which signals become trades; grid (pairs).
+    """Signals that become trades; grid (pairs).
 
     p_size: [1] individuals. p_marks, p_leaves: [P, W, capacity], p_nexts: [P, W, 2 capacity] as
     `mark_kernel` and `leave_kernel` leave them. p_seen: [P, W, 2 capacity] is overwritten.
@@ -230,7 +230,7 @@ def add_one_by_one(total, rs):
 @triton.jit(do_not_specialize=["n_windows"])
 def settle_kernel(p_size, p_trades, p_r, p_short_r, p_sums, p_equity, p_charges, p_out, n_windows,
                   capacity, N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
-    """What depends on the order of trades; grid (blocks of PAIRS pairs, 3).
+    """Sums that depend on the order of trades; grid (blocks of PAIRS pairs, 3).
 
     As `fold_kernel` of `chain`, with a third of the programs for the sums of shorts.
     """

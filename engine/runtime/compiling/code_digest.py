@@ -27,7 +27,7 @@ class Code(NamedTuple):
 
 @cache
 def digest_code(code: CodeType) -> Code:
-    """What instructions do and read; not where they stand, nor their comments."""
+    """Instructions and their operands; not where they stand, nor their comments."""
     names: set[str] = set()
     attributes = set(code.co_names)
     instructions, constants, globals_ = _read(code)

@@ -1,4 +1,4 @@
-"""What packages that are no libraries have registered with numba, by what it concerns.
+"""Registrations with numba of packages that are no libraries, by what it concerns.
 
 A compiled loop names nothing of that: how two vectors are added is found by their type.
 """
@@ -27,7 +27,7 @@ OPTIONS = ("_jit_options", "_strict", "_attr")
 
 
 class _Language:
-    """What packages that are no libraries registered with the compiler, by what it concerns."""
+    """Registrations with the compiler of packages that are no libraries, by what it concerns."""
 
     def __init__(self) -> None:
         typing, lowering = templates.builtin_registry, imputils.builtin_registry

@@ -17,7 +17,7 @@ Memory = npt.NDArray[np.uint8]
 _KEPT: list[Memory] = []
 
 _KEEPERS = 0
-"""Who wants memory to be kept."""
+"""Holders that want memory to be kept."""
 
 _LOCK = threading.Lock()
 

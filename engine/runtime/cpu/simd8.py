@@ -123,7 +123,7 @@ bits_above, bits_at_least, bits_at_most = (_bits_where(relation) for relation in
 
 @instruction(eights, eights, eights)
 def one_later(builder, before, x):
-    """What is a lane before each; before the first lane, the last lane of `before`."""
+    """Values one lane before each; before the first lane, the last lane of `before`."""
     return _shuffle_lanes(builder, before, x, range(EIGHT - 1, 2 * EIGHT - 1))
 
 

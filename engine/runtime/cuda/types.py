@@ -86,7 +86,7 @@ class MetWindows(NamedTuple):
 
 
 class TradePrices(NamedTuple):
-    """What ledgers need beside R."""
+    """Prices that ledgers need beside R."""
 
     prices: torch.Tensor  # [pairs, capacity, 4] float64, entry, stop, target, exit
     # [pairs, capacity] int8, places in `REASONS`, or `engine.positions.cuda.chain.LATE_GAP`.
