@@ -22,32 +22,21 @@ from engine.positions.encode import (
     Lowered,
     form_of_exit,
     form_of_order,
+    form_of_slippage,
     list_bounds,
     lower_exits,
     lower_targets,
 )
-from engine.positions.exit_spec import (
-    BASIS_POINTS,
-    DAY_NS,
-    MARKET,
-    NO_SLIPPAGE,
-    NONE,
-    PRICE_ROW,
-    TICKS,
-)
+from engine.positions.exit_spec import DAY_NS, MARKET, NONE
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 from strategy.clock import local_time
 from strategy.exits import split_sides
-from strategy.expressions import Setting
 from strategy.model import Strategy
-from strategy.money import BasisPoints, PriceOf, Ticks, Volatility, find_step
+from strategy.money import Volatility, find_step
 from strategy.nodes import Node
 from strategy.orders import SUM_SLACK, LimitAt, StopAt, count_legs
 from strategy.rows import Rows
-
-SLIPPAGES: dict[type, int] = {Ticks: TICKS, BasisPoints: BASIS_POINTS, PriceOf: PRICE_ROW}
-"""Number of each form of slippage."""
 
 
 class OrderMarket(FormulaMarket):
@@ -112,9 +101,7 @@ class OrderMarket(FormulaMarket):
         """Rules that all individuals share."""
         spec, costs, market = self._spec, self._costs, self._spec.market
         multiplier = 1.0 if market is None else market.multiplier.value  # type: ignore[union-attr]
-        slippages = [
-            SLIPPAGES.get(type(slippage), NO_SLIPPAGE) for slippage in split_sides(spec.slippage)
-        ]
+        slippages = [form_of_slippage(slippage).form for slippage in split_sides(spec.slippage)]
         return OrderRules(
             float(costs.per_side),
             float(costs.min_risk),
@@ -210,12 +197,9 @@ class OrderMarket(FormulaMarket):
         """Further numbers of a side, but for the share that no target takes."""
         order = split_sides(self._spec.entry)[side]
         slippage = split_sides(self._spec.slippage)[side]
-        number: Setting | None = None
-        if isinstance(slippage, Ticks | BasisPoints):
-            ((_, number),) = slippage.settings  # type: ignore[assignment]
         expires = order.expires if isinstance(order, StopAt | LimitAt) else None
         through = order.through if isinstance(order, LimitAt) else None
-        return [self._after[side], expires, through, None, number]
+        return [self._after[side], expires, through, None, form_of_slippage(slippage).number]
 
     def _by_side(self, list_settings: Callable[[int], Sequence[Node | None]], count: int) -> Floats:
         """Numbers [2 P, n] of each side's settings, longs and shorts in turn; 0 for none."""

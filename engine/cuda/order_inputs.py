@@ -16,28 +16,19 @@ from engine.positions.encode import (
     Lowered,
     form_of_exit,
     form_of_order,
+    form_of_slippage,
     list_bounds,
     lower_exits,
     lower_targets,
 )
-from engine.positions.exit_spec import (
-    BASIS_POINTS,
-    DAY_NS,
-    NO_SLIPPAGE,
-    NONE,
-    PRICE_ROW,
-    TICKS,
-)
+from engine.positions.exit_spec import DAY_NS, NONE
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.uploads import Uploads
 from strategy.clock import local_time
 from strategy.exits import split_sides
 from strategy.model import Strategy
-from strategy.money import BasisPoints, PriceOf, Ticks, Volatility
+from strategy.money import Volatility
 from strategy.nodes import Node
-
-SLIPPAGES: dict[type, int] = {Ticks: TICKS, BasisPoints: BASIS_POINTS, PriceOf: PRICE_ROW}
-"""Number of each form of slippage."""
 
 
 class OrderBatch(NamedTuple):
@@ -154,8 +145,7 @@ class OrderInputs(SeriesInputs):
         See `engine.positions.cuda.order_fills`.
         """
         spec = self._spec
-        entries, slippages = split_sides(spec.entry), split_sides(spec.slippage)
-        targets = lower_targets(spec)
+        entries, targets = split_sides(spec.entry), lower_targets(spec)
         (stops, _, trails), after = lower_exits(spec)
         account, none = spec.account, Lowered(NONE)
         size = none
@@ -167,7 +157,7 @@ class OrderInputs(SeriesInputs):
             if isinstance(account.stake, Volatility):
                 size = Lowered(NONE, account.stake.row)
         orders = [form_of_order(order) for order in entries]
-        slips = [Lowered(SLIPPAGES.get(type(slip), NO_SLIPPAGE)) for slip in slippages]
+        slips = [form_of_slippage(slippage) for slippage in split_sides(spec.slippage)]
         legs = [
             [side[leg] if leg < len(side) else (none, None) for side in targets]
             for leg in range(max(map(len, targets)))
@@ -180,7 +170,7 @@ class OrderInputs(SeriesInputs):
             after,
             [getattr(order, "expires", None) for order in entries],
             [getattr(order, "through", None) for order in entries],
-            [find_number(slippage) for slippage in slippages],
+            [slip.number for slip in slips],
         ]
         settings = [(setting, 0.0) for pair in pairs for setting in pair]
         settings += [(spec.break_even, np.nan), stake, leverage, (spec.cooldown, 0.0)]
@@ -190,10 +180,3 @@ class OrderInputs(SeriesInputs):
             settings += [(target.number, 0.0) for target, _ in pair]
             settings += [(share, 0.0) for _, share in pair]
         return forms, settings
-
-
-def find_number(slippage: object) -> Node | None:
-    """Number of a slippage that reads no row."""
-    if isinstance(slippage, Ticks | BasisPoints):
-        return slippage.settings[0][1]
-    return None

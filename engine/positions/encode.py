@@ -6,20 +6,25 @@ from typing import NamedTuple, cast
 from engine.accounts.costs import Costs
 from engine.fast_case import FastCase
 from engine.positions.exit_spec import (
+    BASIS_POINTS,
     BEYOND_BAR,
     FROM_ENTRY,
     LEVEL,
     LIMIT_ORDER,
     MARKET,
+    NO_SLIPPAGE,
     NONE,
+    PRICE_ROW,
     R_MULTIPLE,
     SHARE,
     STOP_ORDER,
+    TICKS,
     Bounds,
 )
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, split_sides
 from strategy.expressions import Expression, Number, Setting
 from strategy.model import Strategy
+from strategy.money import BasisPoints, PriceOf, Ticks
 from strategy.orders import Ladder, LimitAt, StopAt
 
 FORMS = {
@@ -72,6 +77,15 @@ def form_of_order(order: object) -> Lowered:
     if not isinstance(order, StopAt | LimitAt):
         return Lowered(MARKET)
     return Lowered(STOP_ORDER if isinstance(order, StopAt) else LIMIT_ORDER, order.price)
+
+
+def form_of_slippage(slippage: object) -> Lowered:
+    """A form of slippage as numbers; None is none. Rows in price are read apart."""
+    if isinstance(slippage, Ticks | BasisPoints):
+        ((_, number),) = slippage.settings
+        form = TICKS if isinstance(slippage, Ticks) else BASIS_POINTS
+        return Lowered(form, number=cast(Setting, number))
+    return Lowered(PRICE_ROW if isinstance(slippage, PriceOf) else NO_SLIPPAGE)
 
 
 def lower_targets(strategy: Strategy) -> list[list[tuple[Lowered, Setting]]]:
