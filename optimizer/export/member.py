@@ -25,7 +25,7 @@ ORDERED = SIMPLE | frozenset(
 )  # fmt: skip
 """The same with orders, ladders, ticks and later exits."""
 
-SAID: Mapping[str, frozenset[str]] = {
+PLATFORM_PARTS: Mapping[str, frozenset[str]] = {
     "backtesting.py": ORDERED,
     "freqtrade": SIMPLE - {"session"},
     "nautilus_trader": SIMPLE,
@@ -50,7 +50,7 @@ class ExportedMember:
             a part that a program of the platform does not know.
     """
 
-    platform: str  # a name of `SAID`
+    platform: str  # a name of `PLATFORM_PARTS`
     title: str  # run and member, for people
     strategy: Strategy  # in words, without choices and switches
     genes: Mapping[str, int | float]  # value by name of each gene that it reads
@@ -64,9 +64,9 @@ class ExportedMember:
             raise ConfigError(
                 f"own indicator '{min(self.strategy.own)}': its code is yours and is not exported"
             )
-        said = SAID[self.platform]
+        known = PLATFORM_PARTS[self.platform]
         parts = [
-            name for name in PARTS if name not in said and getattr(self.strategy, name) is not None
+            name for name in PARTS if name not in known and getattr(self.strategy, name) is not None
         ]
         if follows_level(self.strategy.trail) and self.platform not in FOLLOWING:
             parts.append("trail(level(...))")

@@ -45,7 +45,7 @@ LEG_TRADES = """\
 Legs: the library counts each part that leaves as a trade of its own; R is by the stated shares."""
 
 
-def refuse_unsaid(member: ExportedMember) -> None:
+def refuse_unsupported(member: ExportedMember) -> None:
     """Refuse orders that a platform fills by other rules than small ones.
 
     Raises:
@@ -57,13 +57,13 @@ def refuse_unsaid(member: ExportedMember) -> None:
         return
     sides = zip(split_sides(strategy.entry), (strategy.long, strategy.short), strict=True)
     forms = [form for form, asks in sides if asks is not None]
-    for part, is_unsaid in (
+    for part, is_unsupported in (
         ("entry by_side of which one side rests", len({form is None for form in forms}) > 1),
         ("reverse=True with orders that rest", bool(strategy.reverse) and any(forms)),
         ("reverse=True with a delay", bool(strategy.reverse) and _delay(member) > 0),
         ("limit_at(through=...)", any(_has_distance(form, member) for form in forms)),
     ):
-        if is_unsaid:
+        if is_unsupported:
             raise ConfigError(
                 f"{part}: {member.platform} fills it by rules that end in other trades; it is not "
                 "exported"

@@ -122,7 +122,7 @@ class PineLines(ExpressionLines):
 
     def _column(self, node: Column) -> str:
         if node.is_extra:
-            raise _unsaid(f'column("{node.name}")', "a chart has no extra columns")
+            raise _refuse(f'column("{node.name}")', "a chart has no extra columns")
         if node.name not in COMPUTED:
             return node.name
         return self._name_row(node, node.name, lambda _: f"f_{node.name}()")
@@ -135,13 +135,13 @@ class PineLines(ExpressionLines):
 
     def _row(self, node: Call | Higher | Clock) -> str:
         if isinstance(node, Higher):
-            raise _unsaid("higher", "TradingView begins its bars with the exchange's session")
+            raise _refuse("higher", "TradingView begins its bars with the exchange's session")
         if isinstance(node, Clock):
             if node.name not in CLOCKS:
-                raise _unsaid(node.name, f"of the clock's rows {', '.join(CLOCKS)} can be said")
+                raise _refuse(node.name, f"of the clock's rows {', '.join(CLOCKS)} can be said")
             return CLOCKS[node.name].format(time=_time(node.name, node.offset))
         if node.label not in SUPPORTED:
-            raise _unsaid(node.label, f"its indicators are {', '.join(SUPPORTED)}")
+            raise _refuse(node.label, f"its indicators are {', '.join(SUPPORTED)}")
         sources = [] if node.source is None else [self.text(node.source)]
         whole = [self._whole(parameter) for parameter in node.parameters]
         return f"f_{node.label}({', '.join(sources + whole)})"
@@ -164,14 +164,14 @@ class PineLines(ExpressionLines):
         return str(int(node.value)) if isinstance(node, Number) else self.text(node)
 
 
-def _unsaid(word: str, why: str) -> ConfigError:
+def _refuse(word: str, why: str) -> ConfigError:
     return ConfigError(f"'{word}' cannot be exported as Pine: {why}")
 
 
 def _time(word: str, offset: int | str) -> str:
     """Milliseconds of local time at a bar's open."""
     if isinstance(offset, str):
-        raise _unsaid(word, f"its offset is the zone '{offset}'; a fixed offset can be said")
+        raise _refuse(word, f"its offset is the zone '{offset}'; a fixed offset can be said")
     return f"time + {offset * 60_000}" if offset else "time"
 
 

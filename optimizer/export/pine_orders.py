@@ -11,7 +11,7 @@ from optimizer.export.orders import (
     list_bounds,
     list_followed,
     list_legs,
-    refuse_unsaid,
+    refuse_unsupported,
 )
 from strategy.exits import split_sides
 from strategy.expressions import Number, Setting
@@ -45,7 +45,7 @@ def refuse_in_pine(member: ExportedMember) -> None:
     Raises:
         ConfigError: Naming the part.
     """
-    refuse_unsaid(member)
+    refuse_unsupported(member)
     strategy, slippage = member.strategy, member.strategy.slippage
     for form in split_sides(strategy.entry):
         waits = member.value(form.expires, 0.0) if isinstance(form, StopAt | LimitAt) else 1.0

@@ -13,7 +13,7 @@ from optimizer.export.orders import (
     format_constants,
     format_orders,
     list_differences,
-    refuse_unsaid,
+    refuse_unsupported,
 )
 from optimizer.export.platforms import DIFFERENCES, HEADS
 from optimizer.export.python_rows import INDENT, ExpressionLines, collect_source_code
@@ -65,7 +65,7 @@ def build_python_script(
             raise ConfigError(f"gene '{name}' is no name in Python and cannot be exported")
     has_orders = member.strategy.has_orders
     if has_orders:
-        refuse_unsaid(member)
+        refuse_unsupported(member)
     plan, functions, clock = _plan(
         member, "plan_by(bars, genes, WARM_UP, MAX_HOLD, BREAK_EVEN)" if steps else "plan_of(bars)"
     )

@@ -13,7 +13,7 @@ from engine.accounts.ledger import Trade
 from engine.reference import Reference
 from optimizer.errors import ConfigError
 from optimizer.export import member, programs
-from optimizer.export.member import SAID
+from optimizer.export.member import PLATFORM_PARTS
 from optimizer.export.programs import build_program
 from optimizer.run.task import ledger_rows
 from strategy import StrategyError, words
@@ -130,12 +130,12 @@ def test_exits_that_no_program_knows_are_refused(market, part, message):
         **message,
     )
     known = {"funding": set(), "named_stops": {"vectorbt"}}
-    for platform in set(SAID) - known[part] if part in known else ["nautilus_trader"]:
+    for platform in set(PLATFORM_PARTS) - known[part] if part in known else ["nautilus_trader"]:
         with pytest.raises(ConfigError, match=f"{part}.*a program for {platform} does not know"):
             build_program(replace(task, spec=plan), plan.layout.defaults, "A try.", platform)
 
 
-@pytest.mark.parametrize("platform", sorted(SAID))
+@pytest.mark.parametrize("platform", sorted(PLATFORM_PARTS))
 def test_a_part_is_refused_until_a_program_says_it(market, platform, monkeypatch):
     """A part that comes later is left out by no program in silence, nor is a cost."""
     task = build_task("seller_exhaustion", market)
@@ -148,7 +148,7 @@ def test_a_part_is_refused_until_a_program_says_it(market, platform, monkeypatch
     monkeypatch.setattr(programs, "resolve_options", lambda *_: spec)
     with pytest.raises(ConfigError, match="hedge: a program for"):
         build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
-    assert set(SAID[platform]) <= set(PARTS)
+    assert set(PLATFORM_PARTS[platform]) <= set(PARTS)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_name_of_a_record_is_no_program(market, platform):
     assert len(titles) == (platform == "pine")
 
 
-UNSAID = {
+NOT_IN_PINE = {
     "OPENING_RANGE": "opening_high",
     "RSI_PULLBACK": "higher",
     "SELLER_FIBONACCI": "swing_high",
@@ -243,8 +243,10 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
     task = build_task("seller_exhaustion" if strategy in OF_WORDS else strategy, market)
     if strategy in OF_WORDS:
         task = replace(task, spec=OF_WORDS[strategy]())
-    if strategy in UNSAID:
-        with pytest.raises(ConfigError, match=f"'{UNSAID[strategy]}' cannot be exported as Pine"):
+    if strategy in NOT_IN_PINE:
+        with pytest.raises(
+            ConfigError, match=f"'{NOT_IN_PINE[strategy]}' cannot be exported as Pine"
+        ):
             build_program(task, task.spec.layout.defaults, "A try.", "pine")
         return
     text = build_program(task, task.spec.layout.defaults, "A try.", "pine")

@@ -10,7 +10,7 @@ from data.checks import format_time
 from engine.accounts.ledger import Trade
 from optimizer.errors import ConfigError
 from optimizer.evidence.schedule import ScheduleStep
-from optimizer.export.member import SAID
+from optimizer.export.member import PLATFORM_PARTS
 from optimizer.export.programs import build_schedule_program
 from optimizer.run.task import ledger_rows
 from optimizer.schedule.dates import parse_schedule, plan_steps
@@ -148,7 +148,7 @@ def test_freqtrade_enters_a_schedule_as_the_run(gapped_bars, tmp_path):
     assert is_plain.sum() > 10
 
 
-@pytest.mark.parametrize("platform", sorted(set(SAID) - {"pine"}))
+@pytest.mark.parametrize("platform", sorted(set(PLATFORM_PARTS) - {"pine"}))
 def test_a_program_has_the_table_of_searches(market, platform):
     """A row a date with its genes; the head names the run."""
     task, _, rows = make_schedule(market)
