@@ -23,6 +23,7 @@ from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.streams import Lane, Ticket
 from engine.cuda.workspace import Outcomes
 from engine.errors import DeviceError
+from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import is_out_of_memory
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.watchdog import to_host, wait_for_launches
@@ -209,8 +210,7 @@ class CapturedCalls:
         # Only here, where nothing of the failed try is held any more, can memory be given back.
         wait_for_launches(self._device)
         self._lane.give_back()
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
+        give_back_memory()
         self._most = count // 2
         LOG.info("device memory is full: %d individuals at a time from here on", self._most)
 

@@ -4,8 +4,6 @@ import itertools
 import logging
 from collections.abc import Iterator, Sequence
 
-import torch
-
 from data.bars import Window
 from engine.backend import Floats, Sent, Slots
 from engine.conditions.cuda.candidate_lists import CandidateLists
@@ -15,6 +13,7 @@ from engine.cuda.streams import N_LANES, Lane, Ticket
 from engine.cuda.workspace import Workspace
 from engine.fast_case import FastCase
 from engine.indicators.cuda.market import DeviceMarket
+from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import is_out_of_memory
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.types import MetWindows, TradePrices
@@ -215,8 +214,7 @@ class Dispatch:
         for lane in self._lanes:
             lane.give_back()
         self._candidates.clear()
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
+        give_back_memory()
 
     def _chunk_size(self, n_windows: int) -> int:
         """Individuals whose lists fit the room for them."""

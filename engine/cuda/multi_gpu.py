@@ -1,5 +1,6 @@
 """Several GPUs of one host as one backend: each holds all rows and takes a part of a population."""
 
+import gc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -14,6 +15,7 @@ from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Floats, Ints, RowRequest, Sent, Slots, StretchedRows
 from engine.cuda.backend import CudaBackend
 from engine.fast_case import FastCase
+from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import device_errors
 
 FEWEST_PAIRS = 8192
@@ -147,8 +149,10 @@ class GpuMaker:
     @device_errors
     def free_bytes(self) -> int:
         """Bytes that are free on the device that has the least."""
-        # What an engine before this one used is free, though torch keeps it at hand.
-        torch.cuda.empty_cache()
+        # What an engine before this one used is free, though torch keeps it at hand, or a cycle: an
+        # exception that a compiler caught holds all that called it.
+        gc.collect()
+        give_back_memory()
         return min(torch.cuda.mem_get_info(number)[0] for number in self.devices)
 
 

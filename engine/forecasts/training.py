@@ -218,7 +218,8 @@ def _take_captured(step: Callable[[], None], steps: int, device: torch.device) -
             step()
         for _ in range(steps - UNCAPTURED):
             graph.replay()
-        torch.cuda.synchronize(device)
+        # The whole device may not be waited for while another thread captures.
+        torch.cuda.current_stream(device).synchronize()
 
 
 def _in_parts(asked: Ints) -> Iterator[Ints]:

@@ -64,8 +64,9 @@ class ClusterSearches:
         *,
         first: int | None = None,
         engine: Engine | None = None,
+        used: str | None = None,
     ) -> "_Executor":
-        """Executor of the searches of a setup; an engine of this process is of no use.
+        """Executor of the searches of a setup; nothing of this process is of use.
 
         Raises:
             ConfigError: When other hosts cannot be given the strategy.

@@ -241,6 +241,7 @@ class SpareCores(ThisMachine):
         *,
         first: int | None = None,
         engine: Engine | None = None,
+        used: str | None = None,
     ) -> Executor:
         """As of `Executors`; folds that have begun are taken as they are, if they are these."""
         choose, begun, self._begun = super().executor, self._begun, None
@@ -248,7 +249,7 @@ class SpareCores(ThisMachine):
             return _BegunFolds(begun, lambda left: choose(setup, left, engine=engine))
         if begun is not None:
             begun.end()
-        return choose(setup, jobs, first=first, engine=engine)
+        return choose(setup, jobs, first=first, engine=engine, used=used)
 
 
 def _leaves_room(engine: Engine, work: Workload) -> bool:

@@ -48,6 +48,7 @@ class Executors(Protocol):
         *,
         first: int | None = None,
         engine: Engine | None = None,
+        used: str | None = None,
     ) -> Executor:
         """Executor of the searches of a setup.
 
@@ -55,7 +56,9 @@ class Executors(Protocol):
             setup: Its task limits threads and memory.
             jobs: How many searches there will be.
             first: With so many the rest may be superfluous; None where all are wanted.
-            engine: Of this process and of the same bars, which may be used.
+            engine: Of this process and of the same bars, which may search parts of them.
+            used: Device of the run's own search, on whose GPU, or another, null markets may be
+                searched; None for cores alone.
         """
         ...
 
@@ -82,6 +85,7 @@ class ThisMachine:
         *,
         first: int | None = None,
         engine: Engine | None = None,
+        used: str | None = None,
     ) -> Executor:
         """As `Executors`; nothing begins before a core is free for it, so `first` means nothing."""
         config = setup.task.config
@@ -93,9 +97,9 @@ class ThisMachine:
             if chosen := self._choose_engine(on_engine, jobs, threads, beside_s):
                 return chosen
         elif (
-            engine is not None
+            used is not None
             and GPU_START_S + jobs * setup.seconds_on_gpu(threads) < beside_s
-            and (device := find_gpu(setup.task, engine.device)) is not None
+            and (device := find_gpu(setup.task, used)) is not None
         ):
             return share_device(setup, jobs, device, self._pool)
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
@@ -167,18 +171,14 @@ def share_device(
     searched: Sequence[Sequence[Window]] = [task.markets.windows]
     if isinstance(setup, NullScheduleSetup):
         searched = setup.on_run.windows
-    room, fit = measure_room(task, len(searched))
     pairs = config.population * sum(map(len, searched))
-    size = max(1, min(fit, jobs, MOST_PAIRS // pairs))
-    cores = config.threads or available_cores()
-    settings = {"threads": cores, "memory": room}
-    task = replace(task, config=config.model_copy(update=settings))
-    count = max(1, min(cores - 1, size))
+    size = max(1, min(count_markets(task, len(searched)), jobs, MOST_PAIRS // pairs))
+    count = max(1, min((config.threads or available_cores()) - 1, size))
     return AskingWorkers(replace(setup, task=task), count, size, pool)
 
 
-def measure_room(task: Task, searches: int = 1) -> tuple[int, int]:
-    """Bytes that markets may take on the task's device, and how many fit, each searched so often.
+def count_markets(task: Task, searches: int = 1) -> int:
+    """Markets that the task's device has room for by now, each searched so often.
 
     Those that fit have their rows there beside the lists of an engine: rows that have no place are
     made again and again.
@@ -190,4 +190,4 @@ def measure_room(task: Task, searches: int = 1) -> tuple[int, int]:
     n_rows = min(n_rows, most_rows(find_fast_case(task.spec, task.costs)))
     n_rows = n_rows or ROWS_OF_ONE * task.config.population
     of_one = sum(maker.series_bytes([bars]) + n_rows * maker.slot_bytes([bars]) for bars in series)
-    return allowed, maker.room(allowed, 0).rows // of_one
+    return maker.room(allowed, 0).rows // of_one

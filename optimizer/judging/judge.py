@@ -47,9 +47,11 @@ from optimizer.judging.repeated import (
 from optimizer.judging.robust import build_robust_record
 from optimizer.judging.schedule import StepSetup
 from optimizer.judging.scheduling import (
+    FoundSteps,
     build_step_setup,
     estimate_schedule_seconds,
     evaluate_schedule,
+    search_steps,
 )
 from optimizer.judging.splitting import (
     choose_embargo,
@@ -141,13 +143,7 @@ class _Judge:
     def judge(self) -> Judgement:
         """Every part that is asked for, and the verdict."""
         if len(self._front):
-            engine = self._find_engine()
-            self._device = engine.device
-            pick = select_pick(engine, self._front, self._plan.pick)
-            earlier = read_judgement(self._store)
-            if earlier and earlier.pick and earlier.pick.member == pick.member:
-                self._found = replace(earlier, notes=())
-            parts = self._collect_parts(engine, pick)
+            parts = self._collect_parts()
             # Now, because what was left out is noted on the way.
             self._found = replace(self._found, **parts)
         searches = count_searches(self._store, self._result)
@@ -171,8 +167,12 @@ class _Judge:
             yield unstated.note
 
     def _find_engine(self) -> Engine:
-        """Engine that has just searched the same bars, if it is in this process; else a new one."""
-        markets, before = self._task.markets, None if self._just is None else self._just.engine
+        """Engine that has just searched the same bars, if it is in this process; else a new one.
+
+        It is the caller's to end.
+        """
+        markets = self._task.markets
+        before = None if self._just is None else self._just.take_engine()
         if isinstance(before, Engine) and _same_bars(before.series, markets.searched):
             return before.on(markets.windows)
         return self._task.engine()
@@ -192,12 +192,22 @@ class _Judge:
         )
         return null_s + look_ahead_s + trials_s
 
-    def _collect_parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
+    def _select_pick(self, engine: Engine) -> Pick:
+        """The pick; what an earlier judgement found out about it stays."""
+        pick = select_pick(engine, self._front, self._plan.pick)
+        earlier = read_judgement(self._store)
+        if earlier and earlier.pick and earlier.pick.member == pick.member:
+            self._found = replace(earlier, notes=())
+        return pick
+
+    def _collect_parts(self) -> dict[str, Any]:
         """Parts of the judgement by name."""
-        plan = self._plan
+        plan, engine = self._plan, self._find_engine()
+        self._device = engine.device
+        pick = self._select_pick(engine)
         # Splits that do not fit the bars are refused before any work.
         walks, combinations = self._split_walks(), split_combinations(plan, self._task)
-        steps = self._plan_steps(engine)
+        steps = self._plan_steps()
         if walks or combinations or steps or plan.null:
             self._executors.check(self._task)
         looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
@@ -222,12 +232,17 @@ class _Judge:
             parts["folds"] = self._evaluate_walk_forward(walks, folds("folds"))
         if plan.groups is not None:
             parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
-        if steps is not None:
+        found = None if steps is None else self._search_steps(steps, engine)
+        # Greatest strengths are compared, whichever member is the pick.
+        strongest = pick if plan.pick is None else select_pick(engine, self._front)
+        # Engines of null markets need its memory.
+        del engine, folds
+        if steps is not None and found is not None:
             parts["schedule"] = evaluate_schedule(
-                self._store, steps, plan, self._executors, self._watch
+                self._store, steps, found, plan, self._executors, self._watch, self._device
             )
         elif plan.null:
-            parts["null"] = self._evaluate_null(engine)
+            parts["null"] = self._evaluate_null(strongest)
         if looks is not None:
             opened = self._whole, self._store, self._result, pick, looks
             schedule = parts.get("schedule", self._found.schedule)
@@ -299,11 +314,14 @@ class _Judge:
             self._note(f"no folds: {error}")
             return ()
 
-    def _plan_steps(self, engine: Engine) -> StepSetup | None:
+    def _plan_steps(self) -> StepSetup | None:
         """Steps of a schedule; None where none is asked for."""
         if self._plan.every is None:
             return None
-        return build_step_setup(self._again, self._plan, self._purge, self._warm_start, engine)
+        return build_step_setup(self._again, self._plan, self._purge, self._warm_start)
+
+    def _search_steps(self, steps: StepSetup, engine: Engine) -> FoundSteps:
+        return search_steps(self._store, steps, engine, self._executors, self._watch)
 
     @property
     def _embargo(self) -> int:
@@ -334,16 +352,13 @@ class _Judge:
         workers = self._executors.executor(setup, kept.count_missing(count), engine=engine)
         return partial(kept.complete, count, workers, self._watch)
 
-    def _evaluate_null(self, engine: Engine) -> NullRecord:
-        """Null searches on shuffled bars, and on mirrored ones where those do not say luck.
-
-        Greatest strengths are compared, whichever member is the pick.
-        """
-        plan, strength = self._plan, select_pick(engine, self._front).strength
+    def _evaluate_null(self, pick: Pick) -> NullRecord:
+        """Null searches on shuffled bars, and on mirrored ones where those do not say luck."""
+        plan = self._plan
         build_kind = partial(compare_front, self._task, self._result, plan.stop_after)
-        test = NullTest(self._store, "null", strength, plan.stop_after, build_kind)
+        test = NullTest(self._store, "null", pick.strength, plan.stop_after, build_kind)
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
-        choose = partial(self._executors.executor, engine=engine)
+        choose = partial(self._executors.executor, used=self._device)
         return test.make(setup, plan.null, choose, self._watch)
 
 

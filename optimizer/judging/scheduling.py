@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from engine.batch import Engine
 from engine.workload import GPU_START_S
@@ -31,41 +31,66 @@ from optimizer.store import RunStore
 STEPS = "steps of the schedule"
 
 
-def evaluate_schedule(
-    store: RunStore,
-    setup: StepSetup,
-    settings: EvidenceSettings,
-    executors: Executors,
-    watch: Watch,
-) -> ScheduleRecord:
-    """Search the steps of a schedule and those of its null, each recorded as it ends.
+class FoundSteps(NamedTuple):
+    """What the searches of steps found."""
+
+    searched: Sequence[StepPick]  # strongest of each
+    picks: Sequence[StepPick]  # by the rule of the schedule
+
+
+def search_steps(
+    store: RunStore, setup: StepSetup, engine: Engine, executors: Executors, watch: Watch
+) -> FoundSteps:
+    """What the search of each step found; those that are not known yet are made, and recorded.
 
     Args:
         store: Of the run, open for writing.
-        setup: With the engine of this process.
-        settings: The rule, and how many null schedules.
+        setup: Of the steps.
+        engine: Of this process and the run's bars.
         executors: Where searches are made.
         watch: Callback of progress.
     """
     count, made = len(setup.steps), Checkpoint(store, name_steps(setup), StepPick)
-    choose = partial(executors.executor, engine=setup.engine)
-    workers = choose(replace(setup, engine=None), made.count_missing(count))
+    workers = executors.executor(setup, made.count_missing(count), engine=engine)
     searched = made.complete(count, workers, watch, STEPS)
-    picks = choose_picks(setup, searched)
+    return FoundSteps(searched, choose_picks(replace(setup, engine=engine), searched))
+
+
+def evaluate_schedule(
+    store: RunStore,
+    setup: StepSetup,
+    found: FoundSteps,
+    settings: EvidenceSettings,
+    executors: Executors,
+    watch: Watch,
+    used: str,
+) -> ScheduleRecord:
+    """Record of a schedule whose steps were searched; null schedules are recorded as they end.
+
+    Args:
+        store: Of the run, open for writing.
+        setup: Of its steps.
+        found: By `search_steps`.
+        settings: How many null schedules.
+        executors: Where searches are made.
+        watch: Callback of progress.
+        used: Device of the run's own search.
+    """
     watch("steps searched again without later bars", 0, 0, "")
-    mismatches = count_mismatches(setup, searched)
+    mismatches = count_mismatches(setup, found.searched)
     null = None
     if settings.null:
         null_setup = NullScheduleSetup(
             setup.task, setup.schedule, setup.pick_by, settings.null_keep, setup.warm_start
         )
-        test = _build_null_test(store, setup, picks, settings.stop_after)
+        test = _build_null_test(store, setup, found.picks, settings.stop_after)
+        choose = partial(executors.executor, used=used)
         null = test.make(null_setup, settings.null, choose, watch)
-    return build_schedule_record(setup, picks, mismatches=mismatches, null=null)
+    return build_schedule_record(setup, found.picks, mismatches=mismatches, null=null)
 
 
 def build_step_setup(
-    task: Task, settings: EvidenceSettings, purge: int, warm_start: Floats | None, engine: Engine
+    task: Task, settings: EvidenceSettings, purge: int, warm_start: Floats | None
 ) -> StepSetup:
     """Setup of the steps that settings ask for.
 
@@ -75,7 +100,7 @@ def build_step_setup(
     schedule = parse_schedule(
         str(settings.every), str(settings.train), purge, is_anchored=settings.anchored
     )
-    setup = StepSetup(task, schedule, settings.pick_by, warm_start, engine)
+    setup = StepSetup(task, schedule, settings.pick_by, warm_start)
     # Dates that do not fit are refused before any work.
     assert setup.steps
     return setup

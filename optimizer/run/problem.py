@@ -94,11 +94,17 @@ class Trials:
         return len(self.genomes)
 
 
-class JustSearched(NamedTuple):
+@dataclass
+class JustSearched:
     """Remains of a search that has just ended in this process, for a judge."""
 
     trials: Trials | None = None  # None where they were not kept
-    engine: Evaluator | None = None  # that evaluated them; its rows are there
+    engine: Evaluator | None = None  # that evaluated them, until it is taken; its rows are there
+
+    def take_engine(self) -> Evaluator | None:
+        """The engine, which is not kept here any more: who takes it ends it."""
+        engine, self.engine = self.engine, None
+        return engine
 
 
 @dataclass(frozen=True)

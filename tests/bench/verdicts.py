@@ -130,7 +130,7 @@ def list_differences(expected: Figures, found: Figures) -> list[str]:
 def fix_executors(form: Form) -> Iterator[None]:
     """Let judgements of this process use so many processes and waves of such a size."""
 
-    def executor(machine, setup, jobs, *, first=None, engine=None) -> Executor:
+    def executor(machine, setup, jobs, *, first=None, engine=None, used=None) -> Executor:
         if form.wave:
             own = replace(setup, engine=engine) if isinstance(setup, FoldSetup) else setup
             return AskingWorkers(own, form.processes, form.wave, machine._pool)

@@ -27,3 +27,10 @@ from tests.support.comparisons import run_interpreted
 def test_interpreted_kernels_equal_the_reference(parts, message, compared):
     """Rows, signals, trades and accumulators are equal in every bit."""
     assert run_interpreted("interpreted", *parts).count(message) == compared
+
+
+@pytest.mark.slow
+def test_no_two_engines_of_a_judged_run_are_on_a_device():
+    """That of the run is gone before null markets have one, and theirs go one after the other."""
+    printed = run_interpreted("interpreted_judging")
+    assert "2 folds, 2 null searches, no two engines at once" in printed

@@ -1,4 +1,4 @@
-"""Captures of graphs, one at a time in a process."""
+"""Captures of graphs, and what waits for their end: one at a time in a process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,3 +28,9 @@ def capture_graph(
     # that is under way. So does a graph that the collector frees in the thread that captures.
     with _CAPTURE, pause_collector(), mode:
         yield
+
+
+def give_back_memory() -> None:
+    """Give the driver what torch keeps at hand, which torch refuses while any thread captures."""
+    with _CAPTURE:
+        torch.cuda.empty_cache()

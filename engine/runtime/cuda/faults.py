@@ -1,5 +1,6 @@
 """Failures of a device as errors with a remedy, never as wrong numbers."""
 
+import gc
 from collections.abc import Callable
 from functools import wraps
 from typing import NoReturn, ParamSpec, TypeVar
@@ -7,6 +8,7 @@ from typing import NoReturn, ParamSpec, TypeVar
 import torch
 
 from engine.errors import DeviceError, DeviceLostError
+from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.shortage import relieve_shortage
 
 Arguments = ParamSpec("Arguments")
@@ -30,11 +32,13 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
 
     What leaves the device unusable for this process becomes a `DeviceLostError`; no function that
     is guarded so touches the device after that. Other errors pass as they are. Where memory is
-    full, what others offer is given back first, and the function is called again.
+    full, what others offer and what cycles hold is given back first, and the function is called
+    again.
     """
 
     @wraps(function)
     def call_function(*arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
+        is_collected = False
         while True:
             if _LOST:
                 raise DeviceLostError(_LOST[0])
@@ -47,9 +51,11 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
                 if not is_out_of_memory(error):
                     _raise_failure(error)
             # Only here is nothing of the failed call held, so that its memory can be given back.
-            if not relieve_shortage():
+            if not relieve_shortage() and is_collected:
                 raise DeviceError("the GPU ran out of memory: lower --memory, or use --device cpu")
-            torch.cuda.empty_cache()
+            is_collected = True
+            gc.collect()
+            give_back_memory()
 
     return call_function
 

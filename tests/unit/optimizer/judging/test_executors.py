@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from engine import workload
-from engine.batch import Engine
 from engine.devices import Choice
 from optimizer.judging import executors
 from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.executors import (
     ThisMachine,
-    measure_room,
+    count_markets,
     share_device,
 )
 from optimizer.judging.null import NullSetup
@@ -22,15 +21,6 @@ from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 
 BARS = make_planted_market(7, 900, 8)
-
-
-class On(Engine):
-    """Claims to be on a device."""
-
-    def __init__(self, task, device):
-        """As the task's."""
-        super().__init__(task.spec, task.markets.series, task.markets.windows, device="cpu")
-        self.device = device
 
 
 @pytest.mark.parametrize(
@@ -54,11 +44,11 @@ def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, used, core_rate, ca
     )
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", call_s)
-    monkeypatch.setattr(executors, "measure_room", lambda task, searches: (10**10, 20))
+    monkeypatch.setattr(executors, "count_markets", lambda task, searches: 20)
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         setup = NullSetup(task, "none")
-        executor = ThisMachine(pool).executor(setup, 50, engine=On(task, used))
+        executor = ThisMachine(pool).executor(setup, 50, used=used)
     assert isinstance(executor, Workers if device == "cpu" else AskingWorkers)
     assert executor._setup.task.config.device == device
 
@@ -72,31 +62,30 @@ def test_without_a_gpu_or_a_wish_for_one_cores_search(monkeypatch, device):
     )
     task = make_task(BARS, threads=2, device=device)
     with Pool() as pool:
-        executor = ThisMachine(pool).executor(NullSetup(task, "none"), 50, engine=On(task, "cpu"))
+        executor = ThisMachine(pool).executor(NullSetup(task, "none"), 50, used="cpu")
     assert isinstance(executor, Workers)
 
 
 @pytest.mark.parametrize(
     ("threads", "markets", "jobs", "count", "size"),
     [
-        (2, 9.5, 50, 1, 9),
-        (8, 9.5, 50, 7, 9),
-        (8, 3.0, 50, 3, 3),
-        (8, 99.0, 5, 5, 5),
+        (2, 9, 50, 1, 9),
+        (8, 9, 50, 7, 9),
+        (8, 3, 50, 3, 3),
+        (8, 99, 5, 5, 5),
         # What does not fit is cut into parts by its engine.
-        (8, 0.5, 50, 1, 1),
+        (8, 0, 50, 1, 1),
     ],
 )
 def test_a_wave_fits_into_memory(monkeypatch, threads, markets, jobs, count, size):
     """One core is left for the engine, and none is without a market."""
-    monkeypatch.setattr(
-        executors, "measure_room", lambda task, searches: (int(markets * 10**6), int(markets))
-    )
+    monkeypatch.setattr(executors, "count_markets", lambda task, searches: markets)
     setup = NullSetup(make_task(BARS, threads=threads), "none")
     with Pool() as pool:
         executor = share_device(setup, jobs, "cpu", pool)
     assert (executor._count, executor._size) == (count, size)
-    assert executor._setup.task.config.memory == int(markets * 10**6)
+    # Each wave's engine takes of what is free when it is made.
+    assert executor._setup.task.config.memory is None
 
 
 def test_few_schedules_of_many_individuals_are_a_wave(monkeypatch):
@@ -105,9 +94,9 @@ def test_few_schedules_of_many_individuals_are_a_wave(monkeypatch):
 
     def measure(task, searches):
         asked.append(searches)
-        return 10**9, 99
+        return 99
 
-    monkeypatch.setattr(executors, "measure_room", measure)
+    monkeypatch.setattr(executors, "count_markets", measure)
     setup = NullScheduleSetup(make_task(BARS, threads=8), parse_schedule("10d", "20d", 0))
     steps = len(setup.on_run.steps)
     monkeypatch.setattr(executors, "MOST_PAIRS", 3 * steps * 16)
@@ -123,10 +112,10 @@ def test_a_search_takes_its_series_and_its_rows():
     maker = task.device("cpu").maker
     of_one = maker.series_bytes([BARS]) + n_rows * maker.slot_bytes([BARS])
     assert n_rows > 0
-    assert measure_room(task) == (10**9, 10**9 // of_one)
+    assert count_markets(task) == 10**9 // of_one
     # Searches of one market share rows, of which there are no more than bounds allow.
-    assert 1 < measure_room(task, 100)[1] < measure_room(task)[1]
-    assert measure_room(task, 1000) == measure_room(task, 100)
+    assert 1 < count_markets(task, 100) < count_markets(task)
+    assert count_markets(task, 1000) == count_markets(task, 100)
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda:0"])
@@ -154,8 +143,7 @@ def test_on_cores_they_are_made_where_they_are_done_first(
     monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", 1e6)
     task = make_task(BARS)
     task = replace(task, config=task.config.model_copy(update={"threads": 4}))
-    engine = None if device is None else On(task, device)
     with Pool() as pool:
-        executor = ThisMachine(pool).executor(NullSetup(task, "none"), jobs, engine=engine)
+        executor = ThisMachine(pool).executor(NullSetup(task, "none"), jobs, used=device)
     assert isinstance(executor, Workers)
     assert bool(executor.alone) == is_here

@@ -263,11 +263,12 @@ def test_the_engine_that_searched_is_used_again(tmp_path, monkeypatch, parts):
     config = make_config({**settings, "parts": parts}, where="test")
     path = Path(start_run(config, listener, lambda: False).path)
     copies = [Path(shutil.copytree(path, tmp_path / name)) for name in ("new", "other")]
+    of_others = replace_bars(listener.just.engine)
     with monkeypatch.context() as patched:
         patched.setattr(Task, "engine", lambda *_: pytest.fail("a new engine"))
         judgement = judge_run(path, plan, {}, lambda *progress: None, listener.just)
+    assert listener.just.engine is None, "it is kept beside those that come after it"
     expected = judge_run(copies[0], plan, {}, lambda *progress: None)
-    of_others = replace_bars(listener.just.engine)
     other = judge_run(copies[1], plan, {}, lambda *progress: None, JustSearched(None, of_others))
     assert replace(judgement, verdict=None) == replace(expected, verdict=None)
     assert replace(other, verdict=None) == replace(expected, verdict=None)

@@ -27,6 +27,14 @@ def nothing_lost(monkeypatch):
     monkeypatch.setattr(faults, "_LOST", [])
 
 
+@pytest.fixture
+def without_collector():
+    """What cycles hold stays."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 def failing(error):
     """A guarded function that fails, unless there is nothing to fail with."""
 
@@ -76,6 +84,25 @@ def test_what_others_hold_is_given_back_before_a_device_is_full():
         work()
 
 
+def test_what_a_cycle_holds_is_given_back_before_a_device_is_full(without_collector):
+    """As an exception does that a compiler caught below an engine's caller."""
+
+    class Held:
+        """Memory of a device."""
+
+    held = Held()
+    held.itself, left = held, weakref.ref(held)
+    del held
+
+    @device_errors
+    def work():
+        if left() is not None:
+            raise torch.OutOfMemoryError("tried to allocate")
+        return "done"
+
+    assert work() == "done"
+
+
 STICKY = [
     "CUDA error: an illegal memory access was encountered\nmore",
     "CUDA error: misaligned address",
@@ -118,14 +145,6 @@ def test_other_errors_pass_as_they_are(error):
     """A defect of ours is not blamed on the device."""
     with pytest.raises(type(error), match=str(error)):
         failing(error)()
-
-
-@pytest.fixture
-def without_collector():
-    """What cycles hold stays."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def test_what_a_guarded_function_holds_goes_with_it(without_collector):

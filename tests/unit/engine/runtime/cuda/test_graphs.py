@@ -10,9 +10,9 @@ import torch
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from engine.runtime.cuda.capture import capture_graph
+from engine.runtime.cuda.capture import capture_graph, give_back_memory
 from engine.runtime.cuda.graphs import Graphs
-from tests.support.comparisons import needs_gpu
+from tests.support.comparisons import ROOT, needs_gpu
 
 
 @needs_gpu
@@ -80,6 +80,36 @@ def test_threads_capture_one_after_the_other(monkeypatch):
 
     run_side_by_side(make, 4)
     assert most == [1, 1, 1, 1]
+
+
+def test_memory_is_given_back_between_captures(monkeypatch):
+    """Torch takes it for a defect of its own while any thread captures."""
+    capturing, seen = [], []
+
+    @contextmanager
+    def capture(graph, **_):
+        capturing.append(graph)
+        sleep(0.01)
+        yield
+        capturing.remove(graph)
+
+    monkeypatch.setattr(torch.cuda, "graph", capture)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: seen.append(len(capturing)))
+
+    def make(number):
+        with capture_graph(number, None):
+            sleep(0.01)
+        give_back_memory()
+
+    run_side_by_side(make, 4)
+    assert seen == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("call", ["torch.cuda.empty_cache", "torch.cuda.synchronize"])
+def test_nothing_asks_a_whole_device_beside_captures(call):
+    """Whoever asks another way takes no turns."""
+    places = [path.name for path in (ROOT / "engine").rglob("*.py") if call in path.read_text()]
+    assert set(places) <= {"capture.py"}
 
 
 @needs_gpu
