@@ -14,6 +14,7 @@ import moocore
 import numpy as np
 
 from optimizer.errors import OptimizerError
+from optimizer.search.compiled.blocks import first_in_blocks, rank_in_blocks
 from optimizer.search.compiled.crowding import compute_crowding_distances
 from optimizer.search.compiled.fronts import rank_in_order
 from optimizer.search.compiled.sorting import argsort_objectives, rising_orders
@@ -192,6 +193,8 @@ def _columns(objectives: Floats) -> Floats:
 def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
     """Ranks [P], 1 for all behind the first front, and flags of repeats of an earlier one [P]."""
     columns = _columns(objectives)
+    if len(columns) == 3:
+        return first_in_blocks(columns, argsort_objectives(columns, 2))
     return rank_in_order(columns, argsort_objectives(columns, 1)[0], 1)
 
 
@@ -206,6 +209,10 @@ def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
     if n_objectives not in SWEPT:
         numbers = moocore.pareto_rank(columns.T) if count else ()
         return np.asarray(numbers, dtype=np.int64), _copies(columns, orders[0])
+    if n_objectives == 3 and count:
+        ranked = rank_in_blocks(columns, orders)
+        if ranked is not None:
+            return ranked
     return rank_in_order(columns, orders[0], count)
 
 

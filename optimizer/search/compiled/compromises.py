@@ -8,9 +8,10 @@ import numpy as np
 
 from engine.runtime.compiling.addresses import call_loop
 from engine.runtime.compiling.loops import compiled_unlocked
+from optimizer.search.compiled.blocks import sweep_first
 from optimizer.search.compiled.contributions import Cells
 from optimizer.search.compiled.dominated import mark_dominated
-from optimizer.search.compiled.fronts import Bools, Unsigned, sweep_fronts
+from optimizer.search.compiled.fronts import Bools, Unsigned
 from optimizer.search.compiled.leaving import truncate
 from optimizer.search.compiled.rounds import SmallCells
 from optimizer.search.compiled.sorting import (
@@ -24,7 +25,7 @@ from optimizer.search.compiled.sorting import (
 from optimizer.search.compiled.volume import sweep_volume
 from optimizer.search.compiled.workspace import (
     DOMINATED,
-    FRONTS,
+    FIRST,
     IN_ROUNDS,
     SETTLE,
     SORT,
@@ -57,7 +58,7 @@ def keep_compromises(
     work = borrow_workspace(len(violations))
     kept, size = np.empty(len(violations), dtype=np.int64), np.zeros(1)
     arguments: Scratch = (
-        find_loops(), work.asked, *work.sorting, *work.fronts, *work.front[:2],
+        find_loops(), work.asked, *work.sorting, *work.first, *work.front[:2],
         *work.leaving, *work.volume, work.places, work.is_copy, kept, size,
     )  # fmt: skip
     n_kept = keep_best(objectives, violations, keep, *rounds, np.array(box), *arguments)
@@ -68,7 +69,7 @@ def keep_compromises(
 def keep_best(
     objectives: Floats, violations: Floats, keep: int, n_rounds: int, reference: int, box: Floats,
     loops: Places, asked: Floats, n_bits: int, columns: Floats, orders: Places, words: Words,
-    spare: Words, counts: Places, steps: Floats, stairs: Unsigned,
+    spare: Words, counts: Places, positions: Places, levels: Floats, least: Floats,
     front_columns: Floats, front_orders: Places, values: Cells, links: Unsigned, members: Places,
     best: Places, names: Cells, name_words: Cells, cells: SmallCells, near: Cells, volumes: Cells,
     corners: Floats, north: Places, places: Places, is_copy: Bools, kept: Places, size: Floats,
@@ -88,7 +89,9 @@ def keep_best(
             n += 1
     call_loop(sort_words, loops[SORT], columns, n, 3, n_bits, words, spare, counts)
     call_loop(settle_runs, loops[SETTLE], columns, n, 3, 3, n_bits, orders)
-    call_loop(sweep_fronts, loops[FRONTS], columns, orders[0], n, 1, steps, stairs, ranks, is_copy)
+    call_loop(
+        sweep_first, loops[FIRST], columns, orders, n, positions, levels, least, ranks, is_copy
+    )
     n_kept = 0
     for i in range(n):
         seats[i] = -1

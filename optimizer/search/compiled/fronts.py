@@ -15,7 +15,7 @@ Luccio and Preparata, "On finding the maxima of a set of vectors", 1975.
 import numpy as np
 import numpy.typing as npt
 
-from engine.runtime.compiling.addresses import declare_loop
+from engine.runtime.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]
@@ -42,37 +42,33 @@ def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bo
     """
     count = len(order)
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    sweep_fronts(columns, order, count, most, *allocate_fronts(count), ranks, is_copy)
+    # A staircase of s steps has had spaces of 8, 16, ... up to less than 2 s + 8 steps.
+    steps = np.empty((2, 20 * count))
+    fronts = np.empty((3, min(most, count)), dtype=np.uint64)
+    sweep_fronts(columns, order, most, steps, fronts, ranks, is_copy)
     return ranks, is_copy
 
 
-def allocate_fronts(count: int) -> tuple[Floats, Unsigned]:
-    """Scratch of `sweep_fronts` for so many individuals."""
-    # A staircase of s steps has had spaces of 8, 16, ... up to less than 2 s + 8 steps.
-    return np.empty((2, 20 * count)), np.empty((3, count), dtype=np.uint64)
-
-
-@declare_loop("void(f8[:, ::1], i8[::1], i8, i8, f8[:, ::1], u8[:, ::1], i8[::1], b1[::1])")
+@compiled_unlocked
 def sweep_fronts(
-    columns: Floats, order: Places, n: int, most: int, steps: Floats, fronts: Unsigned,
+    columns: Floats, order: Places, most: int, steps: Floats, fronts: Unsigned,
     ranks: Places, is_copy: Bools,
 ) -> None:  # fmt: skip
     """Rank individuals; see `rank_in_order`.
 
     Args:
-        columns: [O, C], of which the first P count.
-        order: [C].
-        n: P.
+        columns: [O, P].
+        order: [P].
         most: Fronts that are distinct.
-        steps: [2, 20 C] scratch: the last objective but one, rising within a staircase, and the
+        steps: [2, 20 P] scratch: the last objective but one, rising within a staircase, and the
             last one, falling.
-        fronts: [3, C] scratch, rows `START`, `LENGTH` and `SIZE`.
-        ranks: [C] receives numbers.
-        is_copy: [C] receives whether an earlier individual has the same objectives.
+        fronts: [3, N] scratch, rows `START`, `LENGTH` and `SIZE`; N is the lesser of `most` and P.
+        ranks: [P] receives numbers.
+        is_copy: [P] receives whether an earlier individual has the same objectives.
     """
     last_but_one, last = np.uint64(columns.shape[0] - 2), np.uint64(columns.shape[0] - 1)
     used, n_fronts, rank, before = ZERO, ZERO, ZERO, ZERO
-    for i in range(n):
+    for i in range(order.size):
         p = np.uint64(order[i])
         y, z = columns[last_but_one, p], columns[last, p]
         is_same = i > 0 and columns[ZERO, p] == columns[ZERO, before]

@@ -9,10 +9,11 @@ import numpy as np
 
 from engine.runtime.compiling.addresses import call_loop
 from engine.runtime.compiling.loops import compiled_unlocked
+from optimizer.search.compiled.blocks import Levels, sweep_blocks, sweep_first
 from optimizer.search.compiled.contributions import Cells
 from optimizer.search.compiled.crowding import add_gaps
 from optimizer.search.compiled.dominated import mark_dominated
-from optimizer.search.compiled.fronts import Bools, Unsigned, sweep_fronts
+from optimizer.search.compiled.fronts import Bools, Unsigned
 from optimizer.search.compiled.leaving import truncate
 from optimizer.search.compiled.rounds import SmallCells
 from optimizer.search.compiled.sorting import (
@@ -24,8 +25,9 @@ from optimizer.search.compiled.sorting import (
     thin_orders,
 )
 from optimizer.search.compiled.workspace import (
+    BLOCKS,
     DOMINATED,
-    FRONTS,
+    FIRST,
     GAPS,
     IN_ROUNDS,
     SETTLE,
@@ -52,14 +54,14 @@ def choose_survivors(
         rounds: In which a front is truncated, and its reference in cells.
 
     Returns:
-        [S] each; None where an individual has no place.
+        [S] each; None where an individual has no place, or fronts are too many for the table.
     """
     work = borrow_workspace(len(violations))
     n_left = min(len(violations), keep)
     survivors, ranks = np.empty((2, n_left), dtype=np.int64)
     crowding = np.empty(n_left)
     arguments: Scratch = (
-        find_loops(), work.asked, *work.sorting, *work.fronts, *work.gaps, *work.front,
+        find_loops(), work.asked, *work.sorting, *work.first, *work.table, *work.gaps, *work.front,
         *work.leaving, work.places, work.starts, work.is_copy, work.crowding, survivors, ranks,
         crowding,
     )  # fmt: skip
@@ -72,7 +74,8 @@ def survive(
     objectives: Floats, violations: Floats, keep: int, elders: Places, n_rounds: int,
     reference: int,
     loops: Places, asked: Floats, n_bits: int, columns: Floats, orders: Places, words: Words,
-    spare: Words, counts: Places, steps: Floats, stairs: Unsigned, fronts: Floats, met: Places,
+    spare: Words, counts: Places, positions: Places, seat_levels: Floats, seat_least: Floats,
+    known: Levels, levels: Levels, least: Levels, fronts: Floats, met: Places,
     front_columns: Floats, front_orders: Places, front_words: Words,
     values: Cells, links: Unsigned, members: Places, best: Places, names: Cells, name_words: Cells,
     cells: SmallCells, near: Cells, volumes: Cells, places: Places, starts: Places, is_copy: Bools,
@@ -119,13 +122,21 @@ def survive(
                 n += 1
         call_loop(sort_words, loops[SORT], columns, n, 3, n_bits, words, spare, counts)
         call_loop(settle_runs, loops[SETTLE], columns, n, 3, 3, n_bits, orders)
-        call_loop(
-            sweep_fronts, loops[FRONTS], columns, orders[0], n, last + 1 if is_sifted else n,
-            steps, stairs, ranks, is_copy,
-        )  # fmt: skip
         n_within = n
-        for i in range(n):
-            n_within -= ranks[i] > last or is_copy[i]
+        if is_sifted and last == 0:
+            n_within = call_loop(
+                sweep_first, loops[FIRST], columns, orders, n, positions, seat_levels, seat_least,
+                ranks, is_copy,
+            )  # fmt: skip
+        elif n > 0:
+            has_room = call_loop(
+                sweep_blocks, loops[BLOCKS], columns, orders, n, last + 1 if is_sifted else n,
+                known, levels, least, ranks, is_copy,
+            )  # fmt: skip
+            if not has_room:
+                return False
+            for i in range(n):
+                n_within -= ranks[i] > last or is_copy[i]
         if not is_sifted or n_within >= keep:
             break
         is_sifted = False

@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 
 from engine.runtime.compiling.addresses import find_address
+from optimizer.search.compiled.blocks import (
+    allocate_seats,
+    allocate_table,
+    sweep_blocks,
+    sweep_first,
+)
 from optimizer.search.compiled.crowding import add_gaps
 from optimizer.search.compiled.dominated import N_ASKED, mark_dominated
-from optimizer.search.compiled.fronts import allocate_fronts, sweep_fronts
 from optimizer.search.compiled.leaving import ROUNDS, allocate_leaving, truncate
 from optimizer.search.compiled.sorting import (
     LEAST_PLACE_BITS,
@@ -24,10 +29,10 @@ from optimizer.search.compiled.sorting import (
 from optimizer.search.compiled.volume import sweep_volume
 
 LOOPS = (
-    sort_words, settle_runs, thin_orders, sweep_fronts, add_gaps, truncate, sweep_volume,
-    mark_dominated, *ROUNDS,
+    sort_words, settle_runs, thin_orders, sweep_first, sweep_blocks, add_gaps, truncate,
+    sweep_volume, mark_dominated, *ROUNDS,
 )  # fmt: skip
-SORT, SETTLE, THIN, FRONTS, GAPS, TRUNCATE, VOLUME, DOMINATED, IN_ROUNDS = range(9)
+SORT, SETTLE, THIN, FIRST, BLOCKS, GAPS, TRUNCATE, VOLUME, DOMINATED, IN_ROUNDS = range(10)
 """Loops that passes call by address, and where these stand in `find_loops`."""
 
 Scratch = tuple[Any, ...]
@@ -37,7 +42,7 @@ SPARE_SHARE = 8
 """One part in so many is allocated beyond what is asked for, because populations differ."""
 
 MOST_KEPT = 2**17
-"""Individuals; scratch of more, above 98 MB, is given back after each pass."""
+"""Individuals; scratch of more, above 74 MB, is given back after each pass."""
 
 
 class SearchWorkspace:
@@ -50,7 +55,8 @@ class SearchWorkspace:
         asked: As of `mark_dominated`.
         sorting: Bits of a place; [3, C] objectives, [3, C] orders, and these as words; [C] and
             [D, N] scratch of `sort_words`.
-        fronts: As of `sweep_fronts`.
+        first: As of `sweep_first`.
+        table: As of `sweep_blocks`.
         front: [3, C] objectives of some of them, their orders [3, C], and these as words.
         leaving: As of `truncate`, after the reference.
         gaps: [4, C] and [C], as of `add_gaps`.
@@ -67,7 +73,8 @@ class SearchWorkspace:
         n_bits = max(count.bit_length(), LEAST_PLACE_BITS)
         spare = np.empty(count, dtype=np.uint64)
         self.sorting: Scratch = (n_bits, *_allocate_orders(count), spare, allocate_counts(n_bits))
-        self.fronts: Scratch = allocate_fronts(count)
+        self.first: Scratch = allocate_seats(count)
+        self.table: Scratch = allocate_table(count)
         self.front: Scratch = _allocate_orders(count)
         self.leaving: Scratch = allocate_leaving(count)
         self.gaps: Scratch = np.empty((4, count)), np.empty(count, dtype=np.int64)

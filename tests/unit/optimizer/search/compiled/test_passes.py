@@ -11,6 +11,7 @@ from optimizer.search.archive import (
     compute_box,
     find_compromises,
 )
+from optimizer.search.compiled import blocks, workspace
 from optimizer.search.compiled.compromises import keep_compromises
 from optimizer.search.compiled.survivors import choose_survivors
 from optimizer.search.ranking import rank_individuals, rank_survivors
@@ -108,11 +109,15 @@ def test_compromises_are_those_of_the_definition(kind, seed):
     assert np.float64(volume).tobytes() == np.float64(size).tobytes()
 
 
-def test_as_many_fronts_as_individuals():
-    """A chain, of which each is a front of its own."""
+def test_more_fronts_than_the_table_holds_are_ranked_by_others(monkeypatch):
+    """The pass says so, and what comes of it is what the plain definition says."""
+    monkeypatch.setattr(blocks, "MOST_ENTRIES", 64)
+    monkeypatch.setattr(workspace, "_KEPT", type("Fresh", (), {"workspace": None})())
     objectives, violations = np.arange(90.0)[:, None] + np.zeros((90, 3)), np.zeros(90)
-    actual = choose_survivors(objectives, violations, 60, UNKNOWN, (ROUNDS, REFERENCE))
-    assert as_bytes(actual) == as_bytes(find_survivors(objectives, violations, 60))
+    assert choose_survivors(objectives, violations, 60, UNKNOWN, (ROUNDS, REFERENCE)) is None
+    order, kept = rank_and_choose(survive_by_hypervolume, objectives, violations, 60, UNKNOWN)
+    expected = find_survivors(objectives, violations, 60)
+    assert as_bytes((order, kept.ranks, kept.crowding)) == as_bytes(expected)
 
 
 @pytest.mark.parametrize(
