@@ -52,8 +52,8 @@ def living(monkeypatch):
     gc.collect()
     gc.disable()
     yield lambda: sum(engine() is not None for engine in made)
-    assert made
     gc.enable()
+    assert made
 
 
 def evolve_in_python(settings):
