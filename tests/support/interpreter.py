@@ -77,10 +77,10 @@ def _keeping_types(look_up):
     """Look each type up once."""
     types = {}
 
-    def read_type(payload):
-        name = payload.scalar.name
+    def read_type(tensor):
+        name = tensor.scalar.name
         if name not in types:
-            types[name] = look_up(payload.scalar)
+            types[name] = look_up(tensor.scalar)
         return types[name]
 
     return read_type

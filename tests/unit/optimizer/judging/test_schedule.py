@@ -218,8 +218,8 @@ def test_a_judge_that_was_stopped_resumes(run, tmp_path, part):
         every="14d", train="40d", purge=24, null=3, resamples=99, folds=0, blocks=0, causal=False
     )
 
-    def stop(payload, done, planned, word):
-        if (payload, done) == (part, 2):
+    def stop(name, done, planned, word):
+        if (name, done) == (part, 2):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

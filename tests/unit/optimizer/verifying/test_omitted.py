@@ -104,9 +104,9 @@ def test_a_judgement_without_a_verdict_is_refused(judged_run, capsys):
 def test_several_parts_that_are_left_out_are_found(judged_run):
     """Null searches together with what goes with them, as if they had never been asked for."""
 
-    def change(message):
+    def change(payload):
         for part in ("null", "causal", "held_out"):
-            message.pop(part)
+            payload.pop(part)
 
     forge_judgement(judged_run, change)
     message = "; ".join(find(judged_run).problems)
