@@ -134,7 +134,9 @@ def stand_orders(world: World, span: SignalSpan, book: Book, j: int) -> None:
         if t >= orders[side, SINCE] and asks_entry(world, span, side, t):
             orders[side, STANDING] = t
         placed = orders[side, STANDING]
-        if placed != NO_ORDER and not still_stands(world, side, placed, j):
+        # Where signals end before the window does, those of other genes place orders behind them.
+        is_over = t >= span.last
+        if placed != NO_ORDER and (is_over or not still_stands(world, side, placed, j)):
             orders[side, STANDING] = NO_ORDER
 
 

@@ -88,7 +88,8 @@ def _chain(
 ) -> Iterator[Ledger]:
     """Trades of each step in a window.
 
-    Where orders rest or reverse, steps with equal genes are one: they stand on at its borders.
+    Where orders rest or reverse, steps with equal genes are one: their orders stand on at its
+    borders. Those of other genes end where orders of the next step may stand.
     """
     last: Trade | None = None
     stands = reference.spec.entry is not None or reference.spec.reverse
@@ -103,7 +104,7 @@ def _chain(
         part = _empty_ledger()
         if pick is not None and start < stop:
             step_window = replace(window, start=start)
-            part = reference.continue_trades(pick, step_window, stop, last)
+            part = _trade_step(reference, pick, step_window, stop, last)
         if len(part):
             last = part.trade(len(part) - 1)
         entered = np.searchsorted(cuts[steps[0] + 1 : steps[-1] + 1], part.signal_bar, side="right")
@@ -112,6 +113,23 @@ def _chain(
         yield replace(part.keep(entered == 0), **counts)
         for number in range(1, len(steps)):
             yield part.keep(entered == number)
+
+
+def _trade_step(
+    reference: Reference, pick: Floats, window: Window, stop: int, last: Trade | None
+) -> Ledger:
+    """Trades of a pick whose signals count before bar `stop`.
+
+    While one of them is open its own genes may reverse it; the trade that would begin is not taken.
+    """
+    part = reference.continue_trades(pick, window, stop, last)
+    known, counts = stop, {name: getattr(part, name) for name in COUNTS}
+    while reference.spec.reverse and len(part) and part.exit_bar[-1] > known < window.end:
+        known = min(known + 2 * (known - window.start), window.end)
+        longer = reference.continue_trades(pick, window, known, last)
+        kept: Any = longer.keep(np.arange(len(longer)) < len(part))
+        part = replace(kept, **counts)
+    return part
 
 
 def _share_account(

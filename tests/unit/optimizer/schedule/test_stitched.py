@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data import LoadOptions, load_bars
-from data.bars import Window
+from data.bars import Bars, Window
 from data.timeframe import parse_timeframe
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
@@ -211,6 +211,90 @@ def test_new_genes_are_not_heard_while_a_position_is_open():
         window = replace(windows[0], start=int(ledger.signal_bar[k]))
         (alone,) = Reference(spec, [bars], [window], form=FORM).trades(picks[entered[k]])
         assert alone.trade(0) == ledger.trade(k)
+
+
+TURNING = replace(REVERSING, exit_long=None, exit_short=None, reverse=True, name="turning")
+"""Nothing but the other side, and a far stop, ends its trades."""
+
+WAITING = strategy(
+    "Waits at a channel's high for as long as it takes.",
+    long=close > 0,
+    entry=stop_at(close * gene("beyond", 1.001, 0.9, 2.0)),
+    stop=share(0.02),
+    max_hold=5,
+    name="waiting",
+)
+
+
+def test_orders_of_an_earlier_search_do_not_know_what_comes():
+    """What waits in vain until the last bars takes nothing from the searches after its own."""
+    hours, genomes = 3_600_000_000_000, [[1.5], [1.001], [1.001], [1.001]]
+    entered = []
+    for last in (100.0, 200.0):
+        closes = np.where(np.arange(240) % 2, 101.0, 100.0)
+        closes[-20:] = last
+        opens = np.concatenate(([100.0], closes[:-1]))
+        bars = Bars(
+            np.arange(240) * hours,
+            opens,
+            np.maximum(opens, closes) + 0.5,
+            np.minimum(opens, closes) - 0.5,
+            closes,
+            np.ones(240),
+            symbol="UP",
+            timeframe_ns=hours,
+        )
+        windows = [Window.whole(bars)]
+        steps = plan_steps([bars], windows, Schedule(48 * hours, 48 * hours))
+        reference = Reference(WAITING, [bars], windows, form=FORM)
+        (ledger,) = stitch(
+            reference, windows, steps, [np.array(genes) for genes in genomes]
+        ).ledgers
+        entered.append(ledger.entry_bar[ledger.entry_bar < 220].tolist())
+    assert len(entered[0]) > 20
+    assert entered[0] == entered[1]
+
+
+@pytest.mark.parametrize("spec", [RESTING, TURNING], ids=lambda spec: spec.name)
+@given(seed=st.integers(0, 10_000), every=st.integers(10, 200))
+def test_a_ledger_of_many_genes_is_the_beginning_of_a_longer_one(spec, seed, every):
+    """Nothing of what rests or reverses over a border depends on bars that had not come."""
+    bars, rng = make_bars(seed, 700, jump=0.05), np.random.default_rng(seed)
+    drawn = rng.uniform(spec.layout.low, spec.layout.high, (3, len(spec.layout)))
+    (genomes, _), step_ns = spec.layout.repair(drawn), bars.timeframe_ns
+    schedule = Schedule(every * step_ns, 200 * step_ns)
+    listed = []
+    for known in (bars, bars.cut(0, int(rng.integers(300, 700)), finer=None)):
+        windows = [Window.whole(known)]
+        steps = plan_steps([known], windows, schedule)
+        picks = [genomes[k % 3] for k in range(len(steps))]
+        (ledger,) = stitch(
+            Reference(spec, [known], windows, form=FORM), windows, steps, picks
+        ).ledgers
+        rows = zip(*ledger.columns().values(), strict=True)
+        listed.append([[np.asarray(cell).tobytes() for cell in row] for row in rows])
+    ended = ledger.reason != REASONS.index("end")
+    assert [row for row, is_over in zip(listed[1], ended, strict=True) if is_over] == (
+        listed[0][: int(ended.sum())]
+    )
+
+
+def test_what_reverses_by_its_genes_is_left_by_them_over_a_border():
+    """A side that nothing else ends is not held to the last bar because a search came."""
+    bars = make_bars(3, 2000)
+    spec = TURNING
+    windows, step_ns = [Window.whole(bars)], bars.timeframe_ns
+    steps = plan_steps([bars], windows, Schedule(100 * step_ns, 300 * step_ns))
+    genomes = [np.array([float(3 + k % 2), 8.0, 0.2]) for k in range(len(steps))]
+    stitched = stitch(Reference(spec, [bars], windows, form=FORM), windows, steps, genomes)
+    (ledger,), (entered,), (cuts,) = stitched.ledgers, stitched.steps, stitched.borders
+    over = np.flatnonzero(ledger.exit_bar >= np.array(cuts)[entered + 1])
+    assert len(over) > 3
+    for k in over.tolist():
+        window = replace(windows[0], start=int(ledger.signal_bar[k]))
+        (alone,) = Reference(spec, [bars], [window], form=FORM).trades(genomes[entered[k]])
+        assert alone.trade(0) == ledger.trade(k)
+    assert REASONS.index("reverse") in ledger.reason[over]
 
 
 @pytest.mark.parametrize("name", REAL)
