@@ -17,8 +17,8 @@ from optimizer.cli.help import EVERYDAY, SECTIONS
 from optimizer.cli.strategy_texts import list_signatures
 from optimizer.config.run_config import RunConfig, describe_allowed_values, format_flag
 from optimizer.config.values import read_schema_extra
+from optimizer.formatting import MEANINGS
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.shown import MEANINGS
 from strategy import STRATEGIES
 
 PROGRAM = "python -m optimizer"

@@ -20,6 +20,7 @@ from optimizer.cli.tables import (
 )
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
+from optimizer.formatting import describe_account, format_count, fraction, number
 from optimizer.judging.replay_front import replay_front
 from optimizer.run.genes_file import chosen_individual, chosen_member, encode_genome
 from optimizer.run.individuals import (
@@ -30,7 +31,6 @@ from optimizer.run.individuals import (
 from optimizer.run.task import Task, describe_data, ledger_rows, prepare
 from optimizer.run.trade_details import describe_orders, list_details
 from optimizer.search.generation import Floats
-from optimizer.shown import describe_account, format_count, fraction, number
 from optimizer.store import find_run
 from optimizer.store.result import (
     DataDescription,

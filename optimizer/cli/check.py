@@ -15,10 +15,10 @@ from optimizer.cli.console import Lines, plain_table
 from optimizer.cli.data_tables import price_chart
 from optimizer.cli.strategy_texts import print_genes
 from optimizer.cli.tables import describe_exits, describe_unreached, format_certificate
+from optimizer.formatting import format_count, number
 from optimizer.run.causal import prove_front
 from optimizer.run.task import Task
 from optimizer.run.trade_details import describe_orders
-from optimizer.shown import format_count, number
 from optimizer.store.result import refuse_red
 from strategy.conditions import Compare, Condition, split_conjunction
 from strategy.exits import SessionExit

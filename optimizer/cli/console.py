@@ -15,8 +15,8 @@ from rich.text import Text
 
 from optimizer.cli.notes import wrap_text
 from optimizer.cli.streams import find_own_stdout
+from optimizer.formatting import number
 from optimizer.printable import printable
-from optimizer.shown import number
 
 WIDTH_OF_A_FILE = 160
 """Columns when the output is no terminal, so that a table in a file is not cut."""

@@ -58,8 +58,8 @@ def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJso
     from data import inspect_source
     from optimizer.cli.data_tables import print_inspected, track_sources
     from optimizer.config.run_config import resolve_config
+    from optimizer.formatting import format_count
     from optimizer.run.sources import load_options, named_specs
-    from optimizer.shown import format_count
 
     config = resolve_config(None, _merge_specs(specs, flags))
     options = load_options(config)

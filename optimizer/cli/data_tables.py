@@ -26,7 +26,7 @@ from data.inspection import Inspection
 from data.providers import find_provider
 from data.table import LoadOptions
 from optimizer.cli.console import facts_table, plain_table, print_json, stderr, stdout
-from optimizer.shown import format_count, minute, number
+from optimizer.formatting import format_count, minute, number
 
 if TYPE_CHECKING:
     from data.vendor.series import FetchStep

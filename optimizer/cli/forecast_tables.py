@@ -16,7 +16,7 @@ from optimizer.forecasts.words import (
     list_digests,
     list_skill_cells,
 )
-from optimizer.shown import format_count, fraction, number
+from optimizer.formatting import format_count, fraction, number
 
 LINE_EVERY_S = 1.0
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from optimizer.cli.console import plain_table, stdout
 from optimizer.cli.shared import Order
+from optimizer.formatting import fraction, number
 from optimizer.grades import GRADE_WORDS, GRADES, Grade
-from optimizer.shown import fraction, number
 from optimizer.store.labels import Labels
 from optimizer.store.listing import RunSummary
 

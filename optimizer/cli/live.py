@@ -14,12 +14,12 @@ from optimizer.cli.notes import COMPILES, handle_signals, relay_logs, stop_now
 from optimizer.cli.restart import Restart
 from optimizer.cli.view import SearchView, format_hypervolume, format_rate, format_time_left
 from optimizer.config.run_config import RunConfig
+from optimizer.formatting import format_count, metric
 from optimizer.run.problem import Evaluator, JustSearched
 from optimizer.run.progress import Progress
 from optimizer.run.runner import Observer, record_bytes
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, metric
 from optimizer.store import RunStore
 
 if TYPE_CHECKING:

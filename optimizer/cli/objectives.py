@@ -10,8 +10,8 @@ def list_objectives() -> None:
     """Every objective."""
     from engine.accounts.metrics import METRICS
     from optimizer.cli.console import plain_table, stdout
+    from optimizer.formatting import MEANINGS
     from optimizer.goals.objectives import OBJECTIVES
-    from optimizer.shown import MEANINGS
 
     console = stdout()
     table = plain_table("objective", "wanted", "what it is")

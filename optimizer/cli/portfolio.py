@@ -116,7 +116,7 @@ def _parse_weights(text: str | None) -> list[float] | None:
 def _print_portfolio(result: "PortfolioResult") -> None:
     """Print the account, each component alone, and correlations."""
     from optimizer.cli.console import plain_table, stdout
-    from optimizer.shown import describe_account, metric, number
+    from optimizer.formatting import describe_account, metric, number
 
     console = stdout()
     table = plain_table("", "weight", *(name.replace("_", " ") for name in SHOWN))
@@ -134,7 +134,7 @@ def _print_portfolio(result: "PortfolioResult") -> None:
 
 def _describe_correlations(result: "PortfolioResult") -> Iterator[str]:
     """A line for each pair of components."""
-    from optimizer.shown import number
+    from optimizer.formatting import number
 
     names = [component.name for component in result.components]
     for pair in result.correlations:

@@ -15,13 +15,13 @@ from optimizer.cli.tables import (
     windows_table,
 )
 from optimizer.evidence.verdict import NEXT, Verdict
+from optimizer.formatting import describe_account, format_count, fraction, number
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.sentences import describe_count, suggest_next
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.search.generation import Regret
-from optimizer.shown import describe_account, format_count, fraction, number
 from optimizer.store.result import RunResult, choose_noun, describe_quality
 from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
 

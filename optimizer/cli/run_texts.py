@@ -11,6 +11,7 @@ from optimizer.cli.console import Lines, facts_table, format_csv, format_json, p
 from optimizer.cli.result import print_answer, print_result, result_json
 from optimizer.cli.tables import importance_tables, print_individual
 from optimizer.errors import ConfigError
+from optimizer.formatting import format_count, number
 from optimizer.judging.judgement import Judgement, read_opened_result
 from optimizer.judging.verdict import find_pick
 from optimizer.run.genes_file import chosen_member
@@ -23,7 +24,6 @@ from optimizer.run.tables import (
     require_result,
     resume_command,
 )
-from optimizer.shown import format_count, number
 from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, read_labels
 from optimizer.store.result import RunHeader, RunResult

@@ -52,7 +52,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.console import print_json, stderr, stdout
     from optimizer.cli.scan_tables import encode_csv, encode_parquet, print_scan
     from optimizer.config.run_config import resolve_config
-    from optimizer.shown import format_count
+    from optimizer.formatting import format_count
     from optimizer.trend_scan.params import ScanParams
     from optimizer.trend_scan.scan import Ways, scan_sources
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from optimizer.cli.console import FORMULA_STARTS, Lines, long_table
-from optimizer.shown import format_count, fraction
+from optimizer.formatting import format_count, fraction
 from optimizer.trend_scan.result import Scan, SymbolTrend
 from strategy.indicators.adaptive_trend import FAMILIES
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from optimizer.cli.console import Lines
 from optimizer.cli.result import print_verdict
-from optimizer.shown import format_count, number
+from optimizer.formatting import format_count, number
 from optimizer.signals.source import Signal
 from optimizer.signals.state import SignalEntry, SignalLevel, SignalOrder, SignalTrade, SymbolState
 

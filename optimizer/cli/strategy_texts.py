@@ -6,8 +6,8 @@ import sys
 from importlib.machinery import PathFinder
 
 from optimizer.cli.console import Lines, plain_table
+from optimizer.formatting import number
 from optimizer.processes import ROOT
-from optimizer.shown import number
 from strategy import composed_words, words
 from strategy.indicator_registry import COLUMNS, KINDS
 from strategy.model import Strategy

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.formatting import evenly
 from optimizer.goals.objectives import is_maximised
 from optimizer.run.tables import Recorded, natural, newest_front, recorded_individuals
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
-from optimizer.shown import evenly
 from optimizer.store import RunStore
 from optimizer.store.gene_record import GeneRecord
 from optimizer.store.result import RunHeader

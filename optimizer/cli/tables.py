@@ -8,9 +8,16 @@ from rich.table import Table
 from engine.accounts.ledger import REASONS, Ledger
 from engine.certificate import Certificate
 from optimizer.cli.console import WIDTH_OF_A_FILE, Lines, columns_table
+from optimizer.formatting import (
+    BESIDE_OBJECTIVES,
+    format_count,
+    format_gene,
+    fraction,
+    metric,
+    number,
+)
 from optimizer.goals.objectives import is_maximised
 from optimizer.run.importance import Importance
-from optimizer.shown import BESIDE_OBJECTIVES, format_count, format_gene, fraction, metric, number
 from optimizer.store.result import (
     Figure,
     Figures,

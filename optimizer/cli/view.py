@@ -9,8 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from optimizer.formatting import LONG, format_duration, metric, number
 from optimizer.run.progress import Progress
-from optimizer.shown import LONG, format_duration, metric, number
 
 LEVELS, PLAIN_LEVELS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """Heights of a trend, and those of a terminal that has ASCII alone."""

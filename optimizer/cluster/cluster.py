@@ -14,7 +14,7 @@ from optimizer.cluster.fingerprint import made_here
 from optimizer.cluster.messages import Made
 from optimizer.cluster.worker_cache import KEPT
 from optimizer.errors import ConfigError, OptimizerError, WorkersLostError
-from optimizer.shown import format_count
+from optimizer.formatting import format_count
 
 log = logging.getLogger(__name__)
 doing = logging.getLogger("optimizer.cluster.doing")

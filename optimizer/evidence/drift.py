@@ -17,7 +17,7 @@ import numpy as np
 from data.checks import Floats
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.statistic import AGAINST, Weighed
-from optimizer.shown import format_count
+from optimizer.formatting import format_count
 from optimizer.store.payload import Payload
 
 DRIFT = "drift"

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, Statistic, Weighed, shorten
-from optimizer.shown import format_count
+from optimizer.formatting import format_count
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.gene import GeneText
 

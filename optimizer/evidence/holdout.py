@@ -7,7 +7,7 @@ from typing import Annotated
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, Weighed
-from optimizer.shown import format_count
+from optimizer.formatting import format_count
 from optimizer.store.payload import OPTIONAL
 from optimizer.store.result import Figures
 

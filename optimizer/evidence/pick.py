@@ -6,7 +6,7 @@ from typing import Annotated
 
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.statistic import Numbers, shorten
-from optimizer.shown import format_count
+from optimizer.formatting import format_count
 from optimizer.store.payload import OPTIONAL
 from strategy.gene import GeneText
 

@@ -22,8 +22,8 @@ from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
 from optimizer.evidence.strength import compute_strength, sum_r_and_squares
+from optimizer.formatting import fraction
 from optimizer.goals.near import axis_moves, compute_reach
-from optimizer.shown import fraction
 from optimizer.store.payload import Payload
 from strategy.genes import GenomeLayout
 

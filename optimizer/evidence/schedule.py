@@ -9,7 +9,7 @@ from optimizer.evidence.folds import Range
 from optimizer.evidence.null import MOST_P, NullRecord
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, Weighed, choose_side
-from optimizer.shown import format_count, fraction
+from optimizer.formatting import format_count, fraction
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.gene import GeneText
 

@@ -14,7 +14,7 @@ from data.checks import Floats, Ints
 from optimizer.evidence.figures import Figure, Number, Why, make_undefined
 from optimizer.evidence.returns import FEWEST_DAYS, is_varying
 from optimizer.evidence.statistic import Around, Statistic, Weighed
-from optimizer.shown import format_count
+from optimizer.formatting import format_count
 
 MOST_TRIALS = 4096
 """Most trials that statistics over columns of days use."""

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally
 from optimizer.evidence.out_of_sample import FEWEST_CLOSING_DAYS, FEWEST_TRADES, Unseen
 from optimizer.evidence.robust import CHECKS
+from optimizer.formatting import format_count
 from optimizer.grades import GRADES
-from optimizer.shown import format_count
 from optimizer.store.payload import Payload
 
 RULES_VERSION = 1

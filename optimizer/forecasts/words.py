@@ -4,7 +4,7 @@ import math
 
 from optimizer.forecasts.column import ForecastRecord
 from optimizer.forecasts.skill import RIVALS, RivalGain, SkillFigures
-from optimizer.shown import format_count, fraction, number
+from optimizer.formatting import format_count, fraction, number
 
 
 def find_main_gain(record: ForecastRecord) -> RivalGain:

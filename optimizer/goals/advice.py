@@ -6,9 +6,9 @@ from collections.abc import Container, Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from optimizer.formatting import format_count, metric, number
 from optimizer.goals.constraints import Constraint, parse_constraint
 from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES
-from optimizer.shown import format_count, metric, number
 
 BROKEN, UNDEFINED = "broken", "undefined"
 """What stands before the colon of a failure's name."""

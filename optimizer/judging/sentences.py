@@ -7,8 +7,8 @@ from optimizer.evidence.null import MOST_P_OF_ALL
 from optimizer.evidence.robust import CHECKED
 from optimizer.evidence.statistic import AGAINST, FOR, Around, Weighed
 from optimizer.evidence.verdict import NEXT, Verdict
+from optimizer.formatting import format_count, number
 from optimizer.judging.judgement import Judgement
-from optimizer.shown import format_count, number
 from optimizer.store.result import RunResult
 
 STEPS = {

@@ -11,9 +11,9 @@ from data.timeframe import UNITS_NS
 from engine.accounts.account import compound, hold_values
 from engine.accounts.costs import Costs
 from optimizer.evidence.returns import sharpe_ratios
+from optimizer.formatting import fraction, minute, number
 from optimizer.report.trades import Ints, Trades, factorize_names
 from optimizer.search.generation import Floats
-from optimizer.shown import fraction, minute, number
 
 NS_PER_DAY = UNITS_NS["d"]
 

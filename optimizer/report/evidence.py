@@ -8,13 +8,13 @@ from optimizer.evidence.drift import DriftRecord
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.statistic import Weighed
 from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
+from optimizer.formatting import number
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.sentences import suggest_next, weigh_evidence
 from optimizer.report.charts.chart import words
 from optimizer.report.schedule import format_figure, list_step_cells
 from optimizer.report.tables import Tables
-from optimizer.shown import number
 from optimizer.signals.drift import read_drift
 from optimizer.store import RunStore
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.bars import Window
+from optimizer.formatting import HELD_OUT, format_count, minute, number
 from optimizer.goals.advice import describe_bounds
 from optimizer.report.charts.chart import words
 from optimizer.report.orders import Fact, describe_money
 from optimizer.report.tables import Tables
 from optimizer.run.markets import Markets
-from optimizer.shown import HELD_OUT, format_count, minute, number
 from optimizer.store.result import describe_certificate, describe_quality
 from optimizer.store.rows import count_rejected
 from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows

@@ -1,11 +1,11 @@
-"""Meanings of the words of a page; those of metrics are `optimizer.shown.MEANINGS`."""
+"""Meanings of the words of a page; those of metrics are `optimizer.formatting.MEANINGS`."""
 
 from collections.abc import Mapping
 
+from optimizer.formatting import HELD_OUT, MEANINGS
 from optimizer.report.account import SHARPE_DAYS
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.shown import HELD_OUT, MEANINGS
 
 TERMS = {
     "buy and hold": "bought at the first close of the searched bars, entry cost paid, and kept",

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from optimizer.formatting import evenly
 from optimizer.report.charts.progress import LEVELS
 from optimizer.search.evolution import find_front
 from optimizer.search.generation import Floats, Population
-from optimizer.shown import evenly
 from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.result import RunHeader
 

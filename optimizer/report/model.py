@@ -6,6 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.accounts.ledger import REASONS
+from optimizer.formatting import (
+    BESIDE_OBJECTIVES,
+    HELD_OUT,
+    MEANINGS,
+    evenly,
+    format_gene,
+    metric,
+    number,
+)
 from optimizer.report import gallery
 from optimizer.report.account import describe_drawdowns
 from optimizer.report.charts import price, results
@@ -16,15 +25,6 @@ from optimizer.report.tables import Tables
 from optimizer.report.trade_marks import Plain, pack_trades
 from optimizer.report.trades import Ints, Trades
 from optimizer.run.trade_details import list_legs
-from optimizer.shown import (
-    BESIDE_OBJECTIVES,
-    HELD_OUT,
-    MEANINGS,
-    evenly,
-    format_gene,
-    metric,
-    number,
-)
 from optimizer.store.result import Member, choose_noun
 
 MOST_MEMBERS = 1_000

@@ -6,6 +6,7 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
+from optimizer.formatting import format_count, metric
 from optimizer.judging.concurrent_folds import SpareCores
 from optimizer.report.evidence import build_answer
 from optimizer.report.tables import Tables
@@ -15,7 +16,6 @@ from optimizer.run.progress import Progress
 from optimizer.run.runner import Observer
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, metric
 from optimizer.store import RunStore
 from optimizer.store.labels import Labels
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from optimizer.formatting import format_count, number
 from optimizer.report.tables import Tables
 from optimizer.report.trades import PAYMENTS
 from optimizer.run.trade_details import OrderCounts, count_orders, list_details
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, number
 from strategy.model import Strategy
 from strategy.pretty_print import format_tree
 

@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError
+from optimizer.formatting import HELD_OUT, format_count
 from optimizer.report.charts.chart import Chart, words
 from optimizer.report.evidence import FOLD_COLUMNS, build_answer
 from optimizer.report.facts import list_cautions, list_data_facts, list_search_facts
@@ -28,7 +29,6 @@ from optimizer.report.model import MOST_MEMBERS, build_member_rows, build_page_d
 from optimizer.report.schedule import STEP_COLUMNS
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
-from optimizer.shown import HELD_OUT, format_count
 from optimizer.store.files import REPORT
 
 PARTS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from optimizer.atomic_write import write_whole
+from optimizer.formatting import MEANINGS, describe_account, metric, number
 from optimizer.portfolios.portfolio import PortfolioResult
 from optimizer.report.account import Curve, describe_drawdowns, monthly_returns, worst_drawdowns
 from optimizer.report.charts import account
 from optimizer.report.charts.chart import Chart
 from optimizer.report.page import load_plotly, policy, read_script, render_page
-from optimizer.shown import MEANINGS, describe_account, metric, number
 
 TILES = (
     "total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_daily", "trades",

@@ -12,6 +12,7 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
+from optimizer.formatting import number
 from optimizer.judging.schedule_record import fold_steps
 from optimizer.report.account import Curve
 from optimizer.report.charts.chart import words
@@ -23,7 +24,6 @@ from optimizer.run.task import Task
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import Stitched, stitch
 from optimizer.search.generation import Floats
-from optimizer.shown import number
 
 STEP_COLUMNS = ("step", "date", "strength in training", "trades", "mean R", "efficiency")
 

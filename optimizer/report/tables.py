@@ -17,6 +17,7 @@ from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.verdict import Verdict
 from optimizer.export.programs import build_program
+from optimizer.formatting import HELD_OUT
 from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import build_unfinished_verdict, derive_verdict, find_pick
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
@@ -29,7 +30,6 @@ from optimizer.run.individuals import describe_individuals
 from optimizer.run.task import Task
 from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats, final_front
-from optimizer.shown import HELD_OUT
 from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, sort_best_first
 from strategy.errors import StrategyError, unknown

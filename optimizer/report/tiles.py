@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from optimizer.formatting import fraction, metric
 from optimizer.report.orders import list_order_numbers
 from optimizer.report.tables import Tables
-from optimizer.shown import fraction, metric
 from optimizer.store.result import Member
 from strategy.pretty_print import format_tree
 

@@ -11,9 +11,9 @@ import pandas as pd
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import COUNTED_REASONS, REASONS, Ledger, Trade
+from optimizer.formatting import SAMPLES
 from optimizer.run.trade_details import Column, Details
 from optimizer.search.generation import Floats
-from optimizer.shown import SAMPLES
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

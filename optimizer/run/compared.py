@@ -8,10 +8,10 @@ import numpy as np
 
 from optimizer.config.run_config import names_deciding
 from optimizer.errors import StoreError
+from optimizer.formatting import format_count, number
 from optimizer.run.identity import Identity, different_lines, recorded_identity, renew_identity
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats, Population
-from optimizer.shown import format_count, number
 from optimizer.store import RunStore
 from optimizer.store.result import RunHeader
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from data import Bars, LoadOptions, load_bars
 from optimizer.errors import ConfigError
-from optimizer.shown import format_count
+from optimizer.formatting import format_count
 
 
 def require_finer_fit(finer: Sequence[str], specs: Sequence[str]) -> None:

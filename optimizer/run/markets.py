@@ -31,10 +31,10 @@ from engine.accounts.metrics import measure_span
 from engine.runtime.free_memory import free_host_bytes
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
+from optimizer.formatting import SAMPLES
 from optimizer.run.columns import make_column_adder
 from optimizer.run.finer import require_finer_fit, with_finer
 from optimizer.run.sources import load_options, named_specs
-from optimizer.shown import SAMPLES
 from optimizer.store.result import WindowDescription
 
 log = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ import numpy as np
 
 from data.bars import Bars
 from data.timeframe import format_timeframe
+from optimizer.formatting import format_count, number
 from optimizer.search.lattice import Lattice
-from optimizer.shown import format_count, number
 from strategy.conditions import OverBars
 from strategy.exits import Share, split_sides
 from strategy.expressions import Call, GeneValue, Number, Setting

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from optimizer.errors import StoreError
+from optimizer.formatting import format_count
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -21,7 +22,6 @@ from optimizer.search.generation import (
     Serials,
     final_front,
 )
-from optimizer.shown import format_count
 from optimizer.store import RunStore
 from optimizer.store.result import (
     Figures,

@@ -20,9 +20,9 @@ from engine.accounts.results import split_accounts
 from engine.accounts.stake import build_stake, list_shares
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
+from optimizer.formatting import format_count
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count
 from strategy.exits import split_sides
 from strategy.model import Strategy
 from strategy.orders import Ladder

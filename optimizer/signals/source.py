@@ -14,6 +14,7 @@ from data.checks import VALUES, format_time
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import Verdict
+from optimizer.formatting import format_count
 from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.replay_front import prepare_whole
 from optimizer.judging.verdict import derive_verdict, find_pick
@@ -21,7 +22,6 @@ from optimizer.run.header import is_opened, recorded_config
 from optimizer.run.identity import require_identity
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
-from optimizer.shown import format_count
 from optimizer.signals.account import TradeChain, build_account
 from optimizer.signals.state import SymbolState, read_states
 from optimizer.signals.today import SignalStep, find_todays_genes, trade_steps

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from optimizer.errors import StoreError
+from optimizer.formatting import format_count
 from optimizer.search.generation import Generation
-from optimizer.shown import format_count
 from optimizer.store.database import (
     count_rows,
     read_columns,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import StoreError
-from optimizer.shown import format_count
+from optimizer.formatting import format_count
 from optimizer.store.payload import Payload
 from strategy.gene import GeneText
 

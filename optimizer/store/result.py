@@ -12,10 +12,10 @@ from engine.accounts.metrics import METRICS
 from engine.certificate import Certificate
 from optimizer.config.values import Specs
 from optimizer.errors import ParityError, StoreError
+from optimizer.formatting import format_count, fraction
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Population, Regret, final_front
-from optimizer.shown import format_count, fraction
 from optimizer.store.gene_record import (
     GeneRecord,
     check_genomes,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from optimizer.formatting import format_count
 from optimizer.goals.constraints import MEAN, POOLED
-from optimizer.shown import format_count
 from optimizer.store.result import RunResult, WindowDescription, choose_noun
 
 WORST_OF_WINDOWS = ("max_drawdown", "max_drawdown_r", "calmar", "calmar_simple")

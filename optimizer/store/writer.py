@@ -9,8 +9,8 @@ from pathlib import Path
 
 from optimizer.config.values import Keep
 from optimizer.errors import DisturbedError, StoreError
+from optimizer.formatting import format_count
 from optimizer.search.generation import Generation
-from optimizer.shown import format_count
 from optimizer.store.chain import (
     Recovery,
     append_evidence,

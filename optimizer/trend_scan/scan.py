@@ -20,9 +20,9 @@ from engine.runtime.machine import available_cores
 from engine.trends import Trend, trends
 from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError, ParityError
+from optimizer.formatting import format_count
 from optimizer.run.markets import Markets
 from optimizer.run.sources import load_options, named_specs
-from optimizer.shown import format_count
 from optimizer.trend_scan.classes import Int8s, classify_bars, find_directions
 from optimizer.trend_scan.history import Recalled, ScanHistory
 from optimizer.trend_scan.knobs import SCANNED

@@ -9,6 +9,7 @@ from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.replay.certificate import Replay, build_certificate, certify
 from engine.replay.sample import Piece
+from optimizer.formatting import evenly
 from optimizer.run.causal import prove_front
 from optimizer.run.columns import FITS, list_fits
 from optimizer.run.ended import Ended, describe_result
@@ -21,7 +22,6 @@ from optimizer.search.archive import hypervolume
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.memory import Memory, from_numbers
 from optimizer.search.stopping import stop_reason
-from optimizer.shown import evenly
 from optimizer.store import RunStore
 from optimizer.store.result import Member, RunResult, refuse_red
 from optimizer.store.rows import find_front

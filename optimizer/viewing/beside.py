@@ -11,6 +11,7 @@ import numpy as np
 
 from data.timeframe import UNITS_NS
 from optimizer.errors import OptimizerError
+from optimizer.formatting import format_count, fraction, metric, number
 from optimizer.grades import GRADE_WORDS
 from optimizer.portfolios.portfolio import FEWEST_DAYS, correlate_common_days
 from optimizer.report.account import Curve
@@ -32,7 +33,6 @@ from optimizer.run.header import PLACES
 from optimizer.run.identity import different_lines
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, fraction, metric, number
 from optimizer.store import RunStore
 from optimizer.store.answers import mapping_or_empty
 

@@ -15,7 +15,7 @@ from optimizer.forecasts.words import (
     list_digests,
     list_skill_cells,
 )
-from optimizer.shown import fraction, number
+from optimizer.formatting import fraction, number
 from optimizer.store.listing import FOREIGN
 from optimizer.viewing.pages import render_page
 from optimizer.viewing.run_index import MOST_SYMBOLS, Signature, sign_file

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.errors import OptimizerError, StoreError
+from optimizer.formatting import evenly, format_duration, format_gene, metric, number
 from optimizer.report.charts.chart import BLUE, Chart, axis, scatter, words
 from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.progress import best_objective
 from optimizer.run.tables import resume_command
 from optimizer.search.generation import Floats, Generation, final_front
-from optimizer.shown import evenly, format_duration, format_gene, metric, number
 from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.chain import Chain
 from optimizer.store.listing import FOREIGN, find_status

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from data.errors import list_some
 from optimizer.errors import StoreError
+from optimizer.formatting import fraction, number
 from optimizer.grades import GRADE_WORDS, GRADES
-from optimizer.shown import fraction, number
 from optimizer.store.files import DATABASE, LABELS, OWNER
 from optimizer.store.listing import (
     RunSummary,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from optimizer import load_run
+from optimizer.formatting import format_gene, metric
 from optimizer.report import page_html
-from optimizer.shown import format_gene, metric
 from tests.support.commands import SMALL
 
 pytestmark = pytest.mark.slow

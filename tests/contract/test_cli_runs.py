@@ -9,10 +9,10 @@ import pytest
 from optimizer import load_run
 from optimizer.cli import console
 from optimizer.evidence.pick import PickRecord
+from optimizer.formatting import fraction
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import find_pick
-from optimizer.shown import fraction
 from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
 from tests.support.forging import change, flip

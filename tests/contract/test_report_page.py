@@ -7,9 +7,9 @@ import pytest
 from optimizer import load_run
 from optimizer.cli.backtest_tables import build_ledger_table
 from optimizer.cli.console import format_csv
+from optimizer.formatting import MEANINGS, metric
 from optimizer.grades import GRADE_WORDS, GRADES
 from optimizer.report import write_report
-from optimizer.shown import MEANINGS, metric
 from tests.support.browser import ALL_DRAWN, open_page
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run

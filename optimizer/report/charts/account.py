@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optimizer.formatting import format_count, fraction, number
 from optimizer.report.account import NS_PER_DAY, SHARPE_DAYS, Curve, drawdown
 from optimizer.report.charts.chart import (
     BLUE,
@@ -27,7 +28,6 @@ from optimizer.report.charts.chart import (
 )
 from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, fraction, number
 
 HOLD = "buy and hold"
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from optimizer.formatting import format_count, is_fraction, metric
 from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, scatter, words
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, is_fraction, metric
 
 PERCENT = ".2~%"
 """Percent with the digits that tell two marks apart."""

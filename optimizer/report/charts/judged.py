@@ -7,6 +7,7 @@ import numpy as np
 from optimizer.evidence.figures import Number
 from optimizer.evidence.null import NullKind, NullRecord
 from optimizer.evidence.robust import RobustRecord
+from optimizer.formatting import number
 from optimizer.report.charts.chart import (
     BLUE,
     LEGEND,
@@ -20,7 +21,6 @@ from optimizer.report.charts.chart import (
     scatter,
     upright,
 )
-from optimizer.shown import number
 
 BARS = 30
 """Of a histogram."""

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.accounts.ledger import REASONS
+from optimizer.formatting import format_count, number
 from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
@@ -26,7 +27,6 @@ from optimizer.report.charts.chart import (
 from optimizer.report.trade_marks import list_partial_exits
 from optimizer.report.trades import Ints, Trades
 from optimizer.run.trade_details import list_legs
-from optimizer.shown import format_count, number
 
 BARS_AROUND = 40
 """Bars before and after a trade that its chart shows."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from optimizer.formatting import format_count, is_fraction, metric, number
 from optimizer.report.charts.chart import (
     BLUE,
     GREY,
@@ -21,7 +22,6 @@ from optimizer.report.charts.front import PERCENT, metric_axis
 from optimizer.report.trades import Ints
 from optimizer.run.points import Grid, wants_more
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, is_fraction, metric, number
 
 MOST_TICKS = 12
 """Values of a gene that an axis names each."""

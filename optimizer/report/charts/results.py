@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.accounts.costs import Costs
+from optimizer.formatting import format_count, number
 from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
@@ -21,7 +22,6 @@ from optimizer.report.charts.chart import (
 )
 from optimizer.report.trades import Bools, CostFacts, Groups, Trades
 from optimizer.search.generation import Floats
-from optimizer.shown import format_count, number
 
 Grouping = Callable[[Trades, Bools], Groups]
 

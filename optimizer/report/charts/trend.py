@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.runtime.compiling.forms import CompiledForm
+from optimizer.formatting import number
 from optimizer.report.charts.chart import (
     BLUE,
     COLOURS,
@@ -21,7 +22,6 @@ from optimizer.report.charts.chart import (
     milliseconds,
     scatter,
 )
-from optimizer.shown import number
 from strategy.indicators import adaptive_trend as law
 
 Floats = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ from optimizer.cli.tables import (
     front_title,
     genes_tables,
 )
-from optimizer.shown import format_count, fraction, metric, number
+from optimizer.formatting import format_count, fraction, metric, number
 from optimizer.store.result import Member
 
 

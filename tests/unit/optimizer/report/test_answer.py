@@ -8,6 +8,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.evidence.robust import CHECKED
+from optimizer.formatting import fraction, metric
 from optimizer.grades import GRADES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
@@ -19,7 +20,6 @@ from optimizer.report.model import choose_members
 from optimizer.report.page import page_html
 from optimizer.report.schedule import stitched_curve
 from optimizer.report.tiles import list_tiles
-from optimizer.shown import fraction, metric
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 

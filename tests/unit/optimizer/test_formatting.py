@@ -1,7 +1,7 @@
 """What numbers are called for people: every metric and every objective has its few words."""
 
+from optimizer.formatting import MEANINGS
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.shown import MEANINGS
 from optimizer.store.result import FIGURES
 
 
