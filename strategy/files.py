@@ -18,11 +18,11 @@ from typing import Any
 from data.files import NoFileError, read_ordinary
 from strategy import limits, words
 from strategy.custom_indicator import OwnIndicator
-from strategy.defining import TEXT
 from strategy.errors import StrategyError, in_one_line, unknown
 from strategy.language import NO_ARRAY
 from strategy.model import Strategy
 from strategy.other_names import suggest_word
+from strategy.own_words import TEXT
 from strategy.source_location import PlacedError, StrategySource
 
 MODULE = "strategy_file"

@@ -228,7 +228,7 @@ class Strategy(Node):
     def described(self) -> dict[str, object]:
         """Fields that decide what a genome trades and which genomes there are, ready for JSON.
 
-        Neither names of variables nor words for people: `strategy.recorded` reads it back.
+        Neither names of variables nor words for people: `strategy.deserialize` reads it back.
         """
         return {
             "version": self.version,

@@ -20,7 +20,6 @@ from strategy import composed_words, conditions
 from strategy.clock import Offset
 from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
-from strategy.defining import indicator
 from strategy.errors import StrategyError, quote_value
 from strategy.exits import BySide, SessionExit, check_side
 from strategy.expressions import Clock, Column, Higher
@@ -42,6 +41,7 @@ from strategy.model import Strategy
 from strategy.money import AccountOf, Funding, MarketFacts
 from strategy.nodes import Node
 from strategy.orders import AfterLeg
+from strategy.own_words import indicator
 from strategy.part_words import (
     BreakEven,
     InTrade,

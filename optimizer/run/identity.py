@@ -19,8 +19,8 @@ from optimizer.run.task import Task
 from optimizer.search import SEARCH_VERSION
 from optimizer.store import RunStore
 from optimizer.store.payload import encode
+from strategy.deserialize import renew_description
 from strategy.errors import StrategyError
-from strategy.recorded import renew_description
 
 VALUES = ("strategy", "costs", "goals", "data_hash", "windows", "engine_version")
 """Parts that decide what an individual trades and is worth, by whatever search it is found."""

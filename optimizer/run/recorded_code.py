@@ -21,10 +21,10 @@ from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 from strategy import STRATEGIES
 from strategy.custom_indicator import OwnIndicator
+from strategy.deserialize import from_described
 from strategy.errors import unknown
 from strategy.files import build_strategies, first_difference, read_strategy_text
 from strategy.model import Strategy
-from strategy.recorded import from_described
 from strategy.rules import is_file
 from strategy.source_location import StrategySource
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from strategy import find_strategy, limits, load_strategy
+from strategy.deserialize import from_described
 from strategy.errors import StrategyError
 from strategy.files import build_strategy, first_difference
-from strategy.recorded import from_described
 from tests.support import examples, own_words
 
 HEAD = "from strategy.words import *\n"

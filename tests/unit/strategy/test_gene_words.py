@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from strategy import StrategyError, words
+from strategy.deserialize import from_described
 from strategy.errors import GeneError
 from strategy.expressions import Call, Choose, Column, GeneValue
 from strategy.gene import Gene
-from strategy.recorded import from_described
 from strategy.rows import bound
 from strategy.words import (
     beyond_bar,

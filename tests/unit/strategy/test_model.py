@@ -13,11 +13,11 @@ from data import Window
 from engine.batch import Engine
 from engine.fast_case import Comparison, find_fast_case
 from strategy import STRATEGIES
+from strategy.deserialize import from_described
 from strategy.errors import GeneError, StrategyError
 from strategy.files import build_strategies, build_strategy
 from strategy.indicator_registry import KINDS
 from strategy.pretty_print import format_tree
-from strategy.recorded import from_described
 from strategy.words import *
 from tests.support import examples, own_words
 from tests.support.series import holds as condition_holds

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from strategy import limits
-from strategy.defining import TEXT
 from strategy.errors import IndicatorError, StrategyError
 from strategy.files import build_strategies
 from strategy.lookahead_check import prove_bounds, prove_causal, prove_individuals
+from strategy.own_words import TEXT
 from strategy.rows import row_values
 from strategy.series import Series
 from strategy.source_location import PlacedError

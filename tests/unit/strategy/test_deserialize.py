@@ -3,8 +3,8 @@
 import pytest
 
 from strategy import STRATEGIES
+from strategy.deserialize import renew_description
 from strategy.errors import StrategyError
-from strategy.recorded import renew_description
 from tests.support.former import describe_former
 
 
