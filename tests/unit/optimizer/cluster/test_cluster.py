@@ -369,7 +369,7 @@ def test_workers_that_begin_anew_for_ever_are_an_error(clock):
     class Restarting(Dying):
         """A worker that is begun anew at once, in the same place."""
 
-        make_jobs = 0
+        asked = 0
 
         def answer(self, call, timeout=0):
             """The same each time; a search that goes on asking fails."""

@@ -58,6 +58,7 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
         "data/files.py",
         "data/store.py",
         "engine/runtime/__init__.py",
+        "engine/runtime/collector.py",
         "engine/runtime/compiling/__init__.py",
         "engine/runtime/compiling/loops.py",
         "engine/runtime/compiling/cache_dirs.py",

@@ -123,7 +123,8 @@ def test_a_change_anywhere_reaches_what_is_kept(tmp_path):
     compiling = [
         f"runtime/compiling/{file.name}" for file in (source / "runtime/compiling").glob("*.py")
     ]
-    for name in ("__init__.py", "errors.py", "runtime/__init__.py", *compiling):
+    runtime = ("runtime/__init__.py", "runtime/collector.py")
+    for name in ("__init__.py", "errors.py", *runtime, *compiling):
         shutil.copy(source / name, tmp_path / "engine" / name)
     shutil.copytree(Path(strategy.__file__).parent, tmp_path / "strategy")
     (tmp_path / "rule.py").write_text(RULE)
