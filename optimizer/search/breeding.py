@@ -16,6 +16,7 @@ import numpy as np
 
 from optimizer.search.compiled.repeats import AS_DRAWN, MUTATED, SAMPLED, Newcomers, Seen
 from optimizer.search.compiled.variation import repair
+from optimizer.search.draws import Draws, draw_ahead
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -27,7 +28,6 @@ from optimizer.search.generation import (
     Serials,
 )
 from optimizer.search.operators import squarings
-from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
@@ -224,6 +224,8 @@ def _breed(
     """
     population, archive = elders
     has_elders = plan.elite > 0 and len(archive) > 0
+    shape = len(population), pool.shape[1]
+    draws.ahead(foresee_numbers(plan, island, shape, has_elders=has_elders))
     sizes = count_children(draws, plan, island)
     n_cross, n_swap, n_differ, n_nudged, n_immigrants = sizes
     n_bred = len(children[0]) - n_immigrants
@@ -260,6 +262,27 @@ def _breed(
         lineage[start:end, 3] = code
 
 
+def foresee_numbers(
+    plan: BreedingPlan, island: int, shape: tuple[int, int], *, has_elders: bool
+) -> dict[str, int]:
+    """Numbers of each stream that children of parents [P, G] take, or a few more."""
+    count, (n_parents, n_genes) = plan.counts[island], shape
+    n_immigrants = int(plan.immigrants * count) + 1 if plan.immigrants else 0
+    n_bred = count - max(0, n_immigrants - 1)
+    n_cross, n_swap, n_differ, _ = (int(rate * n_bred) + 1 for rate in plan.rates)
+    return {
+        "stir": int(plan.immigrants > 0),
+        "operator": 1,
+        "select": -(-4 * n_bred // n_parents) * n_parents,
+        "elite": 4 * n_bred * has_elders,
+        "crossover": n_cross * (1 + 3 * n_genes),
+        "exchange": n_swap * n_genes,
+        "difference": n_differ * (5 + n_genes),
+        "mutate": 2 * n_bred * n_genes,
+        "immigrate": n_immigrants * n_genes,
+    }
+
+
 def _distinct(
     toolbox: Toolbox,
     layout: GenomeLayout,
@@ -294,15 +317,12 @@ def _distinct(
     if islands is not None:
         tries.insert(0, (MUTATED, MUTATION_ROUNDS, "redraw"))
     for way, n_rounds, purpose in tries:
-        # Nothing else of this generation draws from it after this.
-        numbers = NO_NUMBERS
         while n_rounds and left.size:
-            n_genes = len(layout) * len(left)
-            if way * n_genes > len(numbers):
-                drawn = draws(purpose).random(AHEAD * n_genes)
-                numbers = np.concatenate([numbers, drawn])
-            n_rounds, n_taken, left = newcomers.admit(left, way, n_rounds, numbers)
-            numbers = numbers[n_taken:]
+            stream, n_genes = draws(purpose), len(layout) * len(left)
+            if way * n_genes > len(stream.drawn):
+                draw_ahead([(stream, AHEAD * n_genes)])
+            n_rounds, n_taken, left = newcomers.admit(left, way, n_rounds, stream.drawn)
+            stream.take(n_taken)
     born = np.zeros(len(lineage), dtype=np.int64) if islands is None else islands
     if not left.size:
         return Brood(rows[n_known:], lineage, is_repaired, born)

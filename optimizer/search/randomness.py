@@ -62,29 +62,15 @@ def stream(seed: int, generation: int, purpose: str) -> np.random.Generator:
         ConfigError: When the seed or the generation is out of range.
         KeyError: When the purpose is not in the table.
     """
-    _check_range("seed", seed, MAX_SEED)
-    _check_range("generation", generation, MAX_GENERATION)
-    key = np.array([seed, generation << 16 | PURPOSES[purpose]], dtype=np.uint64)
+    key = np.array(build_key(seed, generation, purpose), dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
 
-class Draws:
-    """The random streams of one generation, each opened once and then drawn from in turn.
-
-    Args:
-        seed: As of `stream`.
-        generation: Likewise.
-    """
-
-    def __init__(self, seed: int, generation: int) -> None:
-        self._seed, self._generation = seed, generation
-        self._streams: dict[str, np.random.Generator] = {}
-
-    def __call__(self, purpose: str) -> np.random.Generator:
-        """The stream of a purpose, where it was left."""
-        if purpose not in self._streams:
-            self._streams[purpose] = stream(self._seed, self._generation, purpose)
-        return self._streams[purpose]
+def build_key(seed: int, generation: int, purpose: str) -> tuple[int, int]:
+    """Key of the stream at an address; errors as of `stream`."""
+    _check_range("seed", seed, MAX_SEED)
+    _check_range("generation", generation, MAX_GENERATION)
+    return seed, generation << 16 | PURPOSES[purpose]
 
 
 def _check_range(name: str, value: int, largest: int) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from optimizer.config.search import SearchSettings
 from optimizer.search.archive import update_archive
 from optimizer.search.breeding import Brood, generate_offspring, settle, update_credits
+from optimizer.search.draws import Draws
 from optimizer.search.generation import OPERATORS, Floats, Indices, Population
 from optimizer.search.memory import Memory
 from optimizer.search.problem import Problem
-from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking
 from optimizer.search.state import (
     TRIFLE,
@@ -54,10 +54,13 @@ class Steps:
         self._rule = self._toolbox.survive.func
         is_large = settings.population >= FEWEST_FOR_A_THREAD
         self._thread = ThreadPoolExecutor(1, "search") if is_large else None
+        self._draws = Draws(settings.seed, self._thread)
 
     def breed(self, state: State, number: int) -> Brood:
         """The newcomers of a generation, numbered in the order in which all were bred."""
         brood = self._brood(state, number)
+        if number < self._settings.generations:
+            self._draws.begin_next()
         first = state.memory.evaluated
         brood.lineage[:, 0] = np.arange(first, first + len(brood))
         return brood
@@ -99,7 +102,7 @@ class Steps:
 
     def _brood(self, state: State, number: int) -> Brood:
         settings, layout = self._settings, self._problem.layout
-        draws = Draws(settings.seed, number)
+        draws = self._draws.switch_generation(number)
         if number == 0:
             brood = settle(self._toolbox, layout, draws, settings.population, self._warm_start)
             # Divided among the islands in turn.

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimizer.search import draws
 from optimizer.search.breeding import ADAPTED, FLOOR, compute_rates, shares, update_credits
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
@@ -70,3 +71,20 @@ def test_what_works_is_used_more():
     *_, adapted = evolve(Zdt1(float_layout(8)), settings(40, 40))
     *_, even = evolve(Zdt1(float_layout(8)), settings(40, 40, adapt=False))
     assert adapted.archive.genomes.tobytes() != even.archive.genomes.tobytes()
+
+
+@pytest.mark.parametrize("named", [{}, {"elite": 0.5, "immigrants": 0.2}, {"adapt": False}])
+def test_numbers_of_children_are_drawn_at_once(monkeypatch, named):
+    """Those of repeats with them, but for generations that have more of these than foreseen."""
+    counts, draw = [], draws.draw
+
+    def draw_and_count(*arguments):
+        counts[-1] += 1
+        draw(*arguments)
+
+    monkeypatch.setattr(draws, "draw", draw_and_count)
+    counts.append(0)
+    for _ in evolve(Zdt1(float_layout(5)), settings(64, 40, **named)):
+        counts.append(0)
+    assert sum(counts[2:-1]) < 2 * len(counts[2:-1])
+    assert min(counts[2:-1]) == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.search.randomness import MAX_GENERATION, MAX_SEED, PURPOSES, Draws, stream
+from optimizer.search.randomness import MAX_GENERATION, MAX_SEED, PURPOSES, stream
 
 WORD = 2**64
 
@@ -33,14 +33,6 @@ def test_equal_addresses_give_equal_bits():
     """A stream opened twice starts at the same place both times."""
     first, second = stream(5, 3, "select"), stream(5, 3, "select")
     assert np.array_equal(first.random(1000), second.random(1000))
-
-
-def test_draws_of_a_generation_go_on_where_they_were_left():
-    """Each stream begins where one opened at its address does, and is opened once."""
-    draws = Draws(5, 9)
-    for purpose in ("select", "mutate"):
-        drawn = [draws(purpose).random((2, 5)).ravel() for _ in range(3)]
-        assert stream(5, 9, purpose).random(30).tolist() == np.concatenate(drawn).tolist()
 
 
 def test_every_part_of_the_address_counts():
