@@ -142,6 +142,19 @@ def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_fil
         assert page.errors == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_moves_while_charts_are_drawn(chromium, page_file, width):
+    """Each has its room before; what a reader is about to click on stays where it is."""
+    heights = """() => [...document.querySelectorAll("figure[data-chart]:not([hidden])")]
+        .filter((figure) => !figure.closest("details.more"))
+        .map((figure) => [figure.dataset.chart, figure.getBoundingClientRect().height])"""
+    with open_page(chromium, page_file, width=width) as page:
+        before = page.page.evaluate(heights)
+        page.draw_all()
+        assert len(before) > 5
+        assert page.page.evaluate(heights) == before
+
+
 def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
     """Each has a label, a caption and its numbers as a table."""
     with open_page(chromium, page_file) as page:
@@ -150,6 +163,7 @@ def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
         )
         assert len(labels) > 20
         assert all(label and len(label) > 10 for label in labels)
+        page.draw_all()
         page.page.click('figure[data-chart="month"] summary')
         rows = page.page.locator('figure[data-chart="month"] details tbody tr')
         rows.first.wait_for()

@@ -53,7 +53,10 @@ const LOOK = (() => {
     figure.chart = chart;
     figure.querySelector("figcaption span").textContent = title;
     figure.querySelector("figcaption small").textContent = chart.alt;
-    figure.querySelector(".plot").setAttribute("aria-label", `${chart.title}: ${chart.alt}`);
+    const plot = figure.querySelector(".plot"), height = chart.layout?.height;
+    plot.setAttribute("aria-label", `${chart.title}: ${chart.alt}`);
+    // Room for what is drawn later, so that nothing moves under a reader's pointer.
+    plot.style.minHeight = height ? `${height}px` : "";
     fillTable(figure);
   }
 
