@@ -19,7 +19,7 @@ from optimizer.formatting import format_count
 from optimizer.grades import GRADES
 from optimizer.store.payload import Payload
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Goes up whenever the same facts get another grade, or other words."""
 
 FEWEST_SEARCHES = 99
@@ -264,11 +264,14 @@ def _as_sentences(reasons: Iterable[str]) -> tuple[str, ...]:
 
 
 def _format_p(p: Fraction) -> str:
-    return f"{float(p):.3g}"
+    """Three digits, more where they would be the limit that p is above."""
+    words = f"{float(p):.3g}"
+    return f"{float(p):.6g}" if p > MOST_P >= Fraction(words) else words
 
 
 def _format_r(mean_r: float) -> str:
-    return f"{mean_r:.2f} R"
+    """Two decimals, or one digit where they would be zeros."""
+    return f"{mean_r:.2f} R" if abs(mean_r) >= 0.005 or not mean_r else f"{mean_r:.1g} R"
 
 
 def _describe_mean(unseen: Unseen, sign: Callable[[float], float] = float) -> str:
@@ -293,12 +296,14 @@ def _list_losses(facts: Facts) -> list[str]:
 
 
 def _list_search_limit(facts: Facts) -> list[str]:
-    if not _find_greater_p(facts) * facts.searches > MOST_P_OF_ALL:
+    greatest = max((tally for tally, _ in _list_tallies(facts)), key=lambda tally: tally.p)
+    product = greatest.p * facts.searches
+    if not product > MOST_P_OF_ALL:
         return []
-    needed = MOST_P_OF_ALL.denominator * facts.searches - 1
-    return [
-        f"{facts.searches} searches were made on these bars, which needs {needed} null searches"
-    ]
+    needed = f"{MOST_P_OF_ALL.denominator * facts.searches - 1} null searches"
+    if greatest.at_least:
+        needed = f"p x {facts.searches} of {float(MOST_P_OF_ALL):g} or less, not {float(product):.3g}"
+    return [f"{facts.searches} searches were made on these bars, which needs {needed}"]
 
 
 def _list_limits(facts: Facts) -> list[str]:

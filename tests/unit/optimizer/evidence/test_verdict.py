@@ -189,6 +189,8 @@ def test_luck_names_the_searches_that_did_as_well():
     assert f"10 of 20 searches on mirrored bars did as well ({limit})." in verdict.sentence
     near = decide(replace(BEST, shuffled=Tally(199, 2, is_stopped=False)))
     assert "(p = 0.015; more than luck needs 0.01 or less)" in near.sentence
+    nearest = decide(replace(BEST, shuffled=Tally(997, 10, is_stopped=True)))
+    assert "(p = 0.0100301; more than luck needs 0.01 or less)" in nearest.sentence
 
 
 def test_luck_adds_who_lost():
@@ -219,6 +221,22 @@ def test_what_is_not_confirmed_elsewhere_is_weak(changes, reason):
     facts = replace(BEST, **changes)
     verdict = decide(facts)
     assert (verdict.grade, verdict.sentence) == ("weak", f"{WEAK}{reason}")
+
+
+def test_more_null_searches_are_not_asked_for_where_one_did_as_well():
+    """199 are more than the 119 that six searches need where none does."""
+    verdict = decide(replace(BEST, mirrored=Tally(199, 1, is_stopped=False), searches=6))
+    why = "6 searches were made on these bars, which needs p x 6 of 0.05 or less, not 0.06."
+    assert verdict.sentence.endswith(f"(p = 0.01), not confirmed elsewhere: {why}")
+
+
+@pytest.mark.parametrize(
+    ("mean_r", "words"), [(-0.004, "-0.004 R"), (-0.00001, "-1e-05 R"), (0.0, "0.00 R")]
+)
+def test_a_small_loss_is_not_said_to_be_none(mean_r, words):
+    """Two decimals where they show it, one digit elsewhere."""
+    losing = replace(LOSS, mean_r=Figure(mean_r))
+    assert f"folds lost: {words} a trade" in decide(replace(BEST, folds=losing)).sentence
 
 
 def test_ten_searches_on_the_same_bars_are_not_too_many():
