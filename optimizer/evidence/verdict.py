@@ -302,7 +302,8 @@ def _list_search_limit(facts: Facts) -> list[str]:
         return []
     needed = f"{MOST_P_OF_ALL.denominator * facts.searches - 1} null searches"
     if greatest.at_least:
-        needed = f"p x {facts.searches} of {float(MOST_P_OF_ALL):g} or less, not {float(product):.3g}"
+        limit = f"{float(MOST_P_OF_ALL):g} or less, not {float(product):.3g}"
+        needed = f"p x {facts.searches} of {limit}"
     return [f"{facts.searches} searches were made on these bars, which needs {needed}"]
 
 
