@@ -26,6 +26,10 @@ TRADES, REJECTED, ORDERS = (ACCUMULATOR_INDEX[name] for name in ("trades", "reje
 EVEN_CUTS = 32
 MOST_MEMBERS = 64
 
+FULL_WINDOWS, FEWEST_EVEN_CUTS = 4, 8
+"""Windows that are all cut so often; more of them share as many cuts. What is judged is a strategy,
+whose rows read every symbol alike."""
+
 CUTS_OF_A_MEMBER, BARS_OF_A_CUT = 1.5, 12
 """Of up to three cuts of a member others are at the same bar: with few members half of them, and
 with many there is one in so many bars at most."""
@@ -44,6 +48,7 @@ class CausalRecord(Statistic):
     trades: int
     mismatches: int
     first: Annotated[str, OPTIONAL] = ""
+    is_shared: Annotated[bool, OPTIONAL] = False  # by many windows; not known to older versions
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """Count of differences, and the first of them."""
@@ -54,24 +59,33 @@ class CausalRecord(Statistic):
         yield Weighed("look-ahead", sentence, AGAINST if self.mismatches else "")
 
 
-def choose_cuts(window: Window, ledgers: Sequence[Ledger]) -> tuple[int, ...]:
+def choose_cuts(
+    window: Window, ledgers: Sequence[Ledger], n_even: int = EVEN_CUTS
+) -> tuple[int, ...]:
     """Bars at which a window is cut, ascending, each once.
 
     Args:
         window: [start, end).
         ledgers: Of each member [F] in it. Of up to 64, evenly chosen, the middle trade is cut
             after its signal, its entry and its exit.
+        n_even: Cuts that lie evenly, at most.
 
     Returns:
         Numbers above `start` and up to `end`: what is judged lies before.
     """
-    bars = {end for _, end in groups(window.start + 1, window.end, EVEN_CUTS)}
+    bars = {end for _, end in groups(window.start + 1, window.end, n_even)}
     chosen = min(len(ledgers), MOST_MEMBERS)
     for ledger in (ledgers[i * len(ledgers) // chosen] for i in range(chosen)):
         if len(ledger):
             trade = ledger.trade(len(ledger) // 2)
             bars |= {trade.signal_bar + 1, trade.entry_bar + 1, trade.exit_bar + 1}
     return tuple(sorted(cut for cut in bars if window.start < cut <= window.end))
+
+
+def share_cuts(n_windows: int) -> tuple[int, int]:
+    """How many windows take turns at the members, and how many even cuts each of them has."""
+    turns = max(1, -(-n_windows // FULL_WINDOWS))
+    return turns, max(FEWEST_EVEN_CUTS, EVEN_CUTS // turns)
 
 
 def estimate_causality_seconds(lengths: Iterable[int], members: int) -> float:
@@ -81,12 +95,14 @@ def estimate_causality_seconds(lengths: Iterable[int], members: int) -> float:
         lengths: Bars of each window.
         members: Of the front.
     """
-    member_cuts = CUTS_OF_A_MEMBER * min(members, MOST_MEMBERS)
+    lengths = list(lengths)
+    turns, n_even = share_cuts(len(lengths))
+    member_cuts = CUTS_OF_A_MEMBER * min(members, MOST_MEMBERS) / turns
     each_s, bar_s = CUT_S + members * CUT_MEMBER_S, CUT_BAR_S + members * CUT_MEMBER_BAR_S
     seconds = 0.0
     for bars in lengths:
         at_most = bars / BARS_OF_A_CUT
-        n_cuts = min(EVEN_CUTS, bars) + member_cuts * at_most / (member_cuts + at_most)
+        n_cuts = min(n_even, bars) + member_cuts * at_most / (member_cuts + at_most)
         seconds += n_cuts * (each_s + bars * bar_s)
     return seconds
 

@@ -11,15 +11,18 @@ Randomization Tests for Trading System Development", 2020, for permuted bars; cl
 mirrored market are house rules.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import Flags, Floats, Ints
 from data.timeframe import UNITS_NS
+from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError
 from optimizer.evidence.null_finer import rebuild_finer
 from optimizer.evidence.philox import Words, draw_words
@@ -29,6 +32,11 @@ Keep = Literal["none", "day", "week"]
 
 FEWEST_IN_SLOT = 20
 """Below so many bars a slot holds too few to shuffle among."""
+
+LONG_MARKET = 10_000
+"""Times of a market, below which a thread takes longer to begin than what it does."""
+
+Built = TypeVar("Built")
 
 PERIODS_NS: dict[str, int] = {"none": 1, "day": UNITS_NS["d"], "week": UNITS_NS["w"]}
 
@@ -40,6 +48,13 @@ class Origins(NamedTuple):
     # to bars move with it.
     bodies: Ints
     gaps: Ints  # [T] number of the bar whose gap stands before each bar
+
+
+class ShuffledWords(NamedTuple):
+    """Words that decide one shuffled market, one of each time of any series."""
+
+    bodies: Words
+    gaps: Words
 
 
 class _Ratios(NamedTuple):
@@ -127,21 +142,11 @@ class NullMarkets:
 
     def draw_origins(self, index: int) -> tuple[Origins, ...]:
         """Bars of the bodies and gaps of each series in shuffled market `index`, from 1 on."""
-        bodies, gaps = (self._draw_words(index, purpose) for purpose in ("null_body", "null_gap"))
-        return tuple(
-            Origins(
-                _number_bars(series, series.bodies.shuffle(bodies[series.number])),
-                _number_bars(series, series.gaps.shuffle(gaps[series.number])),
-            )
-            for series in self._series
-        )
+        return self._build_each(partial(_draw_series, self._draw_shuffled(index)))
 
     def shuffle_market(self, index: int) -> tuple[Bars, ...]:
         """Shuffled market `index`, from 1 on: [S] series that end with their windows."""
-        return tuple(
-            _shuffle_series(series, origins)
-            for series, origins in zip(self._series, self.draw_origins(index), strict=True)
-        )
+        return self._build_each(partial(_shuffle_series, self._draw_shuffled(index)))
 
     def list_mirrored_bars(self, index: int) -> tuple[Ints, ...]:
         """Numbers of the bars of each series that mirrored market `index` turns, ascending."""
@@ -152,10 +157,19 @@ class NullMarkets:
 
     def mirror_market(self, index: int) -> tuple[Bars, ...]:
         """Mirrored market `index`, from 1 on: [S] series that end with their windows."""
-        tops = self._draw_tops(index)
-        return tuple(
-            _mirror_series(series, series.may_turn & tops[series.number]) for series in self._series
-        )
+        return self._build_each(partial(_mirror_series, self._draw_tops(index)))
+
+    def _build_each(self, build: Callable[[_Series], Built]) -> tuple[Built, ...]:
+        """What is built of each series [S], those of a long market side by side."""
+        cores = available_cores()
+        if len(self._series) == 1 or cores == 1 or len(self._times) < LONG_MARKET:
+            return tuple(map(build, self._series))
+        with ThreadPoolExecutor(min(cores, len(self._series)), "series") as pool:
+            return tuple(pool.map(build, self._series))
+
+    def _draw_shuffled(self, index: int) -> ShuffledWords:
+        bodies, gaps = (self._draw_words(index, purpose) for purpose in ("null_body", "null_gap"))
+        return ShuffledWords(bodies, gaps)
 
     def _draw_words(self, index: int, purpose: str) -> Words:
         return draw_words(self._seed, index, purpose, len(self._times))
@@ -230,7 +244,15 @@ def _number_bars(series: _Series, taken: Ints) -> Ints:
     return np.concatenate([np.arange(len(series.bars) - len(taken)), series.moving[taken]])
 
 
-def _shuffle_series(series: _Series, origins: Origins) -> Bars:
+def _draw_series(words: ShuffledWords, series: _Series) -> Origins:
+    return Origins(
+        _number_bars(series, series.bodies.shuffle(words.bodies[series.number])),
+        _number_bars(series, series.gaps.shuffle(words.gaps[series.number])),
+    )
+
+
+def _shuffle_series(words: ShuffledWords, series: _Series) -> Bars:
+    origins = _draw_series(words, series)
     kept = len(series.bars) - len(series.moving)
     bodies, gaps = (bar_numbers[kept:] - kept for bar_numbers in origins)
     gap, *body = series.ratios
@@ -244,7 +266,8 @@ def _shuffle_series(series: _Series, origins: Origins) -> Bars:
     return _rebuild_bars(series, ratios, bars.volume[origins.bodies], extra, origins.bodies, turns)
 
 
-def _mirror_series(series: _Series, turns: Flags) -> Bars:
+def _mirror_series(tops: Flags, series: _Series) -> Bars:
+    turns = series.may_turn & tops[series.number]
     chosen = (np.where(turns, *pair) for pair in zip(series.turned, series.ratios, strict=True))
     bars = series.bars
     is_turned = np.zeros(len(bars), np.bool_)

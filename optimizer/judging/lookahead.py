@@ -16,6 +16,8 @@ from engine.runtime.cpu.row_memory import keeping_row_memory
 from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.evidence.lookahead import (
+    EVEN_CUTS,
+    FULL_WINDOWS,
     MOST_MEMBERS,
     CausalRecord,
     choose_cuts,
@@ -23,6 +25,7 @@ from optimizer.evidence.lookahead import (
     count_signals_taken,
     is_beginning,
     poison_bars,
+    share_cuts,
 )
 from optimizer.judging.account_lookahead import cut_account
 from optimizer.run.task import Task
@@ -40,6 +43,8 @@ def build_causal_record(
     engine: Engine,
     genomes: Floats,
     watch: Callable[[int, int], None] = lambda done, planned: None,
+    *,
+    is_shared: bool | None = None,
 ) -> CausalRecord:
     """Judge members before many cuts, with and without the bars behind.
 
@@ -48,6 +53,7 @@ def build_causal_record(
         engine: Of them.
         genomes: [F, G] of the whole front.
         watch: Is given how many windows are done, of how many: a thousand symbols take minutes.
+        is_shared: Whether windows share cuts, as a record has it; None where they are many.
 
     Each symbol is cut by itself, without limits of an account; one that has limits is also cut as
     a whole.
@@ -59,6 +65,9 @@ def build_causal_record(
     windows = task.markets.windows
     chosen = min(len(genomes), MOST_MEMBERS)
     traced = [i * len(genomes) // max(chosen, 1) for i in range(chosen)]
+    if is_shared is None:
+        is_shared = len(windows) > FULL_WINDOWS
+    turns, n_even = share_cuts(len(windows)) if is_shared else (1, EVEN_CUTS)
     n_cuts = mismatches = trades = n_done = 0
     first = ""
     for window_indices, share in engine.shares():
@@ -66,9 +75,10 @@ def build_causal_record(
         # Memory may not hold it beside the next one.
         del share
         trades += sum(len(ledger) for of_member in whole for ledger in of_member)
-        for number, window in enumerate(windows[index] for index in window_indices):
+        for number, index in enumerate(window_indices):
+            window = windows[index]
             ledgers = dict(zip(traced, (of_member[number] for of_member in whole), strict=True))
-            ends = choose_cuts(window, list(ledgers.values()))
+            ends = choose_cuts(window, list(ledgers.values())[index % turns :: turns], n_even)
             with keeping_row_memory():
                 differ = _find_differences(task, engine, (window, ends), genomes, ledgers)
             n_cuts, n_done = n_cuts + len(ends), n_done + 1
@@ -84,7 +94,7 @@ def build_causal_record(
         account = cut_account(*limited, genomes, traced)
         n_cuts, mismatches = n_cuts + account.cuts, mismatches + account.mismatches
         first = first or account.first
-    return CausalRecord(n_cuts, len(genomes), trades, mismatches, first)
+    return CausalRecord(n_cuts, len(genomes), trades, mismatches, first, is_shared)
 
 
 def _find_differences(

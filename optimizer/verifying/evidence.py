@@ -10,6 +10,7 @@ from engine.errors import EngineError
 from optimizer.errors import OptimizerError, StoreError
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord
+from optimizer.evidence.lookahead import CausalRecord
 from optimizer.evidence.null import NullRecord
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.splits import combinatorial, walk_forward
@@ -106,7 +107,7 @@ class Rejudged:
                 self.task, self.pick, is_named=bool(judgement.pick and judgement.pick.is_named)
             ),
             "robust": lambda: build_robust_record(self.task, self.engine, self.pick),
-            "causal": lambda: build_causal_record(self.task, self.engine, self.genomes),
+            "causal": self._causal,
             "null": self._null,
             "folds": self._folds,
             "cpcv": self._paths,
@@ -126,6 +127,13 @@ class Rejudged:
             yield from find_differences(
                 f"judgement.{name}", values, as_far_as_recorded(values, expected, apart=ROUNDING)
             )
+
+    def _causal(self) -> CausalRecord:
+        recorded = self.judgement.causal
+        assert recorded is not None
+        return build_causal_record(
+            self.task, self.engine, self.genomes, is_shared=recorded.is_shared
+        )
 
     def _null(self) -> NullRecord:
         recorded = self.judgement.null

@@ -17,6 +17,7 @@ from optimizer.evidence.lookahead import (
     estimate_causality_seconds,
     is_beginning,
     poison_bars,
+    share_cuts,
 )
 from optimizer.evidence.splits import groups
 from tests.support.evidence import counted_bars, make_ledger
@@ -41,6 +42,14 @@ def test_a_window_of_few_bars_is_cut_after_each():
     """No cut leaves nothing to judge."""
     assert choose_cuts(Window(0, 5, 10), []) == (6, 7, 8, 9, 10)
     assert choose_cuts(Window(0, 5, 6), []) == (6,)
+
+
+def test_many_windows_take_turns():
+    """All of up to four, as many cuts as those however many there are, and 8 even ones each."""
+    assert [share_cuts(count) for count in (1, 4)] == [(1, 32)] * 2
+    assert [share_cuts(count) for count in (5, 20, 1000)] == [(2, 16), (5, 8), (250, 8)]
+    window = Window(0, 0, 320)
+    assert choose_cuts(window, [], 8) == tuple(range(40, 321, 40))
 
 
 @given(st.integers(1, 200))
@@ -134,9 +143,10 @@ def test_signals_taken_are_trades_and_rejections():
 
 
 def test_the_time_that_cuts_take_grows_with_windows_bars_and_members():
-    """A thousand symbols take a thousand times as long as one; more of anything takes longer."""
+    """Four symbols take as long as each alone, a thousand share cuts; more takes longer."""
     seconds = estimate_causality_seconds([500], 8)
-    assert estimate_causality_seconds([500] * 1000, 8) == pytest.approx(1000 * seconds)
+    assert estimate_causality_seconds([500] * 4, 8) == pytest.approx(4 * seconds)
+    assert 150 * seconds < estimate_causality_seconds([500] * 1000, 8) < 300 * seconds
     assert seconds < estimate_causality_seconds([5000], 8)
     assert seconds < estimate_causality_seconds([500], 80)
     assert estimate_causality_seconds([], 8) == 0
