@@ -183,10 +183,11 @@ def touch_level(world: World, side: int, t: int) -> float:
     """The price that must be reached before an order counts as touched."""
     if world.parts[side, FORM, ORDER_PART] == MARKET:
         return 0.0
-    level = order_price(world, side, t)
+    level, beyond = order_price(world, side, t), world.parts[side, NUMBER, BEYOND]
     # Where there is no price, none lies beyond it.
-    if world.parts[side, FORM, ORDER_PART] == LIMIT_ORDER and level > 0.0:
-        level = level - find_sign(side) * world.parts[side, NUMBER, BEYOND]
+    if beyond > 0.0 and level > 0.0:
+        level = level - find_sign(side) * beyond
+        level = on_tick(world.limits, level, is_met_from_below(world, side))
     return level
 
 

@@ -226,9 +226,10 @@ def stand_order(
     price = on_tick(rules, price, is_met_from_below(asks, side))
     figures[PRICES + side] = figures[LEVELS + side] = price
     # Where there is no price, none lies beyond it.
-    if asks.forms[ORDER_PART, side] == LIMIT_ORDER and price > 0.0:
-        beyond = load_value(asks.further, 2 * p + side, BEYOND)
-        figures[LEVELS + side] = price - beyond if side == 0 else price + beyond
+    beyond = load_value(asks.further, 2 * p + side, BEYOND)
+    if beyond > 0.0 and price > 0.0:
+        further = price - beyond if side == 0 else price + beyond
+        figures[LEVELS + side] = on_tick(rules, further, is_met_from_below(asks, side))
 
 
 @compiled_uncounted

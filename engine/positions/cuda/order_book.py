@@ -103,8 +103,9 @@ def stand_order(inputs, orders, terms, is_signal, j, today, last_cancel, m, SIDE
             price = tl.where(is_new, level, price)
             if ORDER == LIMIT_ORDER:
                 # Where there is no price, none lies beyond it.
-                beyond = tl.where(level > 0.0, terms.beyond, 0.0)
-                level = level - beyond if SIDE == 0 else level + beyond
+                further = level - terms.beyond if SIDE == 0 else level + terms.beyond
+                further = on_tick(inputs, further, is_up, HAS_TICK)
+                level = tl.where((level > 0.0) & (terms.beyond > 0.0), further, level)
             needed = tl.where(is_new, level, needed)
         stands = m & (standing != NO_ORDER)
         ends = standing + 1 + terms.delay + terms.expires

@@ -99,6 +99,15 @@ def test_a_limit_is_not_filled_by_what_is_not_known(asks, parts, trades):
     assert list_trades((asks, QUIET, asks, QUIET, QUIET), plan(**parts)) == trades
 
 
+def test_a_price_that_a_limit_asks_to_be_passed_is_on_the_tick():
+    """20.13 less 0.01 is a bit below 20.12 to a computer, which the bar reaches."""
+    signal, met = (20.2, 20.3, 20.1, 20.13, 2.0), (20.2, 20.2, 20.12, 20.15, 1.0)
+    parts = {"entry": w.limit_at(w.close, through=1), "market": w.market(tick="0.01")}
+    assert [trade[3:] for trade in list_trades((signal, met, met), plan(**parts))] == [
+        (2, "end", 20.15)
+    ]
+
+
 NUMBERED = (
     LONG,
     (*QUIET[:4], 11.0),
