@@ -1,21 +1,19 @@
 """The reference in processes of this machine.
 
-On few bars threads of one process wait for each other: what lies between compiled loops is Python.
+Threads of one process wait for each other: what lies between compiled loops is Python.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import Ledger
 from engine.reference import Reference
-from engine.replay.threads import Replayed, replaying, sharing_order
+from engine.replay.threads import Indices, Replayed, replaying, sharing_order
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.judging.workers import Pool, Workers
 from optimizer.search.generation import Floats
@@ -27,30 +25,47 @@ PROCESSES = 4
 PARTS_PER_PROCESS = 2
 
 MOST_BARS = 100_000
-"""Of all series: on more, threads that share rows are as fast."""
+"""Of all series, which are sent to every process; of more each is sent to one."""
 
 FEWEST_REPLAYS = 32
 """Individuals and windows: fewer are replayed before processes have their bars."""
 
+FEWEST_INDIVIDUALS = 64
+"""Of long series, for the same reason."""
+
+
+class ReplayJob(NamedTuple):
+    """Some individuals in some windows, with the bars of these."""
+
+    individuals: Indices  # [N] their numbers
+    genomes: Floats  # [N, G]
+    numbers: tuple[int, ...]  # of the windows among all
+    series: tuple[Bars, ...]
+    windows: tuple[Window, ...]  # of these series
+
 
 @dataclass(frozen=True)
 class ReplaySetup:
-    """Replays individuals in all windows, in a process with a reference of its own."""
+    """Replays individuals, in a process with references of its own."""
 
     spec: Strategy
-    series: tuple[Bars, ...]
-    windows: tuple[Window, ...]
     costs: Costs
+    threads: int
 
-    @cached_property
-    def _reference(self) -> Reference:
-        return Reference(self.spec, self.series, self.windows, self.costs, form=CompiledForm())
-
-    def run(self, job: tuple[int, Floats]) -> list[list[tuple[Ledger, Floats]]]:
-        """Ledgers and accumulators of a number of individuals [N, G], [N] of [W]."""
-        _, genomes = job
-        windows = range(len(self.windows))
-        return [self._reference.replay(genome, windows) for genome in genomes]
+    def run(self, job: ReplayJob) -> list[Replayed]:
+        """Replays of a job, with the numbers that its individuals and windows have here."""
+        form = CompiledForm()
+        reference = Reference(self.spec, job.series, job.windows, self.costs, form=form)
+        # All loops are compiled before threads ask for them.
+        reference.replay(job.genomes[0], [0])
+        with replaying(reference, job.genomes, self.threads) as replays:
+            return [
+                replayed._replace(
+                    individual=int(job.individuals[replayed.individual]),
+                    window=job.numbers[replayed.window],
+                )
+                for replayed in replays
+            ]
 
 
 @contextmanager
@@ -58,28 +73,49 @@ def replay_in_processes(
     pool: Pool, reference: Reference, genomes: Floats, threads: int
 ) -> Iterator[Iterator[Replayed]]:
     """As `engine.replay.threads.replaying`, by processes of a pool where that is done first."""
-    n_bars = sum(map(len, reference.series))
-    is_small = len(genomes) * len(reference.windows) < FEWEST_REPLAYS
-    setup = ReplaySetup(reference.spec, reference.series, reference.windows, reference.costs)
-    alone = threads == 1 or is_small or n_bars > MOST_BARS
-    workers = Workers(setup, 1 if alone else PROCESSES, pool)
-    order = sharing_order(reference.spec, genomes)
-    parts = np.array_split(order, min(len(order), PROCESSES * PARTS_PER_PROCESS))
-    jobs = [(number, genomes[part]) for number, part in enumerate(parts)]
+    jobs = [] if threads == 1 else _list_jobs(reference, genomes)
+    each = max(1, threads // PROCESSES) if _is_long(reference) else 1
+    setup = ReplaySetup(reference.spec, reference.costs, each)
+    workers = Workers(setup, min(PROCESSES, len(jobs)), pool)
     batch = None if workers.alone else workers.begin(jobs, pool)
     if batch is None:
         with replaying(reference, genomes, threads) as replays:
             yield replays
         return
 
-    def list_replays(done: Iterable[tuple[Any, Any]]) -> Iterator[Replayed]:
-        for (number, _), outcomes in done:
-            for i, outcome in zip(parts[number].tolist(), outcomes, strict=True):
-                for window, (ledger, accumulators) in enumerate(outcome):
-                    yield Replayed(i, window, ledger, accumulators)
+    def list_replays(done: Iterable[tuple[Any, list[Replayed]]]) -> Iterator[Replayed]:
+        for _, replays in done:
+            yield from replays
 
     try:
         yield list_replays(workers.collect(batch, len(jobs)))
     finally:
         for process in batch.end():
             pool.give_back(process)
+
+
+def _is_long(reference: Reference) -> bool:
+    return sum(map(len, reference.series)) > MOST_BARS
+
+
+def _list_jobs(reference: Reference, genomes: Floats) -> list[ReplayJob]:
+    """Jobs of processes: some individuals on all series, or all on one; none where threads do."""
+    series, windows = reference.series, reference.windows
+    everyone, all_numbers = np.arange(len(genomes)), tuple(range(len(windows)))
+    if not _is_long(reference):
+        if len(genomes) * len(windows) < FEWEST_REPLAYS:
+            return []
+        order = sharing_order(reference.spec, genomes)
+        parts = np.array_split(order, min(len(order), PROCESSES * PARTS_PER_PROCESS))
+        return [ReplayJob(part, genomes[part], all_numbers, series, windows) for part in parts]
+    # Of an account with limits all series are replayed together; and of few threads share rows.
+    is_few = len(series) < PROCESSES or len(genomes) < FEWEST_INDIVIDUALS
+    if is_few or reference.costs.has_limits:
+        return []
+    jobs = []
+    for number, bars in enumerate(series):
+        own = tuple(k for k in all_numbers if windows[k].series == number)
+        alone = tuple(replace(windows[k], series=0) for k in own)
+        if own:
+            jobs.append(ReplayJob(everyone, genomes, own, (bars,), alone))
+    return jobs
