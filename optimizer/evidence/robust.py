@@ -5,6 +5,7 @@ in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from engine.accounts.marks import choose_trades, join_trades
 from engine.accounts.reference import fold_results
 from engine.accounts.stake import Stake
 from engine.positions.intrabar import COARSE_SHARE
+from engine.runtime.machine import available_cores
 from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
@@ -31,6 +33,10 @@ CLOUD = 32
 KEPT_FRAC = 0.5
 COST_TIMES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 ORDERS = 1000
+
+MOST_THREADS = 4
+"""That draw them: between their loops they wait for each other."""
+
 QUANTILES_PERCENT = (50, 95, 99)
 
 CHECKS = ("plateau", "costs", "delay", "within_bar", "left_out")
@@ -202,13 +208,16 @@ def simulate_other_orders(ledgers: Sequence[Ledger], seed: int, stake: Stake) ->
     from engine.runtime.compiling.forms import CompiledForm
 
     trades, fold = join_trades(ledgers, np.arange(count)), CompiledForm()(fold_results)
-    falls = np.empty(ORDERS)
-    for number in range(ORDERS):
+
+    def measure_fall(number: int) -> float:
         drawn = scale_to_index(draw_words(seed, number + 1, "reorder", count), count)
         sums = fold(choose_trades(trades, drawn), stake)
-        if not np.isfinite(sums.peak_equity):
-            return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)
-        falls[number] = sums.max_drawdown
+        return sums.max_drawdown if np.isfinite(sums.peak_equity) else np.nan
+
+    with ThreadPoolExecutor(min(MOST_THREADS, available_cores()), "orders") as pool:
+        falls = np.array(list(pool.map(measure_fall, range(ORDERS))))
+    if np.isnan(falls).any():
+        return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)
     falls.sort()
     return tuple(Figure(float(falls[-(-q * ORDERS // 100) - 1])) for q in QUANTILES_PERCENT)
 
