@@ -142,14 +142,14 @@ class Account:
             values[strand] *= hold_values(self.series[window.series], window, last, self.costs)[0]
         return float(values.mean()) - 1.0
 
-    def fold(self, ledgers: Sequence[Ledger]) -> Folded:
-        """Ledgers [W] as one account."""
+    def fold(self, ledgers: Sequence[Ledger], moment: str = "exit_ns") -> Folded:
+        """Ledgers [W] as one account, by a time of `AccountTrades` at which trades change it."""
         listed = [self._list(number, ledger) for number, ledger in enumerate(ledgers)]
         columns = {
             field.name: np.concatenate([getattr(trades, field.name) for trades in listed])
             for field in fields(AccountTrades)
         }
-        order = np.lexsort((columns["strand"], columns["exit_ns"]))
+        order = np.lexsort((columns["strand"], columns["exit_ns"], columns[moment]))
         columns = {name: column[order] for name, column in columns.items()}
         if not self.stakes:
             worth = compound(columns["r"], self.costs.risk_fraction)
@@ -280,6 +280,9 @@ class Account:
         Returns:
             Times [T], ascending, nanoseconds UTC, some of them more than once; and equity [T].
         """
+        # Bars of several lengths close in another order than that in which they open.
+        if (np.diff(folded.closed_ns) < 0).any():
+            folded = self.fold(ledgers, "closed_ns")
         by_strand = [
             np.flatnonzero(is_of_strand).tolist()
             for is_of_strand in self.strands == np.arange(self.n_strands)[:, None]

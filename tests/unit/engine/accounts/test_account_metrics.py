@@ -124,6 +124,20 @@ def test_markets_side_by_side_add_their_leverage():
     assert measured["max_leverage"] == pytest.approx(1.0)
 
 
+def test_marks_take_trades_in_the_order_in_which_their_bars_close():
+    """A gain of a quarter of a day closes within the day whose bar loses; it opens after it."""
+    days, quarters = daily(100, 100, 100), daily(*[100] * 12, symbol="QUICK")
+    quarters = replace(
+        quarters, timestamp=quarters.timestamp // 4, timeframe_ns=quarters.timeframe_ns // 4
+    )
+    series = (days, quarters)
+    both = account(series, Window.whole(days), Window.whole(quarters, 1))
+    loss, gain = ledger((1, 1, 100, 90, 90, "stop")), ledger((5, 5, 100, 90, 110, "target"))
+    measured, _ = both.measure([loss, gain])
+    assert measured["max_drawdown_marked"] == pytest.approx(0.1)
+    assert both.fold([loss, gain]).equity.tolist() == pytest.approx([0.9, 0.99])
+
+
 def test_without_a_trade_nothing_is_measured_but_the_bars():
     """Counts are 0, what needs a trade has a reason, and buy and hold stays."""
     measured, why = account(daily(*range(100, 130))).measure([ledger()])
