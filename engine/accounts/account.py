@@ -283,10 +283,7 @@ class Account:
         # Bars of several lengths close in another order than that in which they open.
         if (np.diff(folded.closed_ns) < 0).any():
             folded = self.fold(ledgers, "closed_ns")
-        by_strand = [
-            np.flatnonzero(is_of_strand).tolist()
-            for is_of_strand in self.strands == np.arange(self.n_strands)[:, None]
-        ]
+        by_strand = [np.flatnonzero(self.strands == k).tolist() for k in range(self.n_strands)]
         strands = [marks.join_marks(self._marks(w, ledgers[w]) for w in some) for some in by_strand]
         times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)])
         times.sort(kind="stable")
