@@ -67,6 +67,11 @@ class NullKind(Payload):
         """Count of them, by strength."""
         return Tally(self.run, self.strength.at_least, self.stopped)
 
+    @property
+    def is_too_short(self) -> bool:
+        """Whether no outcome of so few searches could have been more than luck."""
+        return not self.stopped and Fraction(1, self.run + 1) > MOST_P
+
     def describe(self) -> str:
         """Strengths of null searches beside the pick's, and p beside its limit."""
         strengths = [-math.inf if value is None else value for value in self.strengths]
@@ -76,10 +81,12 @@ class NullKind(Payload):
             f"Their strength: median {shorten(median(strengths))}, greatest "
             f"{shorten(max(strengths))}; here {shorten(self.strength.value)}. "
             f"{self.strength.at_least} of {self.run} reached it: "
-            f"p = {float(p):.3g}, {limit} {float(MOST_P):g}"
+            f"p = {format_p(p)}, {limit} {float(MOST_P):g}"
         )
         if self.stopped:
             sentence += "; the rest was left"
+        elif self.is_too_short:
+            sentence += "; so few searches cannot show it"
         elif self.run < FEWEST_FOR_TWO:
             sentence += f"; with {self.run} searches a single one decides"
         return f"{sentence}."
@@ -110,7 +117,19 @@ class NullRecord(Statistic):
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """Each kind of market, as the verdict takes it."""
         for name, kind in self.kinds.items():
-            yield Weighed(f"{name} bars", kind.describe(), choose_side(kind.tally.p <= MOST_P))
+            is_open = kind.is_too_short and not kind.strength.at_least
+            side = "" if is_open else choose_side(kind.tally.p <= MOST_P)
+            yield Weighed(f"{name} bars", kind.describe(), side)
+
+
+def format_p(p: Fraction) -> str:
+    """Three digits of a p, more where they would be the limit that it is above.
+
+    >>> format_p(Fraction(3, 200)), format_p(Fraction(10, 997))
+    ('0.015', '0.0100301')
+    """
+    words = f"{float(p):.3g}"
+    return f"{float(p):.6g}" if p > MOST_P >= Fraction(words) else words
 
 
 def tally(

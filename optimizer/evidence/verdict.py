@@ -12,7 +12,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple
 
-from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally
+from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally, format_p
 from optimizer.evidence.out_of_sample import FEWEST_CLOSING_DAYS, FEWEST_TRADES, Unseen
 from optimizer.evidence.robust import CHECKS
 from optimizer.formatting import format_count
@@ -203,7 +203,7 @@ def _grade_weak(facts: Facts) -> Verdict | None:
         return None
     why, *rest = reasons
     sentence = (
-        f"More than luck on the bars searched (p = {_format_p(_find_greater_p(facts))}), "
+        f"More than luck on the bars searched (p = {format_p(_find_greater_p(facts))}), "
         f"not confirmed elsewhere: {why}."
     )
     return Verdict("weak", sentence, _as_sentences(rest))
@@ -256,17 +256,11 @@ def describe_tally(tally: Tally, kind: str, noun: str = "searches") -> str:
     """
     limit = f"; more than luck needs {float(MOST_P):g} or less" if tally.p > MOST_P else ""
     did = f"{tally.at_least} of {tally.searches} {noun} on {kind} bars did as well"
-    return f"{did} (p = {_format_p(tally.p)}{limit})"
+    return f"{did} (p = {format_p(tally.p)}{limit})"
 
 
 def _as_sentences(reasons: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
-
-
-def _format_p(p: Fraction) -> str:
-    """Three digits, more where they would be the limit that p is above."""
-    words = f"{float(p):.3g}"
-    return f"{float(p):.6g}" if p > MOST_P >= Fraction(words) else words
 
 
 def _format_r(mean_r: float) -> str:
