@@ -8,7 +8,6 @@ from data.checks import PRICES, VALUES
 from data.errors import TableError, list_some, near_match
 from data.providers.column_names import (
     PERIOD_STARTS,
-    SAYS_OPEN,
     UPBIT_LOCAL,
     bare_name,
     find_role,
@@ -134,7 +133,7 @@ def recognise(
         values,
         symbol,
         same_times=tuple(times[1:]),
-        closes=_choose_closes(by_role, times),
+        closes=tuple(by_role.get("close_time", ())),
         tick_volume=tick_volume,
         volumes=volumes,
         aligned=tuple(beside.items()),
@@ -280,14 +279,6 @@ def _is_of_trades(name: str, names: Sequence[str]) -> bool:
     CoinAPI's ``time_open`` is, and Upbit's ``timestamp``, which is known by its local times.
     """
     return plain(name) == "time_open" or UPBIT_LOCAL in map(plain, names)
-
-
-def _choose_closes(
-    by_role: dict[str, list[str]], times: Sequence[tuple[str, ...]]
-) -> tuple[str, ...]:
-    """Columns of closes, unless the names of all times show that bars open at them."""
-    say_open = all(SAYS_OPEN.search(plain(names[0])) for names in times)
-    return () if say_open else tuple(by_role.get("close_time", ()))
 
 
 def _choose_volume(

@@ -41,9 +41,9 @@ EIGHTHS = {"": 0.0, "0": 0.0, "2": 0.25, "5": 0.5, "7": 0.75}
 
 PREFIX = r"^([+-]?)[$\x{20AC}\x{A3}\x{A5}]? ?"
 GROUPED = {
-    POINT: r"^[+-]?(?:[0-9]{1,3}(?:[, '\x{A0}\x{202F}][0-9]{3})+|"
+    POINT: r"^[+-]?(?:[0-9]{1,3}(?:[, '\x{2019}\x{A0}\x{202F}][0-9]{3})+|"
     r"[0-9]{1,2}(?:,[0-9]{2})*,[0-9]{3})(?:\.[0-9]*)?(?:e[0-9]+)?$",
-    COMMA: r"^[+-]?(?:[0-9]{1,3}(?:[. '\x{A0}\x{202F}][0-9]{3})*(?:,[0-9]*)?|[0-9]+,[0-9]*)"
+    COMMA: r"^[+-]?(?:[0-9]{1,3}(?:[. '\x{2019}\x{A0}\x{202F}][0-9]{3})*(?:,[0-9]*)?|[0-9]+,[0-9]*)"
     r"(?:e[0-9]+)?$",
 }
 SCALES = (("[kK]", "e3"), ("[mM]", "e6"), ("[bB]", "e9"), ("[tT]", "e12"))
@@ -63,7 +63,9 @@ def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) 
         return _from_text(column, label, decimal)
     if pa.types.is_decimal(column.type):
         return _from_decimals(column)
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    # A column without a single value has a type of its own.
+    if not is_number and not pa.types.is_null(column.type):
         raise TableError(f"{label} holds {column.type}, which is no number")
     try:
         exact = column.cast(pa.float64())
@@ -235,7 +237,7 @@ def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
     for letter, power in SCALES:
         texts = pc.replace_substring_regex(texts, rf"^(.*[0-9]) ?{letter}$", rf"\1{power}")
     is_grouped = pc.match_substring_regex(texts, GROUPED[decimal])
-    marks = r"[, '\x{A0}\x{202F}]" if decimal == POINT else r"[. '\x{A0}\x{202F}]"
+    marks = r"[, '\x{2019}\x{A0}\x{202F}]" if decimal == POINT else r"[. '\x{2019}\x{A0}\x{202F}]"
     closed = pc.replace_substring_regex(texts, marks, "")
     if decimal == COMMA:
         closed = pc.replace_substring(closed, ",", ".")

@@ -12,7 +12,7 @@ from data.providers.column_names import SAYS_OPEN, find_role, plain, write_optio
 from data.providers.columns import Layout
 from data.providers.times import read_times
 from data.table import LoadOptions
-from data.timeframe import find_lead
+from data.timeframe import MINUTE_NS, find_lead
 
 Names = tuple[str, ...]
 """A column of times, or one of dates and one of times of day."""
@@ -24,6 +24,9 @@ End = Literal["open", "close"]
 
 MOST = 0.5
 """Share of bars whose close shows at which end their times lie."""
+
+FEWEST = 4
+"""Bars whose steps show a rhythm or none."""
 
 
 def read_alike(
@@ -93,15 +96,14 @@ def _find_end(
     """The end of bars at which times [N] lie, by what they hold, a column of closes, or a name."""
     if find_role(names[0]) == "close_time" or (len(time_ns) > 1 and find_lead(time_ns)[0]):
         return "close"
-    for name, close_ns in closes.items():
-        both = (time_ns != NO_TIME) & (close_ns != NO_TIME)
-        left_ns = close_ns[both] - time_ns[both]
-        if len(left_ns) and (left_ns < 0).mean() >= MOST:
-            raise _refuse_late(names, name, time_ns, close_ns, where)
-        if len(left_ns):
-            return "close" if (left_ns <= 0).mean() >= MOST else "open"
     is_stated = bool({"timestamp", "date", "time"} & options.columns.keys())
-    return "open" if not is_stated and SAYS_OPEN.search(plain(names[0])) else None
+    says_open = not is_stated and SAYS_OPEN.search(plain(names[0])) is not None
+    for name, close_ns in closes.items():
+        _refuse_misfit(names, name, time_ns, close_ns, where)
+        both = (time_ns != NO_TIME) & (close_ns != NO_TIME)
+        if both.any() and not says_open:
+            return "close" if (close_ns <= time_ns)[both].mean() >= MOST else "open"
+    return "open" if says_open else None
 
 
 def _agree(times: Mapping[Names, Read], where: str) -> Read:
@@ -143,15 +145,42 @@ def _refuse_end(
     )
 
 
-def _refuse_late(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: str) -> TableError:
-    """The error about bars of which most would close before they open."""
-    late = (time_ns > close_ns) & (close_ns != NO_TIME)
-    i = int(np.flatnonzero(late)[0])
-    return TableError(
-        f"{where}: bars would close before they open: row {i} has {format_time(time_ns[i])} in "
-        f"column {names[-1]!r} and {format_time(close_ns[i])} in column {name!r}; "
-        f"{_options(names)} reads it without the other"
-    )
+def _refuse_misfit(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: str) -> None:
+    """Refuse times [N] that are no opens of bars which close at the times of another column.
+
+    Raises:
+        TableError: When most bars would close before they open or after the next opens, or begin
+            and end at trades, whose times follow no step.
+    """
+    rows = np.flatnonzero((time_ns != NO_TIME) & (close_ns != NO_TIME))
+    if len(rows) == 0:
+        return
+    opens, ends = time_ns[rows], close_ns[rows]
+    starts = np.unique(opens)
+    has_next = opens < starts[-1]
+    nexts = starts[np.minimum(np.searchsorted(starts, opens, "right"), len(starts) - 1)]
+    trades = np.full(len(rows), _are_of_trades(starts, ends - opens))
+    for is_wrong, what in (
+        (ends < opens, "bars would close before they open"),
+        (has_next & (ends > nexts), "bars would close after the next one opens"),
+        (trades, "bars would begin and end at their trades, in no regular step"),
+    ):
+        if is_wrong.mean() >= MOST:
+            i = rows[np.flatnonzero(is_wrong)[0]]
+            raise TableError(
+                f"{where}: {what}: row {i} has {format_time(time_ns[i])} in column {names[-1]!r} "
+                f"and {format_time(close_ns[i])} in column {name!r}; {_options(names)} reads it "
+                "without the other"
+            )
+
+
+def _are_of_trades(starts: Ints, left_ns: Ints) -> bool:
+    """Whether bars that begin at times in order [M], and last so long [N], follow no step."""
+    if len(starts) < FEWEST or not (starts % MINUTE_NS).any():
+        return False
+    steps = np.diff(starts)
+    _, counts = np.unique(left_ns, return_counts=True)
+    return bool((steps % steps.min() != 0).mean() >= MOST and counts.max() < MOST * len(left_ns))
 
 
 def _options(names: Names) -> str:

@@ -31,7 +31,8 @@ EPOCH_DIGITS = TimeForm("whole numbers since 1970", r"^[0-9]{9,19}$")
 OFFSET_AT_END = r"(?:Z|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)$"
 
 NAMED_ZONE = (
-    r"^(?P<time>.*[^ ]) *[ \[](?P<zone>[A-Z][A-Za-z]+(?:/[A-Za-z0-9_+-]+)+|[A-Z][a-z]{3,})\]?$"
+    r"^(?P<time>.*[^ ]) *[ \[]"
+    r"(?P<zone>[A-Z][A-Za-z]+(?:/[A-Za-z0-9_+-]+)+|[A-Z][a-z]{3,}|UTC)\]?$"
 )
 """As Interactive Brokers and Java write them: behind a blank, or in brackets behind an offset.
 

@@ -143,3 +143,30 @@ def test_an_estimate_is_no_close_on_the_clock_of_new_york(tmp_path):
     text = f"time,open,high,low,close,volume,close_est\n{DAYS[0]},{BARS},7\n{DAYS[1]},{BARS},8\n"
     (tmp_path / "bars.csv").write_text(text)
     assert load_bars(str(tmp_path / "bars.csv")).close.tolist() == [11.0, 11.0]
+
+
+@pytest.mark.parametrize("name", ["time", "open_time", "time_open"])
+def test_bars_that_would_close_after_the_next_opens_are_refused(tmp_path, name):
+    """Closes of other days, also beside times whose name says that bars open at them."""
+    late = [day.replace("2024", "2027") + "T00:00:00Z" for day in DAYS[:4]]
+    spec = write(tmp_path, (name, OPENS), ("close_time", late))
+    with pytest.raises(DataError, match="close after the next one opens: row 0 has") as caught:
+        load_bars(spec)
+    assert load_bars(spec, parse_options(str(caught.value))).timestamp[0] == FIRST_NS
+
+
+def test_times_of_first_and_last_trades_are_no_opens(tmp_path):
+    """CoinAPI's files without the period's start: no step is that of a bar."""
+    moments = ["00:00:00.091", "00:00:07.5", "00:00:00.2", "00:01:31.03"]
+    firsts = [f"{day}T{moment}Z" for day, moment in zip(DAYS, moments, strict=False)]
+    lasts = [
+        first.replace("T00", f"T{hour}")
+        for first, hour in zip(firsts, (23, 22, 21, 20), strict=True)
+    ]
+    spec = write(tmp_path, ("time_open", firsts), ("time_close", lasts))
+    with pytest.raises(DataError, match="begin and end at their trades"):
+        load_bars(spec)
+    spec = write(
+        tmp_path, ("time_period_start", OPENS), ("time_open", firsts), ("time_close", lasts)
+    )
+    assert load_bars(spec).timestamp[0] == FIRST_NS

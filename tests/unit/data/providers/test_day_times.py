@@ -49,6 +49,15 @@ def test_any_two_columns_that_make_a_time_are_joined(tmp_path, date, time):
     assert bars.timestamp.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.parametrize("offset", ["Z", " UTC", "+01:00", "-0500", " +05"])
+def test_a_time_of_day_may_have_an_offset(tmp_path, offset):
+    """It is that of the joined time."""
+    rows = "".join(f"2024-01-0{day},12:00:00{offset},1,1,1,1,1\n" for day in (2, 3, 4))
+    bars = load_bars(write_csv(tmp_path, f"date,time,open,high,low,close,volume\n{rows}"))
+    ahead = {"+01:00": 1, "-0500": -5, " +05": 5}.get(offset, 0)
+    assert bars.timestamp[0] == START_NS + (36 - ahead) * 60 * MINUTE_NS
+
+
 @pytest.mark.parametrize(
     ("written", "second"),
     [("000931", 571), ("931", 9 * 3600 + 31 * 60), ("93101", 9 * 3600 + 31 * 60 + 1)],

@@ -44,6 +44,11 @@ def test_missing_values_are_nan(text):
     assert np.isnan(read(["1.0", text])[1])
 
 
+def test_a_column_without_a_value_is_missing_throughout():
+    """As polars and pandas type it; the reader of volumes names the option that helps."""
+    assert np.isnan(read([None, None], pa.null())).all()
+
+
 @pytest.mark.parametrize("text", ["1e400", "inf", "-Infinity"])
 def test_numbers_too_large_are_infinite(text):
     """They stay visible as infinite, which the law of bars refuses later."""

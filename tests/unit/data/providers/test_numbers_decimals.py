@@ -54,6 +54,8 @@ def test_what_could_be_either_is_refused_unless_said(texts):
         ("1,234.5", POINT, "1234.5"),
         ("1 234 567", POINT, "1234567"),
         ("1'234.5", POINT, "1234.5"),
+        ("1\u2019234.5", POINT, "1234.5"),
+        ("1\u2019234,5", COMMA, "1234.5"),
         ("$187.15", POINT, "187.15"),
         ("-$5.20", POINT, "-5.20"),
         ("1.23M", POINT, "1.23e6"),
