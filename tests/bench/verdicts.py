@@ -1,12 +1,14 @@
 """Whether every recorded figure of a judged run is equal, however the run was made.
 
     python -m tests.bench.verdicts FOLDER [--seeds 3] [--forms cpu,killed] [--former PROJECT ...]
+    python -m tests.bench.verdicts FOLDER --settings "--plateau 2 --generations 30"
 
 Each series of the folder, with each strategy and seed, is searched, certified, and judged with
 folds, combinatorial splits and 199 null searches of a kind, which end early as ever. A plain run
 has one thread; others have two processes, waves of 1, 7 and 32 searches in step, folds beside the
 run, a GPU, programs that are killed and gone on with, or that of another folder, such as an older
-version. One line a case; figures that differ are named, and the program ends with 1. Which null
+version. `--settings` changes all of them: searches that a rule ends leave their wave one by one.
+One line a case; figures that differ are named, and the program ends with 1. Which null
 searches end beyond those that count is chance: they are compared where two forms made them.
 """
 
@@ -232,6 +234,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--forms", default="cpu,cuda")
     parser.add_argument("--former", type=Path, nargs="*", default=[])
+    parser.add_argument("--settings", default="")
     parser.add_argument("--at-once", type=int, default=available_cores())
     asked = parser.parse_args()
     forms = list_forms("cpu") + ([] if why_no_cuda() else list_forms("cuda"))
@@ -243,6 +246,7 @@ def main() -> None:
         begin, runs = partial(pool.submit, make_run), {}
         for seed, path, strategy in product(seeds, series, STRATEGIES):
             case = ("--data", f"parquet:{path.resolve()}", "--strategy", strategy, "--seed", seed)
+            case += tuple(asked.settings.split())
             runs[case] = {PLAIN: begin(case, PLAIN)}
         for case, of_case in runs.items():
             rows = len({name.partition(".")[0] for name in of_case[PLAIN].result()[0]})
