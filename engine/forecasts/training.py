@@ -19,7 +19,7 @@ from torch import Tensor
 
 from engine.errors import DeviceError
 from engine.forecasts.networks import NETWORKS, Shape
-from engine.runtime.cuda.capture import capture_graph
+from engine.runtime.cuda.capture import capture_graph, make_capture_stream
 
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -213,8 +213,8 @@ def _take_captured(step: Callable[[], None], steps: int, device: torch.device) -
     """Take the first steps one launch after the other, and the others as one graph each."""
     _take(step, min(steps, UNCAPTURED), device)
     if steps > UNCAPTURED:
-        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        with capture_graph(graph, stream):
+        graph = torch.cuda.CUDAGraph()
+        with capture_graph(graph, make_capture_stream(device)):
             step()
         for _ in range(steps - UNCAPTURED):
             graph.replay()

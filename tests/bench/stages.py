@@ -8,7 +8,7 @@ from engine.backend import Sent
 from engine.batch import Engine
 from engine.cuda import CudaBackend
 from engine.cuda.streams import Ticket
-from engine.runtime.cuda.capture import capture_graph
+from engine.runtime.cuda.capture import capture_graph, make_capture_stream
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.types import MetWindows
 from engine.runtime.cuda.watchdog import on_device, wait_for_launches, wait_for_work
@@ -103,7 +103,7 @@ def seconds_of_launch(device, launch) -> float:
     launch()
     wait_for_launches(device)
     graph = torch.cuda.CUDAGraph()
-    with capture_graph(graph, torch.cuda.Stream(device)):
+    with capture_graph(graph, make_capture_stream(device)):
         for _ in range(LAUNCHES):
             launch()
     seconds = []

@@ -12,6 +12,16 @@ from engine.runtime.collector import pause_collector
 _CAPTURE = Lock()
 
 
+def make_capture_stream(device: torch.device) -> torch.cuda.Stream:
+    """Stream for captures, which nothing else launches on.
+
+    Torch has 32 streams of each priority and hands them out in turn, so that one of the usual
+    priority may be another thread's too: what that thread launches, or waits for, would belong to
+    the capture.
+    """
+    return torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
+
+
 @contextmanager
 def capture_graph(
     graph: torch.cuda.CUDAGraph,
@@ -20,8 +30,8 @@ def capture_graph(
 ) -> Iterator[None]:
     """Capture what this thread launches; other threads may launch meanwhile, but not capture.
 
-    `stream`: of the device; that which is captured by default belongs to the device that captured
-    first. `memory`: of graphs that run one after the other, for what is allocated.
+    `stream`: by `make_capture_stream`; that which is captured by default belongs to the device that
+    captured first. `memory`: of graphs that run one after the other, for what is allocated.
     """
     mode = torch.cuda.graph(graph, pool=memory, stream=stream, capture_error_mode="thread_local")
     # A capture begins by waiting for all of the device, which is an error, and ends the capture

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from engine.runtime.compiling.launch import compile_together
-from engine.runtime.cuda.capture import capture_graph
+from engine.runtime.cuda.capture import capture_graph, make_capture_stream
 
 MOST_GRAPHS = 32
 """Shapes that are kept; a search uses a handful."""
@@ -70,7 +70,7 @@ class Graphs:
 
     def _capture(self, work: Callable[[], None]) -> torch.cuda.CUDAGraph:
         if self._stream is None:
-            self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+            self._stream = make_capture_stream(self._device)
             self._memory = torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
         with capture_graph(graph, self._stream, self._memory):

@@ -2,7 +2,7 @@
 
 import gc
 from contextlib import contextmanager
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from time import sleep
 
 import pytest
@@ -10,7 +10,8 @@ import torch
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from engine.runtime.cuda.capture import capture_graph, give_back_memory
+from engine.cuda.streams import Lane
+from engine.runtime.cuda.capture import capture_graph, give_back_memory, make_capture_stream
 from engine.runtime.cuda.graphs import Graphs
 from tests.support.comparisons import ROOT, needs_gpu
 
@@ -118,7 +119,7 @@ def test_threads_capture_on_a_gpu():
     device, by_thread = torch.device("cuda"), {}
 
     def work(number):
-        numbers, stream = torch.zeros(4, device=device), torch.cuda.Stream(device)
+        numbers, stream = torch.zeros(4, device=device), make_capture_stream(device)
         for turn in range(20):
             graphs = Graphs(device)
             with torch.cuda.stream(stream):
@@ -129,3 +130,49 @@ def test_threads_capture_on_a_gpu():
 
     run_side_by_side(work, 4)
     assert by_thread == {number: [19.0] * 4 for number in range(4)}
+
+
+def test_captures_have_streams_that_lanes_have_not(monkeypatch):
+    """Torch hands streams of one priority out in turn; those of captures have their own."""
+    priorities = []
+
+    def note_priority(device, priority=0):
+        priorities.append(priority)
+
+    monkeypatch.setattr(torch.cuda, "Stream", note_priority)
+    device = torch.device("cuda")
+    make_capture_stream(device)
+    Lane(device)
+    assert priorities == [-1, 0]
+
+
+@needs_gpu
+def test_other_threads_launch_on_all_streams_during_captures():
+    """Also on more of them than torch has: none of them is the one that is captured."""
+    device, is_over, errors = torch.device("cuda"), Event(), []
+    others = torch.zeros(4, device=device)
+
+    def launch_everywhere():
+        streams = [torch.cuda.Stream(device) for _ in range(64)]
+        try:
+            while not is_over.is_set():
+                for stream in streams:
+                    stream.wait_stream(torch.cuda.current_stream(device))
+                    with torch.cuda.stream(stream):
+                        others.add_(1.0)
+        except RuntimeError as error:
+            errors.append(error)
+
+    thread = Thread(target=launch_everywhere)
+    thread.start()
+    try:
+        for _ in range(64):
+            numbers, graphs = torch.zeros(4, device=device), Graphs(device)
+            for _ in range(3):
+                graphs.run((1,), lambda held=numbers: held.add_(1.0))
+            torch.cuda.current_stream(device).synchronize()
+            assert numbers.tolist() == [3.0] * 4
+    finally:
+        is_over.set()
+        thread.join()
+    assert errors == []
