@@ -12,6 +12,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.accounts.results import Results
 from engine.errors import EngineError
+from engine.memory_plan import MemoryTaker
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -56,13 +57,6 @@ class StretchedRows(NamedTuple):
     n_rows: int  # I, distinct rows
     requests: Sequence[RowRequest]  # of these, each with its number in the place of a slot
     row_of: Ints  # [P, R] number of each row of the fast case
-
-
-class Room(NamedTuple):
-    """How a backend divides memory."""
-
-    rows: int  # bytes for indicator rows and their codes
-    work: int  # bytes for what individuals need while they are evaluated
 
 
 class Backend(ABC):
@@ -165,15 +159,13 @@ def by_series(windows: Sequence[Window]) -> Iterator[tuple[int, Ints, Ints]]:
         yield number, numbers, np.array(ranges, np.int64)
 
 
-class BackendMaker(Protocol):
+class BackendMaker(MemoryTaker, Protocol):
     """Maker of a backend: its class.
 
     Attributes:
-        free_share: Of what is free on the device, so much is taken by default.
         meets_own: As of the backends that it makes.
     """
 
-    free_share: float
     meets_own: bool
 
     def __call__(
@@ -187,18 +179,3 @@ class BackendMaker(Protocol):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto the device, with room for `capacity` slots."""
-
-    def slot_bytes(self, series: Sequence[Bars]) -> int:
-        """Bytes that one slot takes over all series."""
-
-    def series_bytes(self, series: Sequence[Bars]) -> int:
-        """Bytes that series take beside all rows, with what computing a row needs."""
-
-    def free_bytes(self) -> int:
-        """Bytes that are free on the device now."""
-
-    def room(self, memory_bytes: int, series_bytes: int) -> Room:
-        """How an amount of memory is divided.
-
-        A device with memory of its own leaves room for series in it.
-        """

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from functools import cache, cached_property
+from dataclasses import replace
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -18,7 +19,7 @@ from engine.backend import Ints, RowForm, Slots, iter_parts
 from engine.devices import Device, find_device_case, settle_device
 from engine.indicators.plan import bring_in_parts, group_rows, list_reads
 from engine.indicators.row_bank import RowBank
-from engine.memory_plan import MemoryPlan, row_capacity
+from engine.memory_plan import MemoryPlan, plan_memory
 from engine.pairs import Wait, begin_groups, check_pairs
 from engine.runtime.cpu.threads import Threads
 from engine.sending import Sender
@@ -88,25 +89,22 @@ class Engine:
         self.costs = check_keeps_limits(chosen.maker, costs or Costs())
         self.device, self.device_reason, maker = chosen
         self._case = find_device_case(spec, self.device, self.costs)
-        self._slot_bytes = maker.slot_bytes(self.series)
-        self._series_bytes = maker.series_bytes(self.series)
-        self._measure_free_bytes = cache(maker.free_bytes)
-        if memory_bytes is None:
-            memory_bytes = int(maker.free_share * self._measure_free_bytes())
-        self._room = maker.room(memory_bytes, self._series_bytes)
-        capacity = row_capacity(self._case, self._slot_bytes, self._room.rows)
+        rows = len(self._case.rows), self._case.most_rows
+        self._plan = plan_memory(maker, self.series, rows, memory_bytes)
         self._backend = maker(
             self._case if self._case.is_covered else spec,
             self.series,
             self.costs,
-            capacity=capacity,
-            work_bytes=self._room.work,
+            capacity=self._plan.slots,
+            work_bytes=self._plan.work_bytes,
             threads=threads,
         )
         self._ends = tuple(map(len, self.series))
         fill = self._backend.fill
         self._bank = RowBank(
-            list_reads(self._case), capacity, lambda names, slots: fill(group_rows(names, slots))
+            list_reads(self._case),
+            self._plan.slots,
+            lambda names, slots: fill(group_rows(names, slots)),
         )
         self._validator = GenomeValidator(spec)
         self._sender = Sender(self._case, self._backend, self._bank, self._validator, chunk)
@@ -177,16 +175,7 @@ class Engine:
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
         """Memory plan of a population of so many individuals; its text is for people."""
-        return MemoryPlan(
-            individuals=individuals,
-            slots=self._bank.capacity,
-            slot_bytes=self._slot_bytes,
-            work_bytes=self._room.work,
-            series_bytes=self._series_bytes,
-            result_bytes=individuals * len(self.windows) * len(ACCUMULATORS) * 8,
-            bars=sum(len(bars) for bars in self.series),
-            free_bytes=self._measure_free_bytes(),
-        )
+        return replace(self._plan, individuals=individuals, n_windows=len(self.windows))
 
     @property
     def meets_own(self) -> bool:

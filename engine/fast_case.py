@@ -91,6 +91,13 @@ class FastCase:
         """Row name to its place in `rows`."""
         return {row.name: number for number, row in enumerate(self.rows)}
 
+    @property
+    def most_rows(self) -> int:
+        """Distinct rows that a population within the bounds can ask for."""
+        bounds = [self.layout.gene(name) for row in self.rows for name in row.genes]
+        constant = sum(not row.genes for row in self.rows)
+        return constant + sum(int(gene.high - gene.low + 1) for gene in bounds)
+
 
 class _WiderError(Exception):
     """The strategy has something that fast kernels do not know."""

@@ -1,23 +1,122 @@
-"""How much memory a population takes, known before any work."""
+"""The one memory plan: how much may be taken of a device or a host, what for, and in which parts.
 
+`docs/design/engine.md` says when work is cut, and how.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, Protocol
 
+from data.bars import Bars
+from engine.accounts.ledger import ACCUMULATORS
 from engine.errors import MemoryPlanError
-from engine.fast_case import FastCase
+from engine.runtime.free_memory import free_host_bytes
+
+BESIDE_SHARE = 0.25
+"""Of what is free, for what lies beside an engine: bars that are read, folds beside a run."""
+
+LISTED_SHARE = 8
+"""Individuals whose trades are listed together have this part of the room for lists."""
+
+WORD_SHARES = 3
+"""On a GPU rows, conditions and lists of strategies in words have a part each."""
+
+GRAPH_BYTES, GRAPH_SHARE = 2**32, 2
+"""Of that part, what conditions or lists of a call take at most, and in how many parts: all graphs
+of a backend share it, beside what calls take that list trades."""
+
+HOST_ROW_BYTES = 2**30
+"""Rows that the host of a GPU keeps, for others that are made of them or while they are ranked."""
+
+
+class Room(NamedTuple):
+    """How a backend divides memory."""
+
+    rows: int  # bytes for indicator rows and their codes
+    work: int  # bytes for what individuals need while they are evaluated
+
+
+class MemoryShares(NamedTuple):
+    """How backends of one kind share memory."""
+
+    of_free: float  # of what is free, so much is taken where nobody says how much
+    work_parts: int  # one part in so many is for work, none where 0
+    most_work: int | None = None  # bytes that work can use
+    holds_series: bool = False  # whether series lie in the same memory
+
+    def divide(self, memory_bytes: int, series_bytes: int) -> Room:
+        """Room in an amount of memory, beside series where it holds them."""
+        left = max(memory_bytes - series_bytes * self.holds_series, 0)
+        work = left // self.work_parts if self.work_parts else 0
+        work = work if self.most_work is None else min(work, self.most_work)
+        return Room(left - work, work)
+
+
+HOST_CASE = MemoryShares(0.5, 0)
+"""Fast case on cores: what an individual needs fits a core's scratch."""
+
+HOST_WORDS = MemoryShares(0.5, 2)
+"""Words on cores: half for rows and conditions that are kept."""
+
+GPU_CASE = MemoryShares(0.65, 4, 2**33, holds_series=True)
+"""Fast case on a GPU: a quarter for lists of individuals, up to what they can use."""
+
+GPU_WORDS = MemoryShares(0.65, 1, holds_series=True)
+"""Words on a GPU: rows have no slots, and come and go with the work."""
+
+
+class MemoryTaker(Protocol):
+    """What takes memory of a device: a maker of backends.
+
+    Attributes:
+        shares: How it shares what it takes.
+    """
+
+    shares: MemoryShares
+
+    def slot_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes over all series."""
+
+    def series_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that series take beside all rows, with what computing a row needs."""
+
+    def free_bytes(self) -> int:
+        """Bytes that are free on the device now."""
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
     """Memory that a population will take, known before any work."""
 
-    individuals: int  # P
     slots: int  # rows that the bank can hold; 0 where rows have no slots
     slot_bytes: int  # bytes of one slot, over all series
     work_bytes: int  # bytes that a device may take for individuals while it evaluates them
     series_bytes: int  # bytes of the series themselves, with what computing a row takes beside it
-    result_bytes: int  # bytes of the accumulators [P, W, A]
     bars: int  # bars of all series
-    free_bytes: int  # bytes that were free on the device
+    measure_free_bytes: Callable[[], int]  # bytes that were free on the device, measured once
+    individuals: int = 1  # P
+    n_windows: int = 1  # W
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes that were free on the device."""
+        return self.measure_free_bytes()
+
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of the accumulators [P, W, A]."""
+        return self.individuals * self.n_windows * len(ACCUMULATORS) * 8
+
+    @property
+    def leaves_room_beside(self) -> bool:
+        """Whether what an engine takes is so little that another may take as much beside it."""
+        taken = self.slots * self.slot_bytes + self.series_bytes + self.work_bytes
+        return taken <= BESIDE_SHARE * self.free_bytes
+
+    def holds_rows(self, row_bars: float) -> bool:
+        """Whether rows of so many bars all have a place; without slots they come and go anyway."""
+        return not self.slots or self.slots * self.bars >= row_bars
 
     def __str__(self) -> str:
         rows, work, series, results, free = (
@@ -40,28 +139,78 @@ class MemoryPlan:
         )
 
 
-def row_capacity(case: FastCase, slot_bytes: int, memory_bytes: int) -> int:
-    """How many rows a bank can hold, no more than a population within the bounds can ask for.
+def allow_host_bytes(asked: int | None = None) -> int:
+    """Bytes that may be taken on this host: those asked for, or half of what is free."""
+    return asked or int(HOST_CASE.of_free * free_host_bytes())
 
-    `slot_bytes` is what one slot takes over all series, `memory_bytes` what rows may take.
+
+def allow_bytes(taker: MemoryTaker, asked: int | None) -> int:
+    """Bytes that engines may take on a device: those asked for, or a share of what is free."""
+    return asked or int(taker.shares.of_free * taker.free_bytes())
+
+
+def plan_memory(
+    taker: MemoryTaker, series: Sequence[Bars], rows: tuple[int, int], asked: int | None
+) -> MemoryPlan:
+    """Plan of an engine that holds series together.
+
+    Args:
+        taker: Its maker.
+        series: Bars.
+        rows: How many one individual reads, and how many a population can ask for at most.
+        asked: Bytes that it may take; a share of what is free when None.
 
     Raises:
         MemoryPlanError: When one individual's rows alone do not fit.
     """
-    fits = memory_bytes // slot_bytes
-    if fits < len(case.rows):
+    slot_bytes, series_bytes = taker.slot_bytes(series), taker.series_bytes(series)
+    measure = cache(taker.free_bytes)
+    allowed = int(taker.shares.of_free * measure()) if asked is None else asked
+    room, (least, most) = taker.shares.divide(allowed, series_bytes), rows
+    slots = room.rows // slot_bytes
+    if slots < least:
         raise MemoryPlanError(
-            f"one individual needs {len(case.rows)} rows of {slot_bytes:,} bytes each, "
-            f"{memory_bytes:,} bytes are allowed; allow at least {len(case.rows) * slot_bytes:,}"
+            f"one individual needs {least} rows of {slot_bytes:,} bytes each, "
+            f"{room.rows:,} bytes are allowed; allow at least {least * slot_bytes:,}"
         )
-    return min(fits, most_rows(case))
+    bars = sum(len(bars) for bars in series)
+    return MemoryPlan(min(slots, most), slot_bytes, room.work, series_bytes, bars, measure)
 
 
-def most_rows(case: FastCase) -> int:
-    """Distinct rows that a population within the bounds can ask for."""
-    bounds = [case.layout.gene(name) for row in case.rows for name in row.genes]
-    constant = sum(not row.genes for row in case.rows)
-    return constant + sum(int(gene.high - gene.low + 1) for gene in bounds)
+def cut_series(
+    taker: MemoryTaker, series: Sequence[Bars], n_rows: int, asked: int | None
+) -> tuple[list[int], int]:
+    """Where parts of series begin and end, of which memory holds one; and bytes for each.
+
+    All are one part where memory holds them and some rows. Else series take half of it at most, and
+    the rows of a part half, whatever is free when the next part is made; more where a part is one
+    series, whose rows need more.
+    """
+
+    def count_bytes(some: Sequence[Bars]) -> int:
+        return taker.series_bytes(some) + n_rows * taker.slot_bytes(some)
+
+    allowed = allow_bytes(taker, asked)
+    if count_bytes(series) <= allowed:
+        return [0, len(series)], allowed
+    borders, left = [0], allowed // 2
+    for number, bars in enumerate(series):
+        taken = count_bytes([bars])
+        if taken > left and number > borders[-1]:
+            borders.append(number)
+            left = allowed // 2
+        left -= taken
+    most = max(taker.slot_bytes([bars]) for bars in series) * n_rows
+    return [*borders, len(series)], asked or max(allowed // 2, min(most, allowed))
+
+
+def count_apart(taker: MemoryTaker, series: Sequence[Bars], n_rows: int, asked: int | None) -> int:
+    """Times that a device has room for other series as long, each with so many rows of its own.
+
+    Rows that have no place are made again and again.
+    """
+    of_one = sum(taker.series_bytes([bars]) + n_rows * taker.slot_bytes([bars]) for bars in series)
+    return taker.shares.divide(allow_bytes(taker, asked), 0).rows // of_one
 
 
 def _format_bytes(count: int) -> str:

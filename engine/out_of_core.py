@@ -13,11 +13,11 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import BackendMaker, Ints, RowForm
+from engine.backend import Ints, RowForm
 from engine.batch import Engine
 from engine.devices import Device, settle_device
 from engine.fast_case import find_fast_case
-from engine.memory_plan import MemoryPlan
+from engine.memory_plan import MemoryPlan, allow_bytes, cut_series
 from engine.pairs import Begun, Wait, check_pairs, take_begun
 from engine.validate import check_windows, require_genomes
 from strategy.genes import Floats
@@ -50,19 +50,13 @@ def create_engine(
     # A part alone does not know whom an account with limits takes of the others.
     is_whole = costs is not None and costs.has_limits
     if apart and not is_whole and not chosen.maker.meets_own:
-        free = chosen.maker.free_share * chosen.maker.free_bytes()
         borders = [*range(0, len(series), apart), len(series)]
-        share = int(memory_bytes or free) // (len(borders) - 1)
+        share = allow_bytes(chosen.maker, memory_bytes) // (len(borders) - 1)
         return ApartEngine(spec, series, windows, costs, chosen, borders, threads, share)
     if chosen.label == "cpu" and not is_whole:
-        allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
         n_rows = len(find_fast_case(spec, costs).rows)
-        borders = _borders(n_rows, series, chosen.maker, allowed)
+        borders, room = cut_series(chosen.maker, series, n_rows, memory_bytes)
         if len(borders) > 2:
-            # Half for a part and half for rows, whatever is free when the next part is made; more
-            # where a part is one series, whose rows need more.
-            most = max(chosen.maker.slot_bytes([bars]) for bars in series) * n_rows
-            room = memory_bytes or max(allowed // 2, min(most, allowed))
             return PartedEngine(spec, series, windows, costs, chosen, borders, threads, room)
     return Engine(
         spec, series, windows, costs, device=chosen, threads=threads, memory_bytes=memory_bytes
@@ -133,8 +127,7 @@ class PartedEngine(Engine):
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
         """Memory plan of a population of so many individuals, beside one part."""
-        results = individuals * len(self.windows) * len(ACCUMULATORS) * 8
-        return replace(self._engine(0).memory_plan(individuals), result_bytes=results)
+        return replace(self._engine(0).memory_plan(individuals), n_windows=len(self.windows))
 
     def shares(self) -> Iterator[tuple[Ints, Engine]]:
         """Places of windows among all, and the engine of these, one part after the other.
@@ -322,26 +315,3 @@ def cut_windows(
         if windows_of_part:
             parts[part] = numbers, windows_of_part
     return parts
-
-
-def _borders(
-    n_rows: int, series: Sequence[Bars], maker: BackendMaker, memory_bytes: int
-) -> list[int]:
-    """Where parts of series begin and end: all in one where memory holds them and some rows.
-
-    Parts take half of it at most, so that a population's rows have room beside them.
-    """
-
-    def count_bytes(some: Sequence[Bars]) -> int:
-        return maker.series_bytes(some) + n_rows * maker.slot_bytes(some)
-
-    if count_bytes(series) <= memory_bytes:
-        return [0, len(series)]
-    borders, room = [0], memory_bytes // 2
-    for number, bars in enumerate(series):
-        taken = count_bytes([bars])
-        if taken > room and number > borders[-1]:
-            borders.append(number)
-            room = memory_bytes // 2
-        room -= taken
-    return [*borders, len(series)]

@@ -10,7 +10,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Room, RowRequest, Sent, by_series
+from engine.backend import Backend, RowRequest, Sent, by_series
 from engine.conditions.encode import encode_entry
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.errors import DeviceError
@@ -20,6 +20,7 @@ from engine.indicators.cpu.codes import HIGHEST_CODE
 from engine.indicators.cpu.row_scheduler import RowFiller
 from engine.indicators.plan import list_warm_ups
 from engine.indicators.sources import compute_sources
+from engine.memory_plan import HOST_CASE
 from engine.positions.cpu.block_minmax import build_finer
 from engine.positions.cpu.listing import Work, extract_results, fold_alone, list_totals, list_trades
 from engine.positions.encode import encode_exits
@@ -48,7 +49,7 @@ class CpuBackend(Backend):
     """
 
     name = "cpu"
-    free_share = 0.5
+    shares = HOST_CASE
 
     def __init__(
         self,
@@ -94,11 +95,6 @@ class CpuBackend(Backend):
     def free_bytes() -> int:
         """Bytes that are free on this host."""
         return free_host_bytes()
-
-    @staticmethod
-    def room(memory_bytes: int, series_bytes: int) -> Room:
-        """How an amount of memory is divided: all of it may hold rows."""
-        return Room(memory_bytes, 0)
 
     def end_rows(self, ends: Sequence[int]) -> bool:
         """As of `Backend`."""

@@ -10,11 +10,12 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
-from engine.backend import Backend, Room, Sent, by_series
+from engine.backend import Backend, Sent, by_series
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.market import FormulaMarket
 from engine.cpu.order_market import OrderMarket
 from engine.indicators.cpu.trends import build_series_rows
+from engine.memory_plan import HOST_WORDS
 from engine.positions.cpu.listing import extract_results
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Slots
@@ -40,7 +41,7 @@ class LanguageBackend(Backend):
     """
 
     name = "cpu"
-    free_share = CpuBackend.free_share
+    shares, free_bytes = HOST_WORDS, staticmethod(CpuBackend.free_bytes)
 
     def __init__(
         self,
@@ -78,16 +79,6 @@ class LanguageBackend(Backend):
     def series_bytes(series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows: columns, and extremes of blocks."""
         return sum(len(bars) for bars in series) * 8 * 7
-
-    @staticmethod
-    def free_bytes() -> int:
-        """Bytes that are free on this host."""
-        return CpuBackend.free_bytes()
-
-    @staticmethod
-    def room(memory_bytes: int, series_bytes: int) -> Room:
-        """How an amount of memory is divided: half for rows that are kept, half to work with."""
-        return Room(memory_bytes // 2, memory_bytes // 2)
 
     def begin(self, sent: Sent, slots: Slots | None) -> Callable[[], bool] | None:
         """Evaluate; there is nothing left to wait for."""

@@ -15,7 +15,6 @@ from engine.backend import (
     Backend,
     Floats,
     Ints,
-    Room,
     RowRequest,
     Sent,
     Slots,
@@ -42,20 +41,15 @@ from engine.indicators.cuda.market import (
 )
 from engine.indicators.cuda.row_scheduler import DeviceRowFiller, scratch_bytes
 from engine.indicators.plan import list_warm_ups
+from engine.memory_plan import HOST_ROW_BYTES
 from engine.positions.encode import encode_exits
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.types import TradePrices
 from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host
 from engine.runtime.machine import available_cores
 
-RANK_BYTES = 2**30
-"""Most that rows take which say whose signal is taken first, while they are computed."""
-
 WindowsOfAccount = tuple[list[int], Sequence[Window]]
 """Places of the windows of one account among all, and these."""
-
-LIST_BYTES = 2**33
-"""Most room for the lists of the individuals that are evaluated together."""
 
 
 class CudaBackend(Backend):
@@ -110,7 +104,7 @@ class CudaBackend(Backend):
         self._warm_ups = to_device(self._warm_ups_here, self._device)
         limits = None
         if costs.has_limits:
-            find_rows = partial(build_series_rows, series, RANK_BYTES)
+            find_rows = partial(build_series_rows, series, HOST_ROW_BYTES)
             limits = upload_limits(
                 self._market, case.strategy, costs, series, [self._delay], find_rows
             )
@@ -134,13 +128,6 @@ class CudaBackend(Backend):
         _, n_bars = lay_out_axis(np.array([len(bars) for bars in series], np.int64))
         finer = count_finer_bytes(series, n_bars)
         return n_bars * BYTES_OF_A_BAR + scratch_bytes(n_bars) + finer
-
-    @staticmethod
-    def room(memory_bytes: int, series_bytes: int) -> Room:
-        """How an amount of memory is divided: a quarter for lists, up to what they can use."""
-        left = max(memory_bytes - series_bytes, 0)
-        work = min(left // 4, LIST_BYTES)
-        return Room(left - work, work)
 
     @device_errors
     def fill(self, requests: Sequence[RowRequest]) -> None:

@@ -23,6 +23,7 @@ from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.streams import Lane, Ticket
 from engine.cuda.workspace import Outcomes
 from engine.errors import DeviceError
+from engine.memory_plan import GRAPH_BYTES, GRAPH_SHARE
 from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import is_out_of_memory
 from engine.runtime.cuda.graphs import bucket
@@ -35,10 +36,6 @@ N_OUT = len(ACCUMULATORS)
 
 MOST_INDIVIDUALS = 2**17
 """Evaluated together at most."""
-
-MOST_BYTES, SHARE = 2**32, 2
-"""Memory of conditions, and as much of lists, that a call takes at most, and which part of the room
-for them. All graphs of a backend share it, beside what calls take that list trades."""
 
 TOO_LONG = 8
 """Lists are made shorter where they have so many times the room that was needed, to half of it."""
@@ -87,7 +84,7 @@ class CapturedCalls:
         device: torch.device,
     ) -> None:
         self._inputs, self._accounts, self._device = inputs, accounts, device
-        self._most_bytes = min(MOST_BYTES, work_bytes // SHARE)
+        self._most_bytes = min(GRAPH_BYTES, work_bytes // GRAPH_SHARE)
         self._lane = Lane[CapturedBuffers](device)
         self._capacities: dict[tuple[bool, tuple[int, ...]], int] = {}
         self._most = MOST_INDIVIDUALS

@@ -13,6 +13,7 @@ from engine.cuda.streams import N_LANES, Lane, Ticket
 from engine.cuda.workspace import Workspace
 from engine.fast_case import FastCase
 from engine.indicators.cuda.market import DeviceMarket
+from engine.memory_plan import LISTED_SHARE
 from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import is_out_of_memory
 from engine.runtime.cuda.graphs import bucket
@@ -31,9 +32,6 @@ lists that were too short are doubled and made again."""
 
 SHORTEST_LIST = 64
 """Below this, lists made twice cost more than the room."""
-
-LISTED_SHARE = 8
-"""Individuals whose trades are listed together have this part of the room for lists."""
 
 FEWEST_COARSELY = 1024
 """Individuals that a launch is made for at least where their number differs from call to call."""

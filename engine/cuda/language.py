@@ -12,7 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results, split_accounts
-from engine.backend import Backend, Floats, Ints, Room, Sent, Slots
+from engine.backend import Backend, Floats, Ints, Sent, Slots
 from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.account_folding import AccountFolding
 from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
@@ -31,6 +31,7 @@ from engine.indicators.cuda.market import (
     round_up_bars,
     upload_prices,
 )
+from engine.memory_plan import GPU_WORDS, HOST_ROW_BYTES, WORD_SHARES
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.uploads import Uploads
@@ -40,14 +41,8 @@ from strategy.expressions import GeneValue
 from strategy.model import Strategy
 from strategy.rows import Rows
 
-HOST_BYTES = 2**30
-"""Rows that the host keeps, for others that are made of them."""
-
 RANK_BYTES = 8
 """Of a bar: when it opens, among all."""
-
-SHARES = 3
-"""Memory is shared by rows, by conditions and by lists."""
 
 
 class CudaLanguageBackend(Backend):
@@ -91,8 +86,8 @@ class CudaLanguageBackend(Backend):
         self._workers = Threads(self.threads)
         self._device = torch.device(torch_device)
         self._has_limits = costs.has_limits
-        work_bytes //= SHARES
-        rows = rows or build_series_rows(series, HOST_BYTES)
+        work_bytes //= WORD_SHARES
+        rows = rows or build_series_rows(series, HOST_ROW_BYTES)
         self._axis = lay_out_series(series, self._device)
         has_orders = spec.has_orders or costs.fee_unit > 0.0
         make = partial(OrderInputs, risk_fraction=costs.risk_fraction) if has_orders else Asking
@@ -238,6 +233,8 @@ def list_delays(spec: Strategy, costs: Costs) -> range:
 class CudaLanguageMaker(GpuMaker):
     """Makes a backend of any strategy on chosen GPUs."""
 
+    shares = GPU_WORDS
+
     def __call__(
         self,
         spec: Strategy,
@@ -249,7 +246,7 @@ class CudaLanguageMaker(GpuMaker):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto every device; rows are computed once for all of them."""
-        rows = build_series_rows(series, HOST_BYTES)
+        rows = build_series_rows(series, HOST_ROW_BYTES)
         parts: list[Backend] = [
             CudaLanguageBackend(
                 spec,
@@ -272,10 +269,6 @@ class CudaLanguageMaker(GpuMaker):
         """Bytes that series take on each device beside all rows."""
         prices = sum(round_up_bars(len(bars)) for bars in series) * (PRICE_BYTES + RANK_BYTES)
         return prices + sum(count_finer_bytes([bars], len(bars)) for bars in series)
-
-    def room(self, memory_bytes: int, series_bytes: int) -> Room:
-        """How an amount of memory is divided, on each device: rows come and go with the work."""
-        return Room(0, max(memory_bytes - series_bytes, 0))
 
 
 class CudaLimitedMaker(CudaLanguageMaker):

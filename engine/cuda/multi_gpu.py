@@ -15,6 +15,7 @@ from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Floats, Ints, RowRequest, Sent, Slots, StretchedRows
 from engine.cuda.backend import CudaBackend
 from engine.fast_case import FastCase
+from engine.memory_plan import GPU_CASE
 from engine.runtime.cuda.capture import give_back_memory
 from engine.runtime.cuda.faults import device_errors
 
@@ -140,7 +141,6 @@ class GpuMaker:
     """
 
     name = "cuda"
-    free_share = 0.65
     meets_own = False
 
     def __init__(self, devices: Sequence[int]) -> None:
@@ -159,10 +159,9 @@ class GpuMaker:
 class CudaMaker(GpuMaker):
     """Makes a backend whose strategies are kernels' constants on chosen GPUs."""
 
-    meets_own = True
+    shares, meets_own = GPU_CASE, True
     slot_bytes = staticmethod(CudaBackend.slot_bytes)
     series_bytes = staticmethod(CudaBackend.series_bytes)
-    room = staticmethod(CudaBackend.room)
 
     def __call__(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.batch import Engine
-from engine.runtime.free_memory import free_host_bytes
+from engine.memory_plan import allow_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import JobRequest, run_jobs
@@ -27,7 +27,7 @@ class Searches:
     def on_host(self, share: int) -> Runner:
         """The same with as many cores and as much memory as `share` workers leave each other."""
         config = self.setup.task.config
-        room = config.memory or free_host_bytes() // 2
+        room = allow_host_bytes(config.memory)
         settings = {"threads": allocate_threads(config.threads, share), "memory": room // share}
         task = replace(self.setup.task, config=config.model_copy(update=settings))
         return replace(self.setup, task=task)

@@ -10,10 +10,10 @@ from engine.accounts.costs import Costs
 from engine.accounts.derived import Span
 from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
+from engine.memory_plan import allow_host_bytes
 from engine.out_of_core import create_engine
 from engine.replay.certificate import replay
 from engine.replay.sample import Piece
-from engine.runtime.free_memory import free_host_bytes
 from optimizer.cluster.searches import allocate_threads
 from optimizer.search.generation import Floats
 from strategy.model import Strategy
@@ -34,7 +34,7 @@ class Shard:
     def on_host(self, share: int) -> "_Held":
         """An engine of it, on a host that `share` workers share."""
         parts = share * self.beside
-        memory = self.memory or (free_host_bytes() // 2 if parts > 1 else None)
+        memory = allow_host_bytes(self.memory) if parts > 1 else self.memory
         engine = create_engine(
             self.spec,
             self.series,

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from engine.batch import Engine
 from engine.devices import Device
+from engine.memory_plan import BESIDE_SHARE
 from engine.replay.threads import Replaying, replaying
 from engine.runtime.machine import available_cores
 from engine.runtime.shortage import offer_memory, withdraw_memory
@@ -38,9 +39,6 @@ LOG = logging.getLogger(__name__)
 
 FEWEST_CORES = 8
 """Of a host that makes folds beside the run: half of them are enough for its own search."""
-
-MEMORY_SHARE = 0.25
-"""Of what was free for the run's engine, which takes no more of a GPU itself, and half a host."""
 
 
 class FoldRoom(NamedTuple):
@@ -124,7 +122,7 @@ class ConcurrentFolds:
         They end where that runs short of memory.
         """
         offer_memory(self._give_back)
-        self._rooms.put(FoldRoom(device, int(MEMORY_SHARE * free_bytes), self._threads))
+        self._rooms.put(FoldRoom(device, int(BESIDE_SHARE * free_bytes), self._threads))
 
     def is_same_search(self, setup: SearchSetup) -> bool:
         """Whether a setup finds what these folds find."""
@@ -261,9 +259,7 @@ def _leaves_room(engine: Engine, work: Workload) -> bool:
     """
     if engine.device == "cpu":
         return engine.n_parts == 1 and work.cpu_s <= GPU_START_S
-    plan = engine.memory_plan(1)
-    needed = plan.slots * plan.slot_bytes + plan.series_bytes + plan.work_bytes
-    return 4 * needed <= plan.free_bytes
+    return engine.memory_plan(1).leaves_room_beside
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from data import Window
 from engine.batch import Engine
 from engine.devices import choose_strategy_backend
 from engine.fast_case import find_fast_case
-from engine.memory_plan import most_rows
-from engine.runtime.free_memory import free_host_bytes
+from engine.memory_plan import allow_host_bytes, count_apart
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
 from optimizer.judging.asking import AskingWorkers
@@ -105,7 +104,7 @@ class ThisMachine:
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
             # One after the other, on all cores: before processes are there it is done.
             cores = 1
-        room = (config.memory or free_host_bytes() // 2) // cores
+        room = allow_host_bytes(config.memory) // cores
         settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
         alone = replace(setup.task, config=config.model_copy(update=settings))
         return Workers(replace(setup, task=alone), cores, self._pool)
@@ -180,14 +179,11 @@ def share_device(
 def count_markets(task: Task, searches: int = 1) -> int:
     """Markets that the task's device has room for by now, each searched so often.
 
-    Those that fit have their rows there beside the lists of an engine: rows that have no place are
-    made again and again.
+    Those that fit have their rows there beside the lists of an engine.
     """
-    series, maker = task.markets.searched, task.device().maker
-    allowed = task.config.memory or int(maker.free_share * maker.free_bytes())
+    series = task.markets.searched
     # Those of a strategy that is no fast case come and go with a population.
     n_rows = searches * int(task.workload().row_bars / sum(map(len, series)))
-    n_rows = min(n_rows, most_rows(find_fast_case(task.spec, task.costs)))
+    n_rows = min(n_rows, find_fast_case(task.spec, task.costs).most_rows)
     n_rows = n_rows or ROWS_OF_ONE * task.config.population
-    of_one = sum(maker.series_bytes([bars]) + n_rows * maker.slot_bytes([bars]) for bars in series)
-    return maker.room(allowed, 0).rows // of_one
+    return count_apart(task.device().maker, series, n_rows, task.config.memory)

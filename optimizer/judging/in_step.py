@@ -171,9 +171,7 @@ class OnWindows(OneSearchSetup[int, Result]):
         """Whether the engine has room for all rows that searches read."""
         if self.engine is None:
             return False
-        slots, n_bars = self.engine.memory_plan(1).slots, sum(map(len, self.engine.series))
-        # Without slots rows come and go with a population anyway.
-        return not slots or slots * n_bars >= self.task.workload().row_bars
+        return self.engine.memory_plan(1).holds_rows(self.task.workload().row_bars)
 
     def estimate_work(self) -> tuple[Workload, int]:
         """As of `InStepSetup`."""

@@ -10,10 +10,10 @@ from data import Bars, Window
 from data.checks import Flags
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
+from engine.memory_plan import allow_host_bytes
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.row_memory import keeping_row_memory
-from engine.runtime.free_memory import free_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.evidence.lookahead import (
     EVEN_CUTS,
@@ -146,7 +146,7 @@ def _evaluate_cuts(
 
     Much of a cut is checking and copying bars, which one core does.
     """
-    cores, free = task.config.threads or available_cores(), free_host_bytes() // 2
+    cores, free = task.config.threads or available_cores(), allow_host_bytes()
     fit = free // (CUT_BAR_BYTES * len(bars))
     # A person's own code may not be made for threads.
     at_once = 1 if task.spec.own else max(1, min(cores, len(ends), MOST_CUTS_AT_ONCE, fit))

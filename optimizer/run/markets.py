@@ -28,6 +28,7 @@ from data.errors import list_some
 from data.mmap_store import put_down
 from engine.accounts.derived import Span
 from engine.accounts.metrics import measure_span
+from engine.memory_plan import BESIDE_SHARE
 from engine.runtime.free_memory import free_host_bytes
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
@@ -41,9 +42,6 @@ log = logging.getLogger(__name__)
 
 BARS = ".bars"
 """Folder under that of runs for bars that are too large to be held, or to be sent to workers."""
-
-HELD_SHARE = 0.25
-"""How much of what is free bars may take; an engine needs as much again, and rows."""
 
 MOST_NAMED = 5
 """Symbols that a note names before it counts the others."""
@@ -254,7 +252,7 @@ def load_series(config: RunConfig, *, may_fetch: bool = True) -> tuple[Bars, ...
     with_columns = make_column_adder(config.column_file, options.zone)
     specs = named_specs(config)
     require_finer_fit(config.finer, specs)
-    room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
+    room, folder = int(BESIDE_SHARE * free_host_bytes()), Path(config.runs) / BARS
     series: list[Bars] = []
     is_noted = False
     for number, spec in enumerate(specs):

@@ -11,7 +11,6 @@ from engine.accounts.metrics import MetricTable, compute_metrics
 from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.fast_case import find_fast_case
-from engine.memory_plan import most_rows
 from engine.out_of_core import create_engine
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
@@ -142,7 +141,7 @@ class Task:
             individuals = config.population * max(config.generations - done, 0)
             individuals = min(individuals, config.max_evaluations or individuals) + config.polish
         case = find_fast_case(spec, self.costs)
-        n_rows = min(individuals * len(case.rows), most_rows(case))
+        n_rows = min(individuals * len(case.rows), case.most_rows)
         n_bars = sum(len(bars) for bars in self.markets.searched)
         return Workload(
             individuals * self.markets.n_bars,

@@ -29,6 +29,7 @@ from engine.cuda.time_tiles import Stretches
 from engine.devices import Device
 from engine.groups import Group, evaluate_groups
 from engine.indicators.cuda import tables
+from engine.memory_plan import GPU_CASE
 from engine.reference import Reference
 from engine.runtime.machine import available_cores
 from optimizer.evidence.splits import combinatorial
@@ -59,17 +60,13 @@ from tests.support.worlds import SHORT_SPECS, loosen_genomes, make_bars, random_
 class Interpreted(CudaBackend):
     """The CUDA backend on tensors in host memory."""
 
-    free_share = 0.5
+    # As on a device beside the series.
+    shares = GPU_CASE._replace(of_free=0.5, holds_series=False)
 
     @staticmethod
     def free_bytes():
         """As much as a small world needs."""
         return 2**29
-
-    @staticmethod
-    def room(memory_bytes, series_bytes):
-        """As on a device beside the series."""
-        return CudaBackend.room(memory_bytes, 0)
 
     def __init__(self, *arguments, **options):
         """Take what the engine gives, on the host."""

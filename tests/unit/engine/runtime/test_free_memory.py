@@ -115,5 +115,5 @@ def test_rows_may_take_a_stated_share_of_what_is_free(monkeypatch):
     monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 54_000)
     engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)], device="cpu")
     plan = engine.memory_plan(1)
-    assert plan.slots == CpuBackend.free_share * 54_000 // plan.slot_bytes == 10
+    assert plan.slots == CpuBackend.shares.of_free * 54_000 // plan.slot_bytes == 10
     assert "up to 10 rows, 0.0 MB of 0.1 MB free" in str(plan)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,8 @@ def test_folds_begin_where_the_run_leaves_plenty(
     engine = task.engine()
     plan = engine.memory_plan(1)
     needed = plan.slots * plan.slot_bytes + plan.series_bytes + plan.work_bytes
-    engine.device, engine._measure_free_bytes = device, lambda: int(times * needed)
+    engine.device = device
+    engine._plan = replace(plan, measure_free_bytes=lambda: int(times * needed))
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     run.begin(task, None)
     run.give_room(engine)

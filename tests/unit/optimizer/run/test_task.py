@@ -8,7 +8,6 @@ from data import DataError, Window
 from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from engine.fast_case import find_fast_case
-from engine.memory_plan import most_rows
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.task import (
@@ -267,5 +266,5 @@ def test_the_work_of_a_run_is_known_before_it(market, changes, done, individuals
     work = task.workload(done)
     assert work.individual_bars == individuals * 2400
     case = find_fast_case(task.spec)
-    assert work.row_bars == min(individuals * len(case.rows), most_rows(case)) * 2400
+    assert work.row_bars == min(individuals * len(case.rows), case.most_rows) * 2400
     assert work.threads == 2
