@@ -25,13 +25,14 @@ from engine.conditions.cuda.expression_vm import OPERATIONS, ROW, Formulas
 from engine.cuda import accounts, captured
 from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.batch_inputs import SentInputs
-from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
+from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
 from engine.cuda.ordering import lay_out_series
 from engine.cuda.word_signals import BatchInputs, IndividualInputs
 from engine.cuda.workspace import Outcomes
 from engine.devices import Device
 from engine.indicators.cuda import trends
 from engine.indicators.cuda.market import upload_prices
+from engine.memory_plan import WORD_SHARES
 from engine.positions.cuda.trades import choose_kernel
 from engine.positions.exit_spec import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
 from engine.replay.parity import compare_ledgers
@@ -173,7 +174,7 @@ def compare_memory():
     genomes = population(strategy, 9, seed=4)
     expected = Engine(strategy, [bars], windows, device="cpu").evaluate(genomes)
     # Room for seven rows: two that all read, and two of each channel.
-    room = INTERPRETED.maker.series_bytes([bars]) + SHARES * 7 * 8 * len(bars)
+    room = INTERPRETED.maker.series_bytes([bars]) + WORD_SHARES * 7 * 8 * len(bars)
     crowded = Engine(strategy, [bars], windows, device=INTERPRETED, memory_bytes=room)
     crowded._backend._calls._most_bytes = 2**20
     assert_same_bits(expected, crowded.evaluate(genomes), "few at a time")
