@@ -205,7 +205,7 @@ def cut_series(
 
 
 def count_apart(taker: MemoryTaker, series: Sequence[Bars], n_rows: int, asked: int | None) -> int:
-    """Times that a device has room for other series as long, each with so many rows of its own.
+    """How often a device has room for series as long as these, with so many rows each time.
 
     Rows that have no place are made again and again.
     """

@@ -149,7 +149,8 @@ class Account:
             field.name: np.concatenate([getattr(trades, field.name) for trades in listed])
             for field in fields(AccountTrades)
         }
-        order = np.lexsort((columns["strand"], columns["exit_ns"], columns[moment]))
+        keys = dict.fromkeys(("strand", "exit_ns", moment))
+        order = np.lexsort([columns[name] for name in keys])
         columns = {name: column[order] for name, column in columns.items()}
         if not self.stakes:
             worth = compound(columns["r"], self.costs.risk_fraction)

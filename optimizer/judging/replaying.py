@@ -25,7 +25,7 @@ PROCESSES = 4
 PARTS_PER_PROCESS = 2
 
 MOST_BARS = 100_000
-"""Of all series, which are sent to every process; of more each is sent to one."""
+"""Of all series, which are sent with each job; of more a job has one series."""
 
 FEWEST_REPLAYS = 32
 """Individuals and windows: fewer are replayed before processes have their bars."""
@@ -56,8 +56,9 @@ class ReplaySetup:
         """Replays of a job, with the numbers that its individuals and windows have here."""
         form = CompiledForm()
         reference = Reference(self.spec, job.series, job.windows, self.costs, form=form)
-        # All loops are compiled before threads ask for them.
-        reference.replay(job.genomes[0], [0])
+        if self.threads > 1:
+            # All loops are compiled before threads ask for them.
+            reference.replay(job.genomes[0], [0])
         with replaying(reference, job.genomes, self.threads) as replays:
             return [
                 replayed._replace(
