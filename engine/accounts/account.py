@@ -149,8 +149,7 @@ class Account:
             field.name: np.concatenate([getattr(trades, field.name) for trades in listed])
             for field in fields(AccountTrades)
         }
-        keys = dict.fromkeys(("strand", "exit_ns", moment))
-        order = np.lexsort([columns[name] for name in keys])
+        order = np.lexsort([columns[key] for key in dict.fromkeys(("strand", "exit_ns", moment))])
         columns = {name: column[order] for name, column in columns.items()}
         if not self.stakes:
             worth = compound(columns["r"], self.costs.risk_fraction)
