@@ -1,7 +1,9 @@
 """From named Arrow columns to raw rows: what all file providers share."""
 
 import re
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +13,12 @@ import pyarrow.compute as pc
 
 from data.bars import LONGEST_SYMBOL
 from data.checks import PRICES, VALUES, Floats
-from data.errors import TableError
+from data.errors import SourceError, TableError
 from data.providers.column_names import number_doubles, write_option
 from data.providers.columns import Layout, recognise
 from data.providers.kinds import ENDINGS
 from data.providers.markets import choose_market, find_name_pairs, name_market_columns
-from data.providers.mixed_rows import refuse_mixed, refuse_other_order
+from data.providers.mixed_rows import Columns, refuse_mixed, refuse_other_order
 from data.providers.numbers import (
     POINT,
     find_decimal,
@@ -24,14 +26,35 @@ from data.providers.numbers import (
     read_numbers,
     refuse_thirty_seconds,
 )
+from data.providers.parquet_pages import PageError
 from data.providers.size_caps import refuse_expanded
-from data.providers.source_file import label
+from data.providers.source_file import first_line, label
 from data.providers.time_columns import read_alike
 from data.providers.times import find_column_zone
 from data.table import LoadOptions, RawTable
 
 BILLION, GRID = 10**9, 10**4
 """Prices of a unit or more in billionths, and a hundred thousandth, of which such are multiples."""
+
+
+DAMAGE = (pa.ArrowException, OSError, UnicodeError, PageError, IndexError, struct.error)
+"""Errors that a file raises while it is read, which is damaged or of a type that is not read."""
+
+LARGE_NUMBERS = "Integers with more than 64 bits"
+"""Begin of pyarrow's error about a column of them, of which it names none."""
+
+
+@contextmanager
+def explain_damage(where: str, form: str) -> Iterator[None]:
+    """Errors of pyarrow as refusals of a file, whose `form` is named such as Parquet."""
+    try:
+        yield
+    except DAMAGE as error:
+        reason = first_line(error)
+        help_ = ""
+        if reason.startswith(LARGE_NUMBERS):
+            help_ = "; write columns of 128 bits anew with 64, as polars does by cast(pl.Int64)"
+        raise SourceError(f"{where}: is no readable {form} file ({reason}){help_}") from None
 
 
 def recognise_columns(
@@ -58,14 +81,14 @@ def to_raw(
     path: Path,
     options: LoadOptions,
     market: str | None,
-    others: Callable[[], pa.Table] | None = None,
+    others: Callable[[], Columns],
 ) -> RawTable:
     """Read times, numbers and the symbol out of Arrow columns.
 
     `columns` are those that `layout` names, [N] each. The stem of `path` names the market
     unless a column does; `market` names the rows to read where a column names several.
-    `others` reads the columns that `layout` does not name, to find one that parts the rows where
-    their times are those of several markets.
+    `others` are the columns that `layout` does not name, of which one parts the rows where their
+    times are those of several markets.
 
     Raises:
         TableError: When a value has no single reading.
@@ -77,7 +100,7 @@ def to_raw(
     if layout.symbol is not None:
         arrays, named = _of_market(arrays, layout, market, options, where)
     timestamp, time_notes = read_alike(arrays, layout, options, where)
-    if layout.symbol is None and others is not None:
+    if layout.symbol is None:
         refuse_mixed(timestamp, others, where)
     aligned = dict(layout.aligned)
     numbers = {name: arrays[name] for name in (*layout.values, *aligned.values()) if name}

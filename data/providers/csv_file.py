@@ -20,6 +20,7 @@ from data.providers.columns import recognise
 from data.providers.header import PLACES, Header, NotUtf8Error, read_header
 from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
 from data.providers.markets import part_market
+from data.providers.mixed_rows import Columns
 from data.providers.other_lines import cut_remarks, drop_headers
 from data.providers.size_caps import refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, read_unchanged
@@ -82,14 +83,13 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     numbers = (*layout.values, *dict(layout.aligned).values())
     if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in numbers:
         _refuse_cut(columns.column(header.names[-1]), where)
-    unread = tuple(name for name in header.names if name not in layout.used)
     return to_raw(
         columns,
         layout,
         path,
         options,
         None if header.market else market,
-        others=(lambda: _parse(text, header, unread)) if unread else None,
+        lambda: _list_others(text, header, layout.used),
     )
 
 
@@ -173,6 +173,12 @@ def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:
             strings_can_be_null=False,
         ),
     )
+
+
+def _list_others(text: bytes, header: Header, used: tuple[str, ...]) -> Columns:
+    names = tuple(name for name in header.names if name not in used)
+    # Without a name, all columns would be read.
+    return zip(names, _parse(text, header, names).columns, strict=True) if names else ()
 
 
 @contextmanager

@@ -7,12 +7,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from data.errors import SourceError
-from data.providers.arrow_table import recognise_columns, to_raw
+from data.providers.arrow_table import explain_damage, recognise_columns, to_raw
 from data.providers.kinds import ARROW, ARROW_STREAM, OLD_FEATHER, describe_other
 from data.providers.markets import part_market
-from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
-from data.providers.source_file import first_line, label, open_path, read_unchanged
+from data.providers.mixed_rows import Columns
+from data.providers.size_caps import is_single, refuse_nested, refuse_rows, refuse_size
+from data.providers.source_file import label, open_path, read_unchanged
 from data.table import LoadOptions, RawTable
+
+FORM = "Feather"
 
 DICTIONARY_BATCH, RECORD_BATCH, HEADER, WORDS = 2, 3, 2, 1
 LENGTH, BUFFERS, COMPRESSION = 0, 2, 3
@@ -35,18 +38,24 @@ def read(address: str, options: LoadOptions) -> RawTable:
 def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) -> RawTable:
     where = label(path)
     _check_kind(content, where)
-    try:
+    with explain_damage(where, FORM):
         size = unpacked_bytes(content)
         if size > options.max_bytes:
             raise refuse_size(where, f"it unpacks to {size} bytes", options.max_bytes)
         with _open_arrow(content) as file:
-            file_names = list(file.schema.names)
-        names, layout, market = recognise_columns(file_names, options, market, where)
+            schema = file.schema
+        names, layout, market = recognise_columns(schema.names, options, market, where)
         columns = _read_used(content, [names.index(name) for name in layout.used], where, options)
-    except (pa.ArrowException, OSError, UnicodeError, IndexError, struct.error) as error:
-        reason = first_line(error)
-        raise SourceError(f"{where}: is no readable Feather file ({reason})") from None
-    return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)
+    columns = columns.rename_columns(list(layout.used))
+
+    def others() -> Columns:
+        for place, name in enumerate(names):
+            if name not in layout.used and is_single(schema.field(place).type):
+                with explain_damage(where, FORM):
+                    column = _read_used(content, [place], where, options).column(0)
+                yield name, column
+
+    return to_raw(columns, layout, path, options, market, others)
 
 
 def _open_arrow(

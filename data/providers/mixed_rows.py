@@ -1,6 +1,6 @@
 """Rows that are bars of something else: of several markets, or with columns in another order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,11 @@ COUNTED_FROM = "0"
 """The first name of columns that are only counted; places are counted from 1."""
 
 
-def refuse_mixed(time_ns: Ints, others: Callable[[], pa.Table], where: str) -> None:
+Columns = Iterable[tuple[str, pa.Array | pa.ChunkedArray]]
+"""Columns of a file, [N] each, with their names; each is read when it is asked for."""
+
+
+def refuse_mixed(time_ns: Ints, others: Callable[[], Columns], where: str) -> None:
     """Refuse rows of several markets, where another column parts them into series.
 
     Raises:
@@ -42,7 +46,7 @@ def refuse_mixed(time_ns: Ints, others: Callable[[], pa.Table], where: str) -> N
         )
 
 
-def find_markets(time_ns: Ints, others: Callable[[], pa.Table]) -> tuple[str, list[object]] | None:
+def find_markets(time_ns: Ints, others: Callable[[], Columns]) -> tuple[str, list[object]] | None:
     """The column that parts rows into series, and its values; None where the rows are of one.
 
     `others` are columns that may part them, read only where times [N] do not go one way.
@@ -51,12 +55,21 @@ def find_markets(time_ns: Ints, others: Callable[[], pa.Table]) -> tuple[str, li
     if (steps > 0).all() or (steps < 0).all():
         return None
     parted = {}
-    table = others()
-    for name in table.column_names:
-        market = pc.dictionary_encode(table.column(name).combine_chunks())
+    for name, column in others():
+        market = _encode(column)
         if _parts_series(market, time_ns, is_named=plain(name) in MARKET_NAMES):
             parted[name] = market.dictionary.to_pylist()
     return min(parted.items(), key=lambda item: len(item[1]), default=None)
+
+
+def _encode(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """Values as codes; those of a dictionary that no row holds are none."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not pa.types.is_dictionary(whole.type):
+        return pc.dictionary_encode(whole)
+    codes = pc.dictionary_encode(whole.indices)
+    held = whole.dictionary.take(codes.dictionary)
+    return pa.DictionaryArray.from_arrays(codes.indices, held)
 
 
 def show_markets(markets: Sequence[object]) -> str:

@@ -8,14 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import SourceError
-from data.providers.arrow_table import recognise_columns, to_raw
+from data.providers.arrow_table import explain_damage, recognise_columns, to_raw
 from data.providers.kinds import PARQUET, describe_other
 from data.providers.markets import part_market
-from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
-from data.providers.size_caps import refuse_nested, refuse_rows, refuse_size
-from data.providers.source_file import first_line, label, open_path, read_unchanged
+from data.providers.mixed_rows import Columns
+from data.providers.parquet_pages import decoded_bytes, footer_bytes
+from data.providers.size_caps import is_single, refuse_nested, refuse_rows, refuse_size
+from data.providers.source_file import label, open_path, read_unchanged
 from data.statement import read_frame, with_statement
 from data.table import LoadOptions, RawTable
+
+FORM = "Parquet"
 
 BINARY = "BYTE_ARRAY"
 
@@ -38,28 +41,47 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     where = label(path)
     if not content.startswith(PARQUET):
         raise SourceError(f"{where}: is no readable Parquet file; {describe_other(content)}")
-    try:
-        with open_capped(content, where, options.max_bytes) as file:
-            schema = file.schema_arrow
-            file_names = list(schema.names)
-            names, layout, market = recognise_columns(file_names, options, market, where)
-            used = [names.index(name) for name in layout.used]
-            named = list(dict.fromkeys(file_names[index] for index in used))
-            columns = read_capped(file, content, named, where, options.max_bytes)
-            # By a name all columns are read that are called so.
-            read_indices = [
-                index for name in named for index, other in enumerate(file_names) if other == name
-            ]
-            columns = columns.select([read_indices.index(index) for index in used])
-    except (pa.ArrowException, OSError, UnicodeError, PageError) as error:
-        reason = first_line(error)
-        raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
+    with (
+        explain_damage(where, FORM),
+        open_capped(content, where, options.max_bytes) as file,
+    ):
+        schema = file.schema_arrow
+        names, layout, market = recognise_columns(schema.names, options, market, where)
+        used = [names.index(name) for name in layout.used]
+        columns = _read_places(file, content, used, where, options.max_bytes)
     columns = columns.rename_columns(list(layout.used))
+
+    def others() -> Columns:
+        for place, name in enumerate(names):
+            if name in layout.used or not is_single(schema.field(place).type):
+                continue
+            with (
+                explain_damage(where, FORM),
+                open_capped(content, where, options.max_bytes) as file,
+            ):
+                column = _read_places(file, content, [place], where, options.max_bytes).column(0)
+            yield name, column
+
     symbol, notes = read_frame(schema.metadata)
     if layout.symbol is None and layout.market is None:
         layout = replace(layout, market=symbol)
-    table = to_raw(columns, replace(layout, notes=(*layout.notes, *notes)), path, options, market)
+    layout = replace(layout, notes=(*layout.notes, *notes))
+    table = to_raw(columns, layout, path, options, market, others)
     return with_statement(table, schema.metadata)
+
+
+def _read_places(
+    file: pq.ParquetFile, content: bytes, places: list[int], where: str, max_bytes: int
+) -> pa.Table:
+    """The columns of these places, in this order."""
+    file_names = file.schema_arrow.names
+    named = list(dict.fromkeys(file_names[place] for place in places))
+    columns = read_capped(file, content, named, where, max_bytes)
+    # By a name all columns are read that are called so.
+    read_places = [
+        place for name in named for place, other in enumerate(file_names) if other == name
+    ]
+    return columns.select([read_places.index(place) for place in places])
 
 
 def open_capped(content: bytes, where: str, max_bytes: int) -> pq.ParquetFile:

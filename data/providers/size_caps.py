@@ -24,13 +24,17 @@ def refuse_nested(fields: Iterable[pa.Field], where: str) -> None:
         TableError: Naming the first.
     """
     for field in fields:
-        kind = field.type
-        bare = kind.value_type if pa.types.is_dictionary(kind) else kind
-        is_packed = pa.types.is_run_end_encoded(bare) or pa.types.is_dictionary(bare)
-        if is_packed or pa.types.is_nested(bare) or isinstance(bare, pa.BaseExtensionType):
+        if not is_single(field.type):
             raise TableError(
-                f"{where}: column {field.name!r} holds {kind}, which is no single value"
+                f"{where}: column {field.name!r} holds {field.type}, which is no single value"
             )
+
+
+def is_single(kind: pa.DataType) -> bool:
+    """Whether each row of a column holds one value, which stands for no other row."""
+    bare = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_packed = pa.types.is_run_end_encoded(bare) or pa.types.is_dictionary(bare)
+    return not (is_packed or pa.types.is_nested(bare) or isinstance(bare, pa.BaseExtensionType))
 
 
 def refuse_expanded(columns: pa.Table, where: str, max_bytes: int) -> None:

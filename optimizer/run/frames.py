@@ -15,7 +15,7 @@ from data.checks import NO_TIME, VALUES, Ints, format_time
 from data.errors import DataError, SourceError
 from data.providers.column_names import bare_name, find_role
 from data.providers.columns import Layout, recognise
-from data.providers.mixed_rows import find_markets, show_markets
+from data.providers.mixed_rows import Columns, find_markets, show_markets
 from data.statement import state_frame
 from data.table import LoadOptions
 from data.timeframe import DAY_NS
@@ -191,9 +191,9 @@ def _refuse_mixed(columns: FrameColumns, layout: Layout, options: LoadOptions) -
     if time_ns is None:
         return
 
-    def others() -> pa.Table:
-        names = [name for name in columns if name not in layout.used]
-        return pa.table({name: columns[name] for name in names if columns.is_plain(name)})
+    def others() -> Columns:
+        names = (name for name in columns if name not in layout.used)
+        return ((name, columns[name]) for name in names if columns.is_plain(name))
 
     if (parted := find_markets(time_ns, others)) is not None:
         raise _refuse_several(columns, *parted)
