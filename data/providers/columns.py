@@ -107,7 +107,7 @@ def recognise(
         TableError: When a column is missing or two could be the same thing.
     """
     chosen = chosen or {}
-    assumed = () if chosen.keys() - {"volume", "symbol"} else list_counted(names)
+    assumed = () if chosen.keys() - {"volume", "symbol"} else _list_assumed(names)
     chosen = {**dict(zip(("timestamp", *VALUES), assumed, strict=False)), **chosen}
     stated = {meaning: _find(meaning, name, names, where) for meaning, name in chosen.items()}
     beside = {
@@ -155,14 +155,20 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def list_counted(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of time and values where names only count columns, as pandas names those of a list.
+    """Names that only count columns, as pandas names those of a list; empty where some do not.
 
     >>> list_counted(["0", "1", "2", "3", "4", "5"])
     ('0', '1', '2', '3', '4', '5')
     """
     counted = [name for name in names if bare_name(name).strip() not in (INDEX, *NAMELESS)]
     is_counted = counted == [str(k) for k in range(len(counted))]
-    return tuple(counted[:6]) if is_counted and len(counted) in LISTS else ()
+    return tuple(counted) if is_counted and len(counted) > len(VALUES) - 1 else ()
+
+
+def _list_assumed(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of time and values where columns are as many as a program lists, and only counted."""
+    counted = list_counted(names)
+    return counted[: len(VALUES) + 1] if len(counted) in LISTS else ()
 
 
 def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:

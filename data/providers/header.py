@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
 from data.providers.column_names import find_role, write_option
-from data.providers.columns import list_counted, list_names
+from data.providers.column_order import guess_meanings
+from data.providers.columns import LISTS, NONE, list_counted, list_names
 from data.providers.markets import PRICE, TICKER, name_market_columns
 from data.providers.numbers import NUMBER
 
@@ -62,17 +65,15 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     if UNREADABLE in lines[above]:
         raise NotUtf8Error(f"{where}: is no text in UTF-8")
     separator = separator or max(SEPARATORS, key=lines[above].count)
-    rows = [
-        next(csv.reader(io.StringIO(line), delimiter=separator), [])
-        for line in lines[above : above + 3]
-    ]
+    rows = [next(csv.reader(io.StringIO(line), delimiter=separator), []) for line in lines[above:]]
     notes = (f"{above} lines above the header are passed over",) if above else ()
-    if len(rows) == 3 and (pairs := _two_names(rows)) is not None:
+    if len(rows) > 2 and (pairs := _two_names(rows)) is not None:
         names, market = name_market_columns(pairs, market, where)
         depth = 3 if _is_index_line(rows[2]) else 2
         return Header(separator, names, above + depth, market, notes, lines=tuple(rows[:depth]))
-    if _is_row(rows[0]) and not list_counted(rows[0]):
-        names, note = _without_header(rows[0], where, is_numbered=is_numbered)
+    counted = list_counted(rows[0])
+    if _is_row(rows[0]) and not counted:
+        names, note = _without_header(rows, where, is_numbered=is_numbered)
         is_guessed = not is_numbered and names == ["timestamp", *VALUES]
         return Header(separator, names, above, None, (*notes, note), is_guessed=is_guessed)
     if len(rows) == 1 and len(text) > LONGEST_HEADER_BYTES:
@@ -80,6 +81,11 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     if len(rows) == 1:
         line = ascii(lines[above].strip()[:80])
         raise SourceError(f"{where}: there are no bars after the header line, {line}")
+    if counted and len(counted) not in LISTS and not is_numbered:
+        raise TableError(
+            f"{where}: names only count {len(counted)} columns; say which is which, such as "
+            f"{_suggest_columns(rows[1:], rows[0])}"
+        )
     return Header(separator, rows[0], above + 1, None, notes, lines=(rows[0],))
 
 
@@ -158,33 +164,38 @@ def _is_index_line(row: Sequence[str]) -> bool:
     return bool(row) and bool(row[0].strip()) and not any(cell.strip() for cell in row[1:])
 
 
-def _without_header(row: Sequence[str], where: str, *, is_numbered: bool) -> tuple[list[str], str]:
-    """Names for the columns of a file that has none, from what its first row looks like."""
+def _without_header(
+    rows: Sequence[Sequence[str]], where: str, *, is_numbered: bool
+) -> tuple[list[str], str]:
+    """Names for the columns of a file that has none, from what its first rows look like."""
+    places = [str(k + 1) for k in range(len(rows[0]))]
     if is_numbered:
-        numbers = [str(k + 1) for k in range(len(row))]
-        return numbers, "no header line: columns are named by their places"
-    cells = [cell.strip() for cell in row]
-    known = _known_without_header(cells)
+        return places, "no header line: columns are named by their places"
+    known = _known_without_header([cell.strip() for cell in rows[0]])
     if known is None:
         raise TableError(
-            f"{where}: there is no header line, and {len(row)} columns such as {list_names(row)} "
-            f"are no known layout; say which is which by place, such as {_suggest_places(cells)}"
+            f"{where}: there is no header line, and {len(places)} columns such as "
+            f"{list_names(rows[0])} are no known layout; say which is which by place, such as "
+            f"{_suggest_columns(rows, places)}"
         )
     layout, names = known
     named = ", ".join(name for name in names if not name.startswith("_"))
     return names, f"no header line: read as {layout} ({named})"
 
 
-def _suggest_places(cells: Sequence[str]) -> str:
-    """Likely meanings of columns: a time, then four prices of which the greatest is the high.
+def _suggest_columns(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
+    """Likely meanings of columns, by the first rows: a time, and numbers by what they are.
 
     A word before the time may be the market, and what looks like a clock behind a date is one.
 
-    >>> _suggest_places(["AAA", "20240102", "100.0", "100.1", "100.2", "99.9", "406"])[:56]
+    >>> places = [str(place) for place in range(1, 11)]
+    >>> _suggest_columns([["AAA", "20240102", "100.0", "100.1", "99.9", "100", "406"]], places)[:56]
     '--column symbol=1 --column timestamp=2 --column open=3 -'
-    >>> _suggest_places("AAA,D,20240102,093000,9,12,8,11,5,0".split(","))[:56]
+    >>> _suggest_columns(["AAA,D,20240102,093000,9,12,8,11,5,0".split(",")], places)[:56]
     '--column symbol=1 --column date=3 --column time=4 --colu'
     """
+    rows = [[cell.strip() for cell in row] for row in rows if len(row) == len(rows[0])]
+    cells = rows[0]
     time = next((index for index, cell in enumerate(cells) if WRITTEN_TIME.match(cell)), 0)
     meant = [("symbol", 0)] if time and not NUMBER.fullmatch(cells[0]) else []
     numbers = [k for k, cell in enumerate(cells) if k > time and NUMBER.fullmatch(cell)]
@@ -194,23 +205,31 @@ def _suggest_places(cells: Sequence[str]) -> str:
         numbers = [index for index in numbers if index > time + 1]
     else:
         meant += [("timestamp", time)]
-    price_columns = numbers[:4] if len(numbers) >= 4 else [meant[-1][1] + k for k in range(1, 5)]
-    meant += zip(VALUES, [*_order_prices(cells, price_columns), price_columns[-1] + 1], strict=True)
-    return " ".join(write_option(name, str(index + 1)) for name, index in meant)
+    after = meant[-1][1] + 1
+    values = dict(zip(VALUES, range(after, after + len(VALUES)), strict=True))
+    if len(numbers) >= len(PRICES):
+        values = _order_numbers(rows, time, numbers)
+    columns = {**dict(meant), **values}
+    options = [
+        write_option(meaning, names[place])
+        for meaning, place in columns.items()
+        if place < len(names)
+    ]
+    return " ".join([*options, *([] if "volume" in values else [write_option("volume", NONE)])])
 
 
-def _order_prices(cells: Sequence[str], columns: list[int]) -> list[int]:
-    """Places of open, high, low and close, where four numbers show them; else as they stand."""
-    prices = {
-        index: float(cells[index])
-        for index in columns
-        if index < len(cells) and NUMBER.fullmatch(cells[index])
-    }
-    if len(set(prices.values())) < len(PRICES):
-        return columns
-    high, low = (pick(prices, key=lambda index: prices[index]) for pick in (max, min))
-    opening, close = (index for index in columns if index not in (high, low))
-    return [opening, high, low, close]
+def _order_numbers(
+    rows: Sequence[Sequence[str]], time: int, numbers: Sequence[int]
+) -> dict[str, int]:
+    """Columns of numbers by their meaning, of rows that may be newest first."""
+    times = [f"{row[time]:>19}" for row in rows]
+    rows = rows if times[0] <= times[-1] else rows[::-1]
+    columns = [
+        np.array([float(row[k]) if NUMBER.fullmatch(row[k]) else np.nan for row in rows])
+        for k in numbers
+    ]
+    places = dict(zip(guess_meanings(columns), numbers, strict=True))
+    return {meaning: places[meaning] for meaning in VALUES if meaning in places}
 
 
 def _known_without_header(cells: Sequence[str]) -> tuple[str, list[str]] | None:

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import PRICES, Floats, Ints
+from data.checks import PRICES, VALUES, Floats, Ints
 from data.errors import TableError
 from data.providers.column_names import MARKET_NAMES, plain, write_option
+from data.providers.column_order import guess_meanings
 from data.providers.times import find_unit
 from data.table import RawTable
 
@@ -151,14 +152,9 @@ def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> st
 
 
 def _guess_order(table: RawTable) -> tuple[str, ...]:
-    """Meanings of the columns in their order: of four prices the greatest is the high."""
-    sums = [float(np.nansum(table.values[name])) for name in PRICES]
-    high, low = sums.index(max(sums)), sums.index(min(sums))
-    others = iter(("open", "close"))
-    prices = (
-        "high" if k == high else "low" if k == low else next(others, "close") for k in range(4)
-    )
-    return ("timestamp", *prices, "volume")
+    """Meanings of the columns in their order."""
+    order = np.argsort(table.timestamp, kind="stable")
+    return ("timestamp", *guess_meanings([table.values[name][order] for name in VALUES]))
 
 
 def _find_swapped_share(table: RawTable) -> float:

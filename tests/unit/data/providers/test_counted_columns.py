@@ -25,6 +25,15 @@ OTHERS = {
     "Coinbase": [TIME_MS // 1000, LOW, HIGH, OPEN, CLOSE, VOLUME],
     "close first": [TIME_MS, CLOSE, HIGH, LOW, OPEN, VOLUME],
     "seconds": [TIME_MS // 1000, OPEN, HIGH, LOW, CLOSE, VOLUME],
+    "Gate.io": [TIME_MS // 1000, VOLUME, CLOSE, HIGH, LOW, OPEN],
+}
+MONEY = VOLUME * CLOSE + 0.5
+WIDE = {
+    "Bybit": [TIME_MS, OPEN, HIGH, LOW, CLOSE, VOLUME, MONEY],
+    "KuCoin": [TIME_MS // 1000, OPEN, CLOSE, HIGH, LOW, VOLUME, MONEY],
+    "Kraken": [TIME_MS // 1000, OPEN, HIGH, LOW, CLOSE, (HIGH + LOW) / 2, VOLUME, VOLUME // 1],
+    "OKX": [TIME_MS, OPEN, HIGH, LOW, CLOSE, VOLUME, VOLUME / 8, MONEY, VOLUME * 0 + 1],
+    "money first": [TIME_MS, MONEY, VOLUME, CLOSE, OPEN, LOW, HIGH],
 }
 
 
@@ -69,6 +78,36 @@ def test_other_lists_are_refused_with_their_order(tmp_path, kind, form):
     with pytest.raises(DataError, match="names only count columns, and") as caught:
         load_bars(spec)
     assert_is_the_series(load_bars(spec, parse_options(str(caught.value))))
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["oldest first", "newest first"])
+@pytest.mark.parametrize("head", ["counted", "counted, index", "none"])
+@pytest.mark.parametrize("kind", WIDE)
+def test_lists_of_other_widths_are_refused_with_their_order(tmp_path, kind, head, order):
+    """By the first rows, with names or places; a line of counted names is no row."""
+    frame = pd.DataFrame(dict(enumerate(WIDE[kind])))[::order]
+    path = tmp_path / "bars.csv"
+    frame.to_csv(path, header=head != "none", index=head == "counted, index")
+    with pytest.raises(DataError, match="say which is which") as caught:
+        load_bars(str(path))
+    options = parse_options(str(caught.value), sort=order < 0)
+    assert_is_the_series(load_bars(str(path), options))
+
+
+def test_prices_alone_are_refused_with_no_volume(tmp_path):
+    """The volume that a list does not have is said, and its columns are named."""
+    spec = save(CCXT[:5], tmp_path, "csv")
+    with pytest.raises(DataError, match=r"names only count 5 columns; .*volume=none") as caught:
+        load_bars(spec)
+    assert load_bars(spec, parse_options(str(caught.value))).close.tolist() == CLOSE.tolist()
+
+
+@pytest.mark.parametrize("text", ["0,1,2,3,4,5,6\n", "0,1,2,3,4,5,6"])
+def test_names_that_count_columns_alone_are_no_bars(tmp_path, text):
+    """A file that holds nothing else says so."""
+    (tmp_path / "bars.csv").write_text(text)
+    with pytest.raises(DataError, match="there are no bars after the header line"):
+        load_bars(str(tmp_path / "bars.csv"))
 
 
 def test_one_bad_bar_is_no_other_order(tmp_path):
