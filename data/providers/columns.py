@@ -26,6 +26,9 @@ NAMELESS = ("", "Unnamed: 0", "index")
 MEANINGS = ("timestamp", "date", "time", *VALUES, "symbol")
 """Meanings that a person may give to a column."""
 
+DATE_PARTS = ("year", "month", "day")
+"""Names of columns that make up a date together."""
+
 NONE = "none"
 """In place of a volume's column: there is none, and every bar's is zero; of the symbol's: all rows
 are of one market."""
@@ -230,9 +233,11 @@ def _no_column(flag: str, name: str, names: Sequence[str], where: str) -> TableE
 
 def _by_role(names: Sequence[str]) -> dict[str, list[str]]:
     by_role: dict[str, list[str]] = {}
+    has_parts = set(DATE_PARTS) <= set(map(plain, names))
     for name in names:
         role = find_role(name)
-        if role is not None:
+        # Beside month and year, a day is a part of a date.
+        if role is not None and not (has_parts and plain(name) in DATE_PARTS):
             by_role.setdefault(role, []).append(name)
     assets = [name for name in names if is_volume_of_asset(name)]
     # A volume alone may be in the quoted asset, or made of volumes: only a person knows.
@@ -275,6 +280,12 @@ def _choose_times(
         raise TableError(
             f"{where}: column {name!r} says when a bar closes, and none says when it opens; "
             f"{write_option('timestamp', name)} --stamped close reads closes"
+        )
+    parts = [name for part in DATE_PARTS for name in names if plain(name) == part]
+    if len(parts) == len(DATE_PARTS):
+        raise TableError(
+            f"{where}: columns {' and '.join(map(repr, parts))} are parts of one date; write it as "
+            "one column, such as date with 2024-01-31"
         )
     raise TableError(_missing(["timestamp"], names, where))
 

@@ -12,6 +12,7 @@ from data.providers.column_names import MARKET_NAMES, plain, write_option
 from data.providers.column_order import guess_meanings
 from data.providers.times import find_unit
 from data.table import RawTable
+from data.timeframe import DAY_NS
 
 FEWEST_BARS = 20
 """Bars from which on the values of columns show their order."""
@@ -29,6 +30,9 @@ COUNTED_FROM = "0"
 """The first name of columns that are only counted; places are counted from 1."""
 
 
+HOURS = ("hour", "hours", "hr", "stunde", "hour_ending", "he")
+"""Names of columns of hours, which part no markets."""
+
 Columns = Iterable[tuple[str, pa.Array | pa.ChunkedArray]]
 """Columns of a file, [N] each, with their names; each is read when it is asked for."""
 
@@ -39,7 +43,7 @@ def refuse_mixed(time_ns: Ints, others: Callable[[], Columns], where: str) -> No
     Raises:
         TableError: Naming that column, and how to read one market.
     """
-    if (parted := find_markets(time_ns, others)) is not None:
+    if (parted := find_markets(time_ns, others, where)) is not None:
         name, markets = parted
         raise TableError(
             f"{where}: column {name!r} {show_markets(markets)}; name one of them, such as "
@@ -47,19 +51,33 @@ def refuse_mixed(time_ns: Ints, others: Callable[[], Columns], where: str) -> No
         )
 
 
-def find_markets(time_ns: Ints, others: Callable[[], Columns]) -> tuple[str, list[object]] | None:
+def find_markets(
+    time_ns: Ints, others: Callable[[], Columns], where: str
+) -> tuple[str, list[object]] | None:
     """The column that parts rows into series, and its values; None where the rows are of one.
 
     `others` are columns that may part them, read only where times [N] do not go one way.
+
+    Raises:
+        TableError: When a column holds the hours of rows whose times are dates.
     """
     steps = np.diff(time_ns)
     if (steps > 0).all() or (steps < 0).all():
         return None
-    parted = {}
+    parted, hours = {}, []
     for name, column in others():
+        if plain(name) in HOURS:
+            hours.append(name)
+            continue
         market = _encode(column)
         if _parts_series(market, time_ns, is_named=plain(name) in MARKET_NAMES):
             parted[name] = market.dictionary.to_pylist()
+    # Local midnights are two moments of UTC.
+    if hours and not parted and _is_shared(time_ns) and len(np.unique(time_ns % DAY_NS)) <= 2:
+        raise TableError(
+            f"{where}: column {hours[0]!r} holds the hours of dates that stand in another column; "
+            "write both as one, such as 2024-01-31 09:00"
+        )
     return min(parted.items(), key=lambda item: len(item[1]), default=None)
 
 
@@ -96,13 +114,17 @@ def _parts_series(market: pa.DictionaryArray, time_ns: Ints, *, is_named: bool) 
     steps, is_same = np.diff(time_ns[order]), np.diff(code[order]) == 0
     if not ((steps[is_same] > 0).all() or (steps[is_same] < 0).all()):
         return False
-    n_repeated = len(time_ns) - len(np.unique(time_ns))
-    if n_repeated >= LEAST_SHARED * len(time_ns):
+    if _is_shared(time_ns):
         return True
     n_changes = int((np.diff(code) != 0).sum())
     by_time = code[np.argsort(time_ns, kind="stable")]
     are_mixed = int((np.diff(by_time) != 0).sum()) >= count
     return n_changes == count - 1 and (is_named or are_mixed)
+
+
+def _is_shared(time_ns: Ints) -> bool:
+    """Whether many rows have a time [N] that others have too."""
+    return len(time_ns) - len(np.unique(time_ns)) >= LEAST_SHARED * len(time_ns)
 
 
 def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array) -> None:

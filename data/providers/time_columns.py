@@ -12,7 +12,7 @@ from data.providers.column_names import SAYS_OPEN, find_role, plain, write_optio
 from data.providers.columns import Layout
 from data.providers.times import read_times
 from data.table import LoadOptions
-from data.timeframe import MINUTE_NS, find_lead
+from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS, find_lead, format_timeframe
 
 Names = tuple[str, ...]
 """A column of times, or one of dates and one of times of day."""
@@ -100,6 +100,8 @@ def _find_end(
     says_open = not is_stated and SAYS_OPEN.search(plain(names[0])) is not None
     for name, close_ns in closes.items():
         _refuse_misfit(names, name, time_ns, close_ns, where)
+        if options.source_timeframe is None:
+            _refuse_short(names, name, time_ns, close_ns, where)
         both = (time_ns != NO_TIME) & (close_ns != NO_TIME)
         if both.any() and not says_open:
             return "close" if (close_ns <= time_ns)[both].mean() >= MOST else "open"
@@ -172,6 +174,32 @@ def _refuse_misfit(names: Names, name: str, time_ns: Ints, close_ns: Ints, where
                 f"and {format_time(close_ns[i])} in column {name!r}; {_options(names)} reads it "
                 "without the other"
             )
+
+
+def _refuse_short(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: str) -> None:
+    """Refuse bars whose closes [N] show that they last half of the step between them or less.
+
+    A day's bar may close with its session.
+
+    Raises:
+        TableError: Naming the duration that closes show.
+    """
+    is_known = (time_ns != NO_TIME) & (close_ns != NO_TIME)
+    steps = np.diff(np.unique(time_ns[is_known]))
+    if not len(steps):
+        return
+    step_ns = int(np.median(steps))
+    longest_ns = int(np.quantile((close_ns - time_ns)[is_known], 0.99, method="higher"))
+    unit_ns = MINUTE_NS if longest_ns > MINUTE_NS else SECOND_NS
+    longest_ns = -(-longest_ns // unit_ns) * unit_ns
+    if step_ns == DAY_NS or not 0 < 2 * longest_ns <= step_ns:
+        return
+    longest, step = format_timeframe(longest_ns), format_timeframe(step_ns)
+    raise TableError(
+        f"{where}: bars close {longest} after they open by column {name!r}, or sooner, and {step} "
+        f"lie between them; --source-timeframe {longest} reads bars with gaps, and "
+        f"{_options(names)} reads them without their closes"
+    )
 
 
 def _are_of_trades(starts: Ints, left_ns: Ints) -> bool:

@@ -51,6 +51,7 @@ def read_times(
     Raises:
         TableError: When the values have no reading, or more than one.
     """
+    columns = {name: _whole_decimals(column) for name, column in columns.items()}
     time_ns, notes = _read(columns, tz, where, time_format)
     # A column of such a name holds times in UTC.
     is_utc = any(UTC_NAME.search(name.lower()) for name in columns)
@@ -87,6 +88,16 @@ def _read(
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return _read_whole(column, tz, label)
     raise TableError(f"{label} holds {column.type}, which is no time; write ISO 8601 times")
+
+
+def _whole_decimals(column: pa.Array) -> pa.Array:
+    """A column as it is, but whole decimals as integers: databases write these so."""
+    if pa.types.is_decimal(column.type):
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            return column
+    return column
 
 
 def find_column_zone(column: pa.Array) -> str | None:
@@ -226,6 +237,7 @@ def _read_units(numbers: Ints, label: str) -> tuple[Ints, str]:
     strange = rows[unit_ns[rows] == 0]
     if len(strange):
         raise _unknown_unit(label, int(numbers[strange[0]]))
+    _refuse_ticks(numbers[rows][unit_ns[rows] == 1], label)
     time_ns = np.where(numbers == NO_TIME, NO_TIME, numbers * unit_ns)
     names = {each_ns: unit for unit, each_ns in UNITS}
     changes = np.flatnonzero(np.diff(unit_ns[rows])) + 1

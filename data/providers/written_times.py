@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints
 from data.errors import TableError, list_some
-from data.providers.day_times import all_match
+from data.providers.day_times import TIME_OF_DAY, all_match
 from data.providers.numbers import to_array
 from data.providers.time_format import parse_time_format, suggest_format
 from data.providers.time_forms import (
@@ -197,6 +197,11 @@ def _refuse(label: str, column: pa.Array, rows: npt.NDArray[np.intp]) -> TableEr
         return TableError(
             f"{label} holds times unlike most others: {_show(column, rows)}; correct these rows or "
             "take them out"
+        )
+    if all_match(column, TIME_OF_DAY):
+        return TableError(
+            f"{label} holds times of day without a date: {_show(column, rows)}; where another "
+            "column holds dates, name both with --column date=NAME --column time=NAME"
         )
     return TableError(
         f"{label} holds times that have no single reading: {_show(column, rows)}; "

@@ -195,7 +195,7 @@ def _refuse_mixed(columns: FrameColumns, layout: Layout, options: LoadOptions) -
         names = (name for name in columns if name not in layout.used)
         return ((name, columns[name]) for name in names if columns.is_plain(name))
 
-    if (parted := find_markets(time_ns, others)) is not None:
+    if (parted := find_markets(time_ns, others, columns.where)) is not None:
         raise _refuse_several(columns, *parted)
 
 

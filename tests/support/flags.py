@@ -5,7 +5,7 @@ import shlex
 
 from data.table import LoadOptions
 
-VALUES = ("stamped", "decimal", "ambiguous", "tz")
+VALUES = ("stamped", "decimal", "ambiguous", "tz", "source_timeframe")
 SWITCHES = ("sort", "dedupe", "drop_bad_bars")
 
 

@@ -170,3 +170,31 @@ def test_times_of_first_and_last_trades_are_no_opens(tmp_path):
         tmp_path, ("time_period_start", OPENS), ("time_open", firsts), ("time_close", lasts)
     )
     assert load_bars(spec).timestamp[0] == FIRST_NS
+
+
+@pytest.mark.parametrize("name", ["time", "open_time"])
+@pytest.mark.parametrize("lasting", [[1, 1, 1, 1], [1, 2, 3, 4]], ids=["alike", "each other"])
+def test_bars_that_close_long_before_the_next_opens_are_refused(tmp_path, name, lasting):
+    """Steps are gaps then, or closes are none: a person says which."""
+    opens = [1000 * DAY * i for i in range(10, 14)]
+    closes = [time + count * DAY for time, count in zip(opens, lasting, strict=True)]
+    spec = write(
+        tmp_path, *((own, [str(time // 10**9) for time in times])
+                    for own, times in ((name, opens), ("close_time", closes)))
+    )  # fmt: skip
+    with pytest.raises(
+        DataError, match=r"close \dd after they open .* 1000d lie between"
+    ) as caught:
+        load_bars(spec)
+    message = str(caught.value)
+    bars = load_bars(spec, parse_options(message, columns={}))
+    assert (bars.timestamp.tolist(), bars.timeframe) == (opens, f"{max(lasting)}d")
+    bars = load_bars(spec, parse_options(message, source_timeframe=None))
+    assert (bars.timestamp.tolist(), bars.timeframe) == (opens, "1000d")
+
+
+@pytest.mark.parametrize("end", ["16:00:00", "06:30:00", "23:59:59.999"])
+def test_days_that_close_with_their_session_are_days(tmp_path, end):
+    """However short it is."""
+    closes = [f"{day}T{end}Z" for day in DAYS[:4]]
+    assert load_bars(write(tmp_path, ("time", OPENS), ("close_time", closes))).timeframe == "1d"

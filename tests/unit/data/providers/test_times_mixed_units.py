@@ -1,10 +1,9 @@
 """Whole-number times whose unit changes within a file, or from one file of a market to the next."""
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from data import DataError, join_bars, load_bars
@@ -108,12 +107,28 @@ NUMBERS = st.one_of(
 )
 
 
+def find_times(numbers):
+    """Times of a column in nanoseconds; None where it is refused."""
+    try:
+        return read_times({"t": pa.array(numbers)}, None, "f")[0].tolist()
+    except DataError:
+        return None
+
+
+TICKS_1980 = 624_511_296_000_000_000
+"""The second of 1980 in ticks of .NET, and a moment of 1989 in nanoseconds."""
+
+
 @given(st.lists(NUMBERS, min_size=1, max_size=6))
+@example([FIRST_S, TICKS_1980])
+@example([TICKS_1980, 1_704_067_200_000_000_001])
 def test_a_number_is_never_another_time(numbers):
     """Whatever stands beside it: each is read as it is alone, or the column is refused."""
-    try:
-        time_ns, _ = read_times({"t": pa.array(numbers)}, None, "f")
-    except DataError:
-        return
-    alone = [int(read_times({"t": pa.array([number])}, None, "f")[0][0]) for number in numbers]
-    assert np.array_equal(time_ns, alone)
+    for number, time_ns in zip(numbers, find_times(numbers) or (), strict=False):
+        # Beside another, a number that may be ticks is settled.
+        assert [time_ns] == (find_times([number]) or [number])
+
+
+def test_ticks_beside_another_unit_are_refused():
+    """As they are alone."""
+    assert find_times([FIRST_S, TICKS_1980]) is None
