@@ -210,7 +210,9 @@ def count_apart(taker: MemoryTaker, series: Sequence[Bars], n_rows: int, asked: 
     Rows that have no place are made again and again.
     """
     of_one = sum(taker.series_bytes([bars]) + n_rows * taker.slot_bytes([bars]) for bars in series)
-    return taker.shares.divide(allow_bytes(taker, asked), 0).rows // of_one
+    room = taker.shares.divide(allow_bytes(taker, asked), 0)
+    # Rows without slots have a part of what is for work.
+    return (room.rows or room.work // WORD_SHARES) // of_one
 
 
 def _format_bytes(count: int) -> str:

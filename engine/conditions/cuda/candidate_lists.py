@@ -95,7 +95,8 @@ class CandidateLists:
         self.stretch, self._packing = stretch, packing
         self._rows, self._codes = rows, codes
         self._n_blocks = rows.shape[1] // INDEX_BARS
-        self._most = max(rows.numel() * LISTED_BYTES // 8, 8 * rows.shape[1])
+        most = max(rows.numel() * LISTED_BYTES // 8, 8 * rows.shape[1])
+        self._most = min(most, MOST_CANDIDATES // 2)
         self.moves = 0
         self.list_of = torch.full((len(rows), 2), -1, dtype=torch.int32, device=rows.device)
         self.clear()
