@@ -169,7 +169,7 @@ def test_other_threads_launch_on_all_streams_during_captures():
         for _ in range(64):
             numbers, graphs = torch.zeros(4, device=device), Graphs(device)
             for _ in range(3):
-                graphs.run((1,), lambda held=numbers: held.add_(1.0))
+                graphs.run((1,), lambda held=numbers: held.fill_(3.0))
             torch.cuda.current_stream(device).synchronize()
             assert numbers.tolist() == [3.0] * 4
     finally:
