@@ -28,6 +28,11 @@ GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S = 40e9, 0.001
 on 35,040 bars took 0.7 to 1.9 ms on an H100, and 1.4 to 5 on an H200 before they were captured; of
 4,096 then 5 to 17, of 32,768 10 to 46."""
 
+GPU_BAR_OF_FORMULAS_S = 4.5e-6
+"""What each bar of a new market takes there, most of it rows that the host computes: null searches
+of two examples, 40 generations of 512 individuals on 35,040 bars, took 0.22 to 0.25 s on an H200,
+however many markets at once, of which calls were 0.07 to 0.08."""
+
 CORE_ROW_RATE = 0.2e9
 """Bars of rows per second and core: 1,561 rows of 35,040 bars in 130 ms on two cores of an EPYC."""
 
@@ -44,6 +49,7 @@ class Workload(NamedTuple):
     # Whether fast kernels know the strategy; else the host computes most rows.
     is_fast_case: bool = True
     calls: int = 0  # in which they are evaluated one after another, one a generation
+    new_bars: int = 0  # bars of all series that its device has not seen yet
 
     @property
     def cpu_s(self) -> float:
@@ -60,8 +66,8 @@ class Workload(NamedTuple):
         rows_s = self.row_bars / GPU_ROW_RATE
         if self.is_fast_case:
             return self.individual_bars / GPU_RATE + rows_s
-        calls_s = self.calls * GPU_CALL_OF_FORMULAS_S
-        return self.individual_bars / GPU_RATE_OF_FORMULAS + rows_s + calls_s
+        begun_s = self.new_bars * GPU_BAR_OF_FORMULAS_S + self.calls * GPU_CALL_OF_FORMULAS_S
+        return self.individual_bars / GPU_RATE_OF_FORMULAS + rows_s + begun_s
 
     @property
     def pays_on_a_gpu(self) -> bool:

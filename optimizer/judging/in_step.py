@@ -179,5 +179,6 @@ class OnWindows(OneSearchSetup[int, Result]):
         longest = max(sum(map(len, windows)) for windows in self.windows)
         individuals = int(work.individual_bars / n_bars)
         rows = 0 if self.keeps_rows else work.row_bars
-        work = work._replace(individual_bars=individuals * longest, row_bars=rows)
+        bars = individuals * longest
+        work = work._replace(individual_bars=bars, row_bars=rows, new_bars=0)
         return work, individuals

@@ -149,6 +149,7 @@ class Task:
             config.threads,
             is_fast_case=case.is_covered,
             calls=max(config.generations - done, 0),
+            new_bars=n_bars,
         )
 
     @cached_property

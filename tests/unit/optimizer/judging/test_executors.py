@@ -18,6 +18,7 @@ from optimizer.judging.schedule import NullScheduleSetup
 from optimizer.judging.workers import Pool, Workers
 from optimizer.schedule.dates import parse_schedule
 from tests.support.evidence import make_planted_market
+from tests.support.examples import RSI_PULLBACK
 from tests.support.judging import make_task
 
 BARS = make_planted_market(7, 900, 8)
@@ -116,6 +117,24 @@ def test_a_search_takes_its_series_and_its_rows():
     # Searches of one market share rows, of which there are no more than bounds allow.
     assert 1 < count_markets(task, 100) < count_markets(task)
     assert count_markets(task, 1000) == count_markets(task, 100)
+
+
+def test_new_markets_of_words_make_a_gpu_wait_for_the_host():
+    """Not parts of the run's own bars; nor a fast case, whose rows the GPU makes."""
+    task = make_task(BARS, generations=1)
+    in_words = replace(task, spec=RSI_PULLBACK)
+    new, known = (
+        setup.estimate_work()[0]
+        for setup in (
+            NullSetup(in_words, "none"),
+            NullScheduleSetup(in_words, parse_schedule("10d", "20d", 0)).on_run,
+        )
+    )
+    assert (new.new_bars, known.new_bars) == (len(BARS), 0)
+    spared = new.gpu_s - new._replace(new_bars=0).gpu_s
+    assert spared == pytest.approx(len(BARS) * workload.GPU_BAR_OF_FORMULAS_S)
+    fast = NullSetup(task, "none").estimate_work()[0]
+    assert fast.gpu_s == fast._replace(new_bars=0).gpu_s
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda:0"])
