@@ -106,13 +106,15 @@ def test_few_schedules_of_many_individuals_are_a_wave(monkeypatch):
     assert (executor._count, executor._size, asked) == (3, 3, [steps])
 
 
-def test_a_search_takes_its_series_and_its_rows():
-    """Of what memory allows."""
+def test_a_search_takes_its_series_and_its_rows(monkeypatch):
+    """Of what memory allows; few where each has an engine of its own."""
     task = make_task(BARS, generations=1, memory=10**9)
     n_rows = int(task.workload().row_bars / len(BARS))
     maker = task.device("cpu").maker
     of_one = maker.series_bytes([BARS]) + n_rows * maker.slot_bytes([BARS])
     assert n_rows > 0
+    assert count_markets(task) == executors.MOST_ENGINES
+    monkeypatch.setattr(executors, "MOST_ENGINES", 10**9)
     assert count_markets(task) == 10**9 // of_one
     # Searches of one market share rows, of which there are no more than bounds allow.
     assert 1 < count_markets(task, 100) < count_markets(task)
