@@ -60,8 +60,9 @@ class Executors(Protocol):
             jobs: How many searches there will be.
             first: With so many the rest may be superfluous; None where all are wanted.
             engine: Of this process and of the same bars, which may search parts of them.
-            used: Device of the run's own search, on whose GPU, or another, null markets may be
-                searched; None for cores alone.
+            used: Device of the run's own search, where `engine` is let go of before searches begin:
+                on its GPU, or another, null markets may be searched, and parts of the bars by
+                engines of their own. None for cores alone and where `engine` stays.
         """
         ...
 
@@ -97,7 +98,8 @@ class ThisMachine:
         beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
         if isinstance(setup, FoldSetup | StepSetup):
             on_engine = replace(setup, engine=engine)
-            if chosen := self._choose_engine(on_engine, jobs, threads, beside_s):
+            is_apart = used is not None and on_engine.pays_apart
+            if chosen := self._choose_engine(on_engine, jobs, threads, beside_s, is_apart):
                 return chosen
         elif (
             used is not None
@@ -114,15 +116,27 @@ class ThisMachine:
         return Workers(replace(setup, task=alone), cores, self._pool)
 
     def _choose_engine(
-        self, setup: FoldSetup | StepSetup, jobs: int, threads: int, beside_s: float
+        self,
+        setup: FoldSetup | StepSetup,
+        jobs: int,
+        threads: int,
+        beside_s: float,
+        is_apart: bool,
     ) -> Executor | None:
-        """Executor with the engine of a setup, where that is done before `beside_s`; else None."""
-        if setup.engine is None or setup.engine.n_parts > 1:
+        """Executor with the engine of a setup, where that is done before `beside_s`; else None.
+
+        `is_apart`: with an engine of each training in its place, one after the other.
+        """
+        engine = setup.engine
+        if engine is None or engine.n_parts > 1:
             return None
-        if setup.engine.device == "cpu":
+        if is_apart:
+            config = setup.task.config.model_copy(update={"device": engine.device})
+            setup = replace(setup, engine=None, task=replace(setup.task, config=config))
+        if engine.device == "cpu":
             return Workers(setup, 1) if jobs * setup.seconds(threads) < beside_s else None
         # A run that was killed after its last search goes on with none left.
-        size = max(1, min(size_wave(setup, setup.engine), jobs))
+        size = 1 if is_apart else max(1, min(size_wave(setup, engine), jobs))
         several = max(1, min(threads - 1, size))
         # With one all are searched in step here, before processes are there.
         seconds = {several: PROCESS_S + jobs * setup.seconds_on_gpu(several + 1)}

@@ -228,15 +228,17 @@ class _Judge:
                 self._front,
                 lambda done, planned: self._watch("look-ahead", done, planned, ""),
             )
-        if folds is not None:
-            parts["folds"] = self._evaluate_walk_forward(walks, folds("folds"))
         if plan.groups is not None:
             parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
         found = None if steps is None else self._search_steps(steps, engine)
         # Greatest strengths are compared, whichever member is the pick.
         strongest = pick if plan.pick is None else select_pick(engine, self._front)
-        # Engines of null markets need its memory.
-        del engine, folds
+        # Engines of folds and of null markets need its memory.
+        del engine
+        if folds is not None:
+            parts["folds"] = self._evaluate_walk_forward(walks, folds("folds"))
+        # They may have had it themselves.
+        del folds
         if steps is not None and found is not None:
             parts["schedule"] = evaluate_schedule(
                 self._store, steps, found, plan, self._executors, self._watch, self._device
@@ -330,7 +332,7 @@ class _Judge:
     def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> FindPicks:
         plan = self._plan
         name = f"fold/{plan.fold_kind}-{plan.folds}-{plan.train_groups}-{self._purge}"
-        return self._plan_searches(name, splits, engine)
+        return self._plan_searches(name, splits, engine, self._device)
 
     def _evaluate_walk_forward(
         self, splits: tuple[Split, ...], picks: Sequence[FoldPick]
@@ -342,14 +344,20 @@ class _Judge:
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
         name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
-        picks = self._plan_searches(name, splits, engine)("combinatorial splits")
+        picks = self._plan_searches(name, splits, engine, None)("combinatorial splits")
         return build_paths_record(self._task, splits, picks, count, tests)
 
-    def _plan_searches(self, name: str, splits: tuple[Split, ...], engine: Engine) -> FindPicks:
-        """Searches of splits, those that are not known yet; their processes start now."""
+    def _plan_searches(
+        self, name: str, splits: tuple[Split, ...], engine: Engine, used: str | None
+    ) -> FindPicks:
+        """Searches of splits, those that are not known yet; their processes start now.
+
+        `used` as of `Executors.executor`.
+        """
         kept, count = Checkpoint(self._store, name, FoldPick), len(splits)
         setup = FoldSetup(self._again, splits, self._warm_start)
-        workers = self._executors.executor(setup, kept.count_missing(count), engine=engine)
+        missing = kept.count_missing(count)
+        workers = self._executors.executor(setup, missing, engine=engine, used=used)
         return partial(kept.complete, count, workers, self._watch)
 
     def _evaluate_null(self, pick: Pick) -> NullRecord:

@@ -190,6 +190,33 @@ def test_folds_take_less_where_rows_are_kept(task, folds, monkeypatch):
     assert size_wave(setup, engine) == 2
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_folds_have_engines_of_their_own_where_rows_have_no_place(task, folds, monkeypatch, device):
+    """One after the other, with the same picks; not where the engine stays, or has most rows."""
+    monkeypatch.setattr("optimizer.judging.verdict.INDIVIDUAL_S", 0.0)
+    splits, picks = folds
+    engine = On(task, device)
+    plan = engine.memory_plan(1)
+    slots = int(0.75 * task.workload().row_bars / len(BARS))
+
+    def choose(splits, slots, used):
+        with_slots = replace(plan, slots=slots)
+        monkeypatch.setattr(engine, "memory_plan", lambda individuals: with_slots)
+        with Pool() as pool:
+            setup = FoldSetup(task, splits)
+            return ThisMachine(pool).executor(setup, 3, engine=engine, used=used)
+
+    apart = choose(splits, slots - 1, device)
+    assert (apart._setup.engine, apart._setup.task.config.device) == (None, device)
+    if device == "cpu":
+        assert dict(apart.results(range(3))) == dict(enumerate(picks))
+    else:
+        assert (apart._count, apart._size) == (1, 1)
+    late = tuple(replace(split, train=(Window(0, 0, 1200, "train"),)) for split in splits)
+    for stays in ((splits, slots - 1, None), (splits, slots + 1, device), (late, 1, device)):
+        assert choose(*stays)._setup.engine is engine
+
+
 def test_folds_say_what_their_picks_did_unseen(task, folds):
     """Trades, mean R, efficiency and strength against an account in plain Python."""
     splits, picks = folds

@@ -1,8 +1,10 @@
 """A finished run judged from end to end: grades, what stays, is counted, and is refused."""
 
+import gc
 import json
 import shutil
 import sqlite3
+import weakref
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -272,6 +274,27 @@ def test_the_engine_that_searched_is_used_again(tmp_path, monkeypatch, parts):
     other = judge_run(copies[1], plan, {}, lambda *progress: None, JustSearched(None, of_others))
     assert replace(judgement, verdict=None) == replace(expected, verdict=None)
     assert replace(other, verdict=None) == replace(expected, verdict=None)
+
+
+def test_nothing_lies_beside_engines_of_folds(tmp_path, monkeypatch):
+    """The run's own is let go of, where it has no place for the rows of all bars."""
+    runs = [
+        recorded_run(tmp_path, NOISE.until(1000), runs=str(tmp_path / name), memory=memory)
+        for name, memory in (("small", "1MB"), ("large", "100MB"))
+    ]
+    made, init = [], Engine.__init__
+
+    def init_noted(self, spec, series, *given, **settings):
+        gc.collect()
+        beside = sum(backend() is not None for _, _, backend in made)
+        init(self, spec, series, *given, **settings)
+        made.append((len(series[0]), beside, weakref.ref(self._backend)))
+
+    monkeypatch.setattr(Engine, "__init__", init_noted)
+    small, large = (judge_briefly(run, folds=3, train=3, purge=8) for run in runs)
+    assert [made for made in made if made[0] < 1000]
+    assert all(beside == 0 for n_bars, beside, _ in made if n_bars < 1000)
+    assert small.folds == large.folds
 
 
 def replace_bars(engine):
