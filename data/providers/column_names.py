@@ -26,6 +26,9 @@ NO_ASSETS = frozenset(
 CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 """Begin of a word inside of a name such as ``timeOpen``."""
 
+COUNTED = re.compile(r"^[0-9]\. ")
+"""Begin of names such as ``1. open``, as Alpha Vantage has them."""
+
 AT_PLACE = re.compile(r" \(column ([0-9]+)\)$")
 """End of names that were equal: the place of each column."""
 
@@ -163,7 +166,8 @@ def plain(name: str) -> str:
     >>> plain("<TICKVOL>"), plain("Plus Haut"), plain("Eröffnung"), plain("timeOpen")
     ('tickvol', 'plus_haut', 'eroffnung', 'time_open')
     """
-    bare = CAPITAL.sub("_", bare_name(name).strip().strip("<>").strip().rstrip(".%*")).lower()
+    bare = COUNTED.sub("", bare_name(name).strip().strip("<>").strip().rstrip(".%*"))
+    bare = CAPITAL.sub("_", bare).lower()
     letters = unicodedata.normalize("NFKD", bare)
     kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
     joined = re.sub(r"[\s.\-]+", "_", unicodedata.normalize("NFC", kept))

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -17,22 +18,25 @@ from data.errors import SourceError
 from data.providers.arrow_table import to_raw
 from data.providers.column_names import number_doubles
 from data.providers.columns import recognise
-from data.providers.header import PLACES, Header, NotUtf8Error, read_header
-from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
+from data.providers.header import PLACES, Header, read_header
+from data.providers.kinds import GZIP, ZIP, is_spreadsheet
 from data.providers.markets import part_market
 from data.providers.mixed_rows import Columns
 from data.providers.other_lines import cut_remarks, drop_headers
 from data.providers.size_caps import refuse_rows, refuse_size
 from data.providers.source_file import first_line, label, open_path, read_unchanged
+from data.providers.text_encoding import to_utf8
 from data.table import LoadOptions, RawTable
 
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 PIECE_BYTES = 1 << 20
 
 CELL_GROWTH = 3
 """Times its text that a short number may take; empty cells would take eight times theirs."""
 
 ENCRYPTED = 0x1
+
+OF_MACOS = "__MACOSX/"
+"""Folder of an archive in which macOS keeps facts about its files."""
 
 UNPACKING = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError)
 """Errors that a damaged file raises while it is unpacked."""
@@ -55,15 +59,10 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         text = unpack(content, where, options.max_bytes)
     except UNPACKING as error:
         raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
-    text = _in_utf8(text, where)
+    text, notes = to_utf8(text, where)
     named = (*options.columns.values(), *options.aligned.values())
     is_numbered = any(name.isdecimal() for name in named)
-    notes: tuple[str, ...] = ()
-    try:
-        header = read_header(text, where, market, is_numbered=is_numbered)
-    except NotUtf8Error:
-        text, notes = _from_windows(text, where), ("text is read as Windows-1252",)
-        header = read_header(text, where, market, is_numbered=is_numbered)
+    header = read_header(text, where, market, is_numbered=is_numbered)
     header = replace(header, names=number_doubles(header.names))
     layout = recognise(header.names, where, options.columns, options.aligned)
     layout = replace(layout, market=header.market, notes=(*notes, *header.notes, *layout.notes))
@@ -75,7 +74,10 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     try:
         columns = _parse(text, header, layout.used)
     except pa.ArrowException as error:
-        raise SourceError(f"{where}: is no readable CSV file ({first_line(error)})") from None
+        reason = first_line(error)
+        raise SourceError(
+            f"{where}: is no readable CSV file ({reason}){_explain_count(reason, header.separator)}"
+        ) from None
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
     columns, repeated = drop_headers(columns, layout, header, where, may_drop=options.drop_bad_bars)
@@ -118,32 +120,14 @@ def unpack(content: bytes, where: str, max_bytes: int) -> bytes:
         return packed.read(max_bytes + 1)
 
 
-def _in_utf8(text: bytes, where: str) -> bytes:
-    """The text of a file in UTF-8; what is no text is refused."""
-    if kind := describe_kind(text):
-        raise SourceError(f"{where}: is {kind}")
-    if text.startswith(UTF_16):
-        try:
-            return text.decode("utf-16").encode()
-        except UnicodeError as error:
-            raise SourceError(f"{where}: is no text in UTF-16 ({first_line(error)})") from None
-    zero = text.find(b"\0")
-    if 0 < zero < 4:
-        raise SourceError(f"{where}: is no text; save it as CSV in UTF-8")
-    if zero >= 0:
-        raise SourceError(
-            f"{where}: holds {text.count(0)} zero bytes, the first in line "
-            f"{text.count(bytes((10,)), 0, zero) + 1}: it was not written whole; copy it again"
-        )
-    return text
-
-
-def _from_windows(text: bytes, where: str) -> bytes:
-    """Text of a western Windows in UTF-8: what older programs of brokers write."""
-    try:
-        return text.decode("cp1252").encode()
-    except UnicodeDecodeError:
-        raise SourceError(f"{where}: is no text in UTF-8") from None
+def _explain_count(reason: str, separator: str) -> str:
+    """The end of an error about a row whose cells are not as many as the names of columns."""
+    match = re.search("Expected ([0-9]+) columns, got ([0-9]+)", reason)
+    if match is None:
+        return ""
+    if separator == "," and int(match[2]) > int(match[1]):
+        return "; where commas begin decimals too, save the file with ; between cells"
+    return "; complete that row or take it out"
 
 
 def _refuse_cut(column: pa.ChunkedArray, where: str) -> None:
@@ -193,7 +177,11 @@ def _open_compressed(content: bytes, where: str) -> Iterator[IO[bytes]]:
 
 
 def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
-    members = [member for member in archive.infolist() if not member.is_dir()]
+    members = [
+        member
+        for member in archive.infolist()
+        if not (member.is_dir() or member.filename.startswith(OF_MACOS))
+    ]
     if len(members) != 1:
         raise SourceError(
             f"{where}: is a zip archive of {len(members)} files; unpack it and name the one meant"

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import TableError
+from data.providers.column_names import write_option
 from data.timeframe import DAY_NS
 
 DATE = r"^[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9]{1,4}$"
@@ -45,7 +46,7 @@ def join_date_and_time(columns: dict[str, pa.Array], where: str) -> pa.Array:
         raise TableError(
             f"{where}: columns {first!r} and {second!r} could both be the time of a bar, and are "
             "no date (2024-01-31) and time of day (09:30) that belong together; say which is the "
-            f"time with --column timestamp={first} or --column timestamp={second}"
+            f"time with {write_option('timestamp', first)} or {write_option('timestamp', second)}"
         )
     return pc.binary_join_element_wise(days, clock, " ")
 

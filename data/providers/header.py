@@ -23,18 +23,11 @@ MOST_LINES_ABOVE = 10
 PLACES = tuple(str(position) for position in range(1, 7))
 """Of time and values in a file without a header line, where they are in their usual order."""
 
-UNREADABLE = "\ufffd"
-"""Stands where bytes are no UTF-8."""
-
 DATA_CELL = re.compile(r"[\sTZ0-9:./,+\-]*[0-9][\sTZ0-9:./,+\-]*")
 CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?|[0-9]{4}|[0-9]{6}")
 EPOCH = re.compile(r"[0-9]{9,19}")
 WRITTEN_TIME = re.compile(r"[0-9]{8,19}$|[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}")
 WHOLE = re.compile(r"[0-9]+")
-
-
-class NotUtf8Error(SourceError):
-    """The line that names the columns is in another encoding."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +55,6 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     """
     lines = _first_lines(text, where)
     above, separator = _locate_header(lines, where)
-    if UNREADABLE in lines[above]:
-        raise NotUtf8Error(f"{where}: is no text in UTF-8")
     separator = separator or max(SEPARATORS, key=lines[above].count)
     rows = [next(csv.reader(io.StringIO(line), delimiter=separator), []) for line in lines[above:]]
     notes = (f"{above} lines above the header are passed over",) if above else ()
@@ -71,6 +62,11 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
         names, market = name_market_columns(pairs, market, where)
         depth = 3 if _is_index_line(rows[2]) else 2
         return Header(separator, names, above + depth, market, notes, lines=tuple(rows[:depth]))
+    if len(rows[0]) == 1 and len(rows) > 1 and find_role(rows[0][0]) is None:
+        raise TableError(
+            f"{where}: no columns are named in {rows[0][0].strip()[:80]!a}; cells must be "
+            "separated by a comma, semicolon, tab or |"
+        )
     counted = list_counted(rows[0])
     if _is_row(rows[0]) and not counted:
         names, note = _without_header(rows, where, is_numbered=is_numbered)
@@ -86,7 +82,11 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
             f"{where}: names only count {len(counted)} columns; say which is which, such as "
             f"{_suggest_columns(rows[1:], rows[0])}"
         )
-    return Header(separator, rows[0], above + 1, None, notes, lines=(rows[0],))
+    names = rows[0]
+    if all(len(row) == len(names) + 1 and not row[-1].strip() for row in rows[1:]):
+        # A separator ends each row, and names no column.
+        names = [*names, ""]
+    return Header(separator, names, above + 1, None, notes, lines=(rows[0],))
 
 
 def _is_row(cells: Sequence[str]) -> bool:
@@ -96,7 +96,7 @@ def _is_row(cells: Sequence[str]) -> bool:
 
 
 def _first_lines(text: bytes, where: str) -> list[str]:
-    head = text[:LONGEST_HEADER_BYTES].removeprefix(b"\xef\xbb\xbf").splitlines()
+    head = text[:LONGEST_HEADER_BYTES].splitlines()
     if len(text) > LONGEST_HEADER_BYTES:
         if len(head) < 2:
             raise _too_wide(text, where)
@@ -147,7 +147,7 @@ def _count_titles(lines: Sequence[str]) -> int:
 def _two_names(rows: Sequence[Sequence[str]]) -> list[tuple[str, str]] | None:
     """Price and market of each column, as yfinance writes them into two lines; else None."""
     first, second = rows[0], rows[1]
-    if len(first) != len(second) or len(first) < 6:
+    if len(first) != len(second) or len(first) < 6 or _is_row(second):
         return None
     label = (first[0].strip().lower(), second[0].strip().lower())
     if label not in ((PRICE, TICKER), (TICKER, PRICE), ("", "")):

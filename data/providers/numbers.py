@@ -39,7 +39,8 @@ THIRTY_SECONDS = "[0-9]{2,3}['\u2019 -](?:[0-2][0-9]|3[01])[0257]?"
 EIGHTHS = {"": 0.0, "0": 0.0, "2": 0.25, "5": 0.5, "7": 0.75}
 """Prices of bonds: whole, thirty-seconds, and their quarters by the first digit."""
 
-PREFIX = r"^([+-]?)[$\x{20AC}\x{A3}\x{A5}]? ?"
+CURRENCY = r"[$\x{20AC}\x{A3}\x{A5}]"
+PREFIX, SUFFIX = rf"^([+-]?){CURRENCY}? ?", rf"([0-9])[ \x{{A0}}\x{{202F}}]{CURRENCY}$"
 GROUPED = {
     POINT: r"^[+-]?(?:[0-9]{1,3}(?:[, '\x{2019}\x{A0}\x{202F}][0-9]{3})+|"
     r"[0-9]{1,2}(?:,[0-9]{2})*,[0-9]{3})(?:\.[0-9]*)?(?:e[0-9]+)?$",
@@ -234,6 +235,7 @@ def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
     if decimal == COMMA and all_match(column, "^[+-]?[0-9]+(?:,[0-9]+)?$"):
         return pc.replace_substring(column, ",", ".")
     texts = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), PREFIX, r"\1")
+    texts = pc.replace_substring_regex(texts, SUFFIX, r"\1")
     for letter, power in SCALES:
         texts = pc.replace_substring_regex(texts, rf"^(.*[0-9]) ?{letter}$", rf"\1{power}")
     is_grouped = pc.match_substring_regex(texts, GROUPED[decimal])

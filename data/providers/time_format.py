@@ -78,8 +78,8 @@ def suggest_format(example: str, date: str) -> str:
     >>> suggest_format("3/4/2024 9:30 AM", "%d/%m/%Y")
     '%d/%m/%Y %I:%M %p'
     """
-    separator = "-" if "-" in example.partition(":")[0] else "/"
-    clock = re.sub(r"^[0-9]+\D[0-9]+\D[0-9]{4}", "", example)
+    separator = next(letter for letter in example if not letter.isdigit())
+    clock = re.sub(r"^[0-9]+\D[0-9]+\D[0-9]+", "", example)
     is_half = re.search(r"[ap](m|\. ?m\.)", clock, re.IGNORECASE)
     for written, directive in (
         (r"(utc|gmt)$", "%Z"),

@@ -64,6 +64,10 @@ FORMS = (
     TimeForm("day/month/year", f"^{DAY}[/-]{MONTH}[/-]{YEAR}{CLOCK}$"),
     TimeForm("month/day/year", f"^{MONTH}[/-]{DAY}[/-]{YEAR}{CLOCK}$"),
     TimeForm("year-month-day", f"^{YEAR}[/.-]{MONTH}[/.-]{DAY}{CLOCK}$"),
+    TimeForm(
+        "year-month-day hour-AM/PM",
+        f"^{YEAR}-{MONTH}-{DAY} (?P<H>0?[1-9]|1[0-2])-(?P<p>[AaPp])[Mm]$",
+    ),
     TimeForm("month name, day, year", f"^{WEEKDAY}{NAME} {DAY},? {YEAR}{CLOCK}$"),
     TimeForm("day, month name, year", f"^{WEEKDAY}{DAY}[ -]{NAME}[ -]{YEAR}{CLOCK}$"),
     TimeForm("year, month name, day", f"^{YEAR}[ -]{NAME}[ -]{DAY}{CLOCK}$"),

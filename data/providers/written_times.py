@@ -41,6 +41,8 @@ Short names such as EST and CET are none: whether they stand for summer too is n
 
 NAMED_ZONE_PATTERN = re.compile(NAMED_ZONE)
 
+SHORT_YEAR = r"^[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2}(?:[ ,T].*)?$"
+
 BLANKS = "[\u00a0\u202f\u2009]"
 """Blanks that programs put before AM and PM, or between date and time."""
 
@@ -203,9 +205,15 @@ def _refuse(label: str, column: pa.Array, rows: npt.NDArray[np.intp]) -> TableEr
             f"{label} holds times of day without a date: {_show(column, rows)}; where another "
             "column holds dates, name both with --column date=NAME --column time=NAME"
         )
+    such_as = ""
+    if all_match(column, SHORT_YEAR):
+        example = column.drop_null()[0].as_py()[:40]
+        formats = [suggest_format(example, date) for date in ("%d/%m/%y", "%m/%d/%y")]
+        such_as = ", such as " + " or ".join(f"--time-format '{form}'" for form in formats)
     return TableError(
         f"{label} holds times that have no single reading: {_show(column, rows)}; "
         "write ISO 8601 times such as 2024-01-31T09:30:00Z, or name their form with --time-format"
+        f"{such_as}"
     )
 
 

@@ -69,6 +69,9 @@ UPBIT = lines(
 )
 
 FILES = (
+    VendorFile("Alpha Vantage", "names that are counted",
+               lines("{t:%Y-%m-%d %H:%M:%S},{o},{h},{l},{c},{v}",
+                     "date,1. open,2. high,3. low,4. close,5. volume")),
     VendorFile("AmiBroker", "ASCII import with `$FORMAT`",
                "$FORMAT Ticker, Date_YMD, Open, High, Low, Close, Volume\n$SEPARATOR ,\n"
                + lines("x,{t:%Y%m%d},{o},{h},{l},{c},{v}", times=DAYS), DAYS,

@@ -87,3 +87,9 @@ def test_whole_decimals_are_times(tmp_path, kind, unit, scale):
         file.write_table(rows)
     bars = load_bars(str(tmp_path / "bars.arrow"))
     assert bars.timestamp.tolist() == DAYS.as_unit("ns").asi8.tolist()
+
+
+def test_hours_with_am_and_pm_are_read(tmp_path):
+    """As CryptoDataDownload wrote them."""
+    bars = load_bars(save(tmp_path, Date=HOURS.strftime("%Y-%m-%d %I-%p")))
+    assert bars.timestamp.tolist() == HOURS.as_unit("ns").asi8.tolist()

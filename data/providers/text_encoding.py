@@ -1,0 +1,86 @@
+"""Text of a file in UTF-8, of any encoding in which programs of brokers write."""
+
+import codecs
+import re
+
+from data.checks import PRICES
+from data.errors import SourceError
+from data.providers.column_names import find_role
+from data.providers.kinds import describe_kind
+from data.providers.source_file import first_line
+
+MARKED = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Encodings by the mark at the begin of a text."""
+
+CODE_PAGES = {
+    "cp1252": "Windows-1252",
+    "cp1250": "Windows-1250",
+    "cp1251": "Windows-1251",
+    "cp1254": "Windows-1254",
+    "gb18030": "GB 18030",
+    "cp932": "Shift JIS",
+    "cp949": "EUC-KR",
+}
+"""Encodings without a mark, and their names: of western Europe, then of other languages."""
+
+HEAD_LINES = 10
+"""Lines among which one names the columns."""
+
+
+def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
+    """The text of a file in UTF-8 without a mark, and a note where its encoding was found out.
+
+    Raises:
+        SourceError: When it is no text.
+    """
+    if kind := describe_kind(text):
+        raise SourceError(f"{where}: is {kind}")
+    for mark, encoding in MARKED.items():
+        if text.startswith(mark):
+            try:
+                return text.decode(encoding).encode(), ()
+            except UnicodeError as error:
+                reason = first_line(error)
+                raise SourceError(f"{where}: is no text in {encoding.upper()} ({reason})") from None
+    zero = text.find(b"\0")
+    if 0 < zero < 4:
+        raise SourceError(f"{where}: is no text; save it as CSV in UTF-8")
+    if zero >= 0:
+        raise SourceError(
+            f"{where}: holds {text.count(0)} zero bytes, the first in line "
+            f"{text.count(bytes((10,)), 0, zero) + 1}: it was not written whole; copy it again"
+        )
+    while text.startswith(codecs.BOM_UTF8):
+        text = text.removeprefix(codecs.BOM_UTF8)
+    if text.isascii() or _decode(text, "utf-8") is not None:
+        return text, ()
+    return _from_code_page(text, where)
+
+
+def _from_code_page(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
+    """Text of an older program, in the encoding in which its columns have names of prices."""
+    head = b"\n".join(text.splitlines()[:HEAD_LINES])
+    named = [page for page in CODE_PAGES if _names_prices(_decode(head, page) or "")]
+    for page in (*named, "cp1252"):
+        if (decoded := _decode(text, page)) is not None:
+            return decoded.encode(), (f"text is read as {CODE_PAGES[page]}",)
+    raise SourceError(f"{where}: is no text in UTF-8")
+
+
+def _decode(text: bytes, encoding: str) -> str | None:
+    try:
+        return text.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _names_prices(head: str) -> bool:
+    """Whether a line names all prices."""
+    rows = ({find_role(cell.strip('"')) for cell in re.split("[,;\t|]", line)}
+            for line in head.splitlines())  # fmt: skip
+    return any(set(PRICES) <= roles for roles in rows)
