@@ -77,7 +77,8 @@ class Cluster:
         self._heard: dict[str, tuple[float, float]] = {}
         self._silent: set[str] = set()
         self._away: dict[str, tuple[float, str]] = {}
-        self.looked = self._told = self._peopled = time.monotonic()
+        self.looked = self._told = time.monotonic()
+        self._deserted: float | None = None
         self.link = link or Link(address)
         try:
             self._meet(may_differ=may_differ)
@@ -116,9 +117,9 @@ class Cluster:
             log.info("%s is gone", self.workers[address])
         self.workers = seen
         self._send_away(now)
-        if seen:
-            self._peopled = now
-        elif now - self._peopled > self._patience_s:
+        # Between two looks much may be done here, or this process be stopped.
+        self._deserted = None if seen else self._deserted or now
+        if self._deserted and now - self._deserted > self._patience_s:
             raise self._build_no_worker_error()
         if len(seen) < self.address.local:
             self.link.mend()
@@ -197,7 +198,7 @@ class Cluster:
             self._check(worker)
         return workers
 
-    def _await_fingerprint(self, worker: Worker, ticket: "Ticket[Made]") -> Made | None:
+    def _await_fingerprint(self, worker: Worker, ticket: Ticket) -> Made | None:
         """Fingerprint of a worker; None of one that ended before it answered."""
         try:
             made: Made | None = self.await_answer(worker, ticket, MEETING_S)
@@ -212,7 +213,7 @@ class Cluster:
             log.info("%s ended before it said what it is", worker)
         return made
 
-    def await_answer(self, worker: Worker, ticket: "Ticket[Any]", limit_s: float) -> Any:  # noqa: ANN401
+    def await_answer(self, worker: Worker, ticket: Ticket, limit_s: float) -> Any:  # noqa: ANN401
         """The answer of one worker to a call; None where it ended before.
 
         Raises:
@@ -221,10 +222,8 @@ class Cluster:
         """
         until = time.monotonic() + limit_s
         while True:
-            # Of a call that is over the answer is on its way, and would begin anew.
-            left = until - time.monotonic()
             try:
-                return self.link.answer(ticket, left if ticket.status == "finished" else LISTEN_S)
+                return self.link.answer(ticket, LISTEN_S)
             except TimeoutError:
                 if worker.address not in {other.address for other in self.link.workers()}:
                     return None

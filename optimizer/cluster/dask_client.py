@@ -9,7 +9,8 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from concurrent.futures import Future as Promise
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,6 @@ from distributed import (
     fire_and_forget,
     get_worker,
 )
-from distributed.client import FutureCancelledError
 from distributed.comm.core import connect
 from distributed.core import send_recv
 from distributed.versions import VersionMismatchWarning
@@ -39,9 +39,6 @@ CALL_S = 30.0
 HANGS_UP_S = 3.0
 """Within which a scheduler that hung up, and is there, has taken this client in again."""
 
-AGAIN_S = 1.0
-"""So long is waited for a result that its worker took with it, before workers are listed."""
-
 CONFIGURATION = {
     "distributed.admin.large-graph-warning-threshold": "4GiB",
     "distributed.diagnostics.computations.nframes": 0,
@@ -50,8 +47,18 @@ CONFIGURATION = {
 """Sending bars is meant; no one reads where a call was written, nor the profiles of workers, of
 which they would keep an hour: half a megabyte a second."""
 
-Ticket = Future
-"""A call that was begun."""
+
+@dataclass(frozen=True, eq=False)
+class Ticket:
+    """A call that was begun."""
+
+    call: "Future[Any]"  # as the scheduler knows it
+    fetched: "Promise[Any]"  # its result, once that is here
+
+    @property
+    def key(self) -> str:
+        """By which the scheduler knows it."""
+        return str(self.call.key)
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Link:
         address: Where it is, or how many workers to begin here with a scheduler of their own.
 
     Attributes:
-        ended: Calls that are over, as they end.
+        ended: Calls whose result is here, or will never be, as that becomes so.
 
     Raises:
         SchedulerLostError: When no scheduler answers.
@@ -89,7 +96,7 @@ class Link:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._begun: LocalCluster | None = None
-        self.ended: queue.SimpleQueue[Ticket[Any]] = queue.SimpleQueue()
+        self.ended: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
         _silence()
         with ExitStack() as opened:
             opened.enter_context(dask.config.set(CONFIGURATION))
@@ -143,14 +150,14 @@ class Link:
         name: str = "call",
         worker: str = "",
         may_move: bool = False,
-    ) -> "Ticket[Any]":
+    ) -> Ticket:
         """Have a function called by some worker, or the one named, or another where it may move.
 
         Raises:
             SchedulerLostError: When the scheduler is.
         """
         self.require()
-        ticket = self._client.submit(
+        call = self._client.submit(
             function,
             *arguments,
             key=f"{name}|{uuid.uuid4().hex}",
@@ -158,36 +165,33 @@ class Link:
             allow_other_workers=bool(worker) and may_move,
             pure=False,
         )
-        self.await_again(ticket)
+        # All are fetched beside each other: none waits for another's worker, which may hang.
+        fetched = asyncio.run_coroutine_threadsafe(call._result(), self._loop)
+        ticket = Ticket(call, fetched)
+        fetched.add_done_callback(lambda _: self.ended.put(ticket))
         return ticket
-
-    def await_again(self, ticket: "Ticket[Any]") -> None:
-        """Put a call among those that ended, once it has."""
-        ticket.add_done_callback(self.ended.put)
 
     def leave(self, function: Callable[[], object], workers: Iterable[str]) -> None:
         """Have a function called by each of some workers, and do not wait for it."""
         for worker in workers:
             fire_and_forget(self._client.submit(function, workers=[worker], pure=False))
 
-    def answer(self, ticket: "Ticket[Any]", timeout: float = CALL_S) -> Any:  # noqa: ANN401
+    def answer(self, ticket: Ticket, timeout: float = CALL_S) -> Any:  # noqa: ANN401
         """Result of a call.
 
         Raises:
             SchedulerLostError: When the scheduler is lost with it.
             ReleasedError: When another client took it back.
             WorkersLostError: When it ended every worker that began it.
-            TimeoutError: When it takes longer than `timeout` seconds, and sooner when its worker
-                ended after the call did: the scheduler then has it called again.
+            TimeoutError: When it takes longer than `timeout` seconds.
             Any error that the call raised.
         """
-        if ticket.status == "cancelled":
-            raise self._build_cancelled_error(ticket)
-        if ticket.status == "lost":
-            timeout = min(timeout, AGAIN_S)
+        wait([ticket.fetched], timeout)
+        if not ticket.fetched.done():
+            raise TimeoutError
         try:
-            return ticket.result(timeout=timeout)
-        except FutureCancelledError:
+            return ticket.fetched.result()
+        except CancelledError:
             raise self._build_cancelled_error(ticket) from None
         except KilledWorker as error:
             raise WorkersLostError(
@@ -195,15 +199,13 @@ class Link:
                 f"after the other, the last at {error.last_worker.address}: it needs more memory "
                 "than they have, or somebody ends them"
             ) from None
-        except TimeoutError:
-            raise
         except OSError:
-            if ticket.status == "error":
+            if ticket.call.status == "error":
                 raise  # The call itself.
             # It ended well, and the connection broke while its result was fetched.
             raise self._build_scheduler_lost_error() from None
 
-    def end_unknown(self, tickets: "Iterable[Ticket[Any]]") -> None:
+    def end_unknown(self, tickets: Iterable[Ticket]) -> None:
         """Have calls end as cancelled that the scheduler does not know.
 
         Another client can have it forget them, and it answers that only to a client that asks. It
@@ -213,10 +215,8 @@ class Link:
             SchedulerLostError: When the scheduler is lost.
         """
         self.require()
-        keys = [ticket.key for ticket in tickets if ticket.status in ("pending", "lost")]
-        loop = self._client.loop
-        assert loop is not None, "a client that runs has one"
-        loop.add_callback(self._report, keys)
+        keys = [ticket.key for ticket in tickets if ticket.call.status in ("pending", "lost")]
+        self._loop.call_soon_threadsafe(self._report, keys)
 
     def _report(self, keys: Sequence[object]) -> None:
         # On the loop, where an error would be printed; what is lost meanwhile ends as cancelled.
@@ -224,11 +224,11 @@ class Link:
             for key in keys:
                 self._client._send_to_scheduler_safe({"op": "report-key", "key": key})
 
-    def cancel(self, tickets: "Sequence[Ticket[Any]]") -> None:
+    def cancel(self, tickets: Sequence[Ticket]) -> None:
         """Take back what has not begun."""
         if tickets and self._client.status == "running":
             with suppress(TimeoutError, OSError):
-                self._client.cancel(tickets, force=True)
+                self._client.cancel([ticket.call for ticket in tickets], force=True)
 
     def mend(self) -> None:
         """Begin anew those workers of this machine that are gone.
@@ -253,6 +253,11 @@ class Link:
             }
         return {}
 
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop: asyncio.AbstractEventLoop = self._client.loop.asyncio_loop  # type: ignore[union-attr]
+        return loop
+
     def _ask(self, question: str, **arguments: object) -> Any:  # noqa: ANN401
         """Answer of the scheduler.
 
@@ -263,7 +268,7 @@ class Link:
         ask = getattr(self._client.scheduler, question)
         return self._client.sync(ask, **arguments, callback_timeout=CALL_S)
 
-    def _build_cancelled_error(self, ticket: "Ticket[Any]") -> LostError:
+    def _build_cancelled_error(self, ticket: Ticket) -> LostError:
         try:
             self.require()
         except SchedulerLostError as error:

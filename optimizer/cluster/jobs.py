@@ -3,13 +3,13 @@
 import queue
 import time
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import DeviceError, EngineError
 from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.dask_client import CALL_S, Ticket, own_address
+from optimizer.cluster.dask_client import Ticket, own_address
 from optimizer.cluster.messages import JobResult, Lacks, Made, Work
 from optimizer.cluster.worker_cache import Parcel, solve
 from optimizer.errors import (
@@ -28,9 +28,6 @@ LOOK_EVERY_S = 1.0
 
 MOST_TRIES = 8
 """A job will not be done by a worker that after so many answers still lacks something."""
-
-MOST_DOUBLED = 6
-"""How often the time in which a result has to come is doubled: to half an hour."""
 
 MOST_MOVES = 3
 """A job that was meant for one worker more than that, each of which ended, ends workers."""
@@ -65,14 +62,13 @@ class _Running:
     """A job that is under way."""
 
     request: JobRequest  # the job
-    ticket: "Ticket[Any]"  # of the call
+    ticket: Ticket  # of the call
     worker: str  # that it is meant for; empty for any
     folder: str  # in which its bars lie; empty where they were sent
     tries: int = 0  # how often in a row one worker lacked something
     moves: int = 0  # how often the worker that it was meant for ended
     releases: int = 0  # how often another client took it back
     lacking: str = ""  # the worker that lacked something last; empty before
-    waits: int = 0  # how often its result did not come in time
 
 
 def run_jobs(
@@ -153,7 +149,7 @@ class _Batch:
         )
         worker = "" if request.home is None else cluster.assign_worker(request.home)
         ticket = cluster.link.begin(_solve, work, name=request.name, worker=worker, may_move=True)
-        self._running[str(ticket.key)] = _Running(request, ticket, worker, folder, **counts)
+        self._running[ticket.key] = _Running(request, ticket, worker, folder, **counts)
 
     def _begin_again(self, job: _Running, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
         """Hand out a job once more, with what happened to it so far; arguments as of `_begin`."""
@@ -170,17 +166,12 @@ class _Batch:
             ticket = self._cluster.link.ended.get(timeout=LOOK_EVERY_S)
         except queue.Empty:
             return None
-        job = self._running.pop(str(ticket.key), None)
+        job = self._running.pop(ticket.key, None)
         if job is None:
             # Of jobs that were left, or a call that is no longer waited for.
             return None
         try:
             address, answer = self._fetch_answer(job)
-        except TimeoutError:
-            # The worker that had the result is gone, and another makes it again; or it is large.
-            self._running[str(ticket.key)] = replace(job, waits=job.waits + 1)
-            self._cluster.link.await_again(ticket)
-            return None
         except ReleasedError:
             if job.releases == MOST_RELEASES:
                 raise
@@ -218,14 +209,10 @@ class _Batch:
 
     def _fetch_answer(self, job: _Running) -> tuple[str, JobResult | Lacks | Made]:
         try:
-            # A large result comes in one piece, and would begin anew each time.
-            patience = CALL_S * 2 ** min(job.waits, MOST_DOUBLED)
-            answer = self._cluster.link.answer(job.ticket, patience)
+            answer = self._cluster.link.answer(job.ticket)
         except LostError:
             raise
         except Exception as error:
-            if isinstance(error, TimeoutError) and job.ticket.status != "error":
-                raise
             message = f"{job.request.name}: {type(error).__name__}: {error}"
             raise FailedError(message, error) from error
         return _require_answer(job.request, answer)

@@ -5,17 +5,16 @@ import os
 import signal
 import socket
 import threading
+from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
-from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError, listen
 
 from optimizer.cluster import dask_client
 from optimizer.cluster.address import Address, parse_address
-from optimizer.cluster.dask_client import Link
+from optimizer.cluster.dask_client import Link, Ticket
 from optimizer.errors import ReleasedError, SchedulerLostError
 from tests.support.clusters import begin_cluster, own_workers, wait_until
 from tests.support.hostile import bounded_time
@@ -23,24 +22,16 @@ from tests.support.hostile import bounded_time
 CLOSED = CommClosedError("in <TCP (closed) ConnectionPool.gather>: Connection reset by peer")
 
 
-@dataclass
-class Ended:
-    """A call that is over, whose result raises an error when it is fetched."""
-
-    status: str
-    error: Exception
-    key: str = "job 3|0"
-
-    def result(self, timeout):
-        """As of a future."""
-        raise self.error
-
-
-def answer(call, status="connecting"):
-    """Of an unopened connection, whose client has a status."""
-    link = Link.__new__(Link)
-    link._address, link._client = Address("tcp://10.0.0.1:1"), SimpleNamespace(status=status)
-    return link.answer(call)
+def answer(status, error=None, client="connecting"):
+    """Of an unopened connection, to a call that is over, or whose result has not come."""
+    link, fetched = Link.__new__(Link), Future()
+    link._address = Address("tcp://10.0.0.1:1")
+    link._client = SimpleNamespace(status=client)
+    if status == "cancelled":
+        fetched.cancel()
+    elif error is not None:
+        fetched.set_exception(error)
+    return link.answer(Ticket(SimpleNamespace(status=status, key="job 3|0"), fetched), 0)
 
 
 @pytest.mark.parametrize(
@@ -48,57 +39,81 @@ def answer(call, status="connecting"):
     [
         ("finished", CLOSED),
         ("finished", ConnectionResetError(104, "Connection reset by peer")),
-        ("pending", FutureCancelledError("job 3", "scheduler-connection-lost")),
-        ("cancelled", ValueError("never asked for")),
+        ("cancelled", None),
     ],
 )
 def test_a_result_that_cannot_be_fetched_is_a_lost_scheduler(status, error):
     """However the connection ended, the words are the same."""
     with pytest.raises(SchedulerLostError, match=r"tcp://10\.0\.0\.1:1 does not answer any more"):
-        answer(Ended(status, error))
+        answer(status, error)
 
 
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [
-        ("pending", FutureCancelledError("job 3", "unknown")),
-        ("cancelled", ValueError("never asked for")),
-    ],
-)
-def test_a_call_that_somebody_took_back_is_no_lost_scheduler(status, error):
+def test_a_call_that_somebody_took_back_is_no_lost_scheduler():
     """While the scheduler answers it was another client, which the error names, with the call."""
     with pytest.raises(ReleasedError, match=r"tcp://10\.0\.0\.1:1 took back job 3: end that"):
-        answer(Ended(status, error), "running")
+        answer("cancelled", client="running")
 
 
 @pytest.mark.parametrize("error", [CLOSED, FileNotFoundError("bars"), TimeoutError("vendor")])
 def test_an_error_of_the_call_itself_stays_what_it_is(error):
     """A worker may find no file, and may be refused by another."""
     with pytest.raises(type(error)) as caught:
-        answer(Ended("error", error))
+        answer("error", error)
     assert caught.value is error
 
 
 def test_a_result_that_is_late_is_no_lost_scheduler():
-    """The client may ask again."""
-    with pytest.raises(TimeoutError):
-        answer(Ended("pending", TimeoutError()))
+    """The client may ask again, also where the call is over and its result on its way."""
+    for status in ("pending", "finished"):
+        with pytest.raises(TimeoutError):
+            answer(status)
+
+
+class StopsOnce:
+    """Result that stops the worker that sends it, once.
+
+    Args:
+        seen: File that is there from then on, with the number of the process.
+    """
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __reduce__(self):
+        if not self.seen.exists():
+            self.seen.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return str, ("sent",)
 
 
 @pytest.mark.slow
-def test_a_result_that_its_worker_took_with_it_is_made_again():
-    """While no worker is there the call is "lost", which is no sign of the scheduler."""
+def test_a_worker_that_hangs_while_it_sends_holds_up_no_other(tmp_path):
+    """What others found comes meanwhile; what it found when it goes on."""
+    with closing(Link(parse_address("local:2"))) as link:
+        wait_until(lambda: len(link.workers()) == 2)
+        hanging, other = (worker.address for worker in link.workers())
+        stops = link.begin(StopsOnce, tmp_path / "seen", worker=hanging)
+        wait_until((tmp_path / "seen").exists)
+        told = link.begin(os.getpid, worker=other)
+        assert link.ended.get(timeout=200) is told
+        assert link.ended.empty()
+        os.kill(int((tmp_path / "seen").read_text()), signal.SIGCONT)
+        assert link.ended.get(timeout=200) is stops
+        assert link.answer(stops) == "sent"
+
+
+@pytest.mark.slow
+def test_a_result_that_its_worker_took_with_it_is_made_again(tmp_path):
+    """By the worker that replaces it; one that came before is not lost."""
     with closing(Link(parse_address("local:1"))) as link:
-        call = link.begin(os.getpid)
-        link.ended.get(timeout=60)
-        (worker,) = own_workers()
-        worker.kill()
-        wait_until(lambda: call.status == "lost")
-        with pytest.raises(TimeoutError):
-            link.answer(call, timeout=0.1)
-        link.mend()
-        wait_until(lambda: call.status == "finished")
-        assert link.answer(call) != worker.pid
+        came = link.begin(os.getpid)
+        assert link.ended.get(timeout=200) is came
+        call = link.begin(StopsOnce, tmp_path / "seen")
+        wait_until((tmp_path / "seen").exists)
+        os.kill(link.answer(came), signal.SIGKILL)
+        assert link.ended.get(timeout=200) is call
+        assert link.answer(call) == "sent"
+        assert link.answer(came) == int((tmp_path / "seen").read_text())
 
 
 def test_a_port_that_says_nothing_is_no_scheduler(monkeypatch):

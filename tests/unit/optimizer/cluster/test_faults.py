@@ -80,10 +80,8 @@ def kill_workers(seconds):
 
 
 @pytest.mark.timeout(1200)
-def test_workers_killed_in_the_middle_change_nothing(kills, monkeypatch):
+def test_workers_killed_in_the_middle_change_nothing(kills):
     """Of a piece of work, and of a generation; two in a row."""
-    # A result whose worker is gone is asked for again after so long.
-    monkeypatch.setattr("optimizer.cluster.jobs.CALL_S", 2.0)
     task = search_on_seven(over_windows="worst", generations=20)
     expected = run_search(task)
     with Cluster(parse_address("local:2")) as cluster:
