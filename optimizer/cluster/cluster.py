@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from optimizer.cluster.address import Address
-from optimizer.cluster.dask_client import Link, Ticket, Worker
+from optimizer.cluster.dask_client import Link, CallTicket, Worker
 from optimizer.cluster.fingerprint import made_here
 from optimizer.cluster.messages import Made
 from optimizer.cluster.worker_cache import KEPT
@@ -198,7 +198,7 @@ class Cluster:
             self._check(worker)
         return workers
 
-    def _await_fingerprint(self, worker: Worker, ticket: Ticket) -> Made | None:
+    def _await_fingerprint(self, worker: Worker, ticket: CallTicket) -> Made | None:
         """Fingerprint of a worker; None of one that ended before it answered."""
         try:
             made: Made | None = self.await_answer(worker, ticket, MEETING_S)
@@ -213,7 +213,7 @@ class Cluster:
             log.info("%s ended before it said what it is", worker)
         return made
 
-    def await_answer(self, worker: Worker, ticket: Ticket, limit_s: float) -> Any:  # noqa: ANN401
+    def await_answer(self, worker: Worker, ticket: CallTicket, limit_s: float) -> Any:  # noqa: ANN401
         """The answer of one worker to a call; None where it ended before.
 
         Raises:

@@ -49,7 +49,7 @@ which they would keep an hour: half a megabyte a second."""
 
 
 @dataclass(frozen=True, eq=False)
-class Ticket:
+class CallTicket:
     """A call that was begun."""
 
     call: "Future[Any]"  # as the scheduler knows it
@@ -96,7 +96,7 @@ class Link:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._begun: LocalCluster | None = None
-        self.ended: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
+        self.ended: queue.SimpleQueue[CallTicket] = queue.SimpleQueue()
         _silence()
         with ExitStack() as opened:
             opened.enter_context(dask.config.set(CONFIGURATION))
@@ -150,7 +150,7 @@ class Link:
         name: str = "call",
         worker: str = "",
         may_move: bool = False,
-    ) -> Ticket:
+    ) -> CallTicket:
         """Have a function called by some worker, or the one named, or another where it may move.
 
         Raises:
@@ -167,7 +167,7 @@ class Link:
         )
         # All are fetched beside each other: none waits for another's worker, which may hang.
         fetched = asyncio.run_coroutine_threadsafe(call._result(), self._loop)
-        ticket = Ticket(call, fetched)
+        ticket = CallTicket(call, fetched)
         fetched.add_done_callback(lambda _: self.ended.put(ticket))
         return ticket
 
@@ -176,7 +176,7 @@ class Link:
         for worker in workers:
             fire_and_forget(self._client.submit(function, workers=[worker], pure=False))
 
-    def answer(self, ticket: Ticket, timeout: float = CALL_S) -> Any:  # noqa: ANN401
+    def answer(self, ticket: CallTicket, timeout: float = CALL_S) -> Any:  # noqa: ANN401
         """Result of a call.
 
         Raises:
@@ -205,7 +205,7 @@ class Link:
             # It ended well, and the connection broke while its result was fetched.
             raise self._build_scheduler_lost_error() from None
 
-    def end_unknown(self, tickets: Iterable[Ticket]) -> None:
+    def end_unknown(self, tickets: Iterable[CallTicket]) -> None:
         """Have calls end as cancelled that the scheduler does not know.
 
         Another client can have it forget them, and it answers that only to a client that asks. It
@@ -224,7 +224,7 @@ class Link:
             for key in keys:
                 self._client._send_to_scheduler_safe({"op": "report-key", "key": key})
 
-    def cancel(self, tickets: Sequence[Ticket]) -> None:
+    def cancel(self, tickets: Sequence[CallTicket]) -> None:
         """Take back what has not begun."""
         if tickets and self._client.status == "running":
             with suppress(TimeoutError, OSError):
@@ -268,7 +268,7 @@ class Link:
         ask = getattr(self._client.scheduler, question)
         return self._client.sync(ask, **arguments, callback_timeout=CALL_S)
 
-    def _build_cancelled_error(self, ticket: Ticket) -> LostError:
+    def _build_cancelled_error(self, ticket: CallTicket) -> LostError:
         try:
             self.require()
         except SchedulerLostError as error:

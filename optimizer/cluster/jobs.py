@@ -9,7 +9,7 @@ from typing import Any
 from engine.errors import DeviceError, EngineError
 from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.dask_client import Ticket, own_address
+from optimizer.cluster.dask_client import CallTicket, own_address
 from optimizer.cluster.messages import JobResult, Lacks, Made, Work
 from optimizer.cluster.worker_cache import Parcel, solve
 from optimizer.errors import (
@@ -62,7 +62,7 @@ class _Running:
     """A job that is under way."""
 
     request: JobRequest  # the job
-    ticket: Ticket  # of the call
+    ticket: CallTicket  # of the call
     worker: str  # that it is meant for; empty for any
     folder: str  # in which its bars lie; empty where they were sent
     tries: int = 0  # how often in a row one worker lacked something

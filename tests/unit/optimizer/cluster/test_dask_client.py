@@ -14,7 +14,7 @@ from distributed.comm import CommClosedError, listen
 
 from optimizer.cluster import dask_client
 from optimizer.cluster.address import Address, parse_address
-from optimizer.cluster.dask_client import Link, Ticket
+from optimizer.cluster.dask_client import Link, CallTicket
 from optimizer.errors import ReleasedError, SchedulerLostError
 from tests.support.clusters import begin_cluster, own_workers, wait_until
 from tests.support.hostile import bounded_time
@@ -31,7 +31,7 @@ def answer(status, error=None, client="connecting"):
         fetched.cancel()
     elif error is not None:
         fetched.set_exception(error)
-    return link.answer(Ticket(SimpleNamespace(status=status, key="job 3|0"), fetched), 0)
+    return link.answer(CallTicket(SimpleNamespace(status=status, key="job 3|0"), fetched), 0)
 
 
 @pytest.mark.parametrize(
