@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from optimizer.cluster.address import Address
-from optimizer.cluster.dask_client import Link, CallTicket, Worker
+from optimizer.cluster.dask_client import CallTicket, Link, Worker
 from optimizer.cluster.fingerprint import made_here
 from optimizer.cluster.messages import Made
 from optimizer.cluster.worker_cache import KEPT

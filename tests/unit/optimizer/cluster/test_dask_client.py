@@ -14,7 +14,7 @@ from distributed.comm import CommClosedError, listen
 
 from optimizer.cluster import dask_client
 from optimizer.cluster.address import Address, parse_address
-from optimizer.cluster.dask_client import Link, CallTicket
+from optimizer.cluster.dask_client import CallTicket, Link
 from optimizer.errors import ReleasedError, SchedulerLostError
 from tests.support.clusters import begin_cluster, own_workers, wait_until
 from tests.support.hostile import bounded_time
