@@ -18,6 +18,10 @@ class TableError(DataError):
     """Columns or times cannot be recognised without guessing."""
 
 
+class NoTimeError(TableError):
+    """No column is named as the time of bars."""
+
+
 class TimeframeError(DataError):
     """The duration of a bar is unknown, or the one asked for cannot be made."""
 

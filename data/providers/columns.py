@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from data.checks import PRICES, VALUES
-from data.errors import TableError, list_some, near_match
+from data.errors import NoTimeError, TableError, list_some, near_match
 from data.providers.column_names import (
     PERIOD_STARTS,
     UPBIT_LOCAL,
@@ -287,7 +287,7 @@ def _choose_times(
             f"{where}: columns {' and '.join(map(repr, parts))} are parts of one date; write it as "
             "one column, such as date with 2024-01-31"
         )
-    raise TableError(_missing(["timestamp"], names, where))
+    raise NoTimeError(_missing(["timestamp"], names, where))
 
 
 def _is_of_trades(name: str, names: Sequence[str]) -> bool:

@@ -95,6 +95,9 @@ def to_arrow(column: "pd.Series[Any]", where: str) -> pa.Array:
     try:
         array = pa.array(_to_plain(column), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        if column.dtype == object and any(isinstance(value, str) for value in column):
+            # Numbers among text are text, as a file would hold them.
+            return pa.array(column.map(str, na_action="ignore"), pa.string(), from_pandas=True)
         reason = " ".join(str(error).split())
         raise ConfigError(f"{where} holds what is no number, text or time: {reason}") from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
@@ -125,6 +128,18 @@ def read_ns(columns: Mapping[str, pa.Array], options: LoadOptions) -> Ints | Non
         return read_times(flat, options.zone, "", options.time_format)[0]
     except TableError:
         return None
+
+
+def refuse_index(index: pa.Array, where: str, options: LoadOptions) -> None:
+    """Refuse an index that is read as times and holds none.
+
+    Raises:
+        TableError: With the reason, as of a column.
+    """
+    try:
+        read_times({"index": _flatten(index)}, options.zone, where, options.time_format)
+    except TableError as error:
+        raise TableError(str(error).replace("column 'index'", "its index")) from None
 
 
 def _flatten(column: pa.Array) -> pa.Array:

@@ -21,6 +21,9 @@ KIND = (
     "bars is a frame of pandas or polars, or symbols with a frame each, and given in place of data"
 )
 
+NO_PAIRS = (str, bytes, pd.Series, np.ndarray)
+"""Types whose parts are no symbols with a frame each."""
+
 
 @dataclass(frozen=True)
 class MarketFrame:
@@ -65,10 +68,16 @@ def _list_frames(bars: object) -> Iterator[MarketFrame]:
         return
     pairs = bars.items() if isinstance(bars, Mapping) else bars
     is_empty = True
-    for pair in pairs if isinstance(pairs, Iterable) else ():
-        frame = _as_pandas(pair[1]) if isinstance(pair, tuple) and len(pair) == 2 else None
+    for pair in pairs if isinstance(pairs, Iterable) and not isinstance(bars, NO_PAIRS) else ():
+        is_pair = isinstance(pair, tuple) and len(pair) == 2
+        frame = _as_pandas(pair[1]) if is_pair else None
         if frame is None:
-            raise ConfigError(f"{KIND}, got {quote_value(pair)}")
+            passed = (
+                f"{quote_value(pair[1])} as bars[{_quote(pair[0])}]"
+                if is_pair
+                else quote_value(pair)
+            )
+            raise ConfigError(f"{KIND}, got {passed}")
         name, symbol = f"bars[{_quote(pair[0])}]", _read_symbol(pair[0])
         yield MarketFrame(frame, name, symbol, code=_say_pandas(pair[1]))
         is_empty = False

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.checks import NO_TIME, VALUES, Ints, format_time
-from data.errors import DataError, SourceError
+from data.errors import DataError, NoTimeError, SourceError, list_some
 from data.providers.column_names import bare_name, find_role
 from data.providers.columns import Layout, recognise
 from data.providers.mixed_rows import Columns, find_markets, show_markets
@@ -22,7 +22,15 @@ from data.timeframe import DAY_NS
 from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.run.frame_columns import CLOSE, TIMES, TIMESTAMP, FrameColumns, has_times, list_texts
+from optimizer.run.frame_columns import (
+    CLOSE,
+    TIMES,
+    TIMESTAMP,
+    FrameColumns,
+    has_times,
+    list_texts,
+    refuse_index,
+)
 from optimizer.run.frame_markets import MarketFrame, list_markets
 from optimizer.run.sources import FRAME, load_options
 
@@ -131,7 +139,15 @@ def tabulate_bars(market: MarketFrame, options: LoadOptions) -> pa.Table:
     keyed = _list_named(columns, options) if market.symbol else []
     if keyed:
         chosen[SYMBOL] = keyed[0]
-    layout = recognise(list(columns), market.name, chosen, options.aligned)
+    try:
+        layout = recognise(list(columns), market.name, chosen, options.aligned)
+    except NoTimeError as error:
+        labels = map(str, market.frame.index[:2])
+        held = list_some((repr(label[:24]) for label in labels), len(market.frame))
+        raise NoTimeError(
+            f"{error}; its index ({held}) holds no times, and {market.code}.set_index(times) "
+            "passes such"
+        ) from None
     names = _name_in_file(layout, options) | {name: name for name in closes}
     names = {text: name for text, name in names.items() if name != layout.symbol}
     if doubled := sorted(columns.doubled & set(names.values())):
@@ -272,9 +288,11 @@ def refuse_other_times(columns: FrameColumns, index: str, options: LoadOptions) 
 
     Raises:
         ConfigError: Naming them, and how to pass either.
+        TableError: When the times of the index cannot be read.
     """
     index_times = columns.find_times((index,), options)
     if index_times is None:
+        refuse_index(columns[index], columns.where, options)
         return
     times = _list_times(columns, index, options)
     differing = [

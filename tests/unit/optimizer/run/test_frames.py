@@ -234,10 +234,30 @@ def test_prices_of_any_type_are_the_same(tmp_path, plain, name):
 
 
 def test_prices_that_are_no_numbers_are_refused(tmp_path):
-    """By the name of their column."""
+    """By the name of their column, and with rows that hold others."""
     frame = FRAME.assign(close=[1, "x"] * (COUNT // 2))
     message = find_refusal(tmp_path, {"AAA": frame})
+    assert message.startswith("bars['AAA']: column 'close' holds text that is no number: row 1 'x'")
+    frame = FRAME.assign(close=FRAME["close"].astype(object).where(INDEX[0] != INDEX, 1j))
+    message = find_refusal(tmp_path, {"AAA": frame})
     assert message.startswith("bars['AAA']: column 'close' holds what is no number, text or time")
+
+
+@pytest.mark.parametrize("missing", ["", "n/a", "-"])
+def test_words_for_no_number_among_numbers_are_read_as_in_a_file(tmp_path, missing):
+    """Other numbers keep every bit, and the row is dropped with the option."""
+    close = FRAME["close"].astype(object).where(INDEX[0] != INDEX, missing)
+    bars = read(tmp_path, FRAME.assign(close=close), drop_bad_bars=True)["bars"]
+    assert bars.close.tolist() == FRAME["close"].tolist()[1:]
+
+
+@pytest.mark.parametrize("labels", ["rows", "names"])
+def test_an_index_that_holds_no_times_is_named(tmp_path, labels):
+    """It is no column of the frame."""
+    index = pd.RangeIndex(COUNT) if labels == "rows" else [f"r{i}" for i in range(COUNT)]
+    message = find_refusal(tmp_path, FRAME.set_axis(index))
+    assert "its index" in message
+    assert ("frame.set_index(times) passes such" in message) == (labels == "rows")
 
 
 def test_what_is_left_out_keeps_its_note(tmp_path):
@@ -465,10 +485,24 @@ def test_columns_of_three_levels_say_how_to_leave_two(tmp_path):
     assert sorted(read(tmp_path, evaluate(message.partition("as in ")[2], frame))) == ["AAA", "BBB"]
 
 
-@pytest.mark.parametrize("bars", [None, 3, "bars.csv", {}, [], [FRAME], {"A": 1}, FRAME["close"]])
-def test_what_is_no_frame_is_refused(tmp_path, bars):
+NO_FRAMES = {
+    "None": None,
+    "3": 3,
+    "'bars.csv'": "bars.csv",
+    "{}": {},
+    "[]": [],
+    "a DataFrame": [FRAME],
+    "1 as bars['A']": {"A": 1},
+    "a dict as bars['A']": {"A": {"B": FRAME}},
+    "a Series": FRAME["close"],
+    "a ndarray": FRAME.to_numpy(),
+}
+
+
+@pytest.mark.parametrize("got", NO_FRAMES)
+def test_what_is_no_frame_is_refused(tmp_path, got):
     """By what bars may be, and what was got."""
-    assert re.search("symbols with a frame each.*, got ", find_refusal(tmp_path, bars))
+    assert find_refusal(tmp_path, NO_FRAMES[got]).endswith(f"in place of data, got {got}")
 
 
 @pytest.mark.parametrize("frame", [FRAME, WIDE, LEVELS, FRAME.reset_index()])
