@@ -116,7 +116,7 @@ def test_frames_are_told_apart_by_names_and_zones(market, tmp_path, monkeypatch)
         (lambda bars: pd.concat({"AAA": bars}), "an index of several levels; give a frame a sym"),
         (lambda bars: None, "bars is a frame of pandas or polars"),
         (lambda bars: bars.assign(close=[[1]] * len(bars)), "bars: column 'close' holds list"),
-        (lambda bars: bars.assign(open=["a", *[1] * (len(bars) - 1)]), "is no number, text or"),
+        (lambda bars: bars.assign(open=["a", *[1] * (len(bars) - 1)]), "is no number: row 0 .a."),
     ],
 )
 def test_a_frame_that_is_none_of_bars_is_refused(market, tmp_path, monkeypatch, change, message):
