@@ -46,12 +46,16 @@ def one_at_a_time():
     Engine.__init__ = begin
 
 
-def judge_run(bars):
-    """Search, two folds, and null searches one after the other; gives how many of either."""
+LITTLE_MEMORY = 270_000
+"""Bytes of eighteen rows and their lists, of 36 rows that six individuals can read."""
+
+
+def judge_run(bars, **limits):
+    """Search, two folds, and null searches one after the other; gives all that it judged."""
+    settings = {**FEW, **ASKED, "device": "cuda", **limits}
     with tempfile.TemporaryDirectory() as folder:
         data = write_bars(Path(folder) / "planted.csv", bars)
-        found = evolve({**FEW, **ASKED, "device": "cuda", "data": data, "runs": folder}).judgement
-    return len(found.folds.rows), found.null.shuffled.run
+        return evolve({**settings, "data": data, "runs": folder}).judgement
 
 
 def ask(strategy, device):
@@ -85,9 +89,15 @@ def main():
     # Nothing is done sooner by cores, and a wave is one market.
     executors.GPU_START_S, executors.PROCESS_S = -1e9, 1e9
     executors.MOST_PAIRS = FEW["population"]
+    bars = make_planted_market(7, 600, 8)
     with one_at_a_time() as made:
-        folds, searches = judge_run(make_planted_market(7, 600, 8))
+        judged = judge_run(bars)
+    folds, searches = len(judged.folds.rows), judged.null.shuffled.run
     assert len(made) == 1 + searches, "an engine of the run and one of each market"
+    with one_at_a_time() as made:
+        apart = judge_run(bars, memory=LITTLE_MEMORY, null=0)
+    assert len(made) == 1 + folds, "an engine of the run and one of each fold"
+    assert apart.folds == judged.folds
     let_go(SHORT_SPECS["seller_exhaustion"], "cuda")
     let_go(EXAMPLE["macd_cross"], INTERPRETED)
     print(f"{folds} folds, {searches} null searches, no two engines at once")
