@@ -47,7 +47,8 @@ PERIOD_STARTS = (
 LOCAL_ZONES = {
     "eet": "EET", "cet": "CET", "wet": "WET", "msk": "Europe/Moscow", "bst": "Europe/London",
     "est": "America/New_York", "edt": "America/New_York", "et": "America/New_York",
-    "cst": "America/Chicago", "pst": "America/Los_Angeles", "ist": "Asia/Kolkata",
+    "cst": "America/Chicago", "cdt": "America/Chicago", "pst": "America/Los_Angeles",
+    "pdt": "America/Los_Angeles", "cest": "Europe/Berlin", "eest": "EET", "ist": "Asia/Kolkata",
     "jst": "Asia/Tokyo", "kst": "Asia/Seoul", "hkt": "Asia/Hong_Kong", "sgt": "Asia/Singapore",
     "aest": "Australia/Sydney", "aedt": "Australia/Sydney",
 }  # fmt: skip
@@ -55,6 +56,15 @@ LOCAL_ZONES = {
 
 OF_ZONE = re.compile(rf"_\(?({'|'.join(LOCAL_ZONES)})\)?$")
 """The zone at the end of a name of times, as in ``Time (EET)``."""
+
+OF_OFFSET = re.compile(
+    r"[\s_(\[]*(?:utc|gmt) ?([+-]) ?0?([0-9]{1,2})(?::?([0-9]{2}))?[)\]]?$",
+    re.IGNORECASE,
+)
+"""The offset at the end of a name of times, as in ``Time (UTC+1)``."""
+
+HALF_HOURS = {"+3:30": "Asia/Tehran", "+5:30": "Asia/Kolkata", "+9:30": "Australia/Darwin"}
+"""Zones of offsets that are no whole hours."""
 
 MARKET_NAMES = frozenset(
     (
@@ -180,12 +190,22 @@ def find_role(name: str) -> str | None:
     >>> find_role("Close Price"), find_role("Time (EET)"), find_role("close_est")
     ('close', 'time', None)
     """
-    role = ROLES.get(OF_ZONE.sub("", plain(name)))
+    role = ROLES.get(OF_ZONE.sub("", plain(OF_OFFSET.sub("", name))))
     return role if role in TIMES else ROLES.get(plain(name))
 
 
 def find_local_zone(name: str) -> str | None:
-    """The zone that the name of a column of times may mean, as ``Time (EET)`` does."""
+    """The zone that the name of a column of times may mean; None for that of UTC.
+
+    >>> find_local_zone("Time (EET)"), find_local_zone("Date UTC-05:00"), find_local_zone("UTC")
+    ('EET', 'Etc/GMT+5', None)
+    """
+    if (match := OF_OFFSET.search(name)) is not None:
+        sign, hours, minutes = match.groups("00")
+        if minutes != "00":
+            return HALF_HOURS.get(f"{sign}{hours}:{minutes}")
+        # Zones of this area count towards the west.
+        return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if hours != "0" else None
     match = OF_ZONE.search(plain(name))
     return None if match is None else LOCAL_ZONES[match[1]]
 

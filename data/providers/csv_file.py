@@ -126,7 +126,7 @@ def _explain_count(reason: str, separator: str) -> str:
     if match is None:
         return ""
     if separator == "," and int(match[2]) > int(match[1]):
-        return "; where commas begin decimals too, save the file with ; between cells"
+        return "; where commas stand in cells, as decimals have them, separate cells by ;"
     return "; complete that row or take it out"
 
 

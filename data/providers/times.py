@@ -37,7 +37,7 @@ TICKS_1970, TICKS_S = 621_355_968_000_000_000, 10**7
 SERIAL_1970 = 25_569
 """Days that spreadsheets count at the first one of 1970."""
 
-UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])")
+UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])(?! ?[+-] ?0?[1-9])")
 
 
 def read_times(

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints
 from data.errors import TableError, list_some
+from data.providers.column_names import find_local_zone
 from data.providers.day_times import TIME_OF_DAY, all_match
 from data.providers.numbers import to_array
 from data.providers.time_format import parse_time_format, suggest_format
@@ -41,6 +42,7 @@ Short names such as EST and CET are none: whether they stand for summer too is n
 
 NAMED_ZONE_PATTERN = re.compile(NAMED_ZONE)
 
+SHORT_ZONE = "[0-9] ?[A-Z]{2,5}$"
 SHORT_YEAR = r"^[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2}(?:[ ,T].*)?$"
 
 BLANKS = "[\u00a0\u202f\u2009]"
@@ -204,6 +206,12 @@ def _refuse(label: str, column: pa.Array, rows: npt.NDArray[np.intp]) -> TableEr
         return TableError(
             f"{label} holds times of day without a date: {_show(column, rows)}; where another "
             "column holds dates, name both with --column date=NAME --column time=NAME"
+        )
+    zone = find_local_zone(column.drop_null()[0].as_py())
+    if zone is not None and all_match(column, SHORT_ZONE):
+        return TableError(
+            f"{label} holds times that end in short names of zones, of which each stands for "
+            f"several: {_show(column, rows)}; write them without, and --tz {zone} says which"
         )
     such_as = ""
     if all_match(column, SHORT_YEAR):

@@ -73,7 +73,7 @@ def test_a_separator_behind_each_row_names_no_column(tmp_path):
 
 @pytest.mark.parametrize(
     ("row", "help_"),
-    [("2024-01-06,10,5,11,12,9,7", "commas begin decimals too"), ("2024-01-06,10", "complete")],
+    [("2024-01-06,10,5,11,12,9,7", "commas stand in cells"), ("2024-01-06,10", "complete")],
 )
 def test_a_row_of_another_count_of_cells_says_what_to_do(tmp_path, row, help_):
     """Commas among decimals, or a row that was cut."""

@@ -76,7 +76,14 @@ def test_days_at_other_hours_or_of_weekends_are_not_taken_for_closes(tmp_path, c
 
 @pytest.mark.parametrize(
     ("name", "zone"),
-    [("Time (EET)", "EET"), ("datetime_est", "America/New_York"), ("Date (IST)", "Asia/Kolkata")],
+    [
+        ("Time (EET)", "EET"),
+        ("datetime_est", "America/New_York"),
+        ("Date (IST)", "Asia/Kolkata"),
+        ("Time (UTC+1)", "Etc/GMT-1"),
+        ("Date GMT-05:00", "Etc/GMT\\+5"),
+        ("datetime_utc+0530", "Asia/Kolkata"),
+    ],
 )
 def test_a_zone_in_a_name_must_be_said(tmp_path, name, zone):
     """Its times are never read in UTC; times that name their zone need nothing."""
@@ -84,8 +91,29 @@ def test_a_zone_in_a_name_must_be_said(tmp_path, name, zone):
     text = "\n".join([f"{name},open,high,low,close,volume", *rows, ""])
     with pytest.raises(DataError, match=f"such as --tz {zone}$"):
         load_bars(write(tmp_path, text.replace("{}", "")))
-    assert len(load_bars(write(tmp_path, text.replace("{}", "")), LoadOptions(tz=zone))) == 4
+    options = LoadOptions(tz=zone.replace("\\", ""))
+    assert len(load_bars(write(tmp_path, text.replace("{}", "")), options)) == 4
     assert len(load_bars(write(tmp_path, text.replace("{}", "Z")))) == 4
+
+
+@pytest.mark.parametrize("name", ["Time (UTC)", "Date GMT+0", "time_utc+00:00"])
+def test_a_name_that_says_utc_leaves_nothing_open(tmp_path, name):
+    """There is no note then; one of another offset without a zone has it."""
+    rows = [f"2024-01-0{i} 12:00,10,12,9,11,5" for i in range(1, 5)]
+    text = "\n".join([f"{name},open,high,low,close,volume", *rows, ""])
+    assert load_bars(write(tmp_path, text)).notes == ()
+    notes = load_bars(write(tmp_path, text.replace(name, "Time (UTC+12:45)"))).notes
+    assert any("name no zone, read as UTC" in note for note in notes)
+
+
+@pytest.mark.parametrize("names", [("EST", "EST"), ("EDT", "EST"), ("CET", "CET")])
+def test_short_names_of_zones_behind_times_are_named(tmp_path, names):
+    """With a zone that they may stand for."""
+    rows = [f"2024-01-0{i} 12:00 {names[i % 2]},10,12,9,11,5" for i in range(1, 5)]
+    text = "\n".join(["time,open,high,low,close,volume", *rows, ""])
+    zone = "CET" if names[0] == "CET" else "America/New_York"
+    with pytest.raises(DataError, match=f"short names of zones.*--tz {zone} says which"):
+        load_bars(write(tmp_path, text))
 
 
 def test_the_page_lists_these_files(request):
