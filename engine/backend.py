@@ -35,7 +35,7 @@ class RowRequest(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """What is sent to a device at once, and room for the answer."""
+    """Individuals sent to a device at once, and room for the answer."""
 
     genomes: Floats  # [P, G]
     windows: Sequence[Window]

@@ -67,7 +67,7 @@ GPU_WORDS = MemoryShares(0.65, 1, holds_series=True)
 
 
 class MemoryTaker(Protocol):
-    """What takes memory of a device: a maker of backends.
+    """Taker of a device's memory: a maker of backends.
 
     Attributes:
         shares: How it shares what it takes.

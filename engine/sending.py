@@ -165,7 +165,7 @@ class Sender:
 
 
 def _make_room(genomes: Floats, windows: Sequence[Window], own: Slots | None) -> Sent:
-    """What is to be sent, and room for its accumulators."""
+    """Individuals to send, and room for their accumulators."""
     n_windows = len(windows) if own is None else own.shape[1]
     out = np.empty((len(genomes), n_windows, len(ACCUMULATORS)))
     return Sent(genomes, windows, own, out, None)

@@ -29,7 +29,7 @@ on 35,040 bars took 0.7 to 1.9 ms on an H100, and 1.4 to 5 on an H200 before the
 4,096 then 5 to 17, of 32,768 10 to 46."""
 
 GPU_BAR_OF_FORMULAS_S = 4.5e-6
-"""What each bar of a new market takes there, most of it rows that the host computes: null searches
+"""Seconds of each bar of a new market there, most of it rows that the host computes: null searches
 of two examples, 40 generations of 512 individuals on 35,040 bars, took 0.22 to 0.25 s on an H200,
 however many markets at once, of which calls were 0.07 to 0.08."""
 

@@ -35,7 +35,7 @@ from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreErr
 PACKAGE = "exhaustion-optimizer"
 
 CLOSED_PIPE = 141
-"""What a shell reports for a program whose reader went away."""
+"""Exit code that a shell reports for a program whose reader went away."""
 
 DEFECT, FAILED_DEVICE = 1, 5
 
@@ -167,7 +167,7 @@ def _tell(text: str) -> None:
 
 
 def _describe_error(error: BaseException) -> tuple[str, int]:
-    """What to tell a person, and the exit code."""
+    """Message for a person, and the exit code."""
     # Imported only now: the way without an error needs none of them.
     from data.errors import DataError
     from engine.errors import DeviceError, EngineError

@@ -1,4 +1,4 @@
-"""What can go wrong in a run, and the exit code that the command line gives it."""
+"""Errors of a run, and the exit code that the command line gives each."""
 
 
 class OptimizerError(Exception):
@@ -26,7 +26,7 @@ class DisturbedError(StoreError):
 
 
 class LostError(OptimizerError):
-    """What a search was computed on is gone; what was recorded until then is kept."""
+    """A device, process or file of a search is gone; what was recorded until then is kept."""
 
 
 class SchedulerLostError(LostError):

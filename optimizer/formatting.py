@@ -17,7 +17,7 @@ SAMPLES: Mapping[Role, str] = {
     "train": "train",
     "test": "test",
 }
-"""What results say of a window, by its role."""
+"""Labels of windows in results, by role."""
 
 MEANINGS = {
     "best_r": "the best trade, in R",
@@ -59,7 +59,7 @@ MEANINGS = {
     "win_rate": "share of trades that gain after costs",
     "worst_r": "the worst trade, in R",
 }
-"""What metrics and objectives are, in a few words; R is what a trade puts at risk.
+"""Metrics and objectives in a few words; R is what a trade puts at risk.
 
 Source: `engine.accounts.metrics.compute_metrics`, where it is exact.
 """

@@ -48,7 +48,7 @@ def clean_text(text: str, kept: str = "\n\t") -> str:
 
 
 def clean_values(value: object) -> object:
-    """What JSON can hold with each text, also the names of a mapping, cleaned and in one line."""
+    """Value for JSON with each text, also the names of a mapping, cleaned and in one line."""
     if isinstance(value, str):
         return value if value.isprintable() else clean_text(value.replace("\n", " "), "\t")
     if isinstance(value, Mapping):

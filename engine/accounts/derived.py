@@ -177,10 +177,10 @@ class Derived:
 
     @cached_property
     def measured(self) -> Need:
-        """What equity fell from is a number."""
+        """The peak that equity fell from is a number."""
         return self.ruined | np.isfinite(self.total("peak_equity")), OVERFLOW
 
     @property
     def spread(self) -> tuple[Need, ...]:
-        """What anything over the standard deviation needs."""
+        """Needs of anything over the standard deviation."""
         return self.varied, self.repeated, self.traded

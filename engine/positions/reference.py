@@ -133,7 +133,7 @@ def take_bar(
 def leave_part(
     world: World, span: SignalSpan, book: Book, trades: ListedTrades, at: HeldPosition, bar: BarPart
 ) -> tuple[HeldPosition, HeldPosition, bool]:
-    """What a bar or a part of one does to a position.
+    """Step of a position by a bar or a part of one.
 
     The position after it, that of the other side which ends it, and whether orders may be filled.
     """
@@ -152,7 +152,7 @@ def leave_part(
 def enter_part(
     world: World, span: SignalSpan, book: Book, trades: ListedTrades, at: HeldPosition, bar: BarPart
 ) -> HeldPosition:
-    """What a bar or a part of one does to a position that it fills; the position after it."""
+    """Step of a position by the bar, or the part of one, that fills it; the position after it."""
     hold_sides(world, book, at.side, bar.number)
     leave = leave_fill_bar(world, span, book, at, bar)
     if leave.reason == STILL_OPEN:

@@ -86,7 +86,7 @@ class HeldPosition(NamedTuple):
 
 
 class Exit(NamedTuple):
-    """What a bar does to a position."""
+    """Outcome of a bar for a position."""
 
     reason: int  # or `STILL_OPEN`
     price: float
@@ -199,7 +199,7 @@ def is_worth(world: World, book: Book, at: HeldPosition) -> bool:
 
 
 def leave_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
-    """What a bar after the one of the fill does to a position: the first rule that applies."""
+    """Exit in a bar after the one of the fill: the first rule that applies."""
     leave = leave_open(world, book, at, bar)
     if leave.reason == STILL_OPEN:
         leave = leave_range(world, book, at, bar)
@@ -209,7 +209,7 @@ def leave_bar(world: World, span: SignalSpan, book: Book, at: HeldPosition, bar:
 
 
 def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
-    """What the open of a bar does to a position."""
+    """Exit at the open of a bar."""
     none, sign, other, opened = stay_out(), find_sign(at.side), 1 - at.side, bar.open
     local_ns, j = world.local_ns, bar.number
     # 1. The side's condition was true at the last close.
@@ -242,7 +242,7 @@ def asks_exit(world: World, at: HeldPosition, t: int) -> bool:
 
 
 def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit:
-    """What the range of a bar does to a position, between its open and its close."""
+    """Exit within the range of a bar, between its open and its close."""
     none, sign, other = stay_out(), find_sign(at.side), 1 - at.side
     worst, reach = (bar.low, bar.high) if sign > 0 else (bar.high, bar.low)
     is_met, against = book.orders[other, HOW] == WITHIN, world.parts[other, FORM, ORDER_PART]
@@ -267,7 +267,7 @@ def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exi
 
 
 def leave_targets(world: World, book: Book, at: HeldPosition, j: int, reach: float) -> Exit:
-    """What targets do to a position in a bar whose prices went so far."""
+    """Exit by targets in a bar whose prices went so far."""
     farthest = reach_targets(world, book, at.side, j, reach, np.inf)
     reason = TARGET if is_all_out(world, book, at.side) else STILL_OPEN
     return Exit(reason, farthest, False, stay_out())
@@ -276,7 +276,7 @@ def leave_targets(world: World, book: Book, at: HeldPosition, j: int, reach: flo
 def leave_fill_bar(
     world: World, span: SignalSpan, book: Book, at: HeldPosition, bar: BarPart
 ) -> Exit:
-    """What the bar of its fill does to a position."""
+    """Exit in the bar of the fill."""
     sign = find_sign(at.side)
     # Its open was before a fill within it.
     if not at.is_inside and sign * bar.open <= sign * at.stop:
@@ -292,7 +292,7 @@ def leave_fill_bar(
 
 
 def leave_close(world: World, span: SignalSpan, at: HeldPosition, bar: BarPart) -> Exit:
-    """What the close of a bar does to a position."""
+    """Exit at the close of a bar."""
     limits, reason, j = world.limits, STILL_OPEN, bar.number
     if not bar.is_last:
         return Exit(reason, bar.close, False, stay_out())

@@ -283,7 +283,7 @@ def free_at_open(world: World, span: SignalSpan, book: Book, side: int, j: int) 
 
 
 def add_payments(rates: Floats, opens: Floats, timestamp: Ints, every_ns: int) -> Floats:
-    """What a position that was held from the first bar on has paid at each open, [T] price.
+    """Costs of holding a position from the first bar on up to each open, [T] price.
 
     Args:
         rates: [T] fraction of the price; NaN where nothing is charged.

@@ -58,7 +58,7 @@ class Case:
 
     @property
     def flags(self) -> list[str]:
-        """What `evolve` is asked beside bars and device."""
+        """Arguments of `evolve` beside bars and device."""
         sizes = ["--population", str(self.population), "--generations", str(self.generations)]
         null = ["--null", str(self.null), "--stop-after", str(self.null)] if self.null else []
         return [*sizes, *null]

@@ -23,7 +23,7 @@ TAG_RULE = (
 Value = TypeVar("Value")
 
 Keep = Literal["all", "front", "last"]
-"""What stays of generations before the newest two: everything, their front, or their summary."""
+"""Part that stays of generations before the newest two: all, their front, or their summary."""
 
 Journal = Literal["wal", "delete"]
 """How a transaction is made safe; ``delete`` is for file systems that several hosts share."""

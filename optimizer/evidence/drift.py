@@ -79,7 +79,7 @@ class DriftRecord(Payload):
 
 
 def build_drift_reference(r: Floats) -> DriftReference | None:
-    """What new trades are held against, by R of trades that no search saw, [n].
+    """Baseline of new trades, by R of trades that no search saw, [n].
 
     Returns:
         None below `FEWEST_TRADES`, and where they do not vary.

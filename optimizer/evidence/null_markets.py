@@ -160,7 +160,7 @@ class NullMarkets:
         return self._build_each(partial(_mirror_series, self._draw_tops(index)))
 
     def _build_each(self, build: Callable[[_Series], Built]) -> tuple[Built, ...]:
-        """What is built of each series [S], those of a long market side by side."""
+        """Results of building each series [S], those of a long market side by side."""
         cores = available_cores()
         if len(self._series) == 1 or cores == 1 or len(self._times) < LONG_MARKET:
             return tuple(map(build, self._series))

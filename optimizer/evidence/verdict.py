@@ -33,7 +33,7 @@ NEXT = " Next: "
 
 
 class ScheduleFacts(NamedTuple):
-    """What a sentence on a schedule names."""
+    """Facts that a sentence on a schedule names."""
 
     every: str  # from one search to the next
     steps: int
@@ -75,7 +75,7 @@ class Facts:
 
     @property
     def noun(self) -> str:
-        """What was made on null markets."""
+        """Noun of what was made on null markets."""
         return "searches" if self.schedule is None else "schedules"
 
     @property

@@ -71,7 +71,7 @@ def refuse_unsupported(member: ExportedMember) -> None:
 
 
 def list_differences(member: ExportedMember) -> Iterator[str]:
-    """What differs for the orders of a member."""
+    """Differences of the orders of a member from other programs'."""
     strategy = member.strategy
     if member.platform == "vectorbt":
         if strategy.targets is not None:

@@ -36,7 +36,7 @@ BOUNDS = (
     ("gain", ">=", " * p.risk"),
     ("gain", "<=", " * p.risk"),
 )
-"""What bounds of an exit are held against."""
+"""Series that bounds of an exit are held against."""
 
 
 def refuse_in_pine(member: ExportedMember) -> None:
@@ -81,7 +81,7 @@ def format_constants(member: ExportedMember) -> Iterator[str]:
 
 
 def format_signals(member: ExportedMember, text: Callable[[Node], str]) -> Iterator[str]:
-    """What the close of a bar asks of orders, behind the conditions of both sides."""
+    """Statements on orders at the close of a bar, behind the conditions of both sides."""
     strategy, delay = member.strategy, member.constants("")["delay"]
     rests = all(side is not None for side in split_sides(strategy.entry))
     both = "" if rests else " or asks_long == asks_short"
@@ -170,7 +170,7 @@ def _format_functions(
 def _format_rest(
     ladders: Sequence[Sequence[tuple[Node, Setting]]], read: Read, say: Phrases
 ) -> str:
-    """What targets leave of each side."""
+    """Share of each side that targets leave."""
     rests = [" - ".join(["1.0", *(read(share) for _, share in legs)]) for legs in ladders]
     return f"\nf_rest(int s) =>\n    {say.by_side(rests)}\n"
 

@@ -11,7 +11,7 @@ from optimizer.goals.constraints import Constraint, parse_constraint
 from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES
 
 BROKEN, UNDEFINED = "broken", "undefined"
-"""What stands before the colon of a failure's name."""
+"""Text before the colon of a failure's name."""
 
 NO_FALLS = ("no_losses", "no_drawdown")
 """Reasons of what is undefined by being too good."""

@@ -18,12 +18,12 @@ ALIASES = {"expectancy": "mean_r"}
 FORMER = {
     "sharpe_annual": "'sharpe_annual' is called 'sharpe' now, and that of trades 'sharpe_trade'"
 }
-"""What to say of names that metrics had before."""
+"""Hints on names that metrics had before."""
 
 FORM = "METRIC <= NUMBER, with <, <=, > or >=, and 'soft' behind it if it may be missed"
 
 LEAST_MISS = 2.0**-1000
-"""What is missed by nothing but the strictness of a comparison is missed by this."""
+"""Violation of a bound that is missed by the strictness of a comparison alone."""
 
 LARGEST_MISS = 2.0**1000
 
@@ -40,7 +40,7 @@ RANGES = {
     "exposure": (0.0, 2.0),
     "mean_hold_bars": (0.0, np.inf),
 }
-"""What metrics can be; of others any number."""
+"""Ranges of metrics; others can be any number."""
 
 _TEXT = re.compile(
     r"\s*(?P<metric>\w+)(?:@(?P<over>\w+))?\s*(?P<sign><=|>=|<|>)\s*"

@@ -63,7 +63,7 @@ class NullSearch(Numbered):
 
 
 class OnNullMarkets:
-    """What setups of searches on null markets share: these markets, and the task on each."""
+    """Part that setups of searches on null markets share: these markets, and the task on each."""
 
     task: Task
     keep: Keep | Literal["auto"]

@@ -32,7 +32,7 @@ STEPS = "steps of the schedule"
 
 
 class FoundSteps(NamedTuple):
-    """What the searches of steps found."""
+    """Outcomes of the searches of steps."""
 
     searched: Sequence[StepPick]  # strongest of each
     picks: Sequence[StepPick]  # by the rule of the schedule
@@ -41,7 +41,7 @@ class FoundSteps(NamedTuple):
 def search_steps(
     store: RunStore, setup: StepSetup, engine: Engine, executors: Executors, watch: Watch
 ) -> FoundSteps:
-    """What the search of each step found; those that are not known yet are made, and recorded.
+    """Outcome of the search of each step; those that are not known yet are made, and recorded.
 
     Args:
         store: Of the run, open for writing.

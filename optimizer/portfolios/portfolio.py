@@ -258,7 +258,7 @@ def _require_parity(portfolio: Portfolio) -> Ledgers:
 def _describe_component(
     picked: Picked, ledgers: Sequence[Ledger], alone: dict[str, float]
 ) -> ComponentFigures:
-    """What the portfolio made of a component, and what that makes alone."""
+    """Result of a component within the portfolio, and alone."""
     return ComponentFigures(
         run=picked.run,
         member=picked.member,
@@ -280,7 +280,7 @@ def _trace_equity(portfolio: Portfolio, ledgers: Ledgers) -> EquityLine:
 
 
 def _list_notes(picked: Sequence[Picked]) -> list[str]:
-    """What to know of a portfolio before it is believed."""
+    """Warnings on a portfolio before it is believed."""
     notes = [
         "chosen after their members were seen, on bars that these were searched on: a portfolio "
         "has no grade of its own"

@@ -1,4 +1,4 @@
-"""What a run found, to look at: tables, charts, one page."""
+"""Results of a run, to look at: tables, charts, one page."""
 
 from optimizer.report.apart import Apart
 from optimizer.report.page import page_html, renew_report, write_report

@@ -199,7 +199,7 @@ def _list_parts(run: Tables) -> list[account_charts.BarsPart]:
 
 
 def monthly(run: Tables, member: int, trades: Trades) -> Chart:
-    """What each month made of a member's equity."""
+    """Returns of a member by month."""
     end_ns = int(run.bar_times[-1])
     years, table = monthly_returns(run.equity_curve(trades), end_ns)
     return account_charts.monthly(years, table, run.name_member(member))
@@ -234,7 +234,7 @@ def draw_group_results(run: Tables, trades: Trades, by: str) -> Chart:
 
 
 def costs(run: Tables, trades: Trades) -> Chart:
-    """What in-sample trading cost, and how dear it could be."""
+    """Costs of in-sample trading, and how dear it could be."""
     chosen = ~trades.is_held_out
     facts = compute_cost_facts(trades, chosen, run.task.costs)
     is_charged = bool(PAYMENTS.keys() & trades.details.keys())

@@ -111,7 +111,7 @@ class Plots:
         return replace(frame, data=traces).figure()
 
     def monthly(self, member: int) -> "Figure":
-        """What each month made of a member's equity, year by year."""
+        """Returns of a member by month, year by year."""
         run = self._run
         return gallery.monthly(run, member, run.trade_columns(member)).figure()
 
@@ -145,7 +145,7 @@ class Plots:
         ).figure()
 
     def costs(self, member: int) -> "Figure":
-        """What a member's trading cost, and at which costs nothing would be left."""
+        """Costs of a member's trading, and at which of them nothing would be left."""
         return gallery.costs(self._run, self._run.trade_columns(member)).figure()
 
     def null(self) -> "Figure":

@@ -190,7 +190,7 @@ class Tables:
 
     @cached_property
     def task(self) -> Task:
-        """What was asked for, with its bars.
+        """Settings of the run, with its bars.
 
         Raises:
             DataError: When the bars are gone.

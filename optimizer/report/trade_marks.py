@@ -60,7 +60,7 @@ def pack_trades(trades: Trades) -> Plain:
 
 
 def _pack_details(trades: Trades) -> Plain:
-    """What follows from no formula: waits of orders, costs of several legs, and their columns."""
+    """Columns that follow from no formula: waits of orders, costs of several legs."""
     waits = trades.entry_bar - trades.signal_bar
     is_alike = bool((waits == waits[:1]).all())
     packed: Plain = {"signal_before": int(waits[:1].sum()) if is_alike else waits}

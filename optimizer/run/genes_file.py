@@ -14,10 +14,10 @@ from strategy import GenomeLayout
 from strategy.errors import GeneError
 
 PREFIX = "genes."
-"""What the columns of genes in an exported table begin with."""
+"""Prefix of the columns of genes in an exported table."""
 
 OTHERS = ("objectives.", "metrics.", "held_out.")
-"""What other columns of exported tables begin with."""
+"""Prefixes of other columns of exported tables."""
 
 BESIDE = frozenset(("member", "generation", "operator", "failure", "violation", *LINEAGE))
 """Names of other columns of exported tables."""

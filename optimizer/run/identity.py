@@ -35,7 +35,7 @@ ADVICE = {
     "engine_version": "use the version that recorded it",
     "search_version": "use the version that recorded it",
 }
-"""What to do where a part differs; the others are flags that can be left out."""
+"""Remedies where a part differs; the others are flags that can be left out."""
 
 ABSENT = object()
 """Stands for a value that only the other record has."""

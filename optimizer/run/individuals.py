@@ -87,7 +87,7 @@ class WindowsAccount:
 
     @cached_property
     def reference(self) -> Reference:
-        """What knows the rows that trades pay and leave by."""
+        """Reader of the rows that trades pay and leave by."""
         spec, series = self.task.spec, self.account.series
         return Reference(spec, series, [], self.task.costs, form=CompiledForm())
 

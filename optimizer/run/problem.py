@@ -116,7 +116,7 @@ class Judge:
 
 
 class Question(NamedTuple):
-    """What a search asks of an engine."""
+    """Question of a search to an engine."""
 
     genomes: Floats  # [P, G], P at least 1
     pools: bool  # whether all windows as one account are wanted too
@@ -131,7 +131,7 @@ class JudgedGenomes(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What an engine answers."""
+    """Answer of an engine."""
 
     accumulators: Floats  # [P, W, A]
     account: Floats | None  # [P, A] of all windows as one account, where it is wanted

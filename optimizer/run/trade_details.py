@@ -33,7 +33,7 @@ Column = npt.NDArray[Any]
 
 
 class OrderCounts(NamedTuple):
-    """What became of resting orders and of several targets."""
+    """Outcomes of resting orders and of several targets."""
 
     placed: int
     expired: int
@@ -43,7 +43,7 @@ class OrderCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """What a strategy with orders, ladders or money has beside the columns of every trade."""
+    """Columns of a strategy with orders, ladders or money beside those of every trade."""
 
     columns: Mapping[str, Column]  # [K] each, in the order in which files have them
     exits: Floats  # [K] mean price at which a unit left, over all legs
@@ -149,7 +149,7 @@ class _Payments:
         self._paid: dict[tuple[str, int, int], Floats] = {}
 
     def charge(self, series: int, ledger: Ledger) -> dict[str, Column]:
-        """What each trade paid, below 0 where it received; none where nothing is charged."""
+        """Costs that each trade paid, below 0 where it received; none where nothing is charged."""
         columns: dict[str, Column] = {}
         if self._spec.funding is not None:
             paid = ledger.side * self._sum_legs("funding", 0, series, ledger)
@@ -160,7 +160,7 @@ class _Payments:
         return columns
 
     def _sum_legs(self, name: str, place: int, series: int, ledger: Ledger) -> Floats:
-        """What a unit paid from entry to exit [K], in price, of each leg to its own bar."""
+        """Costs of a unit from entry to exit [K], in price, of each leg to its own bar."""
         charge = split_sides(getattr(self._spec, name))[place]
         if charge is None:
             return np.zeros(len(ledger))
@@ -175,7 +175,7 @@ class _Payments:
         return total
 
     def _read(self, name: str, place: int, series: int) -> Floats:
-        """What has been paid up to the open of each bar, [T] price."""
+        """Costs paid up to the open of each bar, [T] price."""
         key = (name, place, series)
         if key not in self._paid:
             charge = split_sides(getattr(self._spec, name))[place]

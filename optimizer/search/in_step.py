@@ -16,7 +16,7 @@ Key = TypeVar("Key", bound=Hashable)
 def run_alone(
     search: Generator[Question, Answer, Result], answer: Callable[[Question], Answer]
 ) -> Result:
-    """What one search finds."""
+    """Result of one search."""
     ((_, result),) = run_in_step({"": search}, lambda questions: [answer(questions[""])])
     return result
 
@@ -25,7 +25,7 @@ def run_in_step(
     searches: Mapping[Key, Generator[Question, Answer, Result]],
     answer: Callable[[Mapping[Key, Question]], Sequence[Answer]],
 ) -> Iterator[tuple[Key, Result]]:
-    """What each of several searches finds, as they end; those that have ended leave the others.
+    """Result of each of several searches, as they end; those that have ended leave the others.
 
     Args:
         searches: By key.

@@ -40,7 +40,7 @@ PURPOSES = {
     "forecast_weights": 19,
     "forecast_batches": 20,
 }
-"""What a stream is drawn for; a number is part of every recorded run and is never reused.
+"""Purposes of streams; a number is part of every recorded run and is never reused.
 
 From `null_body` to `null_mirror` they are drawn from as words, by `optimizer.evidence`; the last
 two by `optimizer.forecasts`, of folds in place of generations.

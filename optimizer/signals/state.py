@@ -96,7 +96,7 @@ class SymbolState(Payload):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What a change of state changes; prices and R are no part of it."""
+        """Fields that make a change of state; prices and R are none of them."""
         trade, entry = self.trade, self.entry
         return (
             self.state,

@@ -56,7 +56,7 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PickDays:
-    """What the pick of a run made of each day."""
+    """Returns of a run's pick by day."""
 
     run: str
     curve: Curve

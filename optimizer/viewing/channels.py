@@ -1,4 +1,4 @@
-"""What many browsers watch is read once for all of them, and the newest state alone is sent.
+"""Channels that many browsers watch: read once for all of them, and the newest state alone is sent.
 
 A viewer who reads slowly misses states; one who never reads is left after a while. So a channel
 holds one state, however many watch it.

@@ -26,7 +26,7 @@ class Computer:
         self._pending: dict[Hashable, asyncio.Task[bytes]] = {}
 
     async def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """What `make` gives, kept by a key of all that it depends on.
+        """Result of `make`, kept by a key of all that it depends on.
 
         Raises:
             BusyError: When too many wait already.

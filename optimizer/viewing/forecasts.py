@@ -36,7 +36,7 @@ COLUMNS = {
 
 
 def read_folder_signature(folder: Path) -> Signature:
-    """What changes whenever a forecast of a folder does."""
+    """Stamp that changes whenever a forecast of a folder does."""
     return tuple((path.name, sign_file(path)) for path in sorted(folder.glob(f"*{SUFFIX}")))
 
 

@@ -91,12 +91,12 @@ class RunIndex:
 
 
 def read_signature(path: Path) -> Signature:
-    """What changes whenever a run does: its files' numbers, sizes and times."""
+    """Stamp that changes whenever a run does: its files' numbers, sizes and times."""
     return tuple(sign_file(path / name) for name in WATCHED)
 
 
 def sign_file(path: Path) -> Signature | None:
-    """What changes whenever a file does; None without one."""
+    """Stamp that changes whenever a file does; None without one."""
     try:
         stat = path.stat()
     except OSError:

@@ -22,14 +22,14 @@ def begin(out: Floats) -> None:
 
 @compiled_loop
 def fold(out: Floats, r: float, risk_fraction: float) -> None:
-    """What one trade does to the sums that depend on its result."""
+    """Step of the sums that depend on a trade's result."""
     fold_r(out, r)
     fold_worth(out, out[EQUITY] * (1.0 + risk_fraction * r))
 
 
 @compiled_part
 def fold_r(out: Floats, r: float) -> None:
-    """What one trade does to the sums in units of risk."""
+    """Step of the sums in units of risk by one trade."""
     out[SUM_R] += r
     out[SUM_R2] += r * r
     if r > 0.0:
@@ -44,7 +44,7 @@ def fold_r(out: Floats, r: float) -> None:
 
 @compiled_part
 def fold_worth(out: Floats, equity: float) -> None:
-    """What the account's worth after a trade does to its own sums; ruin is for ever."""
+    """Step of the account's own sums by its worth after a trade; ruin is for ever."""
     out[EQUITY] = equity if out[EQUITY] > 0.0 and equity > 0.0 else 0.0
     out[PEAK_EQUITY] = max(out[PEAK_EQUITY], out[EQUITY])
     drawdown = (out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]

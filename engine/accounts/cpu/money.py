@@ -17,7 +17,7 @@ LOT_SLACK = 1e-9
 
 
 class Purse(NamedTuple):
-    """What all individuals of a strategy share, as `engine.accounts.stake.Stake` has it."""
+    """Stake of all individuals of a strategy, as `engine.accounts.stake.Stake` has it."""
 
     form: int
     cash: float
@@ -128,7 +128,7 @@ def fold_money(
     units: float,
     least_fees: float,
 ) -> None:
-    """What one trade does to all sums; `least_fees` is what these add."""
+    """Step of all sums by one trade; `least_fees` is what these add."""
     fold_r(out, r)
     if purse.form == SHARE_OF_R:
         fold_worth(out, out[EQUITY] * (1.0 + purse.risk_fraction * r))

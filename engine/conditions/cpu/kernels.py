@@ -47,7 +47,7 @@ def join_each(parts: Ints, is_all: bool, shared: Ints, out: Words) -> None:
 
 @compiled_loop
 def shift_words(words: Words, bars: int, n_bars: int) -> Words:
-    """What held so many bars ago, of several words [U, N]; nothing before the first bar."""
+    """Words [U, N] shifted by so many bars; nothing holds before the first bar."""
     shifted = np.zeros_like(words)
     whole, bits = bars >> 6, np.uint64(bars & LAST_BIT)
     for u in range(words.shape[0]):

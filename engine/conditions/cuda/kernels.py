@@ -305,7 +305,7 @@ def join_kernel(p_members, p_words, p_sets, p_others, p_other_sets, p_out, n_wor
 def remember_kernel(p_members, p_words, p_sets, p_bars, p_out, n_bars, n_words, covered,
                     FROM: tl.constexpr, HELD: tl.constexpr,
                     WORDS: tl.constexpr):  # fmt: skip
-    """What holds and held some bars ago, or either; grid (rows of words, blocks of words).
+    """Words of a condition that holds now and held some bars ago, or either; grid (rows, blocks).
 
     p_members: as `compare_kernel` has it. p_words: words that say what holds at all of the last
     covered bars, or at one of them, if p_bars asks for so many. FROM, p_sets: as in `join_kernel`.

@@ -15,7 +15,7 @@ WEIGHTED = tl.constexpr(1)
 WEIGHTED_AND_LINE = tl.constexpr(2)
 FACTOR = tl.constexpr(3)
 FACTOR_FROM_ZERO = tl.constexpr(4)
-"""What a window becomes; a factor is Kaufman's, of the plain sum of steps, which need no anchor."""
+"""Values of a window; a factor is Kaufman's, of the plain sum of steps, which need no anchor."""
 
 
 @triton.jit
@@ -103,7 +103,7 @@ def advance_averages(y, z, price, weight):
 
 @triton.jit
 def ahead(p_values, stride, first, COUNT: tl.constexpr):
-    """What a chain needs of so many bars, asked for before it gets there; p_values: of bar 0."""
+    """Values of so many bars, loaded before a chain gets there; p_values: of bar 0."""
     p_value = p_values + tl.cast(first, tl.int64) * stride
     values = ()
     for _ in tl.static_range(COUNT):

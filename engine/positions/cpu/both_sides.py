@@ -66,7 +66,7 @@ class CodedPopulation(NamedTuple):
 
 
 class AskedFormulas(Protocol):
-    """What individuals read, as `CodedPopulation` has it."""
+    """Inputs of individuals, as `CodedPopulation` has them."""
 
     @property
     def steps(self) -> Ints:

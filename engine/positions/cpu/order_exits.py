@@ -1,4 +1,4 @@
-"""What a bar does to a position that an order opened, and what comes of its trade."""
+"""Exits of a position that an order opened, bar by bar, and the sums of its trade."""
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def is_stopped(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
 
 @compiled_uncounted
 def leave_at_stop(bars: Floats, at: OpenPosition, stop: float, k: int, is_first: bool) -> Way:
-    """What the stop does to a position: rules 3 and 4; `is_first`: at the open of a whole bar."""
+    """Exit at the stop: rules 3 and 4; `is_first`: at the open of a whole bar."""
     if is_gap(bars, at, stop, k):
         return Way(STOP_GAP, load_value(bars, OPEN, k), is_first)
     if is_stopped(bars, at, stop, k):
@@ -95,7 +95,7 @@ def leave_later(
     marks: Ints,
     figures: Floats,
 ) -> Way:
-    """What targets and the close do to a position in a bar whose prices went so far.
+    """Exit by targets or at the close, in a bar whose prices went so far.
 
     `k` is the place among `bars`, those of the series or finer ones; `is_last`: it closes bar j.
     """

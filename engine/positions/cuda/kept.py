@@ -1,4 +1,4 @@
-"""What becomes of signals that asked an account with limits for room: trades, or only counts."""
+"""Signals that asked an account with limits for room: what became of them, or only counts."""
 
 import triton
 import triton.language as tl

@@ -133,7 +133,7 @@ def take_part(inputs, scratch, rules, lists, p_market, p_reasons, bar, at, longs
               MOVES: tl.constexpr, LADDERS: tl.constexpr, SLIPS: tl.constexpr,
               HAS_TICK: tl.constexpr, CARRIES: tl.constexpr, SIZE: tl.constexpr,
               COOLS: tl.constexpr, NAMES: tl.constexpr, FINER: tl.constexpr):  # fmt: skip
-    """What a bar or a finer one does to orders and positions.
+    """Step of orders and positions by a bar or a finer one.
 
     free: where orders may be filled. is_signal: where a condition ends positions at its open.
     how_long, how_short: how the whole bar meets orders.

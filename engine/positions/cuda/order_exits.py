@@ -265,7 +265,7 @@ def want_reversal(inputs, scratch, at, longs, shorts, bar, m, LONG_ORDER: tl.con
 def leave_positions(inputs, scratch, rules, at, bar, is_new, is_inside, is_late_fill, farthest, m,
                     LADDERS: tl.constexpr, NAMES: tl.constexpr,
                     FINER: tl.constexpr):  # fmt: skip
-    """What a bar or a finer one does to positions, where m: the first rule that applies.
+    """Step of positions by a bar or a finer one, where m: the first rule that applies.
 
     is_new: whether they were entered in it. is_inside: within it, not at its open. is_late_fill: by
     a limit. farthest: of the targets that it reached before, times the sign of the side.

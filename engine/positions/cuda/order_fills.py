@@ -282,7 +282,7 @@ def place_targets(inputs, scratch, side, t, entry, risk, m, HAS_TICK: tl.constex
 def fill_orders(inputs, scratch, bars, bar, side, t, how, price, m, LONG_ORDER: tl.constexpr,
                 SHORT_ORDER: tl.constexpr, SLIPS: tl.constexpr,
                 HAS_TICK: tl.constexpr):  # fmt: skip
-    """What orders of signals at bars t open that a bar touches, where m.
+    """Positions that orders of signals at bars t open in a bar that touches them, where m.
 
     bars: [B, 4] prices of the series. how: at the open, or within. price: of resting orders.
     """

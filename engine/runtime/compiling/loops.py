@@ -112,7 +112,7 @@ class LoopCache(_Cache):
         return str(self._folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> object:  # noqa: ANN401
-        """What is kept of a loop; without it numba compiles, after a line in the log.
+        """Stored code of a loop; without it numba compiles, after a line in the log.
 
         numba's own first loads all that compiling needs, which takes half a second a process.
         """
@@ -216,7 +216,7 @@ ENDING = ".loop"
 
 
 def _read_code(path: Path) -> bytes | None:
-    """What is kept of a loop; None where that is nothing, or damaged."""
+    """Stored code of a loop; None where there is none, or it is damaged."""
     with suppress(DamagedError, OSError):
         return read_sealed(path)
     return None

@@ -54,21 +54,21 @@ PARTS: dict[type, tuple[str, ...]] = {
     templates.Signature: ("return_type", "args", "recvr"),
     Enum: ("__class__", "name", "value"),
 }
-"""What objects are made of that are followed."""
+"""Attributes that are followed of an object."""
 
 OF_CLASSES = {
     "__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__firstlineno__",
     "__static_attributes__", "__slotnames__", "__abstractmethods__", "_abc_impl", "__annotate__",
     "__annotate_func__", "__annotations_cache__", "__orig_bases__",
 }  # fmt: skip
-"""What a class holds that is no part of what it does."""
+"""Attributes of a class that are no part of its behaviour."""
 
 SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT",
             "ENABLE_AVX", "USING_SVML")  # fmt: skip
 """The compiler's own, as variables of the environment set them."""
 
 _READ: dict[tuple[int, str], tuple[object, object]] = {}
-"""What each name of a module stood for when it was first read, with the module's names."""
+"""Value of each name of a module when it was first read, with the module's names."""
 
 _CHANGED: set[str] = set()
 """Names that stood for something else later."""

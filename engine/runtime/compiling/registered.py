@@ -39,7 +39,7 @@ class _Language:
         self._everywhere: list[object] = []
 
     def of(self, subject: object) -> list[object]:
-        """What concerns a function, or a type of the compiler's."""
+        """Registrations of a function, or of a type of the compiler's."""
         self._refresh()
         concerned = list(self._concerned.get(id(subject), ()))
         boxes = (pythonapi._boxers, pythonapi._unboxers, pythonapi._reflectors)
@@ -49,7 +49,7 @@ class _Language:
         return concerned
 
     def everywhere(self) -> list[object]:
-        """What may concern any loop."""
+        """Registrations that may concern any loop."""
         self._refresh()
         return self._everywhere
 

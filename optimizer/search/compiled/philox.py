@@ -23,7 +23,7 @@ FIRST, SECOND = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 """Multipliers of the first and of the third word of a counter."""
 
 FIRST_STEP, SECOND_STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
-"""What either word of the key grows by from round to round."""
+"""Increment of either word of the key from round to round."""
 
 ROUNDS = 10
 UNUSED_BITS, THREE = np.uint64(11), np.uint64(3)
