@@ -90,11 +90,13 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OptimizerError):
-            self.link.require()
-            # Rows of a search may take much memory.
-            self.link.leave(_forget, self.workers)
-        self.link.close()
+        try:
+            with suppress(OptimizerError):
+                self.link.require()
+                # Rows of a search may take much memory.
+                self.link.leave(_forget, self.workers)
+        finally:
+            self.link.close()
 
     def shares(self) -> dict[str, int]:
         """Host to how many workers share it."""
@@ -106,16 +108,18 @@ class Cluster:
         Raises:
             SchedulerLostError: When the scheduler is.
             WorkersLostError: When none has been there for long.
-            ConfigError: When one came that is not fit, as far as can be seen from here.
+            ConfigError: When one came that speaks in the open, or one that is not fit stays.
         """
         now = self.looked = time.monotonic()
         seen = {worker.address: worker for worker in self.link.workers()}
-        for address in seen.keys() - self.workers.keys():
-            self._check(seen[address])
-            log.info("%s came", seen[address])
         for address in self.workers.keys() - seen.keys():
             log.info("%s is gone", self.workers[address])
-        self.workers = seen
+        came, self.workers = seen.keys() - self.workers.keys(), seen
+        for address in came:
+            self.address.require_safe(address, str(seen[address]))
+            log.info("%s came", seen[address])
+            if why := _describe_threads(seen[address]):
+                self._refuse(address, why)
         self._send_away(now)
         # Between two looks much may be done here, or this process be stopped.
         self._deserted = None if seen else self._deserted or now
@@ -195,7 +199,9 @@ class Cluster:
                 raise self._build_no_worker_error()
             time.sleep(0.05)
         for worker in workers:
-            self._check(worker)
+            self.address.require_safe(worker.address, str(worker))
+            if why := _describe_threads(worker):
+                raise ConfigError(f"{worker}: {why}")
         return workers
 
     def _await_fingerprint(self, worker: Worker, ticket: CallTicket) -> Made | None:
@@ -231,21 +237,15 @@ class Cluster:
                     raise
                 self.link.end_unknown([ticket])
 
-    def _check(self, worker: Worker) -> None:
-        self.address.require_safe(worker.address, str(worker))
-        if worker.threads != 1:
-            raise ConfigError(
-                f"{worker} does {worker.threads} pieces of work at a time: begin it with "
-                "--nthreads 1, each piece uses as many cores as its share of the host"
-            )
-
     def send_away(self, address: str, made: Made) -> None:
         """End a worker that came later and whose results would be others; logged once."""
+        self._refuse(address, ", ".join(made.differences(self.here)))
+        self.look()
+
+    def _refuse(self, address: str, why: str) -> None:
         if address not in self._away:
-            why = ", ".join(made.differences(self.here))
             log.info("%s is refused and sent away: %s", self.format_worker(address), why)
             self._away[address] = time.monotonic(), why
-        self.look()
 
     def is_fit(self) -> bool:
         """Whether all that were sent away are gone."""
@@ -264,8 +264,10 @@ class Cluster:
                 raise ConfigError(f"{name} is not fit and does not go: {why}; end it")
             self.link.send_away(address)
 
-    def assign_worker(self, home: int) -> str:
-        """The worker of a home; where it is gone, the one that has fewest."""
+    def assign_worker(self, home: int | None) -> str:
+        """The worker of a home; where it is gone, the one that has fewest. Empty without a home."""
+        if home is None:
+            return ""
         if self.workers and self.homes.get(home) not in self.workers:
             taken = Counter(self.homes.values())
             self.homes[home] = min(self.workers, key=lambda worker: (taken[worker], worker))
@@ -279,6 +281,16 @@ class Cluster:
         return WorkersLostError(
             f"--cluster {self.address.text}: no worker for {self._patience_s:.0f} s"
         )
+
+
+def _describe_threads(worker: Worker) -> str:
+    """Why a worker that does several pieces of work at a time is not fit; empty for one."""
+    if worker.threads == 1:
+        return ""
+    return (
+        f"does {worker.threads} pieces of work at a time: begin it with --nthreads 1, each piece "
+        "uses as many cores as its share of the host"
+    )
 
 
 def _take_fingerprint() -> Made:

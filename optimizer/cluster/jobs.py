@@ -147,7 +147,8 @@ class _Batch:
             folder=folder,
             carried=carried,
         )
-        worker = "" if request.home is None else cluster.assign_worker(request.home)
+        # Who lacks something is given it: another may lack something else, and so on for ever.
+        worker = counts.get("lacking") or cluster.assign_worker(request.home)
         ticket = cluster.link.begin(_solve, work, name=request.name, worker=worker, may_move=True)
         self._running[ticket.key] = _Running(request, ticket, worker, folder, **counts)
 

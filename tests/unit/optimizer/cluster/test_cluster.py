@@ -118,6 +118,16 @@ class Dying(Script):
         return super().answer(call, timeout)
 
 
+class Alternating(Script):
+    """Workers each of which gets every second call that is meant for none."""
+
+    def answer(self, call, timeout=0):
+        """By whose turn it is."""
+        assert len(self.begun) < 99, "it goes back and forth for ever"
+        call.worker = call.worker or sorted(self.made)[self.begun.index(call) % len(self.made)]
+        return super().answer(call, timeout)
+
+
 class _Queue:
     """Ends calls in the order in which they were begun, when asked for one."""
 
@@ -169,6 +179,19 @@ def test_every_job_is_done_once():
     assert sorted((job.index, job.result) for job in jobs) == [(n, n) for n in range(9)]
     assert list(run_jobs(cluster, [])) == []
     assert script.cancelled == []
+
+
+def test_what_is_lacking_goes_to_the_worker_that_lacks_it():
+    """Of two that have one half each, the other would lack the other half, and so on for ever."""
+    script = Alternating({"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": HERE})
+    cluster = Cluster(FAR, link=script)
+    one, two = (make_planted_market(seed, 300, 0) for seed in (4, 5))
+    halves = [Parcel(Hung(one)), Parcel(Hung(two))]
+    list(run_jobs(cluster, [JobRequest(n, "", halves[n], ("echo", n), home=n) for n in (0, 1)]))
+    both = Parcel(Hung(one, known={"other": two}))
+    list(run_jobs(cluster, [JobRequest(0, "both", both, ("echo", 0))]))
+    # Without the setup, with it, and with the half that is lacking.
+    assert sum(call.key.startswith("both|") for call in script.begun) == 3
 
 
 def test_at_most_two_pieces_a_worker_are_under_way():
@@ -224,6 +247,20 @@ def test_a_late_worker_of_another_version_is_sent_away(messages, clock):
     assert script.away == ["tcp://10.0.0.2:1"]
     assert "worker 1 at 10.0.0.2 is refused and sent away: engine 2, here 4" in messages.text
     assert "worker 1 at 10.0.0.2 came" in messages.text
+
+
+def test_a_late_worker_of_many_threads_is_sent_away(messages, monkeypatch):
+    """What runs already goes on."""
+    cluster, script = join_workers({"tcp://10.0.0.2:1": HERE})
+    script.made["tcp://10.0.0.2:2"] = HERE
+    honest = script.workers
+    monkeypatch.setattr(
+        script, "workers", lambda: tuple(replace(w, threads=int(w.name)) for w in honest())
+    )
+    cluster.look()
+    assert script.away == ["tcp://10.0.0.2:2"]
+    assert "worker 2 at 10.0.0.2 is refused and sent away: does 2 pieces of work" in messages.text
+    assert len(list(run_jobs(cluster, make_jobs(4)))) == 4
 
 
 def test_a_worker_elsewhere_or_of_many_threads_is_refused(monkeypatch):
