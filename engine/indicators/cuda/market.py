@@ -1,6 +1,7 @@
 """Series on the device: columns one after the other, prices bar by bar, and their extremes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from engine.backend import Floats, Ints
 from engine.errors import DeviceError
 from engine.indicators.coders import Coder, coder_maps
 from engine.indicators.sources import compute_sources
-from engine.runtime.cuda.watchdog import move_tensor, to_device
+from engine.runtime.cuda.watchdog import overwrite, to_device
 
 ALIGNED_BARS = 64
 """Series begin at whole groups of the pyramid's upper levels."""
@@ -92,8 +93,8 @@ class DeviceMarket:
         names = ("open", "high", "low", "close")
         prices = [columns[self.source_numbers[name]] for name in names]
         self.prices = torch.stack(prices, 1).contiguous()
-        lows = self._join_columns([bars.low for bars in series], np.inf)
-        highs = self._join_columns([bars.high for bars in series], -np.inf)
+        lows = self._fill_around(columns[self.source_numbers["low"]], np.inf)
+        highs = self._fill_around(columns[self.source_numbers["high"]], -np.inf)
         self.pyramid = build_pyramid(lows, highs)
         finer, finer_of = lay_out_finer(series, self.starts.tolist(), self.n_bars)
         self.has_finer = has_finer(series)
@@ -124,30 +125,42 @@ class DeviceMarket:
         ]
         return self.to_device(np.array(table, np.int32))
 
-    def _join_columns(self, columns: list[Floats], filler: float) -> torch.Tensor:
-        joined = np.full(self.n_bars, filler)
-        for start, column in zip(self.starts.tolist(), columns, strict=True):
-            joined[start : start + len(column)] = column
-        return self.to_device(joined)
-
     def _in_a_row(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
         """All sources of all series, and bars that may be read past the last."""
         n = len(self.source_numbers)
-        host = torch.zeros(n * self.n_bars + ALIGNED_BARS, dtype=torch.float64)
-        columns = host.numpy()[: n * self.n_bars].reshape(n, self.n_bars)
-        for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
-            for name, number in self.source_numbers.items():
-                columns[number, start:end] = sources[name]
-        return move_tensor(host, self.device)
+        shape = n * self.n_bars + ALIGNED_BARS
+        row = torch.zeros(shape, dtype=torch.float64, device=self.device)
+        self._write_columns(row[:-ALIGNED_BARS], (sources.values() for sources in all_sources))
+        return row
 
     def _build_maps(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
         """The maps of all coders, 1 where there is no bar."""
-        host = torch.ones((len(self.coder_numbers), 2, self.n_bars), dtype=torch.float64)
-        for coder, number in self.coder_numbers.items():
-            for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
-                maps = coder_maps(coder, sources, HIGHEST_CODE)
-                host.numpy()[number, :, start:end] = maps
-        return move_tensor(host, self.device)
+        shape = len(self.coder_numbers), 2, self.n_bars
+        maps = torch.ones(shape, dtype=torch.float64, device=self.device)
+        of_series = (
+            chain.from_iterable(
+                coder_maps(coder, some, HIGHEST_CODE) for coder in self.coder_numbers
+            )
+            for some in all_sources
+        )
+        self._write_columns(maps, of_series)
+        return maps
+
+    def _write_columns(self, table: torch.Tensor, of_series: Iterable[Iterable[Floats]]) -> None:
+        """Write columns [T] of each series into a table [columns * B] on the device."""
+        # One column at a time: the host takes no pages for all of them.
+        host, rows = np.empty(self.longest), table.view(-1, self.n_bars)
+        for start, columns in zip(self.starts.tolist(), of_series, strict=True):
+            for row, column in zip(rows, columns, strict=True):
+                host[: len(column)] = column
+                overwrite(row[start : start + len(column)], host[: len(column)])
+
+    def _fill_around(self, column: torch.Tensor, filler: float) -> torch.Tensor:
+        """A column [B] with a filler where there is no bar."""
+        filled = torch.full_like(column, filler)
+        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+            filled[start:end] = column[start:end]
+        return filled
 
 
 class SeriesPrices(NamedTuple):
