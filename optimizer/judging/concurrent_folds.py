@@ -231,6 +231,7 @@ class SpareCores(ThisMachine):
             self._begun.give_room(engine.device, engine.memory_plan(1).free_bytes)
         else:
             self._begun.end()
+            self._begun = None
 
     def executor(
         self,

@@ -13,6 +13,7 @@ from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
 from optimizer.judging import concurrent_folds, executors
 from optimizer.judging.concurrent_folds import SpareCores
+from optimizer.judging.executors import ThisMachine
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.judging.workers import Pool
@@ -109,9 +110,13 @@ def test_folds_give_their_memory_to_a_run_that_is_short_of_it(searched_run, capl
 def test_folds_begin_where_the_run_leaves_plenty(
     searched_run, monkeypatch, device, times, core_rate, is_begun
 ):
-    """Of a GPU's memory half of what was free, of cores nearly all that they can do."""
+    """Of a GPU's memory half of what was free, of cores nearly all that they can do.
+
+    Else they are searched later, where this machine does so.
+    """
     run, _ = searched_run()
-    task = run._begun._setup.task
+    setup, heard = run._begun._setup, []
+    task = setup.task
     run._begun.end()
     engine = task.engine()
     plan = engine.memory_plan(1)
@@ -121,7 +126,11 @@ def test_folds_begin_where_the_run_leaves_plenty(
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     run.begin(task, None)
     run.give_room(engine)
-    assert (run._begun._batch is not None) == is_begun
+    monkeypatch.setattr(ThisMachine, "executor", lambda *asked, **more: heard.append(more["used"]))
+    executor = run.executor(setup, 3, engine=engine, used=device)
+    assert heard == ([] if is_begun else [device])
+    if is_begun:
+        executor.begun.end()
 
 
 @pytest.mark.parametrize("settings", [{"memory": 10**9}, {"max_seconds": 60.0}, {"threads": 1}])
