@@ -98,7 +98,8 @@ def _say_empty(console: Lines, result: RunResult) -> None:
     if nearest is not None:
         console.say(describe_nearest(failures, nearest.metrics, nearest.undefined))
     metrics, undefined = ({}, {}) if nearest is None else (nearest.metrics, nearest.undefined)
-    console.say(advise(failures, metrics, undefined))
+    is_silent = all(window.silent == window.bars for window in result.data.windows)
+    console.say(advise(failures, metrics, undefined, is_silent=is_silent))
     for table in () if nearest is None else genes_tables({0: nearest}, console.width):
         console.print()
         console.say("Genes of the nearest", style="italic")

@@ -83,19 +83,31 @@ def describe_nearest(
     return f"Nearest: {', '.join([*parts, *missed])}."
 
 
-def advise(failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str, str]) -> str:
+def advise(
+    failures: Mapping[str, int],
+    metrics: Figures,
+    undefined: Mapping[str, str],
+    *,
+    is_silent: bool = False,
+) -> str:
     """Advice on what to change, by the reason that failed most.
 
     Args:
         failures: Of the whole search, by name.
         metrics: Of the nearest candidate.
         undefined: Reasons of what is undefined of it.
+        is_silent: Whether no bar that was searched on has a volume.
     """
     first = next(iter(by_count(failures)), TOO_FEW_TRADES)
     if first == TOO_FEW_TRADES and (metrics.get("rejected") or 0) > (metrics.get("trades") or 0):
         return (
             "Most signals are rejected: stop or target lie on the wrong side of the entry, or the "
             "stop is too near; move the stop farther away."
+        )
+    if first == TOO_FEW_TRADES and is_silent and not metrics.get("trades"):
+        return (
+            "No bar has a volume, without which rules on volume never fire: search on bars that "
+            "have one, or for rules that need none."
         )
     kind, _, text = first.partition(":")
     if kind == BROKEN:

@@ -201,6 +201,7 @@ def test_a_market_without_trades_is_no_error(command, flat_market):
     assert outcome.code == 0
     assert "No candidate is feasible" in outcome.out
     assert "Of 24 evaluated: too few trades 24." in outcome.out
+    assert "search on bars that have one" in outcome.out
     assert "volume rules can never fire" in outcome.err
     result = command("evolve", "--data", flat_market, *SMALL, "--json").json
     assert (result["front"], result["infeasible"]) == ([], {"too_few_trades": 24})

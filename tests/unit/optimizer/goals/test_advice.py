@@ -51,3 +51,10 @@ def test_rejected_signals_are_counted_and_explained():
     assert "move the stop farther away" in advise({"too_few_trades": 9}, metrics, {})
     traded = {"trades": 9.0, "rejected": 2.0}
     assert "--min-trades" in advise({"too_few_trades": 9}, traded, {})
+
+
+@pytest.mark.parametrize("trades", [0.0, 9.0])
+def test_bars_without_volume_are_to_blame_where_nothing_trades(trades):
+    """More of them would not help."""
+    advice = advise({"too_few_trades": 9}, {"trades": trades}, {}, is_silent=True)
+    assert ("No bar has a volume" in advice) == (trades == 0)
