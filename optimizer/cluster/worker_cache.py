@@ -22,6 +22,7 @@ from optimizer.cluster.fingerprint import made_here
 from optimizer.cluster.messages import JobResult, Lacks, Made, Work
 from optimizer.errors import ConfigError
 from optimizer.judging.workers import Runner
+from optimizer.store.space import build_write_error
 from strategy.model import Strategy
 
 MOST_KEPT = 64
@@ -77,6 +78,7 @@ class Parcel:
         Raises:
             ConfigError: When bars are large and there is no folder.
             DataError: When they cannot be written there.
+            WriteError: When there is no room for them.
         """
         wanted = {digest: self.bars[digest] for digest in lacks.digests}
         size = sum(bars.n_bytes for bars in wanted.values())
@@ -88,7 +90,10 @@ class Parcel:
             raise ConfigError(f"{size / 1e6:,.0f} MB of bars are too many to send to a worker")
         for digest, bars in wanted.items():
             if not (folder / digest).is_file():
-                write_packed(pack_bars(bars), folder)
+                try:
+                    write_packed(pack_bars(bars), folder)
+                except OSError as error:
+                    raise build_write_error(error, folder / digest, bars.n_bytes) from None
         return {self.digest: self.body}, str(folder.resolve())
 
 

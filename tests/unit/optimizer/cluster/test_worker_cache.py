@@ -1,5 +1,6 @@
 """Setups are packed without their bars, kept by digest, and refused where a byte is another."""
 
+import errno
 import gc
 import pickle
 
@@ -10,7 +11,7 @@ from optimizer.cluster import worker_cache
 from optimizer.cluster.fingerprint import digest_folder
 from optimizer.cluster.messages import JobResult, Lacks, Made, Work
 from optimizer.cluster.worker_cache import Keep, Parcel, solve
-from optimizer.errors import ConfigError
+from optimizer.errors import ConfigError, WriteError
 from tests.support.clusters import Hung
 from tests.support.evidence import make_planted_market
 
@@ -104,6 +105,21 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
         answer_parcel(parcel, lacks, Keep(), tmp_path / "large")
     with pytest.raises(ConfigError, match="too many to send"):
         parcel.pack_missing(lacks, None)
+
+
+def test_a_full_disk_keeps_no_part_of_large_bars(tmp_path, monkeypatch):
+    """A judge or a search then names how to go on."""
+
+    def fill(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(worker_cache, "MOST_CARRIED", 1000)
+    monkeypatch.setattr("data.files.os.fsync", fill)
+    parcel = Parcel(SETUP)
+    (digest,) = parcel.bars
+    with pytest.raises(WriteError, match=rf"{digest} could not be written .* are free there"):
+        parcel.pack_missing(Lacks((digest,)), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_only_so_many_setups_are_kept_and_bars_with_them():
