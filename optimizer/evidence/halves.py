@@ -88,7 +88,11 @@ def _add_blocks(totals: Floats, trials: slice, chosen: Ints, shared: int, sums: 
 @compiled_part
 def _judge_best(here: Floats, there: Floats, out: Floats) -> None:
     """Write the ratio of the best of one half, its ratio in the other half and its rank there."""
-    best = here.argmax()
+    # Not by `argmax`, for which every process imports a part of the compiler.
+    best = 0
+    for j in range(1, len(here)):
+        if here[j] > here[best]:
+            best = j
     value, below, equal = there[best], 0, 0
     for j in range(len(there)):
         below += there[j] < value

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from engine.runtime.collector import pause_collector
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError
 from optimizer.formatting import HELD_OUT, format_count
@@ -44,6 +45,9 @@ DTYPES = {"f": "<f8", "i": "<i4", "u": "<i4", "b": "<i4"}
 
 ALIGNMENT = 8
 """Arrays begin at multiples of this, as a browser's typed arrays must."""
+
+PLAIN = {str, int, bool, type(None)}
+"""Types of values that JSON takes as they are."""
 
 LEVEL = 6
 """Of compression: 9 takes five times as long and saves one hundredth."""
@@ -74,6 +78,7 @@ def renew_report(run: Tables) -> Path | None:
     return write_report(run) if (run.path / REPORT).is_file() else None
 
 
+@pause_collector()
 def page_html(run: Tables, member: int | None = None) -> str:
     """The report of a run as one page; see `write_report`."""
     if member is not None:
@@ -269,13 +274,13 @@ def _render_footer(run: Tables) -> str:
 
 def to_plain(value: object, place: Callable[[Array], object]) -> object:
     """The value as JSON, with what `place` makes of an array where there is one."""
-    # Most of a page are texts, numbers and lists of Python's own.
-    if type(value) is str or type(value) is int:
+    # Most of a page are texts, lists and mappings of Python's own.
+    if type(value) in PLAIN:
         return value
-    if type(value) is float:
-        return value if math.isfinite(value) else None
     if type(value) is list:
-        return [to_plain(item, place) for item in value]
+        return [item if type(item) in PLAIN else to_plain(item, place) for item in value]
+    if type(value) is dict:
+        return {str(k): v if type(v) in PLAIN else to_plain(v, place) for k, v in value.items()}
     if isinstance(value, np.ndarray):
         return place(value)
     if isinstance(value, Chart):
