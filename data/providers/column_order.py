@@ -6,8 +6,12 @@ import numpy as np
 
 from data.checks import PRICES, Floats
 
-SWAPPED_SHARE = 0.5
-"""Share of the step from a close to the next open that is left where the two are exchanged."""
+LARGEST = 1e290
+"""Numbers from here on are left out: sums of others are finite."""
+
+MOST, SWAPPED_SHARE = 0.5, 0.5
+"""Share of rows that decides, and share of the step from a close to the next open that is left at
+most where the two are exchanged."""
 
 
 def guess_meanings(columns: Sequence[Floats]) -> list[str]:
@@ -18,9 +22,10 @@ def guess_meanings(columns: Sequence[Floats]) -> list[str]:
     them, else before, that is no average price. `columns` are at least four.
     """
     firsts = range(len(columns) - len(PRICES) + 1)
-    first = min(firsts, key=lambda k: _measure_spread(columns[k : k + len(PRICES)]))
-    prices = np.array(columns[first : first + len(PRICES)])
-    low, *_, high = np.argsort(np.nansum(prices, axis=1), kind="stable").tolist()
+    windows = [_select_whole(columns[k : k + len(PRICES)]) for k in firsts]
+    first = min(firsts, key=lambda k: _measure_spread(windows[k]))
+    prices = windows[first]
+    low, *_, high = np.argsort(prices.sum(axis=1), kind="stable").tolist()
     if (prices[1] >= prices).all() and (prices[2] <= prices).all():
         high, low = 1, 2
     opening, close = (k for k in range(len(PRICES)) if k not in (high, low))
@@ -29,26 +34,31 @@ def guess_meanings(columns: Sequence[Floats]) -> list[str]:
     meanings = [""] * len(columns)
     for name, place in zip(PRICES, (opening, high, low, close), strict=True):
         meanings[first + place] = name
+    least, greatest = columns[first + low], columns[first + high]
     for place in (*range(first + len(PRICES), len(columns)), *range(first)[::-1]):
         # An average price lies within its bar.
-        if not ((columns[place] >= prices[low]) & (columns[place] <= prices[high])).all():
+        if ((columns[place] >= least) & (columns[place] <= greatest)).mean() < MOST:
             meanings[place] = "volume"
             break
     return meanings
 
 
-def _measure_spread(columns: Sequence[Floats]) -> float:
-    """Range of the numbers of a row, as a share of the greatest."""
+def _select_whole(columns: Sequence[Floats]) -> Floats:
+    """Rows [K, M] in which all columns [N] hold a number whose sums are finite."""
     rows = np.array(columns)
-    top = float(np.nansum(rows.max(axis=0)))
-    spread = (top - float(np.nansum(rows.min(axis=0)))) / top if top > 0 else np.inf
-    return spread if np.isfinite(spread) else np.inf
+    return rows[:, (np.abs(rows) < LARGEST).all(axis=0)]
+
+
+def _measure_spread(rows: Floats) -> float:
+    """Range of the numbers of a row, as a share of the greatest."""
+    top = float(rows.max(axis=0).sum())
+    return (top - float(rows.min(axis=0).sum())) / top if top > 0 else np.inf
 
 
 def _are_swapped(opening: Floats, close: Floats) -> bool:
     """Whether bars begin where the one before ended if the two columns are exchanged."""
     as_named, exchanged = (
-        float(np.nansum(np.abs(begin[1:] - end[:-1])))
+        float(np.abs(begin[1:] - end[:-1]).sum())
         for begin, end in ((opening, close), (close, opening))
     )
     return exchanged < SWAPPED_SHARE * as_named

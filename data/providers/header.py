@@ -147,10 +147,12 @@ def _count_titles(lines: Sequence[str]) -> int:
 def _two_names(rows: Sequence[Sequence[str]]) -> list[tuple[str, str]] | None:
     """Price and market of each column, as yfinance writes them into two lines; else None."""
     first, second = rows[0], rows[1]
-    if len(first) != len(second) or len(first) < 6 or _is_row(second):
+    if len(first) != len(second) or len(first) < 6:
         return None
     label = (first[0].strip().lower(), second[0].strip().lower())
     if label not in ((PRICE, TICKER), (TICKER, PRICE), ("", "")):
+        return None
+    if not any(label) and _is_row(second):
         return None
     lower = {cell.strip().lower() for cell in first[1:]}
     prices, markets = (first, second) if "close" in lower else (second, first)

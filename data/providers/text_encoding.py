@@ -3,6 +3,9 @@
 import codecs
 import re
 
+import numpy as np
+import pyarrow as pa
+
 from data.checks import PRICES
 from data.errors import SourceError
 from data.providers.column_names import find_role
@@ -57,9 +60,13 @@ def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
         )
     while text.startswith(codecs.BOM_UTF8):
         text = text.removeprefix(codecs.BOM_UTF8)
-    if text.isascii() or _decode(text, "utf-8") is not None:
-        return text, ()
-    return _from_code_page(text, where)
+    try:
+        whole = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
+        # Text is checked where it lies: as a string it would take up to four times its bytes.
+        pa.LargeStringArray.from_buffers(1, whole, pa.py_buffer(text)).validate(full=True)
+    except pa.ArrowInvalid:
+        return _from_code_page(text, where)
+    return text, ()
 
 
 def _from_code_page(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:

@@ -171,9 +171,8 @@ def check_constraints(constraints: Sequence[Constraint]) -> None:
             continue
         is_kept = constraint.bound < low if constraint.wants_more else constraint.bound > high
         span = f"{low:g} to {high:g}" if high < np.inf else f"{low:g} or more"
-        percent = (
-            f", write {constraint.bound:g}%" if high == 1 and 1 < constraint.bound <= 100 else ""
-        )
+        may_be_percent = high < constraint.bound <= 100 and high < np.inf
+        percent = f", write {constraint.bound:g}%" if may_be_percent else ""
         raise ConfigError(
             f"constraint '{constraint.text}' {'holds always' if is_kept else 'can never hold'}: "
             f"{constraint.metric} is {span}{percent}"

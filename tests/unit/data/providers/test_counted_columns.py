@@ -1,5 +1,7 @@
 """Lists of bars as pandas saves them, whose columns are only counted, and rows without a header."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,6 +94,19 @@ def test_lists_of_other_widths_are_refused_with_their_order(tmp_path, kind, head
         load_bars(str(path))
     options = parse_options(str(caught.value), sort=order < 0)
     assert_is_the_series(load_bars(str(path), options))
+
+
+@pytest.mark.parametrize("odd", ["1e999", "-1e308", "", "x"])
+def test_numbers_that_are_none_leave_the_order_of_others(tmp_path, odd):
+    """The advice follows from the rest, without a warning of the computation."""
+    frame = pd.DataFrame(dict(enumerate(WIDE["KuCoin"]))).astype(object)
+    for row in (3, 4):
+        frame.iloc[row, 2] = odd
+    frame.to_csv(tmp_path / "bars.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match="open=1 --column high=3 --column low=4 --column cl"):
+            load_bars(str(tmp_path / "bars.csv"))
 
 
 def test_prices_alone_are_refused_with_no_volume(tmp_path):

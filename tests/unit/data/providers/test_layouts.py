@@ -192,6 +192,13 @@ def test_headers_of_a_western_windows_are_read(tmp_path):
     assert bars.notes[0] == "text is read as Windows-1252"
 
 
+def test_tickers_of_digits_are_no_row_of_values(tmp_path):
+    """As exchanges of Korea and Japan name their shares."""
+    text = YFINANCE_TWO.replace("ABC", "005930").replace("XYZ", "000660")
+    with pytest.raises(TableError, match="names 2 markets"):
+        load_bars(write(tmp_path, text))
+
+
 @pytest.mark.parametrize("text", [YFINANCE_TWO, BY_TICKER], ids=["by price", "by ticker"])
 def test_a_file_of_two_tickers_asks_for_one(tmp_path, text):
     """Columns are paired with their ticker; the one behind the path is read."""

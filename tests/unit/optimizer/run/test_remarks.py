@@ -129,6 +129,7 @@ def test_a_grid_that_misses_its_bound_is_named():
     [
         ("max_drawdown <= 20", "holds always: max_drawdown is 0 to 1, write 20%"),
         ("win_rate >= 50", "can never hold: win_rate is 0 to 1, write 50%"),
+        ("exposure <= 50", "holds always: exposure is 0 to 2, write 50%"),
         ("win_rate > -1", "holds always"),
         ("total_return <= -3", "can never hold: total_return is -1 or more"),
         ("profit_factor < -1 soft", "can never hold"),
