@@ -20,10 +20,10 @@ from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.splits import Split, list_paths, scale_min_trades
 from optimizer.evidence.strength import compute_strength, strength
 from optimizer.judging.checkpoint import Numbered
-from optimizer.judging.in_step import OnWindows, WindowNumbers
+from optimizer.judging.in_step import OnWindows
 from optimizer.judging.pick import ask_pick
 from optimizer.run.problem import Asking, EngineProblem
-from optimizer.run.search import engine_apart, on_other_bars, search_again
+from optimizer.run.search import on_other_bars, search_again
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
@@ -57,15 +57,6 @@ class FoldSetup(OnWindows[FoldPick]):
         markets, train = self.task.markets, self.splits[job].train
         fewest = scale_min_trades(self.task.config.min_trades, train, markets.windows)
         return on_other_bars(self.task, markets.series, train, min_trades=fewest)
-
-    def make_engine(
-        self, jobs: Sequence[int], tasks: Sequence[Task]
-    ) -> tuple[Engine, WindowNumbers]:
-        """The engine; without one that of a training alone has no later bars."""
-        if self.engine is not None or len(jobs) > 1:
-            return super().make_engine(jobs, tasks)
-        engine, windows = engine_apart(tasks)
-        return engine, dict(zip(jobs, windows, strict=True))
 
     def search(self, job: int, task: Task, problem: EngineProblem) -> Asking[FoldPick]:
         """Search one training; its caller evaluates."""

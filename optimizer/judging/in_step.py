@@ -13,7 +13,7 @@ from engine.batch import Engine
 from engine.workload import Workload
 from optimizer.judging.verdict import estimate_asking_seconds, estimate_core_seconds
 from optimizer.run.problem import Answer, Asking, EngineProblem, Question
-from optimizer.run.search import answer_together, ask_elsewhere, replace_engine
+from optimizer.run.search import answer_together, ask_elsewhere, engine_apart, replace_engine
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_in_step
@@ -168,7 +168,10 @@ class OnWindows(OneSearchSetup[int, Result]):
     def make_engine(
         self, jobs: Sequence[int], tasks: Sequence[Task]
     ) -> tuple[Engine, WindowNumbers]:
-        """The engine, for the windows of all jobs."""
+        """The engine, for the windows of all jobs; without one a job's own, of no later bars."""
+        if self.engine is None and len(jobs) == 1:
+            engine, (numbers,) = engine_apart(tasks)
+            return engine, {jobs[0]: numbers}
         engine = self.engine or self.task.engine()
         return bring_windows(engine, {job: self.windows[job] for job in jobs})
 
