@@ -225,8 +225,16 @@ class Window:
         Raises:
             WindowError: When a time cannot be read, or no bar opens in between.
         """
-        first = 0 if start is None else int(np.searchsorted(bars.timestamp, parse_time(start)))
-        last = len(bars) if end is None else int(np.searchsorted(bars.timestamp, parse_time(end)))
+        first = (
+            0
+            if start is None
+            else int(np.searchsorted(bars.timestamp, parse_time(start, "--from")))
+        )
+        last = (
+            len(bars)
+            if end is None
+            else int(np.searchsorted(bars.timestamp, parse_time(end, "--to")))
+        )
         if first >= last:
             have = f"{_iso(bars.timestamp[0])} .. {_iso(bars.timestamp[-1])}"
             raise WindowError(
@@ -306,14 +314,17 @@ def _is_fixed(column: npt.NDArray[np.generic]) -> bool:
     return is_fixed and column.flags.c_contiguous and column.flags.aligned
 
 
-def parse_time(text: str) -> int:
-    """Nanoseconds UTC of an ISO 8601 time, which is UTC where it names no zone."""
+def parse_time(text: str, flag: str = "") -> int:
+    """Nanoseconds UTC of an ISO 8601 time, which is UTC where it names no zone.
+
+    Raises:
+        WindowError: When it is none, beginning with the flag that named it, if there was one.
+    """
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise WindowError(
-            f"{text!r} is no time; write it as 2024-01-31 or 2024-01-31T09:30"
-        ) from None
+        message = f"{flag} {text!r} is no time; write it as 2024-01-31 or 2024-01-31T09:30"
+        raise WindowError(message.strip()) from None
     aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     microseconds = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     return min(max(microseconds * 1000, -(2**63)), 2**63 - 1)

@@ -22,6 +22,10 @@ IS_DRAFT = re.compile(rf"\.(?P<name>.+)\.[0-9a-f]+{re.escape(DRAFT)}")
 """Name of a draft, and in it that of the file that it becomes."""
 
 
+INPUTS: set[str] = set()
+"""Absolute names of files that a person named, or sent with those, and this process has read."""
+
+
 class NoFileError(OSError):
     """A folder, a pipe or a device stands where a file was to be read."""
 
@@ -56,7 +60,22 @@ def read_ordinary(path: Path, most: int) -> bytes:
         content = file.read(most + 1)
     if len(content) > most:
         raise TooLargeError(errno.EFBIG, f"is larger than {most:,} bytes")
+    note_input(path)
     return content
+
+
+def note_input(path: Path) -> None:
+    """Remember that this process read a file, which no result of it may replace."""
+    INPUTS.add(os.path.abspath(path))
+
+
+def is_input(path: Path) -> bool:
+    """Whether a file is one that this process has read, under this name or another."""
+    for name in tuple(INPUTS):
+        with contextlib.suppress(OSError):
+            if os.path.samefile(name, path):
+                return True
+    return False
 
 
 def replace_whole(path: Path, content: bytes) -> None:

@@ -73,7 +73,8 @@ def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:
         # The same bars without their statement are written anew: nothing is lost.
         if not may_replace and not _holds(path, bars):
             raise SourceError(
-                f"{path}: holds other bars; --replace puts the new ones in their place"
+                f"{path}: holds other bars; --replace puts the new ones in their place, unless "
+                "they were read from it"
             )
     with drafting(path) as draft:
         _write(bars, draft)

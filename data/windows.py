@@ -105,7 +105,7 @@ def split_window(bars: Bars, window: Window, holdout: Holdout) -> tuple[Window, 
     if holdout.share is not None:
         cut = window.end - int(len(window) * holdout.share)
     else:
-        start_ns = parse_time(str(holdout.start))
+        start_ns = parse_time(str(holdout.start), "--holdout")
         cut = max(int(np.searchsorted(bars.timestamp, start_ns)), window.start)
     if not window.start < cut < window.end:
         part = "none left to search on" if cut <= window.start else "none held out"

@@ -1,12 +1,48 @@
 """Files written whole: what a reader finds is the old content or the new, never a part."""
 
+import contextlib
 import os
 import stat
 import sys
 from pathlib import Path
 
-from data.files import replace_whole
+from data.files import is_input, open_ordinary, replace_whole
 from optimizer.errors import OptimizerError
+
+DATABASE_MARK = b"SQLite format 3\0"
+"""What a database begins with. Source: SQLite, "Database File Format"."""
+
+
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write what a person asked for into the file that they named, completely or not at all.
+
+    Raises:
+        OptimizerError: When it cannot be written, or holds what was read here or a database, such
+            as that of a run; a file that was there is left as it was.
+    """
+    if is_input(path):
+        raise OptimizerError(f"{path} cannot be written: it was read here, name another file")
+    if _is_database(path):
+        raise OptimizerError(f"{path} cannot be written: it is a database, name another file")
+    write_whole(path, content)
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Check that no two results of a command go to one file.
+
+    Raises:
+        OptimizerError: Naming it.
+    """
+    files = [os.path.realpath(path) for path in paths if path is not None and not is_stream(path)]
+    for file in files:
+        if files.count(file) > 1:
+            raise OptimizerError(f"{file} would be written twice: name a file for each")
+
+
+def _is_database(path: Path) -> bool:
+    with contextlib.suppress(OSError), open_ordinary(path) as file:
+        return file.read(len(DATABASE_MARK)) == DATABASE_MARK
+    return False
 
 
 def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) -> None:

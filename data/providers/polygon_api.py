@@ -119,9 +119,13 @@ def _resolve_range(
         )
     start_ns = had.start_ns if options.start is None and had is not None else 0
     if options.start is not None:
-        start_ns = max(parse_time(options.start), parse_time(EARLIEST)) // DAY_NS * DAY_NS
+        start_ns = (
+            max(parse_time(options.start, "--from"), parse_time(EARLIEST, "--from"))
+            // DAY_NS
+            * DAY_NS
+        )
     if options.end is not None:
-        end_ns = -(-parse_time(options.end) // DAY_NS) * DAY_NS
+        end_ns = -(-parse_time(options.end, "--to") // DAY_NS) * DAY_NS
     else:
         end_ns = settled_ns if had is None or is_fetch else had.end_ns
     notes: tuple[str, ...] = ()

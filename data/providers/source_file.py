@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from data.errors import DataError, SourceError
-from data.files import open_ordinary
+from data.files import note_input, open_ordinary
 from data.providers.size_caps import refuse_size
 
 HEAD_BYTES = 1 << 20
@@ -50,6 +50,7 @@ def read_unchanged(path: Path, max_bytes: int) -> Iterator[bytes]:
     """
     where = label(path)
     with open_ordinary(path) as file:
+        note_input(path)
         before = _state(file, path)
         if before[0] > max_bytes + HEAD_BYTES:
             raise refuse_size(where, f"it has {before[0]} bytes", max_bytes)

@@ -39,7 +39,7 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     as_json: AsJson = False,
 ) -> None:
     """Backtest one individual: the strategy's default genes unless others are given."""
-    from optimizer.atomic_write import write_whole
+    from optimizer.atomic_write import check_outputs, write_output
     from optimizer.cli.backtest_tables import (
         Source,
         build_ledger_table,
@@ -59,19 +59,20 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     source = Source(genes, front or run, runs, member)
     if plot is not None and plot.suffix.lower() != ".html":
         raise ConfigError(f"--plot {plot}: a page is written; name it .html")
+    check_outputs(trades, plot)
     task, genome, whose = resolve_source(flags, config, source, parse_settings(set_))
     check_genome_fits(task, genome)
     prove_one(task, genome)
     ledgers, accumulators, account = run_engine(task, genome, engine)
     prove_shown(task.spec, task.markets, genome[None], [ledgers])
     if trades is not None:
-        write_whole(trades, format_csv(*build_ledger_table(task, genome, ledgers)))
+        write_output(trades, format_csv(*build_ledger_table(task, genome, ledgers)))
     backtest = describe_backtest(task, genome, ledgers, accumulators, account, engine)
     for line in task.notes:
         note(line)
     if plot is not None:
         changed = f" with {', '.join(set_)}" if whose and set_ else ""
-        write_whole(plot, draw_page(task, genome, whose + changed))
+        write_output(plot, draw_page(task, genome, whose + changed))
         (stderr() if as_json else stdout()).say(f"plot {plot}")
     if as_json:
         print_json(backtest.payload())

@@ -68,7 +68,7 @@ def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJso
     print_inspected(inspected, as_json=as_json)
     if refused := sum(report.bars is None for report in inspected):
         raise ConfigError(
-            f"{refused} of {format_count(len(sources), 'source')} cannot be used as they are"
+            f"{refused} of {format_count(len(sources), 'source')} cannot be used as is"
         )
 
 
@@ -88,6 +88,8 @@ def import_files(
     """Read files of any layout and keep each as a Parquet file of one form."""
     from data import join_bars, keep_bars, load_bars
     from data.bars import check_symbol
+    from data.files import is_input
+    from data.save_parquet import file_name
     from optimizer.cli.console import stderr
     from optimizer.cli.data_tables import describe_bars, print_imported, track_sources
     from optimizer.config.run_config import resolve_config
@@ -99,7 +101,8 @@ def import_files(
     for bars in loaded if join is None else [join_bars(list(loaded), check_symbol(join))]:
         for note in bars.notes:
             stderr().say(f"note: {bars.symbol}: {note}")
-        path, written = keep_bars(bars, into, may_replace=replace)
+        may_replace = replace and not is_input(into / file_name(bars.symbol))
+        path, written = keep_bars(bars, into, may_replace=may_replace)
         rows.append({**describe_bars(bars), "file": str(path), "written": written})
     print_imported(rows, into, options.aligned, as_json=as_json)
 

@@ -66,10 +66,10 @@ def join_members(  # noqa: PLR0913 - one argument a flag
     """Trade members of several runs as one account, and say how alike they are."""
     from engine.accounts.costs import Costs
     from optimizer.cli.console import print_json
-    from optimizer.config.run_config import make_config
+    from optimizer.config.run_config import resolve_config
     from optimizer.portfolios.portfolio import build_portfolio
 
-    limits = make_config(flags, where="portfolio")
+    limits = resolve_config(None, flags)
     names = ("max_positions", "max_leverage", "rank")
     if not 0 < risk <= 1:
         raise ConfigError(f"--risk {risk:g}: a share of the account above 0 and at most 1")
@@ -95,11 +95,11 @@ def join_members(  # noqa: PLR0913 - one argument a flag
 
         note(f"report {write_portfolio_page(result, report)}")
     for name, text in programs.items():
-        from optimizer.atomic_write import write_whole
+        from optimizer.atomic_write import write_output
 
         assert export is not None
         (export / name).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(export / name, text)
+        write_output(export / name, text)
         note(f"program {export / name}")
 
 

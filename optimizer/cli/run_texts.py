@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from optimizer.atomic_write import write_whole
+from optimizer.atomic_write import write_output
 from optimizer.cli.console import Lines, facts_table, format_csv, format_json, print_json, stdout
 from optimizer.cli.result import print_answer, print_result, result_json
 from optimizer.cli.tables import importance_tables, print_individual
@@ -199,7 +199,7 @@ def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
 
 
 def _write_output(to: Path, content: str | bytes) -> str:
-    write_whole(to, content)
+    write_output(to, content)
     return f"written to {to}"
 
 

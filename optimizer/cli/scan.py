@@ -48,7 +48,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     quiet: Quiet = False,
 ) -> None:
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
-    from optimizer.atomic_write import write_whole
+    from optimizer.atomic_write import check_outputs, write_output
     from optimizer.cli.console import print_json, stderr, stdout
     from optimizer.cli.scan_tables import encode_csv, encode_parquet, print_scan
     from optimizer.config.run_config import resolve_config
@@ -60,6 +60,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     question = ScanParams(parameters, high, low, as_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     drawn, page = _name_page(plot)
+    check_outputs(csv, parquet, page)
     settings = resolve_config(config, flags)
     notes = stderr()
 
@@ -72,11 +73,11 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     for line in scan.notes:
         notes.say(f"note: {line}")
     if csv is not None:
-        write_whole(csv, encode_csv(scan))
+        write_output(csv, encode_csv(scan))
     if parquet is not None:
-        write_whole(parquet, encode_parquet(scan))
+        write_output(parquet, encode_parquet(scan))
     if page is not None:
-        write_whole(page, scan.figure(drawn).to_html())
+        write_output(page, scan.figure(drawn).to_html())
         say(f"{drawn} drawn in {page}")
     for path in filter(None, (csv, parquet)):
         say(f"{format_count(scan.bars, 'bar')} written to {path}")

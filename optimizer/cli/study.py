@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.atomic_write import write_whole
+from optimizer.atomic_write import write_output
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.formatting import evenly
 from optimizer.goals.objectives import is_maximised
@@ -78,7 +78,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
             for field in ("strategy", "data", "is_simulated", "seed"):
                 study.set_user_attr(field, getattr(header, field))
             study.add_trials(trials)
-            write_whole(to, draft.read_bytes())
+            write_output(to, draft.read_bytes())
     except OSError as error:
         raise OptimizerError(f"{to} cannot be written: {error.strerror or error}") from None
     members = int(is_member.sum())

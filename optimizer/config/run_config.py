@@ -232,6 +232,8 @@ def _describe_range(field: FieldInfo) -> str:
     low, above, high = (_limit(field, name) for name in ("ge", "gt", "le"))
     if low is not None:
         return f" of at least {low}" if high is None else f" from {low} to {high}"
+    if above is None:
+        return "" if high is None else f" of at most {high}"
     return f" above {above}" + ("" if high is None else f", at most {high}")
 
 

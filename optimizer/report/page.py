@@ -19,7 +19,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from engine.runtime.collector import pause_collector
-from optimizer.atomic_write import write_whole
+from optimizer.atomic_write import write_output, write_whole
 from optimizer.errors import ConfigError
 from optimizer.formatting import HELD_OUT, format_count
 from optimizer.report.charts.chart import Chart, words
@@ -67,10 +67,13 @@ def write_report(run: Tables, path: Path | None = None, member: int | None = Non
             "a backtest has no folder of its own: say where its report goes, as in "
             "write_report(run, Path('report.html'))"
         )
-    target = run.path / REPORT if path is None else path
+    page = page_html(run, member)
+    if path is not None:
+        write_output(path, page)
+        return path
     # A folder of a run may have come from anywhere: what is there is not followed.
-    write_whole(target, page_html(run, member), may_follow=path is not None)
-    return target
+    write_whole(run.path / REPORT, page, may_follow=False)
+    return run.path / REPORT
 
 
 def renew_report(run: Tables) -> Path | None:

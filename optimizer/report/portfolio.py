@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from optimizer.atomic_write import write_whole
+from optimizer.atomic_write import write_output
 from optimizer.formatting import MEANINGS, describe_account, metric, number
 from optimizer.portfolios.portfolio import PortfolioResult
 from optimizer.report.account import Curve, describe_drawdowns, monthly_returns, worst_drawdowns
@@ -29,7 +29,7 @@ def write_portfolio_page(result: PortfolioResult, path: Path) -> Path:
     Raises:
         OptimizerError: When the file cannot be written; one that was there is left as it was.
     """
-    write_whole(path, build_portfolio_page(result), may_follow=True)
+    write_output(path, build_portfolio_page(result))
     return path
 
 

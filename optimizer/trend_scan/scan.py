@@ -183,10 +183,14 @@ def _load_series(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, .
 
 def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
     """The bars that count: those that are asked for and closed; None where there are none."""
-    first = 0 if ways.start is None else np.searchsorted(bars.timestamp, parse_time(ways.start))
+    first = (
+        0
+        if ways.start is None
+        else np.searchsorted(bars.timestamp, parse_time(ways.start, "--from"))
+    )
     end = np.searchsorted(bars.timestamp, now_ns - bars.timeframe_ns, side="right")
     if ways.end is not None:
-        end = min(end, np.searchsorted(bars.timestamp, parse_time(ways.end)))
+        end = min(end, np.searchsorted(bars.timestamp, parse_time(ways.end, "--to")))
     if first == 0 and end == len(bars):
         return bars
     return bars.cut(int(first), int(end)) if first < end else None

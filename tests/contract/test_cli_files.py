@@ -1,6 +1,7 @@
 """data show, check and import, as a person uses them on files."""
 
 import io
+import json
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
     """Good ones are summed up, bad ones shown with all that is wrong; the exit code follows."""
     outcome = command("data", "check", folder)
     assert outcome.code == 2
-    assert outcome.error == "1 of 3 sources cannot be used as they are"
+    assert outcome.error == "1 of 3 sources cannot be used as is"
     assert "AAA.csv: 1,500 bars of 15m, " in outcome.out
     assert "BBB.csv: 28 bars of 1d, 2024-01-01 00:00 UTC to 2024-01-28 00:00 UTC" in outcome.out
     assert "CCC.csv: refused\n  1 row with a negative volume: 4" in outcome.out
@@ -220,3 +221,51 @@ def test_a_trade_never_reaches_over_a_long_gap(command, tmp_path):
     ends = [window["accumulators"]["exits_end"] for window in cut["windows"]]
     assert [window["accumulators"]["exits_end"] for window in whole["windows"]] == [1]
     assert ends == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("backtest", "--data", "csv:AAA.csv", "--trades", "AAA.csv"),
+        ("scan", "--no-keep", "--data", "csv:AAA.csv", "--csv", "./AAA.csv"),
+        ("backtest", "--data", "csv:AAA.csv", "--genes", "genes.json", "--trades", "genes.json"),
+    ],
+)
+def test_no_result_is_written_over_what_was_read(command, tmp_path, words):
+    """The bars would be lost, and the genes."""
+    write_market(tmp_path / "AAA.csv", 1500)
+    (tmp_path / "genes.json").write_text(json.dumps({"reward_r": 3.0}))
+    before = [(tmp_path / name).read_bytes() for name in ("AAA.csv", "genes.json")]
+    outcome = command(*words)
+    assert (outcome.code, outcome.error) == (
+        2,
+        f"{words[-1].removeprefix('./')} cannot be written: it was read here, name another file",
+    )
+    assert [(tmp_path / name).read_bytes() for name in ("AAA.csv", "genes.json")] == before
+
+
+def test_results_of_one_command_are_not_written_over_each_other(command):
+    """The first would be lost."""
+    for words in (
+        ("scan", "--no-keep", "--csv", "a.html", "--plot", "SIMULATED=a.html"),
+        ("backtest", "--trades", "a.html", "--plot", "./a.html"),
+    ):
+        outcome = command(*words)
+        assert outcome.code == 2
+        assert outcome.error.endswith("a.html would be written twice: name a file for each")
+
+
+def test_import_replaces_no_file_that_it_read(command, tmp_path):
+    """Merged bars in the place of their source cannot be taken apart again."""
+    write_market(tmp_path / "AAA.csv", 1500)
+    assert command("data", "import", "AAA.csv").code == 0
+    source = tmp_path / "bars" / "AAA.parquet"
+    before = source.read_bytes()
+    assert command("data", "import", "bars", "--replace").code == 0
+    assert source.read_bytes() == before
+    merged = ("data", "import", "bars/AAA.parquet", "--timeframe", "1h", "--replace")
+    outcome = command(*merged)
+    assert outcome.code == 2
+    assert outcome.error.endswith("in their place, unless they were read from it")
+    assert source.read_bytes() == before
+    assert command(*merged, "--into", "hours").code == 0

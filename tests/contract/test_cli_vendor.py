@@ -258,7 +258,7 @@ def test_without_a_client_it_is_said_what_to_install(command, vendor, monkeypatc
 
 @pytest.mark.parametrize(
     ("span", "words"),
-    [(("--from", "yesterday"), "'yesterday' is no time"),
+    [(("--from", "yesterday"), "--from 'yesterday' is no time"),
      (("--from", "2024-02-01", "--to", "2024-01-01"), "no day lies from"),
      (("--from", "2100-01-01"), "no day lies from"),
      (("--from", "2024-01-01", "--timeframe", "1y"), "is not a duration"),

@@ -64,6 +64,13 @@ def test_cash_is_an_amount_of_money(command, runs, cash):
     assert (outcome.code, outcome.error) == (2, f"--cash {cash}: an amount of money above 0")
 
 
+def test_limits_are_named_as_flags(command, runs):
+    """As every other command names them."""
+    outcome = command("portfolio", "latest:0", "--runs", runs, "--max-positions", "0")
+    assert outcome.code == 2
+    assert outcome.error == "--max-positions must be a whole number of at least 1, got 0"
+
+
 def test_the_command_writes_programs(command, runs):
     """One a component, each in a folder of its own; limits are refused before any work."""
     flags = ("latest:0", "latest:1", "--runs", runs, "--export", "programs", "--as", "freqtrade")

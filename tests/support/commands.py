@@ -13,6 +13,7 @@ from pathlib import Path
 
 import typer.main
 
+from data.files import INPUTS
 from optimizer.__main__ import main
 from tests.support.paths import FINDS
 from tests.support.series import csv_text
@@ -79,6 +80,8 @@ class Commands:
     def __call__(self, *arguments):
         """Run one command; arguments are turned into text."""
         self._capsys.readouterr()
+        # A person's command is a process, which has read nothing yet.
+        INPUTS.clear()
         code = main([str(argument) for argument in arguments])
         captured = self._capsys.readouterr()
         self.outcomes.append(Outcome(code, captured.out, captured.err))

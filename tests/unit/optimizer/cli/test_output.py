@@ -5,12 +5,15 @@ import io
 import json
 import math
 import os
+import sqlite3
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.atomic_write import write_whole
+from data.files import read_ordinary
+from optimizer.atomic_write import check_outputs, write_output, write_whole
 from optimizer.cli.console import format_csv, print_json, replace_nan
 from optimizer.errors import OptimizerError
 
@@ -121,3 +124,41 @@ def test_a_pipe_is_written_to_and_stays(tmp_path):
         os.close(reader)
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.parametrize("name", ["bars.csv", "linked.csv", "hard.csv", "../in/bars.csv"])
+def test_what_was_read_is_never_written_over(tmp_path, monkeypatch, name):
+    """By whatever name; what is beside it may be."""
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    source = tmp_path / "in" / "bars.csv"
+    source.write_text("a year of work")
+    (tmp_path / "in" / "linked.csv").symlink_to(source)
+    os.link(source, tmp_path / "in" / "hard.csv")
+    read_ordinary(source, 100)
+    with pytest.raises(OptimizerError, match=r"bars.csv|linked.csv|hard.csv"):
+        write_output(Path(name), "trades")
+    assert source.read_text() == "a year of work"
+    write_output(Path("other.csv"), "trades")
+    assert Path("other.csv").read_text() == "trades"
+
+
+def test_no_result_takes_the_place_of_a_database(tmp_path):
+    """A run would be lost."""
+    path = tmp_path / "run.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("create table a (b)")
+    before = path.read_bytes()
+    with pytest.raises(OptimizerError, match="it is a database, name another file"):
+        write_output(path, "trades")
+    assert path.read_bytes() == before
+
+
+def test_results_of_a_command_go_to_files_of_their_own(tmp_path):
+    """One file under two names is one; a stream takes all."""
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    check_outputs(tmp_path / "a", None, None, tmp_path / "b")
+    check_outputs(Path("/dev/null"), Path("/dev/null"))
+    for other in (tmp_path / "a", tmp_path / "link"):
+        with pytest.raises(OptimizerError, match="would be written twice"):
+            check_outputs(tmp_path / "a", tmp_path / "b", other)

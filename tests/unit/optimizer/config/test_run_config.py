@@ -219,6 +219,7 @@ def test_every_knob_says_what_it_is_and_what_it_takes(name):
     assert field.description.endswith(".")
     assert read_schema_extra(field, "decides") in get_args(Decides)
     assert describe_allowed_values(name)
+    assert "None" not in describe_allowed_values(name)
 
 
 def test_every_knob_is_of_one_group():
