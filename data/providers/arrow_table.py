@@ -100,7 +100,7 @@ def to_raw(
     if layout.symbol is not None:
         arrays, named = _of_market(arrays, layout, market, options, where)
     timestamp, time_notes = read_alike(arrays, layout, options, where)
-    if layout.symbol is None:
+    if len(timestamp) == columns.num_rows:
         refuse_mixed(timestamp, others, where)
     aligned = dict(layout.aligned)
     numbers = {name: arrays[name] for name in (*layout.values, *aligned.values()) if name}
@@ -172,7 +172,13 @@ def _of_market(
     where: str,
 ) -> tuple[dict[str, pa.Array], str | None]:
     """The rows of one market, and its name."""
-    column = arrays[layout.symbol or ""].cast(pa.string())
+    column = arrays[layout.symbol or ""]
+    try:
+        column = column.cast(pa.string())
+    except pa.ArrowException:
+        raise TableError(
+            f"{where}: column {layout.symbol!r} holds {column.type}, which names no market"
+        ) from None
     markets = [name for name in column.unique().to_pylist() if name]
     otherwise = ""
     if market is None and len(markets) > 1:

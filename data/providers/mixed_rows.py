@@ -71,7 +71,7 @@ def find_markets(
             continue
         market = _encode(column)
         if _parts_series(market, time_ns, is_named=plain(name) in MARKET_NAMES):
-            parted[name] = market.dictionary.to_pylist()
+            parted[name] = _list_markets(market.dictionary)
     # Local midnights are two moments of UTC.
     if hours and not parted and _is_shared(time_ns) and len(np.unique(time_ns % DAY_NS)) <= 2:
         raise TableError(
@@ -89,6 +89,14 @@ def _encode(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
     codes = pc.dictionary_encode(whole.indices)
     held = whole.dictionary.take(codes.dictionary)
     return pa.DictionaryArray.from_arrays(codes.indices, held)
+
+
+def _list_markets(values: pa.Array) -> list[object]:
+    """Values as the reader of one market compares them, where they can be written as text."""
+    try:
+        return list(values.cast(pa.string()).to_pylist())
+    except pa.ArrowException:
+        return list(values.to_pylist())
 
 
 def show_markets(markets: Sequence[object]) -> str:

@@ -185,8 +185,8 @@ def _refuse_short(names: Names, name: str, time_ns: Ints, close_ns: Ints, where:
         TableError: Naming the duration that closes show.
     """
     is_known = (time_ns != NO_TIME) & (close_ns != NO_TIME)
-    steps = np.diff(np.unique(time_ns[is_known]))
-    if not len(steps):
+    steps = np.diff(np.unique(time_ns[time_ns != NO_TIME]))
+    if not len(steps) or not is_known.any():
         return
     step_ns = int(np.median(steps))
     longest_ns = int(np.quantile((close_ns - time_ns)[is_known], 0.99, method="higher"))

@@ -1,5 +1,6 @@
 """Several markets in the rows of a typed file, under a column whose name is no symbol's."""
 
+import datetime as dt
 import re
 
 import numpy as np
@@ -20,6 +21,8 @@ COUNT = 6
 MARKETS = {
     "text": ["AAA", "BBB"],
     "numbers": [7, 9],
+    "floats": [7.0, 9.5],
+    "dates": [dt.date(2024, 3, 1), dt.date(2024, 6, 1)],
     "categories": pd.CategoricalIndex(["AAA", "BBB"], categories=["none", "AAA", "BBB"]),
 }
 
@@ -63,6 +66,29 @@ def test_categories_of_several_parts_of_a_file_are_compared_by_what_they_mean(tm
             file.write_table(table)
     with pytest.raises(DataError, match=r"2 markets \('AAA', 'BBB'\)"):
         load_bars(str(tmp_path / "bars.arrow"))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_column_beside_the_symbol_parts_rows_too(tmp_path, kind):
+    """As exchanges do, which trade one symbol."""
+    rows = stack(["AAA", "BBB"], "exchange").drop(columns="legs").assign(symbol="X")
+    if kind == "csv":
+        rows.to_csv(tmp_path / "bars.csv", index=False)
+    else:
+        rows.to_parquet(tmp_path / "bars.parquet")
+    with pytest.raises(DataError, match="column 'exchange' parts the rows into 2") as caught:
+        load_bars(str(tmp_path / f"bars.{kind}"))
+    bars = load_bars(str(tmp_path / f"bars.{kind}#BBB"), parse_options(str(caught.value)))
+    assert (len(bars), bars.symbol) == (COUNT, "BBB")
+
+
+def test_bytes_that_are_no_text_name_no_market(tmp_path):
+    """A refusal, where such a column is said to be the symbol's."""
+    rows = stack(["AAA", "BBB"]).drop(columns="legs")
+    rows["Name"] = [b"\xff"] * COUNT + [b"\xfe"] * COUNT
+    rows.to_parquet(tmp_path / "bars.parquet")
+    with pytest.raises(DataError, match="'Name' holds binary, which names no market"):
+        load_bars(str(tmp_path / "bars.parquet"), LoadOptions(columns={"symbol": "Name"}))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
