@@ -80,9 +80,10 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         ) from None
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
-    columns, repeated = drop_headers(columns, layout, header, where, may_drop=options.drop_bad_bars)
+    keep, repeated = drop_headers(columns, layout, header, where, may_drop=options.drop_bad_bars)
+    columns = columns if keep is None else columns.filter(keep)
     layout = replace(layout, notes=(*layout.notes, *below, *repeated))
-    numbers = (*layout.values, *dict(layout.aligned).values())
+    numbers = (*filter(None, layout.values), *dict(layout.aligned).values())
     if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in numbers:
         _refuse_cut(columns.column(header.names[-1]), where)
     return to_raw(
@@ -91,7 +92,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         path,
         options,
         None if header.market else market,
-        lambda: _list_others(text, header, layout.used),
+        lambda: _list_others(text, header, layout.used, keep),
     )
 
 
@@ -159,10 +160,16 @@ def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:
     )
 
 
-def _list_others(text: bytes, header: Header, used: tuple[str, ...]) -> Columns:
+def _list_others(
+    text: bytes, header: Header, used: tuple[str, ...], keep: pa.Array | None
+) -> Columns:
     names = tuple(name for name in header.names if name not in used)
-    # Without a name, all columns would be read.
-    return zip(names, _parse(text, header, names).columns, strict=True) if names else ()
+    if not names:
+        # Without a name, all columns would be read.
+        return ()
+    columns = _parse(text, header, names)
+    columns = columns if keep is None else columns.filter(keep)
+    return zip(names, columns.columns, strict=True)
 
 
 @contextmanager

@@ -191,12 +191,14 @@ def _suggest_columns(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str
     A word before the time may be the market, and what looks like a clock behind a date is one.
 
     >>> places = [str(place) for place in range(1, 11)]
-    >>> _suggest_columns([["AAA", "20240102", "100.0", "100.1", "99.9", "100", "406"]], places)[:56]
+    >>> row = ["AAA", "20240102", "100.0", "100.1", "99.9", "100", "406"]
+    >>> _suggest_columns([row], places[:7])[:56]
     '--column symbol=1 --column timestamp=2 --column open=3 -'
     >>> _suggest_columns(["AAA,D,20240102,093000,9,12,8,11,5,0".split(",")], places)[:56]
     '--column symbol=1 --column date=3 --column time=4 --colu'
     """
-    rows = [[cell.strip() for cell in row] for row in rows if len(row) == len(rows[0])]
+    rows = [[cell.strip() for cell in row] for row in rows if len(row) == len(names)]
+    rows = rows or [[""] * len(names)]
     cells = rows[0]
     time = next((index for index, cell in enumerate(cells) if WRITTEN_TIME.match(cell)), 0)
     meant = [("symbol", 0)] if time and not NUMBER.fullmatch(cells[0]) else []

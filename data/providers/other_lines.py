@@ -41,8 +41,10 @@ def cut_remarks(text: bytes, header: Header) -> tuple[bytes, tuple[str, ...]]:
 
 def drop_headers(
     columns: pa.Table, layout: Layout, header: Header, where: str, *, may_drop: bool
-) -> tuple[pa.Table, tuple[str, ...]]:
-    """Rows of text without those that name the columns again, and a note about them.
+) -> tuple[pa.Array | None, tuple[str, ...]]:
+    """Flags of rows [N] that do not name the columns again, and a note about those that do.
+
+    None where no row does.
 
     Raises:
         TableError: When there are such rows, and a person did not ask to drop bad ones.
@@ -64,7 +66,7 @@ def drop_headers(
         if _is_header(columns.slice(row, 1), layout, header_lines)
     ]
     if not rows:
-        return columns, ()
+        return None, ()
     if not may_drop:
         raise TableError(
             f"{where}: row {rows[0]} names the columns again, as where files were joined; "
@@ -73,7 +75,7 @@ def drop_headers(
     keep = np.ones(columns.num_rows, dtype=np.bool_)
     keep[rows] = False
     count = "1 row that names" if len(rows) == 1 else f"{len(rows)} rows that name"
-    return columns.filter(pa.array(keep)), (f"dropped {count} the columns again",)
+    return pa.array(keep), (f"dropped {count} the columns again",)
 
 
 def _find_last_line(text: bytes, end: int) -> tuple[int, int]:

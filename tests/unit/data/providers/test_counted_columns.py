@@ -117,6 +117,14 @@ def test_prices_alone_are_refused_with_no_volume(tmp_path):
     assert load_bars(spec, parse_options(str(caught.value))).close.tolist() == CLOSE.tolist()
 
 
+@pytest.mark.parametrize("row", ["", "1,2", ",,,,,,,,,,"], ids=["blank", "short", "long"])
+def test_names_that_count_columns_over_other_rows_are_refused(tmp_path, row):
+    """Whatever stands in the first of them."""
+    (tmp_path / "bars.csv").write_text(f"0,1,2,3,4,5,6\n{row}\n")
+    with pytest.raises(DataError, match=r"names only count 7 columns; .* --column timestamp=0"):
+        load_bars(str(tmp_path / "bars.csv"))
+
+
 @pytest.mark.parametrize("text", ["0,1,2,3,4,5,6\n", "0,1,2,3,4,5,6"])
 def test_names_that_count_columns_alone_are_no_bars(tmp_path, text):
     """A file that holds nothing else says so."""

@@ -82,6 +82,16 @@ def test_a_column_beside_the_symbol_parts_rows_too(tmp_path, kind):
     assert (len(bars), bars.symbol) == (COUNT, "BBB")
 
 
+def test_markets_of_joined_files_are_named_where_header_lines_are_dropped(tmp_path):
+    """Columns that are not read lose the same rows."""
+    text = stack(["AAA", "BBB"]).drop(columns="legs").to_csv(index=False)
+    header, *rows = text.splitlines()
+    text = "\n".join([header, *rows[:COUNT], header, *rows[COUNT:], ""])
+    (tmp_path / "bars.csv").write_text(text)
+    with pytest.raises(DataError, match="column 'Name' parts the rows into 2 markets"):
+        load_bars(str(tmp_path / "bars.csv"), LoadOptions(drop_bad_bars=True, sort=True))
+
+
 def test_bytes_that_are_no_text_name_no_market(tmp_path):
     """A refusal, where such a column is said to be the symbol's."""
     rows = stack(["AAA", "BBB"]).drop(columns="legs")

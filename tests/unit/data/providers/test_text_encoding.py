@@ -67,6 +67,8 @@ def test_a_separator_behind_each_row_names_no_column(tmp_path):
     ends = "\n".join([lines[0], *(f"{line}," for line in lines[1:]), ""])
     plain = read(tmp_path, PLAIN.encode())
     assert read(tmp_path, ends.encode()).content_hash == plain.content_hash
+    cut = ends.removesuffix("\n")
+    assert not read(tmp_path, cut.encode(), columns={"volume": "none"}).volume.any()
     begins = "".join(f",{line}\n" for line in lines)
     assert read(tmp_path, begins.encode()).content_hash == plain.content_hash
 
