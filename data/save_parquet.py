@@ -74,7 +74,7 @@ def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:
         if not may_replace and not _holds(path, bars):
             raise SourceError(
                 f"{path}: holds other bars; --replace puts the new ones in their place, unless "
-                "they were read from it"
+                "this import has read it or written it"
             )
     with drafting(path) as draft:
         _write(bars, draft)

@@ -88,7 +88,7 @@ def import_files(
     """Read files of any layout and keep each as a Parquet file of one form."""
     from data import join_bars, keep_bars, load_bars
     from data.bars import check_symbol
-    from data.files import is_input
+    from data.files import is_input, note_input
     from data.save_parquet import file_name
     from optimizer.cli.console import stderr
     from optimizer.cli.data_tables import describe_bars, print_imported, track_sources
@@ -103,6 +103,7 @@ def import_files(
             stderr().say(f"note: {bars.symbol}: {note}")
         may_replace = replace and not is_input(into / file_name(bars.symbol))
         path, written = keep_bars(bars, into, may_replace=may_replace)
+        note_input(path)
         rows.append({**describe_bars(bars), "file": str(path), "written": written})
     print_imported(rows, into, options.aligned, as_json=as_json)
 

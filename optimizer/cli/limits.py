@@ -15,6 +15,9 @@ MEMORY = ("failed to map segment", "cannot allocate memory", "std::bad_alloc")
 UNLOADED = "load shared object"
 """Messages of libraries, in small letters; the last for want of memory, or of a library."""
 
+NO_ROOM = "no usable temporary directory"
+"""Message of `tempfile`, in small letters."""
+
 SETTINGS = {
     "numba": ("NUMBA_",),
     "llvmlite": ("LLVMLITE_",),
@@ -48,7 +51,19 @@ def explain_limit(error: BaseException) -> str | None:
     if number in (errno.EMFILE, errno.ENFILE):
         files = _name_limits(resource.RLIMIT_NOFILE, "n")
         return f"this process may have no further file open{files} ({error})"
+    if NO_ROOM in text:
+        return f"temporary files have no room: free some, or let TMPDIR name a folder ({error})"
+    if number == errno.ENOENT and not _has_folder():
+        return "the folder in which this was started is gone: change into one that is there"
     return _explain_setting(error)
+
+
+def _has_folder() -> bool:
+    """Whether the folder in which this process works is there."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
 
 
 def _explain_setting(error: BaseException) -> str | None:

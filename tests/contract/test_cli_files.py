@@ -266,6 +266,18 @@ def test_import_replaces_no_file_that_it_read(command, tmp_path):
     merged = ("data", "import", "bars/AAA.parquet", "--timeframe", "1h", "--replace")
     outcome = command(*merged)
     assert outcome.code == 2
-    assert outcome.error.endswith("in their place, unless they were read from it")
+    assert outcome.error.endswith("unless this import has read it or written it")
     assert source.read_bytes() == before
     assert command(*merged, "--into", "hours").code == 0
+
+
+def test_two_files_of_one_name_are_not_written_over_each_other(command, tmp_path):
+    """The first market would be lost; joined, both are kept."""
+    for folder, count in (("one", 1500), ("two", 1400)):
+        (tmp_path / folder).mkdir()
+        write_market(tmp_path / folder / "AAA.csv", count)
+    both = ("data", "import", "one/AAA.csv", "two/AAA.csv", "--replace")
+    outcome = command(*both)
+    assert outcome.code == 2
+    assert outcome.error.endswith("unless this import has read it or written it")
+    assert len(load_bars("parquet:bars/AAA.parquet")) == 1500

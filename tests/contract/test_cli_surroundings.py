@@ -96,6 +96,7 @@ def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, message
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "ulimit -v allows 7 MB: raise it"),
         (OSError("Could not find/load shared object file 'a.so'"), "ulimit -v allows 7 MB: raise"),
         (OSError(errno.EMFILE, "Too many open files"), "no further file open .*ulimit -n allows 7"),
+        (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in []"), "TMPDIR"),
         (ValueError("anything else"), None),
         (OSError(errno.ENOENT, "No such file"), None),
     ],
@@ -110,6 +111,17 @@ def test_an_error_of_a_limit_names_it(monkeypatch, error, message):
     monkeypatch.setattr(resource, "getrlimit", limits.get)
     explained = explain_limit(error)
     assert explained is None if message is None else re.search(message, explained)
+
+
+def test_a_folder_that_is_gone_is_named(monkeypatch, tmp_path):
+    """Libraries ask where they are, and fail on the answer."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        Path().absolute()
+    assert "is gone: change into one" in explain_limit(caught.value)
 
 
 @pytest.mark.slow

@@ -64,11 +64,16 @@ def keep_kernels() -> None:
 
 def _folders_of_user(name: str) -> list[Path]:
     """The user's cache, and a private folder for homes that cannot be written."""
-    return [Path(user_cache_path(APP)) / name, _private_folder() / name]
+    homes = Path(user_cache_path(APP)), _private_folder()
+    return [home / name for home in homes if home is not None]
 
 
-def _private_folder() -> Path:
-    return Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}"
+def _private_folder() -> Path | None:
+    """A folder among temporary files; None where the system has no room for any."""
+    try:
+        return Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}"
+    except FileNotFoundError:
+        return None
 
 
 def _first_usable(folders: list[Path]) -> Path | None:

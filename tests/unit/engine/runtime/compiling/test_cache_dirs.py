@@ -190,3 +190,20 @@ def test_kernels_that_are_declare_loop_once_are_whole(tmp_path):
     all_at_once(ONE_KERNEL, {"TRITON_CACHE_DIR": str(tmp_path)}, [(), ()])
     assert len(list(tmp_path.rglob("code_kernel.ptx"))) == 1
     assert not list(tmp_path.rglob("tmp.pid_*"))
+
+
+def test_no_room_for_temporary_files_is_no_end(fresh, tmp_path):
+    """On a full disk what was compiled before is still read, where Python keeps its own code."""
+
+    def refuse():
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    fresh.setattr(cache_dirs.tempfile, "gettempdir", refuse)
+    room = tmp_path / "room"
+    room.mkdir()
+    assert cache_dirs.loops_folder(room) == room / "__pycache__"
+    fresh.setattr(cache_dirs, "user_cache_path", lambda app: tmp_path / "file" / app)
+    (tmp_path / "file").write_text("no folder can be made below a file")
+    assert cache_dirs.loops_folder(tmp_path / "file") is None
+    with pytest.raises(DeviceError, match="TRITON_CACHE_DIR"):
+        cache_dirs.kernels_folder()
