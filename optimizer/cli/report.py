@@ -39,6 +39,8 @@ def report_run(
 
     recorded = load_run(str(find_run(runs, run)), runs, _specs(flags))
     stdout().say(f"report {write_report(recorded, out, member)}")
+    if recorded.bars_problem:
+        note(f"the bars could not be loaded, so trades are left out: {recorded.bars_problem}")
 
 
 def renew_run_report(run: Path, flags: Mapping[str, object], console: "Lines") -> None:

@@ -98,7 +98,8 @@ def _require_same_bars(store: RunStore, task: Task) -> None:
     if now != searched:
         raise ConfigError(
             f"run '{store.run_id}' searched bars of {searched}, these are of {now}: lengths count "
-            f"bars, so its members would mean something else; add --timeframe {searched}"
+            f"bars, so its members would mean something else; name bars of {searched}, or shorter "
+            f"ones with --timeframe {searched}"
         )
 
 

@@ -85,7 +85,9 @@ def test_what_contradicts_a_run_is_refused_by_name(command, market, other):
         ("backtest", "latest", "--member", 0, "--strategy", "seller_exhaustion"): "--strategy: ",
         ("backtest", "latest", "--member", 0, "--bound", "max_hold=2:9"): "--bound: ",
         ("backtest", "latest", "--member", 0, "--data", "gone.csv"): "gone.csv",
-        ("backtest", "latest", "--member", 0, "--timeframe", "1h"): "searched bars of 15m",
+        ("backtest", "latest", "--member", 0, "--timeframe", "1h"): (
+            "name bars of 15m, or shorter ones with --timeframe 15m"
+        ),
     }
     for arguments, message in refused.items():
         outcome = command(*arguments)

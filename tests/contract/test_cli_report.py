@@ -140,6 +140,10 @@ def test_a_report_without_its_bars_says_what_is_missing(command, market, run_pat
     assert outcome.code == 0
     written = (run_path / "report.html").read_text(encoding="utf-8")
     assert "The bars could not be loaded" not in written
+    assert outcome.err == ""
+    other = command("report", "latest", "--runs", "runs", "--data", "sample", "--out", "other.html")
+    assert other.code == 0
+    assert other.err.startswith("note: the bars could not be loaded, so trades are left out: ")
 
 
 def test_a_backtest_is_drawn_as_a_page(command, market, tmp_path):
