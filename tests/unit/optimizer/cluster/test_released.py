@@ -1,8 +1,11 @@
 """Another client of the same scheduler that takes back, or answers, what is not its own."""
 
 import asyncio
+import os
+import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from distributed import Client
@@ -36,6 +39,29 @@ def cluster(hosts):
     """As a person joins it."""
     with Cluster(parse_address(str(hosts.file))) as cluster:
         yield cluster
+
+
+def hold_worker(folder):
+    """On a worker: be busy until a test ends."""
+    (Path(folder) / f"busy-{os.getpid()}").touch()
+    while not (Path(folder) / "free").exists():
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def busy(hosts, tmp_path):
+    """Workers that begin nothing, so that whatever is taken back had not begun."""
+    with Client(scheduler_file=str(hosts.file), set_as_default=False) as client:
+        workers = client.scheduler_info()["workers"]
+        held = [
+            client.submit(hold_worker, str(tmp_path), workers=[address], pure=False)
+            for address in workers
+        ]
+        while len(list(tmp_path.glob("busy-*"))) < len(workers):
+            time.sleep(0.01)
+        yield
+        (tmp_path / "free").touch()
+        client.gather(held)
 
 
 class Stranger:
@@ -155,7 +181,9 @@ def test_a_restart_of_the_cluster_by_another_client_changes_nothing(tmp_path):
         assert [job.result for job in in_order(run_jobs(cluster, make_jobs(6, "echo")))] == expected
 
 
-def test_a_first_question_that_is_taken_back_is_no_silent_worker(hosts, stranger, monkeypatch):
+def test_a_first_question_that_is_taken_back_is_no_silent_worker(
+    hosts, busy, stranger, monkeypatch
+):
     """A joining client gets the error soon, instead of waiting for the end of its patience."""
     monkeypatch.setattr(cluster_module, "LISTEN_S", 0.2)
     stranger("release", 99)
@@ -163,7 +191,9 @@ def test_a_first_question_that_is_taken_back_is_no_silent_worker(hosts, stranger
         Cluster(parse_address(str(hosts.file)))
 
 
-def test_a_measurement_that_is_taken_back_is_no_lost_scheduler(cluster, stranger, monkeypatch):
+def test_a_measurement_that_is_taken_back_is_no_lost_scheduler(
+    cluster, busy, stranger, monkeypatch
+):
     """`doctor` names what happened."""
     monkeypatch.setattr(cluster_module, "LISTEN_S", 0.2)
     stranger("release", 99)
