@@ -9,6 +9,9 @@ from contextlib import contextmanager, suppress
 import dask
 from distributed import LocalCluster, WorkerPlugin
 from distributed import Worker as DaskWorker
+from distributed.core import Status
+
+from optimizer.errors import WorkersLostError
 
 START_S = 45.0
 """A worker of this machine that takes longer to begin is begun anew."""
@@ -27,22 +30,35 @@ class _LeavesCtrlC(WorkerPlugin):
 
 @contextmanager
 def begin_workers(count: int) -> Iterator[LocalCluster]:
-    """A scheduler and workers on this machine alone."""
+    """A scheduler and workers on this machine alone.
+
+    Raises:
+        WorkersLostError: When one does not begin in time.
+    """
     # Once more at the end, for workers that were begun again meanwhile.
     with _keep_environment():
         with _keep_environment():
-            cluster = LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                worker_dashboard_address="127.0.0.1:0",
-                memory_limit=0,
-                death_timeout=START_S,
-                plugins=(_LeavesCtrlC(),),
-                silence_logs=logging.CRITICAL,
-            )
+            try:
+                cluster = LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    worker_dashboard_address="127.0.0.1:0",
+                    memory_limit=0,
+                    death_timeout=START_S,
+                    plugins=(_LeavesCtrlC(),),
+                    silence_logs=logging.CRITICAL,
+                )
+            except (TimeoutError, AssertionError) as error:
+                # The library ends a worker that is late, and asserts that it is not.
+                if str(error) not in ("", str(Status.starting)):
+                    raise
+                raise WorkersLostError(
+                    f"--cluster local:{count}: a worker did not begin within {START_S:.0f} s: begin "
+                    "fewer, or when this machine has less to do"
+                ) from None
         try:
             yield cluster
         finally:

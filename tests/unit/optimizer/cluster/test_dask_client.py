@@ -12,10 +12,11 @@ from types import SimpleNamespace
 import pytest
 from distributed.comm import CommClosedError, listen
 
-from optimizer.cluster import dask_client
+from optimizer.cluster import dask_client, local_workers
 from optimizer.cluster.address import Address, parse_address
 from optimizer.cluster.dask_client import CallTicket, Link
-from optimizer.errors import ReleasedError, SchedulerLostError
+from optimizer.cluster.local_workers import begin_workers
+from optimizer.errors import ReleasedError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import begin_cluster, own_workers, wait_until
 from tests.support.hostile import bounded_time
 
@@ -218,3 +219,11 @@ def test_workers_on_this_machine_leave_its_environment_as_it_was(monkeypatch):
     finally:
         link.close()
     assert dict(os.environ) == before
+
+
+def test_a_worker_of_this_machine_that_begins_too_late_is_named(monkeypatch):
+    """The library's error is an assertion about itself."""
+    monkeypatch.setattr(local_workers, "START_S", 0.05)
+    late = r"--cluster local:1: a worker did not begin within 0 s: begin fewer, or when"
+    with pytest.raises(WorkersLostError, match=late), begin_workers(1):
+        pass
