@@ -56,8 +56,8 @@ def begin_workers(count: int) -> Iterator[LocalCluster]:
                 if str(error) not in ("", str(Status.starting)):
                     raise
                 raise WorkersLostError(
-                    f"--cluster local:{count}: a worker did not begin within {START_S:.0f} s: begin "
-                    "fewer, or when this machine has less to do"
+                    f"--cluster local:{count}: a worker did not begin within {START_S:.0f} s: "
+                    "begin fewer, or when this machine has less to do"
                 ) from None
         try:
             yield cluster
