@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 
 from data.files import is_input, open_ordinary, replace_whole
+from data.providers.kinds import SQLITE
 from optimizer.errors import OptimizerError
-
-DATABASE_MARK = b"SQLite format 3\0"
-"""What a database begins with. Source: SQLite, "Database File Format"."""
 
 
 def write_output(path: Path, content: str | bytes) -> None:
@@ -41,7 +39,7 @@ def check_outputs(*paths: Path | None) -> None:
 
 def _is_database(path: Path) -> bool:
     with contextlib.suppress(OSError), open_ordinary(path) as file:
-        return file.read(len(DATABASE_MARK)) == DATABASE_MARK
+        return file.read(len(SQLITE)) == SQLITE
     return False
 
 

@@ -165,7 +165,7 @@ def list_counted(names: Sequence[str]) -> tuple[str, ...]:
     """
     counted = [name for name in names if bare_name(name).strip() not in (INDEX, *NAMELESS)]
     is_counted = counted == [str(k) for k in range(len(counted))]
-    return tuple(counted) if is_counted and len(counted) > len(VALUES) - 1 else ()
+    return tuple(counted) if is_counted and len(counted) >= len(VALUES) else ()
 
 
 def _list_assumed(names: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ ENDINGS = (".gz", ".zip", ".csv", ".parquet", ".pq", ".feather", ".arrow", ".arr
 """Endings that are no part of a market's name."""
 
 PARQUET, ARROW, ARROW_STREAM, OLD_FEATHER = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+GZIP, ZIP, SQLITE = b"\x1f\x8b", b"PK\x03\x04", b"SQLite format 3\0"
 
 OF_SOURCE = {
     PARQUET: "parquet",
@@ -38,7 +38,7 @@ UNPACK = "unpack it first"
 OTHERS = (
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write it anew as Parquet or CSV"),
     (0, b"\xd0\xcf\x11\xe0", "an old Excel file", AS_CSV),
-    (0, b"SQLite format 3\0", "an SQLite database", "write its table as CSV"),
+    (0, SQLITE, "an SQLite database", "write its table as CSV"),
     (8, b"DUCK", "a DuckDB database", "write its table with COPY ... TO 'bars.parquet'"),
     (0, b"DBN", "a DBN file of Databento", "write it with DBNStore.to_parquet or to_csv"),
     (0, b"ORC", "an ORC file", "write it anew as Parquet or CSV"),

@@ -29,7 +29,6 @@ SWAPPED = ("timestamp", "close", "high", "low", "open", "volume")
 COUNTED_FROM = "0"
 """The first name of columns that are only counted; places are counted from 1."""
 
-
 HOURS = ("hour", "hours", "hr", "stunde", "hour_ending", "he")
 """Names of columns of hours, which part no markets."""
 

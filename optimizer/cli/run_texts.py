@@ -144,8 +144,8 @@ def write_table(name: str, to: Path, runs: Path, *, what: What, sample: int) -> 
 
             return write_study(store, to, sample)
         if to.suffix == ".json" and what == "front":
-            return _write_output(to, format_json(result_json(*_load_judged_result(store))))
-        return _write_output(to, WRITERS[to.suffix](_build_table(store, what)))
+            return _write_result(to, format_json(result_json(*_load_judged_result(store))))
+        return _write_result(to, WRITERS[to.suffix](_build_table(store, what)))
 
 
 def _build_table(store: RunStore, what: What) -> Columns:
@@ -186,10 +186,10 @@ def write_program(
         with RunStore.open(path) as store:
             _, judgement = read_opened_result(store)
         made = None if judgement is None else judgement.schedule
-        return _write_output(to, build_judged_schedule_program(task, made, path.name, platform))
+        return _write_result(to, build_judged_schedule_program(task, made, path.name, platform))
     index = chosen_member(f"run '{path.name}'", len(front), member)
     program = build_program(task, front[index], f"Member {index} of run {path.name}.", platform)
-    return _write_output(to, program)
+    return _write_result(to, program)
 
 
 def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
@@ -198,7 +198,7 @@ def _load_judged_result(store: RunStore) -> tuple[RunResult, Judgement | None]:
     return result or require_result(store), judgement
 
 
-def _write_output(to: Path, content: str | bytes) -> str:
+def _write_result(to: Path, content: str | bytes) -> str:
     write_output(to, content)
     return f"written to {to}"
 
