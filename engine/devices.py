@@ -7,6 +7,8 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 from typing import NamedTuple, cast
 
 from data.bars import Bars
@@ -116,20 +118,28 @@ def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
 def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
     """Maker of a backend in a module, behind a colon."""
     module, _, attribute = place.partition(":")
-    # To count what is frozen takes as long as a small engine does.
-    pause = (
-        contextlib.nullcontext()
-        if module in sys.modules
-        else pause_collector(is_program=gc.get_freeze_count() > 0)
-    )
-    with pause:
+    is_there = module in sys.modules
+    loaded = importlib.import_module(module) if is_there else _load_module(module, devices)
+    maker = getattr(loaded, attribute)
+    return cast(BackendMaker, maker(devices or (0,)) if name == "cuda" else maker)
+
+
+def _load_module(module: str, devices: tuple[int, ...]) -> ModuleType:
+    """A module that is not there yet, imported on a stack of its own.
+
+    Libraries catch errors while they load, in cycles that hold every frame below them, and so an
+    engine that a caller makes later. In a program of ours they are frozen, and never collected.
+    """
+    with (
+        pause_collector(is_program=gc.get_freeze_count() > 0),
+        ThreadPoolExecutor(1) as stack,
+    ):
         if devices and "torch" not in sys.modules:
             # To import torch takes two seconds, in which the driver and Triton can do their part.
             with contextlib.suppress(ImportError):
-                importlib.import_module("triton")
+                stack.submit(importlib.import_module, "triton").result()
             threading.Thread(target=start_gpus, args=(devices,), daemon=True).start()
-        maker = getattr(importlib.import_module(module), attribute)
-    return cast(BackendMaker, maker(devices or (0,)) if name == "cuda" else maker)
+        return stack.submit(importlib.import_module, module).result()
 
 
 class Device(NamedTuple):

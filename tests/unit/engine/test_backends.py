@@ -149,7 +149,7 @@ def test_more_cores_make_a_gpu_pay_later(four_gpus):
     assert least == sorted(least)
 
 
-def test_a_gpu_starts_beside_the_import_of_torch(monkeypatch):
+def test_a_gpu_starts_beside_the_import_of_torch(monkeypatch, tmp_path):
     """Its driver is asked in a thread, once, for no other device, and when Triton is imported."""
     started = []
     done = threading.Event()
@@ -171,7 +171,9 @@ def test_a_gpu_starts_beside_the_import_of_torch(monkeypatch):
     monkeypatch.setattr(engine.devices.importlib, "import_module", fake_import)
 
     monkeypatch.setattr(engine.devices, "start_gpus", start_gpus)
-    monkeypatch.setitem(BACKENDS, "cuda", "builtins:tuple")
+    (tmp_path / "a_gpu_of_tests.py").write_text("Maker = tuple")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(BACKENDS, "cuda", "a_gpu_of_tests:Maker")
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     load_backend("cpu")
     assert started == []
@@ -179,5 +181,6 @@ def test_a_gpu_starts_beside_the_import_of_torch(monkeypatch):
     assert done.wait(10)
     assert started == [((1, 2), False)]
     monkeypatch.setitem(sys.modules, "torch", object())
+    monkeypatch.delitem(sys.modules, "a_gpu_of_tests")
     load_backend("cuda", (1, 2))
     assert len(started) == 1

@@ -1,7 +1,9 @@
 """Descriptions of GPUs, from a driver that a test writes."""
 
 import ctypes
+import gc
 import sys
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -151,3 +153,35 @@ def test_a_backend_that_is_loaded_freezes_nothing(monkeypatch):
 
     monkeypatch.setattr(devices, "pause_collector", refuse)
     assert devices.load_backend("cpu") is first
+
+
+def test_a_module_that_is_loaded_holds_nothing_of_its_callers(monkeypatch, tmp_path):
+    """An error that it caught in a cycle is frozen with it, and what its frames hold too."""
+
+    class Engine:
+        """What a caller of the loader makes."""
+
+    def load():
+        engine = Engine()
+        devices.load_backend("cpu")
+        return weakref.ref(engine)
+
+    (tmp_path / "a_cycle_of_tests.py").write_text(
+        "def catch():\n"
+        "    try:\n"
+        "        raise ImportError\n"
+        "    except ImportError as error:\n"
+        "        held = error\n"
+        "catch()\n"
+        "Maker = tuple\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(devices.BACKENDS, "cpu", "a_cycle_of_tests:Maker")
+    gc.freeze()
+    try:
+        engine = load()
+        gc.collect()
+        assert engine() is None
+    finally:
+        gc.unfreeze()
+        del sys.modules["a_cycle_of_tests"]
