@@ -34,7 +34,7 @@ def trends(
     (0.282371, [0, 0, 0, 0, 0, 100])
     """
     by_number: dict[int, Trend] = {}
-    workers = Threads(threads or available_cores())
+    workers = Threads(available_cores(threads))
     groups = _group_alike(closes)
 
     def work(thread: int) -> None:

@@ -55,7 +55,7 @@ class Workload(NamedTuple):
     def cpu_s(self) -> float:
         """About so many seconds on its cores."""
         rate = CORE_RATE if self.is_fast_case else CORE_RATE_OF_FORMULAS
-        cores = self.threads or available_cores()
+        cores = available_cores(self.threads)
         if not self.is_fast_case:
             cores = min(cores, CORES_OF_FORMULAS)
         return (self.individual_bars / rate + self.row_bars / CORE_ROW_RATE) / cores

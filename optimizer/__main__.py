@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from typing import TextIO
 
 from typer.exceptions import TyperException
@@ -66,6 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is not None:
         return _run(arguments, None)
     process_arguments = sys.argv[1:]
+    # numba goes on without a setting that it cannot read, after a traceback.
+    warnings.filterwarnings("error", "Environment variable", RuntimeWarning, r"numba\.core\.config")
     # Where a person's compiled code never returns; as `strategy.watched` reads it.
     os.environ["OPTIMIZER_MAY_BE_ENDED"] = "1"
     code = _run(process_arguments, process_arguments)

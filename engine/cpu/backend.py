@@ -28,6 +28,7 @@ from engine.runtime.cpu.row_memory import take_row_memory
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots
 from engine.runtime.free_memory import free_host_bytes
+from engine.runtime.machine import available_cores
 
 WHOLE, NUMBERS = 5, 5
 """Whole numbers and figures of a trade that the chain writes."""
@@ -201,7 +202,7 @@ def _collect_trades(listed: Listed) -> Ledger:
 
 def checked_threads(threads: int | None) -> int:
     """How many threads to use; all cores when None, never more than there are."""
-    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    most = available_cores(int(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
     if threads is not None and not 1 <= threads <= most:
         raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
     return threads or most

@@ -85,7 +85,7 @@ class CudaBackend(Backend):
         threads: int | None = None,
         torch_device: str = "cuda",
     ) -> None:
-        self.threads = threads or available_cores()
+        self.threads = available_cores(threads)
         self._device = torch.device(torch_device)
         self._coders = choose_coders(case, HIGHEST_CODE)
         entry, exits = encode_entry(case, self._coders), encode_exits(case, costs)

@@ -82,7 +82,7 @@ class CudaLanguageBackend(Backend):
         torch_device: str = "cuda",
         rows: Sequence[Rows] | None = None,
     ) -> None:
-        self.threads = threads or available_cores()
+        self.threads = available_cores(threads)
         self._workers = Threads(self.threads)
         self._device = torch.device(torch_device)
         self._has_limits = costs.has_limits

@@ -17,7 +17,7 @@ from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.replay.sample import Piece, chosen_pieces, compare_sample
 from engine.replay.threads import BARS_OF_A_THREAD, Replaying, replaying
 from engine.runtime.compiling.forms import CompiledForm
-from engine.runtime.machine import available_cores, versions
+from engine.runtime.machine import versions
 from strategy.genes import Floats
 from strategy.model import Strategy
 from strategy.rows import as_it_reads
@@ -55,8 +55,7 @@ def certify(
     """Replay individuals [N, G] on the reference and compare with the engine.
 
     The engine's strategy, series, windows and costs are the reference's too, which runs on
-    `threads`; when None on as many as series of this length keep busy, of those of an engine on
-    the CPU, else of all cores. Its ledgers are compared with those that the engine lists, and
+    `threads`; when None on as many of the engine's as series of this length keep busy. Its ledgers are compared with those that the engine lists, and
     accumulators with those of its batch evaluation. `replaying` is where the reference runs.
     """
 
@@ -235,10 +234,9 @@ def _replays(
 
 
 def _usable_threads(engine: Engine) -> int:
-    """On the CPU no more cores are used than the engine may use."""
-    most = engine.threads if engine.device == "cpu" else available_cores()
+    """Cores that the longest series keeps busy, no more than the engine may use."""
     longest = max(map(len, engine.series))
-    return min(most, max(2, longest // BARS_OF_A_THREAD))
+    return min(engine.threads, max(2, longest // BARS_OF_A_THREAD))
 
 
 def _describe_first_problem(

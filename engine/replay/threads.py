@@ -85,7 +85,7 @@ def replay_alone(
     As `Reference.trades`.
     """
     busy = sum(map(len, reference.series)) // BARS_OF_A_THREAD
-    shared = max(1, min(threads or available_cores(), busy))
+    shared = max(1, min(available_cores(threads), busy))
     with replaying(reference, genome[None], shared) as replays:
         ledgers = {replayed.window: replayed.ledger for replayed in replays}
     return tuple(ledgers[window] for window in range(len(reference.windows)))

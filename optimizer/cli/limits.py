@@ -79,7 +79,8 @@ def _explain_setting(error: BaseException) -> str | None:
         if frame.name == "<module>":
             named += [name for name in os.environ if name.startswith(SETTINGS[library])]
         if names := [name for name in dict.fromkeys(named) if name.startswith(SETTINGS[library])]:
-            return f"{library} cannot be used with {', '.join(names)} as set: unset it ({error})"
+            why = str(error).partition("\n")[0]
+            return f"{library} cannot be used with {', '.join(names)} as set: unset it ({why})"
     return None
 
 

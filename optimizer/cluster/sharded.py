@@ -103,7 +103,7 @@ class ShardedEngine:
         if task.costs.has_limits:
             raise ConfigError(f"--cluster: {LIMITED}; leave it out")
         self._cluster, config = cluster, task.config
-        self._costs, self._merging = task.costs, Threads(config.threads or available_cores())
+        self._costs, self._merging = task.costs, Threads(available_cores(config.threads))
         refuse_own_indicators(task.spec)
         # Workers may be other machines, without this user's cache.
         spec = keeping_rows(task.spec, None)

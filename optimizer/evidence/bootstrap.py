@@ -94,7 +94,12 @@ def resample(seed: int, index: int, days: int, block: float) -> Ints:
 
 
 def compare_with_nothing(
-    columns: Floats, block: Figure, seed: int, resamples: int = DEFAULT_RESAMPLES
+    columns: Floats,
+    block: Figure,
+    seed: int,
+    resamples: int = DEFAULT_RESAMPLES,
+    *,
+    threads: int | None = None,
 ) -> BootstrapRecord:
     """Test columns of days against an account that does nothing.
 
@@ -103,6 +108,7 @@ def compare_with_nothing(
         block: From `choose_block_length`.
         seed: Seed of the run.
         resamples: B, at least 1.
+        threads: Cores to use; all when None.
 
     Returns:
         Undefined numbers below 20 days, without a block, and where no column varies.
@@ -110,7 +116,9 @@ def compare_with_nothing(
     days = len(columns)
     why = f"fewer than {FEWEST_DAYS} days" if days < FEWEST_DAYS else block.why
     spread = (
-        np.zeros(columns.shape[1]) if why else compute_long_run_deviations(columns, block.value)
+        np.zeros(columns.shape[1])
+        if why
+        else compute_long_run_deviations(columns, block.value, threads)
     )
     is_kept = spread > 0
     if not is_kept.any():
@@ -125,7 +133,9 @@ def compare_with_nothing(
     )
 
 
-def compute_long_run_deviations(columns: Floats, block: float) -> Floats:
+def compute_long_run_deviations(
+    columns: Floats, block: float, threads: int | None = None
+) -> Floats:
     """Standard deviation of the mean of resampled columns [D, N], times the root of D, [N]: w.
 
     0 where a column does not vary.
@@ -150,7 +160,7 @@ def compute_long_run_deviations(columns: Floats, block: float) -> Floats:
         return spectrum.real**2 + spectrum.imag**2, rounding
 
     parts = [*_chunk_columns(columns.shape[1], 2 * days)]
-    with ThreadPoolExecutor(min(MOST_THREADS, available_cores())) as pool:
+    with ThreadPoolExecutor(min(MOST_THREADS, available_cores(threads))) as pool:
         for part, (powers, rounding) in zip(parts, pool.map(measure_waves, parts), strict=True):
             squares = waves @ powers
             deviations[part] = np.sqrt(np.where(squares > rounding, squares, 0.0))

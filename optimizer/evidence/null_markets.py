@@ -114,6 +114,7 @@ class NullMarkets:
         seed: Seed of the run.
         keep: Rhythm to keep; ``"auto"`` is ``"day"`` where each minute of the day that occurs has
             20 bars or more in every series, else ``"none"``.
+        threads: Cores to make them on; all when None.
 
     Raises:
         ConfigError: When `keep` is unknown, or a series has no window.
@@ -125,6 +126,8 @@ class NullMarkets:
         windows: Sequence[Window],
         seed: int,
         keep: Keep | Literal["auto"] = "auto",
+        *,
+        threads: int | None = None,
     ) -> None:
         if keep not in ("auto", *PERIODS_NS):
             raise ConfigError(f"keep must be auto, none, day or week, got {keep!r}")
@@ -132,7 +135,7 @@ class NullMarkets:
         ended = [bars.until(end) for bars, (_, end) in zip(series, ranges, strict=True)]
         moving = [np.arange(max(start, 1), end) for start, end in ranges]
         self.keep: Keep = _choose_keep(ended, moving) if keep == "auto" else keep
-        self._seed = seed
+        self._seed, self._threads = seed, threads
         self._times = np.unique(np.concatenate([bars.timestamp for bars in ended]))
         is_common = _is_common(self._times, ended)
         self._series = [
@@ -161,7 +164,7 @@ class NullMarkets:
 
     def _build_each(self, build: Callable[[_Series], Built]) -> tuple[Built, ...]:
         """Results of building each series [S], those of a long market side by side."""
-        cores = available_cores()
+        cores = available_cores(self._threads)
         if len(self._series) == 1 or cores == 1 or len(self._times) < LONG_MARKET:
             return tuple(map(build, self._series))
         with ThreadPoolExecutor(min(cores, len(self._series)), "series") as pool:

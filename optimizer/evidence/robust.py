@@ -187,7 +187,9 @@ def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
     return Figure(10000 * gross / turnover) if turnover > 0 else make_undefined("no trades")
 
 
-def simulate_other_orders(ledgers: Sequence[Ledger], seed: int, stake: Stake) -> tuple[Figure, ...]:
+def simulate_other_orders(
+    ledgers: Sequence[Ledger], seed: int, stake: Stake, threads: int | None = None
+) -> tuple[Figure, ...]:
     """Deepest falls of the account had the same trades come in other orders.
 
     Each of 1,000 accounts draws as many trades, with replacement.
@@ -196,6 +198,7 @@ def simulate_other_orders(ledgers: Sequence[Ledger], seed: int, stake: Stake) ->
         ledgers: [W], of one member; all windows' trades are drawn from together.
         seed: Seed of the run.
         stake: How the account sizes them.
+        threads: Cores to use; all when None.
 
     Returns:
         Deepest fall as a fraction of the peak, of the middle account and of those of which 5 and
@@ -214,7 +217,7 @@ def simulate_other_orders(ledgers: Sequence[Ledger], seed: int, stake: Stake) ->
         sums = fold(choose_trades(trades, drawn), stake)
         return sums.max_drawdown if np.isfinite(sums.peak_equity) else np.nan
 
-    with ThreadPoolExecutor(min(MOST_THREADS, available_cores()), "orders") as pool:
+    with ThreadPoolExecutor(min(MOST_THREADS, available_cores(threads)), "orders") as pool:
         falls = np.array(list(pool.map(measure_fall, range(ORDERS))))
     if np.isnan(falls).any():
         return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)

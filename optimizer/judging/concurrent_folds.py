@@ -202,7 +202,7 @@ class SpareCores(ThisMachine):
 
     def begin(self, task: Task, warm_start: Floats | None) -> None:
         """Begin a process for the folds of a run that is about to prepare its engine."""
-        cores = task.config.threads or available_cores()
+        cores = available_cores(task.config.threads)
         is_limited = task.config.memory is not None or task.config.max_seconds is not None
         if cores < FEWEST_CORES or is_limited:
             return

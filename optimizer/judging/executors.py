@@ -93,7 +93,7 @@ class ThisMachine:
     ) -> Executor:
         """As `Executors`; nothing begins before a core is free for it, so `first` means nothing."""
         config = setup.task.config
-        threads = config.threads or available_cores()
+        threads = available_cores(config.threads)
         cores = max(1, min(threads, jobs))
         beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
         if isinstance(setup, FoldSetup | StepSetup):
@@ -190,7 +190,7 @@ def share_device(
         searched = setup.on_run.windows
     pairs = config.population * sum(map(len, searched))
     size = max(1, min(count_markets(task, len(searched)), jobs, MOST_PAIRS // pairs))
-    count = max(1, min((config.threads or available_cores()) - 1, size))
+    count = max(1, min(available_cores(config.threads) - 1, size))
     return AskingWorkers(replace(setup, task=task), count, size, pool)
 
 

@@ -179,7 +179,7 @@ class _Judge:
 
     def _estimate_seconds(self) -> float:
         """Seconds that null searches take, about, and the parts that are not made yet."""
-        task, cores = self._task, self._task.config.threads or available_cores()
+        task, cores = self._task, available_cores(self._task.config.threads)
         device = find_gpu(task, self._device) or "cpu"
         if self._plan.every is not None:
             return estimate_schedule_seconds(task, self._plan, cores, device)
@@ -271,7 +271,9 @@ class _Judge:
             "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
             "cscv": build_cscv_record(engine, judged, plan.blocks),
             "stability": self._evaluate_stability(engine, judged),
-            "bootstrap": build_bootstrap_record(columns, task.config.seed, plan.resamples),
+            "bootstrap": build_bootstrap_record(
+                columns, task.config.seed, plan.resamples, task.config.threads
+            ),
         }
 
     def _evaluate_stability(self, engine: Engine, judged: JudgedTrials) -> StabilityRecord | None:

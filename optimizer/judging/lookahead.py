@@ -146,7 +146,7 @@ def _evaluate_cuts(
 
     Much of a cut is checking and copying bars, which one core does.
     """
-    cores, free = task.config.threads or available_cores(), allow_host_bytes()
+    cores, free = available_cores(task.config.threads), allow_host_bytes()
     fit = free // (CUT_BAR_BYTES * len(bars))
     # A person's own code may not be made for threads.
     at_once = 1 if task.spec.own else max(1, min(cores, len(ends), MOST_CUTS_AT_ONCE, fit))

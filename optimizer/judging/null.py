@@ -71,8 +71,10 @@ class OnNullMarkets:
     @cached_property
     def markets(self) -> NullMarkets:
         """The null markets."""
-        markets, seed = self.task.markets, self.task.config.seed
-        return NullMarkets(markets.series, markets.windows, seed, self.keep)
+        markets, config = self.task.markets, self.task.config
+        return NullMarkets(
+            markets.series, markets.windows, config.seed, self.keep, threads=config.threads
+        )
 
     def build_task(self, job: NullJob) -> Task:
         """The task on the bars of one market."""

@@ -44,7 +44,7 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     undecided, target_first = _measure_within_bars(task, ledgers)
     left_out = _measure_left_out(task, engine, pick)
     stake = build_stake(task.spec, task.costs, task.spec.layout.decode(pick.genome))
-    falls = simulate_other_orders(ledgers, task.config.seed, stake)
+    falls = simulate_other_orders(ledgers, task.config.seed, stake, task.config.threads)
     checks = evaluate_checks(
         plateau,
         even,

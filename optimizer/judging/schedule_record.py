@@ -138,8 +138,9 @@ def _compare_with_first(task: Task, stitched: Stitched, kept: Stitched) -> tuple
     daily = daily_returns([stitched.ledgers, kept.ledgers], stitched.series, stitched.windows, days)
     differences = (daily[:, :1] - daily[:, 1:]).astype(np.float64)
     gain = Figure(float(differences.mean()))
+    config, block = task.config, choose_block_length(differences)
     tested = compare_with_nothing(
-        differences, choose_block_length(differences), task.config.seed, task.config.resamples
+        differences, block, config.seed, config.resamples, threads=config.threads
     )
     if tested.rc_p is None:
         return gain, make_undefined(tested.why.get("rc_p", "unknown"))

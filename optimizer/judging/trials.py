@@ -88,12 +88,14 @@ def build_daily_columns(
 def _add_days(engine: Engine, genomes: Floats, days: Ints, daily: Floats) -> None:
     """Add the trades of genomes [N, G] to their days [N, D], while the next ones are listed."""
     step, adding = max(1, LISTED_PAIRS // len(engine.windows)), deque[Future[None]]()
-    with ThreadPoolExecutor(ADDED_AT_ONCE, "days") as pool:
+    # The caller's own thread lists.
+    at_once = min(ADDED_AT_ONCE, engine.threads - 1)
+    with ThreadPoolExecutor(max(at_once, 1), "days") as pool:
         for begin in range(0, len(genomes), step):
             part = slice(begin, begin + step)
             _, results = engine.list_results(genomes[part])
             adding.append(pool.submit(add_results, results, days, daily[part]))
-            if len(adding) > ADDED_AT_ONCE:
+            if len(adding) > at_once:
                 adding.popleft().result()
         for added in adding:
             added.result()
@@ -139,9 +141,12 @@ def build_stability_record(
     return evaluate_fixed_paths(totals, windows, splits, list_paths())
 
 
-def build_bootstrap_record(columns: DailyColumns, seed: int, resamples: int) -> BootstrapRecord:
+def build_bootstrap_record(
+    columns: DailyColumns, seed: int, resamples: int, threads: int | None = None
+) -> BootstrapRecord:
     """All trials against an account that does nothing, with blocks as the front wants them."""
-    return compare_with_nothing(columns.used, choose_block_length(columns.front), seed, resamples)
+    block = choose_block_length(columns.front)
+    return compare_with_nothing(columns.used, block, seed, resamples, threads=threads)
 
 
 def _sum_windows(engine: Engine, genomes: Floats) -> Iterator[tuple[Ints, Floats]]:

@@ -128,7 +128,7 @@ def scan_series(series: Sequence[Bars], question: ScanParams, ways: Ways) -> Sca
         ConfigError: When two series are alike in symbol and source.
         ParityError: When a row differs from the readable definition; nothing is kept then.
     """
-    began, threads = time.perf_counter(), ways.threads or available_cores()
+    began, threads = time.perf_counter(), available_cores(ways.threads)
     markets = Markets(tuple(series), tuple(Window.whole(b, n) for n, b in enumerate(series)))
     if len(set(markets.names)) < len(series):
         raise ConfigError("two of these series have the same symbol and the same source")
@@ -172,7 +172,7 @@ def _load_series(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, .
     """The series that a configuration names, with a line a second on how far it is."""
     options, specs = load_options(config), named_specs(config)
     series, last_line = [], time.monotonic()
-    with ThreadPoolExecutor(config.threads or available_cores()) as pool:
+    with ThreadPoolExecutor(available_cores(config.threads)) as pool:
         for bars in pool.map(lambda spec: load_bars(spec, options), specs):
             series.append(bars)
             if time.monotonic() - last_line >= LINE_EVERY_S:

@@ -73,9 +73,11 @@ def limit_memory():
     [
         ({"env": {"NUMBA_DISABLE_JIT": "1"}}, "NUMBA_DISABLE_JIT is set, and without its compiler"),
         ({"env": {"NUMBA_NUM_THREADS": "0"}}, "numba cannot be used with NUMBA_NUM_THREADS as set"),
+        ({"env": {"NUMBA_NUM_THREADS": "abc"}}, "NUMBA_NUM_THREADS as set: unset it (Environment"),
+        ({"env": {"NUMBA_OPT": "9x"}}, "numba cannot be used with NUMBA_OPT as set: unset it"),
         ({"preexec_fn": limit_memory}, "ulimit -v allows this process 1,200 MB, and compiled"),
     ],
-    ids=["setting", "threads", "memory"],
+    ids=["setting", "threads", "words", "option", "memory"],
 )
 def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, message):
     """Before anything is recorded; it is no defect of ours, and nothing hangs."""

@@ -145,13 +145,12 @@ def test_individuals_with_common_rows_are_neighbours():
 
 
 @pytest.mark.parametrize(
-    ("device", "each", "expected"),
-    [("cuda:0", 1000, 2), ("cuda:0", 100, 6), ("cuda:0", 10, 16), ("cpu", 10, 3)],
+    ("cores", "each", "expected"),
+    [(16, 1000, 2), (16, 100, 6), (16, 10, 16), (3, 10, 3)],
 )
-def test_as_many_threads_as_the_longest_series_keeps_busy(device, each, expected, monkeypatch):
-    """Two at least; of the cores, or of those that an engine on the CPU may use."""
+def test_as_many_threads_as_the_longest_series_keeps_busy(cores, each, expected, monkeypatch):
+    """Two at least, of those that an engine may use."""
     monkeypatch.setattr(certificate, "BARS_OF_A_THREAD", each)
-    monkeypatch.setattr(certificate, "available_cores", lambda: 16)
     asked = []
 
     @contextmanager
@@ -160,6 +159,6 @@ def test_as_many_threads_as_the_longest_series_keeps_busy(device, each, expected
         yield iter(())
 
     engine = create_engine(SPEC, SERIES, WINDOWS, device="cpu")
-    engine.device, engine._backend.threads = device, 3
+    engine._backend.threads = cores
     certificate.replay(engine, random_genomes(SPEC, 2, seed=1), [], replaying=replaying_none)
     assert asked == [expected]

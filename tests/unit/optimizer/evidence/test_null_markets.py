@@ -36,13 +36,13 @@ def measure_body(bars, t):
     return bars.high[t] / opening, bars.low[t] / opening, bars.close[t] / opening, bars.volume[t]
 
 
-def test_series_of_a_long_market_are_made_side_by_side(monkeypatch):
+def test_series_of_a_long_market_are_made_side_by_side():
     """Each is what it is made by one core."""
     series = [make_bars(length, length) for length in (10_000, 9_000)]
     made = []
     for cores in (1, 2):
-        monkeypatch.setattr("optimizer.evidence.null_markets.available_cores", lambda n=cores: n)
-        markets = NullMarkets(series, list(map(Window.whole, series, (0, 1))), seed=1)
+        windows = list(map(Window.whole, series, (0, 1)))
+        markets = NullMarkets(series, windows, seed=1, threads=cores)
         bars = (*markets.shuffle_market(3), *markets.mirror_market(3))
         made.append([getattr(each, name).tobytes() for each in bars for name in COLUMNS])
     assert made[0] == made[1]

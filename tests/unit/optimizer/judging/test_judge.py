@@ -2,9 +2,11 @@
 
 import gc
 import json
+import os
 import shutil
 import sqlite3
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +102,25 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
     assert len(judgements[0].folds.rows) == 3
     assert len(judgements[0].cpcv.paths) == 3
     assert judgements[0].trials.judged >= judgements[0].trials.used > 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_no_pool_of_a_judgement_has_more_threads_than_asked_for(threads, path, monkeypatch):
+    """Of eight cores, one or two: also for orders of trades, resamples, halves and days."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)))
+    begin, sizes = ThreadPoolExecutor.__init__, {}
+
+    def begin_counted(pool, max_workers, thread_name_prefix=""):
+        sizes[thread_name_prefix] = max_workers
+        begin(pool, max_workers, thread_name_prefix)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "__init__", begin_counted)
+    plan = Plan(null=1, folds=0, blocks=4, causal=True)
+    judgement = judge_run(path, plan, {"threads": threads}, lambda *progress: None)
+    assert judgement.cscv.pbo is not None
+    assert judgement.bootstrap.spa_p is not None
+    assert {"", "days", "orders"} <= set(sizes)
+    assert max(sizes.values()) == threads
 
 
 def test_folds_that_do_not_fit_are_noted_or_refused(path):
