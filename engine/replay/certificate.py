@@ -55,8 +55,9 @@ def certify(
     """Replay individuals [N, G] on the reference and compare with the engine.
 
     The engine's strategy, series, windows and costs are the reference's too, which runs on
-    `threads`; when None on as many of the engine's as series of this length keep busy. Its ledgers are compared with those that the engine lists, and
-    accumulators with those of its batch evaluation. `replaying` is where the reference runs.
+    `threads`; when None on as many of the engine's as series of this length keep busy. Its
+    ledgers are compared with those that the engine lists, and accumulators with those of its batch
+    evaluation. `replaying` is where the reference runs.
     """
 
     def some(members: Floats, pieces: Sequence[Piece]) -> Replay:
