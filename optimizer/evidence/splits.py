@@ -20,6 +20,7 @@ import numpy as np
 from data.bars import Bars, Role, Window
 from data.windows import groups
 from optimizer.errors import ConfigError
+from optimizer.formatting import format_count
 from strategy.model import Strategy
 
 DEFAULT_FOLDS, DEFAULT_TRAIN_GROUPS = 6, 3
@@ -91,7 +92,8 @@ def walk_forward(
         raise ConfigError(
             f"folds and their training must be at least 1, got {folds}, {train_groups}"
         )
-    borders = _find_borders(series, windows, folds + train_groups, (purge, 0))
+    groups_in_all = folds + train_groups
+    borders = _find_borders(series, windows, groups_in_all, (purge, 0), trained=train_groups)
     placed = list(zip(windows, borders, strict=True))
     splits = []
     for fold in range(folds):
@@ -182,10 +184,15 @@ def scale_min_trades(min_trades: int, train: Sequence[Window], searched: Sequenc
 
 
 def _find_borders(
-    series: Sequence[Bars], windows: Sequence[Window], count: int, cut: tuple[int, int]
+    series: Sequence[Bars],
+    windows: Sequence[Window],
+    count: int,
+    cut: tuple[int, int],
+    *,
+    trained: int = 0,
 ) -> Borders:
     longest = max(windows, key=len)
-    _check_groups(len(longest), count, cut)
+    _check_groups(len(longest), count, cut, trained)
     opens = [series[window.series].timestamp[window.start : window.end] for window in windows]
     is_one = len({window.series for window in windows}) == 1
     # One symbol's folds follow its longest window; several share borders by all of their bars.
@@ -198,16 +205,32 @@ def _find_borders(
     return borders
 
 
-def _check_groups(bars: int, count: int, cut: tuple[int, int]) -> None:
+def _check_groups(bars: int, count: int, cut: tuple[int, int], trained: int) -> None:
+    """Check that purge and embargo take half of a group at most; `trained` are those before folds.
+
+    Raises:
+        ConfigError: With what works.
+    """
     if min(cut) < 0:
         raise ConfigError(f"purge and embargo must not be negative, got {cut[0]} and {cut[1]}")
     most = bars // max(2 * sum(cut), 1)
-    if count > most:
-        works = f"at most {most} groups work" if most > 1 else "no number of groups works"
-        raise ConfigError(
-            f"{count} groups of {bars} bars are too short: purge and embargo take {sum(cut)} bars, "
-            f"and may take half a group; {works}"
-        )
+    if count <= most:
+        return
+    asked, taken = f"{count} groups of {bars:,} bars", "purge and embargo"
+    if trained:
+        folds, training = format_count(count - trained, "fold"), format_count(trained, "group")
+        asked, taken = f"{folds} after {training} of training: {asked}", "purge"
+    if most > max(trained, 1):
+        works = f"ask for at most {format_count(most - trained, 'fold' if trained else 'group')}"
+    elif most > 1:
+        works = f"ask for 1 group of training and at most {format_count(most - 1, 'fold')}"
+    else:
+        works = f"{2 * sum(cut) * count:,} bars would do"
+        if count <= bars:
+            works = f"{works}, or {taken} of at most {bars // (2 * count)} bars"
+    raise ConfigError(
+        f"{asked} are too short: {taken} take {sum(cut):,} bars and may take half a group; {works}"
+    )
 
 
 def _cut_test_windows(placed: Sequence[tuple[Window, list[int]]], group: int) -> tuple[Window, ...]:

@@ -147,12 +147,35 @@ def test_one_group_at_a_time_is_purged_k_fold():
 def test_too_many_groups_are_refused_with_the_most_that_work(length, most):
     """Purge and embargo together may take half of the shortest group."""
     series, windows = one_series(length)
-    words = f"at most {most} groups work" if most else "no number of groups works"
+    words = (
+        f"; ask for at most {most} groups" if most else "112 bars would do, or purge .* most 2 bars"
+    )
     with pytest.raises(ConfigError, match=words):
         combinatorial(series, windows, count=7, tests=2, purge=3, embargo=5)
     if most:
         splits = combinatorial(series, windows, count=most, tests=1, purge=3, embargo=5)
         assert len(splits) == most
+
+
+@pytest.mark.parametrize(
+    ("length", "works", "then"),
+    [
+        (1500, "3,840 bars would do, or purge of at most 150 bars", {"purge": 150}),
+        (3000, "ask for 1 group of training and at most 2 folds", {"train_groups": 1}),
+        (3500, "ask for at most 1 fold", {"folds": 1}),
+        (4, "3,840 bars would do", None),
+    ],
+)
+def test_too_many_folds_are_refused_with_what_works(length, works, then):
+    """Folds are what a person asked for, not the groups that they are made of; advice works."""
+    series, windows = one_series(length)
+    asked = {"folds": 2, "train_groups": 3, "purge": 384}
+    words = f"2 folds after 3 groups of training: 5 groups of {length:,} bars are too .*; {works}$"
+    with pytest.raises(ConfigError, match=words):
+        walk_forward(series, windows, **asked)
+    if then is not None:
+        asked |= then
+        assert len(walk_forward(series, windows, **asked)) == asked["folds"]
 
 
 def test_numbers_out_of_range_are_refused():

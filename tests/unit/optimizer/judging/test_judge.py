@@ -129,7 +129,7 @@ def test_folds_that_do_not_fit_are_noted_or_refused(path):
     assert judgement.folds is None
     assert judgement.robust is not None
     (note,) = judgement.notes
-    assert note.startswith("no folds: 33 groups")
+    assert note.startswith("no folds: 30 folds after 3 groups of training: 33 groups")
     with pytest.raises(ConfigError, match="33 groups"):
         judge_briefly(path, folds=30)
 
