@@ -297,10 +297,7 @@ class Account:
         return times, value
 
     def _close_open(self, place: int, trades: Sized, chosen: Ints, equity: Floats) -> Floats:
-        """Equity with some trades [N] closed beside what it was before [N].
-
-        They are of the market of a window, by number.
-        """
+        """Equity with some trades [N] of a window's market closed, beside what it was before."""
         stake = self.stakes[place] if self.stakes else plain_stake(self.costs.risk_fraction)
         some = marks.choose_trades(trades, chosen)
         return marks.add_gains(some, stake, equity, self._weight(place))
@@ -382,8 +379,9 @@ def find_runs(flags: Flags) -> Ints:
 
 
 def compound(r: Floats, risk_fraction: float) -> Floats:
-    """Equity after each trade, from 1, by its R [K] in order; ruin is for ever."""
-    equity: Floats = np.multiply.accumulate(1.0 + risk_fraction * r)
+    """Equity after each trade, from 1, by its R [K] in order; ruin and infinity are for ever."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        equity: Floats = np.multiply.accumulate(1.0 + risk_fraction * r)
     equity[np.logical_or.accumulate(~(equity > 0.0))] = 0.0
     return equity
 

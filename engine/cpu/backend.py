@@ -202,7 +202,7 @@ def _collect_trades(listed: Listed) -> Ledger:
 
 def checked_threads(threads: int | None) -> int:
     """How many threads to use; all cores when None, never more than there are."""
-    most = available_cores(int(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+    most = min(available_cores(), int(numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
     if threads is not None and not 1 <= threads <= most:
         raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
     return threads or most

@@ -14,13 +14,13 @@ def describe_processor() -> str:
     return f"{names[0]}, {len(names)} cores" if names else platform.processor() or "unknown"
 
 
-def available_cores(most: int | None = None) -> int:
-    """Cores that this process may use, no more than `most` where that is given."""
+def available_cores(asked: int | None = None) -> int:
+    """Cores to use: as many as are asked for, all that this process may use if None."""
+    if asked is not None:
+        return asked
     if hasattr(os, "sched_getaffinity"):
-        count = len(os.sched_getaffinity(0))
-    else:
-        count = os.cpu_count() or 1
-    return count if most is None else min(count, most)
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def versions() -> dict[str, str]:

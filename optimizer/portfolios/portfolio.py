@@ -123,7 +123,7 @@ def build_portfolio(
         EngineError: When a component's trades hang on more than the account takes into account.
         ParityError: When the reference has other trades.
     """
-    picked = pick_members(members, weights, runs)
+    picked = pick_members(members, weights, runs, costs)
     if cash is not None and not (np.isfinite(cash) and cash > 0):
         raise ConfigError(f"--cash {cash:g}: an amount of money above 0")
     portfolio = Portfolio([each.component for each in picked], costs, cash)
@@ -202,12 +202,15 @@ def correlate(x: Floats, y: Floats) -> float | None:
 
 
 def pick_members(
-    members: Sequence[tuple[str, int | None]], weights: Sequence[float] | None, runs: Path
+    members: Sequence[tuple[str, int | None]],
+    weights: Sequence[float] | None,
+    runs: Path,
+    costs: Costs,
 ) -> list[Picked]:
     """Components of a portfolio; arguments and errors are those of `build_portfolio`."""
     shares = _check_weights(weights, len(members))
     return [
-        _pick_member(find_run(runs, name), member, share)
+        _pick_member(find_run(runs, name), member, share, costs.risk_fraction)
         for (name, member), share in zip(members, shares, strict=True)
     ]
 
@@ -225,7 +228,7 @@ def _check_weights(weights: Sequence[float] | None, count: int) -> list[float]:
     return list(weights)
 
 
-def _pick_member(path: Path, member: int | None, weight: float) -> Picked:
+def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: float) -> Picked:
     """A member of a run, on the bars that it was searched on."""
     with RunStore.open(path) as store:
         result, judgement = read_opened_result(store)
@@ -238,6 +241,11 @@ def _pick_member(path: Path, member: int | None, weight: float) -> Picked:
                 f"run '{store.run_id}' has members 0 to {len(front) - 1}, not {chosen}"
             )
         task = recorded_task(store, {}).closed
+    if task.spec.account is None and weight * risk_fraction > 1:
+        raise ConfigError(
+            f"--weights: a trade would risk {weight:g} times --risk {risk_fraction:g}, more than "
+            f"the whole account; name at most {1 / risk_fraction:g}"
+        )
     markets = task.markets
     name = f"{path.name}:{chosen}"
     bars = markets.series, markets.windows

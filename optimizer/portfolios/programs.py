@@ -34,7 +34,7 @@ def build_component_programs(
             "hold; a portfolio with limits is not exported"
         )
     programs = {}
-    for number, picked in enumerate(pick_members(members, weights, runs)):
+    for number, picked in enumerate(pick_members(members, weights, runs, costs)):
         if picked.task.spec.account is not None:
             raise ConfigError(
                 f"{picked.component.name} sizes its trades by account(...): a program of it alone "

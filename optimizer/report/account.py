@@ -65,9 +65,13 @@ def equity_curve(
 
 
 def drawdown(curve: Curve) -> Floats:
-    """How far equity lies below its peak so far, a fraction of the peak, [N] from 0 down."""
+    """How far equity lies below its peak so far, a fraction of the peak, [N] from 0 down.
+
+    NaN where equity outgrew all numbers.
+    """
     peak = np.maximum.accumulate(curve.value)
-    fallen: Floats = curve.value / peak - 1.0
+    with np.errstate(invalid="ignore"):
+        fallen: Floats = curve.value / peak - 1.0
     return fallen
 
 

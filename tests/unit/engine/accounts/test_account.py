@@ -7,10 +7,12 @@ that went on below zero until its drawdown was beyond all numbers.
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
 import strategy.words as w
 from data.bars import Window
+from engine.accounts.account import compound
 from engine.accounts.costs import Costs
 from engine.accounts.derived import UNDEFINED
 from engine.accounts.ledger import ACCUMULATORS
@@ -125,3 +127,9 @@ def test_ruin_after_equity_beyond_all_numbers(account):
     assert (sums["trades"], sums["equity"]) == (325.0, 0.0)
     assert (metrics["total_return"], metrics["max_drawdown"]) == (-1.0, 1.0)
     assert reasons["calmar"] == "ruined"
+
+
+def test_equity_that_outgrows_all_numbers_is_infinite_without_a_warning():
+    """Whoever reads it says so; a loss of all ends it as ever."""
+    assert np.isinf(compound(np.full(600, 3.0), 1.0)[-1])
+    assert compound(np.array([1e308, 3.0, -1.0, 3.0]), 1.0).tolist() == [1e308, np.inf, 0.0, 0.0]

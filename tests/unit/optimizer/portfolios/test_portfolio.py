@@ -296,6 +296,7 @@ def test_a_sized_member_alone_is_its_own_account(sized_run):
         ([], None, "at least one component"),
         (["latest"], [1.0, 2.0], "2 for 1 components"),
         (["latest"], [0.0], "above 0"),
+        (["latest"], [1e308], r"more than the whole account; name at most 100"),
         (["latest:99"], None, "has members 0 to"),
     ],
 )
