@@ -27,6 +27,7 @@ from optimizer.report.charts.chart import (
 )
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.tables import Tables
+from optimizer.report.trade_marks import Plain
 from optimizer.report.trades import Ints
 from optimizer.run.compared import WORDS, RunComparison, compare_runs
 from optimizer.run.header import PLACES
@@ -42,8 +43,6 @@ MARKS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 MOST_COMPARED = len(COLOURS)
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-
-Plain = dict[str, object]
 
 
 class Side(NamedTuple):
@@ -137,7 +136,8 @@ def _list_rows(
         ("front", [number(len(side.front)) for side in sides]),
     ]
     for label in ("strength", "trades"):
-        rows.append((f"{label} of the pick", [_read_pick(run, label) for run in tables]))
+        figures = (run.pick and getattr(run.pick, label) for run in tables)
+        rows.append((f"{label} of the pick", [number(figure) for figure in figures]))
     if known and all(run.id in known for run in tables):
         shares = [known[run.id].hypervolume for run in tables]
         if None not in shares:
@@ -147,10 +147,6 @@ def _list_rows(
             cells = [metric(objective, values[column]) if values else "-" for values in best]
             rows.append((f"best {words(objective)}", cells))
     return rows
-
-
-def _read_pick(run: Tables, label: str) -> str:
-    return "-" if run.pick is None else number(getattr(run.pick, label))
 
 
 def _draw_equity(picks: Sequence[PickDays]) -> Chart:

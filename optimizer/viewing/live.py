@@ -16,6 +16,8 @@ from optimizer.formatting import evenly, format_duration, format_gene, metric, n
 from optimizer.report.charts.chart import BLUE, Chart, axis, scatter, words
 from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.progress import best_objective
+from optimizer.report.trade_marks import Plain
+from optimizer.run.progress import WARMING
 from optimizer.run.tables import resume_command
 from optimizer.search.generation import Floats, Generation, final_front
 from optimizer.store import GenerationSummary, RunStore
@@ -38,11 +40,6 @@ MOST_DRAWN = 400
 
 PACE = 20
 """Generations that say how fast a search is now."""
-
-WARMING = 2
-"""The first generations compile and say nothing of others, as in `optimizer.run.progress`."""
-
-Plain = dict[str, object]
 
 
 class Best(NamedTuple):

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optimizer.evidence.null import DEFAULT_STOP_AFTER, Compared, NullKind, NullRecord, tally
+from optimizer.evidence.null import DEFAULT_STOP_AFTER, NullKind, NullRecord, tally
 from optimizer.evidence.verdict import Verdict
 from optimizer.judging.checkpoint import Rows, read_numbered
 from optimizer.judging.judgement import read_judgements, read_opened_result
-from optimizer.judging.null import KINDS, Kind, NullSearch, list_strengths
+from optimizer.judging.null import KINDS, Kind, NullSearch, build_null_kind, list_strengths
 from optimizer.judging.unstated import NULL, list_unstated
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.report.charts.chart import Chart
@@ -73,11 +73,4 @@ def _count_kind(rows: Rows, keep: str, kind: Kind, limits: tuple[float, int]) ->
     counted = tally(strength, list_strengths(searches), stop_after)
     if not counted.searches:
         return None
-    return NullKind(
-        run=counted.searches,
-        stopped=counted.is_stopped,
-        strength=Compared(strength, counted.at_least, float(counted.p)),
-        objectives={},
-        hypervolume=None,
-        strengths=tuple(searches[n + 1].strength for n in range(counted.searches)),
-    )
+    return build_null_kind(strength, counted, [searches[n + 1] for n in range(counted.searches)])
