@@ -1,6 +1,6 @@
 """Searches that were repeated, each kept as a row of evidence as soon as it has ended."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Generic, TypeVar
 
@@ -46,13 +46,22 @@ class Checkpoint(Generic[Row]):
         self.known[row.number] = row
         self._store.add_evidence(f"{self._name}/{row.number}", row.payload())
 
-    def count_missing(self, count: int) -> int:
-        """Number of rows that are not known yet, of 0 up to a count."""
-        return sum(number not in self.known for number in range(count))
+    def list_missing(self, count: int) -> list[int]:
+        """Numbers of rows that are not known yet, of 0 up to a count."""
+        return [number for number in range(count) if number not in self.known]
+
+    def search_missing(
+        self, search: Callable[[Sequence[int]], Iterable[tuple[int, Row]]], count: int
+    ) -> None:
+        """Make rows in this process that are not known yet, and have them on disk."""
+        if missing := self.list_missing(count):
+            for _, row in search(missing):
+                self.add(row)
+            self._store.flush()
 
     def complete(self, count: int, workers: Executor, watch: Watch, part: str) -> list[Row]:
         """Rows 0 up to a count; each that is not known yet is made, and kept as it ends."""
-        jobs = [number for number in range(count) if number not in self.known]
+        jobs = self.list_missing(count)
         watch(part, len(self.known), count, "")
         with closing(workers.results(jobs)) as ended:
             for _, row in ended:
@@ -66,9 +75,8 @@ class Checkpoint(Generic[Row]):
         Raises:
             StoreError: When one is missing.
         """
-        for number in range(count):
-            if number not in self.known:
-                raise StoreError(f"{self._name}/{number} is missing")
+        if missing := self.list_missing(count):
+            raise StoreError(f"{self._name}/{missing[0]} is missing")
         return [self.known[number] for number in range(count)]
 
 

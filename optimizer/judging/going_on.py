@@ -45,7 +45,7 @@ def build_longer_setup(
     settings = {"generations": result.generation, "plateau": None, "parts": parts}
     again = restore_stop_rule(on_other_bars(task, series, windows, **settings), task, store, result)
     schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
-    n_bars = sum(window.bars for window in result.data.windows if not window.is_held_out)
+    n_bars = sum(window.bars for window in result.data.searched)
     warm_start = require_start(store, task)
     return StepSetup(again, schedule, read_rule(made), warm_start, again.engine(), n_bars)
 
@@ -72,11 +72,8 @@ def measure_held_out_steps(
         store, whole, result, made, markets.series, windows, whole.config.parts
     )
     rows = Checkpoint(store, name_steps(setup), StepPick)
-    missing = [number for number in range(len(setup.steps)) if number not in rows.known]
-    if missing and may_search:
-        for _, pick in setup.run_in_step(missing):
-            rows.add(pick)
-        store.flush()
+    if may_search:
+        rows.search_missing(setup.run_in_step, len(setup.steps))
     searched = rows.require(len(setup.steps))
     stitched = stitch_picks(setup.task, setup.steps, choose_picks(setup, searched))
     held_out = markets.held_out

@@ -20,7 +20,7 @@ from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.judging.going_on import measure_held_out_steps
-from optimizer.judging.judgement import JUDGEMENT, Judgement
+from optimizer.judging.judgement import read_judgements
 from optimizer.judging.pick import Pick
 from optimizer.run.header import OPENED
 from optimizer.run.indicator_snapshot import record_rows
@@ -101,9 +101,10 @@ def build_held_out_record(
         ParityError: When reference and engine disagree there.
     """
     markets = task.markets
-    windows = [window for window in result.data.windows if window.is_held_out]
     content, look = data_hash(markets.series), Look(result.front_hash, pick.member)
-    fronts = record_look(store.path.parent, windows, content, look.front, (*known, look))
+    fronts = record_look(
+        store.path.parent, result.data.held_out, content, look.front, (*known, look)
+    )
     least = count_looks(store)
     looks = max(len(fronts), least)
     if looks > least:
@@ -162,9 +163,7 @@ def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> li
     """
     if not task.markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
-    known = list_known_looks(
-        store, [window for window in result.data.windows if window.is_held_out]
-    )
+    known = list_known_looks(store, result.data.held_out)
     for look in known:
         is_own = look.front == result.front_hash
         if is_own and look.member is not None and look.member != pick.member:
@@ -177,7 +176,7 @@ def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> li
 
 def count_looks(store: RunStore) -> int:
     """Number of looks that a run itself knows of, in whatever folder; 0 before the first."""
-    judged = [Judgement.read(row).held_out for name, row in store.evidence if name == JUDGEMENT]
+    judged = [judgement.held_out for judgement in read_judgements(store)]
     return max(
         (count_opened_looks(store), *(record.looks for record in judged if record is not None))
     )
@@ -205,7 +204,7 @@ def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> l
         with contextlib.suppress(StoreError), RunStore.open(folder) as other:
             opened = [LookRecord.read(row) for name, row in other.evidence if name == OPENED]
             result = load_result(other) if opened else None
-            if result is None or not overlap(_list_held_out_ranges(result), bars):
+            if result is None or not overlap(list_bar_ranges(result.data.held_out), bars):
                 continue
             for row in opened:
                 looks.append(Look(row.front, row.member))
@@ -264,13 +263,13 @@ def count_searches(store: RunStore, result: RunResult) -> int:
 
     Those were counted in another folder where the run is a copy, or of runs that are removed.
     """
-    judged = [Judgement.read(row).searches for name, row in store.evidence if name == JUDGEMENT]
+    judged = (judgement.searches for judgement in read_judgements(store))
     return max((_count_sibling_searches(store.path, result), *judged))
 
 
 def _count_sibling_searches(path: Path, result: RunResult) -> int:
     """Number of fronts of finished runs beside a run that searched bars that it searched too."""
-    searched = _list_searched_ranges(result.data)
+    searched = list_bar_ranges(result.data.searched)
     fronts = {result.front_hash}
     for folder in list_run_folders(path.parent):
         if folder == path:
@@ -285,7 +284,7 @@ def _count_sibling_searches(path: Path, result: RunResult) -> int:
         except StoreError:
             # A run that cannot be read was searched all the same, on bars that are not known.
             continue
-        if isinstance(front, str) and overlap(_list_searched_ranges(data), searched):
+        if isinstance(front, str) and overlap(list_bar_ranges(data.searched), searched):
             fronts.add(front)
     return len(fronts)
 
@@ -304,14 +303,6 @@ def overlap(some: Sequence[Range], others: Sequence[Range]) -> bool:
         for bars in some
         for other_bars in others
     )
-
-
-def _list_searched_ranges(data: DataDescription) -> tuple[Range, ...]:
-    return list_bar_ranges(window for window in data.windows if not window.is_held_out)
-
-
-def _list_held_out_ranges(result: RunResult) -> tuple[Range, ...]:
-    return list_bar_ranges(window for window in result.data.windows if window.is_held_out)
 
 
 def _read_looks(path: Path) -> list[NotedLook]:

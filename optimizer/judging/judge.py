@@ -358,7 +358,7 @@ class _Judge:
         """
         kept, count = Checkpoint(self._store, name, FoldPick), len(splits)
         setup = FoldSetup(self._again, splits, self._warm_start)
-        missing = kept.count_missing(count)
+        missing = len(kept.list_missing(count))
         workers = self._executors.executor(setup, missing, engine=engine, used=used)
         return partial(kept.complete, count, workers, self._watch)
 

@@ -105,8 +105,8 @@ def _require_same_bars(store: RunStore, task: Task) -> None:
 
 def _refuse_held_out(store: RunStore, task: Task) -> None:
     """Refuse bars that a run held out: each look at them is counted."""
-    held_out = [window for window in require_result(store).data.windows if window.is_held_out]
-    if overlap(list_bar_ranges(held_out), list_bar_ranges(task.markets.describe())):
+    held_out = list_bar_ranges(require_result(store).data.held_out)
+    if overlap(held_out, list_bar_ranges(task.markets.describe())):
         raise ConfigError(
             f"run '{store.run_id}' held out bars that are among these, and nobody has opened them: "
             f"python -m optimizer judge {shlex.quote(str(store.path))} --open counts the look"

@@ -51,7 +51,7 @@ def search_steps(
         watch: Callback of progress.
     """
     count, made = len(setup.steps), Checkpoint(store, name_steps(setup), StepPick)
-    workers = executors.executor(setup, made.count_missing(count), engine=engine)
+    workers = executors.executor(setup, len(made.list_missing(count)), engine=engine)
     searched = made.complete(count, workers, watch, STEPS)
     return FoundSteps(searched, choose_picks(replace(setup, engine=engine), searched))
 

@@ -139,7 +139,7 @@ def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     individuals, bars = result.evaluated, result.data.bars
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     work = Workload(individuals * bars, rows * bars)
-    lengths = [window.bars for window in result.data.windows if not window.is_held_out] or [bars]
+    lengths = [window.bars for window in result.data.searched] or [bars]
     seconds = estimate_null_seconds(
         work, individuals, result.generation, result.device.threads, result.device.name
     )

@@ -142,8 +142,7 @@ def _find_judged(
         known["held-out bars"] = judgement.held_out.trades
         # Of a schedule the steps traded there; new trades are held against those before.
         if judgement.held_out.trades >= FEWEST_TRADES and not judgement.held_out.by_steps:
-            windows = [w for w in result.data.windows if w.is_held_out]
-            bars = [(window.symbol, window.first, window.last) for window in windows]
+            bars = [(window.symbol, window.first, window.last) for window in result.data.held_out]
             part = (layout.encode(judgement.pick.genes), bars)
             return _Judged("held-out bars", judgement.held_out.trades, (part,))
     if judgement is not None and judgement.schedule is not None:
@@ -216,8 +215,10 @@ def _replay_schedule(
 ) -> Floats:
     """R of the trades of all steps on the bars that the run searched, [n]."""
     names, pieces = _list_named_pieces(task, max_gap)
-    searched = [window for window in result.data.windows if not window.is_held_out]
-    whole = [_find_window(names, pieces, w.symbol, w.first, w.last) for w in searched]
+    whole = [
+        _find_window(names, pieces, window.symbol, window.first, window.last)
+        for window in result.data.searched
+    ]
     windows = joined([replace(window, role="search") for window in whole])
     schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
     layout = task.spec.layout

@@ -78,14 +78,11 @@ def find_todays_genes(
     windows = [Window(chain.series, chain.start, len(chain.bars)) for chain in chains]
     setup = build_longer_setup(store, task, result, made, series, windows, config.parts)
     known = Checkpoint(store, name_steps(setup), StepPick)
-    numbers = range(len(setup.steps))
-    missing = [number for number in numbers if number not in known.known]
-    if may_search and missing:
-        for _, pick in setup.run_in_step(missing):
-            known.add(pick)
-        store.flush()
-        missing = []
-    searched = [known.known[number] for number in numbers if number not in missing]
+    count = len(setup.steps)
+    if may_search:
+        known.search_missing(setup.run_in_step, count)
+    missing = known.list_missing(count)
+    searched = [known.known[number] for number in range(count) if number not in missing]
     picks = list(choose_picks(setup, searched))
     # The pick before goes on where a search is due and not made.
     last = picks[-1]

@@ -82,6 +82,16 @@ class DataDescription(Payload):
     notes: tuple[str, ...] = ()
     windows: tuple[WindowDescription, ...] = ()
 
+    @property
+    def searched(self) -> tuple[WindowDescription, ...]:
+        """Windows that are not held out."""
+        return tuple(window for window in self.windows if not window.is_held_out)
+
+    @property
+    def held_out(self) -> tuple[WindowDescription, ...]:
+        """Windows that no search has seen."""
+        return tuple(window for window in self.windows if window.is_held_out)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figures(Payload):
