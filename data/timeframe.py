@@ -15,7 +15,13 @@ MINUTE_NS, DAY_NS = 60 * SECOND_NS, 86_400 * SECOND_NS
 UNITS_NS = {"w": 7 * DAY_NS, "d": DAY_NS, "h": 60 * MINUTE_NS, "m": MINUTE_NS, "s": SECOND_NS}
 """Units of fixed length, longest first; months have none."""
 
-FORM = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
+LONGEST_NS = (2**63 - 1) // DAY_NS * DAY_NS
+"""Longest duration that times hold, 292 years."""
+
+FORM = re.compile(r"([1-9][0-9]*)([smhdw])")
+
+MOST_DIGITS = 6
+"""Digits of a number of units."""
 
 MOST_SHORT_STEPS_FRAC = 0.01
 """Share of steps that may be shorter than a bar."""
@@ -53,7 +59,14 @@ def parse_timeframe(text: str, option: str = "--timeframe") -> int:
             f"{option} {text!r} is not a duration; write a whole number and one of "
             "s, m, h, d, w, such as 15m, 1h or 1d"
         )
-    return int(match[1]) * UNITS_NS[match[2]]
+    too_large = 10**MOST_DIGITS
+    count = int(match[1]) if len(match[1]) <= MOST_DIGITS else too_large
+    if count == too_large or count * UNITS_NS[match[2]] > LONGEST_NS:
+        raise TimeframeError(
+            f"{option} {text!r} is too long; write up to {MOST_DIGITS} digits, and at most "
+            f"{format_timeframe(LONGEST_NS)}"
+        )
+    return count * UNITS_NS[match[2]]
 
 
 def format_timeframe(timeframe_ns: int) -> str:

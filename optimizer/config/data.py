@@ -187,12 +187,17 @@ class CostSettings(Settings):
         "Trades that risk no more than this share of price are rejected.",
         decides="costs",
         ge=0,
+        le=1,
     )
     risk_fraction: float = knob(
         0.01, "Share of equity that one R is worth.", decides="costs", gt=0, le=1
     )
     max_positions: int | None = knob(
-        None, "Most positions that one account has open together.", decides="costs", ge=1
+        None,
+        "Most positions that one account has open together.",
+        decides="costs",
+        ge=1,
+        le=1_000_000,
     )
     max_leverage: float | None = knob(
         None, "Most that they are worth together, times the account.", decides="costs", gt=0

@@ -140,12 +140,20 @@ def _is_split(value: str | None) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """Whether a text is a whole number above 0 and one of s, m, h, d, w.
+    """Whether a text is a duration, as `data.parse_timeframe` reads it.
 
-    >>> is_duration("30d"), is_duration("0d"), is_duration("30")
-    (True, False, False)
+    >>> is_duration("30d"), is_duration("0d"), is_duration("30"), is_duration("999999w")
+    (True, False, False, False)
     """
-    return re.fullmatch(r"[1-9][0-9]{0,5}[smhdw]", text) is not None
+    # Only here: what reads no duration imports no numbers.
+    from data.errors import TimeframeError
+    from data.timeframe import parse_timeframe
+
+    try:
+        parse_timeframe(text)
+    except TimeframeError:
+        return False
+    return True
 
 
 def is_tag(text: str) -> bool:
@@ -227,12 +235,15 @@ Blocks = Annotated[
 Duration = Annotated[
     str | None,
     _where(lambda value: value is None or is_duration(value)),
-    Words("a duration such as 30d", "DURATION"),
+    Words("a duration such as 30d, of at most 106751d", "DURATION"),
 ]
 Training = Annotated[
     int | str,
     _where(lambda value: is_duration(value) if isinstance(value, str) else 1 <= value <= 1000),
-    Words("a whole number from 1 to 1,000, or a duration such as 180d", "COUNT|DURATION"),
+    Words(
+        "a whole number from 1 to 1,000, or a duration such as 180d, of at most 106751d",
+        "COUNT|DURATION",
+    ),
 ]
 Tags = Annotated[
     list[Annotated[str, _where(is_tag)]],

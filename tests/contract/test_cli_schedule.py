@@ -45,7 +45,10 @@ def test_a_schedule_is_searched_and_told(command, tmp_path):
         (("--every", "30d"), "--every 30d needs how long each search looks back"),
         (("--train", "180d"), "--train 180d is a duration, which --every asks for"),
         (("--schedule", "30d"), "--schedule '30d' must look like 30d,180d"),
-        (("--schedule", "30x,180d"), "--every must be a duration such as 30d, got '30x'"),
+        (
+            ("--schedule", "30x,180d"),
+            "--every must be a duration such as 30d, of at most",
+        ),
         (("--train", "0"), "--train must be a whole number from 1 to 1,000, or a duration"),
         (("--schedule", "30d,9000d"), "--train 9000d leaves no bar to trade"),
     ],

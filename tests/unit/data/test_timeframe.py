@@ -30,6 +30,14 @@ def test_anything_else_is_refused(text):
         parse_timeframe(text)
 
 
+@pytest.mark.parametrize("text", ["9999999m", "99999999d", "106752d", "15251w", "9" * 5000 + "s"])
+def test_a_duration_longer_than_times_hold_is_refused(text):
+    """It is one, but no number of nanoseconds; the longest is named, and is read."""
+    with pytest.raises(TimeframeError, match="too long; write up to 6 digits, and at most 106751d"):
+        parse_timeframe(text)
+    assert parse_timeframe("106751d") < 2**63
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(60, "1m"), (3600, "1h"), (5400, "90m"), (86400, "1d"), (1209600, "2w")]
 )
