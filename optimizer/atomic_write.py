@@ -1,28 +1,39 @@
 """Files written whole: what a reader finds is the old content or the new, never a part."""
 
-import contextlib
 import os
 import stat
 import sys
 from pathlib import Path
 
 from data.files import is_input, open_ordinary, replace_whole
-from data.providers.kinds import SQLITE
+from data.providers.kinds import HEAD_BYTES, PARQUET
 from optimizer.errors import OptimizerError
+
+MARK_LETTERS = 9
+"""Letters that one kind of result begins with."""
+
+OF_A_RUN = b" of run "
+"""In the comment that programs of all platforms begin with."""
 
 
 def write_output(path: Path, content: str | bytes) -> None:
     """Write what a person asked for into the file that they named, completely or not at all.
 
+    It takes the place of an earlier result of its kind, and of an empty file.
+
     Raises:
-        OptimizerError: When it cannot be written, or holds what was read here or a database, such
-            as that of a run; a file that was there is left as it was.
+        OptimizerError: When it cannot be written, or the file was read here or holds anything else,
+            such as bars, a strategy or the database of a run; it is left as it was.
     """
     if is_input(path):
         raise OptimizerError(f"{path} cannot be written: it was read here, name another file")
-    if _is_database(path):
-        raise OptimizerError(f"{path} cannot be written: it is a database, name another file")
-    write_whole(path, content)
+    payload = content.encode() if isinstance(content, str) else content
+    if not _may_replace(path, payload):
+        raise OptimizerError(
+            f"{path} cannot be written: what is there is no earlier result of this kind; name "
+            "another file, or remove it"
+        )
+    write_whole(path, payload)
 
 
 def check_outputs(*paths: Path | None) -> None:
@@ -37,10 +48,40 @@ def check_outputs(*paths: Path | None) -> None:
             raise OptimizerError(f"{file} would be written twice: name a file for each")
 
 
-def _is_database(path: Path) -> bool:
-    with contextlib.suppress(OSError), open_ordinary(path) as file:
-        return file.read(len(SQLITE)) == SQLITE
-    return False
+def _may_replace(path: Path, payload: bytes) -> bool:
+    """Whether nothing is there, or what begins as the result that is to be written does."""
+    if is_stream(path):
+        return True
+    try:
+        with open_ordinary(path) as file:
+            before = file.read(HEAD_BYTES)
+    except OSError:
+        # Writing says what is wrong with it.
+        return True
+    if not before:
+        return True
+    is_alike = _read_mark(before) == _read_mark(payload[:HEAD_BYTES])
+    return is_alike and (before[:4] != PARQUET or _same_columns(path, payload))
+
+
+def _read_mark(head: bytes) -> bytes:
+    """Beginning of a file by which results of one kind are known, whatever run they are of."""
+    if head.startswith((b"#", b"//")) and OF_A_RUN in head:
+        return OF_A_RUN
+    return b"".join(head.split())[:MARK_LETTERS]
+
+
+def _same_columns(path: Path, payload: bytes) -> bool:
+    """Whether two Parquet files begin with columns of the same name."""
+    # Only here: no other result needs it.
+    from pyarrow import ArrowException, BufferReader
+    from pyarrow.parquet import read_schema
+
+    try:
+        before, after = read_schema(path), read_schema(BufferReader(payload))
+    except ArrowException:
+        return False
+    return bool(before.names[:1] == after.names[:1])
 
 
 def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) -> None:

@@ -133,7 +133,11 @@ def print_importance(path: Path, *, as_json: bool) -> None:
     )
 
 
-def write_table(name: str, to: Path, runs: Path, *, what: What, sample: int) -> str:
+DEFAULT_SAMPLE = 500
+"""Candidates beside the front in a study."""
+
+
+def write_table(name: str, to: Path, runs: Path, *, what: What, sample: int | None) -> str:
     """Write what a run recorded to a file, of the kind of its ending."""
     if to.suffix != STUDY and to.suffix not in WRITERS:
         known = ", ".join([*WRITERS, STUDY])
@@ -142,7 +146,7 @@ def write_table(name: str, to: Path, runs: Path, *, what: What, sample: int) -> 
         if to.suffix == STUDY:
             from optimizer.cli.study import write_study
 
-            return write_study(store, to, sample)
+            return write_study(store, to, DEFAULT_SAMPLE if sample is None else sample)
         if to.suffix == ".json" and what == "front":
             return _write_result(to, format_json(result_json(*_load_judged_result(store))))
         return _write_result(to, WRITERS[to.suffix](_build_table(store, what)))

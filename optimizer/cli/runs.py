@@ -155,16 +155,19 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     flags: dict[str, object],
     runs: Runs = Path("runs"),
     what: Annotated[
-        Literal["front", "generations", "individuals", "points"],
+        Literal["front", "generations", "individuals", "points"] | None,
         option(
             "--what",
-            "Which table; points are those of a lattice, with all metrics.",
+            "Which table, front if unset; points are those of a lattice, with all metrics.",
             "front|generations|individuals|points",
         ),
-    ] = "front",
+    ] = None,
     sample: Annotated[
-        int, option("--sample", "Candidates beside the front in a .journal.", "COUNT", min=0)
-    ] = 500,
+        int | None,
+        option(
+            "--sample", "Candidates beside the front in a .journal, 500 if unset.", "COUNT", min=0
+        ),
+    ] = None,
     member: Member = None,
     platform: Annotated[
         Platform | None,
@@ -178,6 +181,13 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.console import stdout
     from optimizer.cli.run_texts import write_program, write_table
 
+    is_study = platform is None and to.suffix == ".journal"
+    if sample is not None and not is_study:
+        raise ConfigError("--sample is of a .journal alone, other files have all: leave it out")
+    if what is not None and (is_study or platform is not None):
+        raise ConfigError("--what is of a table, a .journal or a program has none: leave it out")
+    if flags and platform is None:
+        raise ConfigError("--data is where a program's bars are now: add --as, or leave it out")
     if schedule and member is not None:
         raise ConfigError("--schedule writes the picks of all steps: leave out --member")
     if platform is not None:
@@ -186,7 +196,7 @@ def export_run(  # noqa: PLR0913 - one argument a flag
     elif schedule or member is not None:
         raise ConfigError("--member or --schedule is what a program trades: add --as")
     else:
-        stdout().say(write_table(run, to, runs, what=what, sample=sample))
+        stdout().say(write_table(run, to, runs, what=what or "front", sample=sample))
 
 
 @app.command("compare")

@@ -64,7 +64,7 @@ def test_a_market_without_trades_has_a_ledger_of_names(command, tmp_path):
 
 def test_an_existing_ledger_is_replaced_whole(command, market, tmp_path):
     """What was there is gone, and no draft is left beside it."""
-    (tmp_path / "out.csv").write_text("old " * 10_000)
+    (tmp_path / "out.csv").write_text("signal_bar,old " * 10_000)
     command("backtest", "--data", market, *LOOSE, "--trades", "out.csv")
     assert "old" not in (tmp_path / "out.csv").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]

@@ -100,6 +100,39 @@ def test_individuals_are_exported_once_with_their_line(command, result, store):
         assert (row["failure"] is None) == (row["objectives.strength"] is not None)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("x.csv", "--sample", "7"), "--sample is of a .journal alone"),
+        (("x.py", "--as", "vectorbt", "--sample", "7"), "--sample is of a .journal alone"),
+        (("x.journal", "--what", "front"), "--what is of a table"),
+        (("x.py", "--as", "vectorbt", "--what", "front"), "--what is of a table"),
+        (("x.csv", "--data", "sample"), "--data is where a program's bars are now: add --as"),
+    ],
+)
+def test_flags_that_an_export_has_no_use_for_are_refused(command, result, words, message):
+    """Nothing is written in spite of them."""
+    refused = command("runs", "export", "latest", *words)
+    assert (refused.code, message in refused.error) == (2, True), refused.err
+    assert not Path(words[0]).exists()
+
+
+def test_an_export_replaces_an_earlier_one_and_nothing_else(command, result):
+    """A script may export again and again; bars and strategies stay."""
+    for _ in range(2):
+        assert command("runs", "export", "latest", "again.csv").code == 0
+    for name, text, more in (
+        ("others.csv", "timestamp,open,high\n", ()),
+        ("mine.py", "from strategy import *\n", ("--as", "vectorbt", "--member", "0")),
+    ):
+        Path(name).write_text(text)
+        refused = command("runs", "export", "latest", name, *more)
+        assert (refused.code, "no earlier result of this kind" in refused.error) == (2, True), (
+            refused.err
+        )
+        assert Path(name).read_text() == text
+
+
 def test_an_interrupted_run_exports_what_it_has(command, result):
     """Its generations and individuals; a front only when it is certified."""
     with RunStore.open(Path(result["path"])) as store:

@@ -8,6 +8,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,9 +151,50 @@ def test_no_result_takes_the_place_of_a_database(tmp_path):
     with sqlite3.connect(path) as database:
         database.execute("create table a (b)")
     before = path.read_bytes()
-    with pytest.raises(OptimizerError, match="it is a database, name another file"):
+    with pytest.raises(OptimizerError, match="no earlier result of this kind; name"):
         write_output(path, "trades")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "may_replace"),
+    [
+        ("", "member,genes.a\n0,1\n", True),
+        ("member,genes.b\n0,1\n", "member,genes.a\n0,1\n", True),
+        ("timestamp,open\n", "member,genes.a\n0,1\n", False),
+        ('"""My strategy."""\n', "# a: b.\n# Member 0 of run x.\n", False),
+        ("# b: c.\n# Member 7 of run y.\n", "# a: b.\n# Member 0 of run x.\n", True),
+        ("# My strategy.\nimport strategy\n", "# a: b.\n# Member 0 of run x.\n", False),
+        ("<!doctype html>\n<html>", "<!doctype html>\n<html lang=en>", True),
+        ('{"ema": 3}', '{\n  "judgement": 1}', False),
+        ("PAR1", "member,genes.a\n0,1\n", False),
+    ],
+)
+def test_a_result_replaces_only_results_of_its_kind(tmp_path, before, after, may_replace):
+    """Of any run; what a person wrote or keeps there stays."""
+    path = tmp_path / "there"
+    path.write_text(before)
+    if may_replace:
+        write_output(path, after)
+    else:
+        with pytest.raises(OptimizerError, match="no earlier result of this kind"):
+            write_output(path, after)
+    assert path.read_text() == (after if may_replace else before)
+
+
+def test_tables_replace_tables_with_the_same_first_column(tmp_path):
+    """Bars in Parquet stay, as does a damaged file."""
+    path, files = tmp_path / "front.parquet", {}
+    for name in ("member", "timestamp"):
+        pq.write_table(pa.table({name: [1, 2]}), path)
+        files[name] = path.read_bytes()
+    with pytest.raises(OptimizerError, match="no earlier result"):
+        write_output(path, files["member"])
+    path.write_bytes(files["timestamp"][:-1])
+    with pytest.raises(OptimizerError, match="no earlier result"):
+        write_output(path, files["member"])
+    path.write_bytes(files["member"])
+    write_output(path, files["member"])
 
 
 def test_results_of_a_command_go_to_files_of_their_own(tmp_path):
