@@ -1,6 +1,7 @@
 """Markets of a file that holds several: in its rows, or in columns that have two names."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +29,18 @@ def part_market(address: str) -> tuple[str, str | None]:
     return path, market
 
 
+def name_market(where: str, market: object) -> str:
+    """A market of a file as `part_market` reads it, for a shell.
+
+    >>> name_market("prices.csv", "AAPL"), name_market("my prices.csv", "BRK B")
+    ('prices.csv#AAPL', "'my prices.csv#BRK B'")
+    """
+    # Within a word the sign begins no comment.
+    is_plain = all(shlex.quote(part) == part for part in (where, str(market)))
+    address = f"{where}#{market}"
+    return address if is_plain else shlex.quote(address)
+
+
 def choose_market(
     markets: Sequence[str], chosen: str | None, where: str, otherwise: str = ""
 ) -> str | None:
@@ -42,7 +55,7 @@ def choose_market(
     if chosen is None and len(markets) > 1:
         raise TableError(
             f"{where}: names {len(markets)} markets ({shown}); name one of them behind the "
-            f"path, such as {where}#{markets[0][:LONGEST_SYMBOL]}{otherwise}"
+            f"path, such as {name_market(where, markets[0][:LONGEST_SYMBOL])}{otherwise}"
         )
     return chosen if chosen is not None else next(iter(markets), None)
 

@@ -10,6 +10,7 @@ from data.checks import PRICES, VALUES, Floats, Ints
 from data.errors import TableError
 from data.providers.column_names import MARKET_NAMES, plain, write_option
 from data.providers.column_order import guess_meanings
+from data.providers.markets import name_market
 from data.providers.times import find_unit
 from data.table import RawTable
 from data.timeframe import DAY_NS
@@ -46,7 +47,7 @@ def refuse_mixed(time_ns: Ints, others: Callable[[], Columns], where: str) -> No
         name, markets = parted
         raise TableError(
             f"{where}: column {name!r} {show_markets(markets)}; name one of them, such as "
-            f"{where}#{markets[0]} {write_option('symbol', name)}"
+            f"{name_market(where, markets[0])} {write_option('symbol', name)}"
         )
 
 

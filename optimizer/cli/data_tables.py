@@ -1,5 +1,6 @@
 """Tables of bars and their sources, a small chart of prices, and how far fetching is."""
 
+import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -149,8 +150,8 @@ def print_imported(
         name, frame = str(row["symbol"]), str(row["timeframe"])
         table.add_row(name, number(row["bars"]), frame, *times, hash_, kept)
     stdout().print(table)
-    beside = "".join(f" --aligned-column {name}" for name in aligned)
-    stdout().say(f"use them with --data {folder}{beside}")
+    beside = "".join(f" --aligned-column {shlex.quote(name)}" for name in aligned)
+    stdout().say(f"use them with --data {shlex.quote(str(folder))}{beside}")
 
 
 def price_chart(bars: Bars, *, mark: str = "|") -> list[str]:

@@ -34,9 +34,10 @@ COMPILES = "engine.runtime.compiling.loops"
 """The log of compiling, which would be a long silence otherwise."""
 
 COMMAND = re.compile(
-    r"python -m optimizer \w+(?: (?:latest|show|list|new|check|source|OTHER|-\S+|\S*[\d/.]\S*))*"
+    r"python -m optimizer \w+"
+    r"(?: (?:latest|show|list|new|check|source|OTHER|-\S+|'[^']*'|\S*[\d/.]\S*))*"
 )
-"""A command to copy in a line for people: words, flags, and names with a digit or a dot."""
+"""A command to copy in a line for people: words, flags, and names with a digit, a dot or quotes."""
 
 UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h|R|bp|[KMG]B)\b)")
 """The blank between a number and its unit."""

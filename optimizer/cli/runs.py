@@ -1,5 +1,6 @@
 """runs: list, show, label, export, compare, check and delete what was recorded."""
 
+import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -92,7 +93,7 @@ def tag_run(
     path = find_run(runs, run)
     labels = change_labels(path, add=words or (), remove=remove or ()) if words or remove else None
     labels = labels or read_labels(path)
-    tags = ", ".join(labels.tags) or f"none; add some with: runs tag {path.name} WORD"
+    tags = ", ".join(labels.tags) or f"none; add some with: runs tag {shlex.quote(path.name)} WORD"
     stdout().say(f"{path.name}: tags {tags}")
 
 

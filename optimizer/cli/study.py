@@ -1,5 +1,6 @@
 """A run as an Optuna study in one journal file, for its dashboard; the only import of Optuna."""
 
+import shlex
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -84,7 +85,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     members = int(is_member.sum())
     return (
         f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "
-        f"candidates; to look at it: optuna-dashboard {to}"
+        f"candidates; to look at it: optuna-dashboard {shlex.quote(str(to))}"
     )
 
 

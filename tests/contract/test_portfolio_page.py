@@ -68,7 +68,7 @@ def test_limits_are_named_as_flags(command, runs):
     """As every other command names them."""
     outcome = command("portfolio", "latest:0", "--runs", runs, "--max-positions", "0")
     assert outcome.code == 2
-    assert outcome.error == "--max-positions must be a whole number of at least 1, got 0"
+    assert outcome.error == "--max-positions must be a whole number from 1 to 1,000,000, got 0"
 
 
 def test_the_command_writes_programs(command, runs):

@@ -168,6 +168,10 @@ def test_tables_fit_and_the_pick_is_marked(width):
             "do: python -m optimizer judge runs/x-1 --open now",
             ["do:", "  python -m optimizer judge runs/x-1 --open", "  now"],
         ),
+        (
+            "do: python -m optimizer judge 'my runs/x 1' --open now",
+            ["do:", "  python -m optimizer judge 'my runs/x 1' --open", "  now"],
+        ),
         ("  a reason.", ["  a", "    reason."]),
         ("in about 27 s", ["in about", "  27 s"]),
         ("unbreakable-hyphens.and/a/path", ["unbreakable-hyphens.and/a/path"]),
