@@ -73,13 +73,10 @@ def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> Non
     """Print why trades ended, and what is doubtful about them."""
     searched = [ledgers[w] for w in task.markets.places("search")]
     stdout().say(_describe_ends(searched))
-    for line in describe_orders(task.spec, searched):
-        stdout().say(line)
+    stdout().say_all(describe_orders(task.spec, searched))
     n_symbols = len({task.markets.symbols[w] for w in task.markets.places("search")})
-    for line in describe_account(backtest.metrics, n_symbols):
-        stdout().say(line)
-    for line in _list_doubts(searched, backtest.contradictions, task.costs.min_risk):
-        stdout().say(line)
+    stdout().say_all(describe_account(backtest.metrics, n_symbols))
+    stdout().say_all(_list_doubts(searched, backtest.contradictions, task.costs.min_risk))
     stdout().say(_describe_intrabar(backtest.intrabar))
 
 
@@ -309,8 +306,7 @@ def print_backtest(backtest: Backtest) -> None:
         f"{backtest.strategy} on {data.symbol} {data.timeframe}{simulated}, "
         f"{format_count(data.bars, 'bar')}, engine {backtest.engine}"
     )
-    for line in describe_quality(backtest.windows):
-        console.say(line)
+    console.say_all(describe_quality(backtest.windows))
     print_individual(console, backtest, backtest.windows, backtest.over_windows)
     has_several = sum(not window.is_held_out for window in backtest.windows) > 1
     if has_several:

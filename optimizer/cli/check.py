@@ -50,8 +50,7 @@ def print_strategy(console: Lines, task: Task) -> None:
     how = "kernels of its own" if is_fast else "kernels that read it as data"
     console.say(f"{format_count(len(strategy.layout), 'gene')}; evaluated by {how}")
     _print_parts(console, strategy)
-    for line in dict.fromkeys(_read_clock(strategy)):
-        console.say(line)
+    console.say_all(dict.fromkeys(_read_clock(strategy)))
     print_genes(console, strategy)
     for bars in task.markets.searched:
         _print_rows(console, strategy, bars)
@@ -162,16 +161,14 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
         strict=True,
     ):
         console.say(f"{bars.symbol} {bars.timeframe}, bars {window.start} to {window.end - 1}:")
-        for line in price_chart(bars):
-            console.say(line)
+        console.say_all(price_chart(bars))
         shorts = int((ledger.side < 0).sum())
         sides = f", {shorts} of them short" if strategy.goes_short else ""
         console.say(
             f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}, "
             f"{ledger.rejected} rejected; {describe_exits([ledger])}"
         )
-        for line in (*describe_unreached([ledger]), *describe_orders(strategy, [ledger])):
-            console.say(line)
+        console.say_all((*describe_unreached([ledger]), *describe_orders(strategy, [ledger])))
         if strategy.goes_short and strategy.long is not None:
             reference = Reference(strategy, [bars], [replace(window, series=0)])
             both = format_count(reference.contradictions(genome), "bar")

@@ -23,6 +23,9 @@ WIDTH_OF_A_FILE = 160
 
 LEAST_CELL = 8
 
+LINE_EVERY_S = 1.0
+"""Seconds between lines of progress where the output is no terminal."""
+
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A cell of text that begins so would run as a formula in a spreadsheet."""
 
@@ -51,6 +54,11 @@ class Lines(Console):
         """Print a line: for a program however long, in a terminal broken between words."""
         wrapped = wrap_text(text, self.width) if self.is_terminal else text
         self.print(wrapped, style=style, soft_wrap=True)
+
+    def say_all(self, texts: Iterable[str]) -> None:
+        """Print lines one by one."""
+        for text in texts:
+            self.say(text)
 
 
 def stdout() -> Lines:

@@ -77,8 +77,7 @@ def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
     for bars in series:
         console.print(facts_table(collect_facts(bars)))
         console.print()
-        for line in price_chart(bars, mark=mark):
-            console.say(line)
+        console.say_all(price_chart(bars, mark=mark))
         for quirk in quirks_of(bars):
             console.say(f"quirk: {quirk}")
         for note in bars.notes:

@@ -6,7 +6,7 @@ from time import monotonic
 
 from rich.table import Table
 
-from optimizer.cli.console import plain_table, print_json, stderr, stdout
+from optimizer.cli.console import LINE_EVERY_S, plain_table, print_json, stderr, stdout
 from optimizer.forecasts.column import Forecast, ForecastRecord
 from optimizer.forecasts.fit import Watch
 from optimizer.forecasts.words import (
@@ -17,8 +17,6 @@ from optimizer.forecasts.words import (
     list_skill_cells,
 )
 from optimizer.formatting import format_count, fraction, number
-
-LINE_EVERY_S = 1.0
 
 
 def build_records_table(records: Mapping[Path, ForecastRecord]) -> Table:
@@ -50,8 +48,7 @@ def print_forecast(forecast: Forecast, path: Path, *, as_json: bool) -> None:
     console.print()
     console.print(_skill_table(record))
     console.print()
-    for line in (*describe_record(record), list_digests(record)):
-        console.say(line)
+    console.say_all((*describe_record(record), list_digests(record)))
     console.say(f'read it in a strategy as column("forecast"), with --column-file forecast={path}')
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
-from optimizer.cli.console import Lines, stderr
+from optimizer.cli.console import LINE_EVERY_S, Lines, stderr
 from optimizer.cli.view import JudgeView
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import format_flag
@@ -25,8 +25,6 @@ from optimizer.run.problem import JustSearched
 if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
     from optimizer.cluster.searches import ClusterSearches
-
-LINE_EVERY_S = 1.0
 
 
 class JudgeWatcher:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 
 from engine.errors import DeviceLostError
-from optimizer.cli.console import stderr
+from optimizer.cli.console import LINE_EVERY_S, stderr
 from optimizer.cli.notes import COMPILES, handle_signals, relay_logs, stop_now
 from optimizer.cli.restart import Restart
 from optimizer.cli.view import SearchView, format_hypervolume, format_rate, format_time_left
@@ -25,7 +25,6 @@ from optimizer.store import RunStore
 if TYPE_CHECKING:
     from optimizer.judging.concurrent_folds import SpareCores
 
-LINE_EVERY_S = 1.0
 FRAME_EVERY_S = 0.1
 
 

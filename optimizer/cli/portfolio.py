@@ -126,10 +126,8 @@ def _print_portfolio(result: "PortfolioResult") -> None:
         table.add_row(f"{component.name} alone", number(component.weight), *shown)
     console.print(table)
     console.print()
-    for line in describe_account(result.metrics, len(result.components), "component"):
-        console.say(line)
-    for line in _describe_correlations(result):
-        console.say(line)
+    console.say_all(describe_account(result.metrics, len(result.components), "component"))
+    console.say_all(_describe_correlations(result))
 
 
 def _describe_correlations(result: "PortfolioResult") -> Iterator[str]:

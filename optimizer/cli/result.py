@@ -73,8 +73,7 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         f"{format_count(data.bars, 'bar')}{kept}{simulated}"
     )
     console.say(f"{describe_count(result, judgement)}, {_describe_seconds(result)}")
-    for line in describe_quality(data.windows):
-        console.say(line)
+    console.say_all(describe_quality(data.windows))
     _say_diversity(console, result)
     console.print()
     if result.front:
@@ -115,8 +114,7 @@ def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     pick = find_pick(result, judgement)
     if pick is not None:
         console.say(f"Pick: {pick.describe()}")
-        for line in describe_account(result.front[pick.member].metrics, 1):
-            console.say(line)
+        console.say_all(describe_account(result.front[pick.member].metrics, 1))
     console.say(f"Next: {suggest_next(result, verdict, judgement)}")
 
 

@@ -32,8 +32,7 @@ def print_scan(console: Lines, scan: Scan, history: int) -> None:
             f"changed: {change.symbol} was {change.was} at {_format_time(change.was_at)}, "
             f"{change.now} since {_format_time(change.since)}"
         )
-    for line in _list_totals(scan):
-        console.say(line)
+    console.say_all(_list_totals(scan))
 
 
 def _list_totals(scan: Scan) -> list[str]:

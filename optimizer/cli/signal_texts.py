@@ -24,8 +24,7 @@ def print_signal(console: Lines, signal: Signal, changed: Collection[str] | None
     """
     if changed is None:
         print_verdict(console, signal.verdict)
-        for line in describe_genes(signal):
-            console.say(line)
+        console.say_all(describe_genes(signal))
     states = [state for state in signal.symbols if changed is None or state.symbol in changed]
     quiet = [state for state in states if state.state == "flat"] if changed is None else []
     if len(quiet) <= MOST_NAMED:
@@ -36,8 +35,7 @@ def print_signal(console: Lines, signal: Signal, changed: Collection[str] | None
     if quiet:
         console.say(f"{len(quiet)} symbols: flat")
     if changed is None:
-        for line in list_remarks(signal):
-            console.say(line)
+        console.say_all(list_remarks(signal))
         console.say(signal.about)
 
 

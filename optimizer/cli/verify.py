@@ -19,8 +19,7 @@ def print_check(run: str, checked: Checked, *, is_empty: bool) -> None:
         console.say(f"run {run}: every digest is right, and the record does not contradict itself")
     if is_empty:
         console.say("there is no generation to replay yet")
-    for line in checked.unchecked:
-        console.say(line)
+    console.say_all(checked.unchecked)
     if checked.certificate is not None:
         console.say(describe_certificate(checked.certificate))
         console.say("all that follows from the bars and from other rows was computed anew")
