@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from data import Bars
+from data.checks import Floats, Ints
 from data.errors import DataError
 from data.files import read_ordinary, taking_turns
 from data.point_in_time import SYMBOL, VALUE
@@ -23,7 +24,6 @@ from data.table import LARGEST_SOURCE_BYTES
 from engine.runtime.machine import versions
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, measure_skill

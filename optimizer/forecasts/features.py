@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from data import Bars
+from data.checks import Flags, Floats, Ints
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import ForecastSettings
@@ -22,10 +22,6 @@ from strategy.expressions import Expression
 from strategy.pretty_print import format_tree
 from strategy.row_text import parse_row, split_rows
 from strategy.rows import LoopRunner, as_it_reads, row_values
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "returns": ("roc(close, 1) / std(roc(close, 1), 96)",),

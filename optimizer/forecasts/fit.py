@@ -11,9 +11,10 @@ import numpy as np
 
 import engine.forecasts
 from data import Bars
+from data.checks import Floats, Ints
 from engine.devices import choose_backend
 from optimizer.errors import ConfigError
-from optimizer.forecasts.features import Floats, Ints, Samples, build_samples
+from optimizer.forecasts.features import Samples, build_samples
 from optimizer.forecasts.plan import CHECKED_SHARE, Fold, build_folds
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.search.randomness import stream

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from data.checks import Floats, Ints
 from optimizer.errors import ConfigError
-from optimizer.forecasts.features import Floats, Ints, Samples
+from optimizer.forecasts.features import Samples
 from optimizer.forecasts.settings import ForecastSettings
 
 FEWEST_TRAINED = 200

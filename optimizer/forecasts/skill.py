@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optimizer.forecasts.features import Floats, Ints
+from data.checks import Floats, Ints
 from optimizer.forecasts.fit import Fitted
 from optimizer.store.payload import Payload
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Container, Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.formatting import format_count, metric, number
 from optimizer.goals.constraints import Constraint, parse_constraint
 from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES
+from optimizer.search.generation import Floats
 
 BROKEN, UNDEFINED = "broken", "undefined"
 """Text before the colon of a failure's name."""
@@ -25,8 +25,6 @@ AT_A_BOUND = 0.01
 """Nearer to a bound than this share of the range is at the bound."""
 
 Figures = Mapping[str, float | None]
-
-Floats = npt.NDArray[np.float64]
 
 
 def describe_bounds(

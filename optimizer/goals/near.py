@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from data.checks import Flags
+from optimizer.search.generation import Indices
 from strategy.genes import Floats, GenomeLayout
 
 NEAR = "near"
 """How an objective asks for it: ``strength@near``."""
 
 REACH_FRAC = 0.05
-
-Indices = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

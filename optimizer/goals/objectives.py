@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from data.checks import Flags
 from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import (
@@ -23,11 +23,9 @@ from optimizer.goals.constraints import (
     over_windows,
 )
 from optimizer.goals.near import NEAR, Neighbourhoods
-from optimizer.goals.violations import Flags, lacks_falls, measure_misses, sum_columns
-from optimizer.search.generation import Evaluation, Floats
+from optimizer.goals.violations import lacks_falls, measure_misses, sum_columns
+from optimizer.search.generation import Evaluation, Floats, Indices
 from strategy.errors import unknown
-
-Indices = npt.NDArray[np.int64]
 
 TOO_FEW_TRADES = "too_few_trades"
 """Name of the failure of individuals with fewer trades than `Goals.min_trades`."""

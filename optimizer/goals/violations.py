@@ -5,11 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from data.checks import Flags
 from engine.accounts.derived import UNDEFINED
 from optimizer.goals.constraints import Constraint
 from optimizer.search.generation import Floats
-
-Flags = npt.NDArray[np.bool_]
 
 LACK_FALLS = (UNDEFINED.index("no_losses"), UNDEFINED.index("no_drawdown"))
 """Reasons of metrics that are undefined because nothing was lost."""

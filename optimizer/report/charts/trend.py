@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from data.checks import Floats, Ints
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.formatting import number
 from optimizer.report.charts.chart import (
@@ -23,9 +23,6 @@ from optimizer.report.charts.chart import (
     scatter,
 )
 from strategy.indicators import adaptive_trend as law
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 PANELS = {"price": (0.66, 1.0), "trend": (0.46, 0.62), "votes": (0.24, 0.42), "equity": (0.0, 0.2)}
 """Range of each part of the chart, from the bottom, as shares of its height."""
