@@ -2,22 +2,17 @@
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import pairwise, zip_longest
 from typing import Any, Generic, NamedTuple
 
-from optimizer.judging.in_step import InStepSetup, Job, Result, Waves
+from optimizer.judging.in_step import Ask, InStepSetup, Job, Result, Waves
 from optimizer.judging.workers import Pool, Workers
 from optimizer.run.problem import Answer, Question
 from optimizer.run.search import evaluate_questions
 from optimizer.run.task import Task
-
-Questions = Mapping[Any, Question]
-
-Evaluate = Callable[[Questions], Sequence[Answer]]
-"""Answers of an engine, in the order of the questions."""
 
 
 class AskingWorkers(Generic[Job, Result]):
@@ -76,7 +71,7 @@ class AskingWorkers(Generic[Job, Result]):
 class _Asked(NamedTuple):
     """Questions of one process, and where it waits for the answers."""
 
-    questions: Questions
+    questions: Mapping[Any, Question]
     answers: "queue.SimpleQueue[Sequence[Answer] | Exception]"
 
 
@@ -91,7 +86,7 @@ class Evaluating:
             would wait for each of many threads that read and write meanwhile.
     """
 
-    def __init__(self, evaluate: Evaluate) -> None:
+    def __init__(self, evaluate: Ask) -> None:
         self._evaluate, self.quiet = evaluate, threading.Lock()
         self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -104,7 +99,7 @@ class Evaluating:
         self._asked.put(None)
         self._thread.join()
 
-    def ask(self, questions: Questions) -> Sequence[Answer]:
+    def ask(self, questions: Mapping[Any, Question]) -> Sequence[Answer]:
         """Wait for the answers, in the order of the questions.
 
         Raises:

@@ -22,10 +22,7 @@ Job = TypeVar("Job", bound=Hashable)
 Result = TypeVar("Result")
 
 Ask = Callable[[Mapping[Any, Question]], Sequence[Answer]]
-"""Has another process answer what searches ask, without judgements."""
-
-AnswerAll = Callable[[Mapping[Any, Question]], Sequence[Answer]]
-"""Answers what searches ask, in the order of the questions, with judgements."""
+"""Answers what searches ask, in the order of the questions."""
 
 WindowNumbers = Mapping[Any, Sequence[int]]
 """Numbers of an engine's windows that each search meets, by what its questions are named by."""
@@ -57,7 +54,7 @@ class InStepSetup(ABC, Generic[Job, Result]):
 
     @abstractmethod
     def search_together(
-        self, tasks: Mapping[Job, Task], engine: Engine, answer: AnswerAll
+        self, tasks: Mapping[Job, Task], engine: Engine, answer: Ask
     ) -> Iterator[tuple[Job, Result]]:
         """Search for jobs together, whose questions are answered; `engine` knows the strategy."""
 
@@ -116,7 +113,7 @@ class OneSearchSetup(InStepSetup[Job, Result]):
         """Search for one job; its caller evaluates."""
 
     def search_together(
-        self, tasks: Mapping[Job, Task], engine: Engine, answer: AnswerAll
+        self, tasks: Mapping[Job, Task], engine: Engine, answer: Ask
     ) -> Iterator[tuple[Job, Result]]:
         """As of `InStepSetup`."""
         searches = {

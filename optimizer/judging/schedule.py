@@ -16,7 +16,7 @@ from optimizer.evidence.strength import compute_strength, find_strongest
 from optimizer.goals.objectives import parse_objectives
 from optimizer.judging.checkpoint import Numbered
 from optimizer.judging.in_step import (
-    AnswerAll,
+    Ask,
     InStepSetup,
     OnWindows,
     WindowNumbers,
@@ -160,7 +160,7 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         return bring_windows(engine, windows)
 
     def search_together(
-        self, tasks: Mapping[NullJob, Task], engine: Engine, answer: AnswerAll
+        self, tasks: Mapping[NullJob, Task], engine: Engine, answer: Ask
     ) -> Iterator[tuple[NullJob, NullSearch]]:
         """All steps of all markets in step; each schedule as its last step ends."""
         setups = {job: self._on_task(task) for job, task in tasks.items()}
@@ -189,7 +189,7 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         return StepSetup(task, self.schedule, self.pick_by, self.warm_start)
 
     def _stitch(
-        self, job: NullJob, setup: StepSetup, found: Mapping[int, StepPick], answer: AnswerAll
+        self, job: NullJob, setup: StepSetup, found: Mapping[int, StepPick], answer: Ask
     ) -> NullSearch:
         """Outcome of a schedule whose steps have found their picks."""
 
