@@ -8,7 +8,6 @@ and on planted ones.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -202,8 +201,9 @@ def _grade_weak(facts: Facts) -> Verdict | None:
     if not reasons:
         return None
     why, *rest = reasons
+    greater = max(tally.p for tally, _ in _list_tallies(facts))
     sentence = (
-        f"More than luck on the bars searched (p = {format_p(_find_greater_p(facts))}), "
+        f"More than luck on the bars searched (p = {format_p(greater)}), "
         f"not confirmed elsewhere: {why}."
     )
     return Verdict("weak", sentence, _as_sentences(rest))
@@ -318,7 +318,3 @@ def _explain_unconfirmed(facts: Facts) -> str:
     if facts.folds is not None and facts.untested and facts.folds.confirms(facts.searches):
         return f"no fold tests {', '.join(facts.untested)}, where the pick trades"
     return "neither folds nor held-out bars are sure enough"
-
-
-def _find_greater_p(facts: Facts) -> Fraction:
-    return max(tally.p for tally, _ in _list_tallies(facts))

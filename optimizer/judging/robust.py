@@ -40,7 +40,8 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     late = task.build_reference(task.markets.windows, later)
     ledgers_late = replay_alone(late, pick.genome, task.config.threads)
     moved = late.account(ledgers_late, range(len(late.windows)), pick.genome)
-    delayed = _make_figure(float(compute_strengths(moved[None])[0]), "no trade moved")
+    strength = float(compute_strengths(moved[None])[0])
+    delayed = make_undefined("no trade moved") if np.isnan(strength) else Figure(strength)
     undecided, target_first = _measure_within_bars(task, ledgers)
     left_out = _measure_left_out(task, engine, pick)
     stake = build_stake(task.spec, task.costs, task.spec.layout.decode(pick.genome))
@@ -116,7 +117,3 @@ def _sum_trades(engine: Engine, pick: Pick) -> Floats:
     """Trades and sum of R of the pick in each window, [W, 2]."""
     sums: Floats = engine.evaluate(pick.genome[None])[0][:, [TRADES, SUM_R]]
     return sums
-
-
-def _make_figure(value: float, why: str) -> Figure:
-    return make_undefined(why) if np.isnan(value) else Figure(value)

@@ -39,7 +39,6 @@ from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 from strategy import find_strategy
 from strategy.clock import zone_version
-from strategy.model import Strategy
 
 OPENED = "opened"
 """Name of the evidence that held-out bars were looked at."""
@@ -49,6 +48,7 @@ def build_run_header(task: Task, device: str, identity: Identity) -> dict[str, o
     """Circumstances that a run records; only the identity among them decides its results."""
     config, markets, strategy = task.config, task.markets, identity.strategy
     file = strategy_file(task.spec)
+    zones = {name: zone_version(name) for name in task.spec.zones}
     return {
         "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
         "identity": identity.as_dict(),
@@ -75,14 +75,9 @@ def build_run_header(task: Task, device: str, identity: Identity) -> dict[str, o
             "strategy": task.spec.version,
             "search": identity.search_version,
             **versions(),
-            **({"zones": zones} if (zones := _list_zone_versions(task.spec)) else {}),
+            **({"zones": zones} if zones else {}),
         },
     }
-
-
-def _list_zone_versions(spec: Strategy) -> dict[str, str]:
-    """Versions of the zones whose time a strategy reads."""
-    return {name: zone_version(name) for name in spec.zones}
 
 
 PLACES = frozenset({"runs", "cache", "strategy"})

@@ -1,6 +1,5 @@
 """Every point of a lattice, or every candidate on record, with all metrics; two genes as a grid."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,7 +76,8 @@ def measure_points(task: Task, genomes: Floats) -> Points:
     engine, markets, goals = task.engine(device="cpu"), task.markets, task.goals
     spans = markets.spans(markets.windows)
     values, failures = np.empty((len(genomes), len(METRICS))), np.empty(len(genomes), np.int64)
-    for part in _parts(len(genomes)):
+    for begin in range(0, len(genomes), CHUNK):
+        part = slice(begin, begin + CHUNK)
         table, _ = measure(engine, genomes[part], spans)
         values[part] = _taken_together(table, goals.over)
         failures[part] = goals.alone.judge(table).failures
@@ -151,8 +151,3 @@ def _taken_together(table: MetricTable, over: str) -> Floats:
     return np.column_stack(
         [over_windows(table.column(name), MEAN, more_is_better=True) for name in table.names]
     )
-
-
-def _parts(count: int) -> Iterator[slice]:
-    for begin in range(0, count, CHUNK):
-        yield slice(begin, begin + CHUNK)

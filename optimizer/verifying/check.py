@@ -111,13 +111,15 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
             unchecked.append(f"members were not replayed: {error}")
         else:
             problems, unchecked = [*problems, *differing], [*unchecked, *rows]
+    labels = ("tags and note",) if read_labels(store.path) != Labels() else ()
     regret = OF_A_RESULT if result and result.regret else ()
+    judged_by = OF_A_JUDGEMENT if judgement else ()
     return Checked(
         (*problems, *_note_problems(store)),
         tuple(unchecked),
         certificate,
         bool(individuals),
-        (*ANYWAY, *_of_a_person(store), *regret, *_of(judgement)),
+        (*ANYWAY, *labels, *regret, *judged_by),
         tuple(_format_unfinished(store, left) for left in judged.list_unfinished()),
     )
 
@@ -136,14 +138,6 @@ def _note_problems(store: RunStore) -> tuple[str, ...]:
         f"{OWNER} is gone or damaged, which counts all rows, so that some may miss at "
         "the end: copy the run again, whole, or go on with it as it is",
     )
-
-
-def _of_a_person(store: RunStore) -> tuple[str, ...]:
-    return ("tags and note",) if read_labels(store.path) != Labels() else ()
-
-
-def _of(judgement: Judgement | None) -> tuple[str, ...]:
-    return () if judgement is None else OF_A_JUDGEMENT
 
 
 def _own_problems(store: RunStore, result: RunResult | None) -> Iterator[str]:
