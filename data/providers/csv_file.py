@@ -14,7 +14,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from data.errors import SourceError
+from data.errors import SourceError, list_some
 from data.providers.arrow_table import to_raw
 from data.providers.column_names import number_doubles
 from data.providers.columns import recognise
@@ -38,6 +38,12 @@ ENCRYPTED = 0x1
 OF_MACOS = "__MACOSX/"
 """Folder of an archive in which macOS keeps facts about its files."""
 
+TABLES = (".csv", ".tsv")
+"""Endings of names that tables have in an archive with other files."""
+
+MOST_BESIDE = 3
+"""Files of an archive that are named before others are counted."""
+
 UNPACKING = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError)
 """Errors that a damaged file raises while it is unpacked."""
 
@@ -60,6 +66,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     except UNPACKING as error:
         raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
     text, notes = to_utf8(text, where)
+    notes = (*_list_left_out(content), *notes)
     named = (*options.columns.values(), *options.aligned.values())
     is_numbered = any(name.isdecimal() for name in named)
     header = read_header(text, where, market, is_numbered=is_numbered)
@@ -97,11 +104,11 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
 
 
 def unpack(content: bytes, where: str, max_bytes: int) -> bytes:
-    """The text of a file, unpacked; a zip archive must hold one file and nothing else.
+    """The text of a file, unpacked; a zip archive must hold one file, or one of them a table.
 
     Raises:
         LimitError: When it is larger; nothing of it has been kept then.
-        SourceError: When an archive holds several files, none, or a secret.
+        SourceError: When an archive holds several tables, none, or a secret.
         OSError, EOFError, zlib.error, zipfile.BadZipFile: When it is damaged.
     """
     if content.startswith(ZIP) and is_spreadsheet(content):
@@ -184,15 +191,42 @@ def _open_compressed(content: bytes, where: str) -> Iterator[IO[bytes]]:
 
 
 def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
-    members = [
+    members = _list_members(archive)
+    tables = _list_tables(members)
+    if len(tables) != 1:
+        raise SourceError(
+            f"{where}: is a zip archive of {len(members)} files; unpack it and name the one meant, "
+            "or join those of one market: data import FOLDER --join NAME"
+        )
+    if tables[0].flag_bits & ENCRYPTED:
+        raise SourceError(f"{where}: is a zip archive with a password; unpack it first")
+    return tables[0]
+
+
+def _list_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """Files of an archive, but for those that macOS adds."""
+    return [
         member
         for member in archive.infolist()
         if not (member.is_dir() or member.filename.startswith(OF_MACOS))
     ]
-    if len(members) != 1:
-        raise SourceError(
-            f"{where}: is a zip archive of {len(members)} files; unpack it and name the one meant"
-        )
-    if members[0].flag_bits & ENCRYPTED:
-        raise SourceError(f"{where}: is a zip archive with a password; unpack it first")
-    return members[0]
+
+
+def _list_tables(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """Those that may hold bars: of several the ones that are named so."""
+    if len(members) == 1:
+        return members
+    return [member for member in members if member.filename.lower().endswith(TABLES)]
+
+
+def _list_left_out(content: bytes) -> tuple[str, ...]:
+    """Notes on files of an archive that are not read, such as the report that HistData adds."""
+    if not content.startswith(ZIP):
+        return ()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = _list_members(archive)
+    read = _list_tables(members)
+    beside = [repr(member.filename)[:60] for member in members if member not in read]
+    if not beside:
+        return ()
+    return (f"of its archive {list_some(beside[:MOST_BESIDE], len(beside))} is not read",)

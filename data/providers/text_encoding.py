@@ -75,7 +75,9 @@ def _from_code_page(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
     named = [page for page in CODE_PAGES if _names_prices(_decode(head, page) or "")]
     for page in (*named, "cp1252"):
         if (decoded := _decode(text, page)) is not None:
-            return decoded.encode(), (f"text is read as {CODE_PAGES[page]}",)
+            # Names of columns that have no letters of a language tell none from another.
+            doubt = "; save it as UTF-8 if names look wrong" if len(named) > 1 else ""
+            return decoded.encode(), (f"text is read as {CODE_PAGES[page]}{doubt}",)
     raise SourceError(f"{where}: is no text in UTF-8")
 
 

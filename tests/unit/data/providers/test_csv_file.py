@@ -113,6 +113,17 @@ def make_zip(*contents):
     return packed.getvalue()
 
 
+def test_a_report_beside_a_table_in_an_archive_is_left_out(tmp_path):
+    """As HistData adds one; a note names it, and bars are those of the table."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("DAT_ASCII_EURUSD_M1_2023.txt", "File Status Report\n")
+        archive.writestr("DAT_ASCII_EURUSD_M1_2023.csv", TEXT)
+    bars = load_bars(write_spec(tmp_path, packed.getvalue()))
+    assert bars.content_hash == load_bars(write_csv(tmp_path, TEXT)).content_hash
+    assert "of its archive 'DAT_ASCII_EURUSD_M1_2023.txt' is not read" in bars.notes
+
+
 def make_tar(content):
     """A tar archive with one file."""
     packed = io.BytesIO()
@@ -126,7 +137,7 @@ def make_tar(content):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (make_zip(TEXT, TEXT), "is a zip archive of 2 files; unpack it and name the one"),
+        (make_zip(TEXT, TEXT), "is a zip archive of 2 files; .* data import FOLDER --join NAME"),
         (make_zip(TEXT)[:-40], "cannot be unpacked"),
         (make_tar(TEXT.encode()), "tar archive; unpack it first"),
         (gzip.compress(make_tar(TEXT.encode())), "tar archive; unpack it first"),

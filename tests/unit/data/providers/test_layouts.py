@@ -189,7 +189,7 @@ def test_headers_of_a_western_windows_are_read(tmp_path):
     (tmp_path / "XYZ.csv").write_bytes(text.encode("cp1252"))
     bars = load_bars(f"csv:{tmp_path}/XYZ.csv", LoadOptions(**options))
     assert_is_the_series(bars)
-    assert bars.notes[0] == "text is read as Windows-1252"
+    assert bars.notes[0].startswith("text is read as Windows-1252; save it as UTF-8 if")
 
 
 def test_tickers_of_digits_are_no_row_of_values(tmp_path):
