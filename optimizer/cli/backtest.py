@@ -68,8 +68,7 @@ def backtest_individual(  # noqa: PLR0913 - one argument a flag
     if trades is not None:
         write_output(trades, format_csv(*build_ledger_table(task, genome, ledgers)))
     backtest = describe_backtest(task, genome, ledgers, accumulators, account, engine)
-    for line in task.notes:
-        note(line)
+    note(*task.notes)
     if plot is not None:
         changed = f" with {', '.join(set_)}" if whose and set_ else ""
         write_output(plot, draw_page(task, genome, whose + changed))

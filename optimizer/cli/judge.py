@@ -78,8 +78,7 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
     ):
         judgement = judge_run(path, plan, data_flags, watch, executors=choose_executor(workers))
     if not quiet:
-        for line in notes:
-            note(line)
+        note(*notes)
     if as_json:
         renew_run_report(path, flags, stderr())
         print_json({"run": path.name, "judgement": judgement.payload()})

@@ -181,9 +181,10 @@ def interrupt_again() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
-def note(text: str) -> None:
-    """Tell a person something beside the result."""
-    tell(f"note: {text}")
+def note(*texts: str) -> None:
+    """Tell a person something beside the result, a line each."""
+    for text in texts:
+        tell(f"note: {text}")
 
 
 def tell(text: str) -> None:

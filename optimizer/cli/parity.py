@@ -65,8 +65,7 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
         if member is not None:
             number = chosen_member(f"run '{run}'", len(genomes), member)
             genomes = genomes[number : number + 1]
-    for line in task.notes:
-        note(line)
+    note(*task.notes)
     with connect_cluster(cluster, Path(task.config.runs)) as workers:
         if workers is None:
             certificate = certify(task.full_engine(device=engine), genomes)

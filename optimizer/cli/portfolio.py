@@ -84,8 +84,7 @@ def join_members(  # noqa: PLR0913 - one argument a flag
         # What a platform cannot say is refused before any work.
         programs = build_component_programs(pairs, shares, runs, costs, platform)
     result = build_portfolio(pairs, shares, runs, costs, cash)
-    for line in result.notes:
-        note(line)
+    note(*result.notes)
     if as_json:
         print_json(result.payload())
     else:

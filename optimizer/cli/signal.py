@@ -80,8 +80,7 @@ def tell_signal(
     is_first, noted = True, tuple[str, ...]()
     for signal in readings:
         changed = changes.take_changed(signal)
-        for line in list_new_notes(signal.notes, noted):
-            note(line)
+        note(*list_new_notes(signal.notes, noted))
         noted = signal.notes
         if as_json and changed:
             print_json(signal.payload(), is_line=watch is not None)

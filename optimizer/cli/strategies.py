@@ -95,6 +95,5 @@ def check_strategy(
     config = resolve_config(None, {**flags, "strategy": file})
     compile_in_background("reference")
     task = prepare(config, for_search=True)
-    for line in task.notes:
-        note(line)
+    note(*task.notes)
     print_strategy(stdout(), task)
