@@ -30,7 +30,10 @@ def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool])
     if len(names) > EXACT_OBJECTIVES:
         return make_undefined(f"more than {EXACT_OBJECTIVES} objectives")
     reference = np.array(
-        [_find_idle_value(name, up) for name, up in zip(names, maximised, strict=True)]
+        [
+            IDLE.get(name, 0.0 if is_up else math.nan)
+            for name, is_up in zip(names, maximised, strict=True)
+        ]
     )
     if np.isnan(reference).any():
         lost = names[int(np.isnan(reference).argmax())]
@@ -43,7 +46,3 @@ def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool])
     if ahead.shape[1] == 1:
         return Figure(-float(ahead.min()))
     return Figure(float(moocore.hypervolume(ahead, ref=0.0)))
-
-
-def _find_idle_value(name: str, is_maximised: bool) -> float:
-    return IDLE.get(name, 0.0 if is_maximised else math.nan)

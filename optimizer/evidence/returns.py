@@ -44,7 +44,6 @@ def daily_returns(
     series: Sequence[Bars],
     windows: Sequence[Window],
     days: Ints,
-    before: Floats | None = None,
 ) -> Floats:
     """R of the trades that were closed on each day.
 
@@ -53,7 +52,6 @@ def daily_returns(
         series: [S] that windows refer to.
         windows: [W] searched ones.
         days: [D] from `list_days`.
-        before: [D, N] of windows before these; None where there are none.
 
     Returns:
         [D, N]; a window's r are added in the order of its trades, then windows in their order.
@@ -67,7 +65,7 @@ def daily_returns(
     r = np.concatenate([np.empty(0), *(ledger.r for ledger, _ in pairs)])
     shape = len(listed), len(windows)
     results = arrange_results(counts.reshape(shape), exit_ns, r, np.ones(len(r), np.int8))
-    daily = np.zeros((shape[0], len(days))) if before is None else before.T.copy()
+    daily = np.zeros((shape[0], len(days)))
     add_results(results, days, daily)
     return daily.T
 

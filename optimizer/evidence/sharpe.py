@@ -78,15 +78,14 @@ def compute_probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
     return Figure(_compute_normal_cdf(z))
 
 
-def find_least_record(column: Daily, hurdle: float = 0.0) -> Figure:
-    """Days that a record needs for a PSR of 0.95 (MinTRL); undefined not above `hurdle`."""
+def find_least_record(column: Daily) -> Figure:
+    """Days that a record needs for a PSR of 0.95 (MinTRL); undefined not above 0."""
     spread = _compute_scaled_variance(column)
     if not spread.is_defined:
         return spread
-    if column.sharpe.value <= hurdle:
+    if column.sharpe.value <= 0:
         return make_undefined("the Sharpe ratio is not above its hurdle")
-    ahead = column.sharpe.value - hurdle
-    return Figure(1 + spread.value * (NORMAL.inv_cdf(CONFIDENCE) / ahead) ** 2)
+    return Figure(1 + spread.value * (NORMAL.inv_cdf(CONFIDENCE) / column.sharpe.value) ** 2)
 
 
 def compute_expected_maximum(tries: float) -> float:

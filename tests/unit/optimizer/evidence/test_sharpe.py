@@ -115,7 +115,7 @@ def test_what_is_undefined_says_why():
     short, flat = moments(np.array([1.0, 2.0])), moments(np.full(9, 0.1))
     assert compute_probabilistic(short).why == find_least_record(short).why == "fewer than 3 days"
     assert compute_psr(np.full(9, 0.1)).why == "all days are equal"
-    assert find_least_record(daily(50, 0.1, 0.0, 3.0), 0.1).why.endswith("not above its hurdle")
+    assert find_least_record(daily(50, 0.0, 0.0, 3.0)).why.endswith("not above its hurdle")
     assert compute_probabilistic(daily(50, 2.0, 1.0, 2.0)).why.endswith("has no spread")
     assert count_effective_trials(np.full((9, 4), 0.1)).why == "no trial varies"
     assert count_effective_trials(np.ones((2, 4))).why == "fewer than 3 days"
