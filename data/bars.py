@@ -327,7 +327,8 @@ def parse_time(text: str, flag: str = "") -> int:
         raise WindowError(message.strip()) from None
     aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     microseconds = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    return min(max(microseconds * 1000, -(2**63)), 2**63 - 1)
+    # The first number stands for no time, and numpy cannot write the day that begins there.
+    return min(max(microseconds * 1000, -(2**63) + 2 * 86_400 * 10**9), 2**63 - 1)
 
 
 def _iso(time_ns: np.int64) -> str:

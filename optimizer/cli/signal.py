@@ -37,7 +37,11 @@ def tell_signal(
     watch: Annotated[
         float | None,
         typer.Option(
-            "--watch", help="Read the source again every so often.", metavar="SECONDS", min=0.1
+            "--watch",
+            help="Read the source again every so often, once a day at least.",
+            metavar="SECONDS",
+            min=0.1,
+            max=86_400,
         ),
     ] = None,
     on_change: Annotated[
