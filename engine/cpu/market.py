@@ -14,18 +14,14 @@ from engine.conditions.cpu.operands import Readings
 from engine.conditions.cpu.parts import Formula, Leaves, write_formula
 from engine.conditions.switches import lower_conditions
 from engine.indicators.warm_ups import WarmUps
-from engine.positions.cpu.batch import (
-    fold_population,
-    list_population,
-    list_results,
-    list_signals,
-)
+from engine.positions.cpu.batch import begin_population, collect_trades
 from engine.positions.cpu.block_minmax import Extremes, build_extremes, build_finer
 from engine.positions.cpu.both_sides import (
     Charges,
     CodedPopulation,
     session_exits,
 )
+from engine.positions.cpu.listing import Work, fold_alone, list_totals, list_trades
 from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
 from engine.runtime.cpu.bitset import Words, list_set_bars
@@ -82,21 +78,22 @@ class FormulaMarket:
 
     def fold(self, genomes: Floats, ranges: Ints) -> Floats:
         """Accumulators [P, W, A] of individuals in windows [W, 2]."""
-        return fold_population(
-            self.prices, self.population(genomes), self._charges, ranges, self._workers
-        )
+        work, out = self._begin(genomes, ranges)
+        fold_alone(work, len(out), self._workers)
+        return out
 
-    def list_results(self, genomes: Floats, ranges: Ints) -> tuple[Floats, Listed]:
-        """The same, with the trades of all ledgers."""
-        return list_results(
-            self.prices, self.population(genomes), self._charges, ranges, self._workers
-        )
+    def list_results(
+        self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
+    ) -> tuple[Floats, Listed]:
+        """The same, with the trades of all ledgers, or all signals."""
+        work, out = self._begin(genomes, ranges, lists_all=lists_all)
+        return out, list_trades(work, out, self._workers)
 
     def ledgers(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each individual."""
-        return list_population(
-            self.prices, self.population(genomes), self._charges, ranges, self._workers
-        )
+        out, listed = self.list_results(genomes, ranges)
+        trades, _ = self._collect(listed)
+        return trades.cut(listed.counts, *list_totals(out))
 
     def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints, Ints]:
         """All signals of individuals in windows [W, 2], whatever came before them.
@@ -105,8 +102,20 @@ class FormulaMarket:
         [P, W], and of each how many bars it touches that no finer ones make up, and whether the bar
         of its exit is one, [K, 2].
         """
-        inputs = self.prices, self.population(genomes), self._charges
-        return list_signals(*inputs, ranges, self._workers)
+        _, listed = self.list_results(genomes, ranges, lists_all=True)
+        trades, coarse = self._collect(listed)
+        return trades, listed.counts, coarse
+
+    def _begin(
+        self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
+    ) -> tuple[Work, Floats]:
+        """As `begin_population`."""
+        charges = self._charges._replace(lists_all=lists_all)
+        return begin_population(self.prices, self.population(genomes), charges, ranges)
+
+    def _collect(self, listed: Listed) -> tuple[Ledger, Ints]:
+        """As `collect_trades`."""
+        return collect_trades(listed)
 
     def population(self, genomes: Floats) -> CodedPopulation:
         """Coded individuals [P, G] on the series, valid until the next call."""

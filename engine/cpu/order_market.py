@@ -6,17 +6,13 @@ import numpy as np
 
 from data.bars import Bars
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.money import Purse, build_purse
+from engine.accounts.cpu.money import build_purse
 from engine.accounts.ledger import Ledger
 from engine.accounts.stake import build_stake
 from engine.cpu.market import AskedParts, FormulaMarket
 from engine.positions.carried import CarriedRows
-from engine.positions.cpu.block_minmax import Extremes
-from engine.positions.cpu.order_batch import (
-    fold_orders,
-    list_joined_orders,
-    list_order_results,
-)
+from engine.positions.cpu.listing import Work
+from engine.positions.cpu.order_batch import begin_orders, collect_orders
 from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
 from engine.positions.encode import (
     Lowered,
@@ -58,44 +54,21 @@ class OrderMarket(FormulaMarket):
         self.both_rest = all(order.form != MARKET for order in self._orders)
         self._day_ends = self._find_day_ends()
 
-    def fold(self, genomes: Floats, ranges: Ints) -> Floats:
-        """Accumulators [P, W, A] of individuals in windows [W, 2]."""
-        return fold_orders(*self._inputs(genomes), ranges, self._workers)
-
-    def list_results(self, genomes: Floats, ranges: Ints) -> tuple[Floats, Listed]:
-        """The same, with the trades of all ledgers."""
-        return list_order_results(*self._inputs(genomes), ranges, self._workers)
-
-    def ledgers(self, genomes: Floats, ranges: Ints) -> list[tuple[Ledger, ...]]:
-        """The ledgers [W] of each individual."""
-        trades, counts, totals, _ = self._list_joined(genomes, ranges)
-        return trades.cut(counts, *totals)
-
-    def list_signals(self, genomes: Floats, ranges: Ints) -> tuple[Ledger, Ints, Ints]:
-        """All signals of individuals in windows [W, 2]; as `FormulaMarket.list_signals`."""
-        signals, counts, _, coarse = self._list_joined(genomes, ranges, lists_all=True)
-        return signals, counts, coarse
-
-    def _list_joined(
+    def _begin(
         self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
-    ) -> tuple[Ledger, Ints, Ints, Ints]:
-        inputs = self._inputs(genomes, lists_all=lists_all)
-        return list_joined_orders(*inputs, ranges, self._workers, has_scale=self._has_scale)
-
-    @property
-    def _has_scale(self) -> bool:
-        """Whether sizes are measured by a row."""
-        account = self._spec.account
-        return account is not None and isinstance(account.stake, Volatility)
-
-    def _inputs(
-        self, genomes: Floats, *, lists_all: bool = False
-    ) -> tuple[Extremes, OrderedPopulation, OrderRules, Purse]:
-        """Prices, what individuals ask of them, and what they share."""
-        orders = self._ask(genomes)
+    ) -> tuple[Work, Floats]:
+        """As `begin_orders`."""
+        spec, orders = self._spec, self._ask(genomes)
         is_plain = self._is_plain and not orders.delay.any()
         rules = self._rules()._replace(lists_all=lists_all, is_plain=is_plain)
-        return self.prices, orders, rules, self._purse()
+        stake = build_stake(spec, self._costs, spec.layout.decode(spec.layout.defaults))
+        return begin_orders(self.prices, orders, rules, build_purse(stake), ranges)
+
+    def _collect(self, listed: Listed) -> tuple[Ledger, Ints]:
+        """As `collect_orders`."""
+        account = self._spec.account
+        has_scale = account is not None and isinstance(account.stake, Volatility)
+        return collect_orders(listed, count_legs(self._spec.targets), has_scale=has_scale)
 
     def _rules(self) -> OrderRules:
         """Rules that all individuals share."""
@@ -122,15 +95,6 @@ class OrderMarket(FormulaMarket):
         spec = self._spec
         settings = spec.reverse, spec.trail, spec.slippage, spec.borrow, spec.funding, spec.account
         return all(setting is None for setting in settings)
-
-    def _purse(self) -> Purse:
-        """How trades of all individuals are sized."""
-        stake = build_stake(self._spec, self._costs, self._default_genes())
-        return build_purse(stake)
-
-    def _default_genes(self) -> dict[str, float]:
-        layout = self._spec.layout
-        return dict(layout.decode(layout.defaults))
 
     def _ask(self, genomes: Floats) -> OrderedPopulation:
         """Orders of individuals [P, G] on the series, valid until the next call."""

@@ -23,7 +23,7 @@ class Spent:
     """Counts the processor time of positions, in seconds."""
 
     def __init__(self):
-        self.seconds, self._fold = 0.0, market.fold_population
+        self.seconds, self._fold = 0.0, market.fold_alone
 
     def fold(self, *arguments):
         """Fold a population."""
@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=7)
     asked = parser.parse_args()
     spent, bars = Spent(), load_bars("sample")
-    market.fold_population = spent.fold
+    market.fold_alone = spent.fold
     print(f"{'strategy':>20} {'trades':>10} {'conditions, ms':>15} {'ns a trade':>11} allowed")
     for name, strategy in sorted(EXAMPLE.items()):
         genomes = population(strategy, asked.individuals)

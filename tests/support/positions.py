@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from engine.accounts.reference import compute_accumulators, fold_results, size_trades
 from engine.accounts.stake import plain_stake
 from engine.conditions.cpu.expression_vm import LEAF
-from engine.positions.cpu.batch import fold_population, list_population
+from engine.positions.cpu.batch import begin_population, collect_trades
 from engine.positions.cpu.block_minmax import build_extremes
 from engine.positions.cpu.both_sides import Charges, CodedPopulation, session_exits
+from engine.positions.cpu.listing import fold_alone, list_totals, list_trades
 from engine.positions.exit_spec import (
     BEYOND_BAR,
     FROM_ENTRY,
@@ -170,10 +171,14 @@ def by_cpu(bars, asks, costs, windows, threads=1):
     prices = build_extremes(bars.open, bars.high, bars.low, bars.close)
     population, rows, _ = build_population(bars, asks)
     charges = Charges(costs.per_side, costs.min_risk, costs.risk_fraction)
-    inputs = prices, population, charges, np.array(windows, np.int64), THREADS[threads]
-    outputs = fold_population(*inputs), list_population(*inputs)
+    inputs = prices, population, charges, np.array(windows, np.int64)
+    work, accumulators = begin_population(*inputs)
+    fold_alone(work, len(accumulators), THREADS[threads])
+    work, folded = begin_population(*inputs)
+    listed = list_trades(work, folded, THREADS[threads])
+    trades, _ = collect_trades(listed)
     assert rows.ndim == 2, "rows are there as long as their addresses are read"
-    return outputs
+    return accumulators, trades.cut(listed.counts, *list_totals(folded))
 
 
 def everywhere(bars, asks, costs, windows, *, forms, threads=1):

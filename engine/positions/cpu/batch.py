@@ -10,10 +10,9 @@ from engine.accounts.cpu.folding import TRADES, begin
 from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import Charges, CodedPopulation, take_positions
-from engine.positions.cpu.listing import Work, fold_alone, list_totals, list_trades, with_room
+from engine.positions.cpu.listing import Work, with_room
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.simd4 import take
-from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
 WHOLE, NUMBERS = 6, 6
@@ -23,31 +22,14 @@ COARSE_COLUMNS = 2
 """What stands behind it where each signal is taken, as `note_coarse` writes it."""
 
 
-def fold_population(
-    prices: Extremes,
-    population: CodedPopulation,
-    charges: Charges,
-    windows: Ints,
-    threads: Threads,
-) -> Floats:
-    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each."""
+def begin_population(
+    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints
+) -> tuple[Work, Floats]:
+    """Work of a thread in windows [W, 2] of one series, and accumulators [P, W, A] that it makes.
+
+    All threads share the count of individuals that were begun.
+    """
     out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
-    fold_alone(_work(prices, population, charges, windows, out), len(out), threads)
-    return out
-
-
-def list_results(
-    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
-) -> tuple[Floats, Listed]:
-    """The same, with the trades of all ledgers."""
-    out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
-    return out, list_trades(_work(prices, population, charges, windows, out), out, threads)
-
-
-def _work(
-    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, out: Floats
-) -> Work:
-    """Work of a thread; all share the count of individuals that were begun."""
     shared = np.zeros(1, np.int64)
 
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
@@ -56,38 +38,22 @@ def _work(
         return fold_each(prices, population, charges, windows, shared, out, thread, firsts,
                          thread_of, *room)  # fmt: skip
 
-    return work
+    return work, out
 
 
-def list_population(
-    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
-) -> list[tuple[Ledger, ...]]:
-    """The ledgers [W] of each individual [P]; arguments as in `fold_population`."""
-    folded, listed = list_results(prices, population, charges, windows, threads)
-    return _collect_trades(*listed.in_order()).cut(listed.counts, *list_totals(folded))
+def collect_trades(listed: Listed) -> tuple[Ledger, Ints]:
+    """The trades of all ledgers, one after the other; what is coarse of each signal [K, 2].
 
-
-def list_signals(
-    prices: Extremes, population: CodedPopulation, charges: Charges, windows: Ints, threads: Threads
-) -> tuple[Ledger, Ints, Ints]:
-    """All signals in one, how many each has [P, W], and what is coarse of each [K, 2].
-
-    Individual after individual, and window after window.
+    That is there where each signal is taken, as `note_coarse` writes it.
     """
-    each = charges._replace(lists_all=True)
-    _, listed = list_results(prices, population, each, windows, threads)
     whole, numbers = listed.in_order()
-    return _collect_trades(whole, numbers), listed.counts, whole[:, WHOLE:]
-
-
-def _collect_trades(whole: Ints, numbers: Floats) -> Ledger:
-    """The trades of all ledgers, one after the other."""
     signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
     entry, stop, target, leave, r, last_stop = np.ascontiguousarray(numbers.T)
-    return Ledger(
+    trades = Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
         side.astype(np.int8), last_stop, held,
     )  # fmt: skip
+    return trades, whole[:, WHOLE:]
 
 
 @compiled_unlocked

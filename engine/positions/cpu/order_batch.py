@@ -12,13 +12,12 @@ from engine.accounts.stake import SHARE_OF_R
 from engine.positions.cpu.batch import COARSE_COLUMNS
 from engine.positions.cpu.block_minmax import Extremes
 from engine.positions.cpu.both_sides import note_coarse, note_rejected
-from engine.positions.cpu.listing import Work, fold_alone, list_totals, list_trades, with_room
+from engine.positions.cpu.listing import Work, with_room
 from engine.positions.cpu.order_walk import take_orders
 from engine.positions.cpu.orders import FIGURES, MARKS, ROOM, OrderedPopulation, OrderRules
 from engine.runtime.compiling.loops import compiled_unlocked
 from engine.runtime.cpu.bitset import is_set, next_alone
 from engine.runtime.cpu.simd4 import take
-from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
 
 REJECTED, COARSE = ACCUMULATOR_INDEX["rejected"], ACCUMULATOR_INDEX["coarse"]
@@ -27,71 +26,15 @@ WHOLE, NUMBERS = 6, 7
 """Whole numbers and figures of a trade that `take_orders` writes, before its targets."""
 
 
-def fold_orders(
+def begin_orders(
     prices: Extremes,
     population: OrderedPopulation,
     rules: OrderRules,
     purse: Purse,
     windows: Ints,
-    threads: Threads,
-) -> Floats:
-    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each."""
+) -> tuple[Work, Floats]:
+    """As `begin_population`."""
     out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
-    fold_alone(_work(prices, population, rules, purse, windows, out), len(out), threads)
-    return out
-
-
-def list_order_results(
-    prices: Extremes,
-    population: OrderedPopulation,
-    rules: OrderRules,
-    purse: Purse,
-    windows: Ints,
-    threads: Threads,
-) -> tuple[Floats, Listed]:
-    """The same, with the trades of all ledgers."""
-    out = np.full((len(population.delay), len(windows), len(ACCUMULATORS)), np.nan)
-    work = _work(prices, population, rules, purse, windows, out)
-    return out, list_trades(work, out, threads)
-
-
-def list_joined_orders(
-    prices: Extremes,
-    population: OrderedPopulation,
-    rules: OrderRules,
-    purse: Purse,
-    windows: Ints,
-    threads: Threads,
-    *,
-    has_scale: bool,
-) -> tuple[Ledger, Ints, Ints, Ints]:
-    """All trades in one, how many each has [P, W], totals as `Ledger.cut` has them, coarse [K, 2].
-
-    Individual after individual, and window after window. `has_scale`: sizes are measured by a row.
-    What is coarse of each is there where each signal is taken, as `note_coarse` writes it.
-    """
-    folded, listed = list_order_results(prices, population, rules, purse, windows, threads)
-    whole, numbers = listed.in_order()
-    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
-    behind = WHOLE + rules.legs
-    entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(numbers[:, :NUMBERS].T)
-    trades = Ledger(
-        signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop, held, whole[:, WHOLE:behind], numbers[:, NUMBERS:],
-        numbers[:, NUMBERS - 1 : NUMBERS if has_scale else NUMBERS - 1],
-    )  # fmt: skip
-    return trades, listed.counts, list_totals(folded), whole[:, behind:]
-
-
-def _work(
-    prices: Extremes,
-    population: OrderedPopulation,
-    rules: OrderRules,
-    purse: Purse,
-    windows: Ints,
-    out: Floats,
-) -> Work:
-    """Work of a thread; all share the count of individuals that were begun."""
     shared, legs = np.zeros(1, np.int64), rules.legs
 
     def work(thread: int, firsts: Ints, thread_of: Ints) -> tuple[Ints, Floats]:
@@ -100,7 +43,24 @@ def _work(
         return fold_each_order(prices, population, rules, purse, windows, shared, out, thread,
                                firsts, thread_of, *room)  # fmt: skip
 
-    return work
+    return work, out
+
+
+def collect_orders(listed: Listed, legs: int, *, has_scale: bool) -> tuple[Ledger, Ints]:
+    """As `collect_trades`, of trades with so many targets.
+
+    `has_scale`: sizes are measured by a row.
+    """
+    whole, numbers = listed.in_order()
+    signal_bar, entry_bar, exit_bar, reason, side, held = np.ascontiguousarray(whole[:, :WHOLE].T)
+    behind = WHOLE + legs
+    entry, stop, target, leave, r, last_stop, _ = np.ascontiguousarray(numbers[:, :NUMBERS].T)
+    trades = Ledger(
+        signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
+        side.astype(np.int8), last_stop, held, whole[:, WHOLE:behind], numbers[:, NUMBERS:],
+        numbers[:, NUMBERS - 1 : NUMBERS if has_scale else NUMBERS - 1],
+    )  # fmt: skip
+    return trades, whole[:, behind:]
 
 
 @compiled_unlocked
