@@ -287,8 +287,8 @@ def _measure_intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
 
 def _describe_intrabar(intrabar: Intrabar) -> str:
     line = (
-        f"stop and target in one bar: {intrabar.undecided} of {intrabar.trades} trades "
-        f"({intrabar.share:.1%}), the stop is taken"
+        f"stop and target in one bar: {number(intrabar.undecided)} of "
+        f"{format_count(intrabar.trades, 'trade')} ({intrabar.share:.1%}), the stop is taken"
     )
     if intrabar.undecided:
         line += (

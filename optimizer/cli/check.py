@@ -163,10 +163,10 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
         console.say(f"{bars.symbol} {bars.timeframe}, bars {window.start} to {window.end - 1}:")
         console.say_all(price_chart(bars))
         shorts = int((ledger.side < 0).sum())
-        sides = f", {shorts} of them short" if strategy.goes_short else ""
+        sides = f", {number(shorts)} of them short" if strategy.goes_short else ""
         console.say(
             f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}, "
-            f"{ledger.rejected} rejected; {describe_exits([ledger])}"
+            f"{number(ledger.rejected)} rejected; {describe_exits([ledger])}"
         )
         console.say_all((*describe_unreached([ledger]), *describe_orders(strategy, [ledger])))
         if strategy.goes_short and strategy.long is not None:

@@ -94,7 +94,7 @@ def _describe_clock(state: SymbolState) -> str:
     if state.left_out == 1:
         return f"{words}; a bar that is still open is left out"
     if state.left_out:
-        return f"{words}; {state.left_out} bars are left out that the clock says are not closed"
+        return f"{words}; {state.left_out:,} bars are left out that the clock says are not closed"
     return words
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.atomic_write import write_output
+from optimizer.atomic_write import describe_unwritten, write_output
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.formatting import evenly
 from optimizer.goals.objectives import is_maximised
@@ -81,7 +81,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
             study.add_trials(trials)
             write_output(to, draft.read_bytes())
     except OSError as error:
-        raise OptimizerError(f"{to} cannot be written: {error.strerror or error}") from None
+        raise OptimizerError(describe_unwritten(to, error)) from None
     members = int(is_member.sum())
     return (
         f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "

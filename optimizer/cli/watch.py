@@ -45,8 +45,8 @@ def watch_drift(
         console = stdout()
         console.say(record.sentence)
         console.say(
-            f"Held against {record.reference_trades} trades ({record.source}), which make sure of "
-            f"{record.least_mean:.3f} R each; bars until {record.until}."
+            f"Held against {record.reference_trades:,} trades ({record.source}), which make sure "
+            f"of {record.least_mean:.3f} R each; bars until {record.until}."
         )
     raise typer.Exit(0 if record.alarm_at is None else ALARM)
 

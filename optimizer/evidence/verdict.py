@@ -14,7 +14,7 @@ from typing import NamedTuple
 from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally, format_p
 from optimizer.evidence.out_of_sample import FEWEST_CLOSING_DAYS, FEWEST_TRADES, Unseen
 from optimizer.evidence.robust import CHECKS
-from optimizer.formatting import format_count
+from optimizer.formatting import format_count, format_duration
 from optimizer.grades import GRADES
 from optimizer.store.payload import Payload
 
@@ -186,9 +186,8 @@ def _grade_not_judged(facts: Facts) -> Verdict | None:
     ]
     if known:
         sentence += f" So far: {', '.join(known)}."
-    return Verdict(
-        "not_judged", f"{sentence}{NEXT}{facts.command} (about {math.ceil(facts.seconds)} s)."
-    )
+    takes = format_duration(math.ceil(facts.seconds))
+    return Verdict("not_judged", f"{sentence}{NEXT}{facts.command} (about {takes}).")
 
 
 def _grade_weak(facts: Facts) -> Verdict | None:

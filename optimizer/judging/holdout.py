@@ -12,7 +12,7 @@ from data.files import read_ordinary, taking_turns
 from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
-from optimizer.atomic_write import write_whole
+from optimizer.atomic_write import describe_unwritten, write_whole
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import encode_figures
 from optimizer.evidence.folds import Range
@@ -254,7 +254,7 @@ def record_look(
                 listed = [look.payload() for look in looks]
                 write_whole(path, json.dumps(listed, indent=1) + "\n")
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise StoreError(describe_unwritten(path, error)) from None
     return seen.union(new)
 
 

@@ -46,7 +46,7 @@ def with_finer(bars: Bars, spec: str, options: LoadOptions) -> Bars:
             "what is not given is that of the run: bars of another market need --finer of their own"
         )
     note = (
-        f"{count} of {len(bars)} bars are made up of finer bars of {read.timeframe} ({spec}); the "
-        "others are read as a whole"
+        f"{count:,} of {len(bars):,} bars are made up of finer bars of {read.timeframe} ({spec}); "
+        "the others are read as a whole"
     )
     return replace(carrying, notes=(*bars.notes, note))

@@ -19,7 +19,7 @@ from data.providers.mixed_rows import Columns, find_markets, show_markets
 from data.statement import state_frame
 from data.table import LoadOptions
 from data.timeframe import DAY_NS
-from optimizer.atomic_write import write_whole
+from optimizer.atomic_write import describe_unwritten, write_whole
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.run.frame_columns import (
@@ -96,7 +96,7 @@ def _keep(table: pa.Table, folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise OptimizerError(describe_unwritten(path, error)) from None
     if not _states(path, digest.encode()):
         stated = {**table.schema.metadata, DIGEST: digest.encode()}
         file = pa.BufferOutputStream()

@@ -340,7 +340,7 @@ def _note_skipped_parts(
     if not kept:
         raise ConfigError(
             f"--max-gap {max_gap}: none of the {len(parts)} parts of {parts[0][0].symbol} has the "
-            f"{least} bars that the longest window asks for, the longest part has "
+            f"{least:,} bars that the longest window asks for, the longest part has "
             f"{max(len(part) for part in short):,}; name a longer gap, or shorter windows: "
             "--bound in a search, --set in a backtest"
         )
@@ -351,7 +351,7 @@ def _note_skipped_parts(
         for part in short
     ]
     return (
-        f"{len(short)} of {len(parts)} parts are skipped, too short for windows of {least} bars "
+        f"{len(short)} of {len(parts)} parts are skipped, too short for windows of {least:,} bars "
         f"({sum(map(len, short)):,} bars): {list_some(days[:MOST_NAMED], len(days))}",
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from data.files import taking_turns
-from optimizer.atomic_write import write_whole
+from optimizer.atomic_write import describe_unwritten, write_whole
 from optimizer.config.values import MOST_TAGS, TAG_RULE, is_tag
 from optimizer.errors import ConfigError, StoreError
 from optimizer.store.files import LABELS, open_plain
@@ -165,7 +165,7 @@ def change_labels(
             return after
     except OSError as error:
         path = directory / LABELS
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise StoreError(describe_unwritten(path, error)) from None
 
 
 def has_labels(directory: Path) -> bool:

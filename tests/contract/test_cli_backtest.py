@@ -1,6 +1,7 @@
 """backtest: genes from files and flags, and a ledger that reads back exactly."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -178,6 +179,10 @@ UP = crosses_above(close, sma(close, 5))
 WRONG = strategy("Stop above the entry.", long=UP, stop=level(2 * high))
 BOTH = strategy("Both sides at once.", long=UP, short=UP, stop=share(0.02))
 FAR = strategy("Stop below zero.", long=UP, exit_long=close < sma(close, 5), stop=share(2.0))
+BUSY = strategy(
+    "At every bar.", long=close > open, short=close < open, stop=share(0.01), max_hold=1
+)
+LOST = strategy("Stop above the entry.", long=close > low, stop=level(2 * high))
 """
 
 
@@ -201,6 +206,20 @@ def test_signals_that_come_to_nothing_are_counted(command, market, tmp_path, nam
     assert ("below 1 with a smaller share" in plain.err) == (name == "FAR")
     checked = command("strategies", "check", f"doubtful.py:{name}", "--data", market).out
     assert ("stop at 0 or below" in checked) == (name == "FAR")
+
+
+def test_counts_in_thousands_have_commas(command, market, tmp_path):
+    """In the lines of `backtest` and of `strategies check`, whatever is counted."""
+    (tmp_path / "doubtful.py").write_text(DOUBTFUL, encoding="utf-8")
+    said = []
+    for name in ("BUSY", "LOST"):
+        flags = (f"doubtful.py:{name}", "--data", market)
+        said += [command("strategies", "check", *flags).out]
+        said += [command("backtest", "--strategy", *flags).out]
+    checked, measured, lost, _ = said
+    assert re.search(r"\d,\d{3} signals, \d,\d{3} trades, \d,\d{3} of them short", checked)
+    assert re.search(r"stop and target in one bar: 0 of \d,\d{3} trades \(0\.0%\)", measured)
+    assert re.search(r" 0 trades, \d,\d{3} rejected", lost)
 
 
 def test_a_member_of_a_run_is_drawn_as_what_it_is(command, market, tmp_path):

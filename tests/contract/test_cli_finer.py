@@ -28,7 +28,7 @@ def test_a_search_on_finer_bars_is_another_one(command, market, tmp_path):
     ask = ("evolve", "--data", market, *HOURS, *SMALL, "--json")
     plain, fine = command(*ask).json, command(*ask, "--finer", market).json
     assert fine["certificate"]["mismatches"] == 0
-    assert any("1001 of 1001 bars are made up" in note for note in fine["data"]["notes"])
+    assert any("1,001 of 1,001 bars are made up" in note for note in fine["data"]["notes"])
     assert not any("made up" in note for note in plain["data"]["notes"])
     digests = [read_digest(result) for result in (fine, plain)]
     assert digests[0][0] != digests[1][0]
@@ -56,7 +56,7 @@ def test_bars_that_are_not_made_up_are_counted(command, market, tmp_path):
     finer = ("--finer", f"csv:{tmp_path / 'late.csv'}")
     shown = command("backtest", "--data", market, *HOURS, *finer, "--json")
     assert shown.json["windows"][0]["accumulators"]["coarse"] > 0
-    assert "500 of 1001 bars are made up" in shown.err
+    assert "500 of 1,001 bars are made up" in shown.err
 
 
 def test_finer_bars_that_do_not_fit_are_refused(command, market, tmp_path):

@@ -57,7 +57,7 @@ def test_a_backtest_keeps_parts_that_its_genes_can_trade(command, tmp_path, gene
         flags = ("--data", spec, "--max-gap", "10d", *BOUNDS, *given, "--json")
         outcome = command("backtest", *flags)
         assert [window["bars"] for window in outcome.json["data"]["windows"]] == kept
-        assert f"of 5 parts are skipped, too short for windows of {needed} bars" in outcome.err
+        assert f"of 5 parts are skipped, too short for windows of {needed:,} bars" in outcome.err
     bounds = {"ema_slow": (97, 200), "z_window": (96, 200)}
     single = optimizer.backtest(data=spec, genes=genes, max_gap="10d", bounds=bounds)
     assert [len(window) for window in single.windows] == kept

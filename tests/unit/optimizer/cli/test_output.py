@@ -1,6 +1,7 @@
 """Results are written whole, strictly, and so that they read back exactly."""
 
 import csv
+import errno
 import io
 import json
 import math
@@ -87,6 +88,31 @@ def test_places_that_hold_no_file_are_refused(tmp_path, monkeypatch, name):
     assert caught.value.exit_code == 2
     assert (tmp_path / "file").read_text() == "kept"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+@pytest.mark.parametrize(
+    ("number", "todo"),
+    [
+        (errno.ENOENT, "make its folder first"),
+        (errno.ENOSPC, "free some space, or name another place"),
+        (errno.EDQUOT, "free some space, or name another place"),
+        (errno.EROFS, "name another place"),
+        (errno.EACCES, "name another place"),
+        (errno.EPERM, "name another place"),
+    ],
+)
+def test_what_cannot_be_written_says_what_to_do(tmp_path, monkeypatch, number, todo):
+    """The system's reason, then the way out; nothing else is left behind."""
+
+    def fail(source, target):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "replace", fail)
+    path = tmp_path / "x.csv"
+    with pytest.raises(OptimizerError) as caught:
+        write_whole(path, "text")
+    assert str(caught.value) == f"{path} cannot be written: {os.strerror(number)}; {todo}"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):

@@ -112,6 +112,12 @@ def test_evidence_at_hand_speaks_before_null_searches():
     assert decide(few).sentence == message
 
 
+def test_how_long_the_next_step_takes_is_said_in_minutes():
+    """From a minute on, as times are said elsewhere."""
+    verdict = decide(replace(BEST, shuffled=None, mirrored=None, seconds=239.2))
+    assert verdict.sentence.endswith(" --null 199 (about 4 min 0 s).")
+
+
 @pytest.mark.parametrize("shuffled", [None, RARE], ids=["no-null", "null"])
 def test_a_pick_that_loses_needs_no_null_searches(shuffled):
     """On the bars that it was chosen on, which nothing can mend."""
