@@ -258,16 +258,25 @@ class ApartEngine(PartedEngine):
 
         All are begun before one is waited for, but those that ask a part for the second time.
         """
-        answers, begun = [], _BegunGroups()
+        answers: list[Floats] = []
+        waits: dict[int, tuple[Floats, Ints, Wait]] = {}  # one at most of each part
+
+        def take_all() -> None:
+            while waits:
+                out, columns, wait = waits.pop(next(iter(waits)))
+                out[:, columns] = wait()
+
         try:
             for genomes, numbers in groups:
                 out = np.empty((len(genomes), len(numbers), len(ACCUMULATORS)))
                 answers.append(out)
                 for part, columns, engine in self._share_windows(tuple(numbers)):
-                    begun.add(part, engine, genomes, out, columns)
+                    if part in waits:
+                        take_all()
+                    waits[part] = out, columns, engine.begin(genomes)
         finally:
             # What was begun is never left alone.
-            begun.take_all()
+            take_all()
         return answers
 
     def _share_windows(self, numbers: tuple[int, ...]) -> list[tuple[int, Ints, Engine]]:
@@ -279,25 +288,6 @@ class ApartEngine(PartedEngine):
                 for part, (columns, windows) in parts.items()
             ]
         return self._shared[numbers]
-
-
-class _BegunGroups:
-    """Groups that parts have begun with, one at most of each."""
-
-    def __init__(self) -> None:
-        self._waits: dict[int, tuple[Floats, Ints, Wait]] = {}
-
-    def add(self, part: int, engine: Engine, genomes: Floats, out: Floats, columns: Ints) -> None:
-        """Begin with genomes [P, G]; out [P, W, A] receives accumulators in some columns."""
-        if part in self._waits:
-            self.take_all()
-        self._waits[part] = out, columns, engine.begin(genomes)
-
-    def take_all(self) -> None:
-        """Wait for all, and forget them."""
-        while self._waits:
-            out, columns, wait = self._waits.pop(next(iter(self._waits)))
-            out[:, columns] = wait()
 
 
 def cut_windows(

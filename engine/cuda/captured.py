@@ -18,7 +18,7 @@ from engine.accounts.ledger import ACCUMULATORS
 from engine.backend import Floats, Ints, Sent
 from engine.cuda.accounts import WindowGroup, WordAccounts
 from engine.cuda.batch_inputs import LaidOut, SentInputs, SeriesInputs
-from engine.cuda.dispatch import longer
+from engine.cuda.dispatch import MOST_INDIVIDUALS, longer
 from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.streams import Lane, Ticket
 from engine.cuda.workspace import Outcomes
@@ -33,9 +33,6 @@ from engine.runtime.shortage import relieve_shortage
 LOG = logging.getLogger(__name__)
 
 N_OUT = len(ACCUMULATORS)
-
-MOST_INDIVIDUALS = 2**17
-"""Evaluated together at most."""
 
 TOO_LONG = 8
 """Lists are made shorter where they have so many times the room that was needed, to half of it."""
