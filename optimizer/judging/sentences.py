@@ -47,7 +47,12 @@ def _list_rows(judgement: Judgement) -> Iterator[Weighed]:
 
 
 def _is_searched_too_often(judgement: Judgement) -> bool:
-    return judgement.null is not None and judgement.null.p * judgement.tries > MOST_P_OF_ALL
+    """Whether p is too large because it counts for several tries; of a first one it says it all."""
+    return (
+        judgement.null is not None
+        and judgement.tries > 1
+        and judgement.null.p * judgement.tries > MOST_P_OF_ALL
+    )
 
 
 def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | None) -> str:

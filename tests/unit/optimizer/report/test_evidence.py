@@ -89,6 +89,22 @@ def test_a_p_of_one_in_a_hundred_speaks_for_an_edge():
     assert sides["neighbours"] == sides["halves"] == ""
 
 
+@pytest.mark.parametrize(
+    ("searches", "sentence", "speaks"),
+    [
+        (1, "This is your first search on these bars.", ""),
+        (2, "2 searches on these bars: p x 2 = ", "against"),
+    ],
+)
+def test_a_first_search_speaks_against_nothing(searches, sentence, speaks):
+    """However large its p is, which has a row of its own; a second one makes it count twice."""
+    null = NullRecord(199, "day", null_kind(20), None)
+    judged = replace(judgement("luck"), null=null, searches=searches)
+    assert float(judged.null.p) > 0.05
+    (row,) = [row for row in weigh_evidence(judged) if row.about == "searches"]
+    assert (row.sentence.startswith(sentence), row.speaks) == (True, speaks)
+
+
 def test_what_is_undefined_says_why(judge_run):
     """In rows and in folds; nowhere stands a number that is none."""
     run, _ = judge_run("holds")
