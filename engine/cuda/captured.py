@@ -37,6 +37,9 @@ N_OUT = len(ACCUMULATORS)
 TOO_LONG = 8
 """Lists are made shorter where they have so many times the room that was needed, to half of it."""
 
+NEVER_REFUSED = -1
+"""In place of a launch's number: nothing is refused."""
+
 NO_ROOM = (
     "the rows of one individual do not fit the GPU's memory: raise --memory, or use --device cpu"
 )
@@ -47,6 +50,17 @@ lists are; gives how long these had to be."""
 
 Accounts = WordAccounts | OrderAccounts
 """Positions on all series, as accounts take them."""
+
+
+class CapturedBuffers:
+    """Results of calls, and lengths of lists."""
+
+    def __init__(self, pairs: int, individuals: int, capacity: int, device: torch.device) -> None:
+        self.capacity, self.outcomes = capacity, Outcomes(pairs, individuals, device)
+
+    def read(self, out: Floats, account: Floats | None) -> tuple[int, bool]:
+        """Copy accumulators as last downloaded; returns the largest count of signals."""
+        return self.outcomes.read(NEVER_REFUSED, out, account)
 
 
 class CapturedCalls:
@@ -68,7 +82,7 @@ class CapturedCalls:
     ) -> None:
         self._inputs, self._accounts, self._device = inputs, accounts, device
         self._most_bytes = min(GRAPH_BYTES, work_bytes // GRAPH_SHARE)
-        self._lane = Lane[Outcomes](device)
+        self._lane = Lane[CapturedBuffers](device)
         self._capacities: dict[tuple[bool, tuple[int, ...]], int] = {}
         self._most = MOST_INDIVIDUALS
 
@@ -236,7 +250,7 @@ class CapturedCalls:
             # What loads kernels, captures a graph or takes memory may wait inside the driver.
             wait_for_launches(self._device)
         assert self._lane.work is not None
-        outcomes = self._lane.work
+        outcomes = self._lane.work.outcomes
 
         def launch_call() -> None:
             outcomes.counts.zero_()
@@ -249,10 +263,10 @@ class CapturedCalls:
     def _make_room(self, pairs: int, individuals: int, capacity: int) -> None:
         """Room for what comes back; graphs that name the old one are forgotten."""
         work = self._lane.work
-        if work is None or work.pairs < pairs or work.individuals < individuals:
+        if work is None or work.outcomes.pairs < pairs or work.outcomes.individuals < individuals:
             if work is not None:
-                pairs = max(pairs, work.pairs)
-                individuals = max(individuals, work.individuals)
+                pairs = max(pairs, work.outcomes.pairs)
+                individuals = max(individuals, work.outcomes.individuals)
             self._lane.give_back()
-            work = self._lane.work = Outcomes(pairs, individuals, self._device)
+            work = self._lane.work = CapturedBuffers(pairs, individuals, capacity, self._device)
         work.capacity = capacity

@@ -19,7 +19,7 @@ from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.answering import check_apart, upload_limits
 from engine.cuda.batch_inputs import Asking, SeriesInputs
 from engine.cuda.captured import Accounts, CapturedCalls
-from engine.cuda.multi_gpu import GpuMaker
+from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.order_inputs import OrderInputs
 from engine.cuda.ordering import lay_out_series
@@ -247,8 +247,19 @@ class CudaLanguageMaker(GpuMaker):
     ) -> Backend:
         """Load series onto every device; rows are computed once for all of them."""
         rows = build_series_rows(series, HOST_ROW_BYTES)
-        make = partial(CudaLanguageBackend, spec, series, costs, work_bytes=work_bytes, rows=rows)
-        return self._make_parts(make, threads)
+        parts: list[Backend] = [
+            CudaLanguageBackend(
+                spec,
+                series,
+                costs,
+                work_bytes=work_bytes,
+                threads=threads,
+                torch_device=f"cuda:{number}",
+                rows=rows,
+            )
+            for number in self.devices
+        ]
+        return parts[0] if len(parts) == 1 else SeveralGpus(parts)
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Rows have no slots; what one takes over all series."""

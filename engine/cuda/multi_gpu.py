@@ -3,7 +3,6 @@
 import gc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -156,11 +155,6 @@ class GpuMaker:
         give_back_memory()
         return min(torch.cuda.mem_get_info(number)[0] for number in self.devices)
 
-    def _make_parts(self, make: Callable[..., Backend], threads: int | None) -> Backend:
-        """Make a backend on every device, and one of them all where there are several."""
-        parts = [make(threads=threads, torch_device=f"cuda:{number}") for number in self.devices]
-        return parts[0] if len(parts) == 1 else SeveralGpus(parts)
-
 
 class CudaMaker(GpuMaker):
     """Makes a backend whose strategies are kernels' constants on chosen GPUs."""
@@ -180,10 +174,19 @@ class CudaMaker(GpuMaker):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto every device, with room for `capacity` slots on each."""
-        return self._make_parts(
-            partial(CudaBackend, case, series, costs, capacity=capacity, work_bytes=work_bytes),
-            threads,
-        )
+        parts: list[Backend] = [
+            CudaBackend(
+                case,
+                series,
+                costs,
+                capacity=capacity,
+                work_bytes=work_bytes,
+                threads=threads,
+                torch_device=f"cuda:{number}",
+            )
+            for number in self.devices
+        ]
+        return parts[0] if len(parts) == 1 else SeveralGpus(parts)
 
 
 class CudaAccountMaker(CudaMaker):

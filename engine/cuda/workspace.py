@@ -34,13 +34,10 @@ class Outcomes:
             that was too long for a list, and the last launch that was refused.
         results: [pairs * A] float64 on the device.
         accounts: [P * A] float64 on the device, behind the results, of several windows as one.
-        capacity: Entries of the lists that the results were made of.
-        launch: Number that the device notes where it refuses a launch; -1 where it refuses none.
     """
 
     def __init__(self, pairs: int, individuals: int, device: torch.device) -> None:
         self.pairs, self.individuals = pairs, individuals
-        self.capacity, self.launch = 0, -1
         end = HEAD + pairs * N_OUT
         self._there, self._here = _twins(end + individuals * N_OUT, device)
         self.counts, self._told = _halves(self._there[:HEAD]), _numpy(_halves(self._here[:HEAD]))
@@ -54,10 +51,13 @@ class Outcomes:
             if end > begin:
                 self._here[begin:end].copy_(self._there[begin:end], non_blocking=True)
 
-    def read(self, out: Floats, account: Floats | None) -> tuple[int, bool]:
-        """Copy what was downloaded into out [P, W, A] and account [P, A], as `Workspace.read`."""
+    def read(self, launch: int, out: Floats, account: Floats | None) -> tuple[int, bool]:
+        """Copy what was downloaded into out [P, W, A] and account [P, A], as `Workspace.read`.
+
+        `launch` is the number that the device notes where it refuses a launch.
+        """
         most, refused = self._told[:2].tolist()
-        if refused == self.launch:
+        if refused == launch:
             return most, True
         _copy(self._results[: out.size].reshape(out.shape), out)
         if account is not None:
@@ -137,7 +137,7 @@ class Workspace:
         self._asked_view = _numpy(_halves(self._host_inputs[:HEAD]))
         self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
         self._table_view, self._own_view = _numpy(self._host_table), _numpy(self._host_own)
-        self._outcomes.launch = 0
+        self._launch = 0
 
     @staticmethod
     def bytes_of_individual(n_windows: int, capacity: int, *, has_limits: bool = False) -> int:
@@ -161,8 +161,8 @@ class Workspace:
 
     def lay_out(self, genomes: Floats) -> None:
         """Lay genomes [P, G] out for the next upload; they may be fewer than there is room for."""
-        self._outcomes.launch = (self._outcomes.launch + 1) % 2**31
-        self._asked_view[:2] = len(genomes), self._outcomes.launch
+        self._launch = (self._launch + 1) % 2**31
+        self._asked_view[:2] = len(genomes), self._launch
         _copy(genomes, self._genomes_view[: len(genomes)])
 
     def lay_out_slots(self, genomes: Floats, slots: Slots, candidates: CandidateLists) -> bool:
@@ -195,7 +195,7 @@ class Workspace:
         Returns the largest count of signals that was too long for a list, else 0; and whether the
         device refused the individuals, so that what was copied means nothing.
         """
-        return self._outcomes.read(out, account)
+        return self._outcomes.read(self._launch, out, account)
 
 
 def _count_outputs(n_windows: int) -> int:

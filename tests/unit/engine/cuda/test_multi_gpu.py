@@ -13,7 +13,7 @@ from engine.backend import Sent
 from engine.batch import Engine
 from engine.cpu import CpuBackend
 from engine.cpu.language import LanguageBackend
-from engine.cuda import CudaMaker, SeveralGpus, language, multi_gpu
+from engine.cuda import SeveralGpus
 from engine.devices import Device
 from tests.support.parity import assert_same_accounts, assert_same_bits
 from tests.support.random_strategies import drawn_strategy
@@ -131,24 +131,3 @@ def test_accounts_come_back_in_the_order_of_individuals(has_own):
     assert account.tolist() == genomes.tolist()
     assert out[:, 1, 0].tolist() == (own[:, 1].tolist() if has_own else genomes[:, 0].tolist())
     assert not several.begin(sent, None)()
-
-
-@pytest.mark.parametrize("is_fast", [True, False], ids=["fast case", "words"])
-def test_a_maker_makes_a_backend_on_each_of_its_devices(monkeypatch, is_fast):
-    """Each has the strategy, series, costs, room and threads; one alone stands for itself."""
-    made = []
-
-    def make(*arguments, torch_device, threads, work_bytes, **options):
-        made.append((*arguments, torch_device, threads, work_bytes, *options))
-        return SimpleNamespace(threads=threads, meets_own=False, folds_accounts=False)
-
-    monkeypatch.setattr(multi_gpu, "CudaBackend", make)
-    monkeypatch.setattr(language, "CudaLanguageBackend", make)
-    monkeypatch.setattr(language, "build_series_rows", lambda series, kept_bytes: [])
-    kind, option = (CudaMaker, "capacity") if is_fast else (language.CudaLanguageMaker, "rows")
-    several = kind((0, 2))("spec", "series", "costs", capacity=7, work_bytes=9, threads=3)
-    assert isinstance(several, SeveralGpus)
-    assert made == [("spec", "series", "costs", f"cuda:{n}", 3, 9, option) for n in (0, 2)]
-    alone = kind((1,))("spec", "series", "costs", capacity=7, work_bytes=9)
-    assert isinstance(alone, SimpleNamespace)
-    assert alone.threads is None
