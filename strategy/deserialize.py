@@ -12,6 +12,7 @@ from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue
 from strategy.gene import Gene
 from strategy.genes import GenomeLayout, LessThan
 from strategy.model import Strategy
+from strategy.nodes import Node
 from strategy.parts import LATER_PARTS, PARTS
 from strategy.pretty_print import format_tree
 from strategy.rules import STRATEGIES
@@ -67,6 +68,25 @@ def renew_description(described: Mapping[str, object]) -> Mapping[str, object]:
         return described
     with _refuse_others("what is recorded"):
         return _upgrade_strategy(described).described
+
+
+def write_value(value: object, described: Mapping[str, object]) -> str | None:
+    """A value in what `Strategy.described` wrote down, as a person would write it.
+
+    None where it is no tree, or reads a person's own indicator, whose text is not there.
+    """
+    if not isinstance(value, list):
+        return None
+    record: Any = described
+    try:
+        with _refuse_others("the value"):
+            genes = {entry["name"]: _gene(entry) for entry in record["genes"]}
+            decoded = decode_node(value, genes, None)
+    except StrategyError:
+        return None
+    nodes = decoded if isinstance(decoded, tuple) else (decoded,)
+    is_tree = bool(nodes) and all(isinstance(node, Node) for node in nodes)
+    return ", ".join(map(format_tree, nodes)) if is_tree else None
 
 
 @contextmanager

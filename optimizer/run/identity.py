@@ -19,7 +19,7 @@ from optimizer.run.task import Task
 from optimizer.search import SEARCH_VERSION
 from optimizer.store import RunStore
 from optimizer.store.payload import encode
-from strategy.deserialize import renew_description
+from strategy.deserialize import renew_description, write_value
 from strategy.errors import StrategyError
 
 VALUES = ("strategy", "costs", "goals", "data_hash", "windows", "engine_version")
@@ -216,7 +216,8 @@ def different_lines(
     # As they read back from a record: tuples are lists, NumPy numbers are plain.
     old, new = (json.loads(encode(value, what="the record")) for value in (old, new))
     return tuple(
-        f"{'.'.join(path)}: {words[0]} {_format_value(was)}, {words[1]} {_format_value(now)}"
+        f"{'.'.join(path)}: {words[0]} {_format_value(was, old)}, "
+        f"{words[1]} {_format_value(now, new)}"
         for path, was, now in _different(old, new, prefix)
     )
 
@@ -260,7 +261,7 @@ def _different_lists(
 ) -> Iterator[tuple[KeyPath, object, object]]:
     if all(isinstance(value, str) for value in (*old, *new)):
         yield from _different_texts([*map(str, old)], [*map(str, new)], prefix)
-    elif len(old) != len(new):
+    elif len(old) != len(new) or _are_other_nodes(old, new):
         yield prefix, _names(old), _names(new)
     else:
         for number, (left, right) in enumerate(zip(old, new, strict=True)):
@@ -280,11 +281,18 @@ def _different_texts(
     yield prefix, ", ".join(gone) or ABSENT, ", ".join(come) or ABSENT
 
 
+def _are_other_nodes(old: list[object], new: list[object]) -> bool:
+    """Whether two lists begin with words that differ, as encoded trees of two kinds do."""
+    return all(isinstance(values[0], str) for values in (old, new)) and old[0] != new[0]
+
+
 def _names(values: list[object]) -> object:
     """Names of the members of a list, where they have any."""
     return [value.get("name", value) if isinstance(value, dict) else value for value in values]
 
 
-def _format_value(value: object) -> str:
-    text = "none" if value is ABSENT else repr(value)
+def _format_value(value: object, record: object) -> str:
+    """A value of a record for a person; trees of a strategy in its words."""
+    words = write_value(value, record) if isinstance(record, dict) else None
+    text = "none" if value is ABSENT else words or repr(value)
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."

@@ -19,6 +19,7 @@ from optimizer.run.header import (
 from optimizer.run.identity import (
     Identity,
     build_identity,
+    different_lines,
     recorded_identity,
     require_identity,
     require_same,
@@ -140,7 +141,7 @@ EDITS = {
     ),
     "condition": (
         replace(PUBLISHED, long=AllOf(PUBLISHED.long.conditions * 2)),
-        "strategy.long.1: recorded [['compare'",
+        "strategy.long.1: recorded ema(close, ema_fast) < ema(close, ema_slow), ",
     ),
     "source": (fast(PUBLISHED, source=Column("open")), "recorded 'close', now 'open'"),
     "indicator": (fast(PUBLISHED, indicator="sma"), "recorded 'ema', now 'sma'"),
@@ -158,7 +159,7 @@ EDITS = {
     ),
     "stop": (
         replace(PUBLISHED, stop=FromEntry(PUBLISHED.stop.distance)),
-        "strategy.stop.0: recorded 'beyond_bar', now 'from_entry'",
+        "strategy.stop: recorded beyond_bar(atr_stop_mult * ",
     ),
     "time_limit": (
         swap_genes(PUBLISHED, "max_hold", "z_window"),
@@ -520,3 +521,12 @@ def test_nothing_else_names_an_identity():
     """Its parts are strings, numbers and what JSON can hold, and nothing is left to default."""
     with pytest.raises(TypeError):
         Identity()
+
+
+def test_what_is_no_tree_of_known_words_is_shown_as_recorded():
+    """A name that no version knows, or a person's own indicator, has no words here."""
+    record = {"genes": [], "long": ["unheard_of", ["column", "close", False]], "delay": 0}
+    other = {**record, "long": None}
+    assert different_lines(record, other) == (
+        "long: recorded ['unheard_of', ['column', 'close', False]], now None",
+    )
