@@ -15,7 +15,7 @@ from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
 from data.finer import FinerBars, find_spans
 from data.hours import Gaps, OpenGaps, list_gaps
-from data.timeframe import format_timeframe
+from data.timeframe import find_bar_ends, format_timeframe
 
 LONGEST_SYMBOL = 64
 
@@ -134,6 +134,13 @@ class Bars:
         return self.cut(0, end)
 
     @cached_property
+    def over_ns(self) -> Ints:
+        """When each bar is over, [T] nanoseconds UTC; see `find_bar_ends`."""
+        over_ns = find_bar_ends(self.timestamp, self.timeframe_ns)
+        over_ns.flags.writeable = False
+        return over_ns
+
+    @cached_property
     def finer_spans(self) -> Ints:
         """First of the finer bars of which a bar is made up, and one past the last, [2, T].
 
@@ -145,7 +152,7 @@ class Bars:
         if self.finer is None:
             raise BarsError("there are no finer bars")
         prices = {name: getattr(self, name) for name in ("open", "high", "low", "close")}
-        return find_spans(self.timestamp, prices, self.timeframe_ns, self.finer)
+        return find_spans(self.timestamp, self.over_ns, prices, self.finer)
 
     def cut(self, start: int, end: int, **changes: object) -> "Bars":
         """Bars [start, end) alone; `changes` are other fields."""
@@ -153,7 +160,7 @@ class Bars:
         extra = {name: column[start:end] for name, column in self.extra.items()}
         finer, times = self.finer, columns["timestamp"]
         if finer is not None and len(times):
-            finer = finer.between(int(times[0]), int(times[-1]) + self.timeframe_ns)
+            finer = finer.between(int(times[0]), int(self.over_ns[start:end][-1]))
         return replace(self, **{**columns, "extra": extra, "finer": finer, **changes})
 
     @cached_property

@@ -44,7 +44,7 @@ class FinerBars:
 
 
 def find_spans(
-    timestamp: Ints, prices: Mapping[str, Floats], timeframe_ns: int, finer: FinerBars
+    timestamp: Ints, over_ns: Ints, prices: Mapping[str, Floats], finer: FinerBars
 ) -> Ints:
     """First finer bar of each bar, and one past its last, [2, T]; the same for those of none.
 
@@ -53,12 +53,12 @@ def find_spans(
 
     Args:
         timestamp: [T] when bars open, nanoseconds UTC.
+        over_ns: [T] when they are over.
         prices: Their columns by name, each [T].
-        timeframe_ns: Duration of one of them.
         finer: Of the same market.
     """
     first = np.searchsorted(finer.timestamp, timestamp)
-    end = np.searchsorted(finer.timestamp, timestamp + timeframe_ns)
+    end = np.searchsorted(finer.timestamp, over_ns)
     some = np.flatnonzero(end > first)
     spans = np.stack([first, first]).astype(np.int64)
     if len(some):

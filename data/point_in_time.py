@@ -56,14 +56,11 @@ class DatedNumbers(NamedTuple):
             raise DataError(f"max_age must be above 0 minutes, got {max_age}")
         if not len(self.values):
             return np.full(len(bars), np.nan)
-        closes = bars.timestamp + bars.timeframe_ns
-        # A day of 23 hours closes when the next one opens.
-        closes[:-1] = np.minimum(closes[:-1], bars.timestamp[1:])
-        newest = np.searchsorted(self.known_at, closes, side="right") - 1
+        newest = np.searchsorted(self.known_at, bars.over_ns, side="right") - 1
         latest = np.maximum(newest, 0)
         column = np.where(newest < 0, np.nan, self.values[latest])
         if max_age is not None:
-            column[closes - self.known_at[latest] > max_age * MINUTE_NS] = np.nan
+            column[bars.over_ns - self.known_at[latest] > max_age * MINUTE_NS] = np.nan
         return column
 
 

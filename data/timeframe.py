@@ -5,7 +5,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import NO_TIME
+from data.checks import NO_TIME, Ints
 from data.errors import TimeframeError
 
 SECOND_NS = 10**9
@@ -108,6 +108,20 @@ def infer_timeframe(timestamp: npt.NDArray[np.int64]) -> int:
             f"{format_timeframe(int(steps[0]))}"
         )
     return int(steps[most])
+
+
+def find_bar_ends(timestamp: Ints, timeframe_ns: int) -> Ints:
+    """When each bar is over, [T] nanoseconds UTC: after its duration, or once the next one opens.
+
+    A day on which the clock is put forward is over an hour early.
+
+    Args:
+        timestamp: [T] when bars open, nanoseconds UTC, ascending.
+        timeframe_ns: Duration of a bar.
+    """
+    ends: Ints = timestamp + timeframe_ns
+    ends[:-1] = np.minimum(ends[:-1], timestamp[1:])
+    return ends
 
 
 def is_short_day(steps: npt.NDArray[np.int64], timeframe_ns: int) -> npt.NDArray[np.bool_]:

@@ -82,7 +82,7 @@ class Engine:
     ) -> None:
         check_windows(series, windows)
         check_chunk(chunk)
-        chosen = settle_device(spec, device, costs, series)
+        chosen = settle_device(spec, device, costs)
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)

@@ -6,12 +6,10 @@ import importlib
 import re
 import sys
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import NamedTuple, cast
 
-from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.accounts.limits import why_on_cpu
 from engine.backend import BackendMaker
@@ -155,13 +153,12 @@ def choose_strategy_backend(
     device: str,
     workload: Workload | None = None,
     costs: Costs | None = None,
-    series: Sequence[Bars] = (),
 ) -> Choice:
     """The backend that a strategy runs on, not yet loaded; as `choose_backend`.
 
     ``"auto"`` takes the CPU where an account has limits that no GPU keeps.
     """
-    reason = why_on_cpu(spec, costs, series) if costs and costs.has_limits else ""
+    reason = why_on_cpu(spec, costs) if costs and costs.has_limits else ""
     if reason and device not in ("auto", "cpu"):
         raise DeviceError(
             f"device '{device}' keeps no limits of an account (--max-positions, --max-leverage) "
@@ -177,10 +174,9 @@ def choose_device(
     device: str,
     workload: Workload | None = None,
     costs: Costs | None = None,
-    series: Sequence[Bars] = (),
 ) -> Device:
     """The device that a strategy runs on; arguments and errors of `choose_strategy_backend`."""
-    choice = choose_strategy_backend(spec, device, workload, costs, series)
+    choice = choose_strategy_backend(spec, device, workload, costs)
     is_fast = find_device_case(spec, choice.name, costs).is_covered
     if costs is not None and costs.has_limits:
         backends = FAST_LIMITS if is_fast else OF_LIMITS
@@ -197,10 +193,8 @@ def find_device_case(spec: Strategy, device: str, costs: Costs | None = None) ->
     return find_fast_case(spec, costs, keeps_limits=device.partition(":")[0] in FAST_LIMITS)
 
 
-def settle_device(
-    spec: Strategy, device: str | Device, costs: Costs | None, series: Sequence[Bars]
-) -> Device:
+def settle_device(spec: Strategy, device: str | Device, costs: Costs | None) -> Device:
     """A device, chosen here where it is a name; arguments and errors as in `choose_device`."""
     if isinstance(device, str):
-        return choose_device(spec, device, costs=costs, series=series)
+        return choose_device(spec, device, costs=costs)
     return device

@@ -46,7 +46,7 @@ def create_engine(
     evaluates any pairs at once has rows in all series, which costs it little.
     """
     check_windows(series, windows)
-    chosen = settle_device(spec, device, costs, series)
+    chosen = settle_device(spec, device, costs)
     # A part alone does not know whom an account with limits takes of the others.
     is_whole = costs is not None and costs.has_limits
     if apart and not is_whole and not chosen.maker.meets_own:

@@ -114,10 +114,10 @@ def _count_twice(asking: AskingWindow, before: tuple[int, Ledger] | None, entry_
 
 
 def _build_ask(asking: AskingWindow, trade: Ledger, t: int) -> Ask:
-    opened, duration = asking.bars.timestamp, asking.bars.timeframe_ns
-    exit_ns = int(opened[trade.exit_bar[0]])
-    # That a bar ended a position is known at its close; but for an exit by condition.
-    over_ns = exit_ns if trade.reason[0] == SIGNAL else exit_ns + duration
+    opened = asking.bars.timestamp
+    # That a bar ended a position is known once it is over; but for an exit by condition.
+    known = opened if trade.reason[0] == SIGNAL else asking.bars.over_ns
+    over_ns = int(known[trade.exit_bar[0]])
     leverage = find_leverage(size_trades(trade), asking.stake, 0, asking.weight)
     rank = 0.0 if asking.ranks is None else float(asking.ranks[t])
     return Ask(int(opened[trade.entry_bar[0]]), over_ns, leverage, rank)

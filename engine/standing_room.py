@@ -58,8 +58,7 @@ def find_holders(
 
 
 def _find_close(strand: StandingStrand) -> int:
-    bars = strand.asking.bars
-    return int(bars.timestamp[strand.asking.window.end - 1]) + bars.timeframe_ns
+    return int(strand.asking.bars.over_ns[strand.asking.window.end - 1])
 
 
 def _ask_once(

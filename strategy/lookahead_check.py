@@ -274,11 +274,9 @@ def _corners(strategy: Strategy) -> Iterator[Genes]:
 def _collect(node: Node, rows: Rows, signals: Ints, calls: CallSignals) -> None:
     """Add the calls of own indicators in a part of a strategy."""
     if isinstance(node, Higher):
-        stamps, duration = rows.series.timestamp[signals], rows.series.timeframe_ns
-        rows, ends = rows.higher(node.minutes, node.offset)
-        # The newest higher bar that has ended, as the row itself reads it.
-        newest = np.searchsorted(ends, stamps + duration, side="right") - 1
-        signals = newest[newest >= 0]
+        rows, newest = rows.higher(node.minutes, node.offset)
+        # The newest higher bar that is over, as the row itself reads it.
+        signals = newest[signals][newest[signals] >= 0]
     if isinstance(node, Call) and isinstance(node.indicator, OwnIndicator):
         values = tuple(whole(setting) for setting in node.parameters)
         calls.setdefault((rows.series, node.indicator, values), []).append(signals)

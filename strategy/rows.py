@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars
-from data.timeframe import DAY_NS, MINUTE_NS
+from data.timeframe import DAY_NS, MINUTE_NS, find_bar_ends
 from strategy.clock import days_of_week, local_time, minutes_of_day, number_sessions
 from strategy.conditions import Compare, Condition, OverBars
 from strategy.custom_indicator import OwnIndicator
@@ -234,22 +234,19 @@ class Rows:
         return self.series.extra[column.name]
 
     def _from_higher(self, tree: Higher) -> Floats:
-        rows, ends = self.higher(tree.minutes, tree.offset)
-        if not len(ends):
+        rows, newest = self.higher(tree.minutes, tree.offset)
+        if not len(rows.series):
             return np.full(len(self.series), math.nan)
-        # The newest higher bar whose end is not after the close of this one.
-        closes = self.series.timestamp + self.series.timeframe_ns
-        newest = np.searchsorted(ends, closes, side="right") - 1
         inner = rows.values(tree.inner, {})
         return np.where(newest < 0, math.nan, inner[np.maximum(newest, 0)])
 
     def higher(self, minutes: int, offset: int) -> "tuple[Rows, Ints]":
-        """Rows of bars of so many minutes, and when each of these bars ends, nanoseconds."""
+        """Rows of bars of so many minutes, and the newest that is over with each bar, [T]."""
         _check_span(minutes, self.series.timeframe_ns)
         if (minutes, offset) not in self._higher:
-            series, ends = higher_series(self.series, minutes, offset, self.run)
+            series, newest = higher_series(self.series, minutes, offset, self.run)
             prefix = (*self.place, "higher", minutes, offset)
-            self._higher[minutes, offset] = Rows(series, self.run, self.kept, prefix), ends
+            self._higher[minutes, offset] = Rows(series, self.run, self.kept, prefix), newest
         return self._higher[minutes, offset]
 
     def _by_clock(self, tree: Clock) -> Floats:
@@ -266,8 +263,8 @@ class Rows:
             "opening_low": (opening_low, self.series.low),
         }[tree.name]
         span = whole(tree.parameters[0]) * MINUTE_NS
-        bar = self.series.timeframe_ns
-        return self.run(loop)(side, self.series.timestamp, sessions, bar, span)
+        over_ns = find_bar_ends(self.series.timestamp, self.series.timeframe_ns)
+        return self.run(loop)(side, self.series.timestamp, over_ns, sessions, span)
 
 
 class _Memory:

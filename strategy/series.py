@@ -67,19 +67,24 @@ class Series:
 def higher_series(
     series: Series, minutes: int, offset: int, run: Callable[..., Callable[..., Floats]]
 ) -> tuple[Series, Ints]:
-    """Bars of so many minutes, and when each of them ends, nanoseconds.
+    """Bars of so many minutes, and the newest that is over with each bar, [T]; below 0 where none.
 
     A bucket is left out where it holds bar 0, whose first bars the file may lack, and where it has
-    no bar at all.
+    no bar at all. A higher bar ends with the bar that lasts to the end of its bucket: where the
+    next one opens in it all the same, as on the day on which a clock is put forward, that one
+    begins another.
     """
     span, shift = minutes * MINUTE_NS, offset * MINUTE_NS
     buckets = (series.timestamp + shift - FIRST_MONDAY_NS) // span
-    begins = np.flatnonzero(buckets[1:] != buckets[:-1]) + 1
+    edges = FIRST_MONDAY_NS + buckets * span - shift
+    is_end = series.timestamp + series.timeframe_ns >= edges + span
+    is_same = buckets[1:] == buckets[:-1]
+    is_first = np.append(False, ~is_same | is_end[:-1])
+    begins = np.flatnonzero(is_first)
     after = np.append(begins, len(series))
     last = after[1:] - 1
-    numbers = buckets[begins]
     higher = Series(
-        timestamp=FIRST_MONDAY_NS + numbers * span - shift,
+        timestamp=np.where(is_same[begins - 1], series.timestamp[begins], edges[begins]),
         open=series.open[begins],
         high=run(largest_of_buckets)(series.high, after),
         low=-run(largest_of_buckets)(-series.low, after),
@@ -87,7 +92,7 @@ def higher_series(
         volume=run(sums_of_buckets)(series.volume, after),
         timeframe_ns=span,
     )
-    return higher, FIRST_MONDAY_NS + (numbers + 1) * span - shift
+    return higher, is_first.cumsum() - 1 - ~is_end
 
 
 def largest_of_buckets(values: Floats, begins: Ints) -> Floats:

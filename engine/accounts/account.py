@@ -312,16 +312,13 @@ class Account:
         per_side = (self.charges[place] if self.charges else self.costs).per_side
         terms = self.terms[place] if self.terms else None
         closed = marks.close_trades(ledger, trade, bar, bars.close, per_side, terms)
-        opened, duration = bars.timestamp, bars.timeframe_ns
-        ends = opened[ledger.exit_bar[trade]] + duration
-        return opened[bar] + duration, ends, closed
+        return bars.over_ns[bar], bars.over_ns[ledger.exit_bar[trade]], closed
 
     def _list(self, place: int, ledger: Ledger) -> AccountTrades:
         """Trades of one window."""
         bars, weight = self.series[self.windows[place].series], self._weight(place)
         _, risk = side_and_risk(ledger)
-        exits = bars.timestamp[ledger.exit_bar]
-        closed = exits + bars.timeframe_ns
+        exits, closed = bars.timestamp[ledger.exit_bar], bars.over_ns[ledger.exit_bar]
         return AccountTrades(
             strand=np.full(len(ledger), self.strands[place], np.int64),
             entry_ns=bars.timestamp[ledger.entry_bar],

@@ -1,12 +1,8 @@
 """Limits of one account: how many positions it has room for, how large together, whose go first."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from strategy.errors import StrategyError
@@ -55,12 +51,10 @@ def check_limits(strategy: Strategy, costs: Costs) -> None:
         )
 
 
-def why_on_cpu(strategy: Strategy, costs: Costs, series: Sequence[Bars] = ()) -> str:
+def why_on_cpu(strategy: Strategy, costs: Costs) -> str:
     """Where CPU cores alone keep limits; empty where a GPU keeps them too."""
     if strategy.has_orders or costs.fee_unit > 0.0:
         return "over ladders, pauses, money of a strategy's own or fees for each unit"
-    if any((np.diff(bars.timestamp) < bars.timeframe_ns).any() for bars in series):
-        return "over bars that open before the last one has closed"
     return ""
 
 

@@ -84,8 +84,7 @@ class MetricTable:
 
 def measure_span(bars: Bars, window: Window) -> Span:
     """The span of a window on the series that it refers to."""
-    first, last = int(bars.timestamp[window.start]), int(bars.timestamp[window.end - 1])
-    last += bars.timeframe_ns
+    first, last = int(bars.timestamp[window.start]), int(bars.over_ns[window.end - 1])
     return Span(window.end - window.start, (last - first) / NS_PER_YEAR, first, last)
 
 

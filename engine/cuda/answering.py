@@ -82,18 +82,18 @@ def upload_limits(
         EngineError: When the strategy or the bars have what limits do not cover.
     """
     check_limits(strategy, costs)
-    reason = why_on_cpu(strategy, costs, series)
+    reason = why_on_cpu(strategy, costs)
     if reason:
         raise EngineError(f"a GPU keeps no limits of an account {reason}: use --device cpu")
     limits, rank, ranks = build_limits(costs), parse_rank(costs), None
     if rank is not None:
         ranks = [rows.values(rank, {}) for rows in find_rows()]
-    bar_ns, opened = [bars.timeframe_ns for bars in series], market.opened_ns
+    opened = market.opened_ns
     times, rank_of = np.unique(opened, return_inverse=True)
     over, order = np.zeros(market.n_bars, np.int32), np.zeros(market.n_bars)
     last = np.zeros(market.n_bars, np.int64)
     for number, (start, end) in enumerate(zip(market.starts, market.ends, strict=True)):
-        over[start:end] = np.searchsorted(times, opened[start:end] + bar_ns[number])
+        over[start:end] = np.searchsorted(times, series[number].over_ns)
         # No signal enters behind the last bar.
         last[start:end] = end - 1
         if ranks is not None:

@@ -56,7 +56,7 @@ def time_engine(
         raise ConfigError(f"--bars {n_bars}: there are {len(series)} bars in {series.source}")
     bars, threads = extend_bars(series, n_bars), task.config.threads
     workload = Workload(population * n_bars * repeats, 0, threads, calls=repeats)
-    device = choose_device(task.spec, task.config.device, workload, task.costs, [bars])
+    device = choose_device(task.spec, task.config.device, workload, task.costs)
 
     def fresh() -> Engine:
         return Engine(task.spec, [bars], [Window.whole(bars)], threads=threads, device=device)

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from data.timeframe import MINUTE_NS
+from data.timeframe import MINUTE_NS, find_bar_ends
 from strategy.clock import days_of_week, minutes_of_day, number_sessions
 from strategy.conditions import AllOf, AnyOf, Compare, Held, OverBars, Within
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
@@ -25,17 +25,19 @@ INDENT = "    "
 
 Kind = TypeVar("Kind", bound=Node)
 
+TIMES = "bars.timestamp, find_bar_ends(bars.timestamp, BAR_NS)"
+
 CLOCKED: dict[str, tuple[Callable[..., object], str]] = {
     "minute_of_day": (minutes_of_day, "{local}"),
     "day_of_week": (days_of_week, "{local}"),
     "vwap": (vwap, "{hlc3}, bars.volume, number_sessions({local})"),
     "opening_high": (
         opening_high,
-        "bars.high, bars.timestamp, number_sessions({local}), BAR_NS, {span}",
+        f"bars.high, {TIMES}, number_sessions({{local}}), {{span}}",
     ),
     "opening_low": (
         opening_low,
-        "bars.low, bars.timestamp, number_sessions({local}), BAR_NS, {span}",
+        f"bars.low, {TIMES}, number_sessions({{local}}), {{span}}",
     ),
 }
 """Rows ruled by the clock: the function, and what it is given."""
@@ -104,6 +106,7 @@ class ExpressionLines:
         if isinstance(node, Clock):
             loop, inputs = CLOCKED[node.name]
             self._register_function(number_sessions)
+            self._register_function(find_bar_ends)
             span = f"{self.text(node.parameters[0])} * {MINUTE_NS}" if node.parameters else ""
             hlc3 = self.text(Column("hlc3")) if node.name == "vwap" else ""
             local = f"local_time(bars.timestamp, {node.offset!r})"

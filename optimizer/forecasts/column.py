@@ -168,8 +168,7 @@ def build_column(series: Sequence[Bars], fitted: Fitted) -> tuple[Ints, Floats, 
         forecasts = fitted.values[begin : begin + len(bars)]
         begin += len(bars)
         first = int((~np.isnan(forecasts)).argmax()) if (~np.isnan(forecasts)).any() else len(bars)
-        closes = bars.timestamp[first:] + bars.timeframe_ns
-        times.append(np.append(closes, bars.timestamp[-1] + bars.timeframe_ns + 1))
+        times.append(np.append(bars.over_ns[first:], bars.over_ns[-1] + 1))
         values.append(np.append(forecasts[first:], np.nan))
         symbols += [bars.symbol] * len(times[-1])
     return np.concatenate(times), np.concatenate(values), tuple(symbols)

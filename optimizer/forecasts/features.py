@@ -116,7 +116,7 @@ def _of_series(
     features = np.stack([row_values(row, bars, run=run) for row in rows], 1)
     ahead = np.minimum(np.arange(len(bars)) + settings.horizon, len(bars) - 1)
     is_over = np.arange(len(bars)) + settings.horizon < len(bars)
-    done = np.where(is_over, bars.timestamp[ahead] + bars.timeframe_ns, NEVER)
+    done = np.where(is_over, bars.over_ns[ahead], NEVER)
     known = np.cumsum(~np.isnan(features).any(1))
     whole = known - np.concatenate([np.zeros(settings.window, np.int64), known])[: len(bars)]
     wild = row_values(parse_row(DEVIATION), bars, run=run) * math.sqrt(settings.horizon)

@@ -84,7 +84,7 @@ def choose_moments(
             if len(ledger):
                 bars = series[window.series]
                 entry = int(ledger.entry_bar[len(ledger) // 2])
-                moments.add(int(bars.timestamp[entry]) + bars.timeframe_ns)
+                moments.add(int(bars.over_ns[entry]))
                 break
     return tuple(sorted(moments))
 
@@ -94,14 +94,14 @@ def cut_windows(series: Sequence[Bars], windows: Sequence[Window], moment: int) 
     kept, numbers, known_ns = [], [], moment
     for number, window in enumerate(windows):
         bars = series[window.series]
-        count = int(np.searchsorted(bars.timestamp + bars.timeframe_ns, moment, side="right"))
+        count = int(np.searchsorted(bars.over_ns, moment, side="right"))
         end = min(count, window.end)
         if end > window.start:
             kept.append(replace(window, end=end))
             numbers.append(number)
             if end < window.end:
                 # A position that is open here ends with the window, and no longer holds room.
-                known_ns = min(known_ns, int(bars.timestamp[end - 1]) + bars.timeframe_ns)
+                known_ns = min(known_ns, int(bars.over_ns[end - 1]))
     return MomentCut(tuple(kept), tuple(numbers), known_ns)
 
 

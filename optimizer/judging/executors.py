@@ -158,8 +158,7 @@ def find_gpu(task: Task, used: str) -> str | None:
         return used
     if task.config.device != "auto":
         return None
-    series = task.markets.series
-    choice = choose_strategy_backend(task.spec, "auto", costs=task.costs, series=series)
+    choice = choose_strategy_backend(task.spec, "auto", costs=task.costs)
     return None if choice.name == "cpu" else choice.label
 
 

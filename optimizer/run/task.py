@@ -72,8 +72,7 @@ class Task:
     def device(self, name: str | None = None, done: int = -1) -> Device:
         """The device that a search after generation `done` runs on; the configuration's if None."""
         chosen = name or self.config.device
-        workload, series = self.workload(done), self.markets.series
-        return choose_device(self.spec, chosen, workload, self.costs, series)
+        return choose_device(self.spec, chosen, self.workload(done), self.costs)
 
     def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.

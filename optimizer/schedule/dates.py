@@ -72,9 +72,7 @@ def list_dates(
         ConfigError: When bars end before the first date, or there are too many dates.
     """
     first_ns = min(int(series[w.series].timestamp[w.start]) for w in windows)
-    closes = [
-        int(series[w.series].timestamp[w.end - 1]) + series[w.series].timeframe_ns for w in windows
-    ]
+    closes = [int(series[w.series].over_ns[w.end - 1]) for w in windows]
     dates = range(first_ns + schedule.train_ns, max(closes), schedule.every_ns)
     if not dates:
         raise ConfigError(

@@ -95,7 +95,7 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
             traded = trade_steps(account, chains, today)
         new = _list_new(chains, [each.ledger for each in traded], known_ns)
         evidence = compute_drift_evidence(reference, new)
-        last = max(int(chain.bars.timestamp[-1]) + chain.bars.timeframe_ns for chain in chains)
+        last = max(int(chain.bars.over_ns[-1]) for chain in chains)
         record = DriftRecord(
             source=judged.source,
             reference_trades=len(r),

@@ -196,12 +196,11 @@ def list_chains(
     """Chain of each symbol on the bars that have closed by the clock."""
     markets, firsts = task.markets, _list_firsts(result)
     for number, (name, bars) in enumerate(zip(markets.names, markets.series, strict=True)):
-        closes = bars.timestamp + bars.timeframe_ns
-        count, first_ns = int(np.searchsorted(closes, now_ns, side="right")), firsts.get(name)
+        count, first_ns = int(np.searchsorted(bars.over_ns, now_ns, side="right")), firsts.get(name)
         if not count:
             raise ConfigError(
                 f"{name}: no bar has closed by {format_time(now_ns - now_ns % 10**9)}, the first "
-                f"closes at {format_time(closes[0])}"
+                f"closes at {format_time(bars.over_ns[0])}"
             )
         # Nothing reaches over a long gap: the part after the last one is all that counts.
         *earlier, (closed, start) = _begin_pieces(list_pieces(bars.until(count), max_gap), first_ns)

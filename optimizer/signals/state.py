@@ -154,12 +154,11 @@ def _build_state(
     now_ns: int,
 ) -> SymbolState:
     bars = chain.bars
-    closed_ns = int(bars.timestamp[-1]) + bars.timeframe_ns
     return SymbolState(
         symbol=chain.symbol,
         state=name_state(standing, has_room=held_by is None),
         bar=format_time(bars.timestamp[-1]),
-        age_s=(now_ns - closed_ns) / 1e9,
+        age_s=(now_ns - int(bars.over_ns[-1])) / 1e9,
         left_out=chain.left_out,
         begins=format_time(bars.timestamp[chain.start]),
         begins_with_run=chain.begins_with_run,

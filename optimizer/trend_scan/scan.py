@@ -188,7 +188,7 @@ def _select_bars(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
         if ways.start is None
         else np.searchsorted(bars.timestamp, parse_time(ways.start, "--from"))
     )
-    end = np.searchsorted(bars.timestamp, now_ns - bars.timeframe_ns, side="right")
+    end = np.searchsorted(bars.over_ns, now_ns, side="right")
     if ways.end is not None:
         end = min(end, np.searchsorted(bars.timestamp, parse_time(ways.end, "--to")))
     if first == 0 and end == len(bars):
@@ -236,7 +236,7 @@ def _closed_notes(markets: Markets) -> tuple[str, ...]:
 
 def _open_bars(series: Sequence[Bars], now_ns: int) -> tuple[str, ...]:
     """The note about bars that do not count yet."""
-    count = sum(bars.timestamp[-1] + bars.timeframe_ns > now_ns for bars in series)
+    count = sum(bars.over_ns[-1] > now_ns for bars in series)
     if not count:
         return ()
     return (

@@ -34,6 +34,12 @@ class DrawnAtMarket(Drawn):
         return w.account(10_000, size, self.pick_one((None, 1, self.real(0.5, 4))))
 
 
+def shorten_bars(bars):
+    """Bars of which every seventh is over early, because the next one opens."""
+    early = np.arange(len(bars)) // 7 * bars.timeframe_ns // 3
+    return replace(bars, timestamp=bars.timestamp - early)
+
+
 def draw_series(rng, seed, *, is_finer):
     """Series of one to seven symbols, some of them made of shorter bars, and windows of each."""
     series = [
@@ -48,6 +54,8 @@ def draw_series(rng, seed, *, is_finer):
         series = [
             bars if number == 1 else make_coarse(bars, seed) for number, bars in enumerate(series)
         ]
+    elif seed % 3 == 2:
+        series = [shorten_bars(bars) for bars in series]
     windows = []
     for number, bars in enumerate(series):
         cuts = sorted({0, len(bars), *rng.integers(1, len(bars), int(rng.integers(0, 3))).tolist()})

@@ -132,15 +132,15 @@ def collect_asks(
     coarse: Ints,
 ) -> Asks:
     """Signals [K] of a series; ranks are those of its bars [T], and coarse is [K, 2]."""
-    known_ns = np.where(ledger.reason == SIGNAL, 0, bars.timeframe_ns)
+    exits = ledger.exit_bar
     return Asks(
         ledger.signal_bar,
-        ledger.exit_bar,
+        exits,
         np.where(IS_STOP[ledger.reason], cooldowns, 0),
         ledger.reason.astype(np.int64),
         ledger.side.astype(np.int64),
         bars.timestamp[ledger.entry_bar],
-        bars.timestamp[ledger.exit_bar] + known_ns,
+        np.where(ledger.reason == SIGNAL, bars.timestamp[exits], bars.over_ns[exits]),
         leverages,
         np.zeros(len(ledger)) if ranks is None else ranks[ledger.signal_bar],
         windows,

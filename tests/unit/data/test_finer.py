@@ -58,6 +58,22 @@ def test_the_hash_is_of_both():
     assert replace(HOURS, finer=replace(HOURS.finer, source="x")).content_hash == HOURS.content_hash
 
 
+def test_a_bar_has_none_that_open_when_the_next_one_does():
+    """An hour that is over after three quarters; cut behind it, it is made up of as many."""
+    first, last = [0, 3], [2, 6]
+    high, low = (
+        edge.reduceat(column[:7], first)
+        for edge, column in ((np.maximum, QUARTERS.high), (np.minimum, QUARTERS.low))
+    )
+    bars = QUARTERS.cut(
+        0, 2, timestamp=QUARTERS.timestamp[first], open=QUARTERS.open[first], high=high, low=low,
+        close=QUARTERS.close[last], timeframe_ns=HOUR_NS, finer=QUARTERS.as_finer(),
+    )  # fmt: skip
+    assert (bars.over_ns - bars.timestamp).tolist() == [HOUR_NS * 3 // 4, HOUR_NS]
+    assert bars.finer_spans.tolist() == [[0, 3], [3, 7]]
+    assert bars.until(1).finer_spans.tolist() == [[0], [3]]
+
+
 def test_a_cut_series_has_those_of_its_bars():
     """Nothing after an end is known."""
     cut = HOURS.cut(2, 5)

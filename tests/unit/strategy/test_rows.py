@@ -319,6 +319,33 @@ def test_a_day_of_seven_hours_is_seen_on_the_next():
     assert str(values.tolist()) == str([math.nan] * 14 + [14.0] * 7)
 
 
+@pytest.mark.parametrize(("shift", "offset"), [(0, 0), (5, -300)])
+def test_a_short_day_does_not_show_the_next_one(shift, offset):
+    """From Thursday, the 28th of March 2024; clocks go forward on Sunday, in London or New York."""
+    first = 1_711_584_000 // 3600 + shift
+    hours = first + np.array([0, 24, 48, 72, 95, 119, 143])
+    prices = np.arange(1.0, 8.0)
+    columns = dict.fromkeys(("open", "high", "low", "close", "volume"), prices)
+    bars = Bars(hours * 60 * MINUTE_NS, **columns, symbol="W", timeframe_ns=1440 * MINUTE_NS)
+
+    def list_values(row):
+        return str(row_values(row.tree, bars).tolist())
+
+    nan = math.nan
+    # A daily bar is its own higher bar, also the one that opens in the bucket of the one before.
+    for source in (close, volume, open):
+        own = list_values(higher(1440, source, offset))
+        assert own == str([nan, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    before = list_values(higher(1440, lag(close, 1), offset))
+    assert before == str([nan, nan, 2.0, 3.0, 4.0, 5.0, 6.0])
+    # The first week lacks its beginning; Monday's bar opens in it, after Sunday's has ended it.
+    week = list_values(higher(10_080, close, offset))
+    assert week == str([nan, nan, nan, nan, 5.0, 5.0, 5.0])
+    # Sunday's range of 24 hours goes on in Monday's bar.
+    top = list_values(opening_high(1440, offset))
+    assert top == str([nan, 2.0, 3.0, nan, 5.0, 6.0, 7.0])
+
+
 def test_higher_of_minutes_that_bars_do_not_divide_is_refused():
     """By what is legal for these bars."""
     with pytest.raises(StrategyError, match="fit bars of 15 minutes; legal are 15, 30, 45, 60, 90"):

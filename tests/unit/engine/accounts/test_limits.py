@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from data.bars import Window
+from data.bars import Bars, Window
 from data.finer import FinerBars
 from engine.accounts.account import compound
 from engine.accounts.costs import Costs
@@ -26,7 +26,7 @@ from engine.runtime.cpu.threads import Threads
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.parity.test_language import both
-from tests.support.finer import make_coarse
+from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.limited import draw_account, draw_finer_account
 from tests.support.references import FORMS, compiled_reference
 from tests.support.worlds import make_bars
@@ -160,6 +160,27 @@ def test_drawn_accounts(seed):
     """Any strategy that limits cover, one to seven symbols, windows in any order."""
     strategy, genomes, series, windows, costs = draw_account(seed)
     assert both(strategy, series, windows, genomes, costs) == ""
+
+
+@pytest.mark.parametrize("engine", [*FORMS, "cpu"])
+def test_a_position_is_over_when_the_next_bar_opens(engine):
+    """A stop in a day of 23 hours leaves room for what the other market enters at its end."""
+    opens, flat = np.array([0, 24, 47, 71, 95]) * HOUR_NS, np.full(5, 100.0)
+    falls = np.array([100.0, 90, 100, 100, 100])
+    series = [
+        Bars(opens, flat, flat, low, flat, loud, symbol="W", timeframe_ns=24 * HOUR_NS)
+        for low, loud in ((falls, np.eye(5)[0]), (flat, np.eye(5)[1]))
+    ]
+    spec = w.strategy("Loud.", long=w.volume > 0.5, stop=w.share(0.05))
+    windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
+    costs, genome = Costs(max_positions=1), spec.layout.defaults
+    if engine == "cpu":
+        ledgers = Engine(spec, series, windows, costs, device="cpu").trades(genome)
+    else:
+        ledgers = Reference(spec, series, windows, costs, form=FORMS[engine]).trades(genome)
+    entered = [(ledger.entry_bar.tolist(), ledger.exit_bar.tolist()) for ledger in ledgers]
+    assert entered == [([1], [1]), ([2], [4])]
+    assert [ledger.skipped for ledger in ledgers] == [0, 0]
 
 
 # Read by hours that are made up of quarters, and some that are not.
@@ -317,28 +338,26 @@ def test_devices_that_keep_no_limits_are_refused(monkeypatch):
     monkeypatch.setattr("engine.devices.why_absent", lambda name: "")
     monkeypatch.setattr("engine.devices.count_gpus", lambda: 1)
     monkeypatch.setattr("engine.devices._maker", lambda *place: SimpleNamespace(place=place))
-    costs, bars = Costs(max_leverage=2.0), make_bars(1, 50)
+    costs = Costs(max_leverage=2.0)
     words = w.strategy("One.", long=w.close > w.open, stop=w.share(0.05))
     for device in ("auto", "cuda"):
         for strategy, maker in (
             (SPEC, "engine.cuda:CudaAccountMaker"),
             (words, "engine.cuda.language:CudaLimitedMaker"),
         ):
-            chosen = choose_device(strategy, device, costs=costs, series=[bars])
+            chosen = choose_device(strategy, device, costs=costs)
             assert chosen.maker.place == (maker, "cuda", (0,))
     paused = w.strategy("One.", long=w.close > w.open, stop=w.share(0.05), cooldown=2)
-    close = replace(bars, timeframe_ns=2 * bars.timeframe_ns)
     for reason, asked in {
-        "ladders": (paused, costs, [bars]),
-        "fees for each unit": (SPEC, replace(costs, fee_unit=0.1), [bars]),
-        "open before": (SPEC, costs, [bars, close]),
+        "ladders": (paused, costs),
+        "fees for each unit": (SPEC, replace(costs, fee_unit=0.1)),
     }.items():
-        strategy, charges, series = asked
-        chosen = choose_device(strategy, "auto", costs=charges, series=series)
+        strategy, charges = asked
+        chosen = choose_device(strategy, "auto", costs=charges)
         assert chosen.label == "cpu"
         assert reason in chosen.reason
         with pytest.raises(DeviceError, match=f"{reason}.*use cpu"):
-            choose_device(strategy, "cuda", costs=charges, series=series)
+            choose_device(strategy, "cuda", costs=charges)
 
 
 def test_a_device_chosen_for_other_limits_is_refused():
