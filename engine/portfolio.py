@@ -13,16 +13,16 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import take_account
 from engine.accounts.ledger import Ledger
 from engine.accounts.limits import build_limits, check_limits
-from engine.accounts.marks import ClosingTerms
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
 from engine.accounts.reference import compute_accumulators, fold_worths, merge_ledgers
 from engine.accounts.stake import Stake, build_stake
+from engine.accounts.valuation import TradeTerms
 from engine.batch import Engine
 from engine.cpu.limited import LimitedBackend
 from engine.errors import EngineError
 from engine.reference import Reference
 from engine.reference_account import take_account as take_by_reference
-from engine.reference_terms import has_terms, list_terms
+from engine.reference_terms import list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.genes import Floats
 from strategy.model import Strategy
@@ -139,7 +139,7 @@ class Portfolio:
         names: list[str] = []
         weights: list[float] = []
         charges: list[Costs] = []
-        terms: list[ClosingTerms | None] = []
+        terms: list[TradeTerms] = []
         stakes: list[Stake] = []
         for number, part in enumerate(self.components):
             first = len(series)
@@ -149,11 +149,8 @@ class Portfolio:
             charges += [part.costs] * len(part.windows)
             stake = build_stake(part.spec, part.costs, part.spec.layout.decode(part.genome))
             stakes += [stake._replace(cash=self.cash)] * len(part.windows)
-            if has_terms(part.spec, part.costs):
-                reference = Reference(part.spec, part.series, [], part.costs, form=CompiledForm())
-                terms += list_terms(reference, part.genome, part.windows)
-            else:
-                terms += [None] * len(part.windows)
+            reference = Reference(part.spec, part.series, [], part.costs, form=CompiledForm())
+            terms += list_terms(reference, part.genome, part.windows)
             series += part.series
         joined = tuple(series), tuple(windows), tuple(names)
         sizes = tuple(stakes) if any(part.spec.account for part in self.components) else ()

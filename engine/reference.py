@@ -52,7 +52,7 @@ from engine.positions.reference import (
     list_signals,
     take_signals,
 )
-from engine.positions.reference_orders import SignalSpan, add_payments, begin_book
+from engine.positions.reference_orders import NEVER, SignalSpan, add_payments, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import World, build_world
 from engine.positions.resting import add_orders
@@ -118,7 +118,7 @@ class Reference:
         check_limits(spec, self.costs)
         self._rank = parse_rank(self.costs)
         multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
-        self._legs = count_legs(spec.targets)
+        self.n_legs = count_legs(spec.targets)
         self._unit_fee = self.costs.fee_unit / multiplier
         # In the order of `reference_world.OPEN` to `CLOSE`.
         self._prices = [np.array([b.open, b.high, b.low, b.close]) for b in self.series]
@@ -291,8 +291,8 @@ class Reference:
         self, world: World, span: SignalSpan, scales: Floats | None, free: tuple[int, int] = (0, 0)
     ) -> Ledger:
         """The ledger of one window; `free`: first bars at which signals of each side count."""
-        book, trades = begin_book(world, free), begin_trades(world, span, self._legs)
-        self._run(take_signals, world, span, book, trades)
+        book, trades = begin_book(world, free), begin_trades(world, span, self.n_legs)
+        self._run(take_signals, world, span, book, trades, NEVER)
         return build_ledger(trades, book.counts, scales)
 
     def _decode(self, genome: Floats) -> DecodedGenes:
@@ -316,6 +316,10 @@ class Reference:
         clock, sides = self._clock(genes, series), self._sides(genes, series)
         limits, tables = self._limits(genes), self._tables(genes, series)
         return build_world(self._prices[series], clock, *sides, limits, tables)
+
+    def find_world(self, genome: Floats, series: int) -> World:
+        """A series and what an individual [G] asks of it."""
+        return self._build_world(self._decode(genome), series)
 
     def find_limits(self, genome: Floats) -> Limits:
         """Limits of an individual [G], the same for both sides."""

@@ -1,4 +1,4 @@
-"""Terms of open positions by the reference: legs, payments, and prices at which they leave."""
+"""Terms of trades by the reference: legs, payments, targets, and prices at which they leave."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,9 @@ import numpy as np
 
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.marks import ClosingTerms
+from engine.accounts.ledger import Ledger
 from engine.accounts.stake import list_shares
+from engine.accounts.valuation import TradeTerms, plain_terms
 from engine.positions.exit_spec import (
     BASIS_POINTS,
     NO_SLIPPAGE,
@@ -16,7 +17,9 @@ from engine.positions.exit_spec import (
     SidePlan,
     SlippagePlan,
 )
-from engine.positions.reference_orders import TICK_SLACK
+from engine.positions.reference_exits import find_target
+from engine.positions.reference_orders import TICK_SLACK, on_tick
+from engine.positions.reference_world import count_targets
 from engine.reference import Reference
 from strategy.model import Strategy
 from strategy.money import find_step
@@ -30,19 +33,21 @@ def has_terms(spec: Strategy, costs: Costs) -> bool:
 
 def list_terms(
     reference: Reference, genome: Floats, windows: Sequence[Window]
-) -> tuple[ClosingTerms, ...]:
+) -> tuple[TradeTerms, ...]:
     """Terms of an individual's [G] trades in windows [W]."""
     numbers = {window.series for window in windows}
     terms = {number: find_terms(reference, genome, number) for number in numbers}
     return tuple(terms[window.series] for window in windows)
 
 
-def find_terms(reference: Reference, genome: Floats, series: int) -> ClosingTerms:
+def find_terms(reference: Reference, genome: Floats, series: int) -> TradeTerms:
     """Terms of an individual's [G] trades in one series."""
+    if not has_terms(reference.spec, reference.costs):
+        return plain_terms(reference.series[series].close)
     spec, genes = reference.spec, reference.spec.layout.decode(genome)
     longs, shorts = reference.find_sides(genome, series)
     closes, tick = reference.series[series].close, find_step(spec.market, "tick")
-    return ClosingTerms(
+    return TradeTerms(
         *list_shares(spec, genes),
         reference.find_limits(genome).unit_fee,
         (
@@ -52,6 +57,24 @@ def find_terms(reference: Reference, genome: Floats, series: int) -> ClosingTerm
         reference.sum_payments(spec.funding, genes, series),
         (_list_paid(longs), _list_paid(shorts)),
     )
+
+
+def find_targets(reference: Reference, genome: Floats, series: int, ledger: Ledger) -> Floats:
+    """Price of each target [K, L] of the trades of a ledger, reached or not, as the law places it.
+
+    Infinite where a side has fewer targets, and 1 column at least.
+    """
+    world = reference.find_world(genome, series)
+    counts = [count_targets(world, side) for side in range(2)]
+    prices = np.empty((len(ledger), max(1, reference.n_legs)))
+    prices[:] = np.where(ledger.side > 0, np.inf, -np.inf)[:, None]
+    for k in range(len(ledger)):
+        trade = ledger.trade(k)
+        side, risk = (0 if trade.side > 0 else 1), trade.side * (trade.entry - trade.stop)
+        for leg in range(counts[side]):
+            target = find_target(world, side, leg, trade.signal_bar, trade.entry, risk)
+            prices[k, leg] = on_tick(world.limits, target, trade.side > 0)
+    return prices
 
 
 def _list_paid(plan: SidePlan) -> Floats | None:

@@ -16,10 +16,11 @@ from engine.accounts import marks
 from engine.accounts.costs import Costs
 from engine.accounts.derived import LEAST_VARIATION
 from engine.accounts.ledger import REASONS, Ledger
-from engine.accounts.marks import ClosingTerms, StakedTrades
+from engine.accounts.marks import StakedTrades
 from engine.accounts.metrics import measure_span, pool_spans
 from engine.accounts.reference import Sized, find_leverage, size_trades
 from engine.accounts.stake import Stake, plain_stake
+from engine.accounts.valuation import TradeTerms, close_trades, plain_terms, reprice_trades
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -99,7 +100,7 @@ class Account:
     charges: tuple[Costs, ...] = ()
     # [W] what the trades of each window pay beside that and where they leave, if anything. And how
     # they are sized from one cash; empty where one R is a share of equity.
-    terms: tuple[ClosingTerms | None, ...] = ()
+    terms: tuple[TradeTerms, ...] = ()
     stakes: tuple[Stake, ...] = ()
 
     @cached_property
@@ -159,6 +160,27 @@ class Account:
         cash = self.stakes[0].cash
         worth, _, columns["leverage"], unsized = marks.grow_account(parts, order, cash)
         return Folded(**columns, worth=worth, cash=cash, unsized=unsized)
+
+    def reprice(self, ledgers: Sequence[Ledger], per_side: float) -> Floats:
+        """R of all trades [K] at other costs of a side, in the order in which they are folded."""
+        return self.order_r(
+            ledgers,
+            [
+                reprice_trades(ledger, per_side, self.find_terms(place))
+                for place, ledger in enumerate(ledgers)
+            ],
+        )
+
+    def order_r(self, ledgers: Sequence[Ledger], r_by_window: Sequence[Floats]) -> Floats:
+        """R of each window's trades [W] at their weight, in the order in which they are folded."""
+        bars = [self.series[window.series] for window in self.windows]
+        exits = [
+            each.timestamp[ledger.exit_bar] for each, ledger in zip(bars, ledgers, strict=True)
+        ]
+        strand = np.repeat(self.strands, list(map(len, ledgers)))
+        order = np.lexsort((strand, np.concatenate(exits)))
+        parts = [self._weight(place) * r for place, r in enumerate(r_by_window)]
+        return np.concatenate(parts)[order]
 
     def measure(self, ledgers: Sequence[Ledger]) -> tuple[dict[str, float], dict[str, str]]:
         """Numbers of `ACCOUNT_METRICS` by name, and why the others are undefined.
@@ -310,14 +332,13 @@ class Account:
         begins = held.cumsum() - held
         bar = np.arange(len(trade)) - begins[trade] + ledger.entry_bar[trade]
         per_side = (self.charges[place] if self.charges else self.costs).per_side
-        terms = self.terms[place] if self.terms else None
-        closed = marks.close_trades(ledger, trade, bar, bars.close, per_side, terms)
+        closed = close_trades(ledger, trade, bar, per_side, self.find_terms(place))
         return bars.over_ns[bar], bars.over_ns[ledger.exit_bar[trade]], closed
 
     def _list(self, place: int, ledger: Ledger) -> AccountTrades:
         """Trades of one window."""
         bars, weight = self.series[self.windows[place].series], self._weight(place)
-        _, risk = side_and_risk(ledger)
+        risk = ledger.side * (ledger.entry - ledger.stop)
         exits, closed = bars.timestamp[ledger.exit_bar], bars.over_ns[ledger.exit_bar]
         return AccountTrades(
             strand=np.full(len(ledger), self.strands[place], np.int64),
@@ -331,18 +352,18 @@ class Account:
             side=ledger.side.astype(np.int64),
         )
 
+    def find_terms(self, place: int) -> TradeTerms:
+        """Terms of a window's trades."""
+        if self.terms:
+            return self.terms[place]
+        return plain_terms(self.series[self.windows[place].series].close)
+
     def _weight(self, place: int) -> float:
         """Weight of a window's trades in the account."""
         return self.weights[place] if self.weights else 1.0
 
     def _times(self, window: Window) -> Ints:
         return self.series[window.series].timestamp[window.start : window.end]
-
-
-def side_and_risk(ledger: Ledger) -> tuple[Floats, Floats]:
-    """Sides, 1 for longs and -1 for shorts; and what each trade risked at its entry, [K]."""
-    side = ledger.side.astype(np.float64)
-    return side, side * (ledger.entry - ledger.stop)
 
 
 def hold_values(bars: Bars, window: Window, at: Ints, costs: Costs) -> Floats:

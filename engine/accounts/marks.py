@@ -1,4 +1,4 @@
-"""Positions as if closed at the close of a bar, and trades as an account sizes them from cash."""
+"""Trades as an account sizes them from cash, and positions that it holds together."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -17,17 +17,6 @@ MOST_HELD = 2**20
 """Pairs of trades, one of which is open when the other is taken, that are looked at together."""
 
 
-class ClosingTerms(NamedTuple):
-    """Terms of a window's trades, beside fees and slippage in basis points."""
-
-    shares: Floats  # [2, L] of each target, of longs and shorts
-    rests: Floats  # [2] share that no target takes
-    unit_fee: float  # fee of a side for one unit, in price
-    closes: tuple[Floats, Floats]  # [T] prices at which longs and shorts leave at each close
-    funding: Floats | None  # [T] paid by a long up to the open of each bar, in price
-    borrow: tuple[Floats | None, Floats | None]  # the same by longs, and by shorts
-
-
 class StakedTrades(NamedTuple):
     """Trades [K] that one account sizes by one rule."""
 
@@ -43,58 +32,6 @@ class Grown(NamedTuple):
     units: Floats  # [K], of which the account takes the weight
     leverage: Floats  # [K], worth of what it takes over its cash before
     unsized: float  # how many trades had no size
-
-
-def close_trades(
-    ledger: Ledger,
-    trade: Ints,
-    bar: Ints,
-    closes: Floats,
-    per_side: float,
-    terms: ClosingTerms | None,
-) -> Sized:
-    """Trades [N] of a ledger as if each were closed at the close of a bar [N].
-
-    Args:
-        ledger: Of one window.
-        trade: Places in the ledger.
-        bar: Bars of the series, from the entry's on.
-        closes: [T] of the series.
-        per_side: Costs of a side, fraction of the price.
-        terms: None where a trade pays nothing else, and has one target at most.
-    """
-    side, entry = ledger.side[trade].astype(np.float64), ledger.entry[trade]
-    risk, place = side * (entry - ledger.stop[trade]), np.where(side > 0.0, 0, 1)
-    leave, leg_prices = closes[bar], np.empty((len(trade), 0))
-    if terms is None:
-        r = (side * (leave - entry) - per_side * (entry + leave)) / risk
-    else:
-        leave = np.where(place == 0, terms.closes[0][bar], terms.closes[1][bar])
-        begin = ledger.entry_bar[trade]
-
-        def value(x: Ints, price: Floats) -> Floats:
-            net = side * (price - entry) - per_side * (entry + price)
-            if terms.unit_fee > 0.0:
-                net = net - (terms.unit_fee + terms.unit_fee)
-            if terms.funding is not None:
-                net = net - side * (terms.funding[x] - terms.funding[begin])
-            for number, paid in enumerate(terms.borrow):
-                if paid is not None:
-                    net = np.where(place == number, net - (paid[x] - paid[begin]), net)
-            return net / risk
-
-        r = last = value(bar, leave)
-        reached = ledger.leg_bar[trade]
-        is_out = (reached >= 0) & (reached <= bar[:, None])
-        leg_prices = np.where(is_out, ledger.leg_price[trade], np.nan)
-        if reached.shape[1]:
-            r = np.zeros(len(trade))
-            for leg, out in enumerate(is_out.T):
-                gained = value(np.where(out, reached[:, leg], bar), ledger.leg_price[trade, leg])
-                r = r + terms.shares[place, leg] * np.where(out, gained, last)
-            r = np.where(terms.rests[place] > 0.0, r + terms.rests[place] * last, r)
-    scale = ledger.scale[trade, 0] if ledger.scale.shape[1] else np.empty(0)
-    return Sized(r, ledger.side[trade], entry, risk, leave, leg_prices, scale)
 
 
 def measure_gross(strand: Ints, entry_ns: Ints, over_ns: Ints, leverage: Floats) -> Floats:

@@ -88,10 +88,15 @@ def find_free_bars(exit_bar: int, reason: int, sign: int, cooldown: int) -> tupl
     return longs, exit_bar - int(reason == SIGNAL and sign > 0)
 
 
-def take_signals(world: World, span: SignalSpan, book: Book, trades: ListedTrades) -> None:
-    """Take signals of both sides, one position at a time; `trades` receives what comes of them."""
+def take_signals(
+    world: World, span: SignalSpan, book: Book, trades: ListedTrades, most: int
+) -> None:
+    """Take signals of both sides, one position at a time; `trades` receives what comes of them.
+
+    It ends with the bar in which there are `most` trades.
+    """
     position, j = stay_out(), span.first
-    while j < span.end:
+    while j < span.end and trades.listed[0] < most:
         position = take_bar(world, span, book, trades, position, j)
         if position.side != FLAT:
             position = move_stop(world, book, position, j)

@@ -68,6 +68,11 @@ def begin_trades(world: World, span: SignalSpan, legs: int = 0) -> ListedTrades:
     """Room for as many trades as there may be; `legs`: targets of a ladder."""
     # Each trade has a signal of its own.
     room = int(np.count_nonzero(world.marks[ENTRIES : ENTRIES + 2, span.first : span.last]))
+    return make_room(room, legs)
+
+
+def make_room(room: int, legs: int) -> ListedTrades:
+    """Room for some trades, of so many targets each."""
     return ListedTrades(
         np.zeros(1, np.int64), np.empty((6, room), np.int64), np.empty((6, room)),
         np.full((room, legs), NOT_REACHED), np.full((room, legs), np.nan),

@@ -9,8 +9,9 @@ import numpy as np
 from engine.accounts.ledger import ACCUMULATORS, Ledger, Trade
 from engine.accounts.metrics import compute_metrics
 from engine.certificate import data_hash
-from engine.positions.intrabar import Intrabar, measure_intrabar
 from engine.reference import Reference
+from engine.reference_intrabar import Intrabar, measure_intrabar, read_bars
+from engine.reference_terms import list_terms
 from optimizer.cli.console import stdout
 from optimizer.cli.tables import (
     describe_exits,
@@ -262,38 +263,32 @@ def describe_backtest(
             )
             for w, window in enumerate(markets.describe())
         ),
-        intrabar=_measure_intrabar(task, ledgers),
+        intrabar=_measure_intrabar(task, genome, ledgers),
         contradictions=_count_contradictions(task, genome),
         engine=engine,
         over_windows=task.goals.over,
     )
 
 
-def _measure_intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
+def _measure_intrabar(task: Task, genome: Floats, ledgers: Sequence[Ledger]) -> Intrabar:
     """Share of results that hangs on the order within a bar, over the windows to search on."""
-    markets = task.markets
-    by_window = [
-        measure_intrabar(ledger, markets.series[window.series], task.costs)
-        for window, ledger in zip(markets.all_windows, ledgers, strict=True)
-        if window.role == "search"
-    ]
-    return Intrabar(
-        trades=sum(measured.trades for measured in by_window),
-        undecided=sum(measured.undecided for measured in by_window),
-        sum_r=sum(measured.sum_r for measured in by_window),
-        sum_r_target_first=sum(measured.sum_r_target_first for measured in by_window),
-    )
+    windows, reference = task.markets.windows, task.build_reference([])
+    searched = [ledgers[place] for place in task.markets.places("search")]
+    terms = list_terms(reference, genome, windows)
+    return measure_intrabar(searched, read_bars(reference, genome, windows, searched, terms))
 
 
 def _describe_intrabar(intrabar: Intrabar) -> str:
     line = (
-        f"stop and target in one bar: {number(intrabar.undecided)} of "
-        f"{format_count(intrabar.trades, 'trade')} ({intrabar.share:.1%}), the stop is taken"
+        f"what came first within a bar is unknown of {number(intrabar.undecided)} of "
+        f"{format_count(intrabar.trades, 'trade')} ({intrabar.share:.1%})"
     )
     if intrabar.undecided:
         line += (
-            f"; had the target come first, the sum of R would be "
-            f"{intrabar.sum_r_target_first:.4g} instead of {intrabar.sum_r:.4g}"
+            f", stop or target {number(intrabar.at_target)}, stop or fill "
+            f"{number(intrabar.at_fill)}: the worse is taken, {intrabar.undecided_r:.4g} of "
+            f"{intrabar.sum_r:.4g} R; otherwise the sum of R would be "
+            f"{intrabar.sum_r_target_first:.4g}; --finer FILE tells, by shorter bars"
         )
     return line + (": bars are too coarse for this bracket" if intrabar.is_too_coarse else "")
 

@@ -8,25 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 
 from data.checks import Flags, Floats
-from engine.accounts.account import side_and_risk
+from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.accounts.marks import choose_trades, join_trades
 from engine.accounts.reference import fold_results
 from engine.accounts.stake import Stake
-from engine.positions.intrabar import COARSE_SHARE
+from engine.reference_intrabar import COARSE_SHARE
 from engine.runtime.machine import available_cores
 from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
-from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
-from optimizer.evidence.strength import compute_strength, sum_r_and_squares
+from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed, shorten
+from optimizer.evidence.strength import compute_strength
 from optimizer.formatting import fraction
 from optimizer.goals.near import axis_moves, compute_reach
-from optimizer.store.payload import Payload
+from optimizer.store.payload import OPTIONAL, Payload
 from strategy.genes import GenomeLayout
 
 CLOUD = 32
@@ -78,13 +79,19 @@ class RobustRecord(Statistic):
     break_even_bp: Number  # costs a side at which nothing is left
     charged_bp: float  # those that were charged
     delay: Number  # strength when each entry comes a bar later
-    undecided: Number  # share of trades that touched stop and target in one bar
-    target_first: Number  # strength had the target come first in them
+    undecided: Number  # share of trades of which a bar does not tell what came first
+    target_first: Number  # strength by the better reading of each of them
     left_out: Mapping[str, Number]  # mean R without each symbol or group of bars, by name
     # Deepest falls of the middle account, and of the worst 5 and 1 % of orders.
     drawdowns: tuple[Number, ...]
     checks: Mapping[str, bool]  # of C1 to C5, whether it passed
     why: Why = field(default_factory=dict)
+    # Undecided trades that were stopped in a bar which touches an open target, and in that of
+    # their fill by a price that may be older; their R as it counts, and by the better reading.
+    at_target: Annotated[int, OPTIONAL] = 0
+    at_fill: Annotated[int, OPTIONAL] = 0
+    undecided_r: Annotated[float, OPTIONAL] = 0.0
+    better_r: Annotated[float, OPTIONAL] = 0.0
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """A sentence a row; a passed check speaks for neither side, for luck may too."""
@@ -107,12 +114,8 @@ class RobustRecord(Statistic):
         else:
             even = self.format("break_even_bp")
             yield "costs", f"Breaks even at {even} bp a side; you pay {self.charged_bp:g}."
-        late, undecided = self.format("delay"), self.format("undecided")
-        yield "late entries", f"Strength {late} with every entry a bar later."
-        yield (
-            "within a bar",
-            f"Stop and target in one bar: {undecided} of trades, the stop is taken.",
-        )
+        yield "late entries", f"Strength {self.format('delay')} with every entry a bar later."
+        yield "within a bar", self._describe_undecided()
         lost = [name for name, mean in self.left_out.items() if mean is None or mean <= 0]
         if lost:
             yield "left out", f"Loses without {', '.join(lost)}."
@@ -121,6 +124,20 @@ class RobustRecord(Statistic):
         if len(self.drawdowns) > 1 and self.drawdowns[1] is not None:
             fall = fraction(self.drawdowns[1])
             yield "other orders", f"One account in twenty would have fallen by more than {fall}."
+
+    def _describe_undecided(self) -> str:
+        if self.undecided == 0:
+            return "No trade hangs on what came first within a bar."
+        share = "Undefined" if self.undecided is None else fraction(self.undecided)
+        # An older version counted the first kind alone.
+        if not self.at_target and not self.at_fill:
+            return f"{share} of trades hang on what came first within a bar; the worse is taken."
+        kinds = f"stop or target {self.at_target:,}, stop or fill {self.at_fill:,}"
+        return (
+            f"{share} of trades hang on what came first within a bar ({kinds}): "
+            f"{shorten(self.undecided_r)} R as the worse is taken, {shorten(self.better_r)} R "
+            "otherwise; --finer tells."
+        )
 
 
 def list_neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> Floats:
@@ -169,22 +186,23 @@ def is_half_kept(strength: Figure, others: Floats) -> Flags:
     return kept
 
 
-def evaluate_costs(ledgers: Sequence[Ledger], costs: Costs) -> tuple[CostRecord, ...]:
-    """A member's trades [W] at multiples of what was charged; none of them depends on costs."""
-    return tuple(_evaluate_cost(ledgers, costs, times) for times in COST_TIMES)
+def evaluate_costs(account: Account, ledgers: Sequence[Ledger]) -> tuple[CostRecord, ...]:
+    """A member's trades [W] at multiples of what was charged; none of them depends on costs.
+
+    At 1 it is the strength of the front, in every bit.
+    """
+    return tuple(_evaluate_cost(account, ledgers, times) for times in COST_TIMES)
 
 
-def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
+def break_even_bp(account: Account, ledgers: Sequence[Ledger]) -> Figure:
     """Costs a side, in basis points, at which a member's trades [W] sum to 0 R.
 
-    Negative where they lose before costs; undefined without trades.
+    What else they pay, as fees a unit and funding, stays. Negative where they lose even without
+    costs of a side; undefined without trades.
     """
-    gross = turnover = 0.0
-    for ledger in ledgers:
-        side, risk = side_and_risk(ledger)
-        gross += float((side * (ledger.exit - ledger.entry) / risk).sum())
-        turnover += float(((ledger.exit + ledger.entry) / risk).sum())
-    return Figure(10000 * gross / turnover) if turnover > 0 else make_undefined("no trades")
+    free, dear = (float(account.reprice(ledgers, per_side).sum()) for per_side in (0.0, 1.0))
+    turnover = free - dear
+    return Figure(10000 * free / turnover) if turnover > 0 else make_undefined("no trades")
 
 
 def simulate_other_orders(
@@ -295,19 +313,9 @@ def evaluate_checks(
     return dict(zip(CHECKS, passed, strict=True))
 
 
-def _evaluate_cost(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostRecord:
-    r_by_window = [_recompute_r(ledger, times * costs.per_side) for ledger in ledgers]
-    return CostRecord(
-        times, encode_figure(compute_strength(r_by_window)), sum_r_and_squares(r_by_window)[0]
-    )
-
-
-def _recompute_r(ledger: Ledger, per_side: float) -> Floats:
-    """R of trades [K] at other costs, by the formula that engines use."""
-    side, risk = side_and_risk(ledger)
-    net = side * (ledger.exit - ledger.entry) - per_side * (ledger.entry + ledger.exit)
-    r: Floats = net / risk
-    return r
+def _evaluate_cost(account: Account, ledgers: Sequence[Ledger], times: float) -> CostRecord:
+    r = account.reprice(ledgers, times * account.costs.per_side)
+    return CostRecord(times, encode_figure(compute_strength([r])), float(r.cumsum()[-1:].sum()))
 
 
 def _compute_mean_without(part: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:

@@ -1,14 +1,14 @@
 """Sensitivity of the pick: near genes, other costs, late entries, parts left out."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from engine.accounts.ledger import Ledger
+from engine.accounts.account import Account
 from engine.accounts.stake import build_stake
 from engine.batch import Engine
-from engine.positions.intrabar import target_first
+from engine.reference_intrabar import measure_intrabar, read_bars
+from engine.reference_terms import list_terms
 from engine.replay.threads import replay_alone
 from optimizer.evidence.figures import Figure, encode_figure, encode_figures, make_undefined
 from optimizer.evidence.robust import (
@@ -34,15 +34,20 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     """C1 to C5 and what they follow from, on searched bars; `engine` is of those."""
     near = list_neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
     plateau = compute_plateau(pick.strength, compute_feasible_strengths(task, engine, near))
-    ledgers = engine.trades(pick.genome)
-    even = break_even_bp(ledgers)
+    ledgers, account = engine.trades(pick.genome), _build_account(task, pick)
+    even = break_even_bp(account, ledgers)
     later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
     late = task.build_reference(task.markets.windows, later)
     ledgers_late = replay_alone(late, pick.genome, task.config.threads)
     moved = late.account(ledgers_late, range(len(late.windows)), pick.genome)
     strength = float(compute_strengths(moved[None])[0])
     delayed = make_undefined("no trade moved") if np.isnan(strength) else Figure(strength)
-    undecided, target_first = _measure_within_bars(task, ledgers)
+    readings = read_bars(
+        task.build_reference([]), pick.genome, account.windows, ledgers, account.terms
+    )
+    within = measure_intrabar(ledgers, readings)
+    undecided = Figure(within.share) if within.trades else make_undefined("no trades")
+    better = account.order_r(ledgers, [reading.r for reading in readings])
     left_out = _measure_left_out(task, engine, pick)
     stake = build_stake(task.spec, task.costs, task.spec.layout.decode(pick.genome))
     falls = simulate_other_orders(ledgers, task.config.seed, stake, task.config.threads)
@@ -57,17 +62,21 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     )
     return RobustRecord(
         neighbours=len(near),
-        costs=evaluate_costs(ledgers, task.costs),
+        costs=evaluate_costs(account, ledgers),
         charged_bp=task.costs.per_side * 10_000,
         left_out={name: encode_figure(figure) for name, figure in left_out.items()},
         drawdowns=tuple(encode_figure(figure) for figure in falls),
         checks=checks,
+        at_target=within.at_target,
+        at_fill=within.at_fill,
+        undecided_r=within.undecided_r,
+        better_r=within.undecided_r + (within.sum_r_target_first - within.sum_r),
         **encode_figures(
             plateau=plateau,
             break_even_bp=even,
             delay=delayed,
             undecided=undecided,
-            target_first=target_first,
+            target_first=compute_strength([better]),
         ),
     )
 
@@ -82,17 +91,12 @@ def compute_feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> F
     return values
 
 
-def _measure_within_bars(task: Task, ledgers: Sequence[Ledger]) -> tuple[Figure, Figure]:
-    """Share of trades that touched both in their last bar, and strength with the target first."""
-    undecided = trades = 0
-    r_by_window = []
-    for ledger, window in zip(ledgers, task.markets.windows, strict=True):
-        bars = task.markets.series[window.series]
-        r, is_undecided = target_first(ledger, bars, task.costs)
-        undecided, trades = undecided + int(is_undecided.sum()), trades + len(ledger)
-        r_by_window.append(r)
-    share = Figure(undecided / trades) if trades else make_undefined("no trades")
-    return share, compute_strength(r_by_window)
+def _build_account(task: Task, pick: Pick) -> Account:
+    """The account of the pick on searched bars, with the terms of its trades."""
+    markets, windows = task.markets, task.markets.windows
+    terms = list_terms(task.build_reference([]), pick.genome, windows)
+    names = tuple(markets.names[window.series] for window in windows)
+    return Account(markets.searched, windows, names, task.costs, terms=terms)
 
 
 def _measure_left_out(task: Task, engine: Engine, pick: Pick) -> dict[str, Figure]:

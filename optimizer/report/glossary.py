@@ -54,7 +54,7 @@ OF_EVIDENCE = {
     "searches": "fronts searched on the same bars; each is one more try to be lucky",
     "shuffled bars": "markets made of the real bars in another order, where no edge can be",
     "trials": "distinct candidates that the search evaluated; those with enough trades are judged",
-    "within a bar": "trades whose stop and target lie in one bar, where the order is not known",
+    "within a bar": "trades whose stop lies in one bar with a target or a fill: which came first?",
 }
 
 

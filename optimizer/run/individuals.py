@@ -13,7 +13,7 @@ from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS, MetricTable
 from engine.accounts.stake import Stake, build_stake
 from engine.reference import Reference
-from engine.reference_terms import has_terms, list_terms
+from engine.reference_terms import list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.run.problem import EngineProblem, Evaluator, measure
@@ -94,9 +94,7 @@ class WindowsAccount:
     def adapt(self, genome: Floats) -> Account:
         """The account of an individual [G], whose genes say how trades are sized, and pay."""
         spec, costs, account = self.task.spec, self.task.costs, self.account
-        if has_terms(spec, costs):
-            terms = list_terms(self.reference, genome, account.windows)
-            account = replace(account, terms=terms)
+        account = replace(account, terms=list_terms(self.reference, genome, account.windows))
         if spec.account is not None:
             stake = build_stake(spec, costs, spec.layout.decode(genome))
             account = replace(account, stakes=(stake,) * len(account.windows))

@@ -218,7 +218,7 @@ def test_counts_in_thousands_have_commas(command, market, tmp_path):
         said += [command("backtest", "--strategy", *flags).out]
     checked, measured, lost, _ = said
     assert re.search(r"\d,\d{3} signals, \d,\d{3} trades, \d,\d{3} of them short", checked)
-    assert re.search(r"stop and target in one bar: 0 of \d,\d{3} trades \(0\.0%\)", measured)
+    assert re.search(r"first within a bar is unknown of 0 of \d,\d{3} trades \(0\.0%\)", measured)
     assert re.search(r" 0 trades, \d,\d{3} rejected", lost)
 
 

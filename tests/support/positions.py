@@ -30,7 +30,7 @@ from engine.positions.reference import (
     find_signal_range,
     take_signals,
 )
-from engine.positions.reference_orders import SignalSpan, begin_book
+from engine.positions.reference_orders import NEVER, SignalSpan, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import build_world
 from engine.replay.parity import compare_accumulators, compare_ledgers
@@ -98,7 +98,7 @@ def by_reference(bars, ask, costs, window, form):
     world = build_world(prices, clock, longs, shorts, limits, build_tables())
     span = SignalSpan(signals.start, signals.stop, window[1])
     book, trades = begin_book(world), begin_trades(world, span)
-    form(take_signals)(world, span, book, trades)
+    form(take_signals)(world, span, book, trades, NEVER)
     return build_ledger(trades, book.counts)
 
 

@@ -1,16 +1,14 @@
 """Little changes to a member are made by the law, and judged by what they keep."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
+from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.stake import build_stake, plain_stake
-from engine.batch import Engine
 from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.robust import (
@@ -117,68 +115,38 @@ def test_nothing_keeps_half_of_nothing(own):
     assert not is_half_kept(own, np.array([1.0, -2.0])).any()
 
 
+def account_of(*ledgers):
+    """An account of these trades on a hundred bars, a window each."""
+    bars = make_bars(1, 100)
+    windows = (Window.whole(bars),) * len(ledgers)
+    return Account((bars,), windows, ("",) * len(ledgers), Costs())
+
+
+def find_even(*ledgers):
+    """Break-even of ledgers."""
+    return break_even_bp(account_of(*ledgers), ledgers)
+
+
 def test_break_even_of_the_law():
     """Three trades, the last with the smallest risk."""
     ledger = make_ledger(
         np.zeros(3), entry=[100, 50, 20], exit=[103, 49, 20.5], stop=[98, 49, 19.75]
     )
-    assert break_even_bp([ledger]).value == pytest.approx(68.96551724137932, rel=1e-12)
+    assert find_even(ledger).value == pytest.approx(68.96551724137932, rel=1e-12)
     parts = [
         make_ledger([0.0], entry=e, exit=x, stop=s)
         for e, x, s in ((100, 103, 98), (50, 49, 49), (20, 20.5, 19.75))
     ]
-    assert break_even_bp(parts).value == pytest.approx(68.96551724137932, rel=1e-12)
-    assert break_even_bp([make_ledger([])]).why == break_even_bp([]).why == "no trades"
+    assert find_even(*parts).value == pytest.approx(68.96551724137932, rel=1e-12)
+    assert find_even(make_ledger([])).why == "no trades"
 
 
 def test_a_short_gains_where_prices_fall():
     """Its stop lies above its entry."""
     short = make_ledger([0.0], entry=100.0, exit=98.0, stop=101.0)
-    assert break_even_bp([short]).value == pytest.approx(10000 * 2 / 198)
-    line = evaluate_costs([short], Costs())
+    assert find_even(short).value == pytest.approx(10000 * 2 / 198)
+    line = evaluate_costs(account_of(short), [short])
     assert [point.sum_r for point in line[:3:2]] == pytest.approx([2.0, 2.0 - 0.001 * 198])
-
-
-@pytest.fixture(scope="module")
-def backtest():
-    """Ledgers and accumulators of a strategy on a market, in two windows."""
-    spec, bars, costs = SHORT_SPECS["seller_exhaustion"], make_bars(5, 3000), Costs(3.0, 4.0)
-    windows = [Window(0, 0, 1400), Window(0, 1400, 3000)]
-    genomes = random_genomes(spec, 12, 1)
-    engine = Engine(spec, [bars], windows, costs, device="cpu")
-    values = engine.evaluate(genomes)
-    best = int(values[:, :, 0].sum(axis=1).argmax())
-    return spec, bars, windows, genomes[best], engine.trades(genomes[best]), values[best]
-
-
-def test_the_cost_line_is_what_an_engine_would_find(backtest):
-    """Trades do not depend on costs, so backtests at each charge give the same sums."""
-    spec, bars, windows, genome, ledgers, _ = backtest
-    assert sum(map(len, ledgers)) > 20
-    for point in evaluate_costs(ledgers, Costs(3.0, 4.0)):
-        costs = Costs(3.0 * point.times, 4.0 * point.times)
-        sums = Engine(spec, [bars], windows, costs, device="cpu").evaluate(genome[None])[0]
-        sum_r, sum_r2 = sums[:, 2].sum(), sums[:, 3].sum()
-        assert point.sum_r == pytest.approx(sum_r, rel=1e-9, abs=1e-9)
-        assert point.strength == pytest.approx(sum_r / math.sqrt(sum_r2), rel=1e-9, abs=1e-9)
-
-
-def test_the_charge_itself_has_the_bits_of_the_accumulators(backtest):
-    """One times the charge is what was traded."""
-    *_, ledgers, accumulators = backtest
-    (point,) = (p for p in evaluate_costs(ledgers, Costs(3.0, 4.0)) if p.times == 1.0)
-    assert point.sum_r == accumulators[0, 2] + accumulators[1, 2]
-
-
-def test_break_even_costs_leave_nothing(backtest):
-    """At them the sum of R is 0."""
-    *_, ledgers, _ = backtest
-    winning = [make_ledger([0.0] * 3, entry=[100, 50, 20], exit=[103, 49, 20.5])]
-    even = break_even_bp(winning).value
-    assert even > 0
-    assert evaluate_costs(winning, Costs(even, 0.0))[2].sum_r == pytest.approx(0.0, abs=1e-12)
-    zero, half, full = evaluate_costs(ledgers, Costs(5.0, 5.0))[:3]
-    assert half.sum_r == pytest.approx((zero.sum_r + full.sum_r) / 2)
 
 
 def test_falls_of_the_law():

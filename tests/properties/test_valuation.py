@@ -1,0 +1,136 @@
+"""What is said of trades around the engine is what the engine itself has, whatever is traded."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.accounts.account import Account
+from engine.accounts.costs import Costs
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.valuation import find_open_parts
+from engine.reference_terms import find_targets, list_terms
+from optimizer.evidence.robust import break_even_bp, evaluate_costs
+from optimizer.judging.pick import compute_strengths
+from strategy import STRATEGIES
+from strategy import words as w
+from strategy.indicators.rolling import zscore
+from strategy.model import Strategy
+from strategy.rows import as_it_reads
+from tests.support import examples
+from tests.support.markets import paper_market
+from tests.support.order_cases import CASES
+from tests.support.random_strategies import drawn_exits, drawn_orders
+from tests.support.references import compiled_reference
+from tests.support.worlds import draw_order_costs, make_bars
+
+EXAMPLES = {name: value for name, value in vars(examples).items() if isinstance(value, Strategy)}
+NAMED = {**STRATEGIES, **EXAMPLES, **{name: case.strategy for name, case in CASES.items()}}
+
+
+def draw_account(seed, strategy=None, length=220):
+    """An individual on two symbols in three windows: its reference, ledgers and account."""
+    strategy = strategy or (drawn_exits if seed % 3 else drawn_orders)(seed)
+    bars = [make_bars(number, length, gaps=0.02, jump=0.04) for number in (seed, seed + 1)]
+    forecast = {"forecast": as_it_reads(zscore)(bars[0].close, 20)}
+    bars = [
+        replace(each, symbol=name, extra=forecast) for name, each in zip("AB", bars, strict=True)
+    ]
+    cut = length // 2
+    windows = Window(0, 0, cut), Window(0, cut, length), Window(1, 30, length)
+    costs = draw_order_costs(seed, strategy)
+    costs = costs if costs.per_side else replace(costs, fee_bp=4.0, slippage_bp=3.0)
+    reference, genome = compiled_reference(strategy, bars, windows, costs), strategy.layout.defaults
+    terms = list_terms(reference, genome, windows)
+    account = Account(tuple(bars), windows, ("A", "A", "B"), costs, terms=terms)
+    return reference, genome, reference.trades(genome), account
+
+
+def check_costs(reference, genome, ledgers, account):
+    """Strength at what was charged in every bit, and nothing left at the break-even."""
+    folded = reference.account(ledgers, range(len(ledgers)), genome)
+    front = compute_strengths(folded[None])[0]
+    charged = evaluate_costs(account, ledgers)[2]
+    assert charged.times == 1.0
+    assert np.array([charged.strength or np.nan]).tobytes() == np.array([front or np.nan]).tobytes()
+    assert charged.sum_r == folded[ACCUMULATOR_INDEX["sum_r"]]
+    even, count = break_even_bp(account, ledgers), sum(map(len, ledgers))
+    if count and even.value >= 0:
+        at_even = replace(account.costs, fee_bp=even.value, slippage_bp=0.0)
+        again = compiled_reference(reference.spec, reference.series, reference.windows, at_even)
+        left = sum(ledger.r.sum() for ledger in again.trades(genome))
+        assert abs(left) / count < 1e-9
+    return count
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_costs_are_repriced_as_the_engine_has_them(seed):
+    """Ladders, payments, fees a unit, slippage and accounts, two symbols, several windows."""
+    check_costs(*draw_account(seed))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_strategies_are_repriced_as_the_engine_has_them(name):
+    """Each that is shipped, of an example or of the law, with its default genes."""
+    check_costs(*draw_account(7, NAMED[name], 3000))
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_targets_are_those_that_the_engine_placed(seed):
+    """Each that was reached is in the ledger, and the farthest of each trade."""
+    reference, genome, ledgers, _ = draw_account(seed)
+    for window, ledger in zip(reference.windows, ledgers, strict=True):
+        targets = find_targets(reference, genome, window.series, ledger)
+        reached = ledger.leg_bar >= 0
+        if reached.shape[1]:
+            np.testing.assert_array_equal(targets[reached], ledger.leg_price[reached])
+        sign = ledger.side[:, None]
+        known = np.where(np.isfinite(targets), sign * targets, -np.inf)
+        farthest = np.where(np.isfinite(known.max(axis=1)), known.max(axis=1), np.inf)
+        np.testing.assert_array_equal(ledger.side * farthest, ledger.target)
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_open_parts_are_those_of_a_backtest_that_ends_there(seed):
+    """R, the legs that were reached, and what is left, at closes at which a trade is open."""
+    reference, genome, ledgers, account = draw_account(seed)
+    ledger, terms, per_side = ledgers[0], account.terms[0], account.costs.per_side
+    held = np.flatnonzero(ledger.exit_bar > ledger.entry_bar)[:6]
+    bar = (ledger.entry_bar[held] + ledger.exit_bar[held]) // 2
+    targets = find_targets(reference, genome, 0, ledger)
+    parts = find_open_parts(ledger, held, bar, targets, per_side, terms)
+    for n, (k, j) in enumerate(zip(held.tolist(), bar.tolist(), strict=True)):
+        ends_there = [Window(0, 0, j + 1)]
+        cut = compiled_reference(reference.spec, reference.series, ends_there, account.costs)
+        (until,) = cut.trades(genome)
+        last = until.trade(len(until) - 1)
+        assert (last.entry_bar, last.entry) == (ledger.entry_bar[k], ledger.entry[k])
+        assert last.r == parts.r[n]
+        if until.leg_bar.shape[1]:
+            assert until.leg_bar[-1].tolist() == parts.reached[n].tolist()
+        is_open = parts.reached[n] < 0
+        assert parts.left[n] == pytest.approx(parts.rest[n] + parts.share[n][is_open].sum())
+        assert 0.0 < parts.left[n] <= 1.0 + 1e-9
+
+
+def test_a_runner_breaks_even_where_a_backtest_does():
+    """0.9 off at 0.3 R, the rest at 10 R: at 33 bp a side a little less than nothing is left.
+
+    Entry 100, risk 1, out at 100.3 and 110: gross 0.9 * 0.3 + 0.1 * 10 = 1.27 R, and a basis point
+    of both sides costs 0.9 * 0.02003 + 0.1 * 0.021 R.
+    """
+    runner = w.strategy(
+        "Runner.", long=w.volume > 50, stop=w.share(0.01),
+        targets=[(w.r_multiple(0.3), 0.9), (w.r_multiple(10), 0.1)],
+    )  # fmt: skip
+    bars = paper_market((100, 100.5, 99.5, 100.4), (100.4, 111, 100, 110))
+    windows, costs = (Window.whole(bars),), Costs(5.0, 5.0)
+    reference = compiled_reference(runner, [bars], windows, costs)
+    genome = runner.layout.defaults
+    terms = list_terms(reference, genome, windows)
+    account = Account((bars,), windows, ("",), costs, terms=terms)
+    ledgers = reference.trades(genome)
+    expected = 1.27 / (0.9 * 0.02003 + 0.1 * 0.021)
+    assert break_even_bp(account, ledgers).value == pytest.approx(expected)
+    assert evaluate_costs(account, ledgers)[2].sum_r == ledgers[0].r.sum()
