@@ -380,9 +380,10 @@ class Reference:
         cancel = self.spec.cancel
         cancels = None if cancel is None else self.truth(cancel, genes, series)
         funding, bars = self.sum_payments(self.spec.funding, genes, series), self.series[series]
+        scales = self._scales(genes, series)
         if bars.finer is None:
-            return build_tables(cancels, funding)
-        return build_tables(cancels, funding, bars.finer.prices, bars.finer_spans)
+            return build_tables(cancels, funding, scales=scales)
+        return build_tables(cancels, funding, bars.finer.prices, bars.finer_spans, scales)
 
     def _scales(self, genes: Genes, series: int) -> Floats | None:
         """Row that sizes are measured by, [T]; None where they hang on cash alone."""

@@ -132,6 +132,9 @@ def _read_window(
     for k in np.flatnonzero(is_young | is_near).tolist():
         number, part, is_within = _find_last_part(world, ledger, k)
         reach[k] = part.high if ledger.side[k] > 0 else part.low
+        # An open beyond the stop that has cost the account ends the trade before all else.
+        is_gap = ledger.side[k] * part.open <= ledger.side[k] * ledger.last_stop[k]
+        is_stopped[k] &= is_within or not is_gap
         is_newer = ledger.side[k] * part.close <= ledger.side[k] * ledger.last_stop[k]
         if is_young[k] and is_within and not is_newer:
             fill_parts[k] = number

@@ -86,8 +86,9 @@ def _guess_leverage(asking: AskingWindow, pending: PendingEntry) -> float:
     scale = np.empty(0) if asking.scales is None else asking.scales[[pending.signal_bar]]
     unknown, side = np.full(1, np.nan), np.array([pending.side], np.int8)
     entry = Sized(
-        unknown, side, np.array([price]), np.array([risk]), unknown, unknown[:, None], scale
-    )
+        unknown, side, np.array([price]), np.array([risk]), unknown, unknown[:, None], scale,
+        np.zeros(1, np.bool_),
+    )  # fmt: skip
     return find_leverage(entry, asking.stake, 0, asking.weight)
 
 

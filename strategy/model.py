@@ -21,7 +21,7 @@ from strategy.expressions import (
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
 from strategy.indicators import Parameter
-from strategy.money import AccountOf, Funding, MarketFacts
+from strategy.money import MARGINAL, AccountOf, Funding, MarketFacts
 from strategy.nodes import Node, Numbers, check_extent, walk
 from strategy.orders import AfterLeg
 from strategy.parts import LATER_PARTS, PARTS, check_parts
@@ -167,10 +167,11 @@ class Strategy(Node):
             "session": self.session is not None,
             "trail": self.named_stops is not None and self.trail is not None,
             "break_even": self.named_stops is not None and moves_even,
+            "margin": self.account is not None and isinstance(self.account.stake, MARGINAL),
         }
         known = (
             "stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse", "trail",
-            "break_even",
+            "break_even", "margin",
         )  # fmt: skip
         return tuple(name for name in known if possible.get(name, True))
 

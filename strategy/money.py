@@ -162,6 +162,10 @@ class AccountOf(Node):
 
 
 SIZES = (RiskOf, Notional, EquityShare, Units, Volatility)
+
+MARGINAL = (EquityShare, Volatility)
+"""Sizes whose signal tells where a trade has cost the whole account, before its stop."""
+
 SLIPPAGES = (Ticks, BasisPoints, PriceOf)
 
 

@@ -12,12 +12,16 @@ Bars64 = npt.NDArray[np.int64]
 COUNTED_REASONS = ("stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse")
 """Reasons that have an accumulator of their own."""
 
-REASONS = (*COUNTED_REASONS, "trail", "break_even")
+REASONS = (*COUNTED_REASONS, "trail", "break_even", "margin")
 """Why a trade ended; a ledger holds the place in this tuple. What is named behind the counted ones
 ends at the stop as well, and is counted with it."""
 
-AT_STOP = tuple(REASONS.index(name) for name in ("stop", "trail", "break_even"))
-"""Reasons of exits within a bar at the stop, wherever it stood."""
+AT_STOP = tuple(REASONS.index(name) for name in ("stop", "trail", "break_even", "margin"))
+"""Reasons of exits at the stop, wherever it stood, that are counted with it. All but `margin` are
+within a bar; that one takes in opens beyond the stop."""
+
+MARGIN = REASONS.index("margin")
+"""The account was lost: it ends with the trade."""
 
 ACCUMULATORS = (
     "trades",

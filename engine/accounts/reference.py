@@ -15,6 +15,7 @@ from engine.accounts.ledger import (
     AT_STOP,
     COUNTED_REASONS,
     COUNTS,
+    MARGIN,
     REASONS,
     Ledger,
 )
@@ -32,6 +33,7 @@ LOT_SLACK = 1e-9
 
 Floats = npt.NDArray[np.float64]
 Sides = npt.NDArray[np.int8]
+Flags = npt.NDArray[np.bool_]
 
 
 class Sums(NamedTuple):
@@ -123,6 +125,7 @@ class Sized(NamedTuple):
     leave: Floats  # price of what was left
     leg_prices: Floats  # [K, L] of targets; NaN where they were not reached
     scale: Floats  # [K] what `VOLATILITY` reads; [0] else
+    is_margin: Flags  # [K] whether the account was lost with it
 
 
 def size_trades(ledger: Ledger) -> Sized:
@@ -131,7 +134,7 @@ def size_trades(ledger: Ledger) -> Sized:
     scale = ledger.scale[:, 0] if ledger.scale.shape[1] else np.empty(0)
     return Sized(
         ledger.r, ledger.side, ledger.entry, risk, ledger.exit, ledger.leg_price,
-        np.ascontiguousarray(scale),
+        np.ascontiguousarray(scale), ledger.reason == MARGIN,
     )  # fmt: skip
 
 
@@ -154,7 +157,9 @@ def add_trade(
         after = cash * (1.0 + stake.number * (weight * trades.r[k]))
     else:
         size = find_size(trades, stake, cash, k)
-        if size > 0.0:
+        if size > 0.0 and trades.is_margin[k]:
+            after = cash - weight * cash
+        elif size > 0.0:
             after = cash + weight * find_gain(trades, stake, size, k)
         else:
             has_none = 1.0

@@ -10,7 +10,7 @@ from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from strategy.exits import split_sides
 from strategy.model import Strategy
-from strategy.money import EquityShare, Notional, RiskOf, Units, Volatility, find_step
+from strategy.money import AccountOf, EquityShare, Notional, RiskOf, Units, Volatility, find_step
 from strategy.orders import SUM_SLACK, Ladder
 from strategy.rows import resolve_value
 
@@ -22,6 +22,14 @@ SHARE_OF_R, RISK, NOTIONAL, EQUITY_SHARE, UNITS, VOLATILITY = range(6)
 FORMS = {RiskOf: RISK, Notional: NOTIONAL, EquityShare: EQUITY_SHARE, Units: UNITS,
          Volatility: VOLATILITY}  # fmt: skip
 """Number of each form of a size."""
+
+
+class Size(NamedTuple):
+    """How a trade is sized."""
+
+    form: int = SHARE_OF_R
+    number: float = 0.0  # what the form takes
+    leverage: float = np.inf  # worth of a position over the cash, at most
 
 
 class Stake(NamedTuple):
@@ -55,13 +63,13 @@ def build_stake(strategy: Strategy, costs: Costs, genes: Mapping[str, float]) ->
             )
         return plain_stake(costs.risk_fraction)
     shares, rests = list_shares(strategy, genes)
-    setting = next(setting for _, setting in account.stake.settings)
+    size = resolve_size(account, genes)
     multiplier = 1.0 if market is None else resolve_value(market.multiplier, genes)
     return Stake(
-        FORMS[type(account.stake)],
-        resolve_value(setting, genes),
+        size.form,
+        size.number,
         resolve_value(account.cash, genes),
-        np.inf if account.leverage is None else resolve_value(account.leverage, genes),
+        size.leverage,
         multiplier,
         *find_step(market, "lot"),
         costs.fee_bp / 10000,
@@ -70,6 +78,15 @@ def build_stake(strategy: Strategy, costs: Costs, genes: Mapping[str, float]) ->
         shares,
         rests,
     )
+
+
+def resolve_size(account: AccountOf | None, genes: Mapping[str, float]) -> Size:
+    """The size of an account's trades, given the value of each gene by name."""
+    if account is None:
+        return Size()
+    setting = next(setting for _, setting in account.stake.settings)
+    leverage = np.inf if account.leverage is None else resolve_value(account.leverage, genes)
+    return Size(FORMS[type(account.stake)], resolve_value(setting, genes), leverage)
 
 
 def build_stakes(strategy: Strategy, costs: Costs, genomes: Floats) -> list[Stake]:

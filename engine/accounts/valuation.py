@@ -142,7 +142,8 @@ def close_trades(
     r = compute_r(ledger, trade, exits, per_side, terms)
     risk = ledger.side[trade] * (entry - ledger.stop[trade])
     scale = ledger.scale[trade, 0] if ledger.scale.shape[1] else np.empty(0)
-    return Sized(r, ledger.side[trade], entry, risk, exits.price, exits.leg_price, scale)
+    is_margin = np.zeros(len(trade), np.bool_)
+    return Sized(r, ledger.side[trade], entry, risk, exits.price, exits.leg_price, scale, is_margin)
 
 
 def find_open_parts(

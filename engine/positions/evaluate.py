@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from engine.accounts.costs import Costs
+from engine.accounts.stake import resolve_size
 from engine.positions import exit_spec
 from engine.positions.exit_spec import (
     build_form,
@@ -50,6 +51,7 @@ def evaluate_limits(
         0 if spec.cooldown is None else int(resolve_value(spec.cooldown, genes)),
         *evaluate_offset(spec.even_offset, genes),
         bool(spec.named_stops),
+        resolve_size(spec.account, genes),
     )
 
 

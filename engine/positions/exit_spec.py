@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from engine.accounts.stake import Size
 from strategy.orders import SUM_SLACK
 
 Floats = npt.NDArray[np.float64]
@@ -118,6 +119,7 @@ class Limits(NamedTuple):
     even_form: int = NONE  # of what a break-even adds to the entry: `NONE`, `R_MULTIPLE`, `SHARE`
     even_number: float = 0.0  # what that form takes
     names_stops: bool = False  # whether exits at stops that moved have reasons of their own
+    size: Size = Size()  # how trades are sized, which says where one costs the account
 
 
 class SeriesTables(NamedTuple):
@@ -129,6 +131,7 @@ class SeriesTables(NamedTuple):
     # [2, T] the first of those of which a bar is made up, and one past the last; the same where it
     # is made up of none. [2, 0] without finer bars.
     spans: Ints
+    scales: Floats  # [T] price that sizes are measured by; [0] where they are not
 
 
 @cache
@@ -218,6 +221,7 @@ def build_tables(
     funding: Floats | None = None,
     finer: Floats | None = None,
     spans: Ints | None = None,
+    scales: Floats | None = None,
 ) -> SeriesTables:
     """Tables of a series, with everything that is not asked for left empty."""
     return SeriesTables(
@@ -225,6 +229,7 @@ def build_tables(
         _freeze_array(_NO_ROW if funding is None else funding, np.float64),
         _freeze_array(_NO_PRICES if finer is None else finer, np.float64),
         _freeze_array(_NO_SPANS if spans is None else spans, np.int64),
+        _freeze_array(_NO_ROW if scales is None else scales, np.float64),
     )
 
 

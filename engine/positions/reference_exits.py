@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.accounts.ledger import AT_STOP, REASONS
+from engine.accounts.stake import EQUITY_SHARE, VOLATILITY
 from engine.positions.exit_spec import (
     DAY_NS,
     FROM_ENTRY,
@@ -47,6 +48,7 @@ from engine.positions.reference_world import (
     PROFIT_FROM,
     PROFIT_TO,
     REST,
+    SIZE_PART,
     STOP_PART,
     TRAIL_PART,
     BarPart,
@@ -57,7 +59,7 @@ from engine.positions.reference_world import (
 )
 
 (
-    STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE, TRAIL, BREAK_EVEN,
+    STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE, TRAIL, BREAK_EVEN, MARGIN,
 ) = range(len(REASONS))  # fmt: skip
 STILL_OPEN = -1
 """In place of a reason: no rule of this bar applies."""
@@ -82,7 +84,7 @@ class HeldPosition(NamedTuple):
     reach: float  # distance at which the stop follows
     stop: float  # in force
     best: float  # largest high since the entry, or for a short the smallest low
-    mover: int  # what put the stop there: `STOP` where it never moved, `TRAIL` or `BREAK_EVEN`
+    mover: int  # what put the stop there: `STOP` or `MARGIN` at the fill, `TRAIL`, `BREAK_EVEN`
 
 
 class Exit(NamedTuple):
@@ -139,13 +141,39 @@ def open_position(
         target = find_target(world, side, leg, t, entry, risk)
         book.levels[side, LEG_LEVELS + leg] = on_tick(limits, target, sign > 0)
         book.orders[side, LEG_BARS + leg] = NOT_REACHED
-    reach = 0.0
+    return begin_position(world, side, t, bar.number, how == WITHIN, entry, stop)
+
+
+def begin_position(
+    world: World, side: int, t: int, entry_bar: int, is_inside: bool, entry: float, stop: float
+) -> HeldPosition:
+    """A position as it begins: of its own stop and the margin price the nearer is in force."""
+    sign, reach, first, mover = find_sign(side), 0.0, stop, STOP
+    risk = sign * (entry - stop)
     if world.parts[side, FORM, TRAIL_PART] == FROM_ENTRY:
         reach = read_row(world, side, TRAIL_PART, t)
-    is_inside = how == WITHIN
+    gone = find_margin_price(world, side, t, entry)
+    # Where there is none it is NaN.
+    if sign * gone > sign * stop:
+        first, mover = gone, MARGIN
     return HeldPosition(
-        side, t, bar.number, is_inside, entry, stop, risk, reach, stop, -sign * np.inf, STOP
+        side, t, entry_bar, is_inside, entry, stop, risk, reach, first, -sign * np.inf, mover
     )
+
+
+def find_margin_price(world: World, side: int, t: int, entry: float) -> float:
+    """Where a trade has cost the whole account; NaN where that is not known from its signal."""
+    size, sign, distance = world.limits.size, find_sign(side), np.nan
+    # Of what risks a share of the account, one at most, its own stop is the nearer one.
+    if size.form == EQUITY_SHARE:
+        distance = entry / size.number
+    elif size.form == VOLATILITY:
+        move = read_row(world, side, SIZE_PART, t)
+        distance = move / size.number if move > 0.0 else np.nan
+    # A smaller position loses as much farther away.
+    if entry / size.leverage > distance:
+        distance = entry / size.leverage
+    return on_tick(world.limits, entry - sign * distance, sign < 0)
 
 
 def find_first_stop(world: World, side: int, t: int, entry: float) -> float:
@@ -225,7 +253,7 @@ def leave_open(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exit
             return Exit(REVERSE, following.entry, True, following)
     # 3. It lies at the stop or beyond it.
     if sign * opened <= sign * at.stop:
-        return Exit(STOP_GAP, opened, bar.is_first, none)
+        return Exit(MARGIN if at.mover == MARGIN else STOP_GAP, opened, bar.is_first, none)
     return Exit(STILL_OPEN, opened, False, none)
 
 
@@ -253,7 +281,8 @@ def leave_range(world: World, book: Book, at: HeldPosition, bar: BarPart) -> Exi
             return Exit(REVERSE, following.entry, True, following)
     # 4. The stop comes before the target: within a bar the worse of the two is assumed.
     if sign * worst <= sign * at.stop:
-        return Exit(at.mover if world.limits.names_stops else STOP, at.stop, False, none)
+        is_named = world.limits.names_stops or at.mover == MARGIN
+        return Exit(at.mover if is_named else STOP, at.stop, False, none)
     # 5. Targets as far as its limit order, 5r. that order, then the targets beyond.
     if is_met and against == LIMIT_ORDER:
         limit = order_price(world, other, int(book.orders[other, STANDING]))
@@ -280,10 +309,11 @@ def leave_fill_bar(
     sign = find_sign(at.side)
     # Its open was before a fill within it.
     if not at.is_inside and sign * bar.open <= sign * at.stop:
-        return Exit(STOP_GAP, bar.open, bar.is_first, stay_out())
+        reason = MARGIN if at.mover == MARGIN else STOP_GAP
+        return Exit(reason, bar.open, bar.is_first, stay_out())
     worst, reach = (bar.low, bar.high) if sign > 0 else (bar.high, bar.low)
     if sign * worst <= sign * at.stop:
-        return Exit(STOP, at.stop, False, stay_out())
+        return Exit(at.mover, at.stop, False, stay_out())
     # What was reached may be older than the fill of a limit, unless the close lies there.
     if at.is_inside and world.parts[at.side, FORM, ORDER_PART] == LIMIT_ORDER:
         reach = bar.close

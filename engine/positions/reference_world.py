@@ -22,9 +22,9 @@ ENTRIES, EXITS, CANCELS = 0, 2, 4
 """Rows of marks: entries and exits of longs, the row behind each of shorts; ends of orders."""
 
 (
-    STOP_PART, TRAIL_PART, ORDER_PART, SLIP_PART, BORROW_PART, FUNDING_PART, AFTER, EXPIRES,
-    BEYOND, REST, COUNT, BARS_FROM, BARS_TO, PROFIT_FROM, PROFIT_TO, FIRST_LEG,
-) = range(16)  # fmt: skip
+    STOP_PART, TRAIL_PART, ORDER_PART, SLIP_PART, BORROW_PART, FUNDING_PART, SIZE_PART, AFTER,
+    EXPIRES, BEYOND, REST, COUNT, BARS_FROM, BARS_TO, PROFIT_FROM, PROFIT_TO, FIRST_LEG,
+) = range(17)  # fmt: skip
 """Columns of what a side does: parts that have a form or read a row, then numbers alone, then its
 targets."""
 
@@ -85,6 +85,7 @@ def build_world(
         read = {
             STOP_PART: plan.stop.row, TRAIL_PART: plan.trail.row, ORDER_PART: plan.order.price,
             SLIP_PART: plan.slippage.row, BORROW_PART: plan.borrow, FUNDING_PART: tables.funding,
+            SIZE_PART: tables.scales,
             **{FIRST_LEG + leg: row for leg, row in enumerate(plan.legs.rows)},
         }  # fmt: skip
         for part, row in read.items():

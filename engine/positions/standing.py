@@ -22,21 +22,19 @@ from engine.positions.reference_exits import (
     END,
     NOT_REACHED,
     SIGNAL,
-    STOP,
     HeldPosition,
     asks_exit,
+    begin_position,
     find_first_stop,
     find_target,
 )
 from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
 from engine.positions.reference_stops import fold_best, move_stop
 from engine.positions.reference_world import (
-    TRAIL_PART,
     Ints,
     World,
     count_targets,
     read_bar,
-    read_row,
 )
 
 LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk"}
@@ -132,13 +130,10 @@ def find_standing(
 def _follow_position(world: World, ledger: Ledger, end: int) -> HeldPosition:
     """The open position with which a ledger ends, its stop as it stands from bar `end` on."""
     trade, book = ledger.trade(len(ledger) - 1), begin_book(world)
-    side, risk = 0 if trade.side > 0 else 1, trade.side * (trade.entry - trade.stop)
-    reach = read_row(world, side, TRAIL_PART, trade.signal_bar)
-    best = -trade.side * math.inf
-    at = HeldPosition(
-        side, trade.signal_bar, trade.entry_bar, False, trade.entry, trade.stop, risk, reach,
-        trade.stop, best, STOP,
-    )  # fmt: skip
+    side = 0 if trade.side > 0 else 1
+    at = begin_position(
+        world, side, trade.signal_bar, trade.entry_bar, False, trade.entry, trade.stop
+    )
     for j in range(trade.entry_bar, end):
         # A ledger has as many columns as the side with most targets.
         for leg, bar in enumerate(ledger.leg_bar[-1, : count_targets(world, side)].tolist()):

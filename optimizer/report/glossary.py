@@ -13,7 +13,8 @@ TERMS = {
     "drawdown": "how far equity lies below its peak, after each trade; its bars are those from the "
     "peak to the recovery, or else to the last bar",
     "equity": "value of an account that begins at 1 and puts --risk-fraction of it at risk a trade",
-    "ended by": "why a trade ended: stop, target, time, a signal, the session or the last bar",
+    "ended by": "why a trade ended: stop, margin (the account was lost), target, time, "
+    "a signal, the session or the last bar",
     "R": "what a trade puts at risk, from entry to first stop; a result of 2 R is twice that",
     "rolling sharpe": f"the daily Sharpe ratio of the {SHARPE_DAYS} days with bars up to each day",
     "sharpe a day": "mean R of the trades closed on a day over its standard deviation, per day",

@@ -98,6 +98,25 @@ LATER = w.strategy(
 )
 
 
+LOST = w.strategy(
+    "Large shares of an account, which are lost before the stop, or have no size.",
+    long=w.close > w.open,
+    short=w.close < w.lag(w.open, 2),
+    reverse=True,
+    entry=w.by_side(w.limit_at(w.close - 0.2 * w.rma(w.true_range, 3), 3), None),
+    stop=w.share(0.2),
+    target=w.share(0.02),
+    trail=w.trail(w.from_entry(2 * w.rma(w.true_range, 3)), 0.05),
+    market=w.market(tick="0.05", lot="1"),
+    slippage=w.ticks(1),
+    account=w.account(
+        1000, w.volatility(w.gene("part", 1.0, 0.5, 2), w.close - w.lag(w.close, 3)), 90
+    ),
+    cooldown=2,
+    name="lost",
+)
+
+
 NARROW = w.strategy(
     "Stops and targets so near that most trades hang on the order of what happened in a bar.",
     long=w.close > 0,
@@ -172,7 +191,7 @@ def main():
             compare(drawn_orders(seed), seed, 3, is_finer=True)
         print(f"seed {seed}: every bit equal", flush=True)
     if not sys.argv[2:]:
-        sums += compare(FRUGAL, 1) + compare(LATER, 1, bars=50)
+        sums += compare(FRUGAL, 1) + compare(LATER, 1, bars=50) + compare(LOST, 1)
         sums += compare(NARROW, 2, 2, bars=40, is_finer=True)
         for name, index in ACCUMULATOR_INDEX.items():
             assert sums[index] != 0 or name in NOT_ON_A_DEVICE, f"{name} was not compared"

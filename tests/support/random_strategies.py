@@ -227,11 +227,16 @@ class Drawn:
 
     def account(self):
         """How trades are sized from cash."""
+        move = w.rma(w.true_range, 5)
+        # The last two often lose the account before the stop, or have no size.
         size = self.pick_one((
             w.risk(self.real(0.001, 0.2)), w.notional(5000.0), w.equity_share(self.real(0.1, 3)),
-            w.units(3.5), w.volatility(self.real(0.001, 0.1), w.rma(w.true_range, 5)),
+            w.units(3.5), w.volatility(self.real(0.001, 0.1), move), w.risk(self.real(0.5, 1)),
+            w.equity_share(self.real(20, 300)),
+            w.volatility(self.real(0.3, 3), move * w.maximum(0, w.zscore(w.close, 9))),
         ))  # fmt: skip
-        return w.account(10_000, size, self.pick_one((None, 1, self.real(0.5, 4))))
+        leverage = (None, 1, self.real(0.5, 4), self.real(20, 200))
+        return w.account(10_000, size, self.pick_one(leverage))
 
     def with_orders(self, arguments):
         """Some of what orders and money have, in place of what they replace."""

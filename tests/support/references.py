@@ -20,5 +20,6 @@ def compiled_reference(*arguments):
 def fold_plain(form, r, sides, risk_fraction):
     """Sums of results [K] that each risk a share of equity, by one form of the reference."""
     nothing = np.empty(len(r))
-    trades = Sized(r, sides, nothing, nothing, nothing, np.empty((len(r), 0)), np.empty(0))
+    legs, scale, is_margin = np.empty((len(r), 0)), np.empty(0), np.zeros(len(r), np.bool_)
+    trades = Sized(r, sides, nothing, nothing, nothing, legs, scale, is_margin)
     return form(fold_results)(trades, plain_stake(risk_fraction))

@@ -17,14 +17,14 @@ from engine.accounts.cpu.money import (
     find_units,
     fold_money,
 )
-from engine.accounts.ledger import ACCUMULATORS, Ledger
+from engine.accounts.ledger import ACCUMULATORS, MARGIN, Ledger
 from engine.accounts.results import order_windows
 from engine.accounts.stake import Stake
 from engine.runtime.compiling.loops import compiled_loop
 from engine.runtime.cpu.types import Floats, Ints
 
-ENTRY, RISK, SCALE, LEAVE, R = range(5)
-"""Columns of trades, before the prices of their targets."""
+ENTRY, RISK, SCALE, LEAVE, R, IS_MARGIN, FIRST_LEG = range(7)
+"""Columns of trades; targets from the last on."""
 
 
 def fold_joint_money(
@@ -72,10 +72,10 @@ def fold_ledgers(ledgers: Sequence[Ledger], by_exit: Ints, stake: Stake) -> Floa
 
 
 def collect_figures(ledger: Ledger) -> Floats:
-    """Trades of a ledger as numbers, [K, 5 + L]."""
+    """Trades of a ledger as numbers, [K, 6 + L]."""
     risk = ledger.side * (ledger.entry - ledger.stop)
     scale = ledger.scale[:, 0] if ledger.scale.shape[1] else np.full(len(ledger), np.nan)
-    columns = [ledger.entry, risk, scale, ledger.exit, ledger.r]
+    columns = [ledger.entry, risk, scale, ledger.exit, ledger.r, ledger.reason == MARGIN]
     return np.column_stack([*columns, ledger.leg_price])
 
 
@@ -107,9 +107,9 @@ def fold_chosen(
         if purse.fee_min > 0.0 and units > 0.0:
             least_fees = add_least_fees(
                 purse, units * purse.worth, units, entry, figures[k, LEAVE], shares, place,
-                rests[place], legs, leg_bars[k], 0, figures[k], R + 1,
+                rests[place], legs, leg_bars[k], 0, figures[k], FIRST_LEG,
             )  # fmt: skip
-        fold_money(purse, sums, r, risk, units, least_fees)
+        fold_money(purse, sums, r, risk, units, least_fees, figures[k, IS_MARGIN] > 0.0)
         if place == 1:
             sums[SUM_R_SHORT] += r
     end_money(purse, sums)

@@ -79,6 +79,20 @@ def find_units(
 
 
 @compiled_uncounted
+def find_margin_distance(
+    form: int, number: float, leverage: float, entry: float, scale: float
+) -> float:
+    """How far prices go until a trade has cost all cash; NaN where no signal tells."""
+    distance = np.nan
+    if form == EQUITY_SHARE:
+        distance = entry / number
+    elif form == VOLATILITY and scale > 0.0:
+        distance = scale / number
+    least = entry / leverage
+    return least if least > distance else distance
+
+
+@compiled_uncounted
 def charge(purse: Purse, money: float, units: float, price: float) -> float:
     """Fee of a fill of so many units at a price."""
     return money * (purse.fee * price) + units * purse.fee_unit
@@ -127,11 +141,14 @@ def fold_money(
     risk: float,
     units: float,
     least_fees: float,
+    is_margin: bool,
 ) -> None:
-    """Step of all sums by one trade; `least_fees` is what these add."""
+    """Step of all sums by one trade; `least_fees` is what these add, `is_margin` costs all."""
     fold_r(out, r)
     if purse.form == SHARE_OF_R:
         fold_worth(out, out[EQUITY] * (1.0 + purse.risk_fraction * r))
+    elif units > 0.0 and is_margin:
+        fold_worth(out, 0.0)
     elif units > 0.0:
         gain = units * purse.worth * (r * risk)
         fold_worth(out, out[EQUITY] + (gain - least_fees))

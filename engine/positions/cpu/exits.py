@@ -43,7 +43,7 @@ from engine.runtime.cpu.simd8 import (
 from engine.runtime.cpu.types import Floats, Ints
 
 (
-    STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE, TRAIL, BREAK_EVEN,
+    STOP_GAP, STOP, TARGET, TIME, END, SIGNAL, SESSION, REVERSE, TRAIL, BREAK_EVEN, MARGIN,
 ) = range(len(REASONS))  # fmt: skip
 
 COARSE = ACCUMULATOR_INDEX["coarse"]

@@ -1,7 +1,7 @@
 """Orders that stand: when they begin to, when they end, and which count after a trade."""
 
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from engine.positions.cpu.exits import BREAK_EVEN, STOP, STOP_GAP, TRAIL
+from engine.positions.cpu.exits import BREAK_EVEN, MARGIN, STOP, STOP_GAP, TRAIL
 from engine.positions.cpu.ordered import NOT_REACHED
 from engine.positions.cpu.orders import (
     COOLDOWN,
@@ -82,7 +82,7 @@ def end_sides(
         marks[STANDING + 1 - side] = NO_ORDER
     # After a stop no order stands, and for some bars none is placed.
     cooldown = int(load_value(asks.terms, p, COOLDOWN))
-    if cooldown > 0 and reason in (STOP_GAP, STOP, TRAIL, BREAK_EVEN):
+    if cooldown > 0 and reason in (STOP_GAP, STOP, TRAIL, BREAK_EVEN, MARGIN):
         for each in range(2):
             marks[STANDING + each], marks[SINCE + each] = NO_ORDER, j + cooldown
 

@@ -13,7 +13,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import SHARE_OF_R
 from engine.positions.cpu.block_minmax import CLOSE, LOW, OPEN
 from engine.positions.cpu.both_sides import EXITS, SHORTS, WINS_SHORT, read_formula
-from engine.positions.cpu.exits import REVERSE, SESSION, SIGNAL, STOP, STOP_GAP, TARGET
+from engine.positions.cpu.exits import MARGIN, REVERSE, SESSION, SIGNAL, STOP, STOP_GAP, TARGET
 from engine.positions.cpu.ordered import (
     NOT_REACHED,
     STILL_OPEN,
@@ -72,12 +72,21 @@ def is_stopped(bars: Floats, at: OpenPosition, stop: float, k: int) -> bool:
 
 
 @compiled_uncounted
-def leave_at_stop(bars: Floats, at: OpenPosition, stop: float, k: int, is_first: bool) -> Way:
+def leave_at_stop(
+    bars: Floats,
+    rules: OrderRules,
+    at: OpenPosition,
+    stop: float,
+    mover: int,
+    k: int,
+    is_first: bool,
+) -> Way:
     """Exit at the stop: rules 3 and 4; `is_first`: at the open of a whole bar."""
     if is_gap(bars, at, stop, k):
-        return Way(STOP_GAP, load_value(bars, OPEN, k), is_first)
+        reason = MARGIN if mover == MARGIN else STOP_GAP
+        return Way(reason, load_value(bars, OPEN, k), is_first)
     if is_stopped(bars, at, stop, k):
-        return Way(STOP, stop, False)
+        return Way(mover if rules.names_stops or mover == MARGIN else STOP, stop, False)
     return Way(STILL_OPEN, 0.0, False)
 
 
@@ -144,7 +153,7 @@ def list_trade(
                 purse, money, units, at.entry, price, asks.shares, row, rest, count, marks,
                 LEG_BARS, figures, LEG_PRICES,
             )  # fmt: skip
-    fold_money(purse, out, r, at.risk, units, least_fees)
+    fold_money(purse, out, r, at.risk, units, least_fees, way.reason == MARGIN)
     out[SHORTS] += side
     out[WINS_SHORT] += side * (r > 0.0)
     if side:

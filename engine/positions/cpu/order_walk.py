@@ -13,7 +13,7 @@ from engine.accounts.cpu.money import (
 )
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.positions.cpu.block_minmax import CLOSE, HIGH, OPEN, Extremes
-from engine.positions.cpu.exits import BREAK_EVEN, REVERSE, SIGNAL, STOP, TARGET
+from engine.positions.cpu.exits import BREAK_EVEN, MARGIN, REVERSE, SIGNAL, STOP, TARGET
 from engine.positions.cpu.order_bars import follow_bars, next_bar
 from engine.positions.cpu.order_book import (
     begin_targets,
@@ -119,7 +119,7 @@ def take_orders(
     begin_money(purse, out)
     for side in range(2):
         marks[SINCE + side], marks[STANDING + side] = first, NO_ORDER
-    flat = OpenPosition(FLAT, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
+    flat = OpenPosition(FLAT, 0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
     at, stop, mover, best, used, trades = flat, 0.0, STOP, 0.0, 0, 0
     j = next_bar(prices, asks, rules, p, flat, 0.0, first - 1, first, last, end, marks, figures)
     while j < end:
@@ -164,8 +164,8 @@ def take_orders(
                 side = first_touched(bars, asks, longs, shorts, k, marks, figures)
             while side >= 0:
                 met = longs if side == 0 else shorts
-                following, is_worth = open_held(prices, asks, rules, p, side, met, opened, j, end,
-                                                marks, figures, levels, stack)  # fmt: skip
+                following, is_worth = open_held(prices, asks, rules, purse, p, side, met, opened, j,
+                                                end, marks, figures, levels, stack)  # fmt: skip
                 marks[STANDING + side] = NO_ORDER
                 used += int(asks.forms[ORDER_PART, side] != MARKET)
                 if side == 0:
@@ -183,9 +183,7 @@ def take_orders(
                 if following.side != FLAT and way.reason == STILL_OPEN:
                     way = Way(REVERSE, following.entry, True)
                 if way.reason == STILL_OPEN:
-                    way = leave_at_stop(bars, at, stop, k, k == first_k)
-                    if way.reason == STOP and rules.names_stops:
-                        way = Way(mover, stop, False)
+                    way = leave_at_stop(bars, rules, at, stop, mover, k, k == first_k)
                 if way.reason == STILL_OPEN:
                     way = leave_later(bars, asks, rules, p, at, j, k, k == last_k, reach, marks,
                                       figures)  # fmt: skip
@@ -201,7 +199,8 @@ def take_orders(
                         )
                     at = flat
             if following.side != FLAT:
-                at, stop, mover, is_free = following, following.first_stop, STOP, False
+                at, stop, is_free = following, following.margin_stop, False
+                mover = STOP if stop == at.first_stop else MARGIN
                 begin_targets(rules, at.side, marks, figures, levels)
                 hold_sides(rules, at.side, j, marks)
                 is_limit = at.is_inside and asks.forms[ORDER_PART, at.side] == LIMIT_ORDER
@@ -209,9 +208,9 @@ def take_orders(
                 way = Way(STILL_OPEN, 0.0, False)
                 if at.is_inside:
                     if is_stopped(bars, at, stop, k):
-                        way = Way(STOP, stop, False)
+                        way = Way(mover, stop, False)
                 else:
-                    way = leave_at_stop(bars, at, stop, k, k == first_k)
+                    way = leave_at_stop(bars, rules, at, stop, mover, k, k == first_k)
                 if way.reason == STILL_OPEN:
                     way = leave_later(bars, asks, rules, p, at, j, k, k == last_k, reach, marks,
                                       figures)  # fmt: skip

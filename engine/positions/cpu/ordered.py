@@ -4,18 +4,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.accounts.cpu.money import Purse, find_margin_distance
 from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.stake import SHARE_OF_R
 from engine.positions.cpu.block_minmax import CLOSE, LOW, Extremes
 from engine.positions.cpu.both_sides import first_stop, latest_close, read_formula
-from engine.positions.cpu.exits import BREAK_EVEN, TRAIL
+from engine.positions.cpu.exits import BREAK_EVEN, MARGIN, STOP, TRAIL
 from engine.positions.cpu.orders import (
     AFTER,
     BOUNDS,
     FIRST_LEG,
     LEG_BARS,
     LEG_PRICES,
+    LEVERAGE,
     OFFSET,
     REST,
+    SIZE_PART,
+    STAKE,
     STANDING,
     STOP_PART,
     TRAIL_PART,
@@ -63,6 +68,7 @@ class OpenPosition(NamedTuple):
     is_inside: bool  # whether it was entered within its first bar, not at the open
     entry: float
     first_stop: float
+    margin_stop: float  # where the account is lost, if that is nearer, else the same
     risk: float
     reach: float  # distance at which the stop follows; for a share that of the best price
     clock_bar: int  # bar at whose open the clock ends it, or `NEVER`
@@ -83,6 +89,7 @@ def open_held(
     prices: Extremes,
     asks: OrderedPopulation,
     rules: OrderRules,
+    purse: Purse,
     p: int,
     side: int,
     how: int,
@@ -122,13 +129,21 @@ def open_held(
         is_worth &= reach > 0.0
     elif trail == SHARE:
         reach = load_value(asks.numbers, row, TRAIL_PART)
+    margin_stop = stop
+    if purse.form != SHARE_OF_R:
+        scale = read_formula(asks, p, SIZE_PART, side, t, stack)
+        number, leverage = load_value(asks.terms, p, STAKE), load_value(asks.terms, p, LEVERAGE)
+        away = find_margin_distance(purse.form, number, leverage, entry, scale)
+        gone = on_tick(rules, entry - away if side == 0 else entry + away, side == 1)
+        margin_stop, _ = tighten(side, stop, STOP, gone, MARGIN)
     session = asks.session_of[p]
     next_session = load_value(asks.sessions, session, j) if session >= 0 else NEVER
     close_bar, close_reason = latest_close(next_session, asks.max_hold[p], j, end)
     clock_bar = next_session >> 1 if next_session % 2 == 1 else NEVER
     return OpenPosition(
-        side, t, j, how == WITHIN, entry, stop, risk, reach, clock_bar, close_bar, close_reason
-    ), is_worth
+        side, t, j, how == WITHIN, entry, stop, margin_stop, risk, reach, clock_bar, close_bar,
+        close_reason,
+    ), is_worth  # fmt: skip
 
 
 @compiled_uncounted

@@ -91,7 +91,7 @@ def hold_orders(orders, m, since):
 @triton.jit
 def fill_touched(inputs, scratch, rules, p_market, bar, longs, shorts, wants, free, reversed_side,
                  LONG_ORDER: tl.constexpr, SHORT_ORDER: tl.constexpr, SLIPS: tl.constexpr,
-                 HAS_TICK: tl.constexpr):  # fmt: skip
+                 HAS_TICK: tl.constexpr, SIZE: tl.constexpr):  # fmt: skip
     """Fill the first touched order that is worth it, where free; the other side's, where wants.
 
     Returns the orders that are left, the positions that were opened and where, which of them
@@ -113,7 +113,7 @@ def fill_touched(inputs, scratch, rules, p_market, bar, longs, shorts, wants, fr
         fill = fill_orders(inputs, scratch, p_market, bar, side, t, how, price, waits, LONG_ORDER,
                            SHORT_ORDER, SLIPS, HAS_TICK)  # fmt: skip
         is_worth = waits & fill.is_worth
-        opened = enter(inputs, rules, fill, side, t, bar.j, is_worth)
+        opened = enter(inputs, rules, fill, side, t, bar.j, is_worth, SIZE, HAS_TICK)
         entered = pick(is_worth, opened, entered)
         is_inside = tl.where(is_worth, how == WITHIN, is_inside)
         is_entered = is_entered | is_worth
@@ -148,7 +148,7 @@ def take_part(inputs, scratch, rules, lists, p_market, p_reasons, bar, at, longs
                                             LONG_ORDER, SHORT_ORDER, LADDERS)  # fmt: skip
     longs, shorts, entered, is_entered, is_inside, more_used, more_rejected = fill_touched(
         inputs, scratch, rules, p_market, bar, longs, shorts, wants, free, 1 - at.side,
-        LONG_ORDER, SHORT_ORDER, SLIPS, HAS_TICK,
+        LONG_ORDER, SHORT_ORDER, SLIPS, HAS_TICK, SIZE,
     )  # fmt: skip
     used += more_used
     rejected += more_rejected

@@ -27,8 +27,14 @@ from engine.positions.cuda.order_fills import (
     read_part,
     side_sign,
 )
-from engine.positions.cuda.order_money import count_legs, share_left
-from engine.positions.cuda.order_results import STOP, TARGET, Leave
+from engine.positions.cuda.order_money import (
+    EQUITY_SHARE,
+    VOLATILITY,
+    count_legs,
+    find_margin_price,
+    share_left,
+)
+from engine.positions.cuda.order_results import MARGIN, STOP, TARGET, Leave
 
 NONE = tl.constexpr(exit_spec.NONE)
 
@@ -205,14 +211,20 @@ def stay_out(zero):
 
 
 @triton.jit
-def enter(inputs, rules, fill, side, t, j, m):
+def enter(inputs, rules, fill, side, t, j, m, SIZE: tl.constexpr, HAS_TICK: tl.constexpr):
     """Positions that orders of signals at bars t opened in a bar, where m."""
     entry_bar = tl.zeros(t.shape, tl.int32) + j
     clock = tl.load(rules.sessions + j, mask=m & rules.has_session, other=2 * NO_BAR)
     best = -side_sign(side) * tl.full(t.shape, float("inf"), tl.float64)
     left = count_legs(inputs, side)
+    stop, mover = fill.stop, side * 0 + STOP
+    # Of other sizes the own stop is nearer, or it hangs on the cash.
+    if (SIZE == EQUITY_SHARE) or (SIZE == VOLATILITY):  # noqa: SIM109 - kernels compare one by one
+        gone = find_margin_price(inputs, fill.entry, side, t, m, SIZE, HAS_TICK)
+        is_nearer = side_sign(side) * gone > side_sign(side) * stop
+        stop, mover = tl.where(is_nearer, gone, stop), tl.where(is_nearer, MARGIN, mover)
     return LanePositions(side, t, entry_bar, clock, fill.entry, fill.stop, fill.risk, fill.reach,
-                    fill.stop, best, fill.nearest, left, side * 0 + STOP)  # fmt: skip
+                    stop, best, fill.nearest, left, mover)  # fmt: skip
 
 
 @triton.jit
@@ -302,7 +314,10 @@ def leave_positions(inputs, scratch, rules, at, bar, is_new, is_inside, is_late_
     price = tl.where(is_target, sign * farthest, bar.close)
     reason = tl.where(is_target, TARGET, reason)
     price = tl.where(is_stop, at.stop, price)
-    reason = tl.where(is_stop, at.mover if NAMES else STOP, reason)
+    is_margin = at.mover == MARGIN
+    named = at.mover if NAMES else tl.where(is_margin, MARGIN, STOP)
+    reason = tl.where(is_stop, named, reason)
     price = tl.where(is_session | is_gap, bar.open, price)
-    reason = tl.where(is_gap, STOP_GAP, tl.where(is_session, SESSION, reason))
+    gap = tl.where(is_margin, MARGIN, STOP_GAP)
+    reason = tl.where(is_gap, gap, tl.where(is_session, SESSION, reason))
     return at, Leave(tl.where(m, reason, STILL_OPEN), price, is_at_open)

@@ -13,9 +13,13 @@ from engine.positions.cuda.order_fills import (
     LOT_OVER,
     LOT_SLACK,
     LOT_UNDER,
+    SIZE_PART,
     STAKE,
     SUM_SLACK,
     WORTH,
+    on_tick,
+    read_part,
+    side_sign,
 )
 
 SHARE_OF_R = tl.constexpr(stake.SHARE_OF_R)
@@ -109,8 +113,23 @@ def find_size(inputs, at, cash, scale, m, SIZE: tl.constexpr):
 
 
 @triton.jit
-def grow_cash(inputs, scratch, at, cash, scale, r, j, price, m, SIZE: tl.constexpr):
-    """Cash after trades, and 1 where they had no size."""
+def find_margin_price(inputs, entry, side, t, m, SIZE: tl.constexpr, HAS_TICK: tl.constexpr):
+    """Where trades of signals at bars t have cost all cash; NaN where they have no size."""
+    number = tl.load(inputs.number + STAKE, mask=m, other=1.0)
+    if SIZE == EQUITY_SHARE:
+        distance = entry / number
+    else:
+        scale = read_part(inputs, SIZE_PART, side, t, m)
+        distance = tl.where(scale > 0.0, scale / number, float("nan"))
+    # A smaller position loses as much farther away.
+    least = entry / tl.load(inputs.number + LEVERAGE, mask=m, other=1.0)
+    distance = tl.where(least > distance, least, distance)
+    return on_tick(inputs, entry - side_sign(side) * distance, side == 1, HAS_TICK)
+
+
+@triton.jit
+def grow_cash(inputs, scratch, at, cash, scale, r, j, price, is_margin, m, SIZE: tl.constexpr):
+    """Cash after trades, nothing of it where is_margin; and 1 where they had no size."""
     if SIZE == SHARE_OF_R:
         grown = cash * (1.0 + tl.load(inputs.number + STAKE, mask=m, other=0.0) * r)
         unsized = tl.zeros(r.shape, tl.int32)
@@ -130,7 +149,7 @@ def grow_cash(inputs, scratch, at, cash, scale, r, j, price, m, SIZE: tl.constex
         short = tl.where(rest > 0.0, more, short)
         gain = tl.where(fee_min > 0.0, gain - short, gain)
         is_sized = size > 0.0
-        grown = tl.where(is_sized, cash + gain, cash)
+        grown = tl.where(is_sized, tl.where(is_margin, 0.0, cash + gain), cash)
         unsized = (is_sized == 0).to(tl.int32)
     # Ruin: unless it is then above 0 it is 0, and stays 0, whatever units are worth later.
     return tl.where((cash > 0.0) & (grown > 0.0), grown, 0.0), unsized

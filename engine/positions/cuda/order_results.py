@@ -32,6 +32,7 @@ from engine.positions.cuda.order_money import (
 STOP = tl.constexpr(REASONS.index("stop"))
 TARGET = tl.constexpr(REASONS.index("target"))
 REVERSE = tl.constexpr(REASONS.index("reverse"))
+MARGIN = tl.constexpr(REASONS.index("margin"))
 
 (TRADES, WINS, SUM_R, SUM_R2, GAIN_R, LOSS_R, PEAK_R, MAX_DRAWDOWN_R, EQUITY, PEAK_EQUITY,
  MAX_DRAWDOWN, BARS_IN_MARKET, LOSS_R2, SHORTS, WINS_SHORT, SUM_R_SHORT, PARTIALS, UNSIZED) = (
@@ -238,7 +239,9 @@ def end_trades(inputs, scratch, sums, exits, lists, at, leave, j, m, LADDERS: tl
     scale = tl.zeros(r.shape, tl.float64)
     if SIZE == VOLATILITY:
         scale = read_part(inputs, SIZE_PART, at.side, at.signal_bar, m)
-    grown, unsized = grow_cash(inputs, scratch, at, sums.equity, scale, r, j, price, m, SIZE)
+    is_margin = leave.reason == MARGIN
+    grown, unsized = grow_cash(inputs, scratch, at, sums.equity, scale, r, j, price, is_margin, m,
+                               SIZE)  # fmt: skip
     held = j - at.entry_bar + 1 - leave.is_at_open.to(tl.int32)
     partials = count_partials(inputs, scratch, at, leave, j, m, LADDERS)
     count_exits(exits, scratch, leave.reason, m)

@@ -96,6 +96,17 @@ def test_a_short_that_touched_both_is_undecided():
     assert (intrabar.undecided, intrabar.sum_r_target_first) == (0, -1.0)
 
 
+def test_an_open_that_costs_the_account_is_decided():
+    """At 95, a twentieth below the entry; of a bar that opens above it the target is open."""
+    parts = {"stop": w.share(0.5), "target": w.share(0.06)}
+    sized = w.strategy(
+        "Sized.", long=w.volume > 50, account=w.account(1000, w.equity_share(20)), **parts
+    )
+    for opened, *expected in ((93, 0, -0.14, -0.14), (96, 1, -0.1, 0.12)):
+        intrabar, sum_r = measure_trade(CALM, (opened, 107, 92, 100), spec=sized)
+        assert [intrabar.undecided, sum_r, intrabar.sum_r_target_first] == expected
+
+
 LADDER = [(w.r_multiple(1), 0.5), (w.r_multiple(2), 0.25)]
 
 

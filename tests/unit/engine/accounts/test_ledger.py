@@ -108,4 +108,5 @@ def test_new_names_stand_behind_all_older_ones():
     assert REASONS == (
         "stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse", "trail",
         "break_even",
+        "margin",
     )  # fmt: skip

@@ -23,6 +23,7 @@ ASKS = np.array([0, 1, 0, 0, 0, 0.0])
 PARTS = {"stop": w.share(0.03), "target": w.share(0.06)}
 BUY_STOP = {"entry": w.stop_at(w.column("level"))}
 BUY_LIMIT = {"entry": w.limit_at(w.column("level"))}
+FIFTY = {"account": w.account(1000, w.equity_share(50))}
 
 
 def make_hours(*quarters, level=102.0):
@@ -51,6 +52,8 @@ CASES = {
                                    ("target", 103.88, 1, 2)),
     "target within a limit's quarter": (BUY_LIMIT, [(100, 109, 97, 98), (98, 99, 98, 99)],
                                         ("end", 100.0, 4, 5)),
+    "gap of a quarter that costs the account": (FIFTY, [CALM, (97.5, 98, 95, 97)],
+                                                ("margin", 97.5, 1, 2)),
     "opens beyond a stop order": (BUY_STOP, [CALM, (103, 104, 102, 103), CALM],
                                   ("stop", 103 * 0.97, 1, 2)),
 }  # fmt: skip
