@@ -11,7 +11,7 @@ GRADE_WORDS = {
     "invalid": "do not use",
     "too_little": "too few trades",
     "luck": "probably luck",
-    "lost": "it loses",
+    "lost": "no gain",
     "not_judged": "not judged",
     "weak": "not confirmed",
     "holds": "held on unseen bars",

@@ -1,6 +1,7 @@
 """Trades on bars that a search had not seen, and whether they confirm what it found."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from data.bars import Bars, Window
@@ -9,9 +10,14 @@ from optimizer.evidence.figures import Figure, Number, Why, make_undefined
 from optimizer.evidence.returns import count_closing_days, daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.statistic import MOST_DOUBT, Statistic, choose_side
-from optimizer.evidence.strength import sum_r_and_squares
+from optimizer.evidence.strength import compute_strength, sum_r_and_squares
 
 FEWEST_TRADES, FEWEST_CLOSING_DAYS = 30, 20
+
+STANDARD_ERROR = 1.0
+"""Strength below which trades tell no gain from none: their mean lies within its standard error."""
+
+UNKNOWN = make_undefined("unknown")
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,8 @@ class Unseen:
     closing_days: int  # on how many different UTC days they were closed
     mean_r: Figure  # undefined without trades
     psr: Figure  # probabilistic Sharpe ratio above 0 of the days
+    # Of all trades; undefined where a version did not record it, which says nothing of nought.
+    strength: Figure = UNKNOWN
 
     def confirms(self, times: int) -> bool:
         """Whether it speaks for an edge, after so many looks or searches."""
@@ -37,6 +45,24 @@ class Unseen:
         """Whether it traded, and did not gain."""
         return self.trades > 0 and self.mean_r.value <= 0
 
+    @property
+    def is_nought(self) -> bool:
+        """Whether the mean of its trades lies within its own standard error of 0."""
+        return abs(self.strength.value) < STANDARD_ERROR
+
+
+def add_up(parts: Iterable[Unseen]) -> tuple[int, float, float]:
+    """Trades of several parts that traded, their mean R, and their strength together.
+
+    The strength is NaN where that of a part is not known.
+    """
+    trades, sum_r, squares = 0, 0.0, 0.0
+    for part in parts:
+        total = part.trades * part.mean_r.value
+        trades, sum_r = trades + part.trades, sum_r + total
+        squares += (total / part.strength.value) ** 2 if part.strength.value else 0.0
+    return trades, sum_r / trades, sum_r / math.sqrt(squares) if squares else 0.0
+
 
 class OutOfSample(Statistic):
     """A record of trades on unseen bars."""
@@ -45,16 +71,20 @@ class OutOfSample(Statistic):
     closing_days: int
     mean_r: Number
     psr: Number
+    strength: Number
     why: Why
 
     @property
     def unseen(self) -> Unseen:
         """Trades on unseen bars as the rules of the verdict take them."""
-        mean_r, psr = (
-            Figure(value) if value is not None else make_undefined(self.why.get(name) or "unknown")
-            for name, value in (("mean_r", self.mean_r), ("psr", self.psr))
-        )
-        return Unseen(self.trades, self.closing_days, mean_r, psr)
+        values = {"mean_r": self.mean_r, "psr": self.psr, "strength": self.strength}
+        figures = {
+            name: Figure(value)
+            if value is not None
+            else make_undefined(self.why.get(name) or "unknown")
+            for name, value in values.items()
+        }
+        return Unseen(self.trades, self.closing_days, **figures)
 
     def find_side(self, times: int) -> str:
         """Side that they are on after so many looks or searches; empty for neither."""
@@ -80,4 +110,5 @@ def measure_out_of_sample(
         count_closing_days(ledgers, series, windows),
         Figure(sum_r / trades) if trades else make_undefined("no trades"),
         compute_psr(column),
+        compute_strength([ledger.r for ledger in ledgers]),
     )

@@ -12,13 +12,19 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally, format_p
-from optimizer.evidence.out_of_sample import FEWEST_CLOSING_DAYS, FEWEST_TRADES, Unseen
+from optimizer.evidence.out_of_sample import (
+    FEWEST_CLOSING_DAYS,
+    FEWEST_TRADES,
+    STANDARD_ERROR,
+    Unseen,
+    add_up,
+)
 from optimizer.evidence.robust import CHECKS
 from optimizer.formatting import format_count, format_duration
 from optimizer.grades import GRADES
 from optimizer.store.payload import Payload
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Goes up whenever the same facts get another grade, or other words."""
 
 FEWEST_SEARCHES = 99
@@ -153,22 +159,27 @@ def _grade_luck(facts: Facts) -> Verdict | None:
     for tally, kind in _list_tallies(facts):
         if tally.p > MOST_P and _is_enough(tally):
             sentence = f"Probably luck: {describe_tally(tally, kind, facts.noun)}."
-            if facts.lost_unseen and facts.schedule is None:
-                sentence += f" It lost in {' and '.join(facts.lost_unseen)} as well."
+            if facts.schedule is None:
+                sentence += _add_losses(facts.lost_unseen)
             return Verdict("luck", sentence, _as_sentences(_list_losses(facts)))
     return None
 
 
 def _grade_lost(facts: Facts) -> Verdict | None:
     if facts.strength <= 0:
-        sentence = f"It loses: {facts.trades:,} trades, {_format_r(facts.mean_r)} each."
+        what = "gains nothing" if facts.strength > -STANDARD_ERROR else "loses"
+        sentence = f"It {what}: {facts.trades:,} trades, {_format_r(facts.mean_r)} each."
         return Verdict("lost", sentence, _as_sentences(_list_losses(facts)))
-    losses = facts.lost_unseen
-    count = sum(unseen.trades for unseen in losses.values())
-    if count < FEWEST_TRADES or losses.keys() != facts.traded_unseen.keys():
+    count = sum(unseen.trades for unseen in facts.lost_unseen.values())
+    if count < FEWEST_TRADES or facts.folds_confirm or facts.held_out_confirms:
         return None
-    means = [f"{_describe_mean(unseen)} ({where})" for where, unseen in losses.items()]
-    return Verdict("lost", f"Lost on bars the search had not seen: {' and '.join(means)}.")
+    # Evidence that tells no gain from none does not make up for a loss.
+    _, mean_r, strength = add_up(facts.traded_unseen.values())
+    if strength >= STANDARD_ERROR:
+        return None
+    is_nought = mean_r > 0 or abs(strength) < STANDARD_ERROR
+    what = "Nothing gained" if is_nought else "Lost"
+    return Verdict("lost", f"{what} on bars the search had not seen: {_describe_unseen(facts)}.")
 
 
 def _grade_not_judged(facts: Facts) -> Verdict | None:
@@ -180,12 +191,8 @@ def _grade_not_judged(facts: Facts) -> Verdict | None:
         tally, kind = (facts.shuffled, "shuffled") if is_shuffled else (facts.mirrored, "mirrored")
         made = f"{tally.searches if tally else 0} {facts.noun} on {kind} bars"
         sentence = f"{NOT_TESTED}: {made}, {FEWEST_SEARCHES} are needed."
-    known = [
-        f"{where} {'lost' if unseen.contradicts else 'gained'} {_describe_mean(unseen, abs)}"
-        for where, unseen in facts.traded_unseen.items()
-    ]
-    if known:
-        sentence += f" So far: {', '.join(known)}."
+    if facts.traded_unseen:
+        sentence += f" So far: {_describe_unseen(facts, is_told=True)}."
     takes = format_duration(math.ceil(facts.seconds))
     return Verdict("not_judged", f"{sentence}{NEXT}{facts.command} (about {takes}).")
 
@@ -267,9 +274,46 @@ def _format_r(mean_r: float) -> str:
     return f"{mean_r:.2f} R" if abs(mean_r) >= 0.005 or not mean_r else f"{mean_r:.1g} R"
 
 
-def _describe_mean(unseen: Unseen, sign: Callable[[float], float] = float) -> str:
-    trades = f"{unseen.trades:,} trade" + ("s" if unseen.trades > 1 else "")
-    return f"{_format_r(sign(unseen.mean_r.value))} a trade over {trades}"
+def _format_mean(trades: int, mean_r: float) -> str:
+    return f"{_format_r(mean_r)} a trade over {trades:,} trade" + ("s" if trades > 1 else "")
+
+
+def _describe_mean(unseen: Unseen) -> str:
+    return _format_mean(unseen.trades, unseen.mean_r.value)
+
+
+def _describe_result(trades: int, mean_r: float, strength: float) -> str:
+    """Gain or loss of trades, or that there is neither, where they tell none from the other.
+
+    >>> _describe_result(393, -0.004, -0.08)
+    'gained nothing: -0.004 R a trade over 393 trades'
+    """
+    if abs(strength) < STANDARD_ERROR:
+        return f"gained nothing: {_format_mean(trades, mean_r)}"
+    return f"{'gained' if mean_r > 0 else 'lost'} {_format_mean(trades, abs(mean_r))}"
+
+
+def _describe_unseen(facts: Facts, *, is_told: bool = False) -> str:
+    """All trades on unseen bars in one sum, and each part of it; `is_told` as a sentence."""
+    parts = facts.traded_unseen
+    trades, mean_r, strength = add_up(parts.values())
+    result = _describe_result(trades, mean_r, strength) if is_told else _format_mean(trades, mean_r)
+    if len(parts) == 1:
+        (where,) = parts
+        return f"{where} {result}" if is_told else f"{result} ({where})"
+    apart = ", ".join(
+        f"{where} {_format_r(part.mean_r.value)} over {part.trades:,}"
+        for where, part in parts.items()
+    )
+    return f"{' and '.join(parts)} together {result} ({apart})"
+
+
+def _add_losses(losses: Mapping[str, Unseen]) -> str:
+    """Sentences on where it lost, or gained nothing, beside being luck."""
+    lost = [where for where, unseen in losses.items() if not unseen.is_nought]
+    nought = [where for where, unseen in losses.items() if unseen.is_nought]
+    sentence = f" It lost in {' and '.join(lost)} as well." if lost else ""
+    return sentence + (f" It gained nothing in {' and '.join(nought)}." if nought else "")
 
 
 def _list_tallies(facts: Facts) -> Iterator[tuple[Tally, str]]:
@@ -284,7 +328,8 @@ def _is_enough(tally: Tally | None) -> bool:
 
 def _list_losses(facts: Facts) -> list[str]:
     return [
-        f"{where} lost: {_describe_mean(unseen)}" for where, unseen in facts.lost_unseen.items()
+        f"{where} {'gained nothing' if unseen.is_nought else 'lost'}: {_describe_mean(unseen)}"
+        for where, unseen in facts.lost_unseen.items()
     ]
 
 
@@ -304,7 +349,7 @@ def _list_limits(facts: Facts) -> list[str]:
     limits = []
     if facts.is_warm_started:
         limits.append("it began from a run on bars that overlap these")
-    if facts.is_approximate and facts.held_out is None:
+    if facts.is_approximate and not facts.held_out_confirms:
         limits.append("forecasts were not fitted again on null bars, so that p is approximate")
     return limits
 
@@ -316,4 +361,6 @@ def _explain_unconfirmed(facts: Facts) -> str:
         return "there are neither folds nor held-out bars"
     if facts.folds is not None and facts.untested and facts.folds.confirms(facts.searches):
         return f"no fold tests {', '.join(facts.untested)}, where the pick trades"
+    if len(facts.traded_unseen) > 1:
+        return f"{_describe_unseen(facts, is_told=True)}, which is not sure enough"
     return "neither folds nor held-out bars are sure enough"

@@ -12,13 +12,13 @@ from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.replay.threads import replay_alone
 from optimizer.evidence.cpcv_paths import summarise_strengths
-from optimizer.evidence.figures import Figure, encode_figure, encode_figures, make_undefined
+from optimizer.evidence.figures import encode_figure, encode_figures, make_undefined
 from optimizer.evidence.folds import FoldRow, FoldsRecord, PathsRecord, Range
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days
 from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.splits import Split, list_paths, scale_min_trades
-from optimizer.evidence.strength import compute_strength, strength
+from optimizer.evidence.strength import compute_strength
 from optimizer.judging.checkpoint import Numbered
 from optimizer.judging.in_step import OnWindows
 from optimizer.judging.pick import ask_pick
@@ -115,7 +115,7 @@ def build_folds_record(
             mean_r=alone.mean_r, efficiency=compute_efficiency(before.days, after.days)
         )
         rows.append(FoldRow(train, test, genes, alone.trades, untested=untested, **figures))
-    unseen, together = _join_tests(tested)
+    unseen = _join_tests(tested)
     moved = measure_drift(
         task.spec.layout, [None if p.genome is None else np.array(p.genome) for p in picks]
     )
@@ -126,7 +126,9 @@ def build_folds_record(
         rows=tuple(rows),
         trades=unseen.trades,
         closing_days=unseen.closing_days,
-        **encode_figures(mean_r=unseen.mean_r, strength=together, psr=unseen.psr, drift=moved),
+        **encode_figures(
+            mean_r=unseen.mean_r, strength=unseen.strength, psr=unseen.psr, drift=moved
+        ),
     )
 
 
@@ -163,11 +165,11 @@ def list_ranges(task: Task, windows: Sequence[Window]) -> tuple[Range, ...]:
     )
 
 
-def _join_tests(tested: Sequence[Judged]) -> tuple[Unseen, Figure]:
+def _join_tests(tested: Sequence[Judged]) -> Unseen:
     """Trades of the picks of folds in their tests, taken as one."""
     if not tested:
         why = make_undefined("nobody was feasible in any fold")
-        return Unseen(0, 0, why, why), why
+        return Unseen(0, 0, why, why, why)
     windows = [window for part in tested for window in part.windows]
     ledgers = [ledger for part in tested for ledger in part.ledgers]
-    return measure_out_of_sample(ledgers, tested[0].series, windows), strength(ledgers)
+    return measure_out_of_sample(ledgers, tested[0].series, windows)

@@ -151,7 +151,7 @@ def measure_held_out(
         members=tuple(member.held_out for member in described if member.held_out is not None),
         by_window=tuple(member.by_window for member in described),
         by_steps=steps is not None,
-        **encode_figures(mean_r=unseen.mean_r, psr=unseen.psr),
+        **encode_figures(mean_r=unseen.mean_r, psr=unseen.psr, strength=unseen.strength),
     )
 
 

@@ -20,7 +20,6 @@ from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days
 from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
-from optimizer.evidence.strength import compute_strength
 from optimizer.judging.folds import list_ranges
 from optimizer.judging.schedule import StepPick, StepSetup, stitch_picks
 from optimizer.run.individuals import build_picks_account
@@ -57,7 +56,7 @@ def build_schedule_record(
     is_changed = [a.genome != b.genome for a, b in pairwise(picks)]
     figures = {
         "mean_r": unseen.mean_r,
-        "strength": compute_strength([ledger.r for ledger in stitched.ledgers]),
+        "strength": unseen.strength,
         "psr": unseen.psr,
         "turnover": measure_drift(task.spec.layout, genomes),
         "changed": Figure(float(np.mean(is_changed)))

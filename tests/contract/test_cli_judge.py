@@ -57,7 +57,7 @@ def test_a_run_that_was_never_judged_says_so(command, run):
     assert shown == run["judgement"]["verdict"]["sentence"].partition(" Next: ")[0]
     assert set(run["judgement"]) == {"verdict", "pick"}
     assert shown.startswith(
-        ("Not tested for luck yet", "Too few trades to judge", "It loses", "Lost on bars")
+        ("Not tested for luck yet", "Too few trades to judge", "It loses", "It gains nothing")
     )
 
 
