@@ -7,6 +7,9 @@ Grade = Literal["invalid", "too_little", "luck", "lost", "not_judged", "weak", "
 
 GRADES: tuple[Grade, ...] = get_args(Grade)
 
+GRADE_RANKS: dict[str, int] = {grade: rank for rank, grade in enumerate(GRADES)}
+"""Of grades, from the worst on."""
+
 GRADE_WORDS = {
     "invalid": "do not use",
     "too_little": "too few trades",

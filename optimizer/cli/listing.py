@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from optimizer.cli.console import plain_table, stdout
 from optimizer.cli.shared import Order
 from optimizer.formatting import fraction, number
-from optimizer.grades import GRADE_WORDS, GRADES, Grade
+from optimizer.grades import GRADE_RANKS, GRADE_WORDS, Grade
 from optimizer.store.labels import Labels
 from optimizer.store.listing import RunSummary
 
@@ -13,9 +13,6 @@ DATED, WIDE = 100, 140
 """Columns of a terminal from which on the list has dates and tags, and everything else too."""
 
 ONLY_DATED, ONLY_WIDE = ("date", "tags"), ("strategy", "done", "front")
-
-GRADE_RANKS: dict[str, int] = {grade: rank for rank, grade in enumerate(GRADES)}
-"""Of grades, from the worst on."""
 
 ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
     "verdict": lambda run: GRADE_RANKS.get(_find_grade(run)),

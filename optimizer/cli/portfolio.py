@@ -20,6 +20,11 @@ app = single_command()
 SHOWN = ("total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_daily", "trades")
 """Metrics of the account and of each component alone."""
 
+WIDE = 120
+"""Columns of a terminal from which on all of them are shown."""
+
+NARROW = ("total_return", "max_drawdown", "trades")
+
 
 @app.command("portfolio", cls=Sectioned)
 @config_flags("max_positions", "max_leverage", "rank")
@@ -88,7 +93,7 @@ def join_members(  # noqa: PLR0913 - one argument a flag
     if as_json:
         print_json(result.payload())
     else:
-        _print_portfolio(result)
+        print_portfolio(result)
     if report is not None:
         from optimizer.report.portfolio import write_portfolio_page
 
@@ -112,17 +117,24 @@ def _parse_weights(text: str | None) -> list[float] | None:
         raise ConfigError(f"--weights {text}: numbers with commas, such as 1,0.5") from None
 
 
-def _print_portfolio(result: "PortfolioResult") -> None:
-    """Print the account, each component alone, and correlations."""
+def print_portfolio(result: "PortfolioResult") -> None:
+    """Print the worst verdict, each component alone, the account, and correlations."""
     from optimizer.cli.console import plain_table, stdout
+    from optimizer.cli.result import COLOURS
     from optimizer.formatting import describe_account, metric, number
+    from optimizer.grades import GRADE_WORDS
 
     console = stdout()
-    table = plain_table("", "weight", *(name.replace("_", " ") for name in SHOWN))
-    table.add_row("account", "", *(metric(name, result.metrics.get(name)) for name in SHOWN))
-    for component in result.components:
-        shown = (metric(name, component.alone.get(name)) for name in SHOWN)
-        table.add_row(f"{component.name} alone", number(component.weight), *shown)
+    console.say(result.verdict, style=f"bold {COLOURS[result.by_grade[0].grade]}")
+    console.print()
+    shown = SHOWN if console.width >= WIDE else NARROW
+    headings = ("weight", *(name.replace("_", " ") for name in shown))
+    table = plain_table("alone", "verdict", *headings, right=headings, is_folded=True)
+    for part in result.by_grade:
+        cells = (metric(name, part.alone.get(name)) for name in shown)
+        table.add_row(part.name, GRADE_WORDS[part.grade], number(part.weight), *cells)
+    cells = (metric(name, result.metrics.get(name)) for name in shown)
+    table.add_row("the account", "", "", *cells)
     console.print(table)
     console.print()
     console.say_all(describe_account(result.metrics, len(result.components), "component"))

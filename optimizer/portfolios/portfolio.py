@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, reduce
 from itertools import combinations
 from pathlib import Path
 
@@ -13,19 +14,22 @@ from engine.accounts.ledger import Ledger
 from engine.portfolio import Component, Ledgers, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.errors import ConfigError, ParityError
-from optimizer.evidence.returns import daily_returns, list_days
+from optimizer.evidence.verdict import NEXT, Verdict
+from optimizer.formatting import format_count
+from optimizer.grades import GRADE_RANKS
 from optimizer.judging.judgement import read_opened_result
-from optimizer.judging.verdict import find_pick
+from optimizer.judging.verdict import derive_verdict, find_pick
+from optimizer.portfolios.correlation import Correlation, correlate_days
 from optimizer.run.header import recorded_task
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.store import RunStore, find_run
 from strategy.pretty_print import format_tree
 
-FEWEST_DAYS = 20
-"""Below so many days there is no correlation."""
+LIMITS = ("max_positions", "max_leverage", "rank")
+"""Fields of costs that hold for an account as a whole."""
 
-DRAWN = ("lines", "bar_times")
+DRAWN = ("lines", "bar_times", "month_times")
 """Fields of a result that are drawn alone."""
 
 
@@ -41,21 +45,13 @@ class ComponentFigures:
     trades: int  # that the portfolio made of it
     skipped: int  # signals for which the portfolio had no room
     alone: dict[str, float]  # metrics by name
+    grade: str  # one of `optimizer.grades.GRADES`: of its run, at most ``not_judged`` of another
+    verdict: str  # sentence of its run, and whom that is about where it is another
 
     @property
     def name(self) -> str:
         """Run and member."""
         return f"{self.run}:{self.member}"
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """Of R a UTC day of two components, by number."""
-
-    first: int
-    second: int
-    days: int  # with a bar of either, from the later beginning to the earlier end
-    value: float | None  # None below `FEWEST_DAYS` and where one does not vary
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +79,26 @@ class PortfolioResult:
     # Of the account, then of each component alone; not in JSON.
     lines: tuple[EquityLine, ...] = field(default=(), compare=False, repr=False)
     bar_times: Ints | None = field(default=None, compare=False, repr=False)  # opens of all bars
+    # Of those in months in which every component has bars.
+    month_times: Ints | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def by_grade(self) -> tuple[ComponentFigures, ...]:
+        """Components, those of the worst grade first."""
+        return tuple(sorted(self.components, key=lambda part: GRADE_RANKS[part.grade]))
+
+    @property
+    def verdict(self) -> str:
+        """Sentence of the component of the worst grade, which comes first wherever it is shown."""
+        worst = self.by_grade[0]
+        which = "The worst of its components, " if len(self.components) > 1 else ""
+        return f"{which}{worst.name}: {worst.verdict}"
 
     def payload(self) -> dict[str, object]:
-        """All of it but equity after each trade, ready for JSON."""
-        shown = asdict(replace(self, lines=(), bar_times=None))
-        return {name: value for name, value in shown.items() if name not in DRAWN}
+        """All of it but equity after each trade, ready for JSON; first the worst verdict."""
+        shown = asdict(replace(self, lines=(), bar_times=None, month_times=None))
+        first = {"grade": self.by_grade[0].grade, "verdict": self.verdict}
+        return first | {name: value for name, value in shown.items() if name not in DRAWN}
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,34 @@ class Picked:
     component: Component
     symbols: tuple[str, ...]
     task: Task  # of its run, on the bars that it was searched on
+    verdict: Verdict  # as of `ComponentFigures`
+
+    @cached_property
+    def opens(self) -> Ints:
+        """When its bars open, nanoseconds UTC, each time once."""
+        part = self.component
+        times = (part.series[w.series].timestamp[w.start : w.end] for w in part.windows)
+        return np.unique(np.concatenate(list(times)))
+
+    @property
+    def span(self) -> tuple[str, str]:
+        """Dates of its first and its last bar."""
+        first, last = self.opens[[0, -1]].astype("datetime64[ns]").astype("datetime64[D]")
+        return str(first), str(last)
+
+    def describe_limits(self, trades: int) -> str:
+        """Difference that limits of its run make beside so many trades; empty without any."""
+        costs = self.task.costs
+        if not costs.has_limits:
+            return ""
+        ledgers = self.task.engine(device="cpu").trades(self.component.genome)
+        there = sum(map(len, ledgers))
+        if there == trades:
+            return ""
+        return (
+            f"run {self.run} was searched with {_write_limits(costs)}: "
+            f"{format_count(there, 'trade')} there, {trades:,} here"
+        )
 
 
 def build_portfolio(
@@ -114,7 +153,8 @@ def build_portfolio(
         members: Names of runs, each with the number of a member; None for its pick.
         weights: What the account takes of each one's trades; an even share if None.
         runs: Folder in which runs are recorded.
-        costs: Share of the account that one R is, and its limits.
+        costs: Share of the account that one R is, and its limits; without any, those that all runs
+            were searched with, where these are the same.
         cash: That the account begins with, as of `engine.portfolio.Portfolio`.
 
     Raises:
@@ -126,11 +166,15 @@ def build_portfolio(
     picked = pick_members(members, weights, runs, costs)
     if cash is not None and not (np.isfinite(cash) and cash > 0):
         raise ConfigError(f"--cash {cash:g}: an amount of money above 0")
+    costs = choose_limits(costs, picked)
     portfolio = Portfolio([each.component for each in picked], costs, cash)
     ledgers = _require_parity(portfolio)
     metrics, undefined = portfolio.measure(ledgers)
     singles = [portfolio.alone(number) for number in range(len(picked))]
     alone = [single.trade() for single in singles]
+    opens = [each.opens for each in picked]
+    bar_times = np.unique(np.concatenate(opens))
+    months = reduce(np.intersect1d, (find_months(times) for times in opens))
     return PortfolioResult(
         components=tuple(
             _describe_component(each, some, single.measure(own)[0])
@@ -147,58 +191,11 @@ def build_portfolio(
         max_positions=costs.max_positions,
         max_leverage=costs.max_leverage,
         rank=costs.rank,
-        notes=tuple(_list_notes(picked)),
+        notes=tuple(_list_notes(picked, ledgers, costs)),
         lines=tuple(map(_trace_equity, (portfolio, *singles), (ledgers, *alone))),
-        bar_times=np.unique(np.concatenate([bars.timestamp for bars in portfolio.account.series])),
+        bar_times=bar_times,
+        month_times=bar_times[np.isin(find_months(bar_times), months)],
     )
-
-
-def correlate_days(
-    components: Sequence[Component], ledgers: Ledgers, first: int, second: int
-) -> Correlation:
-    """Pearson's correlation of R a UTC day, 0 where nothing closed.
-
-    Days are those with a bar of either, from the later beginning to the earlier end.
-    """
-    columns = []
-    for number in (first, second):
-        component = components[number]
-        days = list_days(component.series, component.windows)
-        r = daily_returns([ledgers[number]], component.series, component.windows, days)[:, 0]
-        columns.append((days, r))
-    return Correlation(first, second, *correlate_common_days(*columns))
-
-
-def correlate_common_days(
-    first: tuple[Ints, Floats], second: tuple[Ints, Floats]
-) -> tuple[int, float | None]:
-    """Days that two columns have in common, and their correlation as in `Correlation`.
-
-    Each is its dates [D] with a bar, ascending, and the R of the trades closed on each [D].
-    """
-    days = np.union1d(first[0], second[0])
-    start, end = (pick(first[0][at], second[0][at]) for pick, at in ((max, 0), (min, -1)))
-    is_common = (days >= start) & (days <= end)
-    columns = []
-    for own_days, r in (first, second):
-        column = np.zeros(len(days))
-        column[np.searchsorted(days, own_days)] = r
-        columns.append(column[is_common])
-    count = int(is_common.sum())
-    return count, correlate(*columns) if count >= FEWEST_DAYS else None
-
-
-def correlate(x: Floats, y: Floats) -> float | None:
-    """Pearson's correlation of two columns [D]; None where one does not vary.
-
-    >>> correlate(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
-    1.0
-    """
-    if not ((x != x[0]).any() and (y != y[0]).any()):
-        return None
-    around_x, around_y = x - x.mean(), y - y.mean()
-    spread = float(np.sqrt((around_x**2).sum() * (around_y**2).sum()))
-    return float((around_x * around_y).sum()) / spread if spread > 0.0 else None
 
 
 def pick_members(
@@ -213,6 +210,26 @@ def pick_members(
         _pick_member(find_run(runs, name), member, share, costs.risk_fraction)
         for (name, member), share in zip(members, shares, strict=True)
     ]
+
+
+def find_months(times_ns: Ints) -> Ints:
+    """Months since 1970 UTC of some times [T], nanoseconds UTC."""
+    return times_ns.astype("datetime64[ns]").astype("datetime64[M]").astype(np.int64)
+
+
+def choose_limits(costs: Costs, picked: Sequence[Picked]) -> Costs:
+    """Costs with the limits of all runs, where they are the same and no others are named."""
+    own = {tuple(getattr(each.task.costs, name) for name in LIMITS) for each in picked}
+    if any(getattr(costs, name) is not None for name in LIMITS) or len(own) > 1:
+        return costs
+    return replace(costs, **dict(zip(LIMITS, own.pop(), strict=True)))
+
+
+def _write_limits(costs: Costs) -> str:
+    """Limits as flags."""
+    values = {name: getattr(costs, name) for name in LIMITS}
+    flags = {name.replace("_", "-"): value for name, value in values.items() if value is not None}
+    return " ".join(f"--{name} {value}" for name, value in flags.items())
 
 
 def _check_weights(weights: Sequence[float] | None, count: int) -> list[float]:
@@ -241,6 +258,13 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
                 f"run '{store.run_id}' has members 0 to {len(front) - 1}, not {chosen}"
             )
         task = recorded_task(store, {}).closed
+        assert result is not None, "a run with a pick has a result"
+        verdict = derive_verdict(result, judgement)
+        made = None if judgement is None else judgement.schedule
+        if made is not None:
+            verdict = limit_verdict(verdict, "the way of searching that found it")
+        elif chosen != pick.member:
+            verdict = limit_verdict(verdict, f"member {pick.member} of its run")
     if task.spec.account is None and weight * risk_fraction > 1:
         raise ConfigError(
             f"--weights: a trade would risk {weight:g} times --risk {risk_fraction:g}, more than "
@@ -250,7 +274,13 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
     name = f"{path.name}:{chosen}"
     bars = markets.series, markets.windows
     component = Component(name, task.spec, *bars, task.costs, front[chosen], weight)
-    return Picked(path.name, chosen, component, tuple(dict.fromkeys(markets.names)), task)
+    return Picked(path.name, chosen, component, tuple(dict.fromkeys(markets.names)), task, verdict)
+
+
+def limit_verdict(verdict: Verdict, whose: str) -> Verdict:
+    """A verdict on something else: of a component it says nothing good."""
+    grade = min(verdict.grade, "not_judged", key=lambda grade: GRADE_RANKS[grade])
+    return Verdict(grade, f"Not judged itself; of {whose}: {verdict.sentence}")
 
 
 def _require_parity(portfolio: Portfolio) -> Ledgers:
@@ -276,6 +306,8 @@ def _describe_component(
         trades=sum(map(len, ledgers)),
         skipped=sum(ledger.skipped for ledger in ledgers),
         alone=alone,
+        grade=picked.verdict.grade,
+        verdict=picked.verdict.sentence.partition(NEXT)[0],
     )
 
 
@@ -287,7 +319,7 @@ def _trace_equity(portfolio: Portfolio, ledgers: Ledgers) -> EquityLine:
     return EquityLine(np.append(first, folded.exit_ns), np.append(1.0, folded.equity))
 
 
-def _list_notes(picked: Sequence[Picked]) -> list[str]:
+def _list_notes(picked: Sequence[Picked], ledgers: Ledgers, costs: Costs) -> list[str]:
     """Warnings on a portfolio before it is believed."""
     notes = [
         "chosen after their members were seen, on bars that these were searched on: a portfolio "
@@ -305,6 +337,17 @@ def _list_notes(picked: Sequence[Picked]) -> list[str]:
                 f"{each.component.name} sizes its trades by {sizes}: from the cash of the "
                 "portfolio, and its weight is taken of each"
             )
-    if any(each.component.costs.has_limits for each in picked):
-        notes.append("limits of the runs themselves are left out: a portfolio has its own")
-    return notes
+    if len({each.span for each in picked}) > 1:
+        spans = (f"{each.component.name} from {' to '.join(each.span)}" for each in picked)
+        notes.append(
+            f"bars of {', '.join(spans)}: where one has none the account is of the others alone, "
+            "and such months are not in its table"
+        )
+    limits = _write_limits(costs)
+    if limits and all(_write_limits(each.task.costs) == limits for each in picked):
+        notes.append(f"limits are those of the runs, for all together: {limits}")
+    told = (
+        each.describe_limits(sum(map(len, some)))
+        for each, some in zip(picked, ledgers, strict=True)
+    )
+    return [*notes, *filter(None, told)]

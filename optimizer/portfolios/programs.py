@@ -50,6 +50,10 @@ def build_component_programs(
         )
         title = f"Member {picked.member} of run {picked.run}, at weight {weight:g} of a portfolio."
         task = replace(picked.task, costs=own)
+        if picked.task.costs.has_limits:
+            trades = task.engine(device="cpu").trades(picked.component.genome)
+            told = picked.describe_limits(sum(map(len, trades)))
+            title += f" {told[0].upper()}{told[1:]}." if told else ""
         text = build_program(task, picked.component.genome, title, platform)
         # A folder each: a platform may know a strategy by the name of its class alone.
         programs[f"{number}/exported{ENDINGS[platform]}"] = text

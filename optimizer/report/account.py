@@ -167,32 +167,30 @@ def describe_drawdowns(drawdowns: Sequence[Drawdown]) -> list[list[str]]:
     ]
 
 
-def monthly_returns(curve: Curve, end_ns: int) -> tuple[Ints, Floats]:
+def monthly_returns(curve: Curve, bar_times: Ints) -> tuple[Ints, Floats]:
     """Return of each month, by the month in which trades end, UTC.
 
     Args:
         curve: Equity after each trade.
-        end_ns: When the last bar opens, nanoseconds UTC.
+        bar_times: [T] when bars open, nanoseconds UTC, of the months that are wanted.
 
     Returns:
         Years [Y], and [Y, 13] fractions: January to December, then the whole year; NaN for months
         without a bar and after ruin.
     """
-    first, last = (
-        int(np.datetime64(int(time), "ns").astype("datetime64[M]").astype(np.int64))
-        for time in (curve.time_ns[0], end_ns)
-    )
-    edges = np.arange(first + 1, last + 2).astype("datetime64[M]").astype("datetime64[ns]")
+    with_bars = np.unique(bar_times.astype("datetime64[ns]").astype("datetime64[M]").astype(int))
+    first, last = int(with_bars[0]), int(with_bars[-1])
+    months = np.arange(first, last + 1)
+    edges = np.append(months, last + 1).astype("datetime64[M]").astype("datetime64[ns]")
     last_point = np.searchsorted(curve.time_ns, edges.astype(np.int64), side="left") - 1
-    value = np.concatenate([[1.0], curve.value[last_point]])  # [months + 1]
+    value = curve.value[np.maximum(last_point, 0)]  # [months + 1]
     years = np.arange(first // 12, last // 12 + 1)
     table = np.full((len(years), 13), np.nan)
-    months = np.arange(first, last + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        table[months // 12 - years[0], months % 12] = value[1:] / value[:-1] - 1.0
-        begins = np.maximum(years * 12 - first, 0)
-        ends = np.minimum(years * 12 + 12 - first, len(months))
-        table[:, 12] = value[ends] / value[begins] - 1.0
+        made = np.where(np.isin(months, with_bars), value[1:] / value[:-1] - 1.0, np.nan)
+    table[months // 12 - years[0], months % 12] = made
+    is_there = np.isfinite(table).any(axis=1)
+    table[is_there, 12] = np.nanprod(1.0 + table[is_there, :12], axis=1) - 1.0
     return years + 1970, table
 
 

@@ -200,8 +200,7 @@ def _list_parts(run: Tables) -> list[account_charts.BarsPart]:
 
 def monthly(run: Tables, member: int, trades: Trades) -> Chart:
     """Returns of a member by month."""
-    end_ns = int(run.bar_times[-1])
-    years, table = monthly_returns(run.equity_curve(trades), end_ns)
+    years, table = monthly_returns(run.equity_curve(trades), run.bar_times)
     return account_charts.monthly(years, table, run.name_member(member))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from optimizer.atomic_write import write_output
 from optimizer.formatting import MEANINGS, describe_account, metric, number
+from optimizer.grades import GRADE_WORDS
 from optimizer.portfolios.portfolio import PortfolioResult
 from optimizer.report.account import Curve, describe_drawdowns, monthly_returns, worst_drawdowns
 from optimizer.report.charts import account
@@ -45,12 +46,12 @@ def build_portfolio_page(result: PortfolioResult) -> str:
 def _build_charts(result: PortfolioResult) -> Mapping[str, Chart]:
     curves = [Curve(line.time_ns, line.value) for line in result.lines]
     whose = [f"{component.name} alone" for component in result.components]
-    assert result.bar_times is not None, "a portfolio that was built has bars"
-    months = monthly_returns(curves[0], int(result.bar_times[-1]))
-    return {
-        "equity": account.draw_accounts(list(zip([ACCOUNT, *whose], curves, strict=True))),
-        "month": account.monthly(*months, ACCOUNT),
-    }
+    assert result.month_times is not None, "a portfolio that was built has bars"
+    charts = {"equity": account.draw_accounts(list(zip([ACCOUNT, *whose], curves, strict=True)))}
+    if len(result.month_times):
+        months = monthly_returns(curves[0], result.month_times)
+        charts["month"] = account.monthly(*months, ACCOUNT)
+    return charts
 
 
 def _render_static(result: PortfolioResult) -> Mapping[str, object]:
@@ -61,6 +62,9 @@ def _render_static(result: PortfolioResult) -> Mapping[str, object]:
     drawdowns = worst_drawdowns(Curve(line.time_ns, line.value), bar_times)
     return {
         "title": "Portfolio of " + ", ".join(names),
+        "grade": result.by_grade[0].grade,
+        "word": GRADE_WORDS[result.by_grade[0].grade].capitalize(),
+        "verdict": result.verdict,
         "sentences": list(describe_account(result.metrics, len(result.components), "component")),
         "notes": result.notes,
         "tiles": list(_list_tiles(result)),
@@ -100,14 +104,15 @@ def _show_limit(limit: float | None) -> str:
 
 
 def _list_rows(result: PortfolioResult) -> Iterator[tuple[str, ...]]:
-    """Cells of the account, then of each component: what the account made of it, and it alone."""
+    """Cells of the account, then of each component, the worst first: within it, and alone."""
     whole = (metric(name, result.metrics.get(name)) for name in ALONE)
     skipped = number(result.metrics.get("skipped"))
-    yield ACCOUNT, "", "", "", number(result.metrics.get("trades")), skipped, *whole
-    for component in result.components:
+    yield ACCOUNT, "", "", "", "", number(result.metrics.get("trades")), skipped, *whole
+    for component in result.by_grade:
         alone = (metric(name, component.alone.get(name)) for name in ALONE)
         yield (
             component.name,
+            f"{GRADE_WORDS[component.grade].capitalize()}. {component.verdict}",
             component.strategy.replace("_", " "),
             ", ".join(component.symbols),
             number(component.weight),

@@ -1,5 +1,7 @@
 """Portfolios: check values of two genes on one symbol, limits, and members of recorded runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,12 +11,19 @@ from engine.accounts.costs import Costs
 from engine.errors import EngineError
 from engine.portfolio import Component, Portfolio
 from engine.replay.parity import compare_ledgers
+from optimizer.cli.portfolio import print_portfolio
 from optimizer.errors import ConfigError
-from optimizer.portfolios.portfolio import correlate, correlate_days
+from optimizer.evidence.verdict import Verdict
+from optimizer.portfolios.correlation import correlate, correlate_days
+from optimizer.portfolios.portfolio import limit_verdict
 from optimizer.portfolios.programs import build_component_programs
+from optimizer.report.account import Curve, monthly_returns
+from optimizer.report.portfolio import build_portfolio_page
 from strategy import STRATEGIES
 from strategy import words as w
+from tests.support.commands import write_market
 from tests.support.runs import record_run
+from tests.support.signals import SETTINGS
 from tests.support.worlds import make_bars
 from tests.unit.engine.accounts.test_limits import G0, G1
 from tests.unit.engine.accounts.test_one_account import worlds
@@ -230,6 +239,91 @@ def test_members_of_a_run(runs):
     assert portfolio.correlations[0].days > 300
     assert "no grade of its own" in portfolio.notes[0]
     assert portfolio.payload()["max_positions"] == 1
+
+
+def test_the_worst_verdict_comes_first(runs, capsys):
+    """In JSON, terminal and page; each component's stands in its row."""
+    made = optimizer.portfolio(["latest:0", "latest:1"], runs=runs)
+    luck, held = "Probably luck: 10 of 53 searches did as well.", "Held: 0.1 R a trade."
+    graded = (("holds", held), ("luck", luck))
+    components = [
+        replace(part, grade=grade, verdict=sentence)
+        for part, (grade, sentence) in zip(made.components, graded, strict=True)
+    ]
+    result = replace(made, components=tuple(components))
+    worst = f"The worst of its components, {components[1].name}: {luck}"
+    payload = result.payload()
+    assert list(payload)[:2] == ["grade", "verdict"]
+    assert (payload["grade"], payload["verdict"]) == ("luck", worst)
+    assert [part["verdict"] for part in payload["components"]] == [held, luck]
+    print_portfolio(result)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == worst
+    first, second = (line for line in lines if line.startswith(tuple(p.name for p in components)))
+    assert first.startswith(f"{components[1].name}  probably luck")
+    assert second.startswith(f"{components[0].name}  held on unseen bars")
+    static = build_portfolio_page(result).partition('<script type="text/plain"')[0]
+    places = [static.index(text) for text in (worst, f"Probably luck. {luck}", f"bars. {held}")]
+    assert places == sorted(places)
+
+
+def test_a_member_that_is_no_pick_has_no_good_verdict():
+    """The verdict of its run is of another, or of a way of searching; what speaks against stays."""
+    good, bad = Verdict("robust", "Held."), Verdict("luck", "Probably luck: 2 did as well.")
+    assert limit_verdict(good, "member 3 of its run") == Verdict(
+        "not_judged", "Not judged itself; of member 3 of its run: Held."
+    )
+    assert limit_verdict(bad, "member 3 of its run").grade == "luck"
+
+
+def test_months_without_bars_of_a_component_are_not_there(tmp_path):
+    """One run holds the last fifth of the sample out: there the account is of the other alone."""
+    short = record_run(tmp_path, holdout="20%").name
+    result = optimizer.portfolio([short, record_run(tmp_path).name], runs=tmp_path)
+    last = optimizer.load_run(short, tmp_path).series[0].timestamp[-1]
+    assert result.bar_times[-1] > last
+    line = result.lines[0]
+    years, table = monthly_returns(Curve(line.time_ns, line.value), result.month_times)
+    month = int(last.astype("datetime64[ns]").astype("datetime64[M]").astype(int))
+    assert years.tolist() == [2024]
+    assert np.isfinite(table[0, :12]).sum() == month % 12 + 1 == 10
+    assert "such months are not in its table" in " ".join(result.notes)
+    # From the first month that both have the account goes on from where it was.
+    late = result.month_times[result.month_times >= line.time_ns[len(line.value) // 2]]
+    _, half = monthly_returns(Curve(line.time_ns, line.value), late)
+    known = np.isfinite(half[0, :12])
+    assert half[0, :12][known].tolist() == table[0, :12][known].tolist()
+
+
+@pytest.fixture(scope="module")
+def limited_runs(tmp_path_factory):
+    """Runs on two symbols that want to trade at the same times: with room for one, and for all."""
+    folder = tmp_path_factory.mktemp("limited")
+    data = [write_market(folder / f"{name}.csv", 1500) for name in ("one", "other")]
+    settings = {**SETTINGS, "data": data}
+    return folder, [
+        record_run(folder, **settings, **limits).name for limits in ({"max_positions": 1}, {})
+    ]
+
+
+def test_limits_that_all_runs_have_are_kept(limited_runs):
+    """Of one run the account is its own; another one's that differ are named with the trades."""
+    folder, (one, free) = limited_runs
+    member = optimizer.load_run(one, folder).members[0]
+    there = int(member.metrics["trades"])
+    alone = optimizer.portfolio([f"{one}:0"], [1.0], folder)
+    assert alone.max_positions == 1
+    for name in ("total_return", "trades", "skipped"):
+        assert alone.metrics[name] == member.metrics[name]
+    assert "limits are those of the runs, for all together: --max-positions 1" in alone.notes
+    both = optimizer.portfolio([f"{one}:0", f"{free}:0"], runs=folder)
+    assert both.max_positions is None
+    here = both.components[0].trades
+    assert here > there
+    assert both.notes[-1] == (
+        f"run {one} was searched with --max-positions 1: {there} trades there, {here} here"
+    )
+    assert optimizer.portfolio([f"{one}:0"], runs=folder, max_positions=2).max_positions == 2
 
 
 def test_a_portfolio_is_a_program_for_each_component(runs):

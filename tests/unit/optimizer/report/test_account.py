@@ -134,11 +134,13 @@ def test_months_and_years_multiply_to_the_end_of_equity():
     """Months without a trade are 0, those without a bar unknown; years are their months."""
     times = ["2023-11-03", "2023-11-20", "2024-01-31", "2024-02-01"]
     time_ns = np.array(times, "datetime64[ns]").astype(np.int64)
-    end = int(np.datetime64("2024-03-05", "ns").astype(np.int64))
-    years, table = monthly_returns(Curve(time_ns, np.array([1.0, 1.1, 1.21, 0.605])), end)
+    days = np.arange(np.datetime64("2023-11-03"), np.datetime64("2024-03-06"))
+    opens = days[days.astype("datetime64[M]") != np.datetime64("2023-12")]
+    bar_times = opens.astype("datetime64[ns]").astype(np.int64)
+    years, table = monthly_returns(Curve(time_ns, np.array([1.0, 1.1, 1.21, 0.605])), bar_times)
     assert years.tolist() == [2023, 2024]
-    assert np.isfinite(table[:, :12]).sum(axis=1).tolist() == [2, 3]
-    assert table[0, [10, 11, 12]] == pytest.approx([0.1, 0.0, 0.1])
+    assert np.isfinite(table[:, :12]).sum(axis=1).tolist() == [1, 3]
+    assert table[0, [10, 12]] == pytest.approx([0.1, 0.1])
     assert table[1, [0, 1, 2, 12]] == pytest.approx([0.1, -0.5, 0.0, -0.45])
 
 
