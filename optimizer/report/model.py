@@ -54,6 +54,7 @@ class Chosen:
     """Members that a page shows in full."""
 
     first: int
+    named: tuple[int, ...]  # all members that it names, in order
     roles: Mapping[int, str]  # member to what distinguishes it, such as ``"best sharpe trade"``
     order: tuple[int, ...]  # all members that may have details, the most wanted first
 
@@ -72,7 +73,7 @@ def choose_members(run: Tables, member: int | None) -> Chosen:
     detailed = evenly(shown, MOST_DETAILED).tolist()
     order = dict.fromkeys([first, *roles, *detailed, *range(shown)])
     texts = {number: ", ".join(names) for number, names in roles.items()}
-    return Chosen(first, texts, tuple(order))
+    return Chosen(first, tuple(sorted(order)), texts, tuple(order))
 
 
 def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
@@ -84,15 +85,15 @@ def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
         shared["heatmap"] = gallery.main_heat_map(run)
         shared |= _build_evidence_charts(run)
     data: Plain = {
-        "members": [],
+        "members": {},
+        "count": len(run.members),
         "columns": {},
         "details": {},
         "shared": shared,
         "meanings": {words(name): meaning for name, meaning in MEANINGS.items()},
         "called": "" if run.is_search else run.name_member(0),
         "reasons": [words(reason) for reason in REASONS],
-        "missing": "The page carries no trades of this member. To see them: "
-        f"python -m optimizer report {run.id} --member ",
+        "command": f"python -m optimizer report {run.id} --member ",
         "hasBars": not run.bars_problem,
         "bars": {},
         "shownSeries": [],
@@ -117,8 +118,10 @@ def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
     return data
 
 
-def build_member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
-    """Columns of the table of the front, and for each member its cells: text and number."""
+def build_member_rows(
+    run: Tables, named: Sequence[int]
+) -> tuple[list[str], list[list[tuple[str, float]]]]:
+    """Columns of the table of the front, and for each of some members its cells: text, number."""
     beside = [n for n in BESIDE_OBJECTIVES if n not in run.objectives and n in run.front]
     frame = run.front
     columns: list[str] = []
@@ -128,8 +131,9 @@ def build_member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, floa
             columns.append(f"{HELD_OUT}{row}")
     columns += run.genes
     metrics = [name for name in columns if name not in run.genes]
-    numbers = frame[metrics].head(MOST_MEMBERS).to_numpy(float).tolist()
-    members = zip(run.members, run.genomes.tolist(), numbers, strict=False)
+    numbers = frame[metrics].iloc[list(named)].to_numpy(float).tolist()
+    chosen, genomes = [run.members[number] for number in named], run.genomes[list(named)]
+    members = zip(chosen, genomes.tolist(), numbers, strict=True)
     rows = [
         [(metric(n, v), v) for n, v in zip(metrics, row, strict=True)]
         + [(format_gene(m.genes[n]), v) for n, v in zip(run.genes, genome, strict=True)]
@@ -187,14 +191,15 @@ def _build_front_charts(run: Tables) -> Plain:
     return charts
 
 
-def _build_members(run: Tables, chosen: Chosen) -> list[Plain]:
-    """The numbers of each member as they are shown."""
+def _build_members(run: Tables, chosen: Chosen) -> dict[int, Plain]:
+    """The numbers of members as they are shown, by member."""
     # A frame is slow to ask for one number.
     values = {str(name): column.tolist() for name, column in run.front.items()}
     names = [name for name in values if name not in run.genes and not name.startswith(HELD_OUT)]
     low_high, genomes = run.bounds.tolist(), run.genomes.tolist()
-    members = []
-    for i, member in enumerate(run.members[:MOST_MEMBERS]):
+    members = {}
+    for i in chosen.named:
+        member = run.members[i]
         metrics = [[words(name), *_format_figures(member, i, name, values)] for name in names]
         genes = []
         for name, value, (low, high) in zip(run.genes, genomes[i], low_high, strict=True):
@@ -202,7 +207,7 @@ def _build_members(run: Tables, chosen: Chosen) -> list[Plain]:
             text, options = format_gene(member.genes[name]), run.header.options.get(name)
             among = f"of {', '.join(options)}" if options else f"{number(low)} to {number(high)}"
             genes.append([words(name), f"{text}  ({among})", None if options else share])
-        members.append({"metrics": metrics, "genes": genes, "role": chosen.roles.get(i, "")})
+        members[i] = {"metrics": metrics, "genes": genes, "role": chosen.roles.get(i, "")}
     return members
 
 

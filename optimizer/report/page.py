@@ -26,7 +26,13 @@ from optimizer.report.charts.chart import Chart, words
 from optimizer.report.evidence import FOLD_COLUMNS, build_answer
 from optimizer.report.facts import list_cautions, list_data_facts, list_search_facts
 from optimizer.report.glossary import anchor, terms
-from optimizer.report.model import MOST_MEMBERS, build_member_rows, build_page_data, choose_members
+from optimizer.report.model import (
+    MOST_MEMBERS,
+    Chosen,
+    build_member_rows,
+    build_page_data,
+    choose_members,
+)
 from optimizer.report.schedule import STEP_COLUMNS
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
@@ -90,7 +96,7 @@ def page_html(run: Tables, member: int | None = None) -> str:
     chosen = choose_members(run, member) if run.members else None
     data = build_page_data(run, chosen)
     return render_page(
-        "report", data, page_policy(), read_script("report"), page=_render_static(run)
+        "report", data, page_policy(), read_script("report"), page=_render_static(run, chosen)
     )
 
 
@@ -204,15 +210,17 @@ class _Arrays:
         return reference
 
 
-def _render_static(run: Tables) -> Mapping[str, object]:
+def _render_static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
     """Static part of the page, before any script runs."""
-    columns, rows = build_member_rows(run)
+    named = () if chosen is None else chosen.named
+    columns, rows = build_member_rows(run, named)
     warnings = list_cautions(run)
     names = ("member", *columns)
     total = len(run.members)
     shown = format_count(total, "member")
     if total > MOST_MEMBERS:
-        shown = f"the first {MOST_MEMBERS:,} of {total:,} members"
+        beyond = ", and who stands out" if len(named) > MOST_MEMBERS else ""
+        shown = f"the first {MOST_MEMBERS:,} of {total:,} members{beyond}"
     return {
         "title": run.title,
         "is_search": run.is_search,
@@ -227,7 +235,9 @@ def _render_static(run: Tables) -> Mapping[str, object]:
         "mild": [caution for caution in warnings if not caution.is_grave],
         "facts": [*list_data_facts(run), *list_search_facts(run)],
         "columns": [{"title": words(n), "kind": _name_kind(run, n)} for n in names],
-        "rows": [((str(member), member), *cells) for member, cells in enumerate(rows)],
+        "rows": [
+            ((str(member), member), *cells) for member, cells in zip(named, rows, strict=True)
+        ],
         "table_caption": f"{shown}, best {words(run.objectives[0])} first",
         "closed": _describe_holdout(run),
         "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],

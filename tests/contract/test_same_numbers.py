@@ -50,7 +50,7 @@ def test_a_member_has_the_same_numbers_everywhere(command, tmp_path, symbols, fl
     shown = command("runs", "show", "latest", "--member", str(last)).out
     run = load_run(runs=tmp_path / "runs")
     data = read_data((run.path / "report.html").read_text(encoding="utf-8"))
-    page = {name: texts[0] for name, *texts in data["members"][last]["metrics"]}
+    page = {name: texts[0] for name, *texts in data["members"][str(last)]["metrics"]}
     command("runs", "export", "latest", "front.csv")
     command("runs", "export", "latest", "front.json")
     with open(tmp_path / "front.csv", newline="", encoding="utf-8") as file:

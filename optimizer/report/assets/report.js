@@ -162,8 +162,8 @@
 
   // The candidate.
   function select(number, follow = false) {
-    if (!(number in data.members)) return;
     member = number;
+    if (!(number in data.members)) return showAbsent(number);
     const one = data.members[number], detail = data.details[number];
     byId("chosen").textContent = byId("front-table") ? `Member ${number}${one.role ? `: ${one.role}` : ""}` : "";
     for (const row of byId("front-table")?.tBodies[0].rows ?? []) row.setAttribute("aria-selected", String(Number(row.dataset.member) === number));
@@ -172,13 +172,28 @@
     pairs("other-metrics", metrics.slice(FIRST_METRICS));
     pairs("genes", one.genes.map(([name, text, share]) => [name, [text], share]));
     byId("detail").hidden = !detail;
-    const missing = data.hasBars ? data.missing + number : "Without the bars of the run there are no trades to show.";
+    const missing = data.hasBars ? `The page carries no trades of this member. To see them: ${data.command}${number}` : "Without the bars of the run there are no trades to show.";
     byId("detail-note").textContent = detail ? "" : missing;
     highlight();
     if (detail) showDetail(detail);
     if (follow) byId("candidate").scrollIntoView();
     history.replaceState(null, "", `#member=${number}`);
     drawLater();
+  }
+
+  // A member that the page does not hold, or that there is not.
+  function showAbsent(number) {
+    const held = Object.keys(data.members).length.toLocaleString("en"), count = data.count.toLocaleString("en");
+    byId("chosen").textContent = number < data.count
+      ? `Member ${number} is not on this page, which holds ${held} of ${count} members. To see it: ${data.command}${number}`
+      : `There is no member ${number}: the front has members 0 to ${data.count - 1}.`;
+    for (const row of byId("front-table")?.tBodies[0].rows ?? []) row.setAttribute("aria-selected", "false");
+    for (const id of ["metrics", "other-metrics", "genes"]) pairs(id, []);
+    byId("detail").hidden = true;
+    byId("detail-note").textContent = "";
+    highlight();
+    byId("candidate").scrollIntoView();
+    history.replaceState(null, "", `#member=${number}`);
   }
 
   function pairs(id, rows) {
@@ -419,7 +434,11 @@
   const unfold = () => {
     if (location.hash.startsWith("#term-")) document.querySelector(location.hash)?.closest("details")?.setAttribute("open", "");
   };
-  addEventListener("hashchange", unfold);
+  const findNamed = () => { const found = /^#member=(\d+)$/.exec(location.hash); return found && Number(found[1]); };
+  addEventListener("hashchange", () => {
+    unfold();
+    if (data?.count && findNamed() !== null) select(findNamed(), true);
+  });
   const setTheme = (name) => {
     if (theme === name) return;
     theme = name;
@@ -477,8 +496,7 @@
       fill(byId("convergence"), data.shared.convergence);
       fill(byId("gene-fans"), data.shared.genes);
     }
-    const asked = /^#member=(\d+)$/.exec(location.hash);
-    if (data.members.length) select(asked && Number(asked[1]) in data.members ? Number(asked[1]) : data.first);
+    if (data.count) select(findNamed() ?? data.first);
     byId("status").textContent = "";
     document.documentElement.dataset.ready = "yes";
     drawLater();

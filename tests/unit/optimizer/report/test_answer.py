@@ -16,7 +16,7 @@ from optimizer.judging.sentences import suggest_next
 from optimizer.report import gallery
 from optimizer.report.account import Curve, match_volatility
 from optimizer.report.evidence import build_answer
-from optimizer.report.model import choose_members
+from optimizer.report.model import build_page_data, choose_members
 from optimizer.report.page import page_html
 from optimizer.report.schedule import stitched_curve
 from optimizer.report.tiles import list_tiles
@@ -156,6 +156,19 @@ def test_tiles_name_their_bars(folded_run):
         "to look good. R is what a trade puts at risk, 1.00% of the account."
     )
     assert place < page.index('<dl class="tiles">')
+
+
+def test_a_member_beyond_those_that_a_page_names_is_named_too(folded_run, monkeypatch):
+    """Who is asked for stands in the table and is shown, whatever its number."""
+    monkeypatch.setattr("optimizer.report.model.MOST_MEMBERS", 2)
+    last = len(folded_run.members) - 1
+    chosen = choose_members(folded_run, last)
+    assert {0, 1, folded_run.pick.member, last} <= {*chosen.named}
+    data = build_page_data(folded_run, chosen)
+    assert tuple(data["members"]) == chosen.named
+    assert data["first"] == last
+    assert last in data["details"]
+    assert f'<tr data-member="{last}"' in page_html(folded_run, last)
 
 
 def test_a_page_opens_at_the_pick(example_run):

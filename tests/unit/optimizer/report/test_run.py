@@ -43,7 +43,7 @@ def test_the_front_holds_what_was_recorded(run):
 
 def test_held_out_figures_stand_beside_searched_ones(run, example_run):
     """Objectives, trades and mean R; where none are, a sentence has the reason."""
-    columns, rows = build_member_rows(run)
+    columns, rows = build_member_rows(run, [0])
     for metric in (*run.objectives, "trades", "mean_r"):
         place = columns.index(metric) + 1
         assert columns[place] == f"held_out_{metric}"
