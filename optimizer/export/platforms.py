@@ -45,7 +45,7 @@ def _always(_: ExportedMember) -> bool:
 
 
 def _has_target(member: ExportedMember) -> bool:
-    return member.strategy.target is not None
+    return member.strategy.target is not None or member.strategy.targets is not None
 
 
 def _moves_stop(member: ExportedMember) -> bool:

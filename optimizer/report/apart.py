@@ -11,6 +11,7 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.report.trades import build_trades_frame, collect_trades
 from optimizer.run.task import Task
+from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats
 
 
@@ -87,8 +88,10 @@ class Apart:
         return frame
 
     def _frame(self, ledger: Ledger) -> pd.DataFrame:
-        markets = self.task.markets
-        trades = collect_trades([ledger], [self.window], markets.series, self.task.costs)
+        markets, ledgers = self.task.markets, list(self._engine.trades(self.genome))
+        ledgers[self._number] = ledger
+        details = list_details(self.task, self.genome, ledgers)[self._number]
+        trades = collect_trades([ledger], [self.window], markets.series, self.task.costs, [details])
         symbols = [markets.symbols[self._number]]
         return build_trades_frame(trades, symbols, [self.window]).drop(columns=["window", "sample"])
 

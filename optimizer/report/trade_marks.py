@@ -1,5 +1,7 @@
 """Trades as the script of a page reads them, and marks of their partial exits."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +19,7 @@ def list_partial_exits(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Ints]:
     """Times in milliseconds, prices and numbers of trades [N] of the targets that were reached.
 
-    A target with which the trade ended is its exit, and is left out.
+    The target with which a trade ended is its exit, and is left out.
     """
     marks: list[tuple[Column, Column, Column]] = [(np.empty(0), np.empty(0), np.empty(0, np.int64))]
     for leg in list_legs(trades.details):
@@ -27,6 +29,31 @@ def list_partial_exits(
         marks.append((_milliseconds(trades.details[f"{leg}_time"][kept]), at[kept], kept))
     times, prices, numbers = (np.concatenate(part) for part in zip(*marks, strict=True))
     return times, prices, numbers
+
+
+class Aim(NamedTuple):
+    """One of the targets of a trade."""
+
+    price: float
+    share: float  # of the position that leaves there
+    end_ms: float  # when it was reached, or the trade ended; milliseconds since 1970
+
+
+def list_aims(trades: Trades, k: int) -> list[Aim]:
+    """Targets of trade k in their order, reached or not; none where it has none."""
+    end_ms, aims = float(trades.exit_ns[k] / 1e6), [Aim(float(trades.target[k]), 1.0, np.nan)]
+    if legs := list_legs(trades.details):
+        parts = ("target", "share", "time")
+        columns = [[trades.details[f"{leg}_{part}"][[k]] for part in parts] for leg in legs]
+        aims = [
+            Aim(float(price[0]), float(share[0]), float(_milliseconds(time)[0]))
+            for price, share, time in columns
+        ]
+    return [
+        aim._replace(end_ms=end_ms) if np.isnan(aim.end_ms) else aim
+        for aim in aims
+        if np.isfinite(aim.price)
+    ]
 
 
 def pack_trades(trades: Trades) -> Plain:
@@ -64,7 +91,7 @@ def _pack_details(trades: Trades) -> Plain:
     waits = trades.entry_bar - trades.signal_bar
     is_alike = bool((waits == waits[:1]).all())
     packed: Plain = {"signal_before": int(waits[:1].sum()) if is_alike else waits}
-    if trades.unit_fee > 0.0 or not (trades.average_exit == trades.exit).all():
+    if trades.fee_r.any() or list_legs(trades.details):
         packed["costs"] = trades.cost_r
     details = [
         {"name": name, "kind": KINDS[column.dtype.kind], "values": _as_plain(column)}

@@ -12,7 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import COUNTED_REASONS, REASONS, Ledger, Trade
 from optimizer.formatting import SAMPLES
-from optimizer.run.trade_details import Column, Details
+from optimizer.run.trade_details import Column, Details, plain_details
 from optimizer.search.generation import Floats
 
 Ints = npt.NDArray[np.int64]
@@ -55,15 +55,16 @@ class Trades:
     target: Floats
     exit: Floats
     r: Floats  # [K], net result in units of risk
-    cost_r: Floats  # [K], what fee and slippage took of it, in units of risk
+    cost_r: Floats  # [K], what fees and slippage in points took of it, of all legs
     side: Ints  # [K] int64, 1 for a long and -1 for a short
     last_stop: Floats  # [K], the stop in force at the exit; `stop` is the first one
     held: Ints  # [K] int64, bars in the market
     has_held_out: bool  # whether any window was held out
     # Legs, payments and sizes by name, [K] each; empty where the strategy has none.
     details: Mapping[str, Column]
-    average_exit: Floats  # [K], over all legs; `exit` where there is one
-    unit_fee: float  # fee of a side for one unit, in price
+    gross_r: Floats  # [K], R before all costs
+    turnover_r: Floats  # [K], worth of what was bought and sold, over the first risk
+    fee_r: Floats  # [K], R that fees a unit took
     # [K] of the account after each trade, from 1, where it sizes them from cash; bars that were
     # held out have an account of their own.
     equity: Floats | None = None
@@ -118,9 +119,11 @@ def collect_trades(
             ]
         )
 
-    entry, stop, leave, fees = columns["entry"], columns["stop"], columns["exit"], 0.0
-    if details:
-        leave, fees = np.concatenate([part.exits for part in details]), 2 * details[0].unit_fee
+    details = details or [plain_details(ledger) for ledger in ledgers]
+    gross_r, turnover_r, fee_r = (
+        np.concatenate([getattr(part, name) for part in details])
+        for name in ("gross_r", "turnover_r", "fee_r")
+    )
     return Trades(
         **columns,
         window=number,
@@ -128,14 +131,15 @@ def collect_trades(
         is_held_out=is_held_out[number],
         entry_ns=read_open_times("entry_bar"),
         exit_ns=read_open_times("exit_bar"),
-        cost_r=(costs.per_side * (entry + leave) + fees) / (columns["side"] * (entry - stop)),
+        cost_r=costs.per_side * turnover_r + fee_r,
         has_held_out=bool(is_held_out.any()),
         details={
             name: np.concatenate([part.columns[name] for part in details])
-            for name in (details[0].columns if details else ())
+            for name in details[0].columns
         },
-        average_exit=leave,
-        unit_fee=fees / 2,
+        gross_r=gross_r,
+        turnover_r=turnover_r,
+        fee_r=fee_r,
         equity=_join_equity(details),
     )
 
@@ -182,14 +186,12 @@ def compute_cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
     """
-    entry, leave, side = trades.entry[chosen], trades.average_exit[chosen], trades.side[chosen]
-    risk = side * (entry - trades.stop[chosen])
-    gross = float((side * (leave - entry) / risk).sum())
-    turnover = float(((entry + leave) / risk).sum())
-    held = float((2 * trades.unit_fee / risk).sum())
+    gross, turnover, held = (
+        float(column[chosen].sum()) for column in (trades.gross_r, trades.turnover_r, trades.fee_r)
+    )
     for name in PAYMENTS.keys() & trades.details.keys():
         held += float(trades.details[name][chosen].sum())
-    bearable = (gross - held) / turnover * 10_000 if len(entry) else float("nan")
+    bearable = (gross - held) / turnover * 10_000 if chosen.any() else float("nan")
     cost = costs.per_side * turnover
     return CostFacts(gross, cost, gross - cost - held, bearable, held)
 

@@ -1,7 +1,7 @@
 """Columns that orders, ladders and money add to trades: legs, payments and sizes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,10 @@ from engine.accounts.reference import (
     size_trades,
 )
 from engine.accounts.results import split_accounts
-from engine.accounts.stake import build_stake, list_shares
+from engine.accounts.stake import build_stake
+from engine.accounts.valuation import TradeTerms, plain_terms, reprice_trades
 from engine.reference import Reference
+from engine.reference_terms import find_targets, list_terms
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.formatting import format_count
 from optimizer.run.task import Task
@@ -26,7 +28,6 @@ from optimizer.search.generation import Floats
 from strategy.exits import split_sides
 from strategy.model import Strategy
 from strategy.orders import Ladder
-from strategy.rows import resolve_value
 
 Column = npt.NDArray[Any]
 """[K] numbers; int64 of a bar, -1 where there is none; datetime64[ns] of a time."""
@@ -43,34 +44,51 @@ class OrderCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """Columns of a strategy with orders, ladders or money beside those of every trade."""
+    """Columns of a strategy with orders, ladders or money beside those of every trade.
+
+    And what its trades paid, in units of risk, all legs together.
+    """
 
     columns: Mapping[str, Column]  # [K] each, in the order in which files have them
-    exits: Floats  # [K] mean price at which a unit left, over all legs
-    unit_fee: float  # fee of a side for one unit, in price
+    gross_r: Floats  # [K] R before all costs
+    turnover_r: Floats  # [K] worth of what was bought and sold, over the first risk
+    fee_r: Floats  # [K] R that fees a unit took
     # [K] of the account after each trade, from 1, where it sizes them from cash.
     equity: Floats | None = None
 
 
+def plain_details(ledger: Ledger) -> Details:
+    """Details of trades that have none of these, and leave in one piece."""
+    return _build_details({}, ledger, plain_terms(np.empty(0)))
+
+
 def list_details(task: Task, genome: Floats, ledgers: Sequence[Ledger]) -> list[Details]:
     """Details of an individual's [G] trades, of each window of `Markets.all_windows` [W]."""
-    spec, markets, genes = task.spec, task.markets, task.spec.layout.decode(genome)
-    multiplier = 1.0 if spec.market is None else resolve_value(spec.market.multiplier, {})
-    sizes = _list_sizes(task, genes, ledgers)
-    paying, is_limited = _Payments(task, genes), any(len(ledger.gross.T) for ledger in ledgers)
+    spec, markets = task.spec, task.markets
+    reference = Reference(spec, markets.series, [], task.costs, form=CompiledForm())
+    sizes = _list_sizes(task, spec.layout.decode(genome), ledgers)
+    all_terms = list_terms(reference, genome, markets.all_windows)
+    is_limited = any(len(ledger.gross.T) for ledger in ledgers)
     details = []
     for number, (window, ledger) in enumerate(zip(markets.all_windows, ledgers, strict=True)):
-        legs = _list_legs(spec, genes, ledger, markets.series[window.series])
-        equity = sizes[number].pop("equity", None)
-        columns = {**legs, **paying.charge(window.series, ledger), **sizes[number]}
+        terms, equity = all_terms[number], sizes[number].pop("equity", None)
+        legs: dict[str, Column] = {}
+        if spec.targets is not None:
+            targets = find_targets(reference, genome, window.series, ledger)
+            legs = _list_legs(spec, ledger, markets.series[window.series], targets, terms)
+        columns = {**legs, **_list_payments(spec, ledger, terms), **sizes[number]}
         if is_limited:
             columns = {"gross": _find_column(ledger.gross, 0), **columns}
-        details.append(
-            Details(
-                columns, _average_exits(ledger, columns), task.costs.fee_unit / multiplier, equity
-            )
-        )
+        details.append(replace(_build_details(columns, ledger, terms), equity=equity))
     return details
+
+
+def _build_details(columns: Mapping[str, Column], ledger: Ledger, terms: TradeTerms) -> Details:
+    unpaid = terms._replace(unit_fee=0.0, funding=None, borrow=(None, None))
+    gross_r = reprice_trades(ledger, 0.0, unpaid)
+    turnover_r = gross_r - reprice_trades(ledger, 1.0, unpaid)
+    fee_r = gross_r - reprice_trades(ledger, 0.0, unpaid._replace(unit_fee=terms.unit_fee))
+    return Details(columns, gross_r, turnover_r, fee_r)
 
 
 def count_orders(spec: Strategy, ledgers: Sequence[Ledger]) -> OrderCounts:
@@ -100,12 +118,9 @@ def describe_orders(spec: Strategy, ledgers: Sequence[Ledger]) -> Iterator[str]:
 
 
 def _list_legs(
-    spec: Strategy, genes: Mapping[str, float], ledger: Ledger, bars: Bars
+    spec: Strategy, ledger: Ledger, bars: Bars, targets: Floats, terms: TradeTerms
 ) -> dict[str, Column]:
-    """Bar, time, price and share of each target of several."""
-    if spec.targets is None:
-        return {}
-    shares, _ = list_shares(spec, genes)
+    """Bar, time, price, share and target of each leg; `targets` [K, L], reached or not."""
     sides = split_sides(spec.targets)
     counts = np.array([len(side.legs) if isinstance(side, Ladder) else 0 for side in sides])
     place = np.where(ledger.side > 0, 0, 1)
@@ -114,11 +129,12 @@ def _list_legs(
         bar = _find_column(ledger.leg_bar, leg)
         # A place of -1 is read and thrown away.
         time = np.where(bar >= 0, bars.timestamp[bar], np.iinfo(np.int64).min)
-        name = f"leg{leg + 1}"
+        name, has_leg = f"leg{leg + 1}", counts[place] > leg
         columns[f"{name}_bar"] = bar
         columns[f"{name}_time"] = time.astype("datetime64[ns]")
         columns[f"{name}_price"] = _find_column(ledger.leg_price, leg)
-        columns[f"{name}_share"] = np.where(counts[place] > leg, shares[place, leg], np.nan)
+        columns[f"{name}_share"] = np.where(has_leg, terms.shares[place, leg], np.nan)
+        columns[f"{name}_target"] = np.where(has_leg, targets[:, leg], np.nan)
     return columns
 
 
@@ -132,67 +148,17 @@ def list_legs(columns: Mapping[str, Column]) -> list[str]:
     return [name.removesuffix("_bar") for name in columns if name.endswith("_bar")]
 
 
-def _average_exits(ledger: Ledger, columns: Mapping[str, Column]) -> Floats:
-    """Mean price at which a unit left."""
-    total = ledger.exit
-    for leg in list_legs(columns):
-        apart = columns[f"{leg}_share"] * (columns[f"{leg}_price"] - ledger.exit)
-        total = total + np.where(columns[f"{leg}_bar"] >= 0, apart, 0.0)
-    return total
-
-
-class _Payments:
-    """Payments of trades for being held, in units of risk."""
-
-    def __init__(self, task: Task, genes: Mapping[str, float]) -> None:
-        self._spec, self._genes, self._task = task.spec, genes, task
-        self._paid: dict[tuple[str, int, int], Floats] = {}
-
-    def charge(self, series: int, ledger: Ledger) -> dict[str, Column]:
-        """Costs that each trade paid, below 0 where it received; none where nothing is charged."""
-        columns: dict[str, Column] = {}
-        if self._spec.funding is not None:
-            paid = ledger.side * self._sum_legs("funding", 0, series, ledger)
-            columns["funding_r"] = paid / _risks(ledger)
-        if self._spec.borrow is not None:
-            by_side = [self._sum_legs("borrow", side, series, ledger) for side in range(2)]
-            columns["borrow_r"] = np.where(ledger.side > 0, *by_side) / _risks(ledger)
-        return columns
-
-    def _sum_legs(self, name: str, place: int, series: int, ledger: Ledger) -> Floats:
-        """Costs of a unit from entry to exit [K], in price, of each leg to its own bar."""
-        charge = split_sides(getattr(self._spec, name))[place]
-        if charge is None:
-            return np.zeros(len(ledger))
-        paid = self._read(name, place, series)
-        total = paid[ledger.exit_bar] - paid[ledger.entry_bar]
-        shares, _ = list_shares(self._spec, self._genes)
-        side = np.where(ledger.side > 0, 0, 1)
-        for leg in range(ledger.leg_bar.shape[1]):
-            bar = ledger.leg_bar[:, leg]
-            early = shares[side, leg] * (paid[ledger.exit_bar] - paid[bar])
-            total = total - np.where(bar >= 0, early, 0.0)
-        return total
-
-    def _read(self, name: str, place: int, series: int) -> Floats:
-        """Costs paid up to the open of each bar, [T] price."""
-        key = (name, place, series)
-        if key not in self._paid:
-            charge = split_sides(getattr(self._spec, name))[place]
-            paid = self._reference.sum_payments(charge, self._genes, series)
-            assert paid is not None
-            self._paid[key] = paid
-        return self._paid[key]
-
-    @property
-    def _reference(self) -> Reference:
-        markets, form = self._task.markets, CompiledForm()
-        return Reference(self._spec, markets.series, [], self._task.costs, form=form)
-
-
-def _risks(ledger: Ledger) -> Floats:
-    risks: Floats = ledger.side * (ledger.entry - ledger.stop)
-    return risks
+def _list_payments(spec: Strategy, ledger: Ledger, terms: TradeTerms) -> dict[str, Column]:
+    """Costs of being held in units of risk, below 0 where a trade received; of what is charged."""
+    unpaid = terms._replace(funding=None, borrow=(None, None))
+    free, columns = reprice_trades(ledger, 0.0, unpaid), {}
+    if spec.funding is not None:
+        with_funding = unpaid._replace(funding=terms.funding)
+        columns["funding_r"] = free - reprice_trades(ledger, 0.0, with_funding)
+    if spec.borrow is not None:
+        with_borrow = unpaid._replace(borrow=terms.borrow)
+        columns["borrow_r"] = free - reprice_trades(ledger, 0.0, with_borrow)
+    return columns
 
 
 def _list_sizes(

@@ -268,7 +268,7 @@
 
   // Trades.
   const windowOf = (t, i) => data.windows[t.window[i]];
-  const aim = (t, i) => (Number.isFinite(t.target[i]) ? plain(t.target[i]) : "none");
+  const aim = (t, i) => aims(t, i).map(({ share, price }) => (share === 1 ? plain(price) : `${plain(price)} (${plain(100 * share)}%)`)).join(", ") || "none";
   const COLUMNS = [
     ["#", (t, i) => i], ["symbol", (t, i) => windowOf(t, i).label, "text"],
     ["sample", (t, i) => windowOf(t, i).sample, "text"],
@@ -283,10 +283,17 @@
   ];
   const NEEDS = { "partial exits": "leg1_bar", "funding in R": "funding_r", "borrowing in R": "borrow_r", size: "size", leverage: "leverage" };
 
+  const legs = () => data.extras.filter((name) => name.endsWith("_bar")).map((name) => name.slice(0, -4));
+
+  // Targets, reached or not, each for as long as it stood.
+  function aims(t, i) {
+    const all = legs().map((leg) => ({ price: t.detail[`${leg}_target`][i], share: t.detail[`${leg}_share`][i], ms: t.detail[`${leg}_time`][i] }));
+    return (all.length ? all : [{ price: t.target[i], share: 1 }]).filter(({ price }) => Number.isFinite(price));
+  }
+
   // Targets that were reached, without one with which the trade ended.
   function partial(t, i) {
-    const legs = data.extras.filter((name) => name.endsWith("_bar")).map((name) => name.slice(0, -4));
-    return legs.map((leg) => ({
+    return legs().map((leg) => ({
       bar: t.detail[`${leg}_bar`][i], ms: t.detail[`${leg}_time`][i], price: t.detail[`${leg}_price`][i], share: t.detail[`${leg}_share`][i],
     })).filter(({ bar, price }) => bar >= 0 && !(bar === t.exit_bar[i] && price === t.exit[i]));
   }
@@ -398,22 +405,24 @@
     if (k < 0) return show(figure, null);
     const bars = data.bars[windowOf(t, k).series];
     const around = bars ? near(bars, t.signal_bar[k] - data.around, t.exit_bar[k] + data.around) : null;
-    const [candles, stop, target, way, ...legs] = data.shared.trade.data.map((trace) => ({ ...trace }));
+    const [candles, stop, target, way, ...marks] = data.shared.trade.data.map((trace) => ({ ...trace }));
     const held = [t.entry_ms[k], t.exit_ms[k]];
     Object.assign(candles, around ?? { x: [], open: [], high: [], low: [], close: [] });
-    const levels = (prices) => ({ x: prices.flatMap(() => [...held, null]), y: prices.flatMap((price) => [price, price, null]) });
-    Object.assign(stop, levels([...new Set([t.stop[k], t.last_stop[k]])]));
-    Object.assign(target, levels([t.target[k]].filter(Number.isFinite)));
+    const levels = (prices) => ({
+      x: prices.flatMap(({ ms }) => [held[0], Number.isFinite(ms) ? ms : held[1], null]), y: prices.flatMap(({ price }) => [price, price, null]),
+    });
+    Object.assign(stop, levels([...new Set([t.stop[k], t.last_stop[k]])].map((price) => ({ price }))));
+    Object.assign(target, levels(aims(t, k)));
     Object.assign(way, { x: held, y: [t.entry[k], t.exit[k]] });
     if (t.side[k] < 0) way.marker = { ...way.marker, symbol: ["triangle-down", "x"] };
     const exits = partial(t, k);
-    for (const trace of legs) Object.assign(trace, { x: exits.map(({ ms }) => ms), y: exits.map(({ price }) => price) });
+    for (const trace of marks) Object.assign(trace, { x: exits.map(({ ms }) => ms), y: exits.map(({ price }) => price) });
     const parts = exits.map(({ share, price }) => `${plain(100 * share)}% out at ${plain(price)}, `).join("");
     const moved = t.last_stop[k] === t.stop[k] ? "" : ` moved to ${plain(t.last_stop[k])}`;
     const told = `${t.side[k] < 0 ? "sold short" : "entered"} ${time(held[0])} at ${plain(t.entry[k])}, stop ${plain(t.stop[k])}${moved}, target ${aim(t, k)}, `
       + `${parts}${exits.length ? "the rest " : ""}out ${time(held[1])} at ${plain(t.exit[k])} by ${data.reasons[t.reason[k]]}: ${t.r[k].toFixed(3)} R`;
     const alt = around ? told : `${told}; its bars are not in this page`;
-    show(figure, { ...data.shared.trade, title: `Trade ${k} of ${data.called || `member ${member}`}`, alt, data: [candles, stop, target, way, ...legs] });
+    show(figure, { ...data.shared.trade, title: `Trade ${k} of ${data.called || `member ${member}`}`, alt, data: [candles, stop, target, way, ...marks] });
   }
 
   function near(bars, first, last) {

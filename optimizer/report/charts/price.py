@@ -24,7 +24,7 @@ from optimizer.report.charts.chart import (
     select_plot_points,
     words,
 )
-from optimizer.report.trade_marks import list_partial_exits
+from optimizer.report.trade_marks import list_aims, list_partial_exits
 from optimizer.report.trades import Ints, Trades
 from optimizer.run.trade_details import list_legs
 
@@ -101,7 +101,7 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
 
 
 def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
-    """One trade bar by bar: its entry, stop, target and exit."""
+    """One trade bar by bar: its entry, stops, exits, and each target for as long as it stood."""
     k = number_of_trade
     first = max(int(trades.signal_bar[k]) - BARS_AROUND, 0)
     last = min(int(trades.exit_bar[k]) + BARS_AROUND, len(bars) - 1)
@@ -111,8 +111,10 @@ def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
     frame = trade_frame(has_legs=bool(list_legs(trades.details)))
     candles, stop, target, way, *legs = (dict(trace) for trace in frame.data)
     candles |= {"x": x, **prices, "close": bars.close[first : last + 1]}
-    stop |= _levels(held, sorted({float(trades.stop[k]), float(trades.last_stop[k])}))
-    target |= _levels(held, [float(trades.target[k])])
+    begin, end = held.tolist()
+    stops = sorted({float(trades.stop[k]), float(trades.last_stop[k])})
+    stop |= _levels(begin, [(price, end) for price in stops])
+    target |= _levels(begin, [(aim.price, aim.end_ms) for aim in list_aims(trades, k)])
     way |= {"x": held, "y": np.array([trades.entry[k], trades.exit[k]])}
     if trades.side[k] < 0:
         way["marker"] = {**WAY_MARKER, "symbol": ["triangle-down", "x"]}
@@ -150,27 +152,30 @@ def trade_frame(*, has_legs: bool) -> Chart:
     return Chart("one trade", "", data, layout)
 
 
-def _levels(held: npt.NDArray[np.float64], prices: Sequence[float]) -> Trace:
-    """Lines over the time of a trade, one a price; none for a price that is infinite."""
-    drawn = [price for price in prices if np.isfinite(price)]
+def _levels(begin: float, prices: Sequence[tuple[float, float]]) -> Trace:
+    """A line for each price, from the time of the entry to its own end."""
     return {
-        "x": np.array([x for _ in drawn for x in (*held, np.nan)]),
-        "y": np.array([y for price in drawn for y in (price, price, np.nan)]),
+        "x": np.array([x for _, end in prices for x in (begin, end, np.nan)]),
+        "y": np.array([y for price, _ in prices for y in (price, price, np.nan)]),
     }
 
 
 def _describe_trade(trades: Trades, k: int) -> str:
     """A trade in words."""
-    entry, stop, target, leave, last_stop = (
-        float(getattr(trades, name)[k]) for name in ("entry", "stop", "target", "exit", "last_stop")
+    entry, stop, leave, last_stop = (
+        float(getattr(trades, name)[k]) for name in ("entry", "stop", "exit", "last_stop")
     )
     moved = f" moved to {number(last_stop)}" if last_stop != stop else ""
-    aim = number(target) if np.isfinite(target) else "none"
+    aims = list_aims(trades, k)
+    aim = ", ".join(
+        number(price) if share == 1.0 else f"{number(price)} ({number(100 * share)}%)"
+        for price, share, _ in aims
+    )
     _, exits, _ = list_partial_exits(trades, np.array([k]))
     parts = f"parts left at {', '.join(map(number, exits.tolist()))}, " if len(exits) else ""
     return (
         f"{'short, ' if trades.side[k] < 0 else ''}entry {number(entry)}, "
-        f"stop {number(stop)}{moved}, target {aim}, {parts}exit {number(leave)} by "
+        f"stop {number(stop)}{moved}, target {aim or 'none'}, {parts}exit {number(leave)} by "
         f"{words(REASONS[int(trades.reason[k])])}, {number(float(trades.r[k]))} R"
     )
 

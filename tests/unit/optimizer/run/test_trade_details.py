@@ -12,6 +12,8 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, Trade
 from optimizer.cli.backtest_tables import build_ledger_table
 from optimizer.cli.console import format_csv
 from optimizer.config.run_config import RunConfig
+from optimizer.formatting import number
+from optimizer.report.charts import price
 from optimizer.report.trades import (
     build_trades_frame,
     collect_trades,
@@ -42,11 +44,17 @@ def collect(task, ledgers):
 
 
 def test_a_result_is_its_legs_less_what_was_paid(traded_task):
-    """Gross of all legs, less fees, funding and borrowing, is r to the last digits."""
+    """Gross of all legs, less fees, funding and borrowing, is r to the last digits.
+
+    Gross is the gain of the mean price at which a unit left, over its legs and the last exit.
+    """
     task, _, ledgers = traded_task
     trades = collect(task, ledgers)
-    gross = trades.side * (trades.average_exit - trades.entry)
-    gross /= trades.side * (trades.entry - trades.stop)
+    left = trades.exit.copy()
+    for leg in ("leg1", "leg2"):
+        apart = trades.details[f"{leg}_share"] * (trades.details[f"{leg}_price"] - trades.exit)
+        left += np.where(trades.details[f"{leg}_bar"] >= 0, apart, 0.0)
+    gross = trades.side * (left - trades.entry) / (trades.side * (trades.entry - trades.stop))
     paid = trades.cost_r + trades.details["funding_r"] + trades.details["borrow_r"]
     assert np.abs(gross - paid - trades.r).max() < 1e-12
     assert (trades.details["leg1_bar"] >= 0).sum() > 5
@@ -54,6 +62,13 @@ def test_a_result_is_its_legs_less_what_was_paid(traded_task):
     assert (trades.details["borrow_r"][trades.side > 0] == 0).all()
     facts = compute_cost_facts(trades, np.ones(len(trades), bool), task.costs)
     assert facts.gross_r == pytest.approx(gross.sum())
+    assert facts.net_r == pytest.approx(trades.r.sum())
+    # Costs of a side move the sum along a line, which is 0 at the break-even.
+    dearer = replace(task, costs=replace(task.costs, fee_bp=35.0, slippage_bp=0.0))
+    (again,) = dearer.build_reference(task.markets.windows).trades(task.spec.layout.defaults)
+    slope = facts.cost_r / 10
+    assert again.r.sum() == pytest.approx(facts.net_r - 25 * slope)
+    assert facts.break_even_bp == pytest.approx(10 + facts.net_r / slope)
 
 
 def test_sizes_are_those_of_the_account(traded_task):
@@ -77,8 +92,9 @@ def test_a_file_and_a_frame_have_the_legs(traded_task):
     read = pd.read_csv(io.StringIO(text), parse_dates=["leg1_time"])
     markets = task.markets
     frame = build_trades_frame(collect(task, ledgers), markets.symbols, markets.all_windows)
-    added = ["leg1_bar", "leg1_time", "leg1_price", "leg1_share", "leg2_bar", "leg2_time",
-             "leg2_price", "leg2_share", "funding_r", "borrow_r", "size", "leverage"]  # fmt: skip
+    added = ["leg1_bar", "leg1_time", "leg1_price", "leg1_share", "leg1_target", "leg2_bar",
+             "leg2_time", "leg2_price", "leg2_share", "leg2_target", "funding_r", "borrow_r",
+             "size", "leverage"]  # fmt: skip
     assert list(frame.columns[-len(added) :]) == added
     assert list(read.columns) == [*Trade._fields, *added, "entry_time", "exit_time"]
     for name in ("leg1_price", "leg2_share", "size"):
@@ -87,8 +103,26 @@ def test_a_file_and_a_frame_have_the_legs(traded_task):
     assert (read["leg1_bar"].notna() == reached).all()
     assert (read["leg1_time"] == frame["leg1_time"])[reached].all()
     assert frame["leg1_time"][~reached].isna().all()
+    assert (frame["leg1_price"] == frame["leg1_target"])[reached].all()
+    assert frame["leg1_target"].notna().all()
     # A short has one target, so that its second has no share.
     assert frame["leg2_share"][frame["side"] < 0].isna().all()
+
+
+def test_the_chart_of_a_trade_has_each_target_with_its_share(traded_task):
+    """A line each, until it was reached or the trade ended; a rest has none."""
+    task, _, ledgers = traded_task
+    trades, bars = collect(task, ledgers), task.markets.series[0]
+    details = trades.details
+    is_left = (details["leg1_bar"] >= 0) & (details["leg2_bar"] < 0) & (trades.side > 0)
+    k = int(np.flatnonzero(is_left & (details["leg1_bar"] < trades.exit_bar))[0])
+    drawn = price.trade(bars, trades, k)
+    first, second = (float(details[f"{leg}_target"][k]) for leg in ("leg1", "leg2"))
+    assert f"target {number(first)} (50%), {number(second)} (25%), parts left at" in drawn.alt
+    line = drawn.data[2]
+    assert line["y"][[0, 1, 3, 4]].tolist() == [first, first, second, second]
+    reached, ended = bars.timestamp[[details["leg1_bar"][k], trades.exit_bar[k]]] / 1e6
+    assert line["x"][[1, 4]].tolist() == [reached, ended]
 
 
 def test_orders_are_counted_in_words(traded_task):
