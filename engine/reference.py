@@ -59,7 +59,6 @@ from engine.positions.resting import add_orders
 from engine.positions.standing import Standing, find_standing
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
-from strategy.clock import local_time
 from strategy.conditions import Condition, split_conjunction
 from strategy.exits import split_sides
 from strategy.expressions import holds_row
@@ -333,9 +332,9 @@ class Reference:
         bars, session = self.series[series], self.spec.session
         if session is None:
             return build_clock(bars.timeframe_ns)
-        # Offsets of former times have seconds.
-        local = local_time(bars.timestamp, session.offset)
-        return build_clock(bars.timeframe_ns, local, int(resolve_value(session.minute, genes)))
+        local = session.local_time(bars.timestamp)
+        minute = session.last_minute(resolve_value(session.minute, genes))
+        return build_clock(bars.timeframe_ns, local, minute)
 
     def find_sides(self, genome: Floats, series: int) -> tuple[SidePlan, SidePlan]:
         """Plans of an individual [G] in a series, for longs and for shorts."""

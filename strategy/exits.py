@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from strategy.clock import Offset, check_offset
+from data.timeframe import MINUTE_NS
+from strategy.clock import Offset, check_offset, local_time
 from strategy.errors import StrategyError, quote_value
 from strategy.expressions import (
+    DAY_MINUTES,
     Arithmetic,
     Expression,
     GeneValue,
@@ -13,6 +15,7 @@ from strategy.expressions import (
     Setting,
     check_settings,
 )
+from strategy.genes import Ints
 from strategy.indicators import ABOVE_ZERO, ANY, Parameter
 from strategy.nodes import Node, Numbers, declare_reals, walk
 from strategy.other_parts import suggest_form
@@ -126,12 +129,27 @@ class SessionExit(Node):
         default=Number(1440.0)
     )  # 1 to 1,440; the bar that reaches it is the last
     offset: Offset = 0  # minutes added to UTC, or a zone's name
+    begins: int = 0  # minute of the local day at which a session begins; it may end the day after
     written: ClassVar[str] = "session_exit"
     numbers: ClassVar[Numbers] = {"minute": Parameter("minute", least=1, most=1440)}
 
     def __post_init__(self) -> None:
         check_settings(self)
         check_offset(self.offset)
+        is_whole = isinstance(self.begins, int) and not isinstance(self.begins, bool)
+        if not is_whole or not 0 <= self.begins < DAY_MINUTES:
+            raise StrategyError(
+                f"session_exit begins at a whole minute from 0 to {DAY_MINUTES - 1:,}, such as "
+                f"begins=1080 for 18:00, got {quote_value(self.begins)}"
+            )
+
+    def local_time(self, timestamp: Ints) -> Ints:
+        """Nanoseconds [T] of the session's clock, whose days are the sessions."""
+        return local_time(timestamp, self.offset) - self.begins * MINUTE_NS
+
+    def last_minute(self, minute: float) -> int:
+        """Minute of a session, from 1 on, at which it ends by a minute of the local day."""
+        return (int(minute) - self.begins - 1) % DAY_MINUTES + 1
 
 
 STOPS = (BeyondBar, FromEntry, Share, Level)

@@ -111,6 +111,8 @@ def _condition(node: Node) -> str:
     arguments = [format_tree(part) for part in node.parts]
     if isinstance(node, SessionExit) and node.offset:
         arguments.append(_offset(node.offset))
+    if isinstance(node, SessionExit) and node.begins:
+        arguments.append(f"begins={node.begins}")
     return f"{node.label}({', '.join(arguments)})"
 
 

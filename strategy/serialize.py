@@ -68,6 +68,9 @@ def encode_node(value: object) -> object:
         }
     if isinstance(value, Node):
         parts = [encode_node(getattr(value, field.name)) for field in fields(value)]
+        if isinstance(value, SessionExit) and not value.begins:
+            # Records of days from midnight stay what they were.
+            parts.pop()
         return [_NAME_OF[type(value)], *parts]
     if isinstance(value, tuple):
         return [encode_node(item) for item in value]

@@ -27,7 +27,6 @@ from engine.positions.exit_spec import MINUTE_NS
 from engine.runtime.cpu.bitset import Words, list_set_bars
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Slots
-from strategy.clock import local_time
 from strategy.conditions import Condition
 from strategy.model import Strategy
 from strategy.nodes import Node
@@ -189,8 +188,9 @@ class FormulaMarket:
         minutes, minute_of = np.unique(self._readings.values(session.minute), return_inverse=True)
         for minute in minutes:
             if minute not in self._sessions:
-                local = local_time(self._bars.timestamp, session.offset)
-                ends = session_exits(local, int(minute) * MINUTE_NS, self._bars.timeframe_ns)
+                local = session.local_time(self._bars.timestamp)
+                minute_ns = session.last_minute(minute) * MINUTE_NS
+                ends = session_exits(local, minute_ns, self._bars.timeframe_ns)
                 self._sessions[minute] = ends
         return np.array([self._sessions[minute] for minute in minutes]), minute_of.astype(np.int64)
 

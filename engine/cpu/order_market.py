@@ -26,7 +26,6 @@ from engine.positions.encode import (
 from engine.positions.exit_spec import DAY_NS, MARKET, NONE
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed
-from strategy.clock import local_time
 from strategy.exits import split_sides
 from strategy.model import Strategy
 from strategy.money import Volatility, find_step
@@ -194,7 +193,7 @@ class OrderMarket(FormulaMarket):
         session = self._spec.session
         if session is None:
             return np.empty(0, np.int64)
-        days = local_time(self._bars.timestamp, session.offset) // DAY_NS
+        days = session.local_time(self._bars.timestamp) // DAY_NS
         ends = np.append(np.flatnonzero(days[1:] != days[:-1]), len(days) - 1)
         ends_of: Ints = ends[np.searchsorted(ends, np.arange(len(days)))]
         return ends_of

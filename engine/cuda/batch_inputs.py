@@ -30,7 +30,6 @@ from engine.positions.encode import Lowered, lower_exits
 from engine.positions.exit_spec import MINUTE_NS
 from engine.runtime.cuda.uploads import UploadPlan, Uploads
 from engine.runtime.cuda.watchdog import to_device
-from strategy.clock import local_time
 from strategy.conditions import Condition
 from strategy.expressions import GeneValue, Number
 from strategy.model import Strategy
@@ -76,11 +75,11 @@ class SessionTables(GrowingRows):
     def fill(self, minutes: Sequence[float], slots: Ints) -> None:
         """Make tables into slots."""
         assert self._session is not None
-        local = local_time(self._bars.timestamp, self._session.offset)
+        session, local = self._session, self._session.local_time(self._bars.timestamp)
 
         def make(some: Ints, out: torch.Tensor) -> None:
             for table, number in zip(out, some.tolist(), strict=True):
-                minute_ns = int(minutes[number]) * MINUTE_NS
+                minute_ns = session.last_minute(minutes[number]) * MINUTE_NS
                 exits = session_exits(local, minute_ns, self._bars.timeframe_ns)
                 table[:] = to_device(np.minimum(exits, NO_BAR).astype(np.int32), self._device)
 

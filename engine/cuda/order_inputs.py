@@ -24,7 +24,6 @@ from engine.positions.encode import (
 from engine.positions.exit_spec import DAY_NS, NONE
 from engine.runtime.cuda.graphs import bucket
 from engine.runtime.cuda.uploads import Uploads
-from strategy.clock import local_time
 from strategy.exits import split_sides
 from strategy.model import Strategy
 from strategy.money import Volatility
@@ -89,7 +88,7 @@ class OrderInputs(SeriesInputs):
         self._charges = [*split_sides(spec.slippage), *split_sides(spec.borrow), spec.funding]
         days = np.zeros(1, np.int64)
         if spec.session is not None:
-            days = local_time(bars.timestamp, spec.session.offset) // DAY_NS
+            days = spec.session.local_time(bars.timestamp) // DAY_NS
         self._days = self._there(days)
 
     def most_individuals(self, work_bytes: int) -> int:

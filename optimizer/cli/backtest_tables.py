@@ -14,8 +14,8 @@ from engine.reference_intrabar import Intrabar, measure_intrabar, read_bars
 from engine.reference_terms import list_terms
 from optimizer.cli.console import stdout
 from optimizer.cli.tables import (
+    describe_doubtful,
     describe_exits,
-    describe_unreached,
     print_individual,
     windows_table,
 )
@@ -141,7 +141,7 @@ def _list_doubts(ledgers: Sequence[Ledger], contradictions: int, min_risk: float
             f"{format_count(contradictions, 'bar')} where both sides signal, which neither trades: "
             "long and short conditions hold at once"
         )
-    yield from describe_unreached(ledgers)
+    yield from describe_doubtful(ledgers)
 
 
 def _count_contradictions(task: Task, genome: Floats) -> int:

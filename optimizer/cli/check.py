@@ -14,7 +14,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from optimizer.cli.console import Lines, plain_table
 from optimizer.cli.data_tables import price_chart
 from optimizer.cli.strategy_texts import print_genes
-from optimizer.cli.tables import describe_exits, describe_unreached, format_certificate
+from optimizer.cli.tables import describe_doubtful, describe_exits, format_certificate
 from optimizer.formatting import format_count, number
 from optimizer.run.causal import prove_front
 from optimizer.run.task import Task
@@ -168,7 +168,7 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
             f"{format_count(len(signals), 'signal')}, {format_count(len(ledger), 'trade')}{sides}, "
             f"{number(ledger.rejected)} rejected; {describe_exits([ledger])}"
         )
-        console.say_all((*describe_unreached([ledger]), *describe_orders(strategy, [ledger])))
+        console.say_all((*describe_doubtful([ledger]), *describe_orders(strategy, [ledger])))
         if strategy.goes_short and strategy.long is not None:
             reference = Reference(strategy, [bars], [replace(window, series=0)])
             both = format_count(reference.contradictions(genome), "bar")

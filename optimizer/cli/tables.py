@@ -309,9 +309,19 @@ def describe_exits(ledgers: Sequence[Ledger]) -> str:
     return ", ".join(named) or "none ended"
 
 
-def describe_unreached(ledgers: Sequence[Ledger]) -> Iterator[str]:
-    """Trades whose stop no price reaches, as that of a share above 1; nothing without one."""
+def describe_doubtful(ledgers: Sequence[Ledger]) -> Iterator[str]:
+    """Stops that no price reaches, as that of a share above 1, and days that end at once."""
+    count, session = sum(map(len, ledgers)), REASONS.index("session")
+    trades = format_count(count, "trade")
     unreached = sum(int((ledger.stop <= 0).sum()) for ledger in ledgers)
     if unreached:
-        trades = format_count(sum(map(len, ledgers)), "trade")
         yield f"{number(unreached)} of {trades} had a stop at 0 or below"
+    at_once = sum(
+        int(((ledger.reason == session) & (ledger.exit_bar == ledger.entry_bar)).sum())
+        for ledger in ledgers
+    )
+    if at_once > count / 10:
+        yield (
+            f"{number(at_once)} of {trades} left by the session in the bar of their entry; a "
+            "session that begins in the evening is session_exit(..., begins=1080) for 18:00"
+        )

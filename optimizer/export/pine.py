@@ -251,7 +251,9 @@ def _session(member: ExportedMember, session: SessionExit | None) -> tuple[str, 
     if session is None:
         return "0", "false"
     local = _time("session_exit", session.offset)
-    minute = int(member.value(session.minute, 0.0))
+    if session.begins:
+        local = f"{local} - {session.begins * MINUTE_NS // 10**6}"
+    minute = session.last_minute(member.value(session.minute, 0.0))
     lasts = member.bar_ns // 10**6
     over = f"({local}) % 86400000 + {lasts} >= {minute * MINUTE_NS // 10**6}"
     return f"math.floor(({local}) / 86400000)", over

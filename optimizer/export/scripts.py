@@ -157,8 +157,11 @@ def _session(lines: ExpressionLines, session: SessionExit | None) -> dict[str, s
     """The local day of each bar, and whether a position is left at its close."""
     if session is None:
         return {"session": "0", "is_over": "False"}
-    local = f"local_time(bars.timestamp, {session.offset!r})"
-    over = f"{local} % DAY_NS + BAR_NS >= {lines.text(session.minute)} * 60_000_000_000"
+    local, minute = f"local_time(bars.timestamp, {session.offset!r})", lines.text(session.minute)
+    if session.begins:
+        local = f"({local} - {session.begins} * 60_000_000_000)"
+        minute = f"(({minute} - {session.begins} - 1) % 1440 + 1)"
+    over = f"{local} % DAY_NS + BAR_NS >= {minute} * 60_000_000_000"
     return {"session": f"{local} // DAY_NS", "is_over": over}
 
 

@@ -131,7 +131,7 @@ NARROW = w.strategy(
     break_even=w.after_leg(1),
     trail=w.trail(w.from_entry(w.rma(w.true_range, 3))),
     exit_long=w.close < w.open,
-    session=w.session_exit(1190),
+    session=w.session_exit(590, begins=1080),
     name="narrow",
 )
 

@@ -181,7 +181,8 @@ class Drawn:
             arguments["max_hold"] = self.length(1, 40)
         if self.chance(0.4):
             minute = self.pick_one((1440, 600, 1195))
-            arguments["session"] = w.session_exit(minute, self.pick_one(OFFSETS))
+            begins = 720 if minute == 600 else 0
+            arguments["session"] = w.session_exit(minute, self.pick_one(OFFSETS), begins)
         if self.chance(0.2):
             arguments["delay"] = w.whole("late", 1, 0, 3) if self.chance(0.5) else 2
         for add in further:

@@ -207,7 +207,7 @@ def every_word():
             long=words.level(words.wma(words.close, 9) + 3 * words.atr(14)), short=words.share(0.02)
         ),
         trail=words.trail(words.from_entry(2 * words.rma(words.true_range, 14)), after=0.5),
-        session=words.session_exit(1200, 60),
+        session=words.session_exit(1200, 60, begins=1260),
         max_hold=30,
         delay=1,
     )

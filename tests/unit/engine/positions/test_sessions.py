@@ -1,0 +1,121 @@
+"""Sessions that begin in the evening: out at a minute of the day on which they end."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Bars, Window
+from data.timeframe import DAY_NS, MINUTE_NS
+from engine.accounts.ledger import REASONS
+from engine.batch import Engine
+from engine.reference import Reference
+from strategy import words as w
+from strategy.deserialize import from_described
+from strategy.errors import StrategyError
+from tests.support.worlds import make_bars
+
+MONDAY_NS = 19_730 * DAY_NS  # 2024-01-08
+NEW_YORK = "America/New_York"
+
+
+def evenings(signals, days=3, first=18 * 60, last=16 * 60 + 30):
+    """Half hours from 18:00 to before 17:00 of the next day in New York's winter, from Monday on.
+
+    Volume stands in the bars that open at the moments of `signals`, minutes since Monday 00:00.
+    """
+    minutes = np.concatenate(
+        [1440 * day + np.arange(first, last + 1440 + 30, 30) for day in range(days)]
+    )
+    price = np.full(len(minutes), 100.0)
+    return Bars(
+        timestamp=MONDAY_NS + (minutes + 5 * 60) * MINUTE_NS, open=price, high=price + 1,
+        low=price - 1, close=price, volume=np.isin(minutes, signals).astype(float), symbol="ES",
+        timeframe_ns=30 * MINUTE_NS,
+    ), minutes  # fmt: skip
+
+
+def leave(session, **further):
+    """A strategy that enters after bars with volume and leaves by the clock."""
+    return w.strategy("Out.", long=w.volume >= 1, stop=w.share(0.5), session=session, **further)
+
+
+def list_minutes(strategy, bars, minutes):
+    """Minutes at which each trade's entry and exit bars open, the same in both engines."""
+    ledgers = []
+    for kind, how in ((Reference, {}), (Engine, {"device": "cpu"})):
+        engine = kind(strategy, [bars], [Window.whole(bars)], None, **how)
+        ledgers += engine.trades(strategy.layout.defaults)
+    found, same = (
+        [(minutes[e], minutes[x], REASONS[why]) for e, x, why in
+         zip(ledger.entry_bar, ledger.exit_bar, ledger.reason, strict=True)]
+        for ledger in ledgers
+    )  # fmt: skip
+    assert found == same
+    return found
+
+
+@pytest.mark.parametrize(
+    ("signal", "entry", "begun", "ends"),
+    [
+        # At 19:30 on Monday: out at the close of the half hour that reaches 16:55 on Tuesday.
+        (19 * 60, 19 * 60 + 30, "evening", 1440 + 16 * 60 + 30),
+        # After midnight the same.
+        (1440 + 60, 1440 + 90, "evening", 1440 + 16 * 60 + 30),
+        # The last bar before the pause is the one that ends it.
+        (1440 + 16 * 60, 1440 + 16 * 60 + 30, "evening", 1440 + 16 * 60 + 30),
+        # Without `begins` an evening is beyond its day's minute, and the entry bar is the last.
+        (19 * 60, 19 * 60 + 30, "midnight", 19 * 60 + 30),
+        (1440 + 60, 1440 + 90, "midnight", 1440 + 16 * 60 + 30),
+    ],
+)
+def test_a_session_ends_on_the_day_on_which_it_ends(signal, entry, begun, ends):
+    """By hand, in New York's time."""
+    bars, minutes = evenings([signal])
+    session = w.session_exit(1015, NEW_YORK, **{"begins": 1080} if begun == "evening" else {})
+    assert list_minutes(leave(session), bars, minutes) == [(entry, ends, "session")]
+
+
+def test_where_the_minute_has_no_bar_the_next_session_is_left_at_its_open():
+    """Bars until 08:00; the next session's first bar opens at 18:00."""
+    bars, minutes = evenings([20 * 60], last=7 * 60 + 30)
+    session = w.session_exit(1015, NEW_YORK, begins=1080)
+    expected = [(20 * 60 + 30, 1440 + 18 * 60, "session")]
+    assert list_minutes(leave(session), bars, minutes) == expected
+
+
+def test_an_order_of_the_day_stands_over_midnight():
+    """A stop order of Monday 19:00 is filled at Tuesday 15:00, and no longer at Tuesday 18:00."""
+    for filled, begins, count in ((1440 + 15 * 60, 1080, 1), (1440 + 15 * 60, 0, 0),
+                                  (1440 + 18 * 60, 1080, 0)):  # fmt: skip
+        bars, minutes = evenings([19 * 60])
+        high = np.where(minutes == filled, 110.0, bars.high)
+        session = w.session_exit(1015, NEW_YORK, begins=begins)
+        strategy = leave(session, entry=w.stop_at(105 + 0 * w.close))
+        assert len(list_minutes(strategy, replace(bars, high=high), minutes)) == count
+
+
+@pytest.mark.parametrize(("minute", "begins"), [(600, 720), (1000, 300), (1, 60), (700, 700)])
+def test_a_clock_that_is_late_has_the_same_sessions(minute, begins):
+    """Days that begin at a minute are those of an offset that is less by it, with its own end."""
+    bars = make_bars(7, 900, gaps=0.05)
+    late = leave(w.session_exit((minute - begins - 1) % 1440 + 1, -begins))
+    ledgers = [
+        Reference(strategy, [bars], [Window.whole(bars)]).trades(strategy.layout.defaults)[0]
+        for strategy in (leave(w.session_exit(minute, begins=begins)), late)
+    ]
+    assert len(ledgers[0]) > 5
+    assert ledgers[0].r.tobytes() == ledgers[1].r.tobytes()
+
+
+def test_a_session_is_written_and_recorded_as_it_was_said():
+    """Records of days from midnight are those of older versions."""
+    strategy = leave(w.session_exit(1015, NEW_YORK, begins=1080))
+    assert from_described(strategy.described) == replace(strategy, name="", summary="", place="")
+    assert strategy.described["session"] == ["session_exit", 1015.0, NEW_YORK, 1080]
+    plain = leave(w.session_exit(1015, NEW_YORK))
+    assert plain.described["session"] == ["session_exit", 1015.0, NEW_YORK]
+    assert plain.digest == leave(w.session_exit(1015, NEW_YORK, begins=0)).digest
+    for begins in (1440, -1, 7.5, True):
+        with pytest.raises(StrategyError, match="begins at a whole minute from 0 to 1,439"):
+            w.session_exit(1015, begins=begins)
