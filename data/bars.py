@@ -15,6 +15,7 @@ from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
 from data.finer import FinerBars, find_spans
 from data.hours import Gaps, OpenGaps, list_gaps
+from data.payments import Payments
 from data.timeframe import find_bar_ends, format_timeframe
 
 LONGEST_SYMBOL = 64
@@ -49,6 +50,8 @@ class Bars:
             closed hours are known.
         finer: Shorter bars of the same market, by which those that touch something are read; None
             where they are read as a whole.
+        payments: Payments by the name of their column; those that no position of these bars could
+            pay are dropped.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.
@@ -70,6 +73,7 @@ class Bars:
     zone: str = "UTC"
     open_gaps: OpenGaps | None = None
     finer: FinerBars | None = None
+    payments: Mapping[str, Payments] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         first, last = (np.datetime64(int(self.timestamp[at]), "ns") for at in (0, -1))
@@ -103,6 +107,9 @@ class Bars:
                     f"column '{name}' is infinite at bar {int(np.isinf(column).argmax())}"
                 )
         check_bars(self.timestamp, {name: getattr(self, name) for name in VALUES})
+        span = int(self.timestamp[0]), int(self.timestamp[-1])
+        payments = {name: self.payments[name].between(*span) for name in sorted(self.payments)}
+        object.__setattr__(self, "payments", payments)
 
     def __len__(self) -> int:
         return len(self.timestamp)
@@ -165,12 +172,15 @@ class Bars:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256, hexadecimal, of columns, duration and finer bars; the source does not count."""
+        """SHA-256, hexadecimal, of columns, duration, finer bars and payments; no source counts."""
         columns = {name: getattr(self, name) for name in COLUMNS}
         digest = hash_of_columns(self.timeframe_ns, columns, self.extra)
-        if self.finer is None:
-            return digest
-        return hashlib.sha256(f"{digest}\n{self.finer.content_hash}".encode()).hexdigest()
+        if self.finer is not None:
+            digest = hashlib.sha256(f"{digest}\n{self.finer.content_hash}".encode()).hexdigest()
+        for name, paid in self.payments.items():
+            about = f"{digest}\npayments {name} {len(paid.rates)}\n".encode()
+            digest = hashlib.sha256(about + paid.describe()).hexdigest()
+        return digest
 
     def gaps(self, start: int = 0, end: int | None = None) -> Gaps:
         """Count the steps between neighbours that are longer than one bar.

@@ -21,6 +21,7 @@ from data.errors import SourceError
 from data.files import open_ordinary, replace_whole
 from data.finer import FinerBars
 from data.hours import OpenGaps
+from data.payments import Payments
 
 ABOUT = b"bars"
 """In a file: all fields of its bars but the columns."""
@@ -71,6 +72,8 @@ def unpack_bars(content: bytes | mmap) -> Bars:
     texts = {name: tuple(about.get(name, ())) for name in ("notes", "dated")}
     gaps = about.pop("open_gaps", None)
     open_gaps = None if gaps is None else _from_json(gaps)
+    payments = about.get("payments", {})
+    about["payments"] = {name: Payments(**paid) for name, paid in payments.items()}
     about["finer"] = _unpack_finer(table.schema.metadata)
     return Bars(**bar_columns, extra=extra, open_gaps=open_gaps, **{**about, **texts})
 
@@ -92,10 +95,10 @@ def _unpack_finer(metadata: Mapping[bytes, bytes]) -> FinerBars | None:
     return FinerBars(np.frombuffer(times, np.int64), columns, *json.loads(about))
 
 
-def _as_json(gaps: OpenGaps) -> dict[str, object]:
+def _as_json(part: OpenGaps | Payments) -> dict[str, object]:
     return {
         name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in vars(gaps).items()
+        for name, value in vars(part).items()
     }
 
 

@@ -1,5 +1,6 @@
 """Files of numbers, each with the time from which it was known: earnings, rates, sentiment."""
 
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import pyarrow.csv as arrow_csv
 from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
+from data.payments import Payments
 from data.providers.csv_file import UNPACKING, unpack
 from data.providers.parquet_file import open_capped, read_capped
 from data.providers.parquet_pages import PageError
@@ -63,44 +65,73 @@ class DatedNumbers(NamedTuple):
             column[bars.over_ns - self.known_at[latest] > max_age * MINUTE_NS] = np.nan
         return column
 
+    def as_payments(self) -> Payments:
+        """The numbers as payments at their times, on the minute: exchanges add milliseconds."""
+        return Payments(self.known_at - self.known_at % MINUTE_NS, self.values)
 
-def read_dated(path: str, tz: LocalZone | None = None) -> DatedNumbers:
+
+def read_dated(path: str, tz: LocalZone | None = None, *, is_paid: bool = False) -> DatedNumbers:
     """Read a CSV or Parquet file with the columns known_at, value and, if it has several, symbol.
 
-    Times are ISO 8601 or typed; those that name no zone are of `tz`, or UTC.
+    Times are ISO 8601 or typed; those that name no zone are of `tz`, or UTC. With `is_paid` the
+    numbers are payments, each made at its time.
 
     Raises:
         DataError: When there is no such file, a column is missing or there twice, a time or a
-            number is none, or a symbol has two numbers at one time.
+            number is none, or a symbol has two numbers at one time; of payments also when one is
+            unknown, earlier than the one before it, in its minute, or not made yet.
     """
     table, names = _table(path)
     used = [name for name in table.column_names if name in (*TIMES, VALUE, SYMBOL)]
-    time = next((name for name in TIMES if name in used), None)
-    if time is None or VALUE not in used:
-        missing = TIMES[0] if time is None else VALUE
+    when = next((name for name in TIMES if name in used), None)
+    if when is None or VALUE not in used:
+        missing = TIMES[0] if when is None else VALUE
         raise DataError(f"{path}: column '{missing}' is missing, there are {', '.join(names)}")
     if len(used) > len({TIMES[0] if name in TIMES else name for name in used}):
         raise DataError(f"{path}: {', '.join(used)}: two columns say the same, leave one of each")
-    times = _times(table[time], path, tz)
+    times = _times(table[when], path, tz)
     values = _values(table[VALUE], path)
     symbols = table[SYMBOL].cast(pa.string()) if SYMBOL in used else None
-    _refuse_two_at_once(times, values, symbols, path)
+    ids = _number_symbols(symbols, len(times))
+    if is_paid:
+        _check_payments(times, values, ids, path)
+    else:
+        _refuse_two_at_once(times, values, ids, symbols, path)
     order = np.argsort(times, kind="stable")
     return DatedNumbers(
         times[order],
         values[order],
         None if symbols is None else np.array(symbols.to_pylist(), object)[order],
-        is_by_day=pa.types.is_date(table[time].type),
+        is_by_day=pa.types.is_date(table[when].type),
     )
 
 
+def _number_symbols(symbols: pa.ChunkedArray | None, count: int) -> Ints:
+    """Number of each row's symbol."""
+    if symbols is None:
+        return np.zeros(count, np.int64)
+    codes = symbols.combine_chunks().dictionary_encode().indices
+    return np.asarray(codes.fill_null(-1), np.int64)
+
+
+def _check_payments(times: Ints, values: Floats, ids: Ints, path: str) -> None:
+    """Refuse payments whose order, time or rate is in doubt."""
+    order = np.argsort(ids, kind="stable")
+    minutes, of = times[order] // MINUTE_NS, ids[order]
+    steps = np.where(of[1:] == of[:-1], np.diff(minutes), 1)
+    for rows, fault in (
+        (np.flatnonzero(np.isnan(values)), "has no rate: leave it out, or write 0"),
+        (order[1:][steps < 0], "is earlier than the one before it: sort the file by its times"),
+        (order[1:][steps == 0], "is in the minute of the one before it: leave one of the two"),
+        (np.flatnonzero(times > time.time_ns()), "has not been made yet: leave it out until it is"),
+    ):
+        if len(rows):
+            raise DataError(f"{path}: the payment at {format_time(times[rows.min()])} {fault}")
+
+
 def _refuse_two_at_once(
-    times: Ints, values: Floats, symbols: pa.ChunkedArray | None, path: str
+    times: Ints, values: Floats, ids: Ints, symbols: pa.ChunkedArray | None, path: str
 ) -> None:
-    ids = np.zeros(len(times), np.int64)
-    if symbols is not None:
-        codes = symbols.combine_chunks().dictionary_encode().indices
-        ids = np.asarray(codes.fill_null(-1), np.int64)
     order = np.lexsort((times, ids))
     times, values, ids = times[order], values[order], ids[order]
     same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))

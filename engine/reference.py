@@ -30,6 +30,7 @@ from engine.positions.evaluate import (
     evaluate_form,
     evaluate_limits,
     evaluate_order,
+    evaluate_payments,
     evaluate_slippage,
     find_trail_form,
     find_trail_start,
@@ -52,7 +53,7 @@ from engine.positions.reference import (
     list_signals,
     take_signals,
 )
-from engine.positions.reference_orders import NEVER, SignalSpan, add_payments, begin_book
+from engine.positions.reference_orders import NEVER, SignalSpan, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import World, build_world
 from engine.positions.resting import add_orders
@@ -64,7 +65,7 @@ from strategy.exits import split_sides
 from strategy.expressions import holds_row
 from strategy.genes import Floats
 from strategy.model import Strategy
-from strategy.money import Payment, Volatility, find_step
+from strategy.money import Volatility, find_step
 from strategy.orders import Ladder, count_legs
 from strategy.pretty_print import format_tree
 from strategy.rows import DecodedGenes, Genes, LoopRunner, Rows, as_it_reads, resolve_value
@@ -332,9 +333,8 @@ class Reference:
         bars, session = self.series[series], self.spec.session
         if session is None:
             return build_clock(bars.timeframe_ns)
-        local = session.local_time(bars.timestamp)
         minute = session.last_minute(resolve_value(session.minute, genes))
-        return build_clock(bars.timeframe_ns, local, minute)
+        return build_clock(bars.timeframe_ns, session.local_time(bars.timestamp), minute)
 
     def find_sides(self, genome: Floats, series: int) -> tuple[SidePlan, SidePlan]:
         """Plans of an individual [G] in a series, for longs and for shorts."""
@@ -379,10 +379,8 @@ class Reference:
         cancel = self.spec.cancel
         cancels = None if cancel is None else self.truth(cancel, genes, series)
         funding, bars = self.sum_payments(self.spec.funding, genes, series), self.series[series]
-        scales = self._scales(genes, series)
-        if bars.finer is None:
-            return build_tables(cancels, funding, scales=scales)
-        return build_tables(cancels, funding, bars.finer.prices, bars.finer_spans, scales)
+        finer, spans = (None, None) if bars.finer is None else (bars.finer.prices, bars.finer_spans)
+        return build_tables(cancels, funding, finer, spans, self._scales(genes, series))
 
     def _scales(self, genes: Genes, series: int) -> Floats | None:
         """Row that sizes are measured by, [T]; None where they hang on cash alone."""
@@ -393,11 +391,8 @@ class Reference:
 
     def sum_payments(self, charge: object, genes: Genes, series: int) -> Floats | None:
         """Funding paid up to the open of each bar, [T] price; None where nothing is."""
-        if not isinstance(charge, Payment):
-            return None
-        bars, rates = self.series[series], self._rows[series].values(charge.rate, genes)
-        every_ns = 0 if charge.every is None else charge.every * exit_spec.MINUTE_NS
-        return self._run(add_payments, rates, bars.open, bars.timestamp, every_ns)
+        bars, rows = self.series[series], self._rows[series]
+        return evaluate_payments(charge, bars, rows, genes, self.form)
 
     def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
         return self.form(loop)(*arguments)

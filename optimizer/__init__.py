@@ -197,7 +197,7 @@ def load_run(
     return load(name, runs, data, trust=trust)
 
 
-def portfolio(
+def portfolio(  # noqa: PLR0913 - each is given by its name
     members: Sequence[str],
     weights: Sequence[float] | None = None,
     runs: str | Path = "runs",
@@ -207,6 +207,7 @@ def portfolio(
     max_positions: int | None = None,
     max_leverage: float | None = None,
     rank: str | None = None,
+    trust_leverage: bool = False,
 ) -> "PortfolioResult":
     """Trade members of several runs as one account, on the bars that they were searched on.
 
@@ -221,6 +222,7 @@ def portfolio(
         max_positions: Most positions that are open together.
         max_leverage: Most that they are worth together, times the account.
         rank: Row that decides whose signal is taken first where several ask, greatest first.
+        trust_leverage: Whether weights that add up to more than 1 are meant.
 
     Returns:
         Metrics of the account, of each component alone, and correlations of their days.
@@ -233,7 +235,9 @@ def portfolio(
     from engine.accounts.costs import Costs
     from optimizer.cli.flags import split_member
     from optimizer.portfolios.portfolio import build_portfolio
+    from optimizer.run.money import check_weights
 
+    check_weights(weights, trusts_leverage=trust_leverage)
     costs = Costs(
         risk_fraction=risk, max_positions=max_positions, max_leverage=max_leverage, rank=rank
     )

@@ -72,6 +72,8 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     strategy: object
     scale_lengths: bool
     bounds: Mapping[str, Sequence[float | str] | str]
+    trust_rates: bool
+    trust_leverage: bool
     fee_bp: float
     slippage_bp: float
     fee_unit: float

@@ -231,6 +231,14 @@ def holds_row(node: Node) -> bool:
     return any(isinstance(part, Column | Call | Higher | Clock) for part in walk(node))
 
 
+def check_column_name(word: str, name: object) -> None:
+    """Refuse what cannot name an extra column."""
+    if not isinstance(name, str) or not name:
+        raise StrategyError(
+            f"a column has a name such as {word}('sentiment'), got {quote_value(name)}"
+        )
+
+
 def check_settings(node: Node, genes: Mapping[str, Gene] | None = None) -> None:
     """Refuse a node whose constants or genes are not legal.
 

@@ -21,7 +21,7 @@ from strategy.expressions import (
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicator_registry import KINDS
 from strategy.indicators import Parameter
-from strategy.money import MARGINAL, AccountOf, Funding, MarketFacts
+from strategy.money import MARGINAL, AccountOf, Funding, MarketFacts, PaymentsOf
 from strategy.nodes import Node, Numbers, check_extent, walk
 from strategy.orders import AfterLeg
 from strategy.parts import LATER_PARTS, PARTS, check_parts
@@ -199,9 +199,14 @@ class Strategy(Node):
 
     @cached_property
     def extra_columns(self) -> tuple[str, ...]:
-        """Names of the extra columns that it reads, ascending."""
+        """Names of the extra columns that it reads or pays by, ascending."""
         columns = {node.name for node in walk(self) if isinstance(node, Column) and node.is_extra}
-        return tuple(sorted(columns))
+        return tuple(sorted(columns | set(self.paid_columns)))
+
+    @cached_property
+    def paid_columns(self) -> tuple[str, ...]:
+        """Names of the columns whose numbers are payments."""
+        return tuple(node.name for node in walk(self.funding) if isinstance(node, PaymentsOf))
 
     @cached_property
     def zones(self) -> tuple[str, ...]:

@@ -6,7 +6,15 @@ from typing import ClassVar, NamedTuple
 
 from strategy.errors import StrategyError, quote_value
 from strategy.exits import PriceForm, check_side, split_sides
-from strategy.expressions import Expression, Number, Setting, check_settings
+from strategy.expressions import (
+    Expression,
+    GeneValue,
+    Number,
+    Setting,
+    check_column_name,
+    check_settings,
+    holds_row,
+)
 from strategy.nodes import Node, Numbers, declare_reals
 
 LARGEST_PART = 2**53
@@ -74,29 +82,68 @@ class PriceOf(Charge):
 
 
 @dataclass(frozen=True)
+class PaymentsOf(Node):
+    """Payments of a column file, each charged at its own time."""
+
+    name: str  # of the column
+    written: ClassVar[str] = "payments"
+
+    def __post_init__(self) -> None:
+        check_column_name("payments", self.name)
+
+
 class Payment(Charge):
     """A row times the open, every so many minutes of UTC."""
 
-    rate: Expression  # fraction of the price
-    every: int | None = None  # minutes; None: at each bar
+    rate: Expression | PaymentsOf  # fraction of the price
+    every: int | None  # minutes; None: at each bar
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_every(self.written, self.every)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a bar is charged for each time that has come since the one before, not once."""
+        return False
+
 
 @dataclass(frozen=True)
 class Funding(Payment):
-    """Funding that longs pay shorts: a fraction of the open, every so many minutes."""
+    """Funding that longs pay shorts: a fraction of the open, every so many minutes or as dated."""
 
+    rate: Expression | PaymentsOf
+    every: int | None = None
     written: ClassVar[str] = "funding"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.every is not None and isinstance(self.rate, PaymentsOf):
+            raise StrategyError("payments have times of their own: leave every= out of funding")
+
+    @property
+    def repeats(self) -> bool:
+        """Whether its rate is the same at all bars."""
+        return not holds_row(self.rate)
 
 
 @dataclass(frozen=True)
 class Borrow(Payment):
     """Fee of a held position: a fraction of the open, every so many minutes."""
 
+    rate: Expression
+    every: int | None = None
     written: ClassVar[str] = "borrow"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rate = self.rate
+        least = rate.gene.low if isinstance(rate, GeneValue) else getattr(rate, "value", 0.0)
+        if least < 0.0:
+            raise StrategyError(
+                f"borrow needs a rate of at least 0, got {least:g}: a position pays to be held; "
+                "what longs pay shorts, or receive, is funding(...)"
+            )
 
 
 @dataclass(frozen=True)

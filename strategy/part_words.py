@@ -28,6 +28,7 @@ from strategy.money import (
     Funding,
     MarketFacts,
     Notional,
+    PaymentsOf,
     PriceOf,
     RiskOf,
     Ticks,
@@ -45,10 +46,16 @@ def as_optional(value: object) -> Setting | None:
     return None if value is None else as_setting(value)
 
 
+def as_rate(value: object) -> Expression | PaymentsOf:
+    """Payments as they are; else the tree of a row or a number."""
+    return value if isinstance(value, PaymentsOf) else as_expression(value)
+
+
 READ: dict[Any, Callable[[Any], object]] = {
     Expression: as_expression,
     Setting: as_setting,
     Setting | None: as_optional,
+    Expression | PaymentsOf: as_rate,
 }
 """How a field of a node is read from what a person writes, by its type; others are taken as is."""
 
@@ -81,6 +88,7 @@ level, r_multiple = _node_word(Level), _node_word(RMultiple)
 trail, session_exit = _node_word(Trail), _node_word(SessionExit)
 market, ticks, bp = _node_word(MarketFacts), _node_word(Ticks), _node_word(BasisPoints)
 price, funding, borrow = _node_word(PriceOf), _node_word(Funding), _node_word(Borrow)
+payments = _node_word(PaymentsOf)
 risk, notional, units = _node_word(RiskOf), _node_word(Notional), _node_word(Units)
 equity_share, volatility = _node_word(EquityShare), _node_word(Volatility)
 

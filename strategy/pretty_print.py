@@ -26,12 +26,12 @@ from strategy.expressions import (
     Number,
 )
 from strategy.indicator_registry import KINDS
-from strategy.money import AccountOf, Charge, MarketFacts
+from strategy.money import AccountOf, Charge, MarketFacts, PaymentsOf
 from strategy.nodes import Node
 from strategy.orders import AfterLeg, Ladder, Leg, LimitAt, StopAt
 
 FIELDED = (
-    StopAt, LimitAt, AfterLeg, Charge, MarketFacts, AccountOf, BySide, PositionBounds,
+    StopAt, LimitAt, AfterLeg, Charge, MarketFacts, AccountOf, BySide, PositionBounds, PaymentsOf,
 )  # fmt: skip
 """Nodes that are shown as their word with what it is given."""
 

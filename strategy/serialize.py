@@ -20,14 +20,14 @@ from strategy.expressions import (
     Number,
 )
 from strategy.gene import Gene
-from strategy.money import SIZES, SLIPPAGES, AccountOf, Borrow, Funding, MarketFacts
+from strategy.money import SIZES, SLIPPAGES, AccountOf, Borrow, Funding, MarketFacts, PaymentsOf
 from strategy.nodes import Node
 from strategy.orders import ENTRIES, AfterLeg, Ladder, Leg
 
 WRITTEN: tuple[type[Node], ...] = (
     Choose, Higher, Held, Within, Switch, *STOPS, *TARGETS, Trail, BySide, PositionBounds,
     SessionExit, *ENTRIES, Leg, Ladder, AfterLeg, MarketFacts, *SLIPPAGES, Funding, Borrow,
-    AccountOf, *SIZES,
+    AccountOf, *SIZES, PaymentsOf,
 )  # fmt: skip
 """Kinds of nodes that their own words stand for."""
 

@@ -22,7 +22,7 @@ from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.errors import StrategyError, quote_value
 from strategy.exits import BySide, SessionExit, check_side
-from strategy.expressions import Clock, Column, Higher
+from strategy.expressions import Clock, Column, Higher, check_column_name
 from strategy.gene_words import choice, gene, length, switch, whole
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
 from strategy.language import (
@@ -62,6 +62,7 @@ from strategy.part_words import (
     limit_at,
     market,
     notional,
+    payments,
     price,
     r_multiple,
     risk,
@@ -82,10 +83,7 @@ from strategy.source_location import here
 @word
 def column(name: str) -> Term:
     """An extra column that stands beside the bars."""
-    if not isinstance(name, str) or not name:
-        raise StrategyError(
-            f"a column has a name such as column('sentiment'), got {quote_value(name)}"
-        )
+    check_column_name("column", name)
     return Term(Column(name, is_extra=True))
 
 
@@ -291,6 +289,7 @@ __all__ = [
     "notional",
     "opening_high",
     "opening_low",
+    "payments",
     "price",
     "r_multiple",
     "risk",

@@ -13,7 +13,7 @@ from engine.runtime.cpu.types import Floats, Ints
 from engine.runtime.lru_cache import ArrayCache
 from strategy.expressions import Expression
 from strategy.genes import GenomeLayout
-from strategy.money import Borrow, Funding, PriceOf
+from strategy.money import Borrow, Funding, PaymentsOf, PriceOf
 from strategy.nodes import Node
 from strategy.rows import Rows
 
@@ -57,11 +57,17 @@ class CarriedRows:
         length = len(self._bars)
         return np.array(listed).reshape(len(listed), length), row_numbers
 
-    def _derive(self, charge: Node, source: Expression, genes: dict[str, float]) -> Floats:
+    def _derive(
+        self, charge: Node, source: Expression | PaymentsOf, genes: dict[str, float]
+    ) -> Floats:
+        bars = self._bars
+        if isinstance(source, PaymentsOf):
+            paid = bars.payments[source.name]
+            return add_up_dated(paid.find_bars(bars.timestamp), paid.rates, bars.open)
         row = self._rows.values(source, genes)
         if isinstance(charge, Funding | Borrow):
             every_ns = 0 if charge.every is None else charge.every * MINUTE_NS
-            return add_up_payments(row, self._bars.open, self._bars.timestamp, every_ns)
+            return add_up_payments(row, bars.open, bars.timestamp, every_ns, charge.repeats)
         return newest_known(row)
 
 
@@ -78,7 +84,9 @@ def newest_known(row: Floats) -> Floats:
 
 
 @compiled_loop
-def add_up_payments(rates: Floats, opens: Floats, timestamp: Ints, every_ns: int) -> Floats:
+def add_up_payments(
+    rates: Floats, opens: Floats, timestamp: Ints, every_ns: int, repeats: bool
+) -> Floats:
     """Charges paid up to the open of each bar, [T] price, from the first bar on.
 
     Args:
@@ -86,11 +94,29 @@ def add_up_payments(rates: Floats, opens: Floats, timestamp: Ints, every_ns: int
         opens: [T] prices.
         timestamp: [T] when bars open, nanoseconds UTC.
         every_ns: Time between two payments; 0: each bar pays.
+        repeats: Whether a bar pays for each of the times since the one before, not once.
     """
     out = np.zeros(opens.size)
     for j in range(1, opens.size):
         out[j] = out[j - 1]
-        is_due = every_ns == 0 or timestamp[j] // every_ns != timestamp[j - 1] // every_ns
-        if is_due and rates[j - 1] == rates[j - 1]:
-            out[j] = out[j - 1] + rates[j - 1] * opens[j]
+        count = 1
+        if every_ns > 0:
+            count = timestamp[j] // every_ns - timestamp[j - 1] // every_ns
+        if not repeats:
+            count = min(count, 1)
+        if count > 0 and rates[j - 1] == rates[j - 1]:
+            out[j] = out[j - 1] + count * rates[j - 1] * opens[j]
+    return out
+
+
+@compiled_loop
+def add_up_dated(bars: Ints, rates: Floats, opens: Floats) -> Floats:
+    """Payments [N] of bars up to the open of each of them, [T] price; the first bar has none."""
+    out = np.zeros(opens.size)
+    number = 0
+    for j in range(1, opens.size):
+        out[j] = out[j - 1]
+        while number < bars.size and bars[number] == j:
+            out[j] += rates[number] * opens[j]
+            number += 1
     return out

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.accounts.stake import resolve_size
 from engine.positions import exit_spec
@@ -10,11 +11,20 @@ from engine.positions.exit_spec import (
     build_order,
     build_slippage,
 )
+from engine.positions.reference_orders import add_dated_payments, add_payments
 from strategy.exits import BeyondBar, FromEntry, Level, PositionBounds, RMultiple, Share, Trail
 from strategy.model import Strategy
-from strategy.money import BasisPoints, PriceOf, StepSize, Ticks, find_step
+from strategy.money import (
+    BasisPoints,
+    Payment,
+    PaymentsOf,
+    PriceOf,
+    StepSize,
+    Ticks,
+    find_step,
+)
 from strategy.orders import LimitAt, StopAt
-from strategy.rows import Rows, resolve_value
+from strategy.rows import LoopRunner, Rows, resolve_value
 
 Genes = Mapping[str, int | float]
 
@@ -93,6 +103,20 @@ def evaluate_slippage(slippage: object, rows: Rows, genes: Genes) -> exit_spec.S
     if isinstance(slippage, PriceOf):
         return build_slippage(exit_spec.PRICE_ROW, row=rows.values(slippage.row, genes))
     return build_slippage()
+
+
+def evaluate_payments(
+    charge: object, bars: Bars, rows: Rows, genes: Genes, form: LoopRunner
+) -> exit_spec.Floats | None:
+    """Costs of holding a position up to the open of each bar, [T] price; None of nothing."""
+    if not isinstance(charge, Payment):
+        return None
+    if isinstance(charge.rate, PaymentsOf):
+        paid = bars.payments[charge.rate.name]
+        return form(add_dated_payments)(paid.find_bars(bars.timestamp), paid.rates, bars.open)
+    every_ns = 0 if charge.every is None else charge.every * exit_spec.MINUTE_NS
+    rates = rows.values(charge.rate, genes)
+    return form(add_payments)(rates, bars.open, bars.timestamp, every_ns, charge.repeats)
 
 
 def find_trail_form(trail: object) -> object:

@@ -282,7 +282,9 @@ def free_at_open(world: World, span: SignalSpan, book: Book, side: int, j: int) 
     stand_orders(world, span, book, j)
 
 
-def add_payments(rates: Floats, opens: Floats, timestamp: Ints, every_ns: int) -> Floats:
+def add_payments(
+    rates: Floats, opens: Floats, timestamp: Ints, every_ns: int, repeats: bool
+) -> Floats:
     """Costs of holding a position from the first bar on up to each open, [T] price.
 
     Args:
@@ -290,11 +292,34 @@ def add_payments(rates: Floats, opens: Floats, timestamp: Ints, every_ns: int) -
         opens: [T] prices.
         timestamp: [T] when bars open, nanoseconds UTC.
         every_ns: Time between two payments; 0: each bar pays.
+        repeats: Whether a bar pays for each of the times since the one before, not once.
     """
     paid = np.zeros(len(opens))
     for j in range(1, len(opens)):
-        is_due = every_ns == 0 or timestamp[j] // every_ns != timestamp[j - 1] // every_ns
+        count = 1
+        if every_ns > 0:
+            count = timestamp[j] // every_ns - timestamp[j - 1] // every_ns
+        if count > 1 and not repeats:
+            count = 1
         paid[j] = paid[j - 1]
-        if is_due and not np.isnan(rates[j - 1]):
-            paid[j] = paid[j - 1] + rates[j - 1] * opens[j]
+        if count > 0 and not np.isnan(rates[j - 1]):
+            paid[j] = paid[j - 1] + count * rates[j - 1] * opens[j]
+    return paid
+
+
+def add_dated_payments(bars: Ints, rates: Floats, opens: Floats) -> Floats:
+    """Payments from the first bar on up to each open, [T] price.
+
+    Args:
+        bars: [N] bar to which each payment belongs, ascending, none of them the first.
+        rates: [N] fraction of the price.
+        opens: [T] prices.
+    """
+    paid = np.zeros(len(opens))
+    number = 0
+    for j in range(1, len(opens)):
+        paid[j] = paid[j - 1]
+        while number < len(bars) and bars[number] == j:
+            paid[j] = paid[j] + rates[number] * opens[j]
+            number += 1
     return paid

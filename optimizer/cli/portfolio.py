@@ -27,7 +27,7 @@ NARROW = ("total_return", "max_drawdown", "trades")
 
 
 @app.command("portfolio", cls=Sectioned)
-@config_flags("max_positions", "max_leverage", "rank")
+@config_flags("max_positions", "max_leverage", "rank", "trust_leverage")
 @relay_logs((COMPILES,), note)
 def join_members(  # noqa: PLR0913 - one argument a flag
     members: Annotated[
@@ -73,6 +73,7 @@ def join_members(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.console import print_json
     from optimizer.config.run_config import resolve_config
     from optimizer.portfolios.portfolio import build_portfolio
+    from optimizer.run.money import check_weights
 
     limits = resolve_config(None, flags)
     names = ("max_positions", "max_leverage", "rank")
@@ -80,6 +81,7 @@ def join_members(  # noqa: PLR0913 - one argument a flag
         raise ConfigError(f"--risk {risk:g}: a share of the account above 0 and at most 1")
     costs = Costs(risk_fraction=risk, **{name: getattr(limits, name) for name in names})
     pairs, shares = [split_member(text) for text in members], _parse_weights(weights)
+    check_weights(shares, trusts_leverage=limits.trust_leverage)
     if (export is None) != (platform is None):
         raise ConfigError("--export FOLDER and --as PLATFORM go together")
     programs = {}

@@ -165,6 +165,14 @@ class StrategySettings(Settings):
     bounds: Bounds = knob(
         {}, "Bounds of a gene, each a pair [low, high]; the flag repeats.", decides="strategy"
     )
+    trust_rates: bool = knob(
+        False, "Take funding and borrowing above 0.1 of the price a payment.", decides="nothing"
+    )
+    trust_leverage: bool = knob(
+        False,
+        "Take equity_share(...) above 10, risk(...) above 0.2, weights above 1 in sum.",
+        decides="nothing",
+    )
 
 
 class CostSettings(Settings):

@@ -16,6 +16,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import PRICES, Flags, Floats
+from data.payments import Payments
 from data.windows import groups
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
@@ -111,7 +112,7 @@ def poison_bars(bars: Bars, cut: int) -> Bars:
     """Bars that are equal before a cut, and from it on prices doubled and halved in turn.
 
     Volume is there multiplied by 1,000, plus 1. Extra columns are halved and of the other sign
-    there, or 1 where they were 0 or unknown: no value is left as it was.
+    there, or 1 where they were 0 or unknown: no value is left as it was. So are rates of payments.
     """
     factors = np.ones(len(bars))
     factors[cut::2], factors[cut + 1 :: 2] = 2.0, 0.5
@@ -124,11 +125,18 @@ def poison_bars(bars: Bars, cut: int) -> Bars:
         )
         for name, column in bars.extra.items()
     }
+    payments = {name: _poison_payments(paid, bars, cut) for name, paid in bars.payments.items()}
     finer = bars.finer
     if finer is not None:
         bar_of = np.searchsorted(bars.timestamp, finer.timestamp, side="right") - 1
         finer = replace(finer, prices=finer.prices * factors[np.maximum(bar_of, 0)])
-    return replace(bars, **prices, volume=volume, extra=extra, finer=finer)
+    return replace(bars, **prices, volume=volume, extra=extra, finer=finer, payments=payments)
+
+
+def _poison_payments(paid: Payments, bars: Bars, cut: int) -> Payments:
+    is_after = paid.find_bars(bars.timestamp) >= cut
+    poisoned = np.where(paid.rates == 0, 1.0, -paid.rates / 2)
+    return replace(paid, rates=np.where(is_after, poisoned, paid.rates))
 
 
 def compare_bits(left: Floats, right: Floats) -> Flags:

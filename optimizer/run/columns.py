@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from data.zones import LocalZone
 from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoreError
+from optimizer.run.money import with_payments
 from optimizer.run.sources import FRAME, load_options
 from optimizer.store import RunStore
 from optimizer.store.files import COLUMN_FOLDER
@@ -36,23 +37,26 @@ HASHES = "column_hashes"
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
-def make_column_adder(files: Sequence[str], tz: LocalZone | None) -> Callable[[Bars], Bars]:
+def make_column_adder(
+    config: RunConfig, tz: LocalZone | None, paid: Collection[str] = ()
+) -> Callable[[Bars], Bars]:
     """Function that adds to bars a column for each file: numbers known at the close of each bar.
 
-    `tz` is the zone of times that name none. The function raises ConfigError where a file knows
-    nothing of a symbol.
+    `tz` is the zone of times that name none; numbers of the columns named by `paid` are payments
+    as well. The function raises ConfigError where a file knows nothing of a symbol.
 
     Raises:
-        ConfigError: When a file is not named as it should be.
+        ConfigError: When a file is not named as it should be, or a rate is not to be trusted.
         DataError, StrategyError: When a file holds something else.
     """
     read = []
-    for name, path, max_age in map(_parse_column_file, files):
+    for name, path, max_age in map(_parse_column_file, config.column_file):
         # Only here, because it imports every reader of files.
         from data.point_in_time import read_dated
 
         _refuse_changed_forecast(Path(path))
-        read.append((name, path, read_dated(path, tz), max_age))
+        numbers = read_dated(path, tz, is_paid=name in paid)
+        read.append((name, path, numbers, max_age))
     for name, path, numbers, _ in read:
         if numbers.is_by_day:
             log.info(
@@ -70,6 +74,9 @@ def make_column_adder(files: Sequence[str], tz: LocalZone | None) -> Callable[[B
                 raise ConfigError(f"--column-file {name}: {path} has nothing of {bars.symbol}")
             extra = {**bars.extra, name: column.at_closes(bars, max_age)}
             bars = replace(bars, extra=extra, dated=(*bars.dated, name))
+            if name in paid:
+                trusts = config.trust_rates
+                bars = with_payments(bars, name, path, column, trusts_rates=trusts)
         return bars
 
     return with_columns

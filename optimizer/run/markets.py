@@ -243,13 +243,16 @@ class Markets:
         return list_some(names[:MOST_NAMED], len(names))
 
 
-def load_series(config: RunConfig, *, may_fetch: bool = True) -> tuple[Bars, ...]:
+def load_series(
+    config: RunConfig, *, paid: Collection[str] = (), may_fetch: bool = True
+) -> tuple[Bars, ...]:
     """Load the series that a configuration names, one a source, one after the other.
 
-    Those that memory has no room for are written under the folder of runs, and mapped.
+    Numbers of the columns named by `paid` are payments. Series that memory has no
+    room for are written under the folder of runs, and mapped.
     """
     options = load_options(config, may_fetch=may_fetch)
-    with_columns = make_column_adder(config.column_file, options.zone)
+    with_columns = make_column_adder(config, options.zone, paid)
     specs = named_specs(config)
     require_finer_fit(config.finer, specs)
     room, folder = int(BESIDE_SHARE * free_host_bytes()), Path(config.runs) / BARS
@@ -276,19 +279,21 @@ def load_markets(
     config: RunConfig,
     least: Callable[[Bars], int] = lambda bars: 0,
     *,
+    paid: Collection[str] = (),
     may_fetch: bool = True,
 ) -> Markets:
     """Load series and cut the windows that a configuration asks for.
 
     A part between long gaps needs `least` bars to be searched on; shorter parts are skipped, with
-    a note. With `may_fetch` a vendor may be asked.
+    a note. Numbers of the columns named by `paid` are payments. With `may_fetch` a vendor may be
+    asked.
 
     Raises:
         ConfigError: When bars of different durations would be scaled differently.
         DataError: When bars cannot be had, or a window would be empty.
     """
     holdout = None if config.holdout is None else parse_holdout(config.holdout)
-    series = load_series(config, may_fetch=may_fetch)
+    series = load_series(config, paid=paid, may_fetch=may_fetch)
     _check_alike(series, config)
     series, windows = _cut(series, config, least(series[0]), holdout)
     if holdout is None:

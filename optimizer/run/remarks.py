@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from data.bars import Bars
-from data.timeframe import format_timeframe
+from data.timeframe import MINUTE_NS, format_timeframe
 from optimizer.formatting import format_count, number
 from optimizer.search.lattice import Lattice
 from strategy.conditions import OverBars
 from strategy.exits import Share, split_sides
-from strategy.expressions import Call, GeneValue, Number, Setting
+from strategy.expressions import Call, Expression, GeneValue, Number, Setting, holds_row
 from strategy.gene import NEARLY
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
@@ -86,6 +86,29 @@ def limit_remarks(spec: Strategy, bars: Bars) -> Iterator[str]:
                 f"{side}'s limit belongs {other} it, and by_side(long=..., short=...) gives each "
                 "side its own"
             )
+
+
+def late_remarks(spec: Strategy, bars: Bars) -> Iterator[str]:
+    """Funding whose rate becomes known in the bar that is charged, by the default genes.
+
+    As of limits the newest bars are read, and no indicators of a person's own.
+    """
+    charge = spec.funding
+    if spec.own or charge is None or charge.every is None or not holds_row(charge.rate):
+        return
+    newest = bars.cut(max(len(bars) - MOST_READ, 0), len(bars), finer=None)
+    assert isinstance(charge.rate, Expression)
+    row = Rows(Series.of(newest)).values(charge.rate, spec.layout.decode(spec.layout.defaults))
+    due = np.diff(newest.timestamp // (charge.every * MINUTE_NS)) != 0
+    changes = (row[1:] != row[:-1]) & ~np.isnan(row[1:] - row[:-1])
+    late = int((changes & due).sum())
+    if late > changes.sum() / 2:
+        all_due = format_count(int(due.sum()), "payment")
+        yield (
+            f"{format_tree(charge)}: at {number(late)} of {all_due} the rate becomes known "
+            "in the bar that is charged, so each is charged one late; "
+            'funding(payments("NAME")) charges those of a file at their own times'
+        )
 
 
 def _break_evens(strategy: Strategy) -> Iterator[str]:

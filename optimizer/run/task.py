@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from data import Bars, Window
 from engine.accounts.costs import Costs
@@ -33,8 +34,9 @@ from optimizer.run.columns import require_columns
 from optimizer.run.genes_file import encode_genome
 from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
+from optimizer.run.money import check_money
 from optimizer.run.problem import EngineProblem
-from optimizer.run.remarks import limit_remarks, question_remarks
+from optimizer.run.remarks import late_remarks, limit_remarks, question_remarks
 from optimizer.schedule.dates import list_dates, parse_schedule
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation, Regret
@@ -239,8 +241,10 @@ def prepare(
             return bars_needed(spec)
         return spec.warm_up(spec.layout.decode(encode_genome(spec.layout, genes))) + 2
 
-    markets = load_markets(config, count_bars, may_fetch=may_fetch)
+    paid = template.paid_columns
+    markets = load_markets(config, count_bars, paid=paid, may_fetch=may_fetch)
     spec = keeping_rows(adapt_spec(markets.series[0]), row_cache())
+    check_money(spec, config)
     require_columns(spec, markets.series, config)
     check_spans(spec, markets.series[0].timeframe_ns)
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
@@ -255,7 +259,8 @@ def prepare(
         markets.series[0].timeframe_ns,
         is_scaled=config.scale_lengths and known is None,
     )
-    task = replace(task, remarks=(*remarks, *limit_remarks(spec, markets.searched[0])))
+    of_bars = limit_remarks(spec, markets.searched[0]), late_remarks(spec, markets.searched[0])
+    task = replace(task, remarks=(*remarks, *chain(*of_bars)))
     if for_search:
         if known is None:
             check_constraints(goals.constraints)

@@ -26,7 +26,7 @@ from tests.support.finer import make_coarse, open_apart
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_accounts, assert_same_bits
 from tests.support.random_strategies import drawn_orders
-from tests.support.worlds import draw_order_costs, make_bars, random_genomes
+from tests.support.worlds import draw_order_costs, draw_payments, make_bars, random_genomes
 
 
 class InterpretedMaker(CudaLanguageMaker):
@@ -63,6 +63,7 @@ def draw_world(seed, bars=110, *, is_finer=False):
     first = make_bars(seed, length, gaps=0.02, flat=0.05, jump=jump, tick=(0.01, 0.5)[seed % 2])
     series = [make_coarse(open_apart(first, seed), seed) if is_finer else first,
               make_bars(seed + 1, 6 * bars // 11, tick=0.25)]  # fmt: skip
+    series = [replace(bars, payments={"fund": draw_payments(bars, seed)}) for bars in series]
     late = [] if seed % 4 else [Window(0, 50, 105)]
     return series, [Window.whole(series[0]), *late, Window.whole(series[1], 1)]
 
@@ -77,6 +78,7 @@ FRUGAL = w.strategy(
     targets=[(w.r_multiple(1), 0.5)],
     market=w.market(tick="0.05", lot="1"),
     slippage=w.ticks(1),
+    funding=w.funding(w.payments("fund")),
     account=w.account(300, w.risk(0.005), 1),
     name="frugal",
 )

@@ -223,7 +223,8 @@ class Drawn:
 
     def charge(self, kind):
         """What is paid for a position along time."""
-        rate = self.pick_one((0.0001, 0.01 * w.roc(w.close, 5), self.real(-0.001, 0.001)))
+        least = 0.0 if kind is w.borrow else -0.001
+        rate = self.pick_one((0.0001, 0.01 * w.roc(w.close, 5), self.real(least, 0.001)))
         return kind(rate, self.pick_one((None, 60, 480)))
 
     def account(self):

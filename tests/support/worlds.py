@@ -4,6 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from data.bars import Bars, Window
+from data.payments import Payments
+from data.timeframe import MINUTE_NS
 from engine.accounts.costs import Costs
 from engine.fast_case import find_fast_case
 from strategy import STRATEGIES
@@ -62,6 +64,15 @@ def make_bars(seed, length, *, tick=0.01, flat=0.0, silent=0.0, gaps=0.0, jump=0
         symbol="WORLD",
         timeframe_ns=FIFTEEN_MINUTES_NS,
     )
+
+
+def draw_payments(bars, seed):
+    """Payments of a seed about once in five bars of a series, at any minute, and beyond its end."""
+    rng = np.random.Generator(np.random.PCG64([seed, len(bars)]))
+    first, last = (int(bars.timestamp[at] // MINUTE_NS) for at in (0, -1))
+    span = np.arange(first - 60, last + 60)
+    minutes = np.sort(rng.choice(span, min(len(bars) // 5 + 2, len(span)), replace=False))
+    return Payments(minutes * MINUTE_NS, rng.normal(0, 0.003, len(minutes)))
 
 
 @st.composite

@@ -105,6 +105,30 @@ def test_what_is_no_such_file_is_refused(tmp_path, text, message):
         read_dated(write_csv(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        ("1970-01-02T08:00Z,1\n1970-01-02T00:00Z,1", "1970-01-02T00:00 is earlier than the one"),
+        ("1970-01-02T00:00Z,1\n1970-01-02T00:00Z,1", "1970-01-02T00:00 is in the minute of the"),
+        ("1970-01-02T08:00:00Z,1\n1970-01-02T08:00:01Z,1", "1970-01-02T08:00:01 is in the minute"),
+        ("1970-01-02T00:00Z,1\n2199-01-02T00:00Z,1", "2199-01-02T00:00 has not been made yet: "),
+        ("1970-01-02T00:00Z,1\n1970-01-02T08:00Z,nan", "1970-01-02T08:00 has no rate: leave it"),
+    ],
+    ids=["unsorted", "doubled", "in one minute", "future", "unknown"],
+)
+def test_payments_are_sorted_single_and_past(tmp_path, rows, fault):
+    """As another column each file is read; of several symbols each has an order of its own."""
+    path = write_csv(tmp_path, f"known_at,value\n{rows}\n")
+    assert len(read_dated(path).values) == 2
+    with pytest.raises(DataError, match=rf"rates.csv: the payment at {fault}"):
+        read_dated(path, is_paid=True)
+    symbols = "symbol,known_at,value\nA,1970-01-02T08:00:00.011Z,1\nB,1970-01-02T00:00Z,2\n"
+    symbols += "A,1970-01-02T16:00Z,3\nB,1970-01-02T08:00Z,4\n"
+    read = read_dated(write_csv(tmp_path, symbols), is_paid=True)
+    assert (read.of("A").as_payments().timestamp // MINUTE_NS % 1440).tolist() == [480, 960]
+    assert read.of("B").as_payments().rates.tolist() == [2.0, 4.0]
+
+
 @pytest.mark.parametrize("name", ["rates.csv", "rates.parquet"])
 def test_a_name_of_a_column_that_is_no_text_is_refused(tmp_path, name):
     """In one line, as other unreadable files; also where that column is not read."""

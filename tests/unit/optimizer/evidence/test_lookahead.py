@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
+from data.payments import Payments
 from engine.accounts.ledger import ACCUMULATORS, REASONS
 from engine.batch import Engine
 from optimizer.evidence.lookahead import (
@@ -86,6 +87,17 @@ def test_poison_reaches_every_value_of_an_extra_column():
     assert np.array_equal(poisoned[:2], mood[:2], equal_nan=True)
     assert np.isfinite(poisoned[2:]).all()
     assert (poisoned[2:] != mood[2:]).all()
+
+
+def test_poison_reaches_payments_of_later_bars():
+    """A payment belongs to the first bar that opens no earlier."""
+    bars = counted_bars(8)
+    times = bars.timestamp[[1, 3, 4, 6]] - np.array([0, 60, 0, 60]) * 10**9
+    rates = np.array([0.001, 0.002, 0.0, -0.004])
+    paying = replace(bars, payments={"fund": Payments(times, rates)})
+    poisoned = poison_bars(paying, 4).payments["fund"].rates
+    assert poisoned[:2].tolist() == rates[:2].tolist()
+    assert (poisoned[2:] != rates[2:]).all()
 
 
 def test_one_bit_is_a_difference():

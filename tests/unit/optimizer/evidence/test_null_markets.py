@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Bars, Window
+from data.payments import Payments
 from optimizer.errors import ConfigError
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.philox import draw_words
@@ -97,16 +98,19 @@ def worlds(draw):
 
 
 def test_aligned_columns_move_with_their_bodies():
-    """By the law; dated ones stay, as both do where directions alone are drawn anew."""
+    """By the law; dated ones and payments stay, as all do where directions are drawn anew."""
     plain = counted_bars(12, {5, 9})
     extra = {"mood": np.arange(12.0), "rate": np.where(np.arange(12) == 3, np.nan, 7.0 + plain.low)}
-    bars = replace(plain, extra=extra, dated=("rate",))
+    payments = {"fund": Payments(plain.timestamp[2:8], np.arange(6) / 1000)}
+    bars = replace(plain, extra=extra, dated=("rate",), payments=payments)
     markets = make_markets(bars, window=Window(0, 4, 12))
     (origins,), (shuffled,), (mirrored,) = (
         made(1) for made in (markets.draw_origins, markets.shuffle_market, markets.mirror_market)
     )
     assert shuffled.extra["mood"].tolist() == origins.bodies.tolist() != list(range(12))
     assert shuffled.volume.tolist() == plain.volume[origins.bodies].tolist()
+    for other in (shuffled, mirrored):
+        assert other.payments["fund"].describe() == bars.payments["fund"].describe()
     assert shuffled.extra["mood"][:4].tolist() == [0, 1, 2, 3]
     assert np.array_equal(shuffled.extra["rate"], extra["rate"], equal_nan=True)
     assert mirrored.extra["mood"].tolist() == list(range(12))

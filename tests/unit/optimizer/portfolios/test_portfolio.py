@@ -390,6 +390,7 @@ def test_a_sized_member_alone_is_its_own_account(sized_run):
         ([], None, "at least one component"),
         (["latest"], [1.0, 2.0], "2 for 1 components"),
         (["latest"], [0.0], "above 0"),
+        (["latest", "latest:0"], [1.0, 0.5], r"^--weights add up to 1.5, .* --trust-leverage$"),
         (["latest"], [1e308], r"more than the whole account; name at most 100"),
         (["latest:99"], None, "has members 0 to"),
     ],
@@ -397,4 +398,4 @@ def test_a_sized_member_alone_is_its_own_account(sized_run):
 def test_portfolios_that_are_refused(runs, members, weights, message):
     """By name, before anything is traded."""
     with pytest.raises(ConfigError, match=message):
-        optimizer.portfolio(members, weights, runs)
+        optimizer.portfolio(members, weights, runs, trust_leverage="trust" not in message)

@@ -364,6 +364,8 @@ HARMLESS = {
     "regret": 7,
     "plateau": 3,
     "max_bytes": 10**8,
+    "trust_rates": True,
+    "trust_leverage": True,
     "judge": False,
     "null": 99,
     "null_keep": "week",

@@ -1,0 +1,125 @@
+"""Payments of bars, and money settings so large that a person has to say that they are meant."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from data import Bars
+from data.checks import format_time
+from data.point_in_time import DatedNumbers
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.formatting import format_count
+from strategy.expressions import GeneValue, Number
+from strategy.model import Strategy
+from strategy.money import EquityShare, Payment, RiskOf
+from strategy.nodes import Node, walk
+from strategy.pretty_print import format_tree
+
+LARGEST_RATE = 0.1
+"""Share of the price above which a payment is likely meant in percent."""
+
+LARGEST_STAKES: dict[type[Node], float] = {EquityShare: 10.0, RiskOf: 0.2}
+"""Shares of the cash above which a size is likely a slip."""
+
+
+def with_payments(
+    bars: Bars, name: str, path: str, numbers: DatedNumbers, *, trusts_rates: bool
+) -> Bars:
+    """Bars that pay by a column's numbers, with a note of times in which nothing is charged.
+
+    Raises:
+        ConfigError: When a rate is not to be trusted, or no position could pay any of them.
+    """
+    where, payments = f"--column-file {name}: {path}", numbers.as_payments()
+    largest = int(np.abs(payments.rates).argmax())
+    if abs(payments.rates[largest]) > LARGEST_RATE and not trusts_rates:
+        raise ConfigError(
+            f"{where} pays {payments.rates[largest]:g} at "
+            f"{format_time(payments.timestamp[largest])}, more than {LARGEST_RATE:g} of the price: "
+            "write rates as fractions, 0.0001 for 0.01 %, or add --trust-rates"
+        )
+    first_ns, last_ns = int(payments.timestamp[0]), int(payments.timestamp[-1])
+    paying = replace(bars, payments={**bars.payments, name: payments})
+    if not len(paying.payments[name].rates):
+        raise ConfigError(
+            f"{where} pays from {format_time(first_ns)} to {format_time(last_ns)}, and no bar of "
+            f"{bars.symbol} but the first opens in that time: name a file of these bars' time"
+        )
+    step_ns = int(np.median(np.diff(payments.timestamp))) if len(payments.rates) > 1 else 0
+    free = (bars.timestamp < first_ns - step_ns) | (bars.timestamp > last_ns + step_ns)
+    lines = []
+    beyond = (payments.timestamp < bars.timestamp[0]) | (payments.timestamp > bars.timestamp[-1])
+    if beyond.any():
+        total = format_count(len(payments.rates), "payment")
+        lines.append(f"{int(beyond.sum()):,} of {total} before or after the bars are left out")
+    if free.any():
+        lines.append(
+            f"at {format_count(int(free.sum()), 'bar')} before {format_time(first_ns)} or after "
+            f"{format_time(last_ns)} nothing is charged"
+        )
+    notes = [f"column '{name}': {'; '.join(lines)}"] if lines else []
+    return replace(paying, notes=(*bars.notes, *notes))
+
+
+def check_money(spec: Strategy, config: RunConfig) -> None:
+    """Refuse rates and sizes that are not to be trusted, and a stake beside an account's.
+
+    Raises:
+        ConfigError: In one line, with the flag that says they are meant.
+    """
+    fault = next(_list_faults(spec, config), None)
+    if fault is not None:
+        raise ConfigError(f"{fault}{spec.place_of()}")
+
+
+def _list_faults(spec: Strategy, config: RunConfig) -> Iterator[str]:
+    for node in walk(spec):
+        if isinstance(node, Payment) and not config.trust_rates:
+            rate = node.rate
+            most = abs(rate.value) if isinstance(rate, Number) else 0.0
+            if isinstance(rate, GeneValue):
+                gene = spec.layout.gene(rate.gene.name)
+                most = max(abs(gene.low), abs(gene.high))
+            if most > LARGEST_RATE:
+                yield (
+                    f"{format_tree(node)} pays {most:g}, more than {LARGEST_RATE:g} of the price "
+                    "each time: write a fraction, 0.0001 for 0.01 %, or add --trust-rates"
+                )
+        # Bounds of a gene say themselves how large a stake is meant.
+        size = node.settings[0][1] if isinstance(node, tuple(LARGEST_STAKES)) else None
+        limit = LARGEST_STAKES.get(type(node), inf)
+        if isinstance(size, Number) and size.value > limit and not config.trust_leverage:
+            yield (
+                f"{format_tree(node)} is more than {limit:g} of the account: write "
+                f"{node.label}(0.01) for 1 %, or add --trust-leverage"
+            )
+    if spec.account is not None and _names_stake(config):
+        yield (
+            f"--risk-fraction {config.risk_fraction:g} sizes nothing here: account(...) does; "
+            "leave it out"
+        )
+
+
+def _names_stake(config: RunConfig) -> bool:
+    """Whether a stake was chosen; a record and a whole file of settings name every knob."""
+    field = RunConfig.model_fields["risk_fraction"]
+    names_some = config.model_fields_set != RunConfig.model_fields.keys()
+    is_named = "risk_fraction" in config.model_fields_set and names_some
+    return is_named or config.risk_fraction != field.default
+
+
+def check_weights(weights: Sequence[float] | None, *, trusts_leverage: bool) -> None:
+    """Refuse weights of a portfolio, even shares if None, that are more than the account.
+
+    Raises:
+        ConfigError: In one line, with the flag that says that they are meant.
+    """
+    total = sum(weights or ())
+    if total > 1.0 + 1e-9 and not trusts_leverage:
+        raise ConfigError(
+            f"--weights add up to {total:g}, more than the account: write shares that add up to "
+            "1, or add --trust-leverage"
+        )

@@ -1,0 +1,160 @@
+"""Funding by hand: payments at their own times, and a rate that is due so often."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Bars, Window
+from data.payments import Payments
+from data.point_in_time import DatedNumbers
+from data.timeframe import DAY_NS, MINUTE_NS
+from engine.accounts.costs import Costs
+from engine.batch import Engine
+from engine.reference import Reference
+from strategy import words as w
+from tests.parity.test_language import both
+from tests.support.worlds import draw_payments, make_bars
+
+HOUR_NS = 60 * MINUTE_NS
+FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
+DAY = 19_723 * DAY_NS  # 2024-01-01
+
+SETTLED = DatedNumbers(
+    DAY + np.arange(0, 25, 8) * HOUR_NS, np.array([0.5, 0.001, 0.002, 0.003]), None
+)
+
+
+def pay(rate, **further):
+    """A strategy that enters after the bar that has volume and pays funding."""
+    funding = w.funding(rate, **further)
+    return w.strategy("Pays.", long=w.volume >= 1, stop=w.share(0.5), funding=funding)
+
+
+def flat(opens, timeframe_ns, signal, numbers=SETTLED):
+    """Bars at a price of 100 with payments, and volume in the signal bar alone."""
+    price, volume = np.full(len(opens), 100.0), np.zeros(len(opens))
+    volume[signal] = 1.0
+    columns = dict.fromkeys(("open", "high", "low", "close"), price)
+    return Bars(
+        timestamp=np.asarray(opens), **columns, volume=volume, symbol="FLAT",
+        timeframe_ns=timeframe_ns, payments={"fund": numbers.as_payments()},
+    )  # fmt: skip
+
+
+def find_r(strategy, bars):
+    """R of the only trade, the same by the reference and on cores."""
+    ledgers = []
+    for kind, how in ((Reference, {}), (Engine, {"device": "cpu"})):
+        engine = kind(strategy, [bars], [Window.whole(bars)], FREE, **how)
+        ledgers += engine.trades(strategy.layout.defaults)
+    (r,), (same,) = (ledger.r.tolist() for ledger in ledgers)
+    assert r == same
+    return r
+
+
+HOURS = DAY + np.arange(-1, 26) * HOUR_NS
+LATE = SETTLED._replace(known_at=SETTLED.known_at + np.array([4, 11, 2, 10]) * 10**6)
+
+
+@pytest.mark.parametrize(
+    ("opens", "timeframe_ns", "signal"),
+    [
+        (HOURS, HOUR_NS, 1),
+        # No bar opens at 08:00 and 16:00: they belong to 11:00 and 17:00.
+        (np.delete(HOURS, [8, 9, 10, 11, 17]), HOUR_NS, 1),
+        # All three lie in one day and belong to the next one's open.
+        (DAY + np.arange(-2, 4) * DAY_NS, DAY_NS, 1),
+    ],
+    ids=["hours", "a hole", "days"],
+)
+@pytest.mark.parametrize("numbers", [SETTLED, LATE], ids=["on time", "milliseconds late"])
+def test_each_payment_is_charged_at_its_own_time(opens, timeframe_ns, signal, numbers):
+    """Rates of 0.001, 0.002, 0.003 on 100 at a risk of 50 cost 0.012 R, the 0.5 before nothing."""
+    bars = flat(opens, timeframe_ns, signal, numbers)
+    assert find_r(pay(w.payments("fund")), bars) == pytest.approx(-0.012, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("every", "opens", "timeframe_ns", "expected"),
+    [
+        (480, HOURS, HOUR_NS, 3),
+        # Three settlements within each day; the trade is held from the first day to the last.
+        (480, DAY + np.arange(-2, 4) * DAY_NS, DAY_NS, 9),
+        # A hole over 08:00 and 16:00: both are due at 17:00.
+        (480, np.delete(HOURS, range(8, 18)), HOUR_NS, 3),
+        (None, HOURS, HOUR_NS, 24),
+    ],
+    ids=["hours", "days", "a hole", "each bar"],
+)
+def test_a_fixed_rate_is_charged_each_time_that_it_is_due(every, opens, timeframe_ns, expected):
+    """A rate of 0.001 on 100 at a risk of 50 costs 0.002 R for each multiple of 480 minutes.
+
+    A rate that is a row is charged once a bar, and so is a borrowing fee.
+    """
+    bars = flat(opens, timeframe_ns, 1)
+    assert find_r(pay(0.001, every=every), bars) == pytest.approx(-0.002 * expected, abs=1e-15)
+    once = sum(np.diff(opens[2:] // ((every or 1) * MINUTE_NS)) > 0)
+    row = pay(0.001 + 0 * w.close, every=every)
+    assert find_r(row, bars) == pytest.approx(-0.002 * once, abs=1e-15)
+    held = replace(row, funding=None, borrow=w.borrow(0.001, every))
+    assert find_r(held, bars) == find_r(row, bars)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_payments_of_a_bar_are_added_in_their_order(seed):
+    """Every trade pays the sum over (entry, exit] of rate * open, by another computation.
+
+    A stretch of the bars, and the bars up to a bar, pay what the whole does; reference and cores
+    agree in every bit.
+    """
+    bars = make_bars(seed, 300, gaps=0.1)
+    payments = draw_payments(bars, seed)
+    bars = replace(bars, payments={"fund": payments})
+    strategy = w.strategy(
+        "Pays.", long=w.close > w.sma(w.close, 5), short=w.close < w.sma(w.close, 9),
+        exit_long=w.close < w.open, exit_short=w.close > w.open, stop=w.share(0.05),
+        funding=w.funding(w.payments("fund")),
+    )  # fmt: skip
+    windows = [Window.whole(bars), Window(0, 100, 250)]
+    genomes = strategy.layout.defaults[None]
+    assert both(strategy, [bars], windows, genomes, FREE) == ""
+    free = replace(strategy, funding=None)
+    (paid, _), (plain, _) = (
+        Reference(kind, [bars], windows, FREE).trades(genomes[0]) for kind in (strategy, free)
+    )
+    first_bar = [
+        next((j for j, opens in enumerate(bars.timestamp) if opens >= u), len(bars))
+        for u in payments.timestamp
+    ]
+    for e, x, r, before, entry, stop, side in zip(
+        paid.entry_bar, paid.exit_bar, paid.r, plain.r, paid.entry, paid.stop, paid.side,
+        strict=True,
+    ):  # fmt: skip
+        sums = sum(
+            rate * bars.open[j]
+            for j, rate in zip(first_bar, payments.rates, strict=True)
+            if e < j <= x
+        )
+        assert r == pytest.approx(before - side * sums / (side * (entry - stop)), abs=1e-12)
+    assert len(paid) > 20
+    assert (paid.r != plain.r).any()
+    cut = bars.until(200)
+    (begun,) = Reference(strategy, [cut], [Window.whole(cut)], FREE).trades(genomes[0])
+    assert begun.r[:-1].tobytes() == paid.r[: len(begun) - 1].tobytes()
+
+
+def test_bars_differ_by_payments_that_they_can_charge():
+    """Those of the first bar and before are charged to nobody, nor are those after the last."""
+    bars = make_bars(1, 50)
+    first, last = int(bars.timestamp[0]), int(bars.timestamp[-1])
+
+    def hash_of(times, rates):
+        payments = Payments(np.array(times), np.array(rates))
+        return replace(bars, payments={"fund": payments}).content_hash
+
+    inside = hash_of([first + MINUTE_NS], [0.1])
+    assert inside != bars.content_hash
+    assert inside == hash_of([first, first + MINUTE_NS, last + MINUTE_NS], [0.2, 0.1, 0.3])
+    assert inside != hash_of([first + MINUTE_NS], [0.2])
+    assert inside != hash_of([first + 2 * MINUTE_NS], [0.1])

@@ -1,0 +1,117 @@
+"""Payments that bars carry, and money settings that a person has to say are meant."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.point_in_time import DatedNumbers
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.run.money import check_money, check_weights, with_payments
+from optimizer.run.remarks import late_remarks
+from strategy import words as w
+from strategy.errors import StrategyError
+from tests.support.series import MINUTE_NS, START_NS, make_bars
+
+HOUR_NS = 60 * MINUTE_NS
+BARS = make_bars(48, HOUR_NS)
+TIMES = START_NS // (480 * MINUTE_NS) * 480 * MINUTE_NS + np.arange(1, 6) * 8 * HOUR_NS
+
+
+def pay(times, rates, *, trusts_rates=False):
+    """The bars with payments."""
+    numbers = DatedNumbers(np.asarray(times), np.asarray(rates, float), None)
+    return with_payments(BARS, "fund", "fund.csv", numbers, trusts_rates=trusts_rates)
+
+
+def test_payments_beside_the_bars_are_said():
+    """Those that no bar can charge, and bars for which there are none."""
+    assert pay(TIMES, np.full(5, 0.001)).notes == ()
+    later = TIMES + 4 * 24 * HOUR_NS
+    (note,) = pay([*TIMES, *later], np.full(10, 0.001)).notes
+    assert note == "column 'fund': 5 of 10 payments before or after the bars are left out"
+    (note,) = pay(TIMES[:2], [0.001, 0.002]).notes
+    assert re.search(r"'fund': at \d+ bars before .* or after .* nothing is charged$", note)
+    with pytest.raises(ConfigError, match=r"^--column-file fund: fund.csv pays from .* no bar of"):
+        pay(later, np.full(5, 0.001))
+
+
+@pytest.mark.parametrize("rate", [0.5, -0.11])
+def test_a_rate_above_a_tenth_is_likely_in_percent(rate):
+    """Of a file and in a strategy, as a number and as a bound of a gene; a flag takes it."""
+    with pytest.raises(ConfigError, match=rf"pays {rate} at .*, or add --trust-rates$"):
+        pay(TIMES, [rate, *[0.001] * 4])
+    assert len(pay(TIMES, [rate, *[0.001] * 4], trusts_rates=True).payments["fund"].rates) == 5
+    for said in (rate, w.gene("rate", 0.01, min(rate, 0.0), max(rate, 0.02))):
+        strategy = build(funding=w.funding(said, 480))
+        with pytest.raises(ConfigError, match=r"more than 0.1 of the price each .* --trust-rates"):
+            check_money(strategy, RunConfig())
+        check_money(strategy, RunConfig(trust_rates=True))
+    check_money(build(funding=w.funding(0.1), borrow=w.borrow(0.1)), RunConfig())
+    check_money(build(funding=w.funding(w.payments("fund"))), RunConfig())
+
+
+def build(**parts):
+    """A strategy with money."""
+    return w.strategy("Money.", long=w.close > w.open, stop=w.share(0.1), **parts)
+
+
+def test_a_size_above_the_usual_is_said_twice():
+    """As a number with a flag, as a gene by its bounds."""
+    for size, limit in ((w.equity_share(10.5), "10"), (w.risk(0.21), "0.2")):
+        strategy = build(account=w.account(1000, size))
+        with pytest.raises(ConfigError, match=rf"is more than {limit} of the .* --trust-leverage"):
+            check_money(strategy, RunConfig())
+        check_money(strategy, RunConfig(trust_leverage=True))
+    for size in (w.equity_share(10), w.risk(0.2), w.equity_share(w.gene("f", 20, 1, 50))):
+        check_money(build(account=w.account(1000, size)), RunConfig())
+    with pytest.raises(StrategyError, match="risk needs fraction"):
+        w.risk(1.01)
+    check_weights([0.7, 0.3], trusts_leverage=False)
+    check_weights(None, trusts_leverage=False)
+    check_weights([1.0, 0.5], trusts_leverage=True)
+    with pytest.raises(ConfigError, match=r"add up to 1.5, .* or add --trust-leverage"):
+        check_weights([1.0, 0.5], trusts_leverage=False)
+
+
+def test_a_stake_beside_an_account_is_refused():
+    """Where it was said; a page of settings and a record name every knob."""
+    sized, plain = build(account=w.account(1000, w.risk(0.01))), build()
+    for stake in (0.3, 0.01):
+        config = RunConfig(risk_fraction=stake)
+        check_money(plain, config)
+        with pytest.raises(ConfigError, match=rf"^--risk-fraction {stake} sizes nothing here: "):
+            check_money(sized, config)
+    check_money(sized, RunConfig(**RunConfig().model_dump()))
+    with pytest.raises(ConfigError, match="sizes nothing here"):
+        check_money(sized, RunConfig(**RunConfig(risk_fraction=0.3).model_dump()))
+
+
+def test_holding_a_position_is_never_paid():
+    """Borrowing costs; what may be received is funding, whose payments have times of their own."""
+    for rate in (-0.001, w.gene("rate", 0.0, -0.001, 0.001)):
+        with pytest.raises(StrategyError, match=r"borrow needs a rate of at least 0, got -0.001"):
+            w.borrow(rate)
+    with pytest.raises(StrategyError, match=r"leave every= out of funding"):
+        w.funding(w.payments("fund"), 480)
+    with pytest.raises(StrategyError, match=r"such as payments\('sentiment'\), got ''"):
+        w.payments("")
+    paying = build(funding=w.funding(w.payments("fund")))
+    assert (paying.paid_columns, paying.extra_columns) == (("fund",), ("fund",))
+    assert repr(w.column("fund")) == 'column("fund")'
+
+
+@pytest.mark.parametrize(("late", "is_said"), [(0, False), (11 * 10**6, True)])
+def test_a_row_that_is_charged_one_late_is_told(late, is_said):
+    """Numbers known milliseconds after the settlement change in the bar that is charged."""
+    numbers = DatedNumbers(TIMES + late, np.arange(5.0) / 1000, None)
+    bars = replace(BARS, extra={"fund": numbers.at_closes(BARS)}, dated=("fund",))
+    lines = list(late_remarks(build(funding=w.funding(w.column("fund"), 480)), bars))
+    assert len(lines) == is_said
+    for line in lines:
+        assert re.search(r"at 4 of \d payments the rate becomes known in the bar", line)
+        assert 'funding(payments("NAME"))' in line
+    moving = build(funding=w.funding(0.01 * w.roc(w.close, 5), 480))
+    assert list(late_remarks(moving, bars)) == list(late_remarks(build(), bars)) == []
