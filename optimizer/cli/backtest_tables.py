@@ -283,14 +283,15 @@ def _describe_intrabar(intrabar: Intrabar) -> str:
         f"what came first within a bar is unknown of {number(intrabar.undecided)} of "
         f"{format_count(intrabar.trades, 'trade')} ({intrabar.share:.1%})"
     )
-    if intrabar.undecided:
-        line += (
-            f", stop or target {number(intrabar.at_target)}, stop or fill "
-            f"{number(intrabar.at_fill)}: the worse is taken, {intrabar.undecided_r:.4g} of "
-            f"{intrabar.sum_r:.4g} R; otherwise the sum of R would be "
-            f"{intrabar.sum_r_target_first:.4g}; --finer FILE tells, by shorter bars"
-        )
-    return line + (": bars are too coarse for this bracket" if intrabar.is_too_coarse else "")
+    if not intrabar.undecided:
+        return line
+    needed = "bars are too coarse for this bracket: " if intrabar.is_too_coarse else ""
+    return (
+        f"{line}, stop or target in {number(intrabar.at_target)}, stop or fill in "
+        f"{number(intrabar.at_fill)}; the worse is taken, {intrabar.undecided_r:.4g} of "
+        f"{intrabar.sum_r:.4g} R, otherwise the sum would be {intrabar.sum_r_target_first:.4g} R; "
+        f"{needed}--finer FILE reads shorter ones"
+    )
 
 
 def print_backtest(backtest: Backtest) -> None:

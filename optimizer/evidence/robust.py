@@ -128,7 +128,7 @@ class RobustRecord(Statistic):
     def _describe_undecided(self) -> str:
         if self.undecided == 0:
             return "No trade hangs on what came first within a bar."
-        share = "Undefined" if self.undecided is None else fraction(self.undecided)
+        share = "Undefined" if self.undecided is None else f"{self.undecided:.1%}"
         # An older version counted the first kind alone.
         if not self.at_target and not self.at_fill:
             return f"{share} of trades hang on what came first within a bar; the worse is taken."

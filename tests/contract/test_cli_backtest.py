@@ -222,6 +222,38 @@ def test_counts_in_thousands_have_commas(command, market, tmp_path):
     assert re.search(r" 0 trades, \d,\d{3} rejected", lost)
 
 
+BREAKOUT = """\
+from strategy.words import *
+B = strategy("Breakout.", long=volume >= 1, entry=stop_at(close * 0 + 102, 3),
+             stop=level(close * 0 + 100), target=r_multiple(2))
+"""
+MINUTES = [
+    *[(100.0,) * 4] * 5, (100, 100.2, 99.4, 99.6), (99.6, 101, 99.6, 101), (101, 102.5, 101, 102.4),
+    (102.4, 103, 102.2, 103), (103, 103, 102.8, 103), (103, 106.5, 103, 106), *[(106.0,) * 4] * 4,
+]  # fmt: skip
+
+
+def test_a_stop_that_may_be_older_than_the_fill_is_said(command, tmp_path):
+    """-1 R by the five minutes, +2 R the other way round, and +2 R by the minutes."""
+    (tmp_path / "brk.py").write_text(BREAKOUT, encoding="utf-8")
+    names = "timestamp,open,high,low,close,volume"
+    lines = [
+        f"2024-01-01T09:{45 + k}:00Z,{','.join(map(str, row))},{int(k == 0)}"
+        for k, row in enumerate(MINUTES)
+    ]
+    (tmp_path / "b1.csv").write_text("\n".join([names, *lines, ""]), encoding="utf-8")
+    asked = ("backtest", "--strategy", "brk.py:B", "--data", "csv:b1.csv", "--timeframe", "5m",
+             "--fee-bp", "0", "--slippage-bp", "0", "--no-scale-lengths")  # fmt: skip
+    said = command(*asked).out
+    assert "is unknown of 1 of 1 trade (100.0%), stop or target in 0, stop or fill in 1;" in said
+    assert "-1 of -1 R, otherwise the sum would be 2 R; bars are too coarse" in said
+    assert "--finer FILE reads shorter ones" in said
+    assert "unknown of 0 of 1 trade (0.0%)" in command(*asked, "--finer", "csv:b1.csv").out
+    measured = command(*asked, "--json").json["intrabar"]
+    assert [measured[name] for name in ("undecided", "at_target", "at_fill")] == [1, 0, 1]
+    assert [measured[name] for name in ("sum_r", "sum_r_target_first")] == [-1.0, 2.0]
+
+
 def test_a_member_of_a_run_is_drawn_as_what_it_is(command, market, tmp_path):
     """The page of `backtest RUN --member N` names that member, and no other one."""
     command("evolve", "--data", market, "--population", "16", "--generations", "2", "--no-judge",

@@ -361,3 +361,16 @@ def test_orders_that_end_in_other_trades_are_refused(market, message, parts):
     spec = words.strategy("R.", name="r", long=UP, short=DOWN, stop=words.share(0.02), **parts)
     with pytest.raises(ConfigError, match=f"^{message}: "):
         build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", "backtesting.py")
+
+
+def test_gaps_beyond_targets_are_said_of_ladders_too(market):
+    """As of one target; a strategy without a target has none to gap over."""
+    task = build_task("seller_exhaustion", market)
+    for parts, is_said in (({"targets": [(words.r_multiple(1), 0.5)]}, True), ({}, False)):
+        spec = words.strategy("L.", name="l", long=UP, stop=words.share(0.02), **parts)
+        text = build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", "vectorbt")
+        assert "Target gap" not in text
+        text = build_program(
+            replace(task, spec=spec), spec.layout.defaults, "A try.", "backtesting.py"
+        )
+        assert ("Target gap: an open beyond the target" in text) == is_said

@@ -10,11 +10,13 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
 from optimizer.evidence.robust import list_neighbours
+from optimizer.evidence.statistic import Around
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.robust import build_robust_record, compute_feasible_strengths
 from optimizer.run.search import search
 from optimizer.search.generation import Floats
 from strategy import find_strategy
+from strategy import words as w
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.markets import PAPER_SPEC
@@ -94,7 +96,7 @@ def test_costs_are_a_line_and_break_even_lies_on_it(found):
     """At what was charged it is the pick itself; at break-even its sum is 0."""
     task, _, pick, record = found
     assert [point.times for point in record.costs] == [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]
-    assert record.costs[2].strength == pytest.approx(pick.strength.value, rel=1e-9)
+    assert record.costs[2].strength == pick.strength.value
     even = Costs(fee_bp=record.break_even_bp, slippage_bp=0.0)
     (ledger,) = replace(task, costs=even).engine().trades(pick.genome)
     assert sum(ledger.r.tolist()) == pytest.approx(0.0, abs=1e-9)
@@ -141,6 +143,39 @@ def test_trades_that_are_settled_within_a_bar_fail():
     record, _, pick = paper(market(*[[RISE]] * 7, [QUIET, RISE]))
     assert (record.undecided, record.checks["within_bar"]) == (0.0, True)
     assert record.target_first == pytest.approx(pick.strength.value)
+
+
+def test_stops_that_may_be_older_than_a_fill_fail_the_same_check():
+    """Bought at 102 in a bar with a low of 90 that closes at 105, then on to the target at 126."""
+    spec = w.strategy(
+        "Breakout.", long=w.volume > 50, entry=w.stop_at(w.close * 0 + 102, 3),
+        stop=w.level(w.close * 0 + 90), target=w.r_multiple(2),
+    )  # fmt: skip
+    inside, on = (100.0, 106.0, 89.0, 105.0, 1.0), (105.0, 130.0, 104.0, 128.0, 1.0)
+    task = make_task(market(*[[inside, on]] * 8), spec=spec, costs=Costs(0.0, 0.0), min_trades=1)
+    engine = task.engine()
+    pick = select_pick(engine, spec.layout.defaults[None])
+    record = build_robust_record(task, engine, pick)
+    assert (record.undecided, record.at_fill, record.at_target) == (1.0, 8, 0)
+    assert (record.undecided_r, record.better_r) == (-8.0, 16.0)
+    assert not record.checks["within_bar"]
+    (sentence,) = (row.sentence for row in record.list_rows(Around()) if "within" in row.about)
+    assert sentence == (
+        "100.0% of trades hang on what came first within a bar (stop or target 0, stop or fill 8): "
+        "-8 R as the worse is taken, 16 R otherwise; --finer tells."
+    )
+
+
+def test_several_symbols_and_windows_cost_what_the_front_says():
+    """The strength at the charge is that of the account in every bit, whatever the order."""
+    other = make_planted_market(8, 900, 8)
+    task = make_task(
+        BARS, other, windows=[Window(0, 0, 700), Window(0, 700, 1500), Window(1, 0, 900)]
+    )
+    engine = task.engine()
+    pick = select_pick(engine, search(task, engine).front.genomes)
+    record = build_robust_record(task, engine, pick)
+    assert record.costs[2].strength == pick.strength.value
 
 
 def test_one_quarter_that_made_it_all_fails():
