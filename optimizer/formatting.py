@@ -1,7 +1,7 @@
 """How numbers are written for people, and which of many things they see: the same everywhere."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,7 @@ MEANINGS = {
     "trades_short": "how many shorts there are",
     "ulcer": "root mean square of the account's falls, at ends of days",
     "under_water_days": "longest time below the highest end of a day, in calendar days",
+    "unsized": "trades that were too small for the account: nothing was bought",
     "win_rate": "share of trades that gain after costs",
     "worst_r": "the worst trade, in R",
 }
@@ -79,11 +80,41 @@ FRACTIONS = frozenset(
 )
 """Metrics that people read in percent."""
 
+MARKED = "max_drawdown_marked"
+
 BESIDE_OBJECTIVES = ("trades", "win_rate", "mean_r", "exposure", "max_leverage")
 """Metrics that stand beside the objectives in the table of a front, as far as there is room."""
 
+NEVER_LOST = 2.0**30
+"""An objective from here on is of a candidate without losses: this, and its trades on top."""
+
+WITHOUT_LOSSES = {
+    "calmar": "no drawdown",
+    "calmar_simple": "no drawdown",
+    "profit_factor": "no losses",
+    "sortino": "no losses",
+}
+"""Metrics that are undefined for want of losses, and how such an objective is written."""
+
 LONG = 1e9
 """From here on a number is written with its power of ten."""
+
+
+def choose_columns(objectives: Sequence[str], known: Container[str]) -> list[str]:
+    """Columns of the table of a front: objectives, then known metrics of `BESIDE_OBJECTIVES`.
+
+    An account that sizes its trades from cash may be gone at a close: behind its fall between
+    closed trades, or behind the objectives, stands that at closes.
+
+    >>> choose_columns(["max_drawdown", "trades:min"], {"trades", "exposure", "unsized"})
+    ['max_drawdown', 'max_drawdown_marked', 'trades:min', 'exposure']
+    """
+    named = {name.partition(":")[0] for name in objectives}
+    columns = [*objectives, *(n for n in BESIDE_OBJECTIVES if n in known and n not in named)]
+    if "unsized" in known:
+        falls = [index for index, name in enumerate(objectives) if _base(name) == "max_drawdown"]
+        columns.insert(falls[-1] + 1 if falls else len(objectives), MARKED)
+    return columns
 
 
 def evenly(count: int, most: int) -> npt.NDArray[np.int64]:
@@ -155,32 +186,6 @@ def format_duration(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
-def describe_account(
-    metrics: Mapping[str, float | None], count: int, noun: str = "symbol"
-) -> Iterator[str]:
-    """An account of several symbols or components, or one that had no room, in sentences.
-
-    >>> known = {"trades": 505, "max_drawdown": 0.754, "max_leverage": 5.19, "skipped": 1205}
-    >>> for line in describe_account(known, 3):
-    ...     print(line)
-    One account for 3 symbols: 505 trades; it fell by 75.40%.
-    Positions were up to 5.2 times the account.
-    It had no room for 1,205 signals.
-    """
-    skipped, most = metrics.get("skipped"), metrics.get("max_leverage")
-    if count > 1:
-        marked = metrics.get("max_drawdown_marked")
-        by_closes = "" if marked is None else f" (by bar closes {fraction(marked)})"
-        yield (
-            f"One account for {count} {noun}s: {format_count(metrics.get('trades'), 'trade')}; "
-            f"it fell by {fraction(metrics.get('max_drawdown'))}{by_closes}."
-        )
-        if most is not None and most > 1:
-            yield f"Positions were up to {most:,.2g} times the account."
-    if skipped:
-        yield f"It had no room for {format_count(skipped, 'signal')}."
-
-
 def fraction(value: object) -> str:
     """A fraction as percent with two digits."""
     if not (isinstance(value, float) and math.isfinite(value)):
@@ -192,9 +197,16 @@ def fraction(value: object) -> str:
 
 def metric(name: str, value: object) -> str:
     """A metric, or an objective made from it such as ``max_drawdown@worst``, as people read it."""
+    if isinstance(value, float) and value >= NEVER_LOST and _base(name) in WITHOUT_LOSSES:
+        return WITHOUT_LOSSES[_base(name)]
     return fraction(value) if is_fraction(name) else number(value)
 
 
 def is_fraction(name: str) -> bool:
     """Whether people read a metric, or an objective made from it, in percent."""
-    return name.removeprefix(HELD_OUT).partition("@")[0].partition(":")[0] in FRACTIONS
+    return _base(name) in FRACTIONS
+
+
+def _base(name: str) -> str:
+    """The metric in the name of an objective."""
+    return name.removeprefix(HELD_OUT).partition("@")[0].partition(":")[0]

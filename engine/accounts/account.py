@@ -14,7 +14,7 @@ from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
 from engine.accounts import marks
 from engine.accounts.costs import Costs
-from engine.accounts.derived import LEAST_VARIATION
+from engine.accounts.derived import FEWEST_DAYS, LEAST_VARIATION
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.marks import StakedTrades
 from engine.accounts.metrics import measure_span, pool_spans
@@ -45,14 +45,15 @@ ACCOUNT_METRICS = (
     "buy_and_hold",
     "rejected",
     "skipped",
+    "unsized",
 )
 """Names of an account's numbers, in order."""
 
-FEWEST_DAYS = 20
-"""Below so many days with bars no ratio of days is formed."""
-
 MOST_MARKED = 1_000_000
 """Markets times bars, above which an account of several is not marked at closes."""
+
+MOST_MARKED_FROM_CASH = 16 * MOST_MARKED
+"""The same of one that sizes its trades from cash, and so may be gone at a close."""
 
 SIGNAL_EXIT = REASONS.index("signal")
 
@@ -119,7 +120,8 @@ class Account:
     def is_marked(self) -> bool:
         """Whether marking its trades takes no longer than all else."""
         bars = sum(map(len, self.windows))
-        return self.n_strands == 1 or self.n_strands * bars <= MOST_MARKED
+        most = MOST_MARKED_FROM_CASH if self.stakes else MOST_MARKED
+        return self.n_strands == 1 or self.n_strands * bars <= most
 
     @cached_property
     def days(self) -> Ints:
@@ -197,7 +199,8 @@ class Account:
           as there are on the mean; after Sharpe (1994), Sortino and Price (1994), Martin and
           McCann (1989). ulcer is the root of the mean of squared falls.
         - buy_and_hold: return of the bars themselves. rejected: signals that risked too little;
-          skipped: signals for which an account with limits had no room.
+          skipped: signals for which an account with limits had no room. unsized: trades that
+          were too small for an account that sizes them from cash, and are not there without.
         """
         # What overflows is found by what comes of it.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -219,6 +222,8 @@ class Account:
             "rejected": float(sum(ledger.rejected for ledger in ledgers)),
             "skipped": float(sum(ledger.skipped for ledger in ledgers)),
         }
+        if self.stakes:
+            named["unsized"] = folded.unsized
         if not len(folded.r):
             absent = ("best_r", "worst_r", "mean_trade", "median_leverage", "max_leverage")
             why = dict.fromkeys(absent, "no_trades")
@@ -300,15 +305,14 @@ class Account:
         """Equity at closes of bars at which there is a position or one ends, as if all were closed.
 
         Returns:
-            Times [T], ascending, nanoseconds UTC, some of them more than once; and equity [T].
+            Times [T], ascending, nanoseconds UTC; and equity [T].
         """
         # Bars of several lengths close in another order than that in which they open.
         if (np.diff(folded.closed_ns) < 0).any():
             folded = self.fold(ledgers, "closed_ns")
         by_strand = [np.flatnonzero(self.strands == k).tolist() for k in range(self.n_strands)]
         strands = [marks.join_marks(self._marks(w, ledgers[w]) for w in some) for some in by_strand]
-        times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)])
-        times.sort(kind="stable")
+        times = np.unique(np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)]))
         count = np.searchsorted(folded.closed_ns, times, side="right")
         value = np.concatenate([[1.0], folded.equity])[count]
         for (first, *_), (closes, ends, trades) in zip(by_strand, strands, strict=True):

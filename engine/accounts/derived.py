@@ -23,12 +23,16 @@ UNDEFINED = (
     "no_drawdown",
     "ruined",
     "overflow",
+    "few_days",
 )
 """Why a metric is undefined; place 0 stands for a defined one."""
 
-NO_TRADES, ONE_TRADE, NO_VARIATION, NO_LOSSES, NO_DRAWDOWN, RUINED, OVERFLOW = range(
+NO_TRADES, ONE_TRADE, NO_VARIATION, NO_LOSSES, NO_DRAWDOWN, RUINED, OVERFLOW, FEW_DAYS = range(
     1, len(UNDEFINED)
 )
+
+FEWEST_DAYS = 20
+"""Below so many days with bars nothing is told of a year, and no ratio of days is formed."""
 
 LEAST_VARIATION = 1e-10
 """A sum of squares that is no larger than this share of `sum_r2` may be nothing but rounding."""
@@ -47,6 +51,8 @@ class Span:
     years: float  # time from its first bar's open to its last bar's close, in years of 365.25 days
     first_ns: int = 0  # when its first bar opens, nanoseconds UTC
     last_ns: int = 0  # when its last bar closes
+    # The first `FEWEST_DAYS` UTC dates with a bar at most, ascending; None where there are enough.
+    dates: tuple[int, ...] | None = None
 
 
 def power(base: Floats, exponent: float) -> Floats:
@@ -85,6 +91,8 @@ class Derived:
         self._totals: dict[str, Floats] = {}
         self.bars = np.array([span.bars for span in spans], np.float64)
         self.years = np.array([span.years for span in spans], np.float64)
+        dates = (span.dates for span in spans)
+        self._has_days = np.array([some is None or len(some) >= FEWEST_DAYS for some in dates])
 
     def total(self, name: str) -> Floats:
         """An accumulator [P, W]."""
@@ -151,6 +159,16 @@ class Derived:
         return self.repeated[0] & (self.variance > least), NO_VARIATION
 
     @cached_property
+    def moved(self) -> Need:
+        """A trade gained or lost."""
+        return self.total("sum_r2") > 0, NO_VARIATION
+
+    @cached_property
+    def lasting(self) -> Need:
+        """There are days enough to tell of a year."""
+        return np.broadcast_to(self._has_days, self.total("trades").shape), FEW_DAYS
+
+    @cached_property
     def losing(self) -> Need:
         """There is a loss."""
         return self.total("loss_r") > 0, NO_LOSSES
@@ -164,6 +182,11 @@ class Derived:
     def falling(self) -> Need:
         """Equity fell once."""
         return self.total("max_drawdown") > 0, NO_DRAWDOWN
+
+    @cached_property
+    def changed(self) -> Need:
+        """Equity fell or rose."""
+        return self.falling[0] | (self.total("equity") != 1.0), NO_VARIATION
 
     @cached_property
     def ruined(self) -> Flags:

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
+from data.timeframe import UNITS_NS
 from engine.accounts.derived import (
-    NO_VARIATION,
+    FEWEST_DAYS,
     NS_PER_YEAR,
     OVERFLOW,
     Derived,
@@ -21,6 +22,8 @@ from engine.accounts.derived import (
     Need,
     Span,
 )
+
+NS_PER_DAY = UNITS_NS["d"]
 
 Formula = tuple[Floats, Sequence[Need]]
 """Values [P, W], and what they need to be defined."""
@@ -85,7 +88,19 @@ class MetricTable:
 def measure_span(bars: Bars, window: Window) -> Span:
     """The span of a window on the series that it refers to."""
     first, last = int(bars.timestamp[window.start]), int(bars.over_ns[window.end - 1])
-    return Span(window.end - window.start, (last - first) / NS_PER_YEAR, first, last)
+    times = bars.timestamp[window.start : window.end]
+    years = (last - first) / NS_PER_YEAR
+    return Span(len(times), years, first, last, list_first_dates(times))
+
+
+def list_first_dates(times: npt.NDArray[np.int64]) -> tuple[int, ...]:
+    """The first `FEWEST_DAYS` UTC dates at most of ascending times [T], days since 1970."""
+    dates: list[int] = []
+    place = 0
+    while place < len(times) and len(dates) < FEWEST_DAYS:
+        dates.append(int(times[place]) // NS_PER_DAY)
+        place = int(np.searchsorted(times, (dates[-1] + 1) * NS_PER_DAY))
+    return tuple(dates)
 
 
 def compute_metrics(
@@ -119,7 +134,8 @@ def compute_metrics(
         - max_drawdown: deepest fall of equity as a fraction of its peak; 1 once ruined.
         - cagr: what equity gained a year, compounded; -1 once ruined.
         - calmar: cagr over max_drawdown; undefined once ruined. calmar_simple: total_return per
-          year over it, not compounded, which was calmar before.
+          year over it, not compounded, which was calmar before. They, cagr and trades_per_year
+          are undefined below `FEWEST_DAYS` days with bars: a week says nothing of a year.
         - exposure: fraction of the window's bars with an open position.
 
         What is too large for a float64, as equity may become, is undefined: ``overflow``.
@@ -157,30 +173,38 @@ def pool_spans(spans: Sequence[Span]) -> Span:
         total += max(span.last_ns - max(span.first_ns, reached), 0)
         reached = max(reached, span.last_ns)
     first = min(span.first_ns for span in spans)
-    return Span(sum(span.bars for span in spans), total / NS_PER_YEAR, first, reached)
+    bars, dates = sum(span.bars for span in spans), [span.dates for span in spans]
+    union = None if None in dates else sorted({day for some in dates for day in some or ()})
+    first_dates = None if union is None else tuple(union[:FEWEST_DAYS])
+    return Span(bars, total / NS_PER_YEAR, first, reached, first_dates)
 
 
 def _sortino(derived: Derived) -> Formula:
     squares = np.where(derived.hurt[0], derived.total("loss_r2"), 1.0)
-    needs = (derived.varied, derived.repeated, derived.hurt, derived.traded)
+    needs = (derived.varied, derived.repeated, derived.hurt, derived.moved, derived.traded)
     return derived.mean / np.sqrt(squares / derived.n), needs
 
 
 def _strength(derived: Derived) -> Formula:
-    squares = derived.total("sum_r2")
-    moved = squares > 0
-    root = np.sqrt(np.where(moved, squares, 1.0))
-    return derived.total("sum_r") / root, ((moved, NO_VARIATION), derived.traded)
+    root = np.sqrt(np.where(derived.moved[0], derived.total("sum_r2"), 1.0))
+    return derived.total("sum_r") / root, (derived.moved, derived.traded)
 
 
 def _profit_factor(derived: Derived) -> Formula:
     losses = np.where(derived.losing[0], derived.total("loss_r"), 1.0)
-    return derived.total("gain_r") / losses, (derived.losing, derived.traded)
+    return derived.total("gain_r") / losses, (derived.losing, derived.moved, derived.traded)
 
 
 def _over_fall(derived: Derived, gain: Floats) -> Formula:
     fall = np.where(derived.falling[0], derived.total("max_drawdown"), 1.0)
-    needs = (derived.falling, derived.measured, derived.standing, derived.traded)
+    needs = (
+        derived.falling,
+        derived.changed,
+        derived.measured,
+        derived.lasting,
+        derived.standing,
+        derived.traded,
+    )
     return gain / fall, needs
 
 
@@ -213,13 +237,13 @@ FORMULAS: dict[str, Callable[[Derived], Formula]] = {
     "sharpe": lambda d: (d.sharpe_trade * np.sqrt(d.per_year), d.spread),
     "sortino": _sortino,
     "total_return": lambda d: (d.total("equity") - 1.0, ()),
-    "cagr": lambda d: (d.growth - 1.0, ()),
+    "cagr": lambda d: (d.growth - 1.0, (d.lasting,)),
     "max_drawdown": _max_drawdown,
     "max_drawdown_r": _of("max_drawdown_r"),
     "calmar": _calmar,
     "calmar_simple": _calmar_simple,
     "exposure": lambda d: (d.total("bars_in_market") / d.bars, ()),
     "mean_hold_bars": lambda d: (d.total("bars_in_market") / d.n, (d.traded,)),
-    "trades_per_year": lambda d: (d.per_year, ()),
+    "trades_per_year": lambda d: (d.per_year, (d.lasting,)),
 }
 """Each metric's values [P, W], and what it needs to be defined."""

@@ -21,7 +21,7 @@ from optimizer.cli.tables import (
 )
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.formatting import describe_account, format_count, fraction, number
+from optimizer.formatting import format_count, fraction, number
 from optimizer.judging.replay_front import replay_front
 from optimizer.run.genes_file import chosen_individual, chosen_member, encode_genome
 from optimizer.run.individuals import (
@@ -33,6 +33,7 @@ from optimizer.run.task import Task, describe_data, ledger_rows, prepare
 from optimizer.run.trade_details import describe_orders, list_details
 from optimizer.search.generation import Floats
 from optimizer.store import find_run
+from optimizer.store.caveats import describe_account, name_limits
 from optimizer.store.result import (
     DataDescription,
     Figures,
@@ -76,7 +77,8 @@ def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> Non
     stdout().say(_describe_ends(searched))
     stdout().say_all(describe_orders(task.spec, searched))
     n_symbols = len({task.markets.symbols[w] for w in task.markets.places("search")})
-    stdout().say_all(describe_account(backtest.metrics, n_symbols))
+    limits = name_limits(task.costs.max_positions, task.costs.max_leverage)
+    stdout().say_all(describe_account(backtest, n_symbols, limits=limits))
     stdout().say_all(_list_doubts(searched, backtest.contradictions, task.costs.min_risk))
     stdout().say(_describe_intrabar(backtest.intrabar))
 

@@ -123,8 +123,9 @@ def print_portfolio(result: "PortfolioResult") -> None:
     """Print the worst verdict, each component alone, the account, and correlations."""
     from optimizer.cli.console import plain_table, stdout
     from optimizer.cli.result import COLOURS
-    from optimizer.formatting import describe_account, metric, number
+    from optimizer.formatting import metric, number
     from optimizer.grades import GRADE_WORDS
+    from optimizer.store.caveats import describe_account, name_limits
 
     console = stdout()
     console.say(result.verdict, style=f"bold {COLOURS[result.by_grade[0].grade]}")
@@ -139,7 +140,8 @@ def print_portfolio(result: "PortfolioResult") -> None:
     table.add_row("the account", "", "", *cells)
     console.print(table)
     console.print()
-    console.say_all(describe_account(result.metrics, len(result.components), "component"))
+    limits = name_limits(result.max_positions, result.max_leverage)
+    console.say_all(describe_account(result, len(result.components), "component", limits))
     console.say_all(_describe_correlations(result))
 
 

@@ -15,13 +15,14 @@ from optimizer.cli.tables import (
     windows_table,
 )
 from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.formatting import describe_account, format_count, fraction, number
+from optimizer.formatting import format_count, fraction, number
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.sentences import describe_count, suggest_next
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.search.generation import Regret
+from optimizer.store.caveats import describe_account, describe_gone
 from optimizer.store.result import RunResult, choose_noun, describe_quality
 from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
 
@@ -114,7 +115,7 @@ def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     pick = find_pick(result, judgement)
     if pick is not None:
         console.say(f"Pick: {pick.describe()}")
-        console.say_all(describe_account(result.front[pick.member].metrics, 1))
+        console.say_all(describe_account(result.front[pick.member], 1))
     console.say(f"Next: {suggest_next(result, verdict, judgement)}")
 
 
@@ -134,6 +135,9 @@ def _print_front(
     title = front_title(len(result.front), len(members), pick) + _describe_rule(result)
     console.say(title, style="italic")
     console.print(*front_tables(members, result.objectives, console.width, pick))
+    for number_of, member in members.items():
+        if member.gone:
+            console.say(f"Member {number_of} is no result: {describe_gone(member.gone)}.")
     for table in genes_tables(members, console.width):
         console.print()
         console.print(table)

@@ -25,6 +25,7 @@ from optimizer.run.tables import (
     resume_command,
 )
 from optimizer.store import RunStore, find_run
+from optimizer.store.caveats import describe_account
 from optimizer.store.labels import Labels, read_labels
 from optimizer.store.result import RunHeader, RunResult
 from optimizer.store.windows import find_window_rule
@@ -85,6 +86,7 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
     console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {index}")
     print_individual(console, chosen, data.windows, find_window_rule(result))
     console.print()
+    console.say_all(describe_account(chosen, 1))
     backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {index}"
     console.say(f"Its trades: {backtest}")
     console.say(f"On other bars: {backtest} --data OTHER")

@@ -10,6 +10,8 @@ from engine.certificate import Certificate
 from optimizer.cli.console import WIDTH_OF_A_FILE, Lines, columns_table
 from optimizer.formatting import (
     BESIDE_OBJECTIVES,
+    MARKED,
+    choose_columns,
     format_count,
     format_gene,
     fraction,
@@ -98,15 +100,15 @@ def front_tables(
         width: Columns that there are.
         pick: Number of the one that is marked.
     """
-    objective_names = {name.partition(":")[0] for name in objectives}
-    beside = [name for name in BESIDE_OBJECTIVES if name not in objective_names]
+    first = next(iter(members.values()))
+    columns = choose_columns(objectives, {*BESIDE_OBJECTIVES, *first.metrics})
     rows = {}
     for member, individual in members.items():
         values = {**individual.metrics, **individual.objectives}
-        rows[member] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
-    blocks = _split_columns([*objectives, *beside], rows, width, PICK)
+        rows[member] = {name: metric(name, values.get(name)) for name in columns}
+    blocks = _split_columns(columns, rows, width, PICK)
     # Columns that do not fit are among the metrics of each member in `runs show`.
-    shown = [names for names in blocks if set(names) & set(objectives)]
+    shown = [names for names in blocks if set(names) & {*objectives, MARKED}]
     return [_numbers_table(names, rows, bold=objectives, pick=pick) for names in shown]
 
 

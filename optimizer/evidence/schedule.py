@@ -10,6 +10,7 @@ from optimizer.evidence.null import MOST_P, NullRecord
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, Weighed, choose_side
 from optimizer.formatting import format_count, fraction
+from optimizer.store.caveats import describe_skipped
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.gene import GeneText
 
@@ -76,7 +77,7 @@ class ScheduleRecord(OutOfSample):
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """The stitched account, its null, turnover, and the first pick kept."""
-        no_room = f" It had no room for {format_count(self.skipped, 'signal')}."
+        no_room = f" {describe_skipped(self.skipped)}"
         yield Weighed(
             "schedule",
             f"Searched again every {name_duration(self.every)} on the "

@@ -22,6 +22,7 @@ from optimizer.evidence.out_of_sample import (
 from optimizer.evidence.robust import CHECKS
 from optimizer.formatting import format_count, format_duration
 from optimizer.grades import GRADES
+from optimizer.store.caveats import describe_gone
 from optimizer.store.payload import Payload
 
 RULES_VERSION = 3
@@ -74,6 +75,7 @@ class Facts:
     is_warm_started: bool = False  # whether it began from a run on bars that overlap these
     is_approximate: bool = False  # whether null searches used forecasts that were not fitted again
     is_simulated: bool = False  # whether a program invented the market
+    gone: str = ""  # when the account of the pick, or of all members, stood at nothing; else empty
     # Of a schedule, whose stitched trades are `folds` and all other facts too; None where a pick
     # is judged.
     schedule: ScheduleFacts | None = None
@@ -136,6 +138,8 @@ def _grade_invalid(facts: Facts) -> Verdict | None:
             f"{format_count(facts.differences, 'difference')} between trades with and without "
             "later bars"
         )
+    if facts.gone:
+        reasons.append(describe_gone(facts.gone))
     if facts.schedule is not None and facts.schedule.mismatches:
         mismatches = format_count(facts.schedule.mismatches, "step")
         reasons.append(f"{mismatches} picked by bars after its date")

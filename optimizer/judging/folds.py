@@ -63,8 +63,8 @@ class FoldSetup(OnWindows[FoldPick]):
         outcome = yield from search_again(task, problem, self.warm_start)
         if not len(outcome.front):
             return FoldPick(job, None)
-        pick = yield from ask_pick(self.windows[job], outcome.front.genomes)
-        return FoldPick(job, tuple(pick.genome.tolist()))
+        pick = yield from ask_pick(task, self.windows[job], outcome.front.genomes)
+        return FoldPick(job, None if pick is None else tuple(pick.genome.tolist()))
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ class _Judge:
 
     def judge(self) -> Judgement:
         """Every part that is asked for, and the verdict."""
-        if len(self._front):
+        if len(self._result.gone) < len(self._front):
             parts = self._collect_parts()
             # Now, because what was left out is noted on the way.
             self._found = replace(self._found, **parts)
@@ -194,11 +194,17 @@ class _Judge:
 
     def _select_pick(self, engine: Engine) -> Pick:
         """The pick; what an earlier judgement found out about it stays."""
-        pick = select_pick(engine, self._front, self._plan.pick)
+        pick = select_pick(engine, self._front, self._plan.pick, self._result.gone)
         earlier = read_judgement(self._store)
         if earlier and earlier.pick and earlier.pick.member == pick.member:
             self._found = replace(earlier, notes=())
         return pick
+
+    def _select_strongest(self, engine: Engine, pick: Pick) -> Pick:
+        """The strongest member, which a named pick need not be."""
+        if self._plan.pick is None:
+            return pick
+        return select_pick(engine, self._front, gone=self._result.gone)
 
     def _collect_parts(self) -> dict[str, Any]:
         """Parts of the judgement by name."""
@@ -232,7 +238,7 @@ class _Judge:
             parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
         found = None if steps is None else self._search_steps(steps, engine)
         # Greatest strengths are compared, whichever member is the pick.
-        strongest = pick if plan.pick is None else select_pick(engine, self._front)
+        strongest = self._select_strongest(engine, pick)
         # Engines of folds and of null markets need its memory.
         del engine
         if folds is not None:

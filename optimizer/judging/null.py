@@ -109,9 +109,11 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
         """Search one market; its caller evaluates."""
         outcome = yield from search_again(task, problem, self.warm_start)
         genomes = outcome.front.genomes
-        if not len(genomes):
+        pick = None
+        if len(genomes):
+            pick = yield from ask_pick(task, task.markets.windows, genomes)
+        if pick is None:
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
-        pick = yield from ask_pick(task.markets.windows, genomes)
         values = task.goals.natural(outcome.front.objectives)
         best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(

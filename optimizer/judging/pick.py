@@ -1,21 +1,25 @@
 """The pick: the member that every verdict is about, named before unseen bars are looked at."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from data import Window
+from engine.accounts.caveats import find_gone
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Figure, encode_figures, make_undefined
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.strength import find_strongest, strength_of_sums
+from optimizer.run.individuals import build_account
 from optimizer.run.problem import Asking, Question
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
+from optimizer.store.caveats import describe_gone
 
 SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
 TRADES, SUM_R, SUM_R2 = SUMS
@@ -42,27 +46,73 @@ def compute_strengths(account: Floats) -> Floats:
     return values
 
 
-def select_pick(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
+def select_pick(
+    engine: Engine,
+    genomes: Floats,
+    member: int | None = None,
+    gone: Mapping[int, str] = MappingProxyType({}),
+) -> Pick:
     """The pick of a front, or another member that was named.
 
     Args:
         engine: Of the searched windows.
-        genomes: [F, G] by number, F at least 1.
+        genomes: [F, G] by number, F at least 1, one of which can be picked.
         member: Number of another one.
+        gone: When the accounts of members stood at nothing, by number.
 
     Raises:
-        ConfigError: When there is no such member.
+        ConfigError: When there is no such member, or its account is gone.
     """
     if member is not None and not 0 <= member < len(genomes):
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
+    if member is not None and member in gone:
+        raise ConfigError(f"--pick {member}: {describe_gone(gone[member])}; name another member")
     accumulators, account = engine.evaluate_account(genomes)
+    if member is None:
+        member = choose_member(compute_strengths(account), genomes, gone.__contains__)
+    assert member is not None, "a front of which none can be picked is not judged"
     return build_pick(engine.windows, genomes, accumulators, account, member)
 
 
-def ask_pick(windows: Sequence[Window], genomes: Floats) -> Asking[Pick]:
-    """The pick of a front; its caller evaluates in windows [W]."""
+def choose_member(strengths: Floats, genomes: Floats, is_gone: Callable[[int], bool]) -> int | None:
+    """The strongest member of strengths [F] and genomes [F, G], or the first without any.
+
+    None where the accounts of all are gone.
+    """
+    strongest = find_strongest(strengths, genomes, is_gone)
+    standing = (member for member in range(len(genomes)) if not is_gone(member))
+    return next(standing, None) if strongest is None else strongest
+
+
+def replay_gone(task: Task, genomes: Floats) -> Callable[[int], bool]:
+    """Whether the account of each of genomes [F, G] stood at nothing on a task's searched bars.
+
+    They are replayed by the reference, each when it is asked for.
+    """
+    if task.spec.account is None:
+        return lambda _: False
+    indices = task.markets.places("search")
+    windows = [task.markets.all_windows[index] for index in indices]
+    account, reference = build_account(task, indices), task.build_reference(windows)
+
+    def is_gone(member: int) -> bool:
+        genome = genomes[member]
+        return find_gone(account.adapt(genome), reference.trades(genome)) is not None
+
+    return is_gone
+
+
+def ask_pick(task: Task, windows: Sequence[Window], genomes: Floats) -> Asking[Pick | None]:
+    """The pick of a front; its caller evaluates in windows [W], those of the task.
+
+    None where the accounts of all members are gone.
+    """
     answered = yield Question(genomes, len(windows) > 1)
-    return build_pick(windows, genomes, answered.accumulators, answered.joint)
+    strengths = compute_strengths(answered.joint)
+    member = choose_member(strengths, genomes, replay_gone(task, genomes))
+    if member is None:
+        return None
+    return build_pick(windows, genomes, answered.accumulators, answered.joint, member)
 
 
 def build_pick(
@@ -70,11 +120,9 @@ def build_pick(
     genomes: Floats,
     accumulators: Floats,
     account: Floats,
-    member: int | None = None,
+    member: int,
 ) -> Pick:
-    """The same of accumulators [F, W, A] in windows [W] and account [F, A] of a front."""
-    if member is None:
-        member = find_strongest(compute_strengths(account), genomes) or 0
+    """A pick, of accumulators [F, W, A] in windows [W] and account [F, A] of a front."""
     trades, sum_r, squares = account[member, SUMS].tolist()
     by_series: Counter[int] = Counter()
     for window, count in zip(windows, accumulators[member, :, TRADES], strict=True):

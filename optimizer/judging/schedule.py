@@ -23,7 +23,7 @@ from optimizer.judging.in_step import (
     bring_windows,
 )
 from optimizer.judging.null import NullJob, NullSearch, OnNullMarkets
-from optimizer.judging.pick import build_pick, compute_strengths
+from optimizer.judging.pick import build_pick, choose_member, compute_strengths, replay_gone
 from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, answer
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
@@ -94,10 +94,14 @@ class StepSetup(OnWindows[StepPick]):
         if not len(genomes):
             return StepPick(job, None, None)
         answered = yield Question(genomes, len(windows) > 1)
-        member = None
+        member, is_gone = None, replay_gone(task, genomes)
+        strengths = compute_strengths(answered.joint)
         if self.pick_by == "near":
-            strengths = compute_strengths(answered.joint)
-            member = yield from _find_nearest(task, problem.engine, genomes, strengths)
+            member = yield from _find_nearest(task, problem.engine, genomes, strengths, is_gone)
+        if member is None:
+            member = choose_member(strengths, genomes, is_gone)
+        if member is None:
+            return StepPick(job, None, None)
         pick = build_pick(windows, genomes, answered.accumulators, answered.joint, member)
         return StepPick(job, tuple(pick.genome.tolist()), encode_figure(pick.strength))
 
@@ -116,15 +120,24 @@ class StepSetup(OnWindows[StepPick]):
         _, account = engine.evaluate_account(genome[None])
         return float(compute_strengths(account)[0])
 
+    def is_gone(self, number: int, genome: Floats) -> bool:
+        """Whether the account of an individual [G] stood at nothing in the training of a step."""
+        return replay_gone(self.build_task(number), genome[None])(0)
+
 
 def _find_nearest(
-    task: Task, engine: Evaluator, genomes: Floats, strengths: Floats
+    task: Task,
+    engine: Evaluator,
+    genomes: Floats,
+    strengths: Floats,
+    is_gone: Callable[[int], bool],
 ) -> Asking[int | None]:
     """Member of greatest `strength@near`, then strength, then the first by genome; None of none."""
     goals = replace(task.goals, objectives=parse_objectives(BY_NEIGHBOURS))
     problem = EngineProblem(goals, task.markets.spans(task.markets.windows), engine)
     near = goals.natural((yield from problem.ask_objectives(genomes)))[:, 0]
-    known = np.flatnonzero(~np.isnan(near))
+    candidates = np.flatnonzero(~np.isnan(near)).tolist()
+    known = np.array([member for member in candidates if not is_gone(member)], np.int64)
     if not len(known):
         return None
     best = known[near[known] == near[known].max()]
@@ -218,8 +231,8 @@ def choose_picks(
     """Pick of each step by the rule, from what its search found.
 
     By ``keep`` the pick before stays while its strength in the new training is at least half of
-    the greatest, where that is above 0. `measure` as `StepSetup.measure_strength`, which is taken
-    without it.
+    the greatest, where that is above 0, and its account stands there. `measure` as
+    `StepSetup.measure_strength`, which is taken without it.
     """
     if setup.pick_by != "keep":
         return tuple(found)
@@ -233,7 +246,8 @@ def choose_picks(
             continue
         kept = measure(strongest.number, np.array(before.genome))
         greatest = strongest.strength
-        if greatest is not None and greatest > 0 and kept >= STAYS_FROM * greatest:
+        is_strong = greatest is not None and greatest > 0 and kept >= STAYS_FROM * greatest
+        if is_strong and not setup.is_gone(strongest.number, np.array(before.genome)):
             picks[-1] = replace(before, number=strongest.number, strength=kept)
     return tuple(picks)
 

@@ -77,9 +77,12 @@ def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | Non
 
 
 def _suggest_mending(result: RunResult, judgement: Judgement | None, path: str) -> str:
-    """Next step where engines disagree, or a rule reads later bars."""
+    """Next step where engines disagree, a rule reads later bars, or an account is gone."""
     if result.certificate.mismatches:
         return f"python -m optimizer parity --run {path} compares every trade"
+    parts = () if judgement is None else (judgement.causal, judgement.schedule)
+    if not any(part.mismatches for part in parts if part is not None):
+        return "stake less in account(...), so that no close takes all of it, and search again"
     first = "" if judgement is None or judgement.causal is None else judgement.causal.first
     where = f" ({first})" if first else ""
     return f"a rule reads later bars{where}; mend it and search again"

@@ -96,6 +96,7 @@ def add_verdict(
         is_warm_started=is_warm_started,
         is_approximate=judgement.fits > 0,
         is_simulated=result.data.is_simulated,
+        gone=_find_gone(result, judgement),
     )
     if judgement.schedule is not None:
         facts = _judge_schedule(facts, judgement.schedule, held_out, command)
@@ -229,13 +230,22 @@ def _count_days(windows: Sequence[WindowDescription]) -> int:
     return (max(ends) - min(ends)).days + 1 if ends else 0
 
 
+def _find_gone(result: RunResult, judgement: Judgement) -> str:
+    """When the account of the pick, or of all members, stood at nothing; empty where it stands."""
+    held_out = judgement.held_out
+    if judgement.pick is not None and held_out is not None and held_out.members:
+        return held_out.members[judgement.pick.member].gone
+    is_gone = result.front and len(result.gone) == len(result.front)
+    return min(result.gone.values()) if is_gone else ""
+
+
 def _find_strongest(result: RunResult) -> PickRecord | None:
     """Member of greatest strength, by the metrics of the result."""
     strengths = [candidate.metrics.get("strength") for candidate in result.front]
     known = np.array(
         [np.nan if candidate is None else candidate for candidate in strengths], np.float64
     )
-    index = find_strongest(known, result.genomes)
+    index = find_strongest(known, result.genomes, result.gone.__contains__)
     if index is None:
         return None
     candidate = result.front[index]

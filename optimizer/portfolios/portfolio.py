@@ -21,9 +21,11 @@ from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.portfolios.correlation import Correlation, correlate_days
 from optimizer.run.header import recorded_task
+from optimizer.run.individuals import find_caveats
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.store import RunStore, find_run
+from optimizer.store.caveats import BestTradeRecord
 from strategy.pretty_print import format_tree
 
 LIMITS = ("max_positions", "max_leverage", "rank")
@@ -69,6 +71,9 @@ class PortfolioResult:
     components: tuple[ComponentFigures, ...]
     metrics: dict[str, float]  # of the account
     undefined: dict[str, str]  # why others are not there
+    # As of `Caveats`.
+    gone: str
+    best_trade: BestTradeRecord | None
     correlations: tuple[Correlation, ...]
     risk_fraction: float  # that one R is of the account where a component does not size its trades
     cash: float | None  # that it began with; None where no component sizes its trades from it
@@ -170,6 +175,7 @@ def build_portfolio(
     portfolio = Portfolio([each.component for each in picked], costs, cash)
     ledgers = _require_parity(portfolio)
     metrics, undefined = portfolio.measure(ledgers)
+    flat = [ledger for some in ledgers for ledger in some]
     singles = [portfolio.alone(number) for number in range(len(picked))]
     alone = [single.trade() for single in singles]
     opens = [each.opens for each in picked]
@@ -182,6 +188,7 @@ def build_portfolio(
         ),
         metrics=metrics,
         undefined=undefined,
+        **vars(find_caveats(portfolio.account, flat, metrics)),
         correlations=tuple(
             correlate_days(portfolio.components, ledgers, *pair)
             for pair in combinations(range(len(picked)), 2)

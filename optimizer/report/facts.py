@@ -12,6 +12,7 @@ from optimizer.report.charts.chart import words
 from optimizer.report.orders import Fact, describe_money
 from optimizer.report.tables import Tables
 from optimizer.run.markets import Markets
+from optimizer.store.caveats import list_caveats
 from optimizer.store.result import describe_certificate, describe_quality
 from optimizer.store.rows import count_rejected
 from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
@@ -103,7 +104,7 @@ def describe_comparison(run: Tables) -> str:
 
 def list_cautions(run: Tables) -> list[Caution]:
     """Everything that speaks against believing a run, the gravest first."""
-    listed = _list_grave(run)
+    listed = [*_list_grave(run), *_list_caveats(run)]
     if run.is_search:
         listed += [*_describe_held_out(run), *_describe_bounds(run), *_list_rejections(run)]
     listed += [Caution("quirk", note) for note in run.header.notes]
@@ -122,6 +123,13 @@ def _list_grave(run: Tables) -> list[Caution]:
         text = f"The bars could not be loaded, so trades are left out: {run.bars_problem}"
         listed.append(Caution("bars", text, is_grave=True))
     return listed
+
+
+def _list_caveats(run: Tables) -> list[Caution]:
+    """What the pick's return does not tell."""
+    member = run.members[0 if run.pick is None else run.pick.member] if run.members else None
+    texts = [] if member is None else list_caveats(member)
+    return [Caution("return", text, bool(member and member.gone)) for text in texts]
 
 
 def _describe_held_out(run: Tables) -> list[Caution]:

@@ -7,9 +7,9 @@ import numpy as np
 
 from engine.accounts.ledger import REASONS
 from optimizer.formatting import (
-    BESIDE_OBJECTIVES,
     HELD_OUT,
     MEANINGS,
+    choose_columns,
     evenly,
     format_gene,
     metric,
@@ -122,10 +122,9 @@ def build_member_rows(
     run: Tables, named: Sequence[int]
 ) -> tuple[list[str], list[list[tuple[str, float]]]]:
     """Columns of the table of the front, and for each of some members its cells: text, number."""
-    beside = [n for n in BESIDE_OBJECTIVES if n not in run.objectives and n in run.front]
     frame = run.front
     columns: list[str] = []
-    for row in [*run.objectives, *beside]:
+    for row in choose_columns(run.objectives, frame.columns):
         columns.append(row)
         if row in {*run.objectives, *HELD_BESIDE} and f"{HELD_OUT}{row}" in frame:
             columns.append(f"{HELD_OUT}{row}")

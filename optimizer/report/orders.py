@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from optimizer.formatting import format_count, number
+from optimizer.formatting import number
 from optimizer.report.tables import Tables
 from optimizer.report.trades import PAYMENTS
 from optimizer.run.trade_details import OrderCounts, count_orders, list_details
@@ -56,10 +56,7 @@ def list_order_numbers(run: Tables, member: int) -> Iterator[tuple[str, str, str
 
 
 def _describe_leverage(used: Floats) -> tuple[str, str, str]:
-    unsized = int((used == 0.0).sum())
     note = f"median {number(float(np.median(used)))} of the account" if len(used) else "-"
-    if unsized:
-        note += f", {format_count(unsized, 'trade')} without a size"
     return "Leverage, at most", f"{number(float(used.max(initial=0.0)))} x", note
 
 

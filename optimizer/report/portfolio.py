@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from optimizer.atomic_write import write_output
-from optimizer.formatting import MEANINGS, describe_account, metric, number
+from optimizer.formatting import MEANINGS, metric, number
 from optimizer.grades import GRADE_WORDS
 from optimizer.portfolios.portfolio import PortfolioResult
 from optimizer.report.account import Curve, describe_drawdowns, monthly_returns, worst_drawdowns
 from optimizer.report.charts import account
 from optimizer.report.charts.chart import Chart
 from optimizer.report.page import load_plotly, policy, read_script, render_page
+from optimizer.store.caveats import describe_account, name_limits
 
 TILES = (
     "total_return", "cagr", "max_drawdown", "max_drawdown_marked", "sharpe_daily", "trades",
@@ -59,13 +60,14 @@ def _render_static(result: PortfolioResult) -> Mapping[str, object]:
     line, bar_times = result.lines[0], result.bar_times
     assert bar_times is not None, "a portfolio that was built has bars"
     names = [component.name for component in result.components]
+    limits = name_limits(result.max_positions, result.max_leverage)
     drawdowns = worst_drawdowns(Curve(line.time_ns, line.value), bar_times)
     return {
         "title": "Portfolio of " + ", ".join(names),
         "grade": result.by_grade[0].grade,
         "word": GRADE_WORDS[result.by_grade[0].grade].capitalize(),
         "verdict": result.verdict,
-        "sentences": list(describe_account(result.metrics, len(result.components), "component")),
+        "sentences": list(describe_account(result, len(names), "component", limits)),
         "notes": result.notes,
         "tiles": list(_list_tiles(result)),
         "rules": list(_list_rules(result)),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from optimizer.formatting import fraction, metric
 from optimizer.report.orders import list_order_numbers
 from optimizer.report.tables import Tables
+from optimizer.store.caveats import describe_return
 from optimizer.store.result import Member
 from strategy.pretty_print import format_tree
 
@@ -74,11 +75,12 @@ def _sign(value: float | None) -> str:
 
 
 def _growth(member: Member) -> Tile:
-    total = _text(member, "total_return")
+    total, beside = _text(member, "total_return"), describe_return(member)
+    beside = beside and f"; {beside}"
     if _value(member, "cagr") is None:
-        return Tile("Return", total, "in all", _sign(_value(member, "total_return")))
+        return Tile("Return", total, f"in all{beside}", _sign(_value(member, "total_return")))
     growth = _value(member, "cagr")
-    return Tile("Return a year", _text(member, "cagr"), f"{total} in all", _sign(growth))
+    return Tile("Return a year", _text(member, "cagr"), f"{total} in all{beside}", _sign(growth))
 
 
 def _drawdown(member: Member) -> Tile:

@@ -1,6 +1,6 @@
 """Individuals for people and JSON: genes, objectives, metrics of all windows and of each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.account import Account
+from engine.accounts.caveats import find_best_trade, find_gone
 from engine.accounts.derived import OVERFLOW, UNDEFINED
 from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS, MetricTable
@@ -15,10 +16,12 @@ from engine.accounts.stake import Stake, build_stake
 from engine.reference import Reference
 from engine.reference_terms import list_terms
 from engine.runtime.compiling.forms import CompiledForm
+from optimizer.formatting import minute
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.run.problem import EngineProblem, Evaluator, measure
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
+from optimizer.store.caveats import BestTradeRecord, Caveats
 from optimizer.store.result import FIGURES, Figure, Figures, Member
 
 BY_WINDOW = ("trades", "win_rate", "mean_r", "sum_r", "total_return", "max_drawdown")
@@ -57,6 +60,7 @@ def describe_individuals(
     members = []
     for i, (genome, taken) in enumerate(zip(genomes, ledgers, strict=True)):
         figures = with_account(compute_figures(searched, i, goals.over), account, taken, genome)
+        reached_here = {} if objectives is None else goals.name_objectives(objectives[i])
         kept = None
         if held_out is not None:
             values = [None if np.isnan(value) else value for value in reached[i].tolist()]
@@ -66,10 +70,8 @@ def describe_individuals(
                 kept = with_account(kept, unseen_account, taken, genome)
         members.append(
             Member(
+                **vars(replace(figures, objectives=reached_here)),
                 genes=task.spec.layout.show(genome),
-                metrics=figures.metrics,
-                undefined=figures.undefined,
-                objectives={} if objectives is None else goals.name_objectives(objectives[i]),
                 held_out=kept,
                 by_window={name: _list_window_figures(table, i, name) for name in names},
             )
@@ -131,13 +133,47 @@ def with_account(
     figures: Figures, account: WindowsAccount, ledgers: Sequence[Ledger], genome: Floats
 ) -> Figures:
     """Figures beside those of an account; `ledgers` of all windows [W] are of a genome [G]."""
-    adapted = account.adapt(genome)
-    values, why = adapted.measure([ledgers[index] for index in account.indices])
+    adapted, own = account.adapt(genome), [ledgers[index] for index in account.indices]
+    values, why = adapted.measure(own)
     metrics, undefined = {**figures.metrics, **values}, {**figures.undefined, **why}
+    known = metrics | undefined
     return replace(
         figures,
-        metrics={name: metrics.get(name) for name in FIGURES},
+        metrics={name: metrics.get(name) for name in FIGURES if name in known},
         undefined={name: undefined[name] for name in FIGURES if name in undefined},
+        **vars(find_caveats(adapted, own, values)),
+    )
+
+
+def find_caveats(
+    account: Account, ledgers: Sequence[Ledger], values: Mapping[str, float]
+) -> Caveats:
+    """What the return of an account does not tell; `values` are what it measures of ledgers [W]."""
+    # Only an account that fell by all it had can have been gone.
+    is_lost = values.get("max_drawdown_marked", 0.0) >= 1.0
+    gone_ns = find_gone(account, ledgers) if is_lost else None
+    gone = "" if gone_ns is None else minute(gone_ns)
+    return Caveats(gone=gone, best_trade=_record_best_trade(account, ledgers))
+
+
+def _record_best_trade(account: Account, ledgers: Sequence[Ledger]) -> BestTradeRecord | None:
+    """The trade that makes more than half of an account's return, for people and JSON."""
+    best = find_best_trade(account, ledgers)
+    if best is None:
+        return None
+    ledger, window = ledgers[best.window], account.windows[best.window]
+    times = account.series[window.series].timestamp
+    wick = best.wick
+    return BestTradeRecord(
+        total_return=best.total_return,
+        symbol=account.markets[best.window],
+        entered=minute(int(times[ledger.entry_bar[best.trade]])),
+        left=minute(int(times[ledger.exit_bar[best.trade]])),
+        r=float(ledger.r[best.trade]),
+        bar="" if wick is None else minute(int(times[wick.bar])),
+        side="" if wick is None else "high" if wick.is_high else "low",
+        price=None if wick is None else wick.price,
+        beside=None if wick is None else wick.beside,
     )
 
 

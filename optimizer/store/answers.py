@@ -61,8 +61,11 @@ def _find_strongest(front: Sequence[Record], names: Sequence[object]) -> Record:
         genome = [_read_figure(genes.get(name)) or 0.0 for name in map(str, names)]
         return -(_read_strength(member) or 0.0), genome
 
+    standing = (member for member in front if not member.get("gone"))
     return min(
-        (member for member in front if _read_strength(member) is not None), key=place, default={}
+        (member for member in standing if _read_strength(member) is not None),
+        key=place,
+        default={},
     )
 
 

@@ -16,6 +16,7 @@ from optimizer.formatting import format_count, fraction
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Population, Regret, final_front
+from optimizer.store.caveats import Caveats
 from optimizer.store.gene_record import (
     GeneRecord,
     check_genomes,
@@ -94,7 +95,7 @@ class DataDescription(Payload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures(Payload):
+class Figures(Caveats):
     """Figures of an individual over some windows."""
 
     metrics: Mapping[str, Figure]
@@ -197,6 +198,11 @@ class RunResult(Payload):
         """Genomes of the members, [F, G]."""
         rows = [list(number_genes(member.genes, self.options)) for member in self.front]
         return np.array(rows, np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
+
+    @property
+    def gone(self) -> dict[int, str]:
+        """When the accounts of members stood at nothing, as of `Caveats`, by number."""
+        return {number: member.gone for number, member in enumerate(self.front) if member.gone}
 
     def restore_order(self, genes: Sequence[str]) -> "RunResult":
         """Result with members by their numbers, and names in order: JSON has them sorted."""

@@ -95,9 +95,8 @@ class Rejudged:
     def pick(self) -> Pick:
         """Member that was judged."""
         recorded = self.judgement.pick
-        return select_pick(
-            self.engine, self.genomes, recorded.member if recorded and recorded.is_named else None
-        )
+        member = recorded.member if recorded and recorded.is_named else None
+        return select_pick(self.engine, self.genomes, member, self.result.gone)
 
     def problems(self) -> Iterator[str]:
         """Parts that are recorded otherwise than they follow, a line each."""
@@ -138,7 +137,8 @@ class Rejudged:
     def _null(self) -> NullRecord:
         recorded = self.judgement.null
         assert recorded is not None
-        strongest, stop_after = select_pick(self.engine, self.genomes), find_stop_rule(recorded)
+        strongest = select_pick(self.engine, self.genomes, gone=self.result.gone)
+        stop_after = find_stop_rule(recorded)
         build_kind = partial(compare_front, self.task, self.result, stop_after)
         test = NullTest(self.store, "null", strongest.strength, stop_after, build_kind)
         return test.restore(recorded.planned, recorded.keep)

@@ -213,6 +213,8 @@ def _different_parts(member: Member, follows: Member) -> tuple[dict[str, object]
         for name in names:
             if recorded.get(name) != present.get(name):
                 was[name], now[name] = recorded.get(name), present.get(name)
+    if member.gone != follows.gone:
+        was["gone"], now["gone"] = member.gone, follows.gone
     return (was, now) if was else ()
 
 

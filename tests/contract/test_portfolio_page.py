@@ -32,7 +32,12 @@ def test_tables_need_no_script(page_file):
     text = page_file.read_text(encoding="utf-8")
     static = text.partition('<script type="text/plain"')[0]
     assert static.count(":0</th>") == 3
-    for words in ("no grade of its own", "It had no room for", "max positions", "Worst drawdowns"):
+    for words in (
+        "no grade of its own",
+        "signals skipped: the account was full (--max",
+        "max positions",
+        "Worst drawdowns",
+    ):
         assert words in static
     (days,) = set(re.findall(r"\((\d+) days\)", static))
     assert int(days) > 300

@@ -8,7 +8,7 @@ import pytest
 from data.bars import Window
 from engine.accounts.derived import UNDEFINED, Span, power
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.metrics import METRICS, compute_metrics, measure_span
+from engine.accounts.metrics import METRICS, compute_metrics, list_first_dates, measure_span
 from tests.support.markets import QUIET, paper_market
 
 YEAR = Span(bars=1000, years=1.0)
@@ -115,9 +115,27 @@ def test_a_loss_must_be_more_than_rounding():
 
 
 def test_trades_of_nothing_have_no_strength():
-    """Where every R is 0 there is nothing to divide by."""
+    """Where every R is 0 there is nothing to divide by, and never to lose is no merit."""
     _, reasons = measure_once(trades=2.0)
-    assert reasons["strength"] == reasons["std_r"] == "no_variation"
+    names = ("strength", "std_r", "profit_factor", "sortino", "calmar", "calmar_simple")
+    assert {name: reasons[name] for name in names} == dict.fromkeys(names, "no_variation")
+
+
+@pytest.mark.parametrize(("days", "is_known"), [(19, False), (20, True)])
+def test_a_few_days_tell_nothing_of_a_year(days, is_known):
+    """Two windows, a bar each six hours, share a day: 20 of them in all are needed, as one."""
+    day = 24 * 3600 * 10**9
+    first, second = (
+        np.arange(0, 10 * day, day // 4),
+        np.arange(9 * day + 1, days * day, day // 4),
+    )
+    spans = [Span(len(t), 0.5, int(t[0]), int(t[-1]), list_first_dates(t)) for t in (first, second)]
+    sums = np.array([[FOUR.get(name, 0.0) for name in ACCUMULATORS]])
+    table = compute_metrics(np.stack([sums, sums], axis=1), spans, account=sums)
+    for name in ("cagr", "calmar", "calmar_simple", "trades_per_year"):
+        assert [UNDEFINED[why] for why in table.why(name)[0]] == ["few_days"] * 2
+        assert UNDEFINED[table.pooled.why(name)[0, 0]] == ("" if is_known else "few_days")
+    assert not np.isnan(table.column("sharpe")).any()
 
 
 def test_lost_equity_is_ruin():

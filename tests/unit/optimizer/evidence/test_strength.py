@@ -32,4 +32,7 @@ def test_the_pick_is_the_strongest_and_then_the_first_by_genome():
     assert find_strongest(np.array([3.0, 3.0, 3.0, 1.0]), genomes) == 2
     assert find_strongest(np.array([np.nan, -1.0, np.nan, -2.0]), genomes) == 1
     assert find_strongest(np.full(4, np.nan), genomes) is None
+    gone = {1, 2}
+    assert find_strongest(np.array([1.0, 3.0, 4.0, 2.0]), genomes, gone.__contains__) == 3
+    assert find_strongest(np.array([np.nan, 3.0, 4.0, np.nan]), genomes, gone.__contains__) is None
     assert find_strongest(np.empty(0), np.empty((0, 2))) is None

@@ -58,9 +58,13 @@ def test_the_best_case_is_robust():
     [
         ({"is_certified": False}, "the reference and the engine disagree"),
         ({"differences": 1}, "1 difference between trades with and without later bars"),
+        (
+            {"gone": "2024-01-01 03:00"},
+            "the account stood at nothing on 2024-01-01 03:00 UTC, before that trade ended",
+        ),
         ({"differences": 2}, "2 differences between trades with and without later bars"),
     ],
-    ids=["red", "ahead", "twice"],
+    ids=["red", "ahead", "gone", "twice"],
 )
 def test_what_cannot_be_trusted_has_no_verdict(changes, why):
     """Whatever else is known; the headline has the reason."""

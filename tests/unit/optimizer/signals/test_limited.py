@@ -155,5 +155,5 @@ def test_a_schedule_of_a_limited_account(tmp_path):
             assert made.trades == sum(map(len, stitched.ledgers))
             assert made.skipped == sum(ledger.skipped for ledger in stitched.ledgers) > 0
             (row, *_) = made.list_rows(Around(tries=1))
-            assert row.sentence.endswith(f"It had no room for {made.skipped} signals.")
+            assert row.sentence.endswith(f"{made.skipped} signals skipped: the account was full.")
     assert {"in a trade", "flat"} <= seen

@@ -1,0 +1,152 @@
+"""Caveats of an account's return: it stood at nothing meanwhile, or it hangs on one trade."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.bars import Bars, Window
+from data.timeframe import UNITS_NS
+from engine.accounts.account import Account, Folded
+from engine.accounts.ledger import Ledger
+
+WEEK_NS = 7 * UNITS_NS["d"]
+
+FARTHER = 5.0
+"""So many times farther from its neighbours than any other of its week a price stands alone."""
+
+MOST_BY_ONE = 0.5
+"""A return of which one trade makes more than this share hangs on it."""
+
+
+@dataclass(frozen=True)
+class Wick:
+    """A high or a low that stands alone."""
+
+    bar: int
+    is_high: bool
+    price: float
+    beside: float  # the nearer price of its neighbours
+
+
+@dataclass(frozen=True)
+class BestTrade:
+    """The trade that makes more than half of a return."""
+
+    window: int
+    trade: int  # its number in the window's ledger
+    total_return: float  # without it
+    wick: Wick | None  # at which it was entered or left
+
+
+def find_gone(account: Account, ledgers: Sequence[Ledger]) -> int | None:
+    """Close at which an account stood at nothing before a trade had ended, nanoseconds UTC.
+
+    None where it never did, where one R is a share of equity, and where it is not marked.
+    """
+    if not (account.stakes and account.is_marked):
+        return None
+    folded = account.fold(ledgers, "closed_ns")
+    times, value = account.mark(ledgers, folded)
+    count = np.searchsorted(folded.closed_ns, times, side="right")
+    is_gone = ~(value > 0.0) & (np.append(1.0, folded.equity)[count] > 0.0)
+    return int(times[is_gone.argmax()]) if is_gone.any() else None
+
+
+def find_best_trade(account: Account, ledgers: Sequence[Ledger]) -> BestTrade | None:
+    """The trade without which a return is less than half of what it is; None where none is so.
+
+    It is left out, and all others are folded again; a wick is looked for at the bars of its fills.
+    """
+    folded = account.fold(ledgers)
+    total = float(folded.equity[-1]) - 1.0 if len(folded.equity) else 0.0
+    found: BestTrade | None = None
+    for k in _list_best(folded, total):
+        window, trade = _find_place(account, ledgers, folded, k)
+        is_kept = np.arange(len(ledgers[window])) != trade
+        others = [
+            ledger.keep(is_kept) if number == window else ledger
+            for number, ledger in enumerate(ledgers)
+        ]
+        equity = account.fold(others).equity
+        left = float(equity[-1]) - 1.0 if len(equity) else 0.0
+        if left < total * MOST_BY_ONE and (found is None or left < found.total_return):
+            wick = _find_wick_of_trade(account, ledgers[window], window, trade)
+            found = BestTrade(window, trade, left, wick)
+    return found
+
+
+def _list_best(folded: Folded, total: float) -> set[int]:
+    """Trades that gained most, in money and as a share of the account; none where they make little.
+
+    Where sizes hang on the account the share decides, else the money.
+    """
+    if not 0.0 < total < np.inf:
+        return set()
+    after = folded.equity
+    before = np.append(1.0, after)[:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        grown = np.nan_to_num(after / before)
+    gained = after - before
+    best = {int(grown.argmax()), int(gained.argmax())}
+    # The others alone make a little more or less than what is left by this.
+    least = 1.5 * MOST_BY_ONE * total
+    return {k for k in best if min(total - gained[k], after[-1] / grown[k] - 1.0) < least}
+
+
+def _find_place(
+    account: Account, ledgers: Sequence[Ledger], folded: Folded, k: int
+) -> tuple[int, int]:
+    """Window and number there of a folded trade."""
+    for number, (window, ledger) in enumerate(zip(account.windows, ledgers, strict=True)):
+        times = account.series[window.series].timestamp
+        is_own = (
+            (times[ledger.entry_bar] == folded.entry_ns[k])
+            & (times[ledger.exit_bar] == folded.exit_ns[k])
+            & (ledger.r * (account.weights[number] if account.weights else 1.0) == folded.r[k])
+        )
+        if account.strands[number] == folded.strand[k] and is_own.any():
+            return number, int(is_own.argmax())
+    raise AssertionError("a folded trade is one of a ledger")
+
+
+def _find_wick_of_trade(account: Account, ledger: Ledger, number: int, trade: int) -> Wick | None:
+    """The first bar of a trade's fills whose high or low stands alone."""
+    window = account.windows[number]
+    fills = (ledger.entry_bar[trade], *ledger.leg_bar[trade], ledger.exit_bar[trade])
+    bars = account.series[window.series]
+    wicks = (find_wick(bars, window, bar) for bar in dict.fromkeys(map(int, fills)) if bar >= 0)
+    return next((wick for wick in wicks if wick is not None), None)
+
+
+def find_wick(bars: Bars, window: Window, bar: int) -> Wick | None:
+    """The high or low of a bar, if it lies so much farther out than all others of its week.
+
+    How far out is the distance from the nearer of its neighbours' highs, or lows. Its week are
+    the bars of a window that open up to half a week before or after it.
+    """
+    times = bars.timestamp[window.start : window.end]
+    at = bar - window.start
+    begin = int(np.searchsorted(times, times[at] - WEEK_NS // 2))
+    end = int(np.searchsorted(times, times[at] + WEEK_NS // 2, side="right"))
+    own = at - begin
+    sides = list(_measure_reach(bars, slice(window.start + begin, window.start + end)))
+    others = np.delete(np.maximum(*(reach for reach, _ in sides)), own)
+    if not len(others):
+        return None
+    limit = FARTHER * max(float(others.max()), 0.0)
+    for prices, (reach, beside) in zip((bars.high, bars.low), sides, strict=True):
+        if reach[own] > limit:
+            return Wick(bar, prices is bars.high, float(prices[bar]), float(beside[own]))
+    return None
+
+
+def _measure_reach(bars: Bars, some: slice) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """How far highs, then lows of bars [N] lie beyond both neighbours, and the nearer of these."""
+    for prices, sign in ((bars.high[some], 1.0), (bars.low[some], -1.0)):
+        edge = np.array([-np.inf])
+        outward = sign * prices
+        beside = np.maximum(
+            np.concatenate([edge, outward[:-1]]), np.concatenate([outward[1:], edge])
+        )
+        yield np.where(np.isfinite(beside), outward - beside, 0.0), sign * beside
