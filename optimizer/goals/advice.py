@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator, Mapping
 
 import numpy as np
 
+from engine.accounts.derived import FEWEST_DAYS
 from optimizer.formatting import format_count, metric, number
 from optimizer.goals.constraints import Constraint, parse_constraint
 from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES
@@ -13,12 +14,10 @@ from optimizer.search.generation import Floats
 BROKEN, UNDEFINED = "broken", "undefined"
 """Text before the colon of a failure's name."""
 
-NO_FALLS = ("no_losses", "no_drawdown")
-"""Reasons of what is undefined by being too good."""
-
 REMEDIES = {
     TOO_FEW_TRADES: "Try longer data, wider bounds (--bound), or fewer --min-trades.",
-    RUINED: "Stake less on a trade: a smaller --risk-fraction, or lower costs if they are wrong.",
+    RUINED: "Stake less on a trade: a smaller --risk-fraction, or size of account(...); or lower "
+    "costs if they are wrong.",
 }
 
 AT_A_BOUND = 0.01
@@ -113,10 +112,10 @@ def advise(
     if kind != UNDEFINED:
         return REMEDIES.get(kind, REMEDIES[TOO_FEW_TRADES])
     name = _metric(text)
-    if undefined.get(name) in NO_FALLS:
+    if undefined.get(name) == "few_days":
         return (
-            f"Rules that never lose have no {name}: search for --objectives strength,mean_r, "
-            "or on longer data."
+            f"Fewer than {FEWEST_DAYS} days with bars have no {name}: search on longer data, or "
+            "for --objectives strength,total_return."
         )
     return f"Search for what is defined, such as --objectives strength,mean_r, not {name}."
 

@@ -191,26 +191,27 @@ def over_windows(values: Floats, how: str, *, more_is_better: bool) -> Floats:
     """Take the windows of each individual together.
 
     Args:
-        values: [P, W], W at least 1; what is not finite counts as undefined.
+        values: [P, W], W at least 1; NaN where undefined, infinity where nothing was lost.
         how: As `check_aggregation` allows; metrics of windows do not yield ``pooled``. A
             quantile is one of the values, the nearest one on the worse side, so that nothing is
             interpolated.
         more_is_better: Which side is the worse one.
 
     Returns:
-        [P]; NaN where a window is undefined, because no number stands for an unknown one.
+        [P]; NaN where a window is undefined, because no number stands for an unknown one; the
+        mean is infinity where a window's is.
     """
-    is_known = np.isfinite(values).all(axis=1)
+    is_known, is_endless = ~np.isnan(values).any(axis=1), np.isinf(values).any(axis=1)
     # A mean of numbers may be beyond all numbers.
     with np.errstate(over="ignore"):
         together = _mean(values) if how == MEAN else _from_worst(values, how, more_is_better)
-    return np.where(is_known & np.isfinite(together), together, np.nan)
+    return np.where(is_known & (is_endless | np.isfinite(together)), together, np.nan)
 
 
 def _mean(values: Floats) -> Floats:
     """Mean [P], summed in the order of windows."""
     total = np.zeros(len(values), dtype=np.float64)
-    for window in np.ascontiguousarray(np.where(np.isfinite(values), values, np.nan).T):
+    for window in np.ascontiguousarray(values.T):
         total += window
     mean: Floats = total / values.shape[1]
     return mean

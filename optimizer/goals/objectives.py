@@ -3,6 +3,8 @@
 An individual is infeasible, with a named reason, when it lost all its equity, when it trades too
 seldom to be judged, when an objective is undefined, or when it breaks a hard constraint. All is
 settled here, before any ranking, so that no NaN and no infinity is ever compared with a number.
+Of a metric that is undefined because nothing was lost, more is asked in vain: it keeps such a
+constraint, and is the best there is as such an objective, of several the one of more trades.
 """
 
 import re
@@ -11,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from data.checks import Flags
 from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.errors import ConfigError
+from optimizer.formatting import NEVER_LOST, WITHOUT_LOSSES
 from optimizer.goals.constraints import (
     ALIASES,
     FORMER,
@@ -23,7 +25,7 @@ from optimizer.goals.constraints import (
     over_windows,
 )
 from optimizer.goals.near import NEAR, Neighbourhoods
-from optimizer.goals.violations import lacks_falls, measure_misses, sum_columns
+from optimizer.goals.violations import list_values, measure_misses, sum_columns
 from optimizer.search.generation import Evaluation, Floats, Indices
 from strategy.errors import unknown
 
@@ -178,14 +180,11 @@ class Goals:
 
         - with too few trades: the missing share of `min_trades`, plus how far each hard constraint
           is missed, above 0 and up to 1 + C;
-        - else with something undefined for nothing but want of losses or drawdown: how far each
-          defined hard constraint is missed, plus the undefined share of objectives and constraints
-          over twice `min_trades`: nearer than one trade too few. A floor of an undefined metric
-          counts as kept, for it is undefined by being too good;
         - else with something undefined: 1 + C plus the mean of the undefined share of objectives
           and constraints and 1 / (1 + trades), up to 2 + C; the failure names the first of them.
           More trades count as nearer, since most undefined metrics only lack trades;
-        - else how far each hard constraint is missed, up to C; the failure names the first.
+        - else how far each hard constraint is missed, up to C; the failure names the one that is
+          missed most.
 
         An individual ruined in any window is that and nothing else: 2 + C plus the share of such
         windows, so that all others are nearer.
@@ -206,23 +205,16 @@ class Goals:
         }
         hard = measure_misses(bounded, len(trades), is_soft=False)  # [P, C]
         # A row for each of them: numpy goes through short rows of many individuals slowly.
-        goals: list[Objective | Constraint] = [*self.objectives, *self.constraints]
         is_undefined = np.isnan(np.stack([*reached, *bounded.values()]))  # [N, P]
         is_rare = trades < self.min_trades
         is_vague = ~is_rare & is_undefined.any(axis=0)
         missed = sum_columns(hard)
         shortfall = (self.min_trades - trades) / max(self.min_trades, 1)
         violations = np.where(is_rare, shortfall + missed, missed)
-        codes = self._first_broken(hard)
+        codes = self._most_broken(hard)
         if is_vague.any():
             undefined_share = is_undefined.sum(axis=0) / len(is_undefined)
             vagueness = 1.0 + hard.shape[1] + 0.5 * (undefined_share + 1 / (1 + trades))
-            lacks = np.stack([self._lacks_falls(metrics, goal) for goal in goals])  # [N, P]
-            is_flawless = (lacks | ~is_undefined).all(axis=0)
-            kept = dict(zip(self.constraints, lacks[len(reached) :], strict=True))
-            nearly = sum_columns(measure_misses(bounded, len(trades), is_soft=False, kept=kept))
-            nearly += undefined_share / (2 * max(self.min_trades, 1))
-            vagueness = np.where(is_flawless, nearly, vagueness)
             violations = np.where(is_vague, vagueness, violations)
             for row in reversed(range(len(is_undefined))):
                 codes[is_vague & is_undefined[row]] = 3 + row
@@ -287,25 +279,25 @@ class Goals:
     ) -> Floats:
         """A metric [P], its windows taken together."""
         how = over or self.over
+        values = list_values(metrics.pooled if how == POOLED else metrics, metric)
         if how == POOLED:
-            values = metrics.pooled.column(metric)[:, 0]
-            return np.where(np.isfinite(values), values, np.nan)
-        return over_windows(metrics.column(metric), how, more_is_better=more_is_better)
+            together = values[:, 0]
+        else:
+            together = over_windows(values, how, more_is_better=more_is_better)
+        if metric not in WITHOUT_LOSSES:
+            return together
+        is_endless = np.isinf(together)
+        if not more_is_better:
+            return np.where(is_endless, np.nan, together)
+        best = NEVER_LOST + self._over(metrics, "trades")
+        return np.where(is_endless, best, np.minimum(together, NEVER_LOST))
 
-    def _lacks_falls(self, metrics: MetricTable, goal: Objective | Constraint) -> Flags:
-        """Whether a metric lacks losses or drawdown and nothing else, [P]."""
-        if goal.over == NEAR:
-            return np.zeros(len(metrics.values), np.bool_)
-        is_pooled = (goal.over or self.over) == POOLED
-        return lacks_falls((metrics.pooled if is_pooled else metrics).why(goal.metric))
-
-    def _first_broken(self, hard: Floats) -> Indices:
-        """Failure code [P] of the first hard constraint that is missed, 0 where all hold."""
-        codes = np.zeros(len(hard), np.int64)
-        last = len(self.failure_names) - 1
-        for column in reversed(range(hard.shape[1])):
-            codes[hard[:, column] > 0] = last - (hard.shape[1] - 1 - column)
-        return codes
+    def _most_broken(self, hard: Floats) -> Indices:
+        """Failure code [P] of the hard constraint that is missed most, 0 where all hold."""
+        if not hard.shape[1]:
+            return np.zeros(len(hard), np.int64)
+        first = len(self.failure_names) - hard.shape[1]
+        return np.where(hard.any(axis=1), first + hard.argmax(axis=1), 0)
 
 
 def is_maximised(name: str) -> bool:

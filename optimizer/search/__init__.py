@@ -4,5 +4,5 @@ It knows genomes, objectives and violations; it neither knows bars nor writes an
 imported here: to know a generation's types takes no compiler.
 """
 
-SEARCH_VERSION = 4
+SEARCH_VERSION = 5
 """Goes up whenever the same seed and settings lead to other individuals."""

@@ -9,6 +9,7 @@ from engine.accounts.derived import UNDEFINED, Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.errors import ConfigError
+from optimizer.formatting import NEVER_LOST, metric
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import (
     OBJECTIVES,
@@ -108,45 +109,62 @@ def set_reasons(metrics, **reasons):
 
 
 @pytest.mark.parametrize(
-    ("metric", "reason"),
+    ("name", "reason"),
     [("profit_factor", "no_losses"), ("sortino", "no_losses"), ("calmar", "no_drawdown")],
 )
-def test_who_never_loses_ranks_before_who_lacks_trades(metric, reason):
-    """Undefined for want of losses is nearer than one trade too few; other reasons are not."""
-    judged = Goals(parse_objectives(metric), min_trades=30).judge(
-        set_reasons(
-            table(*({"trades": trades} for trades in (0, 29, 40, 40, 40))),
-            **{metric: ["no_trades", "", reason, "overflow", ""]},
-        )
+def test_who_never_loses_ranks_first(name, reason):
+    """Of two without losses the one of more trades; what is undefined otherwise ranks last."""
+    trades, values = (0, 29, 40, 41, 40, 40, 40), (0, 9, 0, 0, 0, 2.0**40, 3)
+    rows = zip(trades, values, strict=True)
+    whys = ["no_trades", "", reason, reason, "overflow", "", ""]
+    metrics = set_reasons(table(*({"trades": n, name: x} for n, x in rows)), **{name: whys})
+    judged = Goals(parse_objectives(name), min_trades=30).judge(metrics)
+    assert survive(judged.objectives, judged.violations, 7).tolist() == [3, 2, 5, 6, 1, 0, 4]
+    least = Goals(parse_objectives(f"{name}:min"), min_trades=30).judge(metrics)
+    assert survive(least.objectives, least.violations, 2).tolist() == [6, 5]
+
+
+def test_never_losing_keeps_a_floor_and_breaks_what_else_it_breaks():
+    """`profit_factor >= 2` holds without a loss; a ceiling of it is undefined then."""
+    metrics = set_reasons(
+        table(*({"trades": 40, "exposure": share} for share in (0.4, 1.0))),
+        profit_factor=["no_losses", "no_losses"],
     )
-    assert survive(judged.objectives, judged.violations, 5).tolist() == [4, 2, 1, 0, 3]
-
-
-def test_a_floor_of_what_is_too_good_counts_as_kept():
-    """Never losing keeps `profit_factor >= 2`, yet breaks what else it breaks."""
     bounded = goals("profit_factor >= 2", "exposure <= 0.5")
+    judged = bounded.judge(metrics)
+    assert judged.violations.tolist() == [0.0, 0.5]
+    assert failures(bounded, judged) == ["", "broken:exposure<=0.5"]
+    ceiling = goals("profit_factor <= 2")
+    assert failures(ceiling, ceiling.judge(metrics)) == ["undefined:profit_factor<=2.0"] * 2
+
+
+def test_a_failure_names_the_constraint_that_is_missed_most():
+    """0.4 of 0.3 is a quarter, 0.1 of 0.5 nearly half; of equal misses the first is named."""
+    bounded = goals("max_drawdown <= 0.3", "win_rate >= 0.5")
+    rows = [(0.4, 0.1), (0.9, 0.4), (0.6, 0.0)]
     judged = bounded.judge(
-        set_reasons(
-            table(*({"trades": 40, "exposure": share} for share in (0.4, 1.0))),
-            profit_factor=["no_losses", "no_losses"],
-        )
+        table(*({"trades": 40, "max_drawdown": fall, "win_rate": won} for fall, won in rows))
     )
-    share = 1 / (len(bounded.objectives) + 2) / 20
-    assert judged.violations.tolist() == [share, 0.5 + share]
-    assert set(failures(bounded, judged)) == {"undefined:profit_factor>=2.0"}
+    first, second = "broken:max_drawdown<=0.3", "broken:win_rate>=0.5"
+    assert failures(bounded, judged) == [second, first, first]
 
 
-def test_one_window_without_losses_is_nearer_than_one_without_trades():
-    """Over several windows all reasons count: an undefined mean may lack losses in one alone."""
-    metrics = table({"trades": 40}, {"trades": 40}, windows=2)
+@pytest.mark.parametrize(("over", "best"), [("mean", True), ("worst", False)])
+def test_one_window_without_losses_leaves_the_others(over, best):
+    """The mean of 2 and of no losses is the best there is, the worst of them is 2."""
+    metrics = table(*[{"trades": 40, "sortino": 2.0}] * 2, windows=2)
     metrics.values[:, 1, METRICS.index("sortino")] = NAN
     whys = metrics.reasons.copy()
     whys[:, 1, METRICS.index("sortino")] = [
         UNDEFINED.index("no_trades"),
         UNDEFINED.index("no_losses"),
     ]
-    judged = Goals(parse_objectives("sortino"), over="mean").judge(replace(metrics, reasons=whys))
-    assert judged.violations[1] < 1 / 30 < judged.violations[0]
+    aim = Goals(parse_objectives("sortino"), over=over)
+    judged = aim.judge(replace(metrics, reasons=whys))
+    reached = aim.natural(judged.objectives)[:, 0]
+    assert judged.failures.tolist() == [3, 0]
+    assert reached[1] == (NEVER_LOST + 40 if best else 2.0)
+    assert metric("sortino@mean", reached[1]) == ("no losses" if best else "2")
 
 
 def test_more_trades_are_nearer_to_defined():
