@@ -22,7 +22,12 @@ from engine.batch import Engine
 from tests.parity.test_language import both, population
 from tests.support.finer import make_coarse, open_apart
 from tests.support.limited import draw_account, draw_finer_account, draw_plain_account
-from tests.support.random_strategies import drawn_exits, drawn_orders, drawn_strategy
+from tests.support.random_strategies import (
+    drawn_accounts,
+    drawn_exits,
+    drawn_orders,
+    drawn_strategy,
+)
 from tests.support.worlds import make_bars
 
 SHOWN_EVERY = 100
@@ -36,6 +41,7 @@ STRATEGIES = {
     "words": drawn_strategy,
     "orders": drawn_orders,
     "exits": drawn_exits,
+    "accounts": drawn_accounts,
 }
 """How the strategy of a seed is drawn."""
 

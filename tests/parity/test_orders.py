@@ -15,7 +15,7 @@ from strategy.rows import as_it_reads
 from tests.parity.test_language import both, population
 from tests.support.finer import make_coarse
 from tests.support.order_cases import CASES
-from tests.support.random_strategies import drawn_exits, drawn_orders
+from tests.support.random_strategies import drawn_accounts, drawn_exits, drawn_orders
 from tests.support.references import compiled_reference
 from tests.support.worlds import draw_order_costs, make_bars
 
@@ -37,22 +37,19 @@ def test_check_values_of_the_readable_law(line, real_folder):
     assert "/".join(map(str, reasons)) == line["reasons"]
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_drawn_orders(seed):
-    """Ledgers with targets, sums, signals, and several windows as one account."""
+@pytest.mark.parametrize(
+    ("draw", "seed"),
+    [(drawn_orders, seed) for seed in range(60)]
+    + [(draw, seed) for draw in (drawn_exits, drawn_accounts) for seed in range(8)],
+)
+def test_drawn_strategies(draw, seed):
+    """Ledgers with targets, sums, signals, and several windows as one account.
+
+    With orders and money; with stops that follow and waiting; with accounts that are soon lost.
+    """
     bars = [make_bars(seed, 400, gaps=0.02, jump=0.05), make_bars(seed + 1, 90, tick=0.5)]
     windows = [Window.whole(bars[0]), Window(0, 40, 300), Window.whole(bars[1], 1)]
-    strategy = drawn_orders(seed)
-    genomes, charges = population(strategy, 3, seed), draw_order_costs(seed, strategy)
-    assert both(strategy, bars, windows, genomes, charges) == ""
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_drawn_exits(seed):
-    """The same, with stops that follow and waiting, with and without orders and money."""
-    bars = [make_bars(seed, 400, gaps=0.02, jump=0.05), make_bars(seed + 1, 90, tick=0.5)]
-    windows = [Window.whole(bars[0]), Window(0, 40, 300), Window.whole(bars[1], 1)]
-    strategy = drawn_exits(seed)
+    strategy = draw(seed)
     genomes, charges = population(strategy, 3, seed), draw_order_costs(seed, strategy)
     assert both(strategy, bars, windows, genomes, charges) == ""
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from data.bars import Window
-from strategy import words as w
 from tests.parity.test_language import population
 from tests.support.finer import make_coarse
 from tests.support.random_strategies import Drawn
@@ -25,13 +24,9 @@ class DrawnAtMarket(Drawn):
             arguments.pop(name, None)
         return arguments
 
-    def account(self):
-        """How trades are sized from cash."""
-        size = self.pick_one((
-            w.risk(self.real(0.001, 0.2)), w.equity_share(self.real(0.1, 3)),
-            w.volatility(self.real(0.001, 0.1), w.rma(w.true_range, 5)),
-        ))  # fmt: skip
-        return w.account(10_000, size, self.pick_one((None, 1, self.real(0.5, 4))))
+    def sizes(self):
+        """Shares of the account alone."""
+        return super().sizes()[2:]
 
 
 def shorten_bars(bars):

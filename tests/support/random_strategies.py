@@ -227,18 +227,27 @@ class Drawn:
         rate = self.pick_one((0.0001, 0.01 * w.roc(w.close, 5), self.real(least, 0.001)))
         return kind(rate, self.pick_one((None, 60, 480)))
 
+    def sizes(self):
+        """How trades are sized from cash, any of these."""
+        own = w.notional(5000.0), w.units(3.5)
+        return (*own, w.risk(self.real(0.001, 0.2)), w.equity_share(self.real(0.1, 3)),
+                w.volatility(self.real(0.001, 0.1), w.rma(w.true_range, 5)))  # fmt: skip
+
     def account(self):
-        """How trades are sized from cash."""
-        move = w.rma(w.true_range, 5)
-        # The last two often lose the account before the stop, or have no size.
+        """Cash and how trades are sized from it, every other time so that it is easily lost."""
+        if self.chance(0.5):
+            return self.large_trades()
+        leverage = self.pick_one((None, 1, self.real(0.5, 4)))
+        return w.account(10_000, self.pick_one(self.sizes()), leverage)
+
+    def large_trades(self):
+        """An account that is often lost before a stop; by moves every other bar has no size."""
+        move = w.rma(w.true_range, 5) * w.maximum(0, w.zscore(w.close, 9))
         size = self.pick_one((
-            w.risk(self.real(0.001, 0.2)), w.notional(5000.0), w.equity_share(self.real(0.1, 3)),
-            w.units(3.5), w.volatility(self.real(0.001, 0.1), move), w.risk(self.real(0.5, 1)),
-            w.equity_share(self.real(20, 300)),
-            w.volatility(self.real(0.3, 3), move * w.maximum(0, w.zscore(w.close, 9))),
+            w.risk(self.real(0.5, 1)), w.equity_share(self.real(20, 300)),
+            w.volatility(self.real(0.3, 3), move),
         ))  # fmt: skip
-        leverage = (None, 1, self.real(0.5, 4), self.real(20, 200))
-        return w.account(10_000, size, self.pick_one(leverage))
+        return w.account(10_000, size, self.pick_one((None, self.real(20, 200))))
 
     def with_orders(self, arguments):
         """Some of what orders and money have, in place of what they replace."""
@@ -291,6 +300,11 @@ class Drawn:
                 arguments[side] = w.in_trade(arguments[side], **self.pick_one(kinds))
         return arguments
 
+    def with_large_trades(self, arguments):
+        """An account that is easily lost."""
+        arguments["account"] = self.large_trades()
+        return arguments
+
     def with_money(self, arguments):
         """Some of what fills and positions cost, and of how trades are sized."""
         if self.chance(0.4):
@@ -312,6 +326,12 @@ def drawn_strategy(seed, higher=(60, 240)):
 def drawn_orders(seed, higher=(60, 240)):
     """The strategy of a seed, which may have orders that rest, ladders and money."""
     return Drawn(seed, higher).strategy(Drawn.with_orders)
+
+
+def drawn_accounts(seed, higher=(60, 240)):
+    """The strategy of a seed with all of it, and an account that is easily lost."""
+    further = (Drawn.with_orders, Drawn.with_exits, Drawn.with_large_trades)
+    return Drawn(seed, higher).strategy(*further)
 
 
 def drawn_exits(seed, higher=(60, 240)):
