@@ -43,6 +43,7 @@ def trade_by_hand(rows, strategy):
         (REASONS[t.reason], t.exit_bar, t.exit, t.stop, t.last_stop)
         for t in map(ledger.trade, range(len(ledger)))
     ]
+    assert {reason for reason, *_ in trades} <= set(strategy.reasons)
     return trades, dict(zip(ACCUMULATOR_INDEX, reference.fold(ledger, genome), strict=True))
 
 

@@ -32,7 +32,7 @@ from strategy.words import (
     strategy,
     trail,
 )  # fmt: skip
-from tests.support.random_strategies import drawn_orders
+from tests.support.random_strategies import drawn_accounts, drawn_orders
 from tests.support.worlds import make_bars
 
 FORM = CompiledForm()
@@ -354,10 +354,16 @@ def test_an_order_without_a_price_replaces_and_is_not_told():
     assert list_told(hand_standing(spec, [100.0] * 3, [0, 1, 5])) == []
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_orders_that_are_told_are_what_the_next_bar_meets(seed):
-    """What enters in the next bar was known before; a bar that meets an order enters or rejects."""
-    spec, bars = drawn_orders(seed), make_bars(seed, 500, jump=0.04)
+@pytest.mark.parametrize(
+    ("draw", "seed"),
+    [(drawn_orders, seed) for seed in range(12)] + [(drawn_accounts, seed) for seed in range(6)],
+)
+def test_orders_that_are_told_are_what_the_next_bar_meets(draw, seed):
+    """What enters in the next bar was known before; a bar that meets an order enters or rejects.
+
+    The stop that is told is the one that the next bar meets.
+    """
+    spec, bars = draw(seed), make_bars(seed, 500, jump=0.04)
     costs = Costs(entry_delay=seed % 3)
     reference = Reference(spec, [bars], [Window.whole(bars)], costs, form=FORM)
     genome, met = spec.layout.defaults, 0
