@@ -56,8 +56,6 @@ from engine.positions.reference import (
 from engine.positions.reference_orders import NEVER, SignalSpan, begin_book
 from engine.positions.reference_trades import begin_trades, build_ledger
 from engine.positions.reference_world import World, build_world
-from engine.positions.resting import add_orders
-from engine.positions.standing import Standing, find_standing
 from engine.reference_account import AskingWindow, take_account
 from engine.runtime.lru_cache import ArrayCache
 from strategy.conditions import Condition, split_conjunction
@@ -179,29 +177,6 @@ class Reference:
         world = self._build_world(genes, window.series)
         span, scales = SignalSpan(start, bars.stop, window.end), self._scales(genes, window.series)
         return self._take(world, span, scales, free)
-
-    def find_standing(
-        self, genome: Floats, window: Window, ledger: Ledger, entered_by: Floats | None = None
-    ) -> Standing:
-        """How an account stands after a window's last close, by its trades there.
-
-        Args:
-            genome: [G] that signals are of; orders rest as if it had traded the whole window.
-            window: With the trades.
-            ledger: All of them.
-            entered_by: [G] that entered the last of them; the same if None.
-        """
-        genes, warm_up, limits = self._settle(genome)
-        sides, end = self._sides(genes, window.series), window.end
-        known = find_signal_range(window.start, end + 1 + limits.delay, warm_up, limits)
-        bars = slice(max(known.start, end - 1 - limits.delay), known.stop)
-        signals, world = list_signals(*sides, bars), self._build_world(genes, window.series)
-        held = world
-        if entered_by is not None:
-            held = self._build_world(self._decode(entered_by), window.series)
-        standing = find_standing(world, sides, ledger, signals, end, held=held)
-        span = SignalSpan(known.start, known.stop, end)
-        return add_orders(standing, self._run, world, sides, span)
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
         """Bars [S] of each window [W] at which one side of an individual [G] asks, and not both."""
@@ -381,6 +356,10 @@ class Reference:
         funding, bars = self.sum_payments(self.spec.funding, genes, series), self.series[series]
         finer, spans = (None, None) if bars.finer is None else (bars.finer.prices, bars.finer_spans)
         return build_tables(cancels, funding, finer, spans, self._scales(genes, series))
+
+    def find_scales(self, genome: Floats, series: int) -> Floats | None:
+        """Row that sizes of an individual [G] are measured by, [T]; None on cash alone."""
+        return self._scales(self._decode(genome), series)
 
     def _scales(self, genes: Genes, series: int) -> Floats | None:
         """Row that sizes are measured by, [T]; None where they hang on cash alone."""

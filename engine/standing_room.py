@@ -20,7 +20,9 @@ from engine.accounts.reference_limits import (
     find_turn,
 )
 from engine.accounts.stake import Stake
-from engine.positions.standing import PendingEntry, Standing
+from engine.positions.entry_plans import EntryPlan, PendingEntry
+from engine.positions.exit_spec import Floats
+from engine.positions.standing import Standing
 from engine.reference_account import AskingWindow
 
 NEVER_NS = 2**63 - 1
@@ -75,21 +77,18 @@ def _ask_once(
 
 def _guess_leverage(asking: AskingWindow, pending: PendingEntry) -> float:
     """Leverage of an entry at the newest close; 0 of one that would be void there."""
-    price, stop = float(asking.bars.close[asking.window.end - 1]), pending.stop
-    risk = {
-        "price": pending.side * (price - stop.value),
-        "distance": stop.value,
-        "share": stop.value * price,
-    }[stop.kind]
-    if not risk > 0.0:
+    if not pending.plan.is_taken:
         return 0.0
-    scale = np.empty(0) if asking.scales is None else asking.scales[[pending.signal_bar]]
-    unknown, side = np.full(1, np.nan), np.array([pending.side], np.int8)
-    entry = Sized(
-        unknown, side, np.array([price]), np.array([risk]), unknown, unknown[:, None], scale,
-        np.zeros(1, np.bool_),
-    )  # fmt: skip
+    entry = quote_trade(pending.side, pending.signal_bar, pending.plan, asking.scales)
     return find_leverage(entry, asking.stake, 0, asking.weight)
+
+
+def quote_trade(side: int, t: int, plan: EntryPlan, scales: Floats | None) -> Sized:
+    """The fill of a signal at bar t as an account sizes it; `scales` [T] as a ledger has them."""
+    scale = np.empty(0) if scales is None else scales[[t]]
+    unknown, sides = np.full(1, np.nan), np.array([side], np.int8)
+    entry, risk, lost = np.array([plan.entry]), np.array([plan.risk]), np.zeros(1, np.bool_)
+    return Sized(unknown, sides, entry, risk, unknown, unknown[:, None], scale, lost)
 
 
 def _list_held(strands: Sequence[StandingStrand], now_ns: int) -> list[HeldRoom]:

@@ -4,12 +4,10 @@ It reads what the reference reads, and shares no code with the batch engine.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from engine.positions.entry_plans import PendingEntry, RestingOrder, is_void, plan_entry
 from engine.positions.exit_spec import DAY_NS, MARKET, STOP_ORDER, SidePlan
-from engine.positions.reference import take_bar
-from engine.positions.reference_exits import FLAT, HeldPosition, asks_exit, stay_out
 from engine.positions.reference_orders import (
     NO_ORDER,
     SINCE,
@@ -17,12 +15,9 @@ from engine.positions.reference_orders import (
     Book,
     SignalSpan,
     asks_entry,
-    begin_book,
     order_price,
     touch_level,
 )
-from engine.positions.reference_stops import move_stop
-from engine.positions.reference_trades import ListedTrades, begin_trades
 from engine.positions.reference_world import (
     CANCELS,
     EXPIRES,
@@ -30,46 +25,30 @@ from engine.positions.reference_world import (
     NUMBER,
     ORDER_PART,
     World,
-    count_targets,
 )
-from engine.positions.standing import (
-    PendingEntry,
-    RestingOrder,
-    Standing,
-    is_void,
-    place_stop,
-    place_target,
-)
+from engine.positions.standing import Standing, Walked
 
 
 def add_orders(
     standing: Standing,
-    run: Callable[..., Any],
+    walked: Walked,
     world: World,
     sides: tuple[SidePlan, SidePlan],
     span: SignalSpan,
 ) -> Standing:
-    """A standing with the orders that bars to come may fill; as it is where none rest or reverse.
+    """A standing with the orders that bars to come may fill.
 
     Args:
         standing: Without them.
-        run: Runs a loop on what it is given.
+        walked: Of the window.
         world: The series and what the individual asks of it.
         sides: What longs do, and what shorts do.
         span: The window; signals of its last bars count too.
     """
-    forms = world.parts[:, FORM, ORDER_PART]
-    if not world.limits.reverses and (forms == MARKET).all():
-        return standing
-    book = begin_book(world)
-    legs = max(count_targets(world, 0), count_targets(world, 1))
-    at = run(take_all, world, span, book, begin_trades(world, span, legs))
-    if at.side != FLAT:
-        leaves = bool(asks_exit(world, at, span.end - 1))
-        standing = standing._replace(next_stop=float(at.stop), leaves=leaves)
-        # Of the other side the signal counts at the close at which the exit was known.
-        if leaves and not world.limits.reverses:
-            book.orders[1 - at.side, SINCE] = span.end - 1
+    book, at = walked
+    # Of the other side the signal counts at the close at which the exit was known.
+    if standing.leaves and not world.limits.reverses:
+        book.orders[1 - at.side, SINCE] = span.end - 1
     entries: list[PendingEntry] = []
     resting: list[RestingOrder] = []
     for side, plan in enumerate(sides):
@@ -77,33 +56,23 @@ def add_orders(
         for number, t in enumerate(placed):
             if is_void(plan, t):
                 continue
-            wait = max(t + 1 + world.limits.delay - span.end, 0)
-            sign, stop = int(plan.side), place_stop(world, plan, side, t)
-            levels = stop, place_target(world, plan, side, t)
-            if world.parts[side, FORM, ORDER_PART] == MARKET:
-                entries.append(PendingEntry(t, wait, sign, *levels))
+            wait, sign = max(t + 1 + world.limits.delay - span.end, 0), int(plan.side)
+            levels = plan_entry(world, plan, side, t, span.end)
+            if plan.order.form == MARKET:
+                entries.append(PendingEntry(t, wait, sign, levels))
             # Without a price it replaces the order before, and is never touched.
             elif 0.0 < touch_level(world, side, t) < math.inf:
                 left = _count_left(world, side, t, placed[number + 1 :], span.end)
-                is_stop = world.parts[side, FORM, ORDER_PART] == STOP_ORDER
-                price, needed = order_price(world, side, t), touch_level(world, side, t)
-                kind, is_day = "stop" if is_stop else "limit", len(world.local_ns) > 0
+                price = float(order_price(world, side, t))
+                needed = float(touch_level(world, side, t))
+                kind = "stop" if plan.order.form == STOP_ORDER else "limit"
+                is_day = len(world.local_ns) > 0
                 resting.append(
-                    RestingOrder(t, wait, left, is_day, sign, kind, price, needed, *levels)
+                    RestingOrder(t, wait, left, is_day, sign, kind, price, needed, levels)
                 )
     entries.sort(key=lambda entry: entry.signal_bar)
     first = next(iter(entries), None)
     return standing._replace(pending=first, orders=tuple(resting))
-
-
-def take_all(world: World, span: SignalSpan, book: Book, trades: ListedTrades) -> HeldPosition:
-    """Take the signals of a window as if bars came behind it; the position after its last close."""
-    position, longer = stay_out(), SignalSpan(span.first, span.last, span.end + 1)
-    for j in range(span.first, span.end):
-        position = take_bar(world, longer, book, trades, position, j)
-        if position.side != FLAT:
-            position = move_stop(world, book, position, j)
-    return position
 
 
 def _list_placed(world: World, span: SignalSpan, book: Book, side: int) -> Iterator[int]:

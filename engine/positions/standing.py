@@ -3,99 +3,117 @@
 It reads what the reference reads, and shares no code with the batch engine.
 """
 
-import math
 from typing import NamedTuple
 
-from engine.accounts.ledger import Ledger, Trade
-from engine.positions.exit_spec import (
-    BEYOND_BAR,
-    FROM_ENTRY,
-    LEVEL,
-    NONE,
-    R_MULTIPLE,
-    SHARE,
-    ExitForm,
-    SidePlan,
+import numpy as np
+
+from engine.accounts.ledger import REASONS, Ledger, Trade
+from engine.positions.entry_plans import (
+    BreakEven,
+    PendingEntry,
+    RestingOrder,
+    StopTrail,
+    count_sides,
+    find_break_even,
+    find_trail,
+    is_void,
+    plan_entry,
 )
-from engine.positions.reference import find_free_bars
+from engine.positions.exit_spec import DAY_NS, MARKET, SidePlan
+from engine.positions.reference import find_free_bars, take_bar
 from engine.positions.reference_exits import (
     END,
+    FLAT,
     NOT_REACHED,
     SIGNAL,
     HeldPosition,
     asks_exit,
-    begin_position,
-    find_first_stop,
-    find_target,
+    stay_out,
 )
-from engine.positions.reference_orders import LEG_BARS, begin_book, on_tick
-from engine.positions.reference_stops import fold_best, move_stop
-from engine.positions.reference_world import (
-    Ints,
-    World,
-    count_targets,
-    read_bar,
+from engine.positions.reference_orders import (
+    LEG_BARS,
+    LEG_LEVELS,
+    Book,
+    SignalSpan,
+    begin_book,
 )
-
-LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk"}
-"""Kinds of a level that depends on the entry, by its form."""
-
-
-class EntryLevel(NamedTuple):
-    """A stop or a target before the entry is known."""
-
-    # ``price`` itself, or how far from the entry: a ``distance``, a ``share`` of it, or
-    # ``times_risk``; ``none`` where there is none.
-    kind: str
-    value: float
+from engine.positions.reference_stops import find_even_price, move_stop
+from engine.positions.reference_trades import ListedTrades, begin_trades, compute_net
+from engine.positions.reference_world import FORM, ORDER_PART, Ints, World
+from strategy.rows import LoopRunner
 
 
-class PendingEntry(NamedTuple):
-    """A signal that counts, and is entered at the open of a bar that has not come yet."""
+class OpenPosition(NamedTuple):
+    """An open position after a close, beside its trade."""
 
-    signal_bar: int
-    bars_to_wait: int  # 0: at the next open
-    side: int  # 1 for a long, -1 for a short
-    stop: EntryLevel
-    target: EntryLevel
-
-
-class RestingOrder(NamedTuple):
-    """An order that waits for a price from a bar on that has not come yet."""
-
-    signal_bar: int
-    bars_to_wait: int  # before its first bar; 0: it stands in the next one
-    bars_left: int | None  # in which it stands at most; None without a known end
-    is_day: bool  # whether it ends with the session of its first bar
-    side: int  # 1 for a long, -1 for a short
-    kind: str  # ``stop`` or ``limit``
-    price: float  # on the tick
-    needed: float  # price that must be reached; beyond `price` where a limit asks for more
-    stop: EntryLevel
-    target: EntryLevel
+    stop: float  # in force from the next bar on
+    stop_kind: str  # ``stop`` that never moved, or ``trail``, ``break_even``, ``margin``
+    locked_r: float  # of targets that were reached, net
+    trail: StopTrail | None
+    even: BreakEven | None  # None where the stop has moved there, or beyond
+    session_left_ns: int | None  # from the newest bar's open until the session ends
 
 
 class Standing(NamedTuple):
     """State after a window's last close."""
 
     trade: Trade | None  # that is open, as if closed at that close; None where flat
-    next_stop: float  # in force from the next bar on; NaN where flat
+    position: OpenPosition | None  # of that trade
     bars_left: int | None  # until it is left by time at the latest; None without such a limit
     leaves: bool  # whether its exit condition holds, so that the next open ends it
     pending: PendingEntry | None
     orders: tuple[RestingOrder, ...] = ()
 
 
-def find_standing(
+class Walked(NamedTuple):
+    """Orders and position after a window's last close, as if bars came behind it."""
+
+    book: Book
+    at: HeldPosition
+
+
+def has_resting(world: World) -> bool:
+    """Whether orders rest or reverse, so that the book hangs on all bars of a window."""
+    return bool(world.limits.reverses or (world.parts[:, FORM, ORDER_PART] != MARKET).any())
+
+
+def walk_window(form: LoopRunner, world: World, span: SignalSpan) -> Walked:
+    """Orders and position of all signals of a window; `form` is how loops run."""
+    book = begin_book(world)
+    trades = begin_trades(world, span, count_sides(world))
+    return Walked(book, form(take_all)(world, span, book, trades))
+
+
+def walk_trade(world: World, trade: Trade, end: int) -> Walked:
+    """Targets and position of one trade that was entered at the market and is open."""
+    span, book = SignalSpan(trade.signal_bar, trade.signal_bar + 1, end), begin_book(world)
+    # NaN is a value like others; numbers of a compiled loop do not warn either.
+    with np.errstate(all="ignore"):
+        at = take_all(world, span, book, begin_trades(world, span, count_sides(world)))
+    return Walked(book, at)
+
+
+def take_all(world: World, span: SignalSpan, book: Book, trades: ListedTrades) -> HeldPosition:
+    """Take the signals of a window as if bars came behind it; the position after its last close."""
+    position, longer = stay_out(), SignalSpan(span.first, span.last, span.end + 1)
+    for j in range(span.first, span.end):
+        position = take_bar(world, longer, book, trades, position, j)
+        if position.side != FLAT:
+            position = move_stop(world, book, position, j)
+    return position
+
+
+def build_standing(
     world: World,
     sides: tuple[SidePlan, SidePlan],
     ledger: Ledger,
     signals: Ints,
     end: int,
     *,
-    held: World,
+    held: tuple[World, tuple[SidePlan, SidePlan]],
+    walked: Walked | None = None,
 ) -> Standing:
-    """How an individual stands after bar `end - 1`.
+    """How an individual stands after bar `end - 1`, but for orders that rest.
 
     Args:
         world: The series and what the individual asks of it.
@@ -103,7 +121,8 @@ def find_standing(
         ledger: Its trades until then.
         signals: Bars at which one side asks for an entry that no bar has brought yet, ascending.
         end: One past the last bar.
-        held: The same series as the genes ask for it that entered an open position.
+        held: World and sides of the genes that entered an open position.
+        walked: Of the window where orders rest or reverse; else None.
     """
     last = ledger.trade(len(ledger) - 1) if len(ledger) else None
     if last is None or last.reason != END:
@@ -111,37 +130,43 @@ def find_standing(
         if last is not None:
             cooldown = world.limits.cooldown
             free = find_free_bars(last.exit_bar, last.reason, last.side, cooldown)
-        return Standing(
-            None, math.nan, None, False, _find_pending(world, sides, signals, free, end)
-        )
-    hold, at = held.limits.max_hold, _follow_position(held, ledger, end)
-    leaves = asks_exit(held, at, end - 1)
+        pending = _find_pending(world, sides, signals, free, end)
+        return Standing(None, None, None, False, pending)
+    held_world, held_sides = held
+    known = walk_trade(held_world, last, end) if walked is None else walked
+    hold, leaves = held_world.limits.max_hold, bool(asks_exit(held_world, known.at, end - 1))
     # What leaves at the next open may reverse there.
     free = find_free_bars(end, SIGNAL, last.side, 0)
     return Standing(
         last,
-        float(at.stop),
+        describe_position(held_world, held_sides[known.at.side], known, end),
         last.entry_bar + hold - end if hold else None,
         leaves,
         _find_pending(world, sides, signals, free, end) if leaves else None,
     )
 
 
-def _follow_position(world: World, ledger: Ledger, end: int) -> HeldPosition:
-    """The open position with which a ledger ends, its stop as it stands from bar `end` on."""
-    trade, book = ledger.trade(len(ledger) - 1), begin_book(world)
-    side = 0 if trade.side > 0 else 1
-    at = begin_position(
-        world, side, trade.signal_bar, trade.entry_bar, False, trade.entry, trade.stop
+def describe_position(world: World, plan: SidePlan, walked: Walked, end: int) -> OpenPosition:
+    """An open position after bar `end - 1`."""
+    (book, at), locked = walked, 0.0
+    reached = book.orders[at.side, LEG_BARS:].tolist()
+    prices = book.levels[at.side, LEG_LEVELS:].tolist()
+    for share, bar, price in zip(plan.legs.shares.tolist(), reached, prices, strict=False):
+        if bar != NOT_REACHED:
+            locked += share * (compute_net(world, at, bar, price) / at.risk)
+    even, price = find_break_even(world.limits), float(find_even_price(world, at))
+    if even is not None:
+        is_there = plan.side * at.stop >= plan.side * price
+        even = None if is_there else even._replace(level=even.level._replace(price=price))
+    local_ns = world.local_ns
+    return OpenPosition(
+        float(at.stop),
+        REASONS[at.mover],
+        float(locked),
+        find_trail(plan, at.entry, at.risk, at.signal_bar, end),
+        even,
+        int(world.minute_ns - local_ns[end - 1] % DAY_NS) if len(local_ns) else None,
     )
-    for j in range(trade.entry_bar, end):
-        # A ledger has as many columns as the side with most targets.
-        for leg, bar in enumerate(ledger.leg_bar[-1, : count_targets(world, side)].tolist()):
-            is_reached = NOT_REACHED < bar <= j
-            book.orders[side, LEG_BARS + leg] = bar if is_reached else NOT_REACHED
-        at = fold_best(world, at, read_bar(world, j), j == trade.entry_bar)
-        at = move_stop(world, book, at, j)
-    return at
 
 
 def _find_pending(
@@ -156,55 +181,7 @@ def _find_pending(
         t = int(bar)
         side = 0 if sides[0].signals[t] else 1
         plan = sides[side]
-        if t < free[side] or is_void(plan, t):
-            continue
-        stop, target = place_stop(world, plan, side, t), place_target(world, plan, side, t)
-        return PendingEntry(t, t + 1 + world.limits.delay - end, int(plan.side), stop, target)
+        if t >= free[side] and not is_void(plan, t):
+            wait = t + 1 + world.limits.delay - end
+            return PendingEntry(t, wait, int(plan.side), plan_entry(world, plan, side, t, end))
     return None
-
-
-def is_void(plan: SidePlan, t: int) -> bool:
-    """Whether a level that a signal reads is unknown, or on the wrong side at any entry."""
-    forms = [plan.stop, *_list_targets(plan)]
-    # A level that a stop follows may be known later.
-    if plan.trail.form != LEVEL:
-        forms.append(plan.trail)
-    return any(_is_wrong(form, t) for form in forms if form.form != NONE)
-
-
-def _list_targets(plan: SidePlan) -> list[ExitForm]:
-    """The targets of a side."""
-    legs = plan.legs
-    columns = zip(legs.forms.tolist(), legs.numbers.tolist(), legs.rows, strict=True)
-    return [ExitForm(*column) for column in columns]
-
-
-def _is_wrong(form: ExitForm, t: int) -> bool:
-    if form.form in (SHARE, R_MULTIPLE):
-        return False
-    value = float(form.row[t])
-    return math.isnan(value) or (form.form == FROM_ENTRY and not value > 0)
-
-
-def place_stop(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
-    """The stop of a signal at bar t, as far as it is known."""
-    if plan.stop.form in (BEYOND_BAR, LEVEL):
-        stop = find_first_stop(world, side, t, math.nan)
-        return EntryLevel("price", float(on_tick(world.limits, stop, side == 1)))
-    return _place_level(plan.stop, t)
-
-
-def place_target(world: World, plan: SidePlan, side: int, t: int) -> EntryLevel:
-    """The first target of a signal at bar t, as far as it is known."""
-    targets = _list_targets(plan)
-    if not targets:
-        return EntryLevel("none", math.nan)
-    if targets[0].form == LEVEL:
-        target = find_target(world, side, 0, t, math.nan, math.nan)
-        return EntryLevel("price", float(on_tick(world.limits, target, side == 0)))
-    return _place_level(targets[0], t)
-
-
-def _place_level(form: ExitForm, t: int) -> EntryLevel:
-    value = form.row[t] if form.form == FROM_ENTRY else form.number
-    return EntryLevel(LEVEL_KINDS[form.form], float(value))

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,10 +12,14 @@ from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import DATA, AsJson, Now, Runs, single_command
 from optimizer.errors import ConfigError
 
+if TYPE_CHECKING:
+    from optimizer.signals.source import Signal
+
 app = single_command()
 
-IN_A_TRADE, IS_DUE = 10, 11
-"""Exit codes beside 0, which means flat: a position is open; something is due at the next open."""
+IN_A_TRADE, IS_DUE, IS_VOID = 10, 11, 6
+"""Exit codes beside 0, which means flat: a position is open; something is due at the next open;
+nothing is known of now, or of what was never searched."""
 
 
 @app.command("signal", cls=Sectioned)
@@ -60,8 +64,9 @@ def tell_signal(
 ) -> None:
     """Say where a run stands on the newest closed bars: flat, enter, order, full, in a trade.
 
-    It places no order. Exit code: 0 nothing to do, 10 a position is open, 11 something is due at
-    the next open.
+    It places no order, and says what is needed to place one: side, type, price, stop, targets,
+    size, until when. Exit code: 0 nothing to do, 10 a position is open, 11 something is due at
+    the next open; 6 nothing is, and the bars of a symbol are stale or it was never searched.
     """
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.signal_texts import print_signal
@@ -92,7 +97,16 @@ def tell_signal(
             print_signal(stdout(), signal, None if is_first else changed)
         changes.send(signal)
         is_first = False
-    raise typer.Exit(IS_DUE if signal.is_due else IN_A_TRADE if signal.is_in_trade else 0)
+    raise typer.Exit(find_exit_code(signal))
+
+
+def find_exit_code(signal: "Signal") -> int:
+    """Exit code of a reading."""
+    if signal.is_due:
+        return IS_DUE
+    if signal.is_void:
+        return IS_VOID
+    return IN_A_TRADE if signal.is_in_trade else 0
 
 
 def read_clock(text: str | None) -> int:

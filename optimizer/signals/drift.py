@@ -92,7 +92,7 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
             traded = account.trade(task.spec.layout.encode(pick.genes))
         else:
             today = find_todays_genes(store, task, config, result, made, chains, may_search=True)
-            traded = trade_steps(account, chains, today)
+            traded = trade_steps(account, today)
         new = _list_new(chains, [each.ledger for each in traded], known_ns)
         evidence = compute_drift_evidence(reference, new)
         last = max(int(chain.bars.over_ns[-1]) for chain in chains)

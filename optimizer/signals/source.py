@@ -10,7 +10,8 @@ import numpy as np
 
 from data import cut_at_gaps, parse_timeframe
 from data.bars import Bars, parse_time
-from data.checks import VALUES, format_time
+from data.checks import VALUES, Ints, format_time
+from data.week_rhythm import WEEK_NS
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import Verdict
@@ -23,7 +24,8 @@ from optimizer.run.identity import require_identity
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
 from optimizer.signals.account import TradeChain, build_account
-from optimizer.signals.state import SymbolState, read_states
+from optimizer.signals.records import SymbolState
+from optimizer.signals.state import read_states
 from optimizer.signals.today import SignalStep, find_todays_genes, trade_steps
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
@@ -31,6 +33,9 @@ from optimizer.store.result import RunResult
 from strategy.gene import GeneText
 
 NO_ORDER = "This places no order."
+
+MOST_MISSED, RHYTHM_WEEKS = 3, 3
+"""Bars after which a symbol is stale, and weeks whose bars say whether a market was open."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +57,13 @@ class Signal(Payload):
 
     @property
     def is_due(self) -> bool:
-        """Whether something is to be done at a next open."""
-        return any(state.is_due for state in self.symbols)
+        """Whether something is to be done at a next open, of a symbol that was searched."""
+        return any(state.is_due and state.is_searched for state in self.symbols)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether a symbol is stale or was never searched."""
+        return any(state.is_stale or not state.is_searched for state in self.symbols)
 
     @property
     def is_in_trade(self) -> bool:
@@ -125,7 +135,7 @@ class SignalSource:
             genome = today.genomes[-1]
         account = build_account(task, chains)
         if today is not None:
-            traded = trade_steps(account, chains, today)
+            traded = trade_steps(account, today)
         else:
             assert genome is not None, "without a schedule there is a member"
             traded = account.trade(genome)
@@ -196,17 +206,56 @@ def list_chains(
     """Chain of each symbol on the bars that have closed by the clock."""
     markets, firsts = task.markets, _list_firsts(result)
     for number, (name, bars) in enumerate(zip(markets.names, markets.series, strict=True)):
-        count, first_ns = int(np.searchsorted(bars.over_ns, now_ns, side="right")), firsts.get(name)
+        closes = bars.over_ns
+        count = int(np.searchsorted(closes, now_ns, side="right"))
+        first_ns = firsts.get(_plain_name(name))
         if not count:
             raise ConfigError(
                 f"{name}: no bar has closed by {format_time(now_ns - now_ns % 10**9)}, the first "
-                f"closes at {format_time(bars.over_ns[0])}"
+                f"closes at {format_time(closes[0])}"
             )
         # Nothing reaches over a long gap: the part after the last one is all that counts.
         *earlier, (closed, start) = _begin_pieces(list_pieces(bars.until(count), max_gap), first_ns)
         is_there = int(closed.timestamp[start]) == first_ns
-        left_out = len(bars) - count
-        yield TradeChain(name, number, closed, start, is_there, left_out, tuple(earlier))
+        left_out, is_stale = (
+            len(bars) - count,
+            has_missed(closes[:count], bars.timeframe_ns, now_ns),
+        )
+        yield TradeChain(
+            name, number, closed, start, is_there, left_out, tuple(earlier),
+            is_searched=first_ns is not None, is_stale=is_stale,
+        )  # fmt: skip
+
+
+def has_missed(closes: Ints, timeframe_ns: int, now_ns: int) -> bool:
+    """Whether a market has brought more than three bars since the newest of those there are.
+
+    By the clock, unless fewer came at the same times of the weeks before: a market that is closed
+    brings none.
+
+    Args:
+        closes: [T] when bars close, ascending, nanoseconds UTC.
+        timeframe_ns: Duration of a bar.
+        now_ns: Of the clock, nanoseconds UTC.
+    """
+    newest = int(closes[-1])
+    if now_ns - newest <= MOST_MISSED * timeframe_ns:
+        return False
+    shift = -(-(now_ns - newest) // WEEK_NS) * WEEK_NS
+    shifts = [shift + week * WEEK_NS for week in range(RHYTHM_WEEKS)]
+    came = [
+        int(np.searchsorted(closes, now_ns - each, side="right"))
+        - int(np.searchsorted(closes, newest - each, side="right"))
+        for each in shifts
+        if newest - each >= closes[0]
+    ]
+    # The middle one: neither a holiday nor a clock that changes is the rhythm.
+    return not came or sorted(came)[len(came) // 2] >= MOST_MISSED
+
+
+def _plain_name(symbol: str) -> str:
+    """Letters and digits of a symbol: sources write the others each in its way."""
+    return "".join(filter(str.isalnum, symbol)).casefold()
 
 
 def _begin_pieces(pieces: Sequence[Bars], first_ns: int | None) -> list[tuple[Bars, int]]:
@@ -226,11 +275,11 @@ def list_pieces(bars: Bars, max_gap: str | None) -> list[Bars]:
 
 
 def _list_firsts(result: RunResult) -> dict[str, int]:
-    """When the first bar opened that the run searched on, by symbol, nanoseconds UTC."""
+    """When the first bar opened that the run knew, by plain name, nanoseconds UTC."""
     firsts: dict[str, int] = {}
     for window in result.data.windows:
-        time_ns = parse_time(window.first)
-        firsts[window.symbol] = min(firsts.get(window.symbol, time_ns), time_ns)
+        name, time_ns = _plain_name(window.symbol), parse_time(window.first)
+        firsts[name] = min(firsts.get(name, time_ns), time_ns)
     return firsts
 
 
@@ -241,9 +290,9 @@ def _refuse_held_out(
 
     With `is_past_refused` later ones too: what searches up to them would have seen those.
     """
-    newest = {chain.symbol: int(chain.bars.timestamp[-1]) for chain in chains}
+    newest = {_plain_name(chain.symbol): int(chain.bars.timestamp[-1]) for chain in chains}
     for window in result.data.windows:
-        time_ns = newest.get(window.symbol)
+        time_ns = newest.get(_plain_name(window.symbol))
         if not window.is_held_out or time_ns is None:
             continue
         is_in = time_ns <= parse_time(window.last) or is_past_refused

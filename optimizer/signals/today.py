@@ -1,7 +1,7 @@
 """Today's genes of a run that is a schedule: its steps until now, searched where they are due."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from optimizer.judging.scheduling import name_steps
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Step
 from optimizer.schedule.stitched import join_ledgers, stitch
-from optimizer.signals.account import ChainAccount, TradeChain, TradedChain
+from optimizer.signals.account import ChainAccount, EnteredTrades, TradeChain, TradedChain
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 from optimizer.store.result import RunResult
@@ -97,21 +97,27 @@ def find_todays_genes(
     return TodaysGenes(step, steps, genomes, setup.task.markets.uncut)
 
 
-def trade_steps(
-    account: ChainAccount, chains: Sequence[TradeChain], today: TodaysGenes
-) -> list[TradedChain]:
+def trade_steps(account: ChainAccount, today: TodaysGenes) -> list[TradedChain]:
     """Trades of all steps until now, of each chain."""
-    stitched = stitch(account.reference, today.windows, today.steps, today.genomes)
-    by_series = {
-        window.series: (ledger, steps)
-        for window, ledger, steps in zip(
-            stitched.windows, stitched.ledgers, stitched.steps, strict=True
-        )
-    }
+    windows = [
+        replace(window, series=account.windows[window.series].series) for window in today.windows
+    ]
+    stitched = stitch(account.reference, windows, today.steps, today.genomes)
+    by_series = {window.series: place for place, window in enumerate(stitched.windows)}
+    entered = [stitched.list_entered(step) for step in range(len(today.steps))]
     listed: list[TradedChain] = []
-    for chain in chains:
+    for own in account.windows:
+        place = by_series.get(own.series)
         # A market that ends before the first date trades nothing.
-        ledger, steps = by_series.get(chain.series, (join_ledgers([]), np.empty(0, np.int64)))
+        if place is None:
+            listed.append(TradedChain(join_ledgers([]), None, ()))
+            continue
+        steps, window = stitched.steps[place], stitched.windows[place]
+        parts = tuple(
+            EnteredTrades(window, genome, ledgers[place])
+            for genome, ledgers in zip(today.genomes, entered, strict=True)
+            if genome is not None
+        )
         entered_by = today.genomes[int(steps[-1])] if len(steps) else None
-        listed.append(TradedChain(ledger, entered_by))
+        listed.append(TradedChain(stitched.ledgers[place], entered_by, parts))
     return listed

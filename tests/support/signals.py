@@ -1,10 +1,16 @@
 """A recorded run whose file of bars grows, and the clock at its newest close."""
 
+import json
+
 import numpy as np
 
 from data import load_bars
+from data.bars import Window
+from optimizer.signals.account import ChainAccount, TradeChain
 from optimizer.signals.source import SignalSource
+from optimizer.signals.state import read_states
 from tests.support.commands import market_columns
+from tests.support.references import compiled_reference
 from tests.support.runs import record_run
 from tests.support.series import csv_text
 
@@ -17,6 +23,18 @@ SETTINGS = {
     "scale_lengths": False,
 }  # fmt: skip
 """Of a run whose members trade often."""
+
+
+def read_state(spec, bars, costs):
+    """The state of a strategy's defaults on bars that end now, as it is sent."""
+    window, genome = Window.whole(bars), spec.layout.defaults
+    reference = compiled_reference(spec, [bars], [window], costs)
+    account = ChainAccount(reference, (window,), ((window,),))
+    chain = TradeChain("X", 0, bars, 0, True, 0)
+    now_ns = int(bars.over_ns[-1])
+    (state,) = read_states(account, genome, [chain], account.trade(genome), now_ns)
+    json.dumps(state.payload(), allow_nan=False)
+    return state
 
 
 class GrowingMarket:

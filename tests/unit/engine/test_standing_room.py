@@ -6,6 +6,7 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.limits import build_limits
 from engine.accounts.stake import build_stake
+from engine.reference_standing import find_standing
 from engine.standing_room import StandingStrand, find_holders
 from strategy import words as w
 from tests.support.references import compiled_reference
@@ -39,7 +40,7 @@ def stand(spec, costs, count):
     ledgers, asked = reference.trades(genome), reference.list_asks(genome)
     stake = build_stake(spec, costs, spec.layout.decode(genome))
     return ledgers, [
-        StandingStrand(asking, ledger, stake, reference.find_standing(genome, window, ledger))
+        StandingStrand(asking, ledger, stake, find_standing(reference, genome, window, ledger))
         for asking, ledger, window in zip(asked, ledgers, windows, strict=True)
     ]
 

@@ -10,6 +10,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
 from engine.reference import Reference
+from engine.reference_standing import find_standing
 from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES
 from strategy import words as w
@@ -104,7 +105,7 @@ def read_standing(reference, genome, end):
     """What is known after bar `end - 1`, and the trades until then."""
     window = Window(0, 0, end)
     ledger = reference.continue_trades(genome, window, end)
-    return reference.find_standing(genome, window, ledger), ledger
+    return find_standing(reference, genome, window, ledger), ledger
 
 
 @pytest.mark.parametrize(
@@ -144,8 +145,8 @@ def check_open_position(spec, genome, standing, later, end, seen):
     if later.exit_bar == end or later.reason == END:
         # With a delay the later backtest sees some bars more, whose closes may move the stop.
         moves_on = later.exit_bar > end
-        assert moves_on or later.last_stop == standing.next_stop
-    seen["moved"] += standing.next_stop != standing.trade.stop
+        assert moves_on or later.last_stop == standing.position.stop
+    seen["moved"] += standing.position.stop != standing.trade.stop
     if standing.bars_left is not None:
         hold = spec.layout.decode(genome).get("max_hold", 11)
         assert standing.bars_left == standing.trade.entry_bar + hold - end
@@ -171,17 +172,17 @@ def check_pending(reference, standing, ledger, after, end, delay, seen):
     trade = entered[0]
     assert (trade.signal_bar, trade.side) == (pending.signal_bar, pending.side)
     risk = abs(trade.entry - trade.stop)
-    for placed, price in ((pending.stop, trade.stop), (pending.target, trade.target)):
-        if placed.kind == "none":
-            assert math.isinf(price)
-        else:
-            away = {
-                "price": abs(placed.value - trade.entry),
-                "distance": placed.value,
-                "share": placed.value * trade.entry,
-                "times_risk": placed.value * risk,
-            }
-            np.testing.assert_allclose(abs(price - trade.entry), away[placed.kind])
+    plan = pending.plan
+    assert len(plan.targets) == math.isfinite(trade.target)
+    levels = [(plan.stop, trade.stop), *((target.level, trade.target) for target in plan.targets)]
+    for placed, price in levels:
+        away = {
+            "price": abs(placed.value - trade.entry),
+            "distance": placed.value,
+            "share": placed.value * trade.entry,
+            "times_risk": placed.value * risk,
+        }
+        np.testing.assert_allclose(abs(price - trade.entry), away[placed.kind])
 
 
 def hand_standing(spec, closes, volumes, *, delay=0, high=0.0, low=np.inf):
@@ -249,7 +250,10 @@ def test_orders_that_rest_are_told_by_the_law(volumes, expected):
     assert list_told(standing) == expected
     assert (standing.trade, standing.pending) == (None, None)
     for order in standing.orders:
-        assert (order.stop, order.target) == (("share", 0.1), ("times_risk", 2.0))
+        (target,), sign = order.plan.targets, order.side
+        stop, reached = order.price * (1 - sign * 0.1), order.price * (1 + sign * 0.2)
+        assert order.plan.stop == ("share", 0.1, pytest.approx(stop, rel=1e-12))
+        assert target == (("times_risk", 2.0, pytest.approx(reached, rel=1e-12)), 1.0)
         assert (order.bars_to_wait, order.is_day, order.needed) == (0, False, order.price)
 
 
@@ -320,17 +324,20 @@ def test_the_stop_follows_what_came_after_the_fill():
     behind = {"trail": trail(share(0.1)), "target": None, "short": None}
     limit = resting(entry=w.limit_at(close - 4), **behind)
     bought = hand_standing(limit, [100, 98], [1, 0], high=120, low=95)
-    assert (bought.trade.entry, bought.next_stop) == (96.0, pytest.approx(98 * 0.9, rel=1e-15))
+    assert (bought.trade.entry, bought.position.stop) == (96.0, pytest.approx(98 * 0.9, rel=1e-15))
     stop = resting(entry=w.stop_at(close + 5), **behind)
     bought = hand_standing(stop, [100, 118], [1, 0], high=120)
-    assert (bought.trade.entry, bought.next_stop) == (105.0, pytest.approx(120 * 0.9, rel=1e-15))
+    assert (bought.trade.entry, bought.position.stop) == (
+        105.0,
+        pytest.approx(120 * 0.9, rel=1e-15),
+    )
 
 
 def test_targets_of_a_side_that_trades_less():
     """A short, which is never asked for, has two targets and the long that is held one."""
     legs = by_side([(r_multiple(2), 0.5)], [(r_multiple(1), 0.5), (r_multiple(2), 0.5)])
     spec = resting(target=None, targets=legs, short=None)
-    assert hand_standing(spec, [100, 106, 106], [1, 0, 0]).next_stop == 94.5
+    assert hand_standing(spec, [100, 106, 106], [1, 0, 0]).position.stop == 94.5
 
 
 def test_a_day_order_ends_with_its_session():
@@ -383,7 +390,7 @@ def test_orders_that_are_told_are_what_the_next_bar_meets(draw, seed):
             if not (order.bars_to_wait or order.is_day)
         )
         if standing.trade is not None and trades[len(ledger) - 1].exit_bar == end:
-            assert trades[len(ledger) - 1].last_stop == standing.next_stop
+            assert trades[len(ledger) - 1].last_stop == standing.position.stop
         if standing.trade is None and is_touched:
             assert entered or after.rejected > ledger.rejected
     assert met or spec.entry is None
@@ -398,8 +405,8 @@ def test_check_values_of_the_law(real_folder):
     reference = Reference(spec, [bars], [Window.whole(bars)], form=FORM)
     standing, _ = read_standing(reference, spec.layout.defaults, 4602)
     assert standing.trade is None
-    assert standing.pending.stop == ("price", 9721.967385416667)
+    assert standing.pending.plan.stop == ("price", 9721.967385416667, 9721.967385416667)
     standing, _ = read_standing(reference, spec.layout.defaults, 4608)
     assert (standing.trade.entry, standing.trade.target) == (10114.0, 10898.065229166667)
     assert (standing.bars_left, standing.trade.r) == (90, 0.2659660857829903)
-    assert standing.next_stop == 9721.967385416667
+    assert standing.position.stop == 9721.967385416667

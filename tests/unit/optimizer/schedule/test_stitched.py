@@ -14,6 +14,7 @@ from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import COUNTS, REASONS
 from engine.reference import Reference
+from engine.reference_standing import find_standing
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.evidence.strength import compute_strength
 from optimizer.schedule.dates import Schedule, plan_steps
@@ -318,7 +319,7 @@ def test_six_real_series(name, real_folder):
     for end in np.linspace(whole.start + 1, len(bars), 40).astype(int).tolist():
         window = replace(whole, end=end)
         cut = reference.continue_trades(genome, window, end)
-        standing = reference.find_standing(genome, window, cut)
+        standing = find_standing(reference, genome, window, cut)
         is_open = (ledger.entry_bar < end) & (ledger.exit_bar >= end)
         # The last bar of all ends what is open.
         assert (standing.trade is not None) == (
@@ -326,7 +327,7 @@ def test_six_real_series(name, real_folder):
         )
         if is_open.any():
             assert standing.trade.entry_bar == ledger.entry_bar[is_open][0]
-            assert standing.next_stop == ledger.last_stop[is_open][0]
+            assert standing.position.stop == ledger.last_stop[is_open][0]
 
 
 def ends(ledger):

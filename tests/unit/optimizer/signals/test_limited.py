@@ -90,8 +90,9 @@ def test_full_is_told_and_is_nothing_due(readings):
     )
     signal, state = full
     (holder,) = state.held_by
-    assert ": full, " in describe_state(state)
-    assert describe_state(state).endswith(f"no room in the account, which {holder} holds")
+    first, *_, last = describe_state(state)
+    assert first.endswith(": full")
+    assert last == f"  no room in the account, which {holder} holds"
     assert (signal.is_due, signal.is_in_trade) == (False, True)
     written = json.loads(json.dumps(signal.payload()))
     named = {row["symbol"]: row for row in written["symbols"]}

@@ -61,12 +61,15 @@ def test_orders_are_told_in_words_and_json(readings):
     """Which, at which price, for how long; what reversing does; what is due at the next open."""
     states = [signal.symbols[0] for signal in readings]
     both = next(state for state in states if len(state.orders) == 2 and state.trade is None)
-    words = describe_state(both)
-    assert ": order, long by buy stop at " in words
-    assert "; or short by sell limit at " in words
-    assert "at most, stop 0.03 of the entry from it, target 2 R from the entry" in words
+    words = "\n".join(describe_state(both))
+    assert words.startswith(f"{both.symbol} at the close of the bar of {both.bar}: order\n")
+    assert "\n  order: buy (long) stop " in words
+    assert "\n  order: sell (short) limit " in words
+    assert "(0.03 of the entry from it)\n  target 1: 1 of it, " in words
+    assert "(2 R from the entry)\n  held 12 bars at most" in words
     held = next(state for state in states if state.orders and state.trade is not None)
-    assert "; reversed if filled: " in describe_state(held)
+    assert "closes the trade and turns it) " in "\n".join(describe_state(held))
+    assert all(order.reverses for order in held.orders)
     assert {order.side for order in held.orders} != {held.trade.side}
     told_before = tuple(replace(order, is_new=False) for order in both.orders)
     assert (both.is_due, replace(both, orders=told_before).is_due) == (True, False)

@@ -9,8 +9,9 @@ from data.checks import format_time
 from engine.accounts.ledger import REASONS
 from engine.batch import Engine
 from optimizer import load_run
+from optimizer.cli.signal_texts import list_warnings
 from optimizer.errors import ConfigError, StoreError
-from optimizer.signals.source import list_corrected, list_new_notes
+from optimizer.signals.source import has_missed, list_corrected, list_new_notes
 from tests.support.series import make_bars
 from tests.support.signals import GrowingMarket
 
@@ -81,9 +82,67 @@ def test_a_clock_that_is_behind_leaves_bars_out(market):
 def test_a_clock_that_is_ahead_says_how_old_the_newest_bar_is(market):
     """The state is that of the newest bar, with its age."""
     now = market.write(1300)
-    late = market.source().read(now + 5 * market.step_ns).symbols[0]
+    late = market.source().read(now + 3 * market.step_ns).symbols[0]
     assert late.key == market.source().read(now).symbols[0].key
-    assert late.age_s == 5 * market.step_ns / 1e9
+    assert late.age_s == 3 * market.step_ns / 1e9
+
+
+def test_bars_that_ended_long_ago_are_stale(market):
+    """952 days behind the clock nothing is said of a trade or an order (found.md R7)."""
+    now = market.write(1300) + 952 * 86_400 * 10**9
+    signal = market.source().read(now)
+    (state,) = signal.symbols
+    assert (state.state, state.trade, state.entry, state.orders) == ("stale", None, None, ())
+    assert (signal.is_void, signal.is_due, signal.is_in_trade) == (True, False, False)
+    (line,) = list_warnings(signal.symbols, signal.now)
+    assert line.startswith(f"{state.symbol}: stale. By the clock, ")
+    assert "its newest bar closed 952 days ago" in line
+    assert not market.source().read(market.write(1300) + 3 * market.step_ns).is_void
+
+
+HOUR_NS, DAY = 3_600 * 10**9, 24
+WEEKS = np.arange(5 * 7 * DAY)
+OFFICE = (WEEKS // DAY % 7 < 5) & (WEEKS % DAY >= 9) & (WEEKS % DAY < 17)
+"""Hours of five weeks from a Monday on, in which a market is open from 9 to 17 on five days."""
+
+
+@pytest.mark.parametrize(
+    ("is_open", "newest", "hours", "expected"),
+    [
+        (WEEKS >= 0, 700, 3, False),
+        (WEEKS >= 0, 700, 4, True),
+        # Friday 17:00, asked on Sunday, on Monday at 11:59 and at 12:00.
+        (OFFICE, 4 * 168 - 56, 40, False),
+        (OFFICE, 4 * 168 - 56, 16 + 48 + 2.99, False),
+        (OFFICE, 4 * 168 - 56, 16 + 48 + 3, True),
+        # A night, and the morning after it without a bar.
+        (OFFICE, 3 * 168 + 16, 15, False),
+        (OFFICE, 3 * 168 + 16, 20, True),
+        # Fewer weeks than the clock is ahead.
+        (OFFICE, 100, 400, True),
+    ],
+)
+def test_a_market_that_is_closed_is_not_stale(is_open, newest, hours, expected):
+    """More than three bars are missing by the clock, and came at those hours a week before."""
+    closes = (np.flatnonzero(is_open) + 1) * HOUR_NS
+    closes = closes[closes <= (newest + 1) * HOUR_NS]
+    assert has_missed(closes, HOUR_NS, int(closes[-1] + hours * HOUR_NS)) is expected
+
+
+def test_a_symbol_that_was_never_searched_is_said(market, tmp_path):
+    """Under another name; the same name as other sources write it is the same symbol."""
+    now = market.write(1300)
+    for name, is_searched in (("other", False), ("B-A_R-S", True)):
+        file = tmp_path / f"{name}.csv"
+        file.write_text(market.file.read_text())
+        signal = market.source(data=[f"csv:{file}"]).read(now)
+        (state,) = signal.symbols
+        assert (state.is_searched, signal.is_void) == (is_searched, not is_searched)
+        assert signal.is_due == (is_searched and state.is_due)
+        words = list(list_warnings(signal.symbols, signal.now))
+        assert [line.startswith(f"{name}: never searched") for line in words] == [True] * (
+            not is_searched
+        )
 
 
 def test_a_bar_that_is_corrected_is_told(market):

@@ -1,0 +1,149 @@
+"""What a state says of trades and orders with several parts, by hand, in words and in JSON."""
+
+import numpy as np
+import pytest
+
+from data.bars import Bars
+from engine.accounts.costs import Costs
+from optimizer.cli.notes import wrap_text
+from optimizer.cli.signal_texts import describe_state, format_price
+from strategy import words as w
+from tests.support.signals import read_state
+
+FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
+PARTS = {
+    "stop": w.from_entry(0.1 * w.close),
+    "targets": [(w.r_multiple(1), 0.5), (w.from_entry(0.3 * w.close), 0.3)],
+    "trail": w.trail(w.share(0.1), after=2),
+    "break_even": w.after_leg(1),
+    "max_hold": 12,
+}
+"""Of a signal at a close of 100: a stop 10 away, half out at 1 R, 0.3 at 30, 0.2 without target."""
+
+
+def hand_bars(closes):
+    """Hourly bars, each from the close before to its own; the first has a volume of 1."""
+    closes = np.array(closes, np.float64)
+    opens = np.concatenate([closes[:1], closes[:-1]])
+    times, volumes = np.arange(len(closes)) * 3_600 * 10**9, np.zeros(len(closes))
+    volumes[0] = 1.0
+    prices = opens, np.maximum(opens, closes), np.minimum(opens, closes), closes
+    return Bars(times, *prices, volumes, symbol="H", timeframe_ns=3_600 * 10**9)
+
+
+def tell(closes, **arguments):
+    """The state after bars with these closes; the first one signals a long."""
+    spec = w.strategy("By hand.", **{"long": w.volume > 0.5, **PARTS, **arguments})
+    return read_state(spec, hand_bars(closes), FREE)
+
+
+def list_lines(state):
+    """Lines of a state in a terminal of 80 columns, without the first."""
+    lines = [line for text in describe_state(state) for line in wrap_text(text, 80).split("\n")]
+    assert all(len(line) <= 80 for line in lines)
+    return [line.strip() for line in lines[1:]]
+
+
+def test_a_trade_of_which_a_part_has_left():
+    """Entry 100, half out at 110 in the bar of 2 h, whose close put the stop to 100 (found.md R3).
+
+    At 111 it is worth 0.5 x 1 + 0.5 x 1.1 = 1.05 R; 0.02 x 1000 / 10 = 2 units were bought.
+    """
+    state = tell([100, 104, 112, 111], account=w.account(1000, w.risk(0.02)))
+    assert list_lines(state) == [
+        "long since 1970-01-01T01:00 at 100, 0.5 of it left",
+        "size 2 units for an account of 1,000: 2.00% of it at risk, worth 0.2 times it",
+        "out 0.5 of it at 110, in the bar of 1970-01-01T02:00",
+        "stop now 100 (break-even)",
+        "target 2: 0.3 of it at 130",
+        "rest: 0.2 of it has no target",
+        "trail: 0.1 of the best price behind it, once 2 R are gained (120)",
+        "1.05 R if closed now, of which 0.50 R are out",
+        "out in 9 bars at the latest, until 1970-01-01T13:00",
+    ]
+    trade = state.trade
+    assert (trade.target, trade.left, trade.rest, trade.locked_r) == (130.0, 0.5, 0.2, 0.5)
+    assert [(leg.number, leg.price, leg.share) for leg in trade.targets] == [(2, 130.0, 0.3)]
+    assert [(leg.number, leg.price, leg.bar) for leg in trade.out] == [
+        (1, 110.0, "1970-01-01T02:00")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("closes", "stop", "kind"),
+    [
+        ([100, 104], 90.0, "stop"),
+        ([100, 104, 112], 100.0, "break_even"),
+        ([100, 104, 125], 112.5, "trail"),
+    ],
+)
+def test_the_stop_in_force_has_a_kind(closes, stop, kind):
+    """As placed 10 below, at the entry after the first target, 10 % behind a best price of 125."""
+    trade = tell(closes).trade
+    assert (trade.stop, trade.stop_kind) == (stop, kind)
+
+
+def test_an_order_names_all_that_is_placed_with_it():
+    """A buy stop at 105: stop 95, targets 115 and 135, 0.02 x 1000 / 10 = 2 units."""
+    entry, account = w.stop_at(w.close + 5, expires=3), w.account(1000, w.risk(0.02))
+    state = tell([100, 100], entry=entry, account=account)
+    assert list_lines(state) == [
+        "order: buy (long) stop 105",
+        "stands for 2 bars at most, until 1970-01-01T04:00",
+        "size 2 units for an account of 1,000: 2.00% of it at risk, worth 0.21 times it",
+        "stop 95 (10 from the entry)",
+        "target 1: 0.5 of it, 115 (1 R from the entry)",
+        "target 2: 0.3 of it, 135 (30 from the entry)",
+        "rest: 0.2 of it has no target",
+        "trail: 0.1 of the best price behind it, once 2 R are gained (125)",
+        "break-even: after target 1 the stop goes to the entry, 105",
+        "held 12 bars at most",
+    ]
+    (order,) = state.orders
+    assert (order.kind, order.price, order.entry, order.stop.price) == ("stop", 105.0, 105.0, 95.0)
+    assert [(t.price, t.share) for t in order.targets] == [(115.0, 0.5), (135.0, 0.3)]
+    assert (order.size.units, order.size.is_guess, order.size.per_account) == (2.0, False, 0.002)
+
+
+def test_an_entry_at_the_market_names_distances():
+    """Its price is the next open's: levels hang on it, and its size is that of a close of 100."""
+    state = tell([100], break_even=w.break_even(1.5, w.r_multiple(0.1)))
+    assert list_lines(state) == [
+        "enter: buy (long) at the market at the next open",
+        "size 0.001 units for each 1 of the account, as if filled at the newest close:",
+        "1.00% of it at risk, worth 0.1 times it",
+        "stop 10 from the entry",
+        "target 1: 0.5 of it, 1 R from the entry",
+        "target 2: 0.3 of it, 30 from the entry",
+        "rest: 0.2 of it has no target",
+        "trail: 0.1 of the best price behind it, once 2 R are gained",
+        "break-even: once 1.5 R are gained the stop goes to the entry and 0.1 R",
+        "held 12 bars at most",
+        "void where the open risks 0.0001 of the price or less",
+    ]
+
+
+def test_an_order_that_turns_a_trade_says_so():
+    """The short's limit of 111 closes the long that is open; 112 % of 1 R below is its stop."""
+    sides = {"short": w.volume < 0.5, "entry": w.by_side(None, w.limit_at(w.close + 7, expires=2))}
+    state = tell([100, 104], reverse=True, **sides)
+    assert "order: sell (short, closes the trade and turns it) limit 111" in list_lines(state)
+    (order,) = state.orders
+    assert (order.reverses, order.until) == (True, "1970-01-01T04:00")
+    assert order.stop.price == pytest.approx(111 + 10.4)
+
+
+@pytest.mark.parametrize(
+    ("price", "text"),
+    [
+        (63120.5, "63,120.5"),
+        (1.08347, "1.08347"),
+        (0.00001234, "1.234e-05"),
+        (0.5, "0.5"),
+        (100.0, "100"),
+        (123456789.25, "123,456,789"),
+    ],
+)
+def test_prices_have_the_digits_of_an_order(price, text):
+    """Eight of them, without noughts behind the point."""
+    assert format_price(price) == text
