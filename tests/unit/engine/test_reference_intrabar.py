@@ -233,6 +233,37 @@ def test_undecided_trades_are_those_of_an_independent_count(draw, seed):
     assert len(expected) > 0 or len(ledger) < 30
 
 
+def leave_later(trade, bars, most):
+    """Price at which a bracket leaves that its entry bar did not stop, bar by bar."""
+    s = trade.side
+    for j in range(trade.entry_bar, len(bars)):
+        best, worst = (bars.high[j], bars.low[j]) if s > 0 else (bars.low[j], bars.high[j])
+        if j > trade.entry_bar and s * bars.open[j] <= s * trade.stop:
+            return bars.open[j]
+        if j > trade.entry_bar and s * worst <= s * trade.stop:
+            return trade.stop
+        if s * best >= s * trade.target:
+            return trade.target
+        if j == trade.entry_bar + most - 1:
+            break
+    return bars.close[j]
+
+
+@pytest.mark.parametrize("seed", [2, 4, 8, 10, 14, 16])
+def test_a_stop_that_was_older_lets_the_trade_go_on_to_its_own_exit(seed):
+    """Brackets of a straddle held for at most 20 bars: as a loop over the bars has them."""
+    bars, costs = make_bars(seed, 900, gaps=0.02, jump=0.03), Costs()
+    _, ledger, readings = read(draw_straddle(seed), bars, costs)
+    places = np.flatnonzero(readings.at_fill)
+    assert len(places) > 5
+    for k in places.tolist():
+        trade = ledger.trade(k)
+        leave = leave_later(trade, bars, 20)
+        net = trade.side * (leave - trade.entry) - costs.per_side * (trade.entry + leave)
+        r = net / (trade.side * (trade.entry - trade.stop))
+        assert readings.r[k] == max(r, trade.r)
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("draw", [draw_ladder, draw_straddle])
 def test_finer_bars_decide_what_coarse_ones_do_not(draw, seed):
