@@ -14,6 +14,7 @@ from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
 from engine.accounts import marks
 from engine.accounts.costs import Costs
+from engine.accounts.curves import compound, find_runs, longest_run, measure_falls
 from engine.accounts.derived import FEWEST_DAYS, LEAST_VARIATION
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.marks import StakedTrades
@@ -378,41 +379,6 @@ def hold_values(bars: Bars, window: Window, at: Ints, costs: Costs) -> Floats:
     paid = bars.close[window.start] * (1.0 + costs.per_side)
     values: Floats = bars.close[at] / paid
     return values
-
-
-def longest_run(flags: Flags) -> int:
-    """Length of the longest run of true flags.
-
-    >>> longest_run(np.array([True, False, True, True]))
-    2
-    """
-    runs = find_runs(flags)
-    return int((runs[:, 1] - runs[:, 0]).max(initial=0))
-
-
-def find_runs(flags: Flags) -> Ints:
-    """Begin and end, itself not within, of each run of true flags, [K, 2].
-
-    >>> find_runs(np.array([True, False, True, True])).tolist()
-    [[0, 1], [2, 4]]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
-    return edges.reshape(-1, 2)
-
-
-def compound(r: Floats, risk_fraction: float) -> Floats:
-    """Equity after each trade, from 1, by its R [K] in order; ruin and infinity are for ever."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        equity: Floats = np.multiply.accumulate(1.0 + risk_fraction * r)
-    equity[np.logical_or.accumulate(~(equity > 0.0))] = 0.0
-    return equity
-
-
-def measure_falls(value: Floats) -> Floats:
-    """How far values [N] lie below the highest so far, which begins with 1, as shares of it."""
-    peak = np.maximum.accumulate(np.concatenate([[1.0], value]))[1:]
-    falls: Floats = (peak - value) / peak
-    return falls
 
 
 def _total(values: Floats) -> float:

@@ -8,8 +8,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
-from engine.accounts.account import compound, hold_values
+from engine.accounts.account import hold_values
 from engine.accounts.costs import Costs
+from engine.accounts.curves import compound
 from optimizer.evidence.returns import sharpe_ratios
 from optimizer.formatting import fraction, minute, number
 from optimizer.report.trades import Ints, Trades, factorize_names

@@ -12,8 +12,8 @@ import pytest
 
 import strategy.words as w
 from data.bars import Window
-from engine.accounts.account import compound
 from engine.accounts.costs import Costs
+from engine.accounts.curves import compound
 from engine.accounts.derived import UNDEFINED
 from engine.accounts.ledger import ACCUMULATORS
 from engine.accounts.metrics import compute_metrics, measure_span

@@ -7,8 +7,9 @@ import pytest
 
 from data import LoadOptions, load_bars
 from data.bars import Bars, Window
-from engine.accounts.account import ACCOUNT_METRICS, Account, longest_run
+from engine.accounts.account import ACCOUNT_METRICS, Account
 from engine.accounts.costs import Costs
+from engine.accounts.curves import longest_run
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.stake import build_stake
 from engine.batch import Engine

@@ -8,9 +8,9 @@ import pytest
 
 from data.bars import Bars, Window
 from data.finer import FinerBars
-from engine.accounts.account import compound
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import Asks, admit
+from engine.accounts.curves import compound
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.accounts.limits import AccountLimits, build_limits, check_limits, parse_rank
 from engine.accounts.reference_limits import Ask, admit_in_turn

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from data import LoadOptions, load_bars
 from data.bars import Window
 from data.windows import parts
-from engine.accounts.account import Account, measure_falls
+from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.merging import ORDERED, fold_account
+from engine.accounts.curves import measure_falls
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
