@@ -69,6 +69,7 @@ class ScheduleRecord(OutOfSample):
     null: Annotated[NullRecord | None, OPTIONAL] = None
     why: Why = field(default_factory=dict)
     skipped: Annotated[int, OPTIONAL] = 0  # signals for which the account had no room
+    gone: Annotated[str, OPTIONAL] = ""  # when the account stood at nothing, as of `Caveats`
 
     @property
     def genes(self) -> Mapping[str, GeneText]:

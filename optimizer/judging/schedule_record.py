@@ -7,7 +7,9 @@ import numpy as np
 
 from data.bars import Window
 from data.checks import Floats, format_time
-from engine.accounts.account import Folded
+from engine.accounts.account import Account, Folded
+from engine.accounts.caveats import find_gone
+from engine.accounts.ledger import Ledger
 from engine.replay.threads import replay_alone
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.figures import (
@@ -20,6 +22,7 @@ from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days
 from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
+from optimizer.formatting import minute
 from optimizer.judging.folds import list_ranges
 from optimizer.judging.schedule import StepPick, StepSetup, stitch_picks
 from optimizer.run.individuals import build_picks_account
@@ -83,6 +86,7 @@ def build_schedule_record(
         mismatches=mismatches,
         null=null,
         skipped=sum(ledger.skipped for ledger in stitched.ledgers),
+        gone=_find_gone(task, stitched, genomes),
         **encode_figures(**figures),
     )
 
@@ -99,10 +103,18 @@ def _keep_first(picks: Sequence[StepPick]) -> list[StepPick]:
 
 
 def fold_steps(task: Task, stitched: Stitched, genomes: Sequence[Floats | None]) -> Folded | None:
-    """Trades of all steps as one account, given the genome [G] of each; None without a pick.
+    """Trades of all steps as one account, given the genome [G] of each; None without a pick."""
+    joined = join_steps(task, stitched, genomes)
+    return None if joined is None else joined[0].fold(joined[1])
 
-    Those of a step in a window are a window by themselves, for the genes that entered a trade size
-    it.
+
+def join_steps(
+    task: Task, stitched: Stitched, genomes: Sequence[Floats | None]
+) -> tuple[Account, list[Ledger]] | None:
+    """The account of all steps and its ledgers, given the genome [G] of each; None without a pick.
+
+    Trades of a step in a window are a window by themselves, for the genes that entered a trade
+    size it.
     """
     entered = [
         (window, genome, ledger)
@@ -114,7 +126,14 @@ def fold_steps(task: Task, stitched: Stitched, genomes: Sequence[Floats | None])
         return None
     traded = [(window, genome) for window, genome, _ in entered]
     account = build_picks_account(task, stitched.series, traded)
-    return account.fold([ledger for *_, ledger in entered])
+    return account, [ledger for *_, ledger in entered]
+
+
+def _find_gone(task: Task, stitched: Stitched, genomes: Sequence[Floats | None]) -> str:
+    """Close at which the account of all steps stood at nothing, as of `Caveats`."""
+    joined = join_steps(task, stitched, genomes)
+    gone_ns = None if joined is None else find_gone(*joined)
+    return "" if gone_ns is None else minute(gone_ns)
 
 
 def measure_account(

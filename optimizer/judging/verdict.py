@@ -121,6 +121,7 @@ def _judge_schedule(
         held_out=held_out.unseen if held_out is not None and held_out.by_steps else None,
         untested=(),
         checks={},
+        gone=schedule.gone,
         schedule=ScheduleFacts(
             name_duration(schedule.every), len(schedule.rows), schedule.mismatches
         ),

@@ -12,7 +12,7 @@ from engine.accounts.caveats import find_best_trade, find_gone
 from engine.accounts.derived import OVERFLOW, UNDEFINED
 from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS, MetricTable
-from engine.accounts.stake import Stake, build_stake
+from engine.accounts.stake import build_stake
 from engine.reference import Reference
 from engine.reference_terms import list_terms
 from engine.runtime.compiling.forms import CompiledForm
@@ -123,10 +123,12 @@ def build_picks_account(
     spec, costs = task.spec, task.costs
     windows = tuple(window for window, _ in traded)
     names = tuple(task.markets.names[window.series] for window in windows)
-    stakes: tuple[Stake, ...] = ()
-    if spec.account is not None:
-        stakes = tuple(build_stake(spec, costs, spec.layout.decode(genome)) for _, genome in traded)
-    return Account(tuple(series), windows, names, costs, stakes=stakes)
+    if spec.account is None:
+        return Account(tuple(series), windows, names, costs)
+    stakes = tuple(build_stake(spec, costs, spec.layout.decode(genome)) for _, genome in traded)
+    reference = Reference(spec, series, [], costs, form=CompiledForm())
+    terms = [list_terms(reference, genome, [window])[0] for window, genome in traded]
+    return Account(tuple(series), windows, names, costs, terms=tuple(terms), stakes=stakes)
 
 
 def with_account(
