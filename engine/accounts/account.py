@@ -46,9 +46,11 @@ ACCOUNT_METRICS = (
     "buy_and_hold",
     "rejected",
     "skipped",
-    "unsized",
 )
 """Names of an account's numbers, in order."""
+
+UNSIZED = "unsized"
+"""One more of an account that sizes trades from cash."""
 
 MOST_MARKED = 1_000_000
 """Markets times bars, above which an account of several is not marked at closes."""
@@ -224,7 +226,7 @@ class Account:
             "skipped": float(sum(ledger.skipped for ledger in ledgers)),
         }
         if self.stakes:
-            named["unsized"] = folded.unsized
+            named[UNSIZED] = folded.unsized
         if not len(folded.r):
             absent = ("best_r", "worst_r", "mean_trade", "median_leverage", "max_leverage")
             why = dict.fromkeys(absent, "no_trades")

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.accounts.account import Account
+from engine.accounts.account import UNSIZED, Account
 from engine.accounts.caveats import find_best_trade, find_gone
 from engine.accounts.derived import OVERFLOW, UNDEFINED
 from engine.accounts.ledger import Ledger
@@ -141,7 +141,7 @@ def with_account(
     known = metrics | undefined
     return replace(
         figures,
-        metrics={name: metrics.get(name) for name in FIGURES if name in known},
+        metrics={name: metrics.get(name) for name in (*FIGURES, UNSIZED) if name in known},
         undefined={name: undefined[name] for name in FIGURES if name in undefined},
         **vars(find_caveats(adapted, own, values)),
     )

@@ -176,7 +176,7 @@ def test_evolve_json_is_one_strict_object(command, market):
     assert result["certificate"]["mismatches"] == 0
     assert result["timing"]["individual_bars_per_s"] > 0
     assert set(result["front"][0]) >= {"genes", "objectives", "metrics"}
-    assert list(result["front"][0]["metrics"]) == [name for name in FIGURES if name != "unsized"]
+    assert list(result["front"][0]["metrics"]) == list(FIGURES)
 
 
 def test_the_sample_is_named_as_simulated_wherever_it_shows(command):
@@ -284,7 +284,7 @@ def test_backtest_json_holds_accumulators_and_metrics(command, market):
     """Undefined metrics are null and carry a reason."""
     result = command("backtest", "--data", market, "--json").json
     assert list(result["windows"][0]["accumulators"]) == list(ACCUMULATORS)
-    assert list(result["metrics"]) == [name for name in FIGURES if name != "unsized"]
+    assert list(result["metrics"]) == list(FIGURES)
     assert {n for n, value in result["metrics"].items() if value is None} == set(
         result["undefined"]
     )

@@ -66,7 +66,7 @@ def test_the_result_has_every_key_that_programs_read(small_result):
     assert set(small_result["timing"]) >= {"search_s", "certificate_s", "evaluated"}
     for member in small_result["front"]:
         assert set(member) >= {"genes", "objectives", "metrics", "undefined"}
-        assert list(member["metrics"]) == [name for name in FIGURES if name != "unsized"]
+        assert list(member["metrics"]) == list(FIGURES)
 
 
 def test_objectives_are_the_metrics_of_the_same_individual(small_result):
@@ -138,14 +138,17 @@ def test_every_objective_can_be_searched_for_alone(command, market, objective):
 
 
 def test_individuals_without_a_defined_objective_are_named_and_do_not_rank(command, tmp_path):
-    """No losses, no profit factor: such individuals are counted by reason and never shown."""
+    """Without a trade there is no profit factor; who never loses has none, and ranks first."""
     spec = write_market(tmp_path / "short.csv", 1500)
     arguments = ("--data", spec, "--population", "60", "--generations", "0", "--min-trades", "0")
     goals = ("--objectives", "profit_factor,total_return")
     result = command("evolve", *arguments, *goals, "--json").json
     assert result["infeasible"]["undefined:profit_factor"] > 0
     assert result["front"]
-    assert all(member["metrics"]["profit_factor"] is not None for member in result["front"])
+    best, *_ = result["front"]
+    assert best["undefined"]["profit_factor"] == "no_losses"
+    assert best["objectives"]["profit_factor"] == 2**30 + best["metrics"]["trades"]
+    assert " no losses " in command("runs", "show", "latest").out
     shown = command("runs", "show", "latest", "--json").json["result"]
     assert shown["infeasible"] == result["infeasible"]
 

@@ -146,8 +146,7 @@ def test_without_a_trade_nothing_is_measured_but_the_bars():
     assert why["best_r"] == why["max_leverage"] == "no_trades"
     assert why["sharpe_daily"] == "no_variation"
     assert measured["buy_and_hold"] == pytest.approx(0.29)
-    # One R is a share of equity, so that no trade is too small.
-    assert set(measured) | set(why) == {*ACCOUNT_METRICS} - {"unsized"}
+    assert set(measured) | set(why) == set(ACCOUNT_METRICS)
 
 
 def test_a_ruined_account_has_no_ratio_of_days():
