@@ -33,7 +33,6 @@ from strategy.words import (
     strategy,
     trail,
 )  # fmt: skip
-from tests.support.random_strategies import drawn_accounts, drawn_orders
 from tests.support.worlds import make_bars
 
 FORM = CompiledForm()
@@ -359,41 +358,6 @@ def test_an_order_without_a_price_replaces_and_is_not_told():
     orders = list_told(hand_standing(spec, [100.0] * 2, [0, 1]))
     assert orders == [(1, 1, "stop", 105.0, None)]
     assert list_told(hand_standing(spec, [100.0] * 3, [0, 1, 5])) == []
-
-
-@pytest.mark.parametrize(
-    ("draw", "seed"),
-    [(drawn_orders, seed) for seed in range(12)] + [(drawn_accounts, seed) for seed in range(6)],
-)
-def test_orders_that_are_told_are_what_the_next_bar_meets(draw, seed):
-    """What enters in the next bar was known before; a bar that meets an order enters or rejects.
-
-    The stop that is told is the one that the next bar meets.
-    """
-    spec, bars = draw(seed), make_bars(seed, 500, jump=0.04)
-    costs = Costs(entry_delay=seed % 3)
-    reference = Reference(spec, [bars], [Window.whole(bars)], costs, form=FORM)
-    genome, met = spec.layout.defaults, 0
-    for end in range(150, 490, 3):
-        standing, ledger = read_standing(reference, genome, end)
-        _, after = read_standing(reference, genome, end + 1)
-        known = {(o.signal_bar, o.side) for o in standing.orders if not o.bars_to_wait}
-        if standing.pending is not None:
-            known.add((standing.pending.signal_bar, standing.pending.side))
-        trades = list(map(after.trade, range(len(after))))
-        entered = {(trade.signal_bar, trade.side) for trade in trades if trade.entry_bar == end}
-        assert entered <= known
-        met += len(entered)
-        is_touched = any(
-            bars.low[end] <= order.needed <= bars.high[end]
-            for order in standing.orders
-            if not (order.bars_to_wait or order.is_day)
-        )
-        if standing.trade is not None and trades[len(ledger) - 1].exit_bar == end:
-            assert trades[len(ledger) - 1].last_stop == standing.position.stop
-        if standing.trade is None and is_touched:
-            assert entered or after.rejected > ledger.rejected
-    assert met or spec.entry is None
 
 
 def test_check_values_of_the_law(real_folder):
