@@ -13,6 +13,7 @@ from optimizer.cli.backtest_tables import build_ledger_table
 from optimizer.cli.console import format_csv
 from optimizer.config.run_config import RunConfig
 from optimizer.formatting import number
+from optimizer.report.apart import Apart
 from optimizer.report.charts import price
 from optimizer.report.trades import (
     build_trades_frame,
@@ -107,6 +108,14 @@ def test_a_file_and_a_frame_have_the_legs(traded_task):
     assert frame["leg1_target"].notna().all()
     # A short has one target, so that its second has no share.
     assert frame["leg2_share"][frame["side"] < 0].isna().all()
+
+
+def test_an_individual_taken_apart_has_the_costs_of_every_leg(traded_task):
+    """In one window of several, as where all are listed."""
+    task, _, ledgers = traded_task
+    frame = Apart(task, TWO_TARGETS.layout.defaults).trades()
+    assert frame["same"].all()
+    np.testing.assert_array_equal(frame["cost_r"], collect(task, ledgers).cost_r)
 
 
 def test_the_chart_of_a_trade_has_each_target_with_its_share(traded_task):
