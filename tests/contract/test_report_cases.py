@@ -185,6 +185,12 @@ def test_windows_of_one_series_are_a_page(chromium, tmp_path):
         assert page.errors == []
 
 
+def list_aims(trades, k):
+    """Price and share of each target of a trade."""
+    pairs = [(trades[f"{leg}_target"][k], trades[f"{leg}_share"][k]) for leg in ("leg1", "leg2")]
+    return [(aim, share) for aim, share in pairs if not np.isnan(aim)]
+
+
 def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
     """Tiles count them, a trade shows its partial exits, and the file is that of `--trades`."""
     task = prepare(RunConfig(data=[write_market(tmp_path / "bars.csv")]))
@@ -220,6 +226,11 @@ def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
         assert ", the rest out " in sentence
         marks = chart.locator(".plot").evaluate("plot => plot.data.at(-1).y")
         assert list(marks)[:1] == [at]
+        told = ", ".join(f"{aim:.6g} ({100 * share:g}%)" for aim, share in list_aims(trades, k))
+        assert f", target {told}, " in sentence
+        lines = chart.locator(".plot").evaluate("plot => plot.data[2].y")
+        drawn = [line for line in lines if line is not None][::2]
+        assert drawn == [aim for aim, _ in list_aims(trades, k)]
         expected = format_csv(*build_ledger_table(task, single.genomes[0], ledgers))
         assert page.download("#csv") == expected
 
