@@ -120,10 +120,10 @@ def _check_payments(times: Ints, values: Floats, ids: Ints, path: str) -> None:
     minutes, of = times[order] // MINUTE_NS, ids[order]
     steps = np.where(of[1:] == of[:-1], np.diff(minutes), 1)
     for rows, fault in (
+        (np.flatnonzero(times > time.time_ns()), "has not been made yet: leave it out until it is"),
         (np.flatnonzero(np.isnan(values)), "has no rate: leave it out, or write 0"),
         (order[1:][steps < 0], "is earlier than the one before it: sort the file by its times"),
         (order[1:][steps == 0], "is in the minute of the one before it: leave one of the two"),
-        (np.flatnonzero(times > time.time_ns()), "has not been made yet: leave it out until it is"),
     ):
         if len(rows):
             raise DataError(f"{path}: the payment at {format_time(times[rows.min()])} {fault}")

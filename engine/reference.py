@@ -351,8 +351,10 @@ class Reference:
 
     def _tables(self, genes: Genes, series: int) -> SeriesTables:
         """Rows that both sides read beside prices."""
-        cancel = self.spec.cancel
-        cancels = None if cancel is None else self.truth(cancel, genes, series)
+        cancels = [
+            None if cancel is None else self.truth(cancel, genes, series)
+            for cancel in self.spec.cancels
+        ]
         funding, bars = self.sum_payments(self.spec.funding, genes, series), self.series[series]
         finer, spans = (None, None) if bars.finer is None else (bars.finer.prices, bars.finer_spans)
         return build_tables(cancels, funding, finer, spans, self._scales(genes, series))

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from strategy.conditions import Condition
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import GeneError, StrategyError, unknown
-from strategy.exits import SessionExit, follows_level, positive_genes
+from strategy.exits import SessionExit, follows_level, positive_genes, split_sides
 from strategy.expressions import (
     Call,
     Column,
@@ -44,7 +44,7 @@ class Strategy(Node):
         exit_long: Ends a long at the next open.
         exit_short: Ends a short at the next open.
         entry: `StopAt` or `LimitAt`, or these by side, None for a side that enters at the market.
-        cancel: Ends resting orders of earlier bars.
+        cancel: A condition that ends resting orders of earlier bars, or one by side.
         stop: `BeyondBar`, `FromEntry`, `Share`, `Level`, or these by side.
         target: `RMultiple`, `FromEntry`, `Share`, `Level`, or these by side; None for no target.
         targets: `Ladder`, or these by side, in place of `target`.
@@ -84,7 +84,7 @@ class Strategy(Node):
     exit_long: Condition | None = None
     exit_short: Condition | None = None
     entry: Node | None = None
-    cancel: Condition | None = None
+    cancel: Node | None = None
     stop: Node | None = None
     target: Node | None = None
     targets: Node | None = None
@@ -174,6 +174,12 @@ class Strategy(Node):
             "break_even", "margin",
         )  # fmt: skip
         return tuple(name for name in known if possible.get(name, True))
+
+    @property
+    def cancels(self) -> tuple[Condition | None, Condition | None]:
+        """Conditions that end resting orders of longs, and of shorts."""
+        long, short = split_sides(self.cancel)
+        return cast(Condition | None, long), cast(Condition | None, short)
 
     @cached_property
     def expressions(self) -> tuple[Expression, ...]:
@@ -297,9 +303,8 @@ class Strategy(Node):
 
     def _parts(self) -> Iterator[Node]:
         for name in PARTS:
-            part = getattr(self, name)
-            if isinstance(part, Node):
-                yield part
+            sides = dict.fromkeys(split_sides(getattr(self, name)))
+            yield from (side for side in sides if isinstance(side, Node))
 
     def _gene_values(self) -> dict[str, GeneValue]:
         """The genes by name, in the order in which they first occur."""

@@ -21,7 +21,7 @@ from strategy.clock import Offset
 from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.errors import StrategyError, quote_value
-from strategy.exits import BySide, SessionExit, check_side
+from strategy.exits import BySide, SessionExit, check_side, split_sides
 from strategy.expressions import Clock, Column, Higher, check_column_name
 from strategy.gene_words import choice, gene, length, switch, whole
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
@@ -166,7 +166,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     exit_long: Claim | InTrade | None = None,
     exit_short: Claim | InTrade | None = None,
     entry: Node | None = None,
-    cancel: Claim | None = None,
+    cancel: Claim | BySide | None = None,
     stop: Node | None = None,
     target: Node | None = None,
     targets: Node | Sequence[tuple[Node, Operand]] | None = None,
@@ -213,7 +213,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         exit_long=_optional(leave_long, "exit_long"),
         exit_short=_optional(leave_short, "exit_short"),
         entry=entry,
-        cancel=_optional(cancel, "cancel"),
+        cancel=_by_side(cancel, "cancel"),
         stop=stop,
         target=target,
         targets=build_ladder(targets),
@@ -246,6 +246,13 @@ def _seconds(timeframe: str) -> float:
         return parse_timeframe(str(timeframe), "timeframe") / SECOND_NS
     except TimeframeError as error:
         raise StrategyError(str(error)) from None
+
+
+def _by_side(claim: Claim | BySide | None, what: str) -> Node | None:
+    """A condition, or those of both sides."""
+    if isinstance(claim, BySide):
+        return BySide(*(_optional(side, what) for side in split_sides(claim)))  # type: ignore[arg-type]
+    return _optional(claim, what)
 
 
 def _optional(claim: Claim | None, what: str) -> Condition | None:

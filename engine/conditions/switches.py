@@ -30,12 +30,14 @@ class SideConditions(NamedTuple):
     short: Condition | None
     exit_long: Condition | None
     exit_short: Condition | None
-    cancel: Condition | None
+    cancel_long: Condition | None
+    cancel_short: Condition | None
 
 
 def lower_conditions(spec: Strategy) -> SideConditions:
     """Conditions of a strategy for all genes at once."""
-    return SideConditions(*(lower_switches(getattr(spec, name)) for name in SideConditions._fields))
+    entries_and_exits = spec.long, spec.short, spec.exit_long, spec.exit_short
+    return SideConditions(*map(lower_switches, (*entries_and_exits, *spec.cancels)))
 
 
 def lower_switches(condition: Condition | None) -> Condition | None:

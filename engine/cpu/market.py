@@ -61,7 +61,7 @@ class FormulaMarket:
             rows,
             spec.layout,
             workers,
-            [condition for condition in self._conditions if condition is not None],
+            [known for known in dict.fromkeys(self._conditions) if known is not None],
             [side.read for pair in self._parts() for side in pair if side.read is not None],
             capacity,
         )

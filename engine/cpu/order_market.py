@@ -102,7 +102,7 @@ class OrderMarket(FormulaMarket):
         inputs = AskedParts(read, count)
         entries = inputs.conditions(*self._conditions[:2])
         exits = inputs.conditions(*self._conditions[2:4])
-        cancels = np.ascontiguousarray(inputs.conditions(self._conditions.cancel, None)[:, 0])
+        cancels = inputs.conditions(*self._conditions[4:6])
         parts = self._parts()
         formula, spans, leaves = inputs.formulas(parts)
         sessions, session_of = self._clock(count)

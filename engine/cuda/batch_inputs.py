@@ -127,7 +127,7 @@ class SeriesInputs:
         formulas = Formulas(spec.layout)
         self._readings = DeviceReadings(rows, spec.layout, formulas, device, comparing)
         parts = [self._part(condition) for condition in lower_conditions(spec)]
-        self._entries, self._exits, self._cancel = parts[:2], parts[2:4], parts[4]
+        self._entries, self._exits, self._cancels = parts[:2], parts[2:4], parts[4:6]
         forms, settings = self._list_parts()
         reads = [
             [NOTHING if side.read is None else formulas.span(side.read) for side in pair]
@@ -206,9 +206,11 @@ class SeriesInputs:
         """Words of a condition; one row that is never read where there is none."""
         return self._nothing if part is None else self._readings.words(part, seen)
 
-    def _leaves(self, seen: DevicePopulation) -> torch.Tensor:
-        """Conditions of exits, shorts behind longs."""
-        return _join([self._words(part, seen) for part in self._exits if part], self._nothing)
+    def _join_words(
+        self, parts: Sequence[DevicePart | None], seen: DevicePopulation
+    ) -> torch.Tensor:
+        """Words of conditions, shorts behind longs."""
+        return _join([self._words(part, seen) for part in parts if part], self._nothing)
 
     def _following(self, seen: DevicePopulation) -> torch.Tensor:
         """The word that follows each of theirs."""
@@ -290,7 +292,7 @@ class Asking(SeriesInputs):
             numbers, there["bars"], there["session_of"],
         )  # fmt: skip
         longs, shorts = (self._words(part, seen) for part in self._entries)
-        leaves, following = self._leaves(seen), self._following(seen)
+        leaves, following = self._join_words(self._exits, seen), self._following(seen)
         self._readings.forget()
         moves = self._spec.trail is not None or self._spec.break_even is not None
         inputs = BatchInputs(longs, shorts, leaves, following, self._sessions.values, self._shapes,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from data.bars import Bars
-from engine.conditions.cuda.operands import Arrays, DevicePopulation, Rooms
+from engine.conditions.cuda.operands import Arrays, DevicePart, DevicePopulation, Rooms
 from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.batch_inputs import LaidOut, SentInputs, SeriesInputs, Setting
 from engine.indicators.cuda.device_rows import DeviceRows
@@ -53,7 +53,7 @@ class OrderIndividuals(NamedTuple):
     size: torch.Tensor  # [1] int32, how many there are; there may be room for more
     entries: torch.Tensor  # [P, 2] int32
     exits: torch.Tensor  # [P, 2] int32
-    cancels: torch.Tensor  # [P] int32
+    cancels: torch.Tensor  # [P, 2] int32
     slots: torch.Tensor  # [P, R] int32
     genomes: torch.Tensor  # [P, G]
     numbers: torch.Tensor  # [P, 25 + 4 L] as `order_fills` counts them
@@ -112,10 +112,10 @@ class OrderInputs(SeriesInputs):
             there["genomes"], there["genomes"].index_select(1, self._settings),
             there["carried_of"], there["bars"], there["session_of"],
         )  # fmt: skip
-        longs, shorts, cancels = (
-            self._words(part, seen) for part in (*self._entries, self._cancel)
+        longs, shorts = (self._words(part, seen) for part in self._entries)
+        leaves, cancels = (
+            self._join_words(parts, seen) for parts in (self._exits, self._list_cancels())
         )
-        leaves = self._leaves(seen)
         self._readings.forget()
         batch = OrderBatch(longs, shorts, leaves, cancels, self._sessions.values, self._days,
                            self._shapes, self._reads, *self._formulas, self._readings.rows,
@@ -131,12 +131,18 @@ class OrderInputs(SeriesInputs):
         carried, carried_of = self._carried.find(self._charges, individuals.here)
         arrays["carried"] = carried if len(carried) else np.zeros((1, 1))
         arrays["carried_of"] = carried_of.astype(np.int32)
-        arrays["cancels"] = np.ascontiguousarray(
-            self._choices([self._cancel], individuals)[:, 0], np.int32
-        )
+        cancels = self._choices(self._list_cancels(), individuals, behind=True)
+        # One condition of both sides stands there once.
+        is_one = len(self._list_cancels()) == 1
+        arrays["cancels"] = np.ascontiguousarray(cancels[:, [0, 0]] if is_one else cancels)
         if individuals.has_room:
             rooms["carried"] = bucket(len(arrays["carried"]))
         return arrays, rooms
+
+    def _list_cancels(self) -> list[DevicePart | None]:
+        """Conditions that end orders, of longs and of shorts; one where they are the same."""
+        long, short = self._spec.cancels
+        return self._cancels[:1] if long == short else self._cancels
 
     def _list_parts(self) -> tuple[list[list[Lowered]], list[Setting]]:
         """Stop, trail, order, size, slippage and targets, and numbers in the order of a kernel's.

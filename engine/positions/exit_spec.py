@@ -125,7 +125,8 @@ class Limits(NamedTuple):
 class SeriesTables(NamedTuple):
     """Rows that positions read beside prices."""
 
-    cancels: Bools  # [T] bars whose close ends resting orders; [0] where no condition does
+    # [T] bars whose close ends resting orders of longs, and of shorts; [0] where no condition does.
+    cancels: tuple[Bools, Bools]
     funding: Floats  # [T] price that a long has paid up to each bar's open; [0]: nothing
     finer: Floats  # [4, K] open, high, low and close of finer bars; [4, 0] without any
     # [2, T] the first of those of which a bar is made up, and one past the last; the same where it
@@ -200,11 +201,10 @@ def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
 ) -> SidePlan:
     """A side, with everything that it does not do left empty; `target` is a ladder of one."""
     none = build_form()
-    exit_bars = _NO_BARS if exits is None else exits
     return SidePlan(
         float(side),
         _freeze_array(signals, np.bool_),
-        _freeze_array(exit_bars, np.bool_),
+        _freeze_bars(exits),
         stop,
         legs or build_legs([] if target is None else [(target, 1.0)]),
         trail or none,
@@ -217,7 +217,7 @@ def build_plan(  # noqa: PLR0913 - each is what a side does, given by its name
 
 
 def build_tables(
-    cancels: Bools | None = None,
+    cancels: Sequence[Bools | None] = (None, None),
     funding: Floats | None = None,
     finer: Floats | None = None,
     spans: Ints | None = None,
@@ -225,7 +225,7 @@ def build_tables(
 ) -> SeriesTables:
     """Tables of a series, with everything that is not asked for left empty."""
     return SeriesTables(
-        _freeze_array(_NO_BARS if cancels is None else cancels, np.bool_),
+        (_freeze_bars(cancels[0]), _freeze_bars(cancels[1])),
         _freeze_array(_NO_ROW if funding is None else funding, np.float64),
         _freeze_array(_NO_PRICES if finer is None else finer, np.float64),
         _freeze_array(_NO_SPANS if spans is None else spans, np.int64),
@@ -244,6 +244,11 @@ def build_clock(bar_ns: int, local_ns: Ints | None = None, minute: int = 0) -> S
     """
     local = np.empty(0, np.int64) if local_ns is None else local_ns
     return SessionClock(_freeze_array(local, np.int64), minute * MINUTE_NS, int(bar_ns))
+
+
+def _freeze_bars(bars: Bools | None) -> Bools:
+    """Bars of a condition, none where there is no condition."""
+    return _freeze_array(_NO_BARS if bars is None else bars, np.bool_)
 
 
 def _freeze_array(values: npt.NDArray[np.generic], kind: type[Number]) -> npt.NDArray[Number]:

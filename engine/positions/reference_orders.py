@@ -161,7 +161,7 @@ def still_stands(world: World, side: int, t: int, j: int) -> bool:
         return False
     # All closes behind the signal's count; those before the last were asked for before.
     for k in range(t + 1 if j == first else j - 1, j):
-        if world.marks[CANCELS, k]:
+        if world.marks[CANCELS + side, k]:
             return False
     # A day order ends with the session in which it began to stand.
     local_ns = world.local_ns

@@ -19,7 +19,7 @@ OPEN, HIGH, LOW, CLOSE = range(4)
 """Rows of prices."""
 
 ENTRIES, EXITS, CANCELS = 0, 2, 4
-"""Rows of marks: entries and exits of longs, the row behind each of shorts; ends of orders."""
+"""Rows of marks: entries, exits and ends of orders of longs, the row behind each of shorts."""
 
 (
     STOP_PART, TRAIL_PART, ORDER_PART, SLIP_PART, BORROW_PART, FUNDING_PART, SIZE_PART, AFTER,
@@ -54,7 +54,7 @@ class World(NamedTuple):
     prices: Floats  # [4, T] of the series
     rows: Floats  # [R, T] read-only, what stops, targets, orders and charges read
     local_ns: Ints  # [T] when each bar opens by the session's clock; [0] without a session
-    marks: Bools  # [5, T] bars whose close asks for something
+    marks: Bools  # [6, T] bars whose close asks for something
     parts: Floats  # [2, 4, N] what each side does
     finer: Floats  # [4, K] prices of finer bars
     spans: Ints  # [2, T] first finer bar of each bar, and one past its last; [2, 0] without any
@@ -73,7 +73,7 @@ def build_world(
 ) -> World:
     """Series of the law, `prices` [4, T], and the plans of both sides."""
     sides, n_bars = (longs, shorts), prices.shape[1]
-    marks = np.zeros((5, n_bars), np.bool_)
+    marks = np.zeros((6, n_bars), np.bool_)
     rows: list[Floats] = []
     legs = max(len(plan.legs.forms) for plan in sides)
     parts = np.zeros((2, 4, FIRST_LEG + legs))
@@ -82,6 +82,8 @@ def build_world(
         marks[ENTRIES + side] = plan.signals
         if len(plan.exits):
             marks[EXITS + side] = plan.exits
+        if len(tables.cancels[side]):
+            marks[CANCELS + side] = tables.cancels[side]
         read = {
             STOP_PART: plan.stop.row, TRAIL_PART: plan.trail.row, ORDER_PART: plan.order.price,
             SLIP_PART: plan.slippage.row, BORROW_PART: plan.borrow, FUNDING_PART: tables.funding,
@@ -93,8 +95,6 @@ def build_world(
                 parts[side, ROW, part] = len(rows)
                 rows.append(row)
         _write_numbers(parts[side], plan)
-    if len(tables.cancels):
-        marks[CANCELS] = tables.cancels
     # Most strategies read one row, which need not be copied.
     read_rows = rows[0][None] if len(rows) == 1 else np.array(rows).reshape(len(rows), n_bars)
     read_rows.flags.writeable = False

@@ -91,7 +91,9 @@ def _stands(world: World, side: int, t: int, end: int) -> bool:
     if world.parts[side, FORM, ORDER_PART] == MARKET:
         return first >= end
     expires = world.parts[side, NUMBER, EXPIRES]
-    if (expires > 0.0 and end >= first + expires) or world.marks[CANCELS, t + 1 : end].any():
+    if expires > 0.0 and end >= first + expires:
+        return False
+    if world.marks[CANCELS + side, t + 1 : end].any():
         return False
     # The next bar opens no earlier than the last one closes.
     local_ns = world.local_ns

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.accounts.costs import Costs
 from optimizer.errors import ConfigError
-from strategy.exits import follows_level
+from strategy.exits import BySide, follows_level
 from strategy.expressions import Setting
 from strategy.gene import GeneText
 from strategy.model import Strategy
@@ -68,6 +68,8 @@ class ExportedMember:
         parts = [
             name for name in PARTS if name not in known and getattr(self.strategy, name) is not None
         ]
+        if isinstance(self.strategy.cancel, BySide):
+            parts.append("cancel=by_side(...)")
         if follows_level(self.strategy.trail) and self.platform not in FOLLOWING:
             parts.append("trail(level(...))")
         plain = Costs()

@@ -133,6 +133,7 @@ NARROW = w.strategy(
     break_even=w.after_leg(1),
     trail=w.trail(w.from_entry(w.rma(w.true_range, 3))),
     exit_long=w.close < w.open,
+    cancel=w.by_side(w.close < w.lag(w.low, 1), w.close > w.lag(w.high, 1)),
     session=w.session_exit(590, begins=1080),
     name="narrow",
 )

@@ -260,7 +260,8 @@ class Drawn:
         if any(orders):
             arguments["entry"] = w.by_side(*orders)
             if self.chance(0.3):
-                arguments["cancel"] = self.condition(1)
+                ends = self.condition(1)
+                arguments["cancel"] = w.by_side(ends, ~ends) if self.genes % 2 else ends
         if {"long", "short"} <= arguments.keys() and self.chance(0.5):
             arguments["reverse"] = True
         if self.chance(0.4):

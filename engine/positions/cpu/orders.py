@@ -73,7 +73,7 @@ class OrderedPopulation(NamedTuple):
     forms: Ints  # [N, 2] forms of stop, trail, order, size and targets
     entries: Ints  # [P, 2] condition of each side's entry; -1: the side never enters
     exits: Ints  # [P, 2] condition of each side's exit; -1: none
-    cancels: Ints  # [P] condition that ends resting orders; -1: none
+    cancels: Ints  # [P, 2] condition that ends resting orders; -1: none
     numbers: Floats  # [2 P, N] what forms take that read no row
     further: Floats  # [2 P, 5] as `AFTER` to `SLIPPAGE` say
     shares: Floats  # [2 P, L] of each target
@@ -216,9 +216,10 @@ def stand_order(
     expires = int(load_value(asks.further, 2 * p + side, EXPIRES))
     if expires > 0:
         last = min(last, first + expires - 1)
-    if asks.cancels[p] >= 0:
+    cancel = asks.cancels[p, side]
+    if cancel >= 0:
         # The signal's own close does not count; the bar of such a close is the last.
-        last = min(last, next_set(asks.words, asks.cancels[p], t + 1, end))
+        last = min(last, next_set(asks.words, cancel, t + 1, end))
     if asks.day_ends.size > 0:
         last = min(last, asks.day_ends[first])
     marks[LAST + side] = last

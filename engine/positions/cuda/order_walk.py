@@ -94,7 +94,7 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
     those that make each bar up, and how many do, -1 where they do not; both are read if FINER.
     p_code to p_rows, p_slots [P, n_rows], p_genomes [P, n_genes], p_numbers [P, n_numbers],
     p_carried, p_carried_of [P, 5], p_charges: as `LaneInputs`. p_longs, p_shorts, p_leaves,
-    p_cancels: [n, n_words] conditions; p_entries, p_exits [P, 2], p_cancel_of [P] which of them, -1
+    p_cancels: [n, n_words] conditions; p_entries, p_exits, p_cancel_of [P, 2] which of them, -1
     for none. p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_sessions: [q,
     n_bars] by entry bar twice the bar at which the clock ends a position, plus 1 at its open;
     p_session_of: [P] which, or -1. p_days: [n_bars] number of each bar's session, if DAYS.
@@ -141,13 +141,15 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
         cooldown = tl.minimum(bars_out, MOST_EXPIRES).to(tl.int32)
     p_entry, p_exit = p_entries + i_p * 2, p_exits + i_p * 2
     exit_long, exit_short = tl.load(p_exit, mask=m, other=-1), tl.load(p_exit + 1, mask=m, other=-1)
-    cancel_row = tl.load(p_cancel_of + i_p, mask=m, other=-1)
+    p_cancel = p_cancel_of + i_p * 2
+    cancel_long = tl.load(p_cancel, mask=m, other=-1)
+    cancel_short = tl.load(p_cancel + 1, mask=m, other=-1)
     BOTH_REST: tl.constexpr = (LONG_ORDER != MARKET) and (SHORT_ORDER != MARKET)
     longs = Orders(zero, zero + NO_ORDER, nothing, nothing, zero, zero)
     shorts = Orders(zero, zero + NO_ORDER, nothing, nothing, zero, zero)
     at = stay_out(zero)
     placed, used, rejected, coarse = zero, zero, zero, zero
-    last_cancel = zero - 1
+    last_long_cancel, last_short_cancel = zero - 1, zero - 1
     # What the close before asked for: entries and exits of both sides.
     was_long, was_short, left_long, left_short = zero != 0, zero != 0, zero != 0, zero != 0
     begin = tl.minimum(tl.min(tl.where(m, first, NO_BAR), 0), end) >> 6
@@ -163,7 +165,8 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
         stands = (longs.standing != NO_ORDER) | (shorts.standing != NO_ORDER)
         is_busy = m & (has_signal | stands | (at.side != FLAT))
         if CANCELS:
-            cancels = load_window(p_cancels, cancel_row, n_words, block, m)
+            ends_long = load_window(p_cancels, cancel_long, n_words, block, m)
+            ends_short = load_window(p_cancels, cancel_short, n_words, block, m)
             # An order that is late may stand only after blocks that cancel it.
             is_busy = is_busy | (m & (delay > 0))
         stop_bar = tl.minimum(base + 64, end)
@@ -193,10 +196,10 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
                 if SHORT_ORDER != MARKET:
                     placed += (is_signal & (is_short == 0) & was_short).to(tl.int32)
             longs = stand_order(inputs, longs, long_terms, is_set(at_long, k), j, today,
-                                last_cancel, m, 0, LONG_ORDER, HAS_TICK, CANCELS,
+                                last_long_cancel, m, 0, LONG_ORDER, HAS_TICK, CANCELS,
                                 DAYS)  # fmt: skip
             shorts = stand_order(inputs, shorts, short_terms, is_set(at_short, k), j, today,
-                                 last_cancel, m, 1, SHORT_ORDER, HAS_TICK, CANCELS,
+                                 last_short_cancel, m, 1, SHORT_ORDER, HAS_TICK, CANCELS,
                                  DAYS)  # fmt: skip
             longs = touch_order(longs, bar, 0, LONG_ORDER)
             shorts = touch_order(shorts, bar, 1, SHORT_ORDER)
@@ -244,7 +247,8 @@ def walk_kernel(p_market, p_finer, p_finer_of, p_code, p_constants, p_reads, p_f
                 placed += (was_short & (j >= shorts.since)).to(tl.int32)
             left_long, left_short = is_set(out_long, k), is_set(out_short, k)
             if CANCELS:
-                last_cancel = tl.where(is_set(cancels, k), j, last_cancel)
+                last_long_cancel = tl.where(is_set(ends_long, k), j, last_long_cancel)
+                last_short_cancel = tl.where(is_set(ends_short, k), j, last_short_cancel)
     store_sums(inputs, sums, scratch, p_out, m)
     out = p_out + pair
     tl.store(out + REJECTED * stride, rejected.to(tl.float64), mask=m)
