@@ -27,6 +27,8 @@ MEANINGS = {
     "calmar_simple": "return a year over the deepest drawdown, not compounded",
     "expectancy": "the same as mean_r",
     "exposure": "share of bars with an open position",
+    "hold_at_equal_volatility": "what holding gained with so much of the account in it that its "
+    "days vary as much as the account's",
     "losing_streak": "most trades in a row that did not gain",
     "max_drawdown": "deepest fall of equity between closed trades, as a share of its peak",
     "max_drawdown_marked": "the same at closes of bars, as if all were closed there",
@@ -70,6 +72,7 @@ FRACTIONS = frozenset(
         "buy_and_hold",
         "cagr",
         "exposure",
+        "hold_at_equal_volatility",
         "max_drawdown",
         "max_drawdown_marked",
         "mean_trade",

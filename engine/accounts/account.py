@@ -16,6 +16,7 @@ from engine.accounts import marks
 from engine.accounts.costs import Costs
 from engine.accounts.curves import compound, find_runs, longest_run, measure_falls
 from engine.accounts.derived import FEWEST_DAYS, LEAST_VARIATION
+from engine.accounts.holding import find_scale, hold_by_day, hold_values, scale_hold
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.marks import StakedTrades
 from engine.accounts.metrics import measure_span, pool_spans
@@ -44,6 +45,7 @@ ACCOUNT_METRICS = (
     "sortino_daily",
     "ulcer",
     "buy_and_hold",
+    "hold_at_equal_volatility",
     "rejected",
     "skipped",
 )
@@ -148,6 +150,11 @@ class Account:
             values[strand] *= hold_values(self.series[window.series], window, last, self.costs)[0]
         return float(values.mean()) - 1.0
 
+    @cached_property
+    def hold_days(self) -> Floats:
+        """Equity of buying and holding at the end of each day with bars, [D], by `hold_by_day`."""
+        return hold_by_day(self.series, self.windows, self.strands, self.days, self.costs)
+
     def fold(self, ledgers: Sequence[Ledger], moment: str = "exit_ns") -> Folded:
         """Ledgers [W] as one account, by a time of `AccountTrades` at which trades change it."""
         listed = [self._list(number, ledger) for number, ledger in enumerate(ledgers)]
@@ -201,9 +208,11 @@ class Account:
         - sharpe_daily, sortino_daily, ulcer: of the ends of days with bars, a year of as many days
           as there are on the mean; after Sharpe (1994), Sortino and Price (1994), Martin and
           McCann (1989). ulcer is the root of the mean of squared falls.
-        - buy_and_hold: return of the bars themselves. rejected: signals that risked too little;
-          skipped: signals for which an account with limits had no room. unsized: trades that
-          were too small for an account that sizes them from cash, and are not there without.
+        - buy_and_hold: return of the bars themselves; hold_at_equal_volatility: with so much of
+          the account in them that its days vary as much as those of the trades.
+        - rejected: signals that risked too little; skipped: signals for which an account with
+          limits had no room. unsized: trades that were too small for an account that sizes them
+          from cash, and are not there without.
         """
         # What overflows is found by what comes of it.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -245,7 +254,8 @@ class Account:
         else:
             why["max_drawdown_marked"] = "several_symbols"
         by_day, why_days = self._daily(folded)
-        return named | by_day, why | why_days
+        hold, why_hold = self._match_hold(self.day_ends(folded))
+        return named | by_day | hold, why | why_days | why_hold
 
     def _find_max_leverage(self, ledgers: Sequence[Ledger], folded: Folded) -> float:
         """The greatest worth of all that is open over the account, at an entry."""
@@ -292,6 +302,15 @@ class Account:
             return measures, {"sortino_daily": "no_losses"}
         measures["sortino_daily"] = float(mean / np.sqrt(loss_q2 / count) * periods)
         return measures, {}
+
+    def _match_hold(self, ends: Floats) -> tuple[dict[str, float], dict[str, str]]:
+        """Return of holding at the volatility of the account, whose days end so [D]."""
+        name, scale = "hold_at_equal_volatility", find_scale(self.hold_days, ends)
+        if not ends[-1] > 0.0:
+            return {}, {name: "ruined"}
+        if len(ends) < FEWEST_DAYS or np.isnan(scale):
+            return {}, {name: "few_days" if len(ends) < FEWEST_DAYS else "no_variation"}
+        return {name: float(scale_hold(self.hold_days, scale)[-1]) - 1.0}, {}
 
     def day_ends(self, folded: Folded) -> Floats:
         """Equity at the end of each day with bars, [D]."""
@@ -371,16 +390,6 @@ class Account:
 
     def _times(self, window: Window) -> Ints:
         return self.series[window.series].timestamp[window.start : window.end]
-
-
-def hold_values(bars: Bars, window: Window, at: Ints, costs: Costs) -> Floats:
-    """Worth at closes of bars [N] of what was bought at a window's first close, cost of entry paid.
-
-    Not at the first open: on the bar of a listing that may be a price at which nothing was sold.
-    """
-    paid = bars.close[window.start] * (1.0 + costs.per_side)
-    values: Floats = bars.close[at] / paid
-    return values
 
 
 def _total(values: Floats) -> float:

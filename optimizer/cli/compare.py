@@ -47,10 +47,16 @@ def describe_outcome(store: RunStore) -> dict[str, str]:
     held = None if judgement is None else judgement.held_out
     closed = "closed" if result.data.held_out_bars else "none"
     trades = "none" if pick is None else format_count(pick.trades, "trade")
+    named = trades if pick is None else f"member {pick.member}, {trades}"
+    strength = None if pick is None else pick.strength
+    if judgement is not None and judgement.schedule is not None:
+        made = judgement.schedule
+        steps = format_count(len(made.rows), "step")
+        named, strength = f"{steps}, {format_count(made.trades, 'trade')}", made.strength
     return {
         "verdict": GRADE_WORDS[derive_verdict(result, judgement).grade],
-        "pick": trades if pick is None else f"member {pick.member}, {trades}",
-        "strength of the pick": "-" if pick is None else number(pick.strength),
+        "pick": named,
+        "strength of the pick": number(strength),
         "held-out bars": closed if held is None else f"{number(held.mean_r)} R a trade",
     }
 

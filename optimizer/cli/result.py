@@ -19,7 +19,7 @@ from optimizer.formatting import format_count, fraction, number
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement
-from optimizer.judging.sentences import describe_count, suggest_next
+from optimizer.judging.sentences import describe_count, describe_subject, suggest_next
 from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.search.generation import Regret
 from optimizer.store.caveats import describe_account, describe_gone
@@ -78,7 +78,10 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
     _say_diversity(console, result)
     console.print()
     if result.front:
-        chosen = None if pick is None else pick.member
+        is_marked = pick is not None and not _is_stitched(judgement)
+        chosen = pick.member if pick is not None and is_marked else None
+        if _is_stitched(judgement):
+            console.say("One search over all bars, which the verdict is not about:")
         _print_front(console, result, chosen, grade, is_whole=is_whole)
     else:
         _say_empty(console, result)
@@ -88,6 +91,11 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
     console.print()
     console.say(format_certificate(result.certificate))
     console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
+
+
+def _is_stitched(judgement: Judgement | None) -> bool:
+    """Whether the verdict is about the account of all steps of a schedule."""
+    return judgement is not None and judgement.schedule is not None
 
 
 def _say_empty(console: Lines, result: RunResult) -> None:
@@ -112,9 +120,11 @@ def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     console, verdict = stdout(), derive_verdict(result, judgement)
     console.print()
     print_verdict(console, verdict)
+    about, sentence = describe_subject(result, judgement)
+    if sentence:
+        console.say(f"{about.capitalize()}: {sentence}")
     pick = find_pick(result, judgement)
-    if pick is not None:
-        console.say(f"Pick: {pick.describe()}")
+    if pick is not None and not _is_stitched(judgement):
         console.say_all(describe_account(result.front[pick.member], 1))
     console.say(f"Next: {suggest_next(result, verdict, judgement)}")
 

@@ -76,6 +76,16 @@ class ScheduleRecord(OutOfSample):
         """Today's genes: those of the last step; empty where its front was."""
         return self.rows[-1].genes
 
+    def describe(self) -> str:
+        """Sentence on the account of all steps, and on today's genes."""
+        trades, steps = format_count(self.trades, "trade"), format_count(len(self.rows), "step")
+        return (
+            f"{trades} in {steps}, each with the genes of a search on the "
+            f"{name_duration(self.train)} before it: {self.format('mean_r')} R a trade, strength "
+            f"{self.format('strength')}; it ends at {self.equity:.3g}. Today's genes are those of "
+            f"{self.rows[-1].date[:10]}, the next search is due on {self.next_date[:10]}."
+        )
+
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """The stitched account, its null, turnover, and the first pick kept."""
         no_room = f" {describe_skipped(self.skipped)}"

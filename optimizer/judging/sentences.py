@@ -9,6 +9,7 @@ from optimizer.evidence.statistic import AGAINST, FOR, Around, Weighed
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.formatting import format_count, number
 from optimizer.judging.judgement import Judgement
+from optimizer.judging.verdict import find_pick
 from optimizer.store.result import RunResult
 
 STEPS = {
@@ -20,6 +21,14 @@ STEPS = {
     "robust": "trade it on paper, on bars that nobody has seen.",
 }
 """Next step after each grade where the run itself does not decide it."""
+
+
+def describe_subject(result: RunResult, judgement: Judgement | None) -> tuple[str, str]:
+    """What the verdict of a run is about, and a sentence on it; empty of an empty front."""
+    if judgement is not None and judgement.schedule is not None:
+        return "account of all steps", judgement.schedule.describe()
+    pick = find_pick(result, judgement)
+    return "pick", "" if pick is None else pick.describe()
 
 
 def weigh_evidence(judgement: Judgement) -> list[Weighed]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
-from engine.accounts.account import hold_values
-from engine.accounts.costs import Costs
+from engine.accounts.account import Account
 from engine.accounts.curves import compound
+from engine.accounts.holding import find_scale, scale_hold
 from optimizer.evidence.returns import sharpe_ratios
 from optimizer.formatting import fraction, minute, number
 from optimizer.report.trades import Ints, Trades, factorize_names
@@ -76,54 +75,28 @@ def drawdown(curve: Curve) -> Floats:
     return fallen
 
 
-def buy_and_hold(
-    ranges: Sequence[Window],
-    series: Sequence[Bars],
-    accounts: Sequence[str],
-    costs: Costs,
-    points: int,
-) -> Curve:
-    """Equity of buying at the first close and holding, from 1, as `hold_values` has it.
-
-    `points` values at even times from the first bar to the last, the mean of all accounts [S];
-    an account goes from one part to the next. One that has not begun yet is worth 1, one whose
-    bars are over what it was worth at their end.
-    """
-    first = min(series[w.series].timestamp[w.start] for w in ranges)
-    end = max(series[w.series].timestamp[w.end - 1] for w in ranges)
-    time_ns = np.linspace(int(first), int(end), points).astype(np.int64)
-    names, owner = factorize_names(accounts)
-    values = np.ones((len(names), points))
-    for window in ranges:
-        bars = series[window.series]
-        last = np.searchsorted(bars.timestamp, time_ns, side="right") - 1
-        known = np.clip(last, window.start, window.end - 1)
-        value = hold_values(bars, window, known, costs)
-        values[owner[window.series]] *= np.where(last < window.start, 1.0, value)
-    return Curve(time_ns, values.sum(axis=0) / len(names))
+def find_hold_scale(holding: Account, curve: Curve) -> float:
+    """Share of the account in holding at which its days vary as those of a curve; NaN for none."""
+    last_point = np.searchsorted(curve.time_ns // NS_PER_DAY, holding.days, side="right") - 1
+    return find_scale(holding.hold_days, curve.value[np.maximum(last_point, 0)])
 
 
-def match_volatility(hold: Curve, curve: Curve) -> Curve:
-    """Buying and holding with so much of the account in it that it varies as much as `curve`.
+def build_hold_curve(holding: Account, scale: float) -> Curve:
+    """Buying and holding the bars of an account, at the ends of days; from 1 at the first bar."""
+    opens = [
+        holding.series[window.series].timestamp[[window.start, window.end - 1]]
+        for window in holding.windows
+    ]
+    first, last = np.min(opens), np.max(opens)
+    time_ns = np.minimum((holding.days + 1) * NS_PER_DAY, last)
+    value = scale_hold(holding.hold_days, scale)
+    return Curve(np.append(first, time_ns), np.append(1.0, value))
 
-    Steps of `hold` are scaled by the ratio of both standard deviations at its times; as it is where
-    one of them does not vary.
-    """
-    last_point = np.searchsorted(curve.time_ns, hold.time_ns, side="right") - 1
-    equity_there = curve.value[np.maximum(last_point, 0)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps, own_steps = (
-            np.diff(hold.value) / hold.value[:-1],
-            np.diff(equity_there) / equity_there[:-1],
-        )
-    is_known = np.isfinite(steps) & np.isfinite(own_steps)
-    spread, own_spread = (
-        np.std(each[is_known]) if is_known.any() else 0.0 for each in (steps, own_steps)
-    )
-    if not (spread > 0 and own_spread > 0):
-        return hold
-    factors = 1.0 + own_spread / spread * np.where(is_known, steps, 0.0)
-    return Curve(hold.time_ns, np.cumprod(np.concatenate([[1.0], np.maximum(factors, 0.0)])))
+
+def match_hold(holding: Account, curve: Curve) -> Curve | None:
+    """Buying and holding at the volatility of a curve; None where one of them does not vary."""
+    scale = find_hold_scale(holding, curve)
+    return None if np.isnan(scale) else build_hold_curve(holding, scale)
 
 
 def worst_drawdowns(curve: Curve, bar_times: Ints) -> list[Drawdown]:

@@ -11,7 +11,7 @@ from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
 from optimizer.formatting import number
 from optimizer.grades import GRADE_WORDS
 from optimizer.judging.judgement import Judgement
-from optimizer.judging.sentences import suggest_next, weigh_evidence
+from optimizer.judging.sentences import describe_subject, suggest_next, weigh_evidence
 from optimizer.report.charts.chart import words
 from optimizer.report.schedule import format_figure, list_step_cells
 from optimizer.report.tables import Tables
@@ -33,7 +33,8 @@ class PageAnswer:
     sentence: str
     step: str  # what to do next
     reasons: tuple[str, ...]
-    pick: str  # what is judged, empty where that is not known
+    about: str  # what is judged: the pick, or the account of all steps of a schedule
+    pick: str  # a sentence on it, empty where it is not known
     evidence: tuple[Weighed, ...]  # first what disagrees with the verdict
     folds: tuple[tuple[str, ...], ...]  # cells of a row each, in `FOLD_COLUMNS`
     steps: tuple[tuple[str, ...], ...]  # of a schedule, likewise in `STEP_COLUMNS`
@@ -46,6 +47,7 @@ def build_answer(run: Tables) -> PageAnswer:
     """Whether a run is more than luck, and everything that is known of it."""
     verdict, judgement = run.verdict, run.judgement
     made = None if judgement is None else judgement.schedule
+    about, sentence = ("", "") if run.result is None else describe_subject(run.result, judgement)
     rows = () if judgement is None or judgement.folds is None else judgement.folds.rows
     return PageAnswer(
         run.header.is_simulated,
@@ -54,7 +56,8 @@ def build_answer(run: Tables) -> PageAnswer:
         _shorten(verdict),
         "" if run.result is None else suggest_next(run.result, verdict, judgement),
         verdict.reasons,
-        "" if run.pick is None else run.pick.describe(),
+        about,
+        sentence,
         tuple(_list_evidence(run)),
         _list_fold_cells(rows),
         () if made is None else list_step_cells(made),

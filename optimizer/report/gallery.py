@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.accounts.account import Account
 from optimizer.errors import ConfigError
 from optimizer.report.account import (
-    buy_and_hold,
-    match_volatility,
+    build_hold_curve,
+    match_hold,
     monthly_returns,
     rolling_sharpe,
 )
@@ -23,8 +24,9 @@ from optimizer.report.grids import (
     is_lattice,
 )
 from optimizer.report.schedule import (
-    build_schedule_curve,
+    build_schedule_account,
     collect_step_genes,
+    find_schedule,
     parse_ns,
     stitched_curve,
 )
@@ -48,9 +50,6 @@ from strategy.errors import unknown
 
 GROUPS = ("hour", "weekday", "symbol", "reason", "side")
 """Keys that trades can be grouped by."""
-
-HOLD_POINTS = 1_000
-"""Points of the line of buying and holding."""
 
 
 def collect_front_columns(run: Tables) -> dict[str, Floats]:
@@ -147,14 +146,22 @@ def held_out_ns(run: Tables, series: int) -> int | None:
     return int(run.series[series].timestamp[min(starts)]) if starts else None
 
 
-def equity_frame(run: Tables, others: list[Trades]) -> Chart:
-    """Buying and holding, and the equity of members beside it."""
-    markets = run.task.markets
-    hold = buy_and_hold(markets.ranges, markets.series, markets.names, run.task.costs, HOLD_POINTS)
+def build_holding(run: Tables) -> Account:
+    """An account of all bars of a run, to be bought and held."""
+    markets, costs = run.task.markets, run.task.costs
+    names = tuple(markets.names[window.series] for window in markets.ranges)
+    return Account(tuple(markets.series), tuple(markets.ranges), names, costs)
+
+
+def equity_frame(run: Tables, holding: Account, others: list[Trades], scale: float = 1.0) -> Chart:
+    """Buying and holding with a share of the account, and the equity of members beside it."""
+    hold = build_hold_curve(holding, scale)
     curves = [run.equity_curve(trades) for trades in others]
     starts = {held_out_ns(run, series) for series in range(len(run.series))}
     # One line is enough only where all series are held out from the same time on.
-    return account_charts.equity_frame(hold, curves, starts.pop() if len(starts) == 1 else None)
+    ends = float(holding.hold_days[-1])
+    start_ns = starts.pop() if len(starts) == 1 else None
+    return account_charts.equity_frame(hold, ends, curves, start_ns)
 
 
 def equity(run: Tables, member: int, trades: Trades) -> Chart:
@@ -162,12 +169,19 @@ def equity(run: Tables, member: int, trades: Trades) -> Chart:
     return account_charts.equity(run.equity_curve(trades), run.name_member(member))
 
 
-def answer(run: Tables, trades: Trades) -> Chart:
-    """Equity of the pick over what it was searched, tested and held out on; `trades` are its."""
-    markets, curve = run.task.markets, run.equity_curve(trades)
-    ranges = markets.ranges
-    hold = buy_and_hold(ranges, markets.series, markets.names, run.task.costs, HOLD_POINTS)
-    return account_charts.answer(curve, match_volatility(hold, curve), _list_parts(run))
+def answer(run: Tables, trades: Trades | None = None) -> Chart:
+    """Equity that the verdict is about: of all steps of a schedule, or else of the pick.
+
+    That of the pick goes over the bars that it was searched, tested and held out on; `trades` are
+    its, where they are known.
+    """
+    if find_schedule(run) is not None:
+        return _draw_schedule_equity(run)
+    if trades is None:
+        trades = run.trade_columns(0 if run.pick is None else run.pick.member)
+    curve, holding = run.equity_curve(trades), build_holding(run)
+    hold = account_charts.HeldBars(match_hold(holding, curve), float(holding.hold_days[-1]))
+    return account_charts.answer(curve, hold, _list_parts(run))
 
 
 def draw_fold_equity(run: Tables) -> Chart | None:
@@ -245,9 +259,12 @@ def costs(run: Tables, trades: Trades) -> Chart:
     )
 
 
-def draw_schedule_equity(run: Tables) -> Chart:
-    """Equity of the account of all steps of a schedule."""
-    return account_charts.draw_schedule_equity(*build_schedule_curve(run))
+def _draw_schedule_equity(run: Tables) -> Chart:
+    """Equity of the account of all steps of a schedule, beside holding the same bars."""
+    stitched = build_schedule_account(run)
+    matched = match_hold(stitched.holding, stitched.curve)
+    hold = account_charts.HeldBars(matched, float(stitched.holding.hold_days[-1]))
+    return account_charts.draw_schedule_equity(stitched.curve, hold, stitched.dates_ns)
 
 
 def draw_step_genes(run: Tables) -> Chart:

@@ -16,11 +16,12 @@ from optimizer.formatting import (
     number,
 )
 from optimizer.report import gallery
-from optimizer.report.account import describe_drawdowns
+from optimizer.report.account import describe_drawdowns, find_hold_scale
 from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import milliseconds, words
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.regimes import CELLS, Regimes, find_regimes
+from optimizer.report.schedule import find_schedule
 from optimizer.report.tables import Tables
 from optimizer.report.trade_marks import Plain, pack_trades
 from optimizer.report.trades import Ints, Trades
@@ -67,7 +68,10 @@ def choose_members(run: Tables, member: int | None) -> Chosen:
     first = run.knee()
     if run.pick is not None:
         first = run.pick.member
-        roles.setdefault(first, []).insert(0, "the pick, which the verdict is about")
+        about = "the pick, which the verdict is about"
+        if find_schedule(run) is not None:
+            about = "the strongest of one search over all bars, which the verdict is not about"
+        roles.setdefault(first, []).insert(0, about)
     first = first if member is None else run.check_member(member)
     shown = min(len(run.members), MOST_MEMBERS)
     detailed = evenly(shown, MOST_DETAILED).tolist()
@@ -169,12 +173,10 @@ def _build_answer_charts(run: Tables, known: Mapping[int, Trades]) -> Plain:
     charts: Plain = {}
     if run.is_search:
         pick = 0 if run.pick is None else run.pick.member
-        trades = known[pick] if pick in known else run.trade_columns(pick)
-        charts["answer"] = gallery.answer(run, trades)
+        charts["answer"] = gallery.answer(run, known.get(pick))
     if run.judgement is not None and run.judgement.folds is not None:
         charts["stitched"] = gallery.draw_fold_equity(run)
     if run.judgement is not None and run.judgement.schedule is not None:
-        charts["schedule"] = gallery.draw_schedule_equity(run)
         charts["step_genes"] = gallery.draw_step_genes(run)
     return charts
 
@@ -227,7 +229,7 @@ def _build_detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
     """Series that charts of members are seen against; of the most wanted member first."""
     others = list(trades) if len(trades) > 1 else []
     return {
-        "equity": gallery.equity_frame(run, others),
+        "equity": gallery.equity_frame(run, gallery.build_holding(run), others),
         "price": {str(s): gallery.market(run, s) for s in _list_shown_series(run, trades[0])},
         "trade": price.trade_frame(has_legs=bool(list_legs(trades[0].details))),
     }
@@ -238,11 +240,13 @@ def _build_details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
     shown = _list_shown_series(run, next(iter(trades.values())))
     described = run.task.markets.describe()
     regimes = find_regimes(tuple(run.series), run.task.markets.ranges)
+    holding = gallery.build_holding(run)
     return {
         "details": {
             member: {
                 "charts": _build_charts(run, member, member_trades, shown),
                 "drawdowns": describe_drawdowns(run.worst_drawdowns(member_trades)),
+                "holdScale": find_hold_scale(holding, run.equity_curve(member_trades)),
                 "regimes": _build_regimes(regimes, member_trades),
                 "trades": pack_trades(member_trades),
             }

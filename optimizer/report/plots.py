@@ -1,12 +1,15 @@
 """`run.plot`: every chart of the report as a figure of plotly."""
 
 from dataclasses import replace
+from math import isnan
 from typing import TYPE_CHECKING
 
 from optimizer.errors import ConfigError
 from optimizer.report import gallery
+from optimizer.report.account import find_hold_scale
 from optimizer.report.charts import price, results
 from optimizer.report.grids import choose_genes, find_candidates
+from optimizer.report.schedule import require_schedule
 from optimizer.report.tables import Tables
 
 if TYPE_CHECKING:
@@ -72,11 +75,11 @@ class Plots:
         return gallery.heat_map(run, candidates, genes, metric).figure()
 
     def answer(self) -> "Figure":
-        """Equity of the pick, shaded where it was tested in folds and held out."""
-        run = self._run
-        return gallery.answer(
-            run, run.trade_columns(0 if run.pick is None else run.pick.member)
-        ).figure()
+        """Equity of the pick, shaded where it was tested in folds and held out.
+
+        Of a run with a schedule that of all its steps, which its verdict is about.
+        """
+        return gallery.answer(self._run).figure()
 
     def folds(self) -> "Figure":
         """Equity of one account that trades the pick of each fold in its test.
@@ -95,16 +98,20 @@ class Plots:
         Raises:
             ConfigError: When the run was not searched again through time.
         """
-        return gallery.draw_schedule_equity(self._run).figure()
+        require_schedule(self._run)
+        return self.answer()
 
     def step_genes(self) -> "Figure":
         """Genes of the picks of all steps of a schedule, as shares of their bounds."""
         return gallery.draw_step_genes(self._run).figure()
 
     def equity(self, *members: int) -> "Figure":
-        """Equity and drawdown of members against buying and holding."""
+        """Equity and drawdown of members against holding, at the volatility of the first."""
         run = self._run
-        frame = gallery.equity_frame(run, [])
+        holding = gallery.build_holding(run)
+        first = run.equity_curve(run.trade_columns(members[0] if members else 0))
+        scale = find_hold_scale(holding, first)
+        frame = gallery.equity_frame(run, holding, [], 1.0 if isnan(scale) else scale)
         traces = list(frame.data)
         for member in members or (0,):
             traces += gallery.equity(run, member, run.trade_columns(member)).data

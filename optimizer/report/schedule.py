@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from data.bars import Window
-from engine.accounts.account import Folded
+from engine.accounts.account import Account, Folded
 from engine.accounts.ledger import Ledger
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
@@ -37,13 +39,27 @@ class StepGenes:
     shares: Floats  # [K, G], from 0 at the lower bound to 1 at the upper; NaN without a pick
 
 
+class StitchedAccount(NamedTuple):
+    """The account of all steps of a schedule."""
+
+    curve: Curve  # from 1 at the first date
+    holding: Account  # its bars, to be bought and held
+    dates_ns: list[int]  # when each step began, nanoseconds UTC
+    ledgers: tuple[Ledger, ...]  # [W] of the windows of `holding`
+
+
+def find_schedule(run: Tables) -> ScheduleRecord | None:
+    """The schedule that the verdict of a run is about; None without one."""
+    return None if run.judgement is None else run.judgement.schedule
+
+
 def require_schedule(run: Tables) -> ScheduleRecord:
     """The schedule of a run.
 
     Raises:
         ConfigError: When it was not judged by one.
     """
-    made = None if run.judgement is None else run.judgement.schedule
+    made = find_schedule(run)
     if made is None:
         raise ConfigError(
             f"run '{run.id}' was not searched again through time: judge it with --schedule 30d,180d"
@@ -51,12 +67,16 @@ def require_schedule(run: Tables) -> ScheduleRecord:
     return made
 
 
-def build_schedule_curve(run: Tables) -> tuple[Curve, list[int]]:
-    """Equity of the account of all steps from 1, and when each step began, nanoseconds UTC."""
+@lru_cache(maxsize=1)
+def build_schedule_account(run: Tables) -> StitchedAccount:
+    """The account of all steps, by the trades of their recorded picks."""
     made = require_schedule(run)
     task, stitched, picks = _stitch_recorded(run, made)
     dates = [int(date) for date in parse_dates(made)]
-    return _draw_account(fold_steps(task, stitched, picks), dates[0]), dates
+    names = tuple(task.markets.names[window.series] for window in stitched.windows)
+    holding = Account(stitched.series, stitched.windows, names, task.costs)
+    curve = _draw_account(fold_steps(task, stitched, picks), dates[0])
+    return StitchedAccount(curve, holding, dates, stitched.ledgers)
 
 
 def collect_step_genes(run: Tables) -> StepGenes:

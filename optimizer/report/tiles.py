@@ -1,10 +1,15 @@
 """The few numbers of the pick that a reader looks for first."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from optimizer.formatting import fraction, metric
+from optimizer.evidence.schedule import ScheduleRecord
+from optimizer.formatting import fraction, metric, number
+from optimizer.report.account import match_hold
 from optimizer.report.orders import list_order_numbers
+from optimizer.report.schedule import build_schedule_account, find_schedule
 from optimizer.report.tables import Tables
+from optimizer.store.answers import compute_growth
 from optimizer.store.caveats import describe_return
 from optimizer.store.result import Member
 from strategy.pretty_print import format_tree
@@ -14,6 +19,9 @@ CHOSEN = (
     "look good."
 )
 """Heading above the numbers of a search's pick."""
+
+STITCHED = "Each step traded on the bars after its search, which that had not seen."
+"""The same of a run with a schedule."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +40,15 @@ def describe_tiles(run: Tables) -> str:
     risk = f"R is what a trade puts at risk, {fraction(share)} of the account." if share else ""
     if not run.bars_problem and run.task.spec.account is not None:
         risk = f"R is what a trade puts at risk; its size is {format_tree(run.task.spec.account)}."
-    return " ".join(filter(None, (CHOSEN if run.is_search else "", risk)))
+    about = CHOSEN if find_schedule(run) is None else STITCHED
+    return " ".join(filter(None, (about if run.is_search else "", risk)))
 
 
 def list_tiles(run: Tables) -> list[Tile]:
-    """Numbers of the pick on the searched bars; none of an empty front."""
+    """Numbers of the pick on the searched bars, or of a schedule's account; none of no front."""
+    made = find_schedule(run)
+    if made is not None:
+        return list(_list_stitched(run, made))
     if not run.members:
         return []
     pick = 0 if run.pick is None else run.pick.member
@@ -53,6 +65,29 @@ def list_tiles(run: Tables) -> list[Tile]:
         *orders,
     ]
     return [tile for tile in tiles if tile is not None]
+
+
+def _list_stitched(run: Tables, made: ScheduleRecord) -> Iterator[Tile]:
+    """Numbers of the account of all steps, as they are recorded."""
+    total, growth = made.equity - 1.0, None
+    if run.result is not None:
+        last = max(window.last for window in run.result.data.searched)
+        growth = compute_growth(made.equity, made.rows[0].date, last)
+    if growth is None:
+        yield Tile("Return", fraction(total), "in all", _sign(total))
+    else:
+        yield Tile("Return a year", fraction(growth), f"{fraction(total)} in all", _sign(growth))
+    yield Tile("Deepest drawdown", fraction(made.max_drawdown), "between closed trades")
+    note = f"{made.format('mean_r')} R a trade, strength {made.format('strength')}"
+    yield Tile("Trades", number(made.trades), note)
+    changed = "" if made.changed is None else f"the pick changed at {made.changed:.0%} of dates"
+    yield Tile("Steps", number(len(made.rows)), changed)
+    if not run.bars_problem:
+        stitched = build_schedule_account(run)
+        hold = match_hold(stitched.holding, stitched.curve)
+        if hold is not None:
+            raw = float(stitched.holding.hold_days[-1]) - 1.0
+            yield _compare_with_hold(total, float(hold.value[-1]) - 1.0, raw)
 
 
 def _list_order_tiles(run: Tables, pick: int) -> list[Tile]:
@@ -111,8 +146,15 @@ def _leverage(member: Member) -> Tile | None:
 
 
 def _against_hold(member: Member) -> Tile | None:
-    total_return, hold = _value(member, "total_return"), _value(member, "buy_and_hold")
-    if total_return is None or hold is None:
+    names = "total_return", "hold_at_equal_volatility", "buy_and_hold"
+    total_return, hold, raw = (_value(member, name) for name in names)
+    if total_return is None or hold is None or raw is None:
         return None
-    points, made = f"{100 * (total_return - hold):+,.1f}", f"points; holding made {fraction(hold)}"
-    return Tile("Against buy and hold", points, made, _sign(total_return - hold))
+    return _compare_with_hold(total_return, hold, raw)
+
+
+def _compare_with_hold(total_return: float, hold: float, raw: float) -> Tile:
+    """Return beside that of holding at the same volatility; unscaled as small print."""
+    points = f"{100 * (total_return - hold):+,.1f}"
+    note = f"points at equal volatility: holding made {fraction(hold)} ({fraction(raw)} unscaled)"
+    return Tile("Against buy and hold", points, note, _sign(total_return - hold))

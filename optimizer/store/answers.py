@@ -3,16 +3,20 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 Record = Mapping[str, object]
+
+FEWEST_DAYS = 20
+"""Below so many days nothing is said of a year."""
 
 
 class RunAnswer(NamedTuple):
     """Answer of a run; None and empty where its record does not hold it."""
 
     symbols: tuple[str, ...] = ()  # that are or were searched on, each once
-    strength: float | None = None  # of the pick, as all that follows
+    strength: float | None = None  # of the pick or a schedule's account, as all that follows
     total_return: float | None = None
     trades: int | None = None
     cagr: float | None = None
@@ -31,6 +35,9 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
         return RunAnswer(_list_texts(header.get("symbols")) or _parse_symbol(header.get("data")))
     windows = _list_mappings(mapping_or_empty(result.get("data")).get("windows"))
     symbols = _list_texts([entry.get("symbol") for entry in windows])
+    schedule = mapping_or_empty(mapping_or_empty(judgement).get("schedule"))
+    if schedule:
+        return _read_stitched(symbols, schedule, windows)
     front = _list_mappings(result.get("front"))
     pick = mapping_or_empty(mapping_or_empty(judgement).get("pick"))
     names = [entry.get("name") for entry in _list_mappings(header.get("genes"))]
@@ -46,6 +53,40 @@ def read_answer(header: Record, result: Record | None, judgement: Record | None)
         _read_whole(_count_trades(member, windows) if trades is None else trades),
         _read_figure(metrics.get("cagr")),
         _read_figure(metrics.get("max_drawdown")),
+    )
+
+
+def compute_growth(equity: float, first: str, last: str) -> float | None:
+    """Growth a year of an account from 1, compounded; None below `FEWEST_DAYS`.
+
+    >>> round(compute_growth(1.21, "2023-01-01T00:00Z", "2024-12-31T12:00Z"), 9)
+    0.1
+    """
+    try:
+        length = datetime.fromisoformat(last) - datetime.fromisoformat(first)
+    except ValueError:
+        return None
+    days = length.total_seconds() / 86_400
+    return max(equity, 0.0) ** (365.25 / days) - 1.0 if days >= FEWEST_DAYS else None
+
+
+def _read_stitched(
+    symbols: tuple[str, ...], schedule: Record, windows: Sequence[Record]
+) -> RunAnswer:
+    """Answer of a run whose verdict is about the account of all steps of a schedule."""
+    equity = _read_figure(schedule.get("equity"))
+    steps = _list_mappings(schedule.get("rows"))
+    ends = _list_texts([w.get("last") for w in windows if w.get("sample") != "held out"])
+    growth = None
+    if equity is not None and steps and ends:
+        growth = compute_growth(equity, str(steps[0].get("date")), max(ends))
+    return RunAnswer(
+        symbols,
+        _read_figure(schedule.get("strength")),
+        None if equity is None else equity - 1.0,
+        _read_whole(schedule.get("trades")),
+        growth,
+        _read_figure(schedule.get("max_drawdown")),
     )
 
 

@@ -29,7 +29,7 @@ from optimizer.store.rows import count_rejected
 from optimizer.store.store import RunStore
 from strategy.gene import GeneText
 
-BESIDE = {"total_return": "buy_and_hold", "max_drawdown": "max_drawdown_marked"}
+BESIDE = {"total_return": "hold_at_equal_volatility", "max_drawdown": "max_drawdown_marked"}
 """A metric's figure of the account stands right behind it."""
 
 FIGURES = tuple(

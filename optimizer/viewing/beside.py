@@ -11,6 +11,7 @@ import numpy as np
 
 from data.timeframe import UNITS_NS
 from optimizer.errors import OptimizerError
+from optimizer.evidence.returns import daily_returns
 from optimizer.formatting import format_count, fraction, metric, number
 from optimizer.grades import GRADE_WORDS
 from optimizer.portfolios.correlation import FEWEST_DAYS, correlate_common_days
@@ -26,6 +27,7 @@ from optimizer.report.charts.chart import (
     words,
 )
 from optimizer.report.charts.front import metric_axis
+from optimizer.report.schedule import build_schedule_account, find_schedule
 from optimizer.report.tables import Tables
 from optimizer.report.trade_marks import Plain
 from optimizer.report.trades import Ints
@@ -101,11 +103,16 @@ def _load(path: Path, problems: list[str]) -> Side | None:
 
 
 def _read_days(run: Tables, problems: list[str]) -> PickDays | None:
-    """Equity and days of a run's pick; None where there is none, or no bars."""
+    """Equity and days that a run's verdict is about; None where there is no pick, or no bars."""
     if run.pick is None or run.bars_problem:
         why = run.bars_problem or "it has no pick yet"
         problems.append(f"{run.id}: no equity and no days of its pick: {why}")
         return None
+    if find_schedule(run) is not None:
+        made = build_schedule_account(run)
+        account, days = made.holding, made.holding.days
+        r = daily_returns([made.ledgers], account.series, account.windows, days)[:, 0]
+        return PickDays(run.id, made.curve, days, r.astype(np.float64))
     trades = run.trade_columns(run.pick.member)
     day_numbers = np.searchsorted(run.days, trades.exit_ns // UNITS_NS["d"])
     r = np.zeros(len(run.days))
@@ -136,7 +143,8 @@ def _list_rows(
         ("front", [number(len(side.front)) for side in sides]),
     ]
     for label in ("strength", "trades"):
-        figures = (run.pick and getattr(run.pick, label) for run in tables)
+        subjects = (find_schedule(run) or run.pick for run in tables)
+        figures = (subject and getattr(subject, label) for subject in subjects)
         rows.append((f"{label} of the pick", [number(figure) for figure in figures]))
     if known and all(run.id in known for run in tables):
         shares = [known[run.id].hypervolume for run in tables]

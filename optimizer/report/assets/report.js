@@ -236,12 +236,25 @@
 
   function showEquity() {
     const chart = merged(data.shared.equity, data.details[member].charts.equity);
-    if (!byId("hold").checked) chart.data = chart.data.filter((trace) => trace.name !== "buy and hold");
+    const isHold = (trace) => trace.name?.startsWith("buy and hold"), scale = data.details[member].holdScale;
+    if (!byId("hold").checked || scale === null) chart.data = chart.data.filter((trace) => !isHold(trace));
+    chart.data = chart.data.map((trace) => (isHold(trace) ? scaleHold(trace, chart.data.find(isHold).y, scale) : trace));
     const isLog = byId("log").checked;
     // A mark at each digit of a wide range would cover the next one.
     const dtick = isLog && reach(chart.data) > 3 ? "D2" : undefined;
     chart.layout.yaxis = { ...chart.layout.yaxis, type: isLog ? "log" : "linear", dtick };
     show(document.querySelector('figure[data-chart="equity"]'), chart);
+  }
+
+  // Holding with so much of the account in it that its days vary as the member's; or how far that fell.
+  function scaleHold(trace, whole, scale) {
+    let value = 1, peak = 1;
+    const y = Array.from(whole, (now, i) => {
+      if (i) value *= Math.max(1 + scale * (now / whole[i - 1] - 1), 0);
+      peak = Math.max(peak, value);
+      return trace.yaxis === "y2" ? value / peak - 1 : value;
+    });
+    return { ...trace, y };
   }
 
   function reach(traces) {
@@ -500,7 +513,7 @@
     makeFrontTable();
     makeTradeTable();
     drawFront();
-    for (const name of ["answer", "schedule", "step_genes", "stitched", "null", "at_costs", "heatmap"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
+    for (const name of ["answer", "step_genes", "stitched", "null", "at_costs", "heatmap"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
     if (byId("search")) {
       fill(byId("convergence"), data.shared.convergence);
       fill(byId("gene-fans"), data.shared.genes);

@@ -12,6 +12,7 @@ from optimizer.report.charts.chart import (
     GREEN,
     GREY,
     LEGEND,
+    MOST_POINTS,
     ORANGE,
     PURPLE,
     RED,
@@ -29,7 +30,7 @@ from optimizer.report.charts.chart import (
 from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
 
-HOLD = "buy and hold"
+HOLD = "buy and hold, at equal volatility"
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -54,6 +55,21 @@ class BarsPart(NamedTuple):
     end_ns: int
 
 
+class HeldBars(NamedTuple):
+    """Buying and holding beside an account."""
+
+    matched: Curve | None  # at the volatility of the account; None where one does not vary
+    ends: float  # at which it ends unscaled
+
+    def describe(self) -> str:
+        """Where both end."""
+        unscaled = f"unscaled at {number(self.ends)}"
+        if self.matched is None:
+            return f"buying and holding {unscaled}"
+        end = number(float(self.matched.value[-1]))
+        return f"buying and holding at equal volatility at {end} ({unscaled})"
+
+
 EQUITY_LAYOUT = {
     "xaxis": {"type": "date", "anchor": "y2", "automargin": True},
     "yaxis": axis("equity", domain=[0.36, 1.0], tickformat=".2f"),
@@ -63,10 +79,13 @@ EQUITY_LAYOUT = {
 }
 
 
-def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) -> Chart:
+def equity_frame(
+    hold: Curve, ends: float, others: Sequence[Curve], held_out_ns: int | None
+) -> Chart:
     """Equity of one individual beside holding, and members of the front.
 
-    `held_out_ns` is when the bars begin that were held out; None without any.
+    `ends` is where holding ends unscaled, `held_out_ns` when the bars begin that were held out;
+    None without any.
     """
     data: list[Trace] = []
     if others:
@@ -75,25 +94,22 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
         data.append(
             scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
         )
-    data += _curve(hold, HOLD, ORANGE, shape="linear")
-    alt = f"buying and holding ends at {number(float(hold.value[-1]))}"
+    # Every point: a page scales its steps to the volatility of the member that is shown.
+    data += _curve(hold, HOLD, ORANGE, shape="linear", most=len(hold.value))
+    alt = f"buying and holding, unscaled, ends at {number(ends)}"
     return Chart("equity and drawdown", alt, data, {**EQUITY_LAYOUT, **border(held_out_ns)})
 
 
-def answer(curve: Curve, hold: Curve, parts: Sequence[BarsPart]) -> Chart:
+def answer(curve: Curve, hold: HeldBars, parts: Sequence[BarsPart]) -> Chart:
     """Equity of the pick, with the parts of the bars that it was searched, tested and held out on.
 
-    `hold` is buying and holding at the same volatility.
+    Beside it buying and holding at the same volatility.
     """
     line = {"color": BLUE, "width": 2, "shape": "hv"}
-    faint = {"color": ORANGE, "width": 1}
-    data = [
-        draw_curve(hold, f"{HOLD}, at equal volatility", faint),
-        draw_curve(curve, "the pick", line),
-    ]
+    data = [*_draw_held(hold), draw_curve(curve, "the pick", line)]
     with_held = ", held-out bars included" if any(part.name == HELD for part in parts) else ""
     ends = [f"the pick ends at {number(float(curve.value[-1]))}{with_held}"]
-    ends.append(f"buying and holding at equal volatility at {number(float(hold.value[-1]))}")
+    ends.append(hold.describe())
     firsts = {part.name: part for part in reversed(parts)}
     names = list(dict.fromkeys(part.name for part in parts))
     if FOLDED in names:
@@ -119,14 +135,22 @@ def draw_fold_equity(curve: Curve, borders_ns: Sequence[int]) -> Chart:
     return Chart("folds as one account", alt, data, _mark_borders(borders_ns, GREY))
 
 
-def draw_schedule_equity(curve: Curve, dates_ns: Sequence[int]) -> Chart:
+def draw_schedule_equity(curve: Curve, hold: HeldBars, dates_ns: Sequence[int]) -> Chart:
     """Equity of the account of all steps of a schedule; a line where each step begins."""
     alt = (
         f"one account over {format_count(len(dates_ns), 'step')}, a pick each; it ends at "
-        f"{number(float(curve.value[-1]))}"
+        f"{number(float(curve.value[-1]))}; {hold.describe()}"
     )
-    data = [draw_curve(curve, "all steps", {"color": BLUE, "width": 2, "shape": "hv"})]
-    return Chart("searched again through time", alt, data, _mark_borders(dates_ns, ORANGE))
+    line = {"color": BLUE, "width": 2, "shape": "hv"}
+    data = [*_draw_held(hold), draw_curve(curve, "all steps", line)]
+    layout = {**_mark_borders(dates_ns, GREY), "showlegend": True, "legend": LEGEND}
+    return Chart("searched again through time", alt, data, layout)
+
+
+def _draw_held(hold: HeldBars) -> list[Trace]:
+    """Line of buying and holding at equal volatility, where there is one."""
+    faint = {"color": ORANGE, "width": 1}
+    return [] if hold.matched is None else [draw_curve(hold.matched, HOLD, faint)]
 
 
 def border(held_out_ns: int | None) -> Layout:
@@ -218,13 +242,15 @@ def sharpe_over_time(days: Ints, ratios: Floats, label: str) -> Chart:
     return Chart(f"rolling sharpe, {SHARPE_DAYS} days", alt, [data], layout)
 
 
-def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
+def _curve(
+    curve: Curve, label: str, colour: str, *, shape: str, most: int = MOST_POINTS
+) -> list[Trace]:
     """A line of equity and the drawdown below it."""
     fallen = drawdown(curve)
     lines = ((curve.value, "y", {"width": 2}), (fallen, "y2", {"width": 1}))
     traces: list[Trace] = []
     for values, y_axis, width in lines:
-        at = select_plot_points(values)
+        at = select_plot_points(values, max(most, MOST_POINTS))
         traces.append(
             scatter(
                 "lines",

@@ -10,6 +10,7 @@ from data.bars import Bars, Window
 from engine.accounts.account import ACCOUNT_METRICS, Account
 from engine.accounts.costs import Costs
 from engine.accounts.curves import longest_run
+from engine.accounts.holding import find_scale, scale_hold
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.stake import build_stake
 from engine.batch import Engine
@@ -137,6 +138,40 @@ def test_marks_take_trades_in_the_order_in_which_their_bars_close():
     measured, _ = both.measure([loss, gain])
     assert measured["max_drawdown_marked"] == pytest.approx(0.1)
     assert both.fold([loss, gain]).equity.tolist() == pytest.approx([0.9, 0.99])
+
+
+def test_holding_is_compared_at_the_volatility_of_the_account():
+    """By hand: days of 10 % up and down, half as much of the account; what gains as much is even.
+
+    Unscaled, holding makes 1.1 * 0.9 * 1.1 - 1 = 8.9 %, at half of it 1.05 * 0.95 * 1.05 - 1.
+    """
+    hold, own = np.cumprod([1.1, 0.9, 1.1]), np.cumprod([1.05, 0.95, 1.05])
+    scale = find_scale(hold, own)
+    assert scale == pytest.approx(0.5)
+    assert scale_hold(hold, scale) == pytest.approx(own)
+    assert np.isnan(find_scale(hold, np.ones(3)))
+    assert np.isnan(find_scale(np.ones(3), own))
+    drawn = np.random.Generator(np.random.PCG64(3)).normal(0, [[0.02], [0.005]], (2, 500))
+    bars, trades = np.cumprod(1 + drawn, axis=1)
+    scaled = scale_hold(bars, find_scale(bars, trades))
+    spread = np.std(np.diff(np.append(1.0, scaled)) / np.append(1.0, scaled[:-1]))
+    assert spread == pytest.approx(np.std(drawn[1]), rel=1e-12)
+    # No day loses more than all.
+    assert scale_hold(hold, 11.0).tolist() == [pytest.approx(2.1), 0.0, 0.0]
+
+
+def test_an_account_that_holds_is_even_with_holding():
+    """A trade a day from close to close with all of the account: every day is that of the bars."""
+    closes = [100.0, 110.0] * 15
+    trades = [(k, k, closes[k - 1], closes[k - 1] / 2, closes[k], "end") for k in range(1, 30)]
+    whole = account(daily(*closes), costs=replace(FREE, risk_fraction=0.5))
+    measured, _ = whole.measure([ledger(*trades)])
+    # Half of the price is at risk, so that R is twice the change of a day: all of the account.
+    assert measured["buy_and_hold"] == pytest.approx(0.1)
+    assert measured["hold_at_equal_volatility"] == pytest.approx(0.1)
+    few, why = account(daily(*closes[:10])).measure([ledger(*trades[:8])])
+    assert "hold_at_equal_volatility" not in few
+    assert why["hold_at_equal_volatility"] == "few_days"
 
 
 def test_without_a_trade_nothing_is_measured_but_the_bars():

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine.accounts.account import Account
 from engine.accounts.ledger import REASONS
 from optimizer.evidence.returns import moments
 from optimizer.report.account import (
     SHARPE_DAYS,
     Curve,
-    buy_and_hold,
+    build_hold_curve,
     drawdown,
     equity_curve,
     monthly_returns,
@@ -77,16 +78,23 @@ def test_several_series_are_one_account(bars):
     assert curve.value.tolist() == [1.0, first, first * (1 + 0.01 * trades.r[0])]
 
 
+def hold(windows, series, names):
+    """An account of windows to be held."""
+    return Account(tuple(series), tuple(windows), tuple(names), COSTS)
+
+
 def test_buying_and_holding_pays_one_entry(bars):
     """The last value is the last close over the first one and its cost; before it begins, 1."""
     late = Window(0, 100, 200)
-    curve = buy_and_hold([late], [bars], ["ADA"], COSTS, 50)
+    curve = build_hold_curve(hold([late], [bars], ["ADA"]), 1.0)
     expected = bars.close[199] / (bars.close[100] * (1 + COSTS.per_side))
-    assert curve.value[-1] == expected
-    ranges = [Window(0, 0, 200), Window(1, 100, 200)]
-    both = buy_and_hold(ranges, [bars, bars], ["ADA", "BTC"], COSTS, 50)
-    first = bars.close[0] / (bars.close[0] * (1 + COSTS.per_side))
-    assert both.value[0] == (first + 1) / 2
+    assert curve.value[-1] == pytest.approx(expected, rel=1e-12)
+    assert (curve.time_ns[0], curve.value[0]) == (bars.timestamp[100], 1.0)
+    # Of two markets one has not begun on the first day.
+    both = hold([Window(0, 0, 200), Window(1, 100, 200)], [bars, bars], ["ADA", "BTC"])
+    day = np.searchsorted(bars.timestamp, (both.days[0] + 1) * DAY) - 1
+    first = bars.close[day] / (bars.close[0] * (1 + COSTS.per_side))
+    assert both.hold_days[0] == (first + 1) / 2
 
 
 def test_parts_of_one_market_are_one_account(bars):
@@ -101,9 +109,9 @@ def test_parts_of_one_market_are_one_account(bars):
     curve = equity_curve(trades, ["ADA", "ADA"], 0.01, 0)
     gain = 1 + 0.01 * trades.r[1]
     assert curve.value.tolist() == [1.0, gain, gain * (1 + 0.01 * trades.r[0])]
-    held = buy_and_hold(windows[::-1], [bars, late], ["ADA", "ADA"], COSTS, 50)
+    held = hold(windows[::-1], [bars, late], ["ADA", "ADA"]).hold_days
     once = bars.close[-1] / (bars.close[0] * (1 + COSTS.per_side))
-    assert held.value[-1] == once * once
+    assert held[-1] == once * once
 
 
 def test_a_listing_bar_does_not_decide_what_holding_gave(bars):
@@ -113,8 +121,7 @@ def test_a_listing_bar_does_not_decide_what_holding_gave(bars):
     lows[0] = opens[0]
     listed = replace(bars, open=opens, low=lows)
     actual, expected = (
-        buy_and_hold([Window(0, 0, 200)], [series], ["ADA"], COSTS, 50).value
-        for series in (listed, bars)
+        hold([Window(0, 0, 200)], [series], ["ADA"]).hold_days for series in (listed, bars)
     )
     assert actual.tolist() == expected.tolist()
 

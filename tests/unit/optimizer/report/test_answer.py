@@ -14,7 +14,6 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.judging.sentences import suggest_next
 from optimizer.report import gallery
-from optimizer.report.account import Curve, match_volatility
 from optimizer.report.evidence import build_answer
 from optimizer.report.model import build_page_data, choose_members
 from optimizer.report.page import page_html
@@ -39,14 +38,17 @@ def test_tiles_hold_the_numbers_of_the_pick(folded_run):
     assert tiles["Return a year"].value == metric("cagr", member.metrics["cagr"])
     assert tiles["Deepest drawdown"].value == fraction(member.objectives["max_drawdown"])
     assert tiles["Trades"].value == metric("trades", member.metrics["trades"])
-    own, hold = member.objectives["total_return"], member.metrics["buy_and_hold"]
+    own, hold = member.objectives["total_return"], member.metrics["hold_at_equal_volatility"]
     assert tiles["Against buy and hold"].value == f"{100 * (own - hold):+,.1f}"
+    drawn = folded_run.plot.answer().data[0]
+    assert drawn.name == "buy and hold, at equal volatility"
+    assert drawn.y[-1] - 1.0 == pytest.approx(hold, rel=1e-12)
     assert tiles["Return a year"].sign == ("gain" if member.metrics["cagr"] > 0 else "loss")
 
 
 def test_tiles_of_an_older_run_leave_out_what_it_did_not_record(folded_run, monkeypatch):
     """The return in all stands in for that of a year."""
-    older = ("cagr", "median_leverage", "buy_and_hold", "max_drawdown_marked")
+    older = ("cagr", "median_leverage", "hold_at_equal_volatility", "max_drawdown_marked")
     members = tuple(
         replace(member, metrics={k: v for k, v in member.metrics.items() if k not in older})
         for member in folded_run.members
@@ -93,19 +95,6 @@ def test_the_equity_of_the_pick_is_shaded_by_folds(folded_run):
         "searched; folds tested here"
     ]
     assert chart.alt.endswith("each traded a pick of its own, not this one")
-
-
-def test_holding_is_scaled_to_the_volatility_of_the_pick():
-    """Equal standard deviations of steps; one that does not vary is left as it is."""
-    rng = np.random.Generator(np.random.PCG64(3))
-    times = np.arange(500, dtype=np.int64)
-    hold = Curve(times, np.cumprod(1 + rng.normal(0, 0.02, 500)))
-    own = Curve(times, np.cumprod(1 + rng.normal(0, 0.005, 500)))
-    scaled = match_volatility(hold, own)
-    spreads = [np.std(np.diff(curve.value) / curve.value[:-1]) for curve in (scaled, own)]
-    assert spreads[0] == pytest.approx(spreads[1], rel=1e-12)
-    assert scaled.value[0] == 1.0
-    assert match_volatility(hold, Curve(times[:1], np.ones(1))) is hold
 
 
 @pytest.mark.parametrize("grade", GRADES)

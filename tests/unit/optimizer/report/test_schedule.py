@@ -4,16 +4,23 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
+from optimizer.cli.result import print_answer, print_result
 from optimizer.errors import ConfigError
+from optimizer.formatting import fraction
 from optimizer.report import write_report
+from optimizer.report.account import find_hold_scale
 from optimizer.report.evidence import build_answer
+from optimizer.report.model import choose_members
+from optimizer.report.page import page_html
 from optimizer.report.schedule import (
     STEP_COLUMNS,
-    build_schedule_curve,
+    build_schedule_account,
     collect_step_genes,
     list_windows,
     stitched_curve,
 )
+from optimizer.report.tiles import list_tiles
+from optimizer.store.listing import summarise
 from strategy import words as w
 from tests.support.evidence import make_planted_market
 from tests.support.judging import judge_briefly, recorded_run
@@ -32,7 +39,7 @@ def run(tmp_path_factory):
 def test_the_curve_ends_where_the_account_does(run):
     """Equity from 1 at the first date, and a line where each step begins."""
     made = run.judgement.schedule
-    curve, dates = build_schedule_curve(run)
+    curve, _, dates, _ = build_schedule_account(run)
     assert curve.value[0] == 1
     assert curve.value[-1] == made.equity
     assert len(curve.value) == made.trades + 1
@@ -40,6 +47,54 @@ def test_the_curve_ends_where_the_account_does(run):
     assert curve.time_ns[0] == dates[0]
     figure = run.plot.schedule()
     assert len(figure.layout.shapes) == len(made.rows)
+
+
+def test_the_first_screen_is_that_of_the_account(run, capsys):
+    """Tiles, curve, sentence, index and terminal are those of all steps, not of the one search."""
+    made, pick = run.judgement.schedule, run.pick
+    tiles = {tile.name: tile for tile in list_tiles(run)}
+    assert "in all" in tiles["Return a year"].note
+    assert tiles["Return a year"].note.startswith(fraction(made.equity - 1.0))
+    assert tiles["Deepest drawdown"].value == fraction(made.max_drawdown)
+    assert tiles["Trades"].value == str(made.trades) != str(pick.trades)
+    answer = build_answer(run)
+    assert answer.about == "account of all steps"
+    assert answer.pick.startswith(f"{made.trades} trades in {len(made.rows)} steps, each with")
+    steps, line = run.plot.answer().data[-1], build_schedule_account(run).curve
+    assert steps.name == "all steps"
+    assert steps.y[-1] == line.value[-1] == made.equity
+    assert run.plot.schedule().data[-1].y[-1] == made.equity
+    role = choose_members(run, None).roles[pick.member]
+    assert role.startswith("the strongest of one search over all bars, which the verdict is not")
+    page = page_html(run)
+    assert "The account of all steps." in page
+    assert "Not what to expect" not in page
+    summary = summarise(run.path)
+    assert (summary.strength, summary.trades) == (made.strength, made.trades)
+    assert (summary.total_return, summary.max_drawdown) == (made.equity - 1.0, made.max_drawdown)
+    assert fraction(summary.cagr) == tiles["Return a year"].value
+    print_result(run.result, run.judgement, is_whole=False)
+    print_answer(run.result, run.judgement)
+    told = capsys.readouterr().out
+    assert f"Account of all steps: {answer.pick}" in told
+    assert "One search over all bars, which the verdict is not about:" in told
+    assert "is the pick" not in told
+
+
+def test_holding_is_compared_once_at_the_volatility_of_the_account(run):
+    """The tile's holding is where the line ends; the unscaled one is small print in both."""
+    stitched = build_schedule_account(run)
+    held = run.plot.answer().data[0]
+    assert held.name == "buy and hold, at equal volatility"
+    scale = find_hold_scale(stitched.holding, stitched.curve)
+    changes = np.diff(np.append(1.0, stitched.holding.hold_days))
+    changes /= np.append(1.0, stitched.holding.hold_days[:-1])
+    assert held.y[-1] == pytest.approx(np.prod(1.0 + scale * changes), rel=1e-12)
+    (tile,) = (tile for tile in list_tiles(run) if tile.name == "Against buy and hold")
+    points = 100 * (run.judgement.schedule.equity - held.y[-1])
+    assert tile.value == f"{points:+,.1f}"
+    raw = fraction(float(stitched.holding.hold_days[-1]) - 1.0)
+    assert f"holding made {fraction(held.y[-1] - 1.0)} ({raw} unscaled)" in tile.note
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +141,7 @@ def test_the_account_of_folds_sizes_their_trades(sized_run):
 
 def test_the_account_of_steps_sizes_their_trades(sized_run):
     """The curve ends where the record's account does."""
-    curve, _ = build_schedule_curve(sized_run)
+    curve = build_schedule_account(sized_run).curve
     made = sized_run.judgement.schedule
     assert len(curve.value) == made.trades + 1 > 50
     assert curve.value[-1] == made.equity
