@@ -104,11 +104,10 @@ def _list_faults(spec: Strategy, config: RunConfig) -> Iterator[str]:
 
 
 def _names_stake(config: RunConfig) -> bool:
-    """Whether a stake was chosen; a record and a whole file of settings name every knob."""
-    field = RunConfig.model_fields["risk_fraction"]
-    names_some = config.model_fields_set != RunConfig.model_fields.keys()
-    is_named = "risk_fraction" in config.model_fields_set and names_some
-    return is_named or config.risk_fraction != field.default
+    """Whether a stake was chosen; a record and a page of all settings name most knobs."""
+    fields, named = RunConfig.model_fields, config.model_fields_set
+    is_chosen = "risk_fraction" in named and len(named) < len(fields) / 2
+    return is_chosen or config.risk_fraction != fields["risk_fraction"].default
 
 
 def check_weights(weights: Sequence[float] | None, *, trusts_leverage: bool) -> None:

@@ -84,6 +84,8 @@ def test_a_stake_beside_an_account_is_refused():
         check_money(plain, config)
         with pytest.raises(ConfigError, match=rf"^--risk-fraction {stake} sizes nothing here: "):
             check_money(sized, config)
+    # That of an older version lacks some.
+    check_money(sized, RunConfig(**RunConfig().model_dump(exclude={"trust_rates", "rank"})))
     check_money(sized, RunConfig(**RunConfig().model_dump()))
     with pytest.raises(ConfigError, match="sizes nothing here"):
         check_money(sized, RunConfig(**RunConfig(risk_fraction=0.3).model_dump()))
