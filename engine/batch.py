@@ -244,8 +244,9 @@ class Engine:
         """The same accumulators, and those of all windows as one account [P, A].
 
         All trades are folded once, in the order in which their exit bars open; of those that open
-        together the first series comes first. One window is its own account. Individuals may meet
-        windows of their own, `own` as of `evaluate_own`.
+        together the first series comes first. Trades that an account sizes from cash are sized when
+        they are filled, and folded when they are over. One window is its own account. Individuals
+        may meet windows of their own, `own` as of `evaluate_own`.
         """
         genomes = require_genomes(self.spec, genomes)
         n_windows = len(self.windows) if own is None else own.shape[1]

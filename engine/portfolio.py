@@ -15,7 +15,7 @@ from engine.accounts.ledger import Ledger
 from engine.accounts.limits import build_limits, check_limits
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
 from engine.accounts.reference import compute_accumulators, fold_worths, merge_ledgers
-from engine.accounts.stake import Stake, build_stake
+from engine.accounts.stake import Stake, build_stake, plain_stake
 from engine.accounts.valuation import TradeTerms
 from engine.batch import Engine
 from engine.cpu.limited import LimitedBackend
@@ -118,7 +118,8 @@ class Portfolio:
         account, flat = self.account, [ledger for some in ledgers for ledger in some]
         parts = zip(flat, account.weights, strict=True)
         weighed = [_weigh(ledger, weight) for ledger, weight in parts]
-        merged = merge_ledgers(weighed, account.windows, account.series)
+        plain = plain_stake(self._costs.risk_fraction)
+        merged, _ = merge_ledgers(weighed, account.windows, account.series, plain)
         folded = account.fold(flat)
         sums = as_it_reads(fold_worths)(
             folded.r, folded.side.astype(np.int8), folded.worth, folded.cash, folded.unsized

@@ -16,14 +16,8 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger, Trade
 from engine.accounts.limits import build_limits, check_limits, parse_rank, refuse_limits
-from engine.accounts.reference import (
-    compute_accumulators,
-    find_max_leverage,
-    fold_results,
-    merge_ledgers,
-    size_trades,
-)
-from engine.accounts.stake import build_stake
+from engine.accounts.reference import fold_ledger, merge_ledgers, take_turns
+from engine.accounts.stake import Stake, build_stake
 from engine.positions import exit_spec
 from engine.positions.evaluate import (
     evaluate_bounds,
@@ -137,9 +131,7 @@ class Reference:
 
     def fold(self, ledger: Ledger, genome: Floats) -> Floats:
         """Fold the trades of an individual's [G] ledger, in their order, into accumulators [A]."""
-        stake = build_stake(self.spec, self.costs, self._decode(genome))
-        sums = self._run(fold_results, size_trades(ledger), stake)
-        return compute_accumulators(ledger, sums, find_max_leverage(ledger, stake))
+        return fold_ledger(self.form, ledger, take_turns(len(ledger)), self._build_stake(genome))
 
     def account(self, ledgers: Sequence[Ledger], windows: Sequence[int], genome: Floats) -> Floats:
         """Fold some windows of an individual [G], by number, as one account: accumulators [A].
@@ -147,8 +139,8 @@ class Reference:
         `ledgers` are those of all windows [W].
         """
         some = [ledgers[number] for number in windows]
-        spans = [self.windows[number] for number in windows]
-        return self.fold(merge_ledgers(some, spans, self.series), genome)
+        spans, stake = [self.windows[number] for number in windows], self._build_stake(genome)
+        return fold_ledger(self.form, *merge_ledgers(some, spans, self.series, stake), stake)
 
     def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
         """An individual's [G] ledger and accumulators [A] in each window, by number."""
@@ -246,7 +238,7 @@ class Reference:
     def ask_until(self, genome: Floats, window: Window, stop: int) -> AskingWindow:
         """The same in any window; from bar `stop` on no signal counts."""
         (genes, warm_up, limits), series = self._settle(genome), window.series
-        stake = build_stake(self.spec, self.costs, genes)
+        stake = self._build_stake(genome)
         known = find_signal_range(window.start, window.end, warm_up, limits)
         bars = slice(known.start, max(known.start, min(known.stop, stop)))
         sides, world = self._sides(genes, series), self._build_world(genes, series)
@@ -269,6 +261,10 @@ class Reference:
         book, trades = begin_book(world, free), begin_trades(world, span, self.n_legs)
         self._run(take_signals, world, span, book, trades, NEVER)
         return build_ledger(trades, book.counts, scales)
+
+    def _build_stake(self, genome: Floats) -> Stake:
+        """How trades of an individual [G] are sized."""
+        return build_stake(self.spec, self.costs, self._decode(genome))
 
     def _decode(self, genome: Floats) -> DecodedGenes:
         """Genes of an individual [G], the same ones while it is replayed in other windows."""

@@ -1,10 +1,11 @@
 """The account of one candidate, from its ledgers: what accumulators do not tell.
 
-All trades of all windows are folded once, by when their exit bars open, markets in their order.
+All trades of all windows are folded once: by when their exit bars open, markets in their order; or
+where an account sizes them from cash, by when they are over.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,14 +14,23 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
 from engine.accounts import marks
+from engine.accounts.account_trades import (
+    AccountTrades,
+    Folded,
+    fold_plain,
+    fold_staked,
+    join_listed,
+    order_by_close,
+    order_listed,
+    size_by_equity,
+)
 from engine.accounts.costs import Costs
-from engine.accounts.curves import compound, find_runs, longest_run, measure_falls
+from engine.accounts.curves import find_runs, longest_run, measure_falls
 from engine.accounts.derived import FEWEST_DAYS, LEAST_VARIATION
 from engine.accounts.holding import find_scale, hold_by_day, hold_values, scale_hold
 from engine.accounts.ledger import REASONS, Ledger
-from engine.accounts.marks import StakedTrades
 from engine.accounts.metrics import measure_span, pool_spans
-from engine.accounts.reference import Sized, find_leverage, size_trades
+from engine.accounts.reference import StakedTrades, find_leverage, find_over, size_trades
 from engine.accounts.stake import Stake, plain_stake
 from engine.accounts.valuation import TradeTerms, close_trades, plain_terms, reprice_trades
 
@@ -61,35 +71,6 @@ MOST_MARKED_FROM_CASH = 16 * MOST_MARKED
 """The same of one that sizes its trades from cash, and so may be gone at a close."""
 
 SIGNAL_EXIT = REASONS.index("signal")
-
-
-@dataclass(frozen=True, eq=False)
-class AccountTrades:
-    """Trades of some windows [K] as an account sees them."""
-
-    strand: Ints  # [K], number of the market
-    entry_ns: Ints  # [K], when the entry bar opens
-    exit_ns: Ints  # [K], when the exit bar opens
-    closed_ns: Ints  # [K], when the exit bar closes
-    over_ns: Ints  # [K], from when on the position is known to be over
-    leverage: Floats  # [K], worth of the position over the account, at its entry
-    r: Floats  # [K]
-    trade: Floats  # [K], share of the position's worth that was gained
-    side: Ints  # [K], 1 or -1
-
-
-@dataclass(frozen=True, eq=False)
-class Folded(AccountTrades):
-    """Trades of all windows in the order in which they change the account."""
-
-    worth: Floats  # [K], of the account after each trade
-    cash: float  # that it began with; 1 where one R is a share of equity
-    unsized: float  # how many trades had no size
-
-    @property
-    def equity(self) -> Floats:
-        """Equity after each trade, from 1, [K]."""
-        return self.worth / self.cash
 
 
 @dataclass(frozen=True)
@@ -155,23 +136,27 @@ class Account:
         """Equity of buying and holding at the end of each day with bars, [D], by `hold_by_day`."""
         return hold_by_day(self.series, self.windows, self.strands, self.days, self.costs)
 
-    def fold(self, ledgers: Sequence[Ledger], moment: str = "exit_ns") -> Folded:
-        """Ledgers [W] as one account, by a time of `AccountTrades` at which trades change it."""
-        listed = [self._list(number, ledger) for number, ledger in enumerate(ledgers)]
-        columns = {
-            field.name: np.concatenate([getattr(trades, field.name) for trades in listed])
-            for field in fields(AccountTrades)
-        }
-        order = np.lexsort([columns[key] for key in dict.fromkeys(("strand", "exit_ns", moment))])
-        columns = {name: column[order] for name, column in columns.items()}
+    def fold(self, ledgers: Sequence[Ledger]) -> Folded:
+        """Ledgers [W] as one account."""
+        listed = self._list_all(ledgers)
         if not self.stakes:
-            worth = compound(columns["r"], self.costs.risk_fraction)
-            return Folded(**columns, worth=worth, cash=1.0, unsized=0.0)
-        weights = map(self._weight, range(len(self.windows)))
-        parts = list(map(StakedTrades, map(size_trades, ledgers), self.stakes, weights))
-        cash = self.stakes[0].cash
-        worth, _, columns["leverage"], unsized = marks.grow_account(parts, order, cash)
-        return Folded(**columns, worth=worth, cash=cash, unsized=unsized)
+            return fold_plain(listed, self.costs.risk_fraction)
+        return fold_staked(listed, self._stake(ledgers))
+
+    def fold_by_close(self, ledgers: Sequence[Ledger]) -> Folded:
+        """The same; trades of the same sizes change the account when their exit bars close."""
+        staked = self._stake(ledgers) if self.stakes else None
+        return order_by_close(self.fold(ledgers), staked, self.costs.risk_fraction)
+
+    def _list_all(self, ledgers: Sequence[Ledger]) -> AccountTrades:
+        """Trades of all windows, one behind the other."""
+        begins = np.cumsum([0, *map(len, ledgers)]).tolist()
+        return join_listed(list(map(self._list, range(len(ledgers)), ledgers, begins)))
+
+    def _stake(self, ledgers: Sequence[Ledger]) -> StakedTrades:
+        """Trades of all windows, one behind the other, with the rules by which they are sized."""
+        weights = np.array([self._weight(w) for w in range(len(ledgers))])
+        return marks.stake_ledgers(ledgers, self.stakes, weights)
 
     def reprice(self, ledgers: Sequence[Ledger], per_side: float) -> Floats:
         """R of all trades [K] at other costs of a side, in the order in which they are folded."""
@@ -185,12 +170,7 @@ class Account:
 
     def order_r(self, ledgers: Sequence[Ledger], r_by_window: Sequence[Floats]) -> Floats:
         """R of each window's trades [W] at their weight, in the order in which they are folded."""
-        bars = [self.series[window.series] for window in self.windows]
-        exits = [
-            each.timestamp[ledger.exit_bar] for each, ledger in zip(bars, ledgers, strict=True)
-        ]
-        strand = np.repeat(self.strands, list(map(len, ledgers)))
-        order = np.lexsort((strand, np.concatenate(exits)))
+        order = order_listed(self._list_all(ledgers), is_staked=bool(self.stakes)).order
         parts = [self._weight(place) * r for place, r in enumerate(r_by_window)]
         return np.concatenate(parts)[order]
 
@@ -284,7 +264,7 @@ class Account:
             return measures, dict.fromkeys(("sharpe_daily", "sortino_daily", "ulcer"), "ruined")
         count = len(self.days)
         # A stretch of days without a trade is one addition.
-        begins = np.unique(np.searchsorted(self.days, folded.exit_ns // UNITS_NS["d"]))
+        begins = np.unique(np.searchsorted(self.days, folded.changed_ns // UNITS_NS["d"]))
         lengths = np.diff(np.append(begins, count))
         measures["ulcer"] = float(np.sqrt(_total(lengths * falls[begins] ** 2) / count))
         if count < FEWEST_DAYS:
@@ -314,7 +294,7 @@ class Account:
 
     def day_ends(self, folded: Folded) -> Floats:
         """Equity at the end of each day with bars, [D]."""
-        date = folded.exit_ns // UNITS_NS["d"]
+        date = folded.changed_ns // UNITS_NS["d"]
         count = np.searchsorted(date, self.days, side="right")
         return np.concatenate([[1.0], folded.equity])[count]
 
@@ -329,29 +309,35 @@ class Account:
         Returns:
             Times [T], ascending, nanoseconds UTC; and equity [T].
         """
-        # Bars of several lengths close in another order than that in which they open.
+        # Bars of several lengths close in another order than that in which trades are over.
         if (np.diff(folded.closed_ns) < 0).any():
-            folded = self.fold(ledgers, "closed_ns")
+            folded = self.fold_by_close(ledgers)
+        stakes, units = (plain_stake(self.costs.risk_fraction),) * len(ledgers), folded.r
+        if self.stakes:
+            stakes, units = self.stakes, size_by_equity(folded, self._stake(ledgers))
+        parts = np.split(units, np.cumsum(list(map(len, ledgers)))[:-1])
+        marked = list(map(self._marks, range(len(ledgers)), ledgers, parts))
         by_strand = [np.flatnonzero(self.strands == k).tolist() for k in range(self.n_strands)]
-        strands = [marks.join_marks(self._marks(w, ledgers[w]) for w in some) for some in by_strand]
+        strands = [marks.join_marks(marked[w] for w in some) for some in by_strand]
         times = np.unique(np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)]))
         count = np.searchsorted(folded.closed_ns, times, side="right")
-        value = np.concatenate([[1.0], folded.equity])[count]
-        for (first, *_), (closes, ends, trades) in zip(by_strand, strands, strict=True):
+        before = np.concatenate([[1.0], folded.equity])[count]
+        value = before.copy()
+        for (first, *_), (closes, ends, units, trades) in zip(by_strand, strands, strict=True):
             newest = np.searchsorted(closes, times, side="right") - 1
             is_open = newest >= 0
             is_open[is_open] = times[is_open] < ends[newest[is_open]]
-            value[is_open] = self._close_open(first, trades, newest[is_open], value[is_open])
-        return times, value
+            held = newest[is_open]
+            some, stake = (
+                marks.choose_trades(trades, held),
+                stakes[first]._replace(cash=folded.cash),
+            )
+            weight = self._weight(first)
+            value[is_open] = marks.add_gains(some, units[held], stake, value[is_open], weight)
+        return times, np.where(before > 0.0, np.maximum(value, 0.0), 0.0) if self.stakes else value
 
-    def _close_open(self, place: int, trades: Sized, chosen: Ints, equity: Floats) -> Floats:
-        """Equity with some trades [N] of a window's market closed, beside what it was before."""
-        stake = self.stakes[place] if self.stakes else plain_stake(self.costs.risk_fraction)
-        some = marks.choose_trades(trades, chosen)
-        return marks.add_gains(some, stake, equity, self._weight(place))
-
-    def _marks(self, place: int, ledger: Ledger) -> tuple[Ints, Ints, Sized]:
-        """Closes at which there is a position in a window, when it ends, it closed at each."""
+    def _marks(self, place: int, ledger: Ledger, units: Floats) -> marks.Marks:
+        """Closes at which there is a position in a window, when it ends, and it closed at each."""
         bars = self.series[self.windows[place].series]
         held = ledger.exit_bar - ledger.entry_bar
         trade = np.repeat(np.arange(len(ledger)), held)
@@ -359,23 +345,27 @@ class Account:
         bar = np.arange(len(trade)) - begins[trade] + ledger.entry_bar[trade]
         per_side = (self.charges[place] if self.charges else self.costs).per_side
         closed = close_trades(ledger, trade, bar, per_side, self.find_terms(place))
-        return bars.over_ns[bar], bars.over_ns[ledger.exit_bar[trade]], closed
+        return bars.over_ns[bar], bars.over_ns[ledger.exit_bar[trade]], units[trade], closed
 
-    def _list(self, place: int, ledger: Ledger) -> AccountTrades:
-        """Trades of one window."""
+    def _list(self, place: int, ledger: Ledger, first: int = 0) -> AccountTrades:
+        """Trades of one window, the places of which begin with `first`."""
         bars, weight = self.series[self.windows[place].series], self._weight(place)
         risk = ledger.side * (ledger.entry - ledger.stop)
         exits, closed = bars.timestamp[ledger.exit_bar], bars.over_ns[ledger.exit_bar]
+        over = np.where(ledger.reason == SIGNAL_EXIT, exits, closed)
+        if self.stakes:
+            over = find_over(ledger, bars, self.stakes[place])
         return AccountTrades(
             strand=np.full(len(ledger), self.strands[place], np.int64),
             entry_ns=bars.timestamp[ledger.entry_bar],
             exit_ns=exits,
             closed_ns=closed,
-            over_ns=np.where(ledger.reason == SIGNAL_EXIT, exits, closed),
+            over_ns=over,
             leverage=self.costs.risk_fraction * weight * ledger.entry / risk,
             r=weight * ledger.r,
             trade=ledger.r * risk / ledger.entry,
             side=ledger.side.astype(np.int64),
+            place=np.arange(first, first + len(ledger)),
         )
 
     def find_terms(self, place: int) -> TradeTerms:

@@ -7,7 +7,8 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
-from engine.accounts.account import Account, Folded
+from engine.accounts.account import Account
+from engine.accounts.account_trades import Folded
 from engine.accounts.ledger import Ledger
 
 WEEK_NS = 7 * UNITS_NS["d"]
@@ -46,7 +47,7 @@ def find_gone(account: Account, ledgers: Sequence[Ledger]) -> int | None:
     """
     if not (account.stakes and account.is_marked):
         return None
-    folded = account.fold(ledgers, "closed_ns")
+    folded = account.fold_by_close(ledgers)
     times, value = account.mark(ledgers, folded)
     count = np.searchsorted(folded.closed_ns, times, side="right")
     is_gone = ~(value > 0.0) & (np.append(1.0, folded.equity)[count] > 0.0)
@@ -60,9 +61,10 @@ def find_best_trade(account: Account, ledgers: Sequence[Ledger]) -> BestTrade | 
     """
     folded = account.fold(ledgers)
     total = float(folded.equity[-1]) - 1.0 if len(folded.equity) else 0.0
-    found: BestTrade | None = None
+    ends, found = np.cumsum([len(ledger) for ledger in ledgers]), None
     for k in _list_best(folded, total):
-        window, trade = _find_place(account, ledgers, folded, k)
+        window = int(np.searchsorted(ends, folded.place[k], side="right"))
+        trade = int(folded.place[k]) - int(ends[window]) + len(ledgers[window])
         is_kept = np.arange(len(ledgers[window])) != trade
         others = [
             ledger.keep(is_kept) if number == window else ledger
@@ -92,22 +94,6 @@ def _list_best(folded: Folded, total: float) -> set[int]:
     # The others alone make a little more or less than what is left by this.
     least = 1.5 * MOST_BY_ONE * total
     return {k for k in best if min(total - gained[k], after[-1] / grown[k] - 1.0) < least}
-
-
-def _find_place(
-    account: Account, ledgers: Sequence[Ledger], folded: Folded, k: int
-) -> tuple[int, int]:
-    """Window and number there of a folded trade."""
-    for number, (window, ledger) in enumerate(zip(account.windows, ledgers, strict=True)):
-        times = account.series[window.series].timestamp
-        is_own = (
-            (times[ledger.entry_bar] == folded.entry_ns[k])
-            & (times[ledger.exit_bar] == folded.exit_ns[k])
-            & (ledger.r * (account.weights[number] if account.weights else 1.0) == folded.r[k])
-        )
-        if account.strands[number] == folded.strand[k] and is_own.any():
-            return number, int(is_own.argmax())
-    raise AssertionError("a folded trade is one of a ledger")
 
 
 def _find_wick_of_trade(account: Account, ledger: Ledger, number: int, trade: int) -> Wick | None:

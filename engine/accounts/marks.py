@@ -1,37 +1,27 @@
-"""Trades as an account sizes them from cash, and positions that it holds together."""
+"""Positions that an account holds together, and what they gain, closed or open."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.accounts.ledger import Ledger
-from engine.accounts.reference import LOT_SLACK, Sized, add_trade, size_trades
-from engine.accounts.stake import EQUITY_SHARE, NOTIONAL, RISK, SHARE_OF_R, VOLATILITY, Stake
+from engine.accounts.reference import Sized, StakedTrades, size_trades
+from engine.accounts.stake import SHARE_OF_R, Stake
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+PLAIN = ("r", "side", "entry", "risk", "leave", "is_margin")
+"""Columns of trades that all have."""
 
 MOST_HELD = 2**20
 """Pairs of trades, one of which is open when the other is taken, that are looked at together."""
 
 
-class StakedTrades(NamedTuple):
-    """Trades [K] that one account sizes by one rule."""
-
-    trades: Sized
-    stake: Stake  # all of it but its cash
-    weight: float  # what the account takes of each
-
-
-class Grown(NamedTuple):
-    """An account after each of its trades [K]."""
-
-    worth: Floats  # [K]
-    units: Floats  # [K], of which the account takes the weight
-    leverage: Floats  # [K], worth of what it takes over its cash before
-    unsized: float  # how many trades had no size
+Marks = tuple[Ints, Ints, Floats, Sized]
+"""Closes at which there is a position [N], when it ends, its units, and it closed at each."""
 
 
 def measure_gross(strand: Ints, entry_ns: Ints, over_ns: Ints, leverage: Floats) -> Floats:
@@ -70,11 +60,11 @@ def measure_gross(strand: Ints, entry_ns: Ints, over_ns: Ints, leverage: Floats)
     return worth + leverage
 
 
-def join_marks(parts: Iterable[tuple[Ints, Ints, Sized]]) -> tuple[Ints, Ints, Sized]:
-    """Times of closes, times of ends, and trades of several windows, one behind the other."""
-    closes, ends, trades = zip(*parts, strict=True)
+def join_marks(parts: Iterable[Marks]) -> Marks:
+    """Marks of several windows, one behind the other."""
+    closes, ends, units, trades = zip(*parts, strict=True)
     joined = Sized(*(np.concatenate(column) for column in zip(*trades, strict=True)))
-    return np.concatenate(closes), np.concatenate(ends), joined
+    return np.concatenate(closes), np.concatenate(ends), np.concatenate(units), joined
 
 
 def choose_trades(trades: Sized, chosen: Ints) -> Sized:
@@ -92,62 +82,32 @@ def join_trades(ledgers: Sequence[Ledger], order: Ints) -> Sized:
     return size_trades(Ledger(**columns))
 
 
-def grow_account(parts: Sequence[StakedTrades], order: Ints, cash: float) -> Grown:
-    """One account of several parts, which begins with `cash`.
-
-    `order` [K] has the place of each trade among those of all parts, one part behind the other.
-    """
-    counts = [len(part.trades.r) for part in parts]
-    owner = np.repeat(np.arange(len(parts)), counts)[order]
-    trade_number = np.concatenate([np.arange(count) for count in (*counts, 0)])[order]
-    after, worth, unsized = np.empty(len(order)), cash, 0.0
-    for k, (number, trade) in enumerate(zip(owner.tolist(), trade_number.tolist(), strict=True)):
-        trades, stake, weight = parts[number]
-        worth, has_none = add_trade(trades, stake, worth, trade, weight)
-        after[k] = worth
-        unsized += has_none
-    before = np.concatenate([[cash], after])[: len(after)]
-    units, leverage = np.empty(len(order)), np.empty(len(order))
-    for number, (trades, stake, weight) in enumerate(parts):
-        is_own = owner == number
-        some, held = choose_trades(trades, trade_number[is_own]), before[is_own]
-        units[is_own] = find_units(some, stake, held)
-        worths = weight * units[is_own] * stake.worth * some.entry
-        leverage[is_own] = worths / np.where(held > 0.0, held, 1.0)
-    return Grown(after, units, leverage, unsized)
+def stake_ledgers(
+    ledgers: Sequence[Ledger], stakes: Sequence[Stake], weights: Floats
+) -> StakedTrades:
+    """Trades of ledgers [W], one behind the other, each sized by the rule of its ledger."""
+    parts, counts = list(map(size_trades, ledgers)), list(map(len, ledgers))
+    legs = max(part.leg_prices.shape[1] for part in parts)
+    columns: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in PLAIN}
+    # What some rules do not read is unknown.
+    columns["leg_prices"] = np.full((sum(counts), legs), np.nan)
+    columns["scale"] = np.full(sum(counts), np.nan)
+    for part, end in zip(parts, np.cumsum(counts).tolist(), strict=True):
+        own = slice(end - len(part.r), end)
+        columns["leg_prices"][own, : part.leg_prices.shape[1]] = part.leg_prices
+        columns["scale"][own][: len(part.scale)] = part.scale
+    owner = np.repeat(np.arange(len(ledgers)), counts)
+    return StakedTrades(Sized(**columns), tuple(stakes), weights, owner)
 
 
-def find_units(trades: Sized, stake: Stake, cash: Floats) -> Floats:
-    """Units of trades [N], given the cash before each; none without cash."""
-    form, number, entry = stake.form, stake.number, trades.entry
-    units = np.full(len(entry), number)
-    if form in (SHARE_OF_R, RISK):
-        units = number * cash / (trades.risk * stake.worth)
-    elif form == NOTIONAL:
-        units = number / (entry * stake.worth)
-    elif form == EQUITY_SHARE:
-        units = number * cash / (entry * stake.worth)
-    elif form == VOLATILITY:
-        has_size = trades.scale > 0.0
-        moves = np.where(has_size, trades.scale, 1.0)
-        units = np.where(has_size, number * cash / (moves * stake.worth), 0.0)
-    if np.isfinite(stake.leverage):
-        units = np.minimum(units, stake.leverage * cash / (entry * stake.worth))
-    if stake.lot_over > 0.0:
-        lots = np.floor(units * stake.lot_under / stake.lot_over + LOT_SLACK)
-        units = lots * stake.lot_over / stake.lot_under
-    return np.where((cash > 0.0) & (units > 0.0), units, 0.0)
-
-
-def add_gains(trades: Sized, stake: Stake, equity: Floats, weight: float = 1.0) -> Floats:
-    """Equity, from 1, with a trade [N] closed beside what it was before [N].
+def add_gains(trades: Sized, units: Floats, stake: Stake, equity: Floats, weight: float) -> Floats:
+    """Equity, from 1, with a trade [N] of so many units closed beside what it was before [N].
 
     The account takes `weight` of it.
     """
     if stake.form == SHARE_OF_R:
         return equity * np.maximum(1.0 + stake.number * (weight * trades.r), 0.0)
     cash = equity * stake.cash
-    units = find_units(trades, stake, cash)
     money = units * stake.worth
     gain = money * (trades.r * trades.risk)
     if stake.fee_min > 0.0:
@@ -165,4 +125,4 @@ def add_gains(trades: Sized, stake: Stake, equity: Floats, weight: float = 1.0) 
                 price = np.where(out, trades.leg_prices[:, leg], price)
             short = short + find_short(stake.shares[side_number, leg], price)
         gain = gain - (short + find_short(stake.rests[side_number], trades.leave))
-    return np.where(units > 0.0, np.maximum(cash + weight * gain, 0.0), cash) / stake.cash
+    return np.where(units > 0.0, cash + weight * gain, cash) / stake.cash

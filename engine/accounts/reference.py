@@ -27,11 +27,15 @@ from engine.accounts.stake import (
     VOLATILITY,
     Stake,
 )
+from strategy.rows import LoopRunner
+
+REVERSE = REASONS.index("reverse")
 
 LOT_SLACK = 1e-9
 """Fraction of a lot by which a size may miss it and still have it."""
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Sides = npt.NDArray[np.int8]
 Flags = npt.NDArray[np.bool_]
 
@@ -89,30 +93,69 @@ def count_partials(ledger: Ledger) -> int:
     return int(reached.sum() - ends.any(axis=1).sum())
 
 
-def merge_ledgers(
-    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars]
-) -> Ledger:
-    """Ledgers of several windows [W] as that of one account.
+class Turns(NamedTuple):
+    """Order in which trades [K] change the cash of one account, and what is known at each fill."""
 
-    A trade changes it when its exit bar opens. Of trades whose exit bars open together that of the
-    first series comes first, then that which comes first in its window.
+    order: Ints  # places among the trades of all windows, those of one behind those of another
+    known: Ints  # how many, in this order, are over when the order of each is filled
+    strand: Ints  # number of its symbol
+
+
+def take_turns(count: int) -> Turns:
+    """Turns of so many trades, each of which is filled when all before it are over."""
+    return Turns(np.arange(count), np.arange(count), np.zeros(count, np.int64))
+
+
+def order_trades(strand: Ints, filled_ns: Ints, exit_ns: Ints, over_ns: Ints) -> Turns:
+    """Turns of trades [K], those of a strand in the order of time.
+
+    Args:
+        strand: Number of each one's symbol.
+        filled_ns: When its entry bar opens; nothing of that bar is known at a fill within it.
+        exit_ns: When its exit bar opens.
+        over_ns: When it is over, and changes the cash.
     """
-    order, exit_order = order_exits(ledgers, windows, series)
+    order = np.lexsort((strand, exit_ns, over_ns))
+    known = np.searchsorted(over_ns[order], filled_ns[order], side="right")
+    # A trade that leaves at the open at which it is filled does not know of itself.
+    return Turns(order, np.minimum(known, np.arange(len(order))), strand[order])
+
+
+def find_over(ledger: Ledger, bars: Bars, stake: Stake) -> Ints:
+    """When each trade of a ledger is over: its exit bar is; or opens, after an exit at its open.
+
+    An order that rests may have been touched later in the bar: what it reverses is over with that.
+    """
+    is_at_open = ledger.held == ledger.exit_bar - ledger.entry_bar
+    is_known = stake.at_market[np.where(ledger.side > 0, 1, 0)]
+    is_at_open &= (ledger.reason != REVERSE) | is_known
+    leaves = ledger.exit_bar
+    return np.where(is_at_open, bars.timestamp[leaves], bars.over_ns[leaves])
+
+
+def merge_ledgers(
+    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars], stake: Stake
+) -> tuple[Ledger, Turns]:
+    """Ledgers of several windows [W] as that of one account, and the turns of its trades.
+
+    Where one R is a share of equity, a trade changes it when its exit bar opens.
+    """
+    places = sorted(range(len(windows)), key=lambda w: (windows[w].series, windows[w].start))
+    times = []
+    for w in places:
+        ledger, number = ledgers[w], windows[w].series
+        opened = series[number].timestamp
+        filled_ns, exit_ns = opened[ledger.entry_bar], opened[ledger.exit_bar]
+        is_plain = stake.form == SHARE_OF_R
+        over_ns = exit_ns if is_plain else find_over(ledger, series[number], stake)
+        times.append((np.full(len(ledger), number), filled_ns, exit_ns, over_ns))
+    turns = order_trades(*(np.concatenate(column) for column in zip(*times, strict=True)))
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(ledgers[w], name) for w in order])[exit_order]
+        name: np.concatenate([getattr(ledgers[w], name) for w in places])[turns.order]
         for name in ledgers[0].columns()
     }
     counts = {name: sum(getattr(ledger, name) for ledger in ledgers) for name in COUNTS}
-    return Ledger(**columns, **counts)
-
-
-def order_exits(
-    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars]
-) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """Order of windows [W], and of their trades [K], so put together, in one account."""
-    order = sorted(range(len(windows)), key=lambda w: (windows[w].series, windows[w].start))
-    exits = [series[windows[w].series].timestamp[ledgers[w].exit_bar] for w in order]
-    return order, np.argsort(np.concatenate(exits), kind="stable")
+    return Ledger(**columns, **counts), turns
 
 
 class Sized(NamedTuple):
@@ -138,39 +181,67 @@ def size_trades(ledger: Ledger) -> Sized:
     )  # fmt: skip
 
 
-def grow_cash(trades: Sized, stake: Stake) -> tuple[Floats, float]:
-    """Worth of an account after each trade [K], and how many trades had no size."""
-    worths, cash, unsized = np.empty(len(trades.r)), stake.cash, 0.0
-    for k in range(len(trades.r)):
-        cash, has_none = add_trade(trades, stake, cash, k, 1.0)
-        worths[k] = cash
-        unsized += has_none
-    return worths, unsized
+class StakedTrades(NamedTuple):
+    """Trades [K] of one account, each sized by the rule of its owner [N]."""
+
+    trades: Sized
+    stakes: tuple[Stake, ...]  # [N] all of them but the cash, which is that of the first
+    weights: Floats  # [N] what the account takes of each trade
+    owner: Ints  # [K]
 
 
-def add_trade(
-    trades: Sized, stake: Stake, cash: float, k: int, weight: float
-) -> tuple[float, float]:
-    """Cash after a trade, of which an account takes `weight`; and 1 where it had no size."""
-    after, has_none = cash, 0.0
+class Grown(NamedTuple):
+    """An account, and its trades [K] as it sized them."""
+
+    worth: Floats  # [K] of the account after each
+    cash: Floats  # [K] at the fill of each
+    size: Floats  # [K] units, of which the account takes the weight
+    unsized: float  # how many had no size
+
+
+def stake_trades(trades: Sized, stake: Stake) -> StakedTrades:
+    """Trades that one rule sizes."""
+    return StakedTrades(trades, (stake,), np.ones(1), np.zeros(len(trades.r), np.int64))
+
+
+def grow_cash(staked: StakedTrades, turns: Turns) -> Grown:
+    """An account whose cash trades change in their turns; each is sized once, at its fill."""
+    count, unsized = len(staked.owner), 0.0
+    worths, sizes, cashes = np.empty(count + 1), np.empty(count), np.empty(count)
+    worths[0] = staked.stakes[0].cash
+    for k in range(count):
+        cash = worths[turns.known[k]]
+        # Where a fill ends a position of the same symbol, that one's result is known.
+        for earlier in range(turns.known[k], k):
+            if turns.strand[earlier] == turns.strand[k]:
+                cash = add_trade(staked, cash, sizes[earlier], earlier)
+        stake = staked.stakes[staked.owner[k]]
+        sizes[k], cashes[k] = 0.0, cash
+        if stake.form != SHARE_OF_R:
+            sizes[k] = find_size(staked.trades, stake, cash, k)
+            unsized += 0.0 if sizes[k] > 0.0 else 1.0
+        worths[k + 1] = add_trade(staked, worths[k], sizes[k], k)
+    return Grown(worths[1:], cashes, sizes, unsized)
+
+
+def add_trade(staked: StakedTrades, cash: float, size: float, k: int) -> float:
+    """Cash after a trade of so many units, given that before it is over."""
+    trades, after = staked.trades, cash
+    stake, weight = staked.stakes[staked.owner[k]], staked.weights[staked.owner[k]]
     if stake.form == SHARE_OF_R:
         after = cash * (1.0 + stake.number * (weight * trades.r[k]))
-    else:
-        size = find_size(trades, stake, cash, k)
-        if size > 0.0 and trades.is_margin[k]:
-            after = cash - weight * cash
-        elif size > 0.0:
-            after = cash + weight * find_gain(trades, stake, size, k)
-        else:
-            has_none = 1.0
+    elif size > 0.0 and trades.is_margin[k]:
+        after = cash - weight * cash
+    elif size > 0.0:
+        after = cash + weight * find_gain(trades, stake, size, k)
     # Ruin: unless it is then above 0 it is 0, and stays 0, whatever units are worth later.
     if not (cash > 0.0 and after > 0.0):
         after = 0.0
-    return after, has_none
+    return after
 
 
 def find_size(trades: Sized, stake: Stake, cash: float, k: int) -> float:
-    """Units of a trade, given the cash before it."""
+    """Units of a trade, given the cash at its fill."""
     form, number, entry = stake.form, stake.number, trades.entry[k]
     size: float = number
     if form == RISK:
@@ -182,7 +253,8 @@ def find_size(trades: Sized, stake: Stake, cash: float, k: int) -> float:
     elif form == VOLATILITY:
         move = trades.scale[k]
         size = number * cash / (move * stake.worth) if move > 0.0 else 0.0
-    size = min(size, stake.leverage * cash / (entry * stake.worth))
+    if stake.leverage < np.inf:
+        size = min(size, stake.leverage * cash / (entry * stake.worth))
     if stake.lot_over > 0.0:
         lots = np.floor(size * stake.lot_under / stake.lot_over + LOT_SLACK)
         size = lots * stake.lot_over / stake.lot_under
@@ -237,10 +309,16 @@ def charge(stake: Stake, money: float, size: float, price: float) -> float:
     return money * (stake.fee * price) + size * stake.fee_unit
 
 
-def fold_results(trades: Sized, stake: Stake) -> Sums:
+def fold_ledger(form: LoopRunner, ledger: Ledger, turns: Turns, stake: Stake) -> Floats:
+    """Accumulators [A] of a ledger, whose trades are in the order of their turns."""
+    sums = form(fold_results)(size_trades(ledger), stake, turns)
+    return compute_accumulators(ledger, sums, find_max_leverage(ledger, stake))
+
+
+def fold_results(trades: Sized, stake: Stake, turns: Turns) -> Sums:
     """Fold results in units of risk, and what they make of the account, in the order of trades."""
-    worths, unsized = grow_cash(trades, stake)
-    return fold_worths(trades.r, trades.side, worths, stake.cash, unsized)
+    grown = grow_cash(stake_trades(trades, stake), turns)
+    return fold_worths(trades.r, trades.side, grown.worth, stake.cash, grown.unsized)
 
 
 def fold_worths(results: Floats, sides: Sides, worths: Floats, cash: float, unsized: float) -> Sums:

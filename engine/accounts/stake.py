@@ -15,6 +15,7 @@ from strategy.orders import SUM_SLACK, Ladder
 from strategy.rows import resolve_value
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 SHARE_OF_R, RISK, NOTIONAL, EQUITY_SHARE, UNITS, VOLATILITY = range(6)
 """How a trade is sized: as a share of equity that one R is worth, or from cash."""
@@ -47,6 +48,7 @@ class Stake(NamedTuple):
     fee_min: float  # least fee of a fill, money
     shares: Floats  # [2, L] of each target, of longs and shorts
     rests: Floats  # [2] share that no target takes
+    at_market: Flags  # [2] whether longs and shorts enter at the market
 
 
 def build_stake(strategy: Strategy, costs: Costs, genes: Mapping[str, float]) -> Stake:
@@ -56,12 +58,13 @@ def build_stake(strategy: Strategy, costs: Costs, genes: Mapping[str, float]) ->
         EngineError: When a least fee is charged and there is no cash to know sizes from.
     """
     account, market = strategy.account, strategy.market
+    at_market = np.array([order is None for order in split_sides(strategy.entry)])
     if account is None:
         if costs.fee_min > 0.0:
             raise EngineError(
                 "fee_min needs account=account(cash, size): a fee in money has a size"
             )
-        return plain_stake(costs.risk_fraction)
+        return plain_stake(costs.risk_fraction)._replace(at_market=at_market)
     shares, rests = list_shares(strategy, genes)
     size = resolve_size(account, genes)
     multiplier = 1.0 if market is None else resolve_value(market.multiplier, genes)
@@ -77,6 +80,7 @@ def build_stake(strategy: Strategy, costs: Costs, genes: Mapping[str, float]) ->
         costs.fee_min,
         shares,
         rests,
+        at_market,
     )
 
 
@@ -97,7 +101,7 @@ def build_stakes(strategy: Strategy, costs: Costs, genomes: Floats) -> list[Stak
 
 def plain_stake(risk_fraction: float) -> Stake:
     """The stake of trades that each risk a share of equity."""
-    none = np.zeros((2, 0)), np.zeros(2)
+    none = np.zeros((2, 0)), np.zeros(2), np.ones(2, np.bool_)
     return Stake(SHARE_OF_R, float(risk_fraction), 1.0, np.inf, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, *none)
 
 

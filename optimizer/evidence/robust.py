@@ -17,7 +17,7 @@ from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.accounts.marks import choose_trades, join_trades
-from engine.accounts.reference import fold_results
+from engine.accounts.reference import fold_results, take_turns
 from engine.accounts.stake import Stake
 from engine.reference_intrabar import COARSE_SHARE
 from engine.runtime.machine import available_cores
@@ -229,10 +229,11 @@ def simulate_other_orders(
     from engine.runtime.compiling.forms import CompiledForm
 
     trades, fold = join_trades(ledgers, np.arange(count)), CompiledForm()(fold_results)
+    turns = take_turns(count)
 
     def measure_fall(number: int) -> float:
         drawn = scale_to_index(draw_words(seed, number + 1, "reorder", count), count)
-        sums = fold(choose_trades(trades, drawn), stake)
+        sums = fold(choose_trades(trades, drawn), stake, turns)
         return sums.max_drawdown if np.isfinite(sums.peak_equity) else np.nan
 
     with ThreadPoolExecutor(min(MOST_THREADS, available_cores(threads)), "orders") as pool:

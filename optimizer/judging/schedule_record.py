@@ -7,7 +7,8 @@ import numpy as np
 
 from data.bars import Window
 from data.checks import Floats, format_time
-from engine.accounts.account import Account, Folded
+from engine.accounts.account import Account
+from engine.accounts.account_trades import Folded
 from engine.accounts.caveats import find_gone
 from engine.accounts.ledger import Ledger
 from engine.replay.threads import replay_alone

@@ -323,7 +323,7 @@ def _trace_equity(portfolio: Portfolio, ledgers: Ledgers) -> EquityLine:
     account = portfolio.account
     folded = account.fold([ledger for some in ledgers for ledger in some])
     first = min(int(account.series[w.series].timestamp[w.start]) for w in account.windows)
-    return EquityLine(np.append(first, folded.exit_ns), np.append(1.0, folded.equity))
+    return EquityLine(np.append(first, folded.changed_ns), np.append(1.0, folded.equity))
 
 
 def _list_notes(picked: Sequence[Picked], ledgers: Ledgers, costs: Costs) -> list[str]:

@@ -50,17 +50,20 @@ def equity_curve(
 
     `accounts` names each window's market, [W]; `risk_fraction` is what one R is worth. [K + 1]
     at the time of each exit bar; of trades that end together those of the first market come first.
+    One that is over after another comes no earlier, where the account sizes them from cash.
     """
-    _, owner = factorize_names(accounts)
-    order = np.lexsort((owner[trades.window], trades.exit_ns))
-    if trades.equity is None:
+    if trades.steps is None:
+        _, owner = factorize_names(accounts)
+        order, changed_ns = np.lexsort((owner[trades.window], trades.exit_ns)), trades.exit_ns
         value = compound(trades.r[order], risk_fraction)
     else:
-        value, is_held_out = trades.equity[order], trades.is_held_out[order]
+        equity, changed_ns, turn = trades.steps
+        order = np.lexsort((turn, changed_ns))
+        value, is_held_out = equity[order], trades.is_held_out[order]
         # The account of bars held out goes on where that of those searched on ended.
         if is_held_out.any() and not is_held_out.all():
             value[is_held_out] *= value[~is_held_out][-1]
-    time_ns = np.concatenate([[start_ns], trades.exit_ns[order]])
+    time_ns = np.concatenate([[start_ns], changed_ns[order]])
     return Curve(time_ns, np.concatenate([[1.0], value]))
 
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from data.bars import Window
-from engine.accounts.account import Account, Folded
+from engine.accounts.account import Account
+from engine.accounts.account_trades import Folded
 from engine.accounts.ledger import Ledger
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
@@ -117,7 +118,7 @@ def _draw_account(folded: Folded | None, start_ns: int) -> Curve:
     """Equity of an account after each of its trades, from 1; None of one without trades."""
     if folded is None:
         return Curve(np.array([start_ns]), np.ones(1))
-    return Curve(np.append(start_ns, folded.exit_ns), np.append(1.0, folded.equity))
+    return Curve(np.append(start_ns, folded.changed_ns), np.append(1.0, folded.equity))
 
 
 def _stitch_recorded(

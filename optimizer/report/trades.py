@@ -12,7 +12,7 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import COUNTED_REASONS, REASONS, Ledger, Trade
 from optimizer.formatting import SAMPLES
-from optimizer.run.trade_details import Column, Details, plain_details
+from optimizer.run.trade_details import AccountSteps, Column, Details, plain_details
 from optimizer.search.generation import Floats
 
 Ints = npt.NDArray[np.int64]
@@ -65,9 +65,8 @@ class Trades:
     gross_r: Floats  # [K], R before all costs
     turnover_r: Floats  # [K], worth of what was bought and sold, over the first risk
     fee_r: Floats  # [K], R that fees a unit took
-    # [K] of the account after each trade, from 1, where it sizes them from cash; bars that were
-    # held out have an account of their own.
-    equity: Floats | None = None
+    # Where an account sizes trades from cash; bars that were held out have one of their own.
+    steps: AccountSteps | None = None
 
     def __len__(self) -> int:
         return len(self.r)
@@ -140,14 +139,14 @@ def collect_trades(
         gross_r=gross_r,
         turnover_r=turnover_r,
         fee_r=fee_r,
-        equity=_join_equity(details),
+        steps=_join_steps(details),
     )
 
 
-def _join_equity(details: Sequence[Details]) -> Floats | None:
-    """Equity after each trade of all windows, where an account sizes them from cash."""
-    parts = [part.equity for part in details if part.equity is not None]
-    return np.concatenate(parts) if parts else None
+def _join_steps(details: Sequence[Details]) -> AccountSteps | None:
+    """Steps of the account by trades of all windows, where it sizes them from cash."""
+    parts = [part.steps for part in details if part.steps is not None]
+    return AccountSteps(*map(_join_columns, zip(*parts, strict=True))) if parts else None
 
 
 def build_trades_frame(

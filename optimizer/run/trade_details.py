@@ -8,14 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars
+from engine.accounts.account import Account
 from engine.accounts.ledger import Ledger
-from engine.accounts.marks import StakedTrades, grow_account
-from engine.accounts.reference import (
-    count_partials,
-    merge_ledgers,
-    order_exits,
-    size_trades,
-)
+from engine.accounts.reference import count_partials
 from engine.accounts.results import split_accounts
 from engine.accounts.stake import build_stake
 from engine.accounts.valuation import TradeTerms, plain_terms, reprice_trades
@@ -28,6 +23,8 @@ from optimizer.search.generation import Floats
 from strategy.exits import split_sides
 from strategy.model import Strategy
 from strategy.orders import Ladder
+
+Ints = npt.NDArray[np.int64]
 
 Column = npt.NDArray[Any]
 """[K] numbers; int64 of a bar, -1 where there is none; datetime64[ns] of a time."""
@@ -42,6 +39,14 @@ class OrderCounts(NamedTuple):
     partials: int  # targets reached, without those that ended a trade
 
 
+class AccountSteps(NamedTuple):
+    """Steps by which trades [K] change an account that sizes them from cash."""
+
+    equity: Floats  # after each, from 1
+    changed_ns: Ints  # when it comes, nanoseconds UTC
+    turn: Ints  # which of all it is
+
+
 @dataclass(frozen=True, eq=False)
 class Details:
     """Columns of a strategy with orders, ladders or money beside those of every trade.
@@ -53,8 +58,7 @@ class Details:
     gross_r: Floats  # [K] R before all costs
     turnover_r: Floats  # [K] worth of what was bought and sold, over the first risk
     fee_r: Floats  # [K] R that fees a unit took
-    # [K] of the account after each trade, from 1, where it sizes them from cash.
-    equity: Floats | None = None
+    steps: AccountSteps | None = None  # where an account sizes trades from cash
 
 
 def plain_details(ledger: Ledger) -> Details:
@@ -71,15 +75,15 @@ def list_details(task: Task, genome: Floats, ledgers: Sequence[Ledger]) -> list[
     is_limited = any(len(ledger.gross.T) for ledger in ledgers)
     details = []
     for number, (window, ledger) in enumerate(zip(markets.all_windows, ledgers, strict=True)):
-        terms, equity = all_terms[number], sizes[number].pop("equity", None)
+        terms, (sized, steps) = all_terms[number], sizes[number]
         legs: dict[str, Column] = {}
         if spec.targets is not None:
             targets = find_targets(reference, genome, window.series, ledger)
             legs = _list_legs(spec, ledger, markets.series[window.series], targets, terms)
-        columns = {**legs, **_list_payments(spec, ledger, terms), **sizes[number]}
+        columns = {**legs, **_list_payments(spec, ledger, terms), **sized}
         if is_limited:
             columns = {"gross": _find_column(ledger.gross, 0), **columns}
-        details.append(replace(_build_details(columns, ledger, terms), equity=equity))
+        details.append(replace(_build_details(columns, ledger, terms), steps=steps))
     return details
 
 
@@ -163,27 +167,28 @@ def _list_payments(spec: Strategy, ledger: Ledger, terms: TradeTerms) -> dict[st
 
 def _list_sizes(
     task: Task, genes: Mapping[str, float], ledgers: Sequence[Ledger]
-) -> list[dict[str, Column]]:
-    """Units, leverage and equity after each window's trades; none where no account sizes them.
+) -> list[tuple[dict[str, Column], AccountSteps | None]]:
+    """Units and leverage of each window's trades, and steps; none where no account sizes them.
 
     The account is that of all windows searched on, and another one of those held out.
     """
+    sizes: list[tuple[dict[str, Column], AccountSteps | None]] = [({}, None)] * len(ledgers)
     if task.spec.account is None:
-        return [{} for _ in ledgers]
+        return sizes
     markets, stake = task.markets, build_stake(task.spec, task.costs, genes)
-    sizes: list[dict[str, Column]] = [{} for _ in ledgers]
     for numbers in split_accounts(markets.all_windows):
-        some = [ledgers[number] for number in numbers]
-        windows = [markets.all_windows[number] for number in numbers]
-        order, exit_order = order_exits(some, windows, markets.series)
-        trades = size_trades(merge_ledgers(some, windows, markets.series))
-        parts, in_order = [StakedTrades(trades, stake, 1.0)], np.arange(len(trades.r))
-        worth, units, leverage, _ = grow_account(parts, in_order, stake.cash)
-        ends = np.cumsum([len(some[w]) for w in order])[:-1]
-        grown = {"size": units, "leverage": leverage, "equity": worth / stake.cash}
-        for name, values in grown.items():
-            unsorted = np.empty_like(values)
-            unsorted[exit_order] = values
-            for w, part in zip(order, np.split(unsorted, ends), strict=True):
-                sizes[numbers[w]][name] = part
+        some, windows = zip(*((ledgers[w], markets.all_windows[w]) for w in numbers), strict=True)
+        names = tuple(markets.symbols[w] for w in numbers)
+        stakes = (stake,) * len(numbers)
+        folded = Account(markets.series, windows, names, task.costs, stakes=stakes).fold(some)
+        ends = np.cumsum([len(ledger) for ledger in some])[:-1]
+        columns = (
+            np.split(folded.by_place(column), ends)
+            for column in (
+                folded.units, folded.leverage, folded.equity, folded.changed_ns,
+                np.arange(len(folded.r)),
+            )
+        )  # fmt: skip
+        for w, units, leverage, *steps in zip(numbers, *columns, strict=True):
+            sizes[w] = {"size": units, "leverage": leverage}, AccountSteps(*steps)
     return sizes

@@ -12,7 +12,7 @@ from data.checks import Flags, Floats
 from engine.accounts.account import Account
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.limits import build_limits
-from engine.accounts.reference import Sized, find_size, size_trades
+from engine.accounts.reference import Sized, find_over, find_size, size_trades
 from engine.accounts.stake import SHARE_OF_R, Stake, build_stake
 from engine.accounts.valuation import OpenParts, find_open_parts
 from engine.positions.entry_plans import PendingEntry, RestingOrder
@@ -24,7 +24,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from engine.standing_room import StandingStrand, find_holders, quote_trade
 from optimizer.run.task import Task
 
-END, SIGNAL = REASONS.index("end"), REASONS.index("signal")
+END = REASONS.index("end")
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,7 @@ class ChainAccount:
     def _list_over(self, entered: EnteredTrades, place: int, moment_ns: int) -> Flags:
         """Which trades of a part are known to be over by a moment [K]."""
         bars, ledger = self.reference.series[entered.window.series], entered.ledger
-        exits, closes = bars.timestamp[ledger.exit_bar], bars.over_ns[ledger.exit_bar]
-        over_ns = np.where(ledger.reason == SIGNAL, exits, closes)
+        over_ns = find_over(ledger, bars, self._stake(entered.genome))
         is_over: Flags = (over_ns <= moment_ns) & ~self._list_open(entered, place)
         return is_over
 

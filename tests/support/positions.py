@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from engine.accounts.reference import compute_accumulators, fold_results, size_trades
+from engine.accounts.reference import fold_ledger, take_turns
 from engine.accounts.stake import plain_stake
 from engine.conditions.cpu.expression_vm import LEAF
 from engine.positions.cpu.batch import begin_population, collect_trades
@@ -191,8 +191,8 @@ def everywhere(bars, asks, costs, windows, *, forms, threads=1):
                 expected = by_reference(bars, ask, costs, window, form)
                 problem = compare_ledgers(expected, listed[p][w])
                 assert not problem, f"{name}, {where}: {problem}"
-                sums = form(fold_results)(size_trades(expected), plain_stake(costs.risk_fraction))
-                folded = compute_accumulators(expected, sums)
+                turns, stake = take_turns(len(expected)), plain_stake(costs.risk_fraction)
+                folded = fold_ledger(form, expected, turns, stake)
                 problem = compare_accumulators(folded, accumulators[p, w])
                 assert not problem, f"{name}, {where}: {problem}"
     return listed

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.accounts.reference import Sized, fold_results
+from engine.accounts.reference import Sized, fold_results, take_turns
 from engine.accounts.stake import plain_stake
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
@@ -22,4 +22,4 @@ def fold_plain(form, r, sides, risk_fraction):
     nothing = np.empty(len(r))
     legs, scale, is_margin = np.empty((len(r), 0)), np.empty(0), np.zeros(len(r), np.bool_)
     trades = Sized(r, sides, nothing, nothing, nothing, legs, scale, is_margin)
-    return form(fold_results)(trades, plain_stake(risk_fraction))
+    return form(fold_results)(trades, plain_stake(risk_fraction), take_turns(len(r)))

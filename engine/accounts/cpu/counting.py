@@ -138,7 +138,8 @@ def fold_each_taken(
                     count_trade(counted, k, sums)
             fold_chosen(
                 purse, sizing.number[p], sizing.leverage[p], sizing.shares[p], sizing.rests[p],
-                counted.figures, counted.side, counted.leg_bar, chosen, size, sums,
+                counted.figures, counted.side, counted.leg_bar, chosen, np.arange(size),
+                np.zeros(size, np.int64), size, sums,
             )  # fmt: skip
         p = take(shared, 0)
 

@@ -17,11 +17,13 @@ from engine.accounts.cpu.money import (
     find_units,
     fold_money,
 )
-from engine.accounts.ledger import ACCUMULATORS, MARGIN, Ledger
+from engine.accounts.ledger import ACCUMULATORS, MARGIN, REASONS, Ledger
 from engine.accounts.results import order_windows
 from engine.accounts.stake import Stake
 from engine.runtime.compiling.loops import compiled_loop
 from engine.runtime.cpu.types import Floats, Ints
+
+REVERSE = REASONS.index("reverse")
 
 ENTRY, RISK, SCALE, LEAVE, R, IS_MARGIN, FIRST_LEG = range(7)
 """Columns of trades; targets from the last on."""
@@ -34,7 +36,7 @@ def fold_joint_money(
     series: Sequence[Bars],
     stakes: Sequence[Stake],
 ) -> Floats:
-    """Accumulators [P, A] of all windows as one account, sized from cash.
+    """Accumulators [P, A] of all windows as one account, which sizes trades at their fills.
 
     Args:
         accumulators: [P, W, A] of each window.
@@ -48,27 +50,45 @@ def fold_joint_money(
     account[:, MAX_LEVERAGE] = accumulators[:, :, MAX_LEVERAGE].max(axis=1, initial=0.0)
     order = order_windows(windows).tolist()
     for p, (some, stake) in enumerate(zip(ledgers, stakes, strict=True)):
-        ordered = [some[w] for w in order]
-        times = [
-            series[windows[w].series].timestamp[ledger.exit_bar]
-            for w, ledger in zip(order, ordered, strict=True)
-        ]
-        sums = fold_ledgers(ordered, np.argsort(np.concatenate(times), kind="stable"), stake)
+        spans = [(some[w], series[windows[w].series], windows[w].series) for w in order]
+        sums = fold_ledgers(spans, stake)
         account[p, FOLDED], account[p, UNSIZED] = sums[FOLDED], sums[UNSIZED]
     return account
 
 
-def fold_ledgers(ledgers: Sequence[Ledger], by_exit: Ints, stake: Stake) -> Floats:
-    """Sums [A] of trades [K] of several ledgers, taken in an order [K]; counts are left out."""
+def fold_ledgers(spans: Sequence[tuple[Ledger, Bars, int]], stake: Stake) -> Floats:
+    """Sums [A] of several ledgers, each with its bars and strand; counts are left out."""
+    ledgers = [ledger for ledger, *_ in spans]
+    exit_ns, filled_ns, over_ns, strands = (
+        np.concatenate(column)
+        for column in zip(*(_list_times(*span, stake) for span in spans), strict=True)
+    )
+    order = np.lexsort((strands, exit_ns, over_ns))
+    known = np.searchsorted(over_ns[order], filled_ns[order], side="right")
     sums = np.empty(len(ACCUMULATORS))
     begin(sums)
     fold_chosen(
         build_purse(stake), stake.number, stake.leverage, stake.shares, stake.rests,
         np.concatenate([collect_figures(ledger) for ledger in ledgers]),
         np.concatenate([ledger.side for ledger in ledgers]).astype(np.int64),
-        np.concatenate([ledger.leg_bar for ledger in ledgers]), by_exit, len(by_exit), sums,
+        np.concatenate([ledger.leg_bar for ledger in ledgers]), order,
+        np.minimum(known, np.arange(len(order))), strands[order], len(order), sums,
     )  # fmt: skip
     return sums
+
+
+def _list_times(
+    ledger: Ledger, bars: Bars, strand: int, stake: Stake
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """When exit and entry bars of trades open, when these are over, and their strand, [K] each.
+
+    An exit at an open is known then; but a reversal by an order that rests may come later.
+    """
+    exit_ns, filled_ns = bars.timestamp[ledger.exit_bar], bars.timestamp[ledger.entry_bar]
+    lasts = ledger.entry_bar + ledger.held > ledger.exit_bar
+    lasts |= (ledger.reason == REVERSE) & ~stake.at_market[(ledger.side > 0).astype(np.int64)]
+    over_ns = np.where(lasts, bars.over_ns[ledger.exit_bar], exit_ns)
+    return exit_ns, filled_ns, over_ns, np.full(len(ledger), strand, np.int64)
 
 
 def collect_figures(ledger: Ledger) -> Floats:
@@ -90,26 +110,42 @@ def fold_chosen(
     sides: Ints,
     leg_bars: Ints,
     chosen: Ints,
+    known: Ints,
+    strands: Ints,
     size: int,
     sums: Floats,
 ) -> None:
-    """Fold so many of the trades [K], by the places of those that are chosen, into sums [A]."""
+    """Fold so many of the trades [K], by the places of those that are chosen, into sums [A].
+
+    `known` says how many of them are over when the order of each is filled, `strands` whose each
+    is: where a fill ends a position of the same strand, that one's gain is known too.
+    """
     begin_money(purse, sums)
-    for number_of in range(size):
-        k = chosen[number_of]
+    worths, gains = np.empty(size + 1), np.empty(size)
+    worths[0] = purse.cash
+    for turn in range(size):
+        k, cash = chosen[turn], worths[known[turn]]
+        for earlier in range(known[turn], turn):
+            if strands[earlier] == strands[turn]:
+                cash = cash + gains[earlier] if cash + gains[earlier] > 0.0 and cash > 0.0 else 0.0
         entry, risk, r = figures[k, ENTRY], figures[k, RISK], figures[k, R]
         place, legs = 0 if sides[k] > 0 else 1, leg_bars.shape[1]
         # Of a ladder that is shorter than the other side's, no share is left for what is missing.
         while legs > 0 and shares[place, legs - 1] == 0.0:
             legs -= 1
-        units = find_units(purse, number, leverage, sums[EQUITY], entry, risk, figures[k, SCALE])
+        units = find_units(purse, number, leverage, cash, entry, risk, figures[k, SCALE])
         least_fees = 0.0
         if purse.fee_min > 0.0 and units > 0.0:
             least_fees = add_least_fees(
                 purse, units * purse.worth, units, entry, figures[k, LEAVE], shares, place,
                 rests[place], legs, leg_bars[k], 0, figures[k], FIRST_LEG,
             )  # fmt: skip
-        fold_money(purse, sums, r, risk, units, least_fees, figures[k, IS_MARGIN] > 0.0)
+        is_margin = figures[k, IS_MARGIN] > 0.0
+        gains[turn] = units * purse.worth * (r * risk) - least_fees if units > 0.0 else 0.0
+        if is_margin and units > 0.0:
+            gains[turn] = -np.inf
+        fold_money(purse, sums, r, risk, units, least_fees, is_margin)
+        worths[turn + 1] = sums[EQUITY]
         if place == 1:
             sums[SUM_R_SHORT] += r
     end_money(purse, sums)

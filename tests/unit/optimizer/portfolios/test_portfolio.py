@@ -105,20 +105,20 @@ FIRST, OTHER = own_bars([100, 100], [110, 95], "FIRST"), own_bars([50, 50], [55,
 
 
 def test_components_size_their_trades_from_one_cash():
-    """By hand, from 1,000: gains of 50 and 105 and losses of 25 and 45.2, in turn."""
-    # Half of ten units, a tenth of 1,050 in units that risk 5, and so on.
+    """By hand, from 1,000: gains of 50 and 100 at one moment, then losses of 25 and 46."""
+    # Half of ten units, and a tenth of 1,000 in units that risk 5; then of 1,150.
     units = hand_component("units", FIRST, w.account(1000, w.units(10)), 0.5)
     risk = hand_component("risk", OTHER, w.account(1000, w.risk(0.1)), 1.0)
     portfolio = Portfolio([units, risk], Costs())
     ledgers = portfolio.trade()
     assert portfolio.cash == 1000
     folded = portfolio.account.fold([ledger for (ledger,) in ledgers])
-    assert folded.worth.tolist() == pytest.approx([1050, 1155, 1130, 1084.8], rel=1e-14)
+    assert folded.worth.tolist() == pytest.approx([1050, 1150, 1125, 1079], rel=1e-14)
     metrics, _ = portfolio.measure(ledgers)
-    assert metrics["total_return"] == pytest.approx(0.0848, rel=1e-12)
+    assert metrics["total_return"] == pytest.approx(0.079, rel=1e-12)
     for name in ("max_drawdown", "max_drawdown_marked"):
-        assert metrics[name] == pytest.approx(70.2 / 1155, rel=1e-12)
-    # Five units of 100 over 1,000, and 21 of 50 over 1,050 beside them.
+        assert metrics[name] == pytest.approx(71 / 1150, rel=1e-12)
+    # Five units of 100 over 1,000, and 20 of 50 beside them.
     assert metrics["max_leverage"] == pytest.approx(0.5 + 1.0, rel=1e-14)
     # Sums in R take the weight too.
     assert metrics["sum_r"] == pytest.approx(0.5 * 1 + 1 - 0.5 * 0.5 - 0.4, rel=1e-12)
