@@ -87,7 +87,7 @@ def advise(
     *,
     is_silent: bool = False,
 ) -> str:
-    """Advice on what to change, by the reason that failed most.
+    """Advice on what to change, by the reason that failed most; too few days fail all.
 
     Args:
         failures: Of the whole search, by name.
@@ -95,6 +95,12 @@ def advise(
         undefined: Reasons of what is undefined of it.
         is_silent: Whether no bar that was searched on has a volume.
     """
+    asked = (_metric(name.partition(":")[2]) for name in failures if name.startswith(UNDEFINED))
+    if short := [name for name in asked if undefined.get(name) == "few_days"]:
+        return (
+            f"Fewer than {FEWEST_DAYS} days with bars have no {short[0]}: search on longer data, "
+            "or for --objectives strength,total_return."
+        )
     first = next(iter(by_count(failures)), TOO_FEW_TRADES)
     if first == TOO_FEW_TRADES and (metrics.get("rejected") or 0) > (metrics.get("trades") or 0):
         return (
@@ -111,13 +117,7 @@ def advise(
         return f"Loosen what failed most, or let it be missed: --constraint '{text} soft'."
     if kind != UNDEFINED:
         return REMEDIES.get(kind, REMEDIES[TOO_FEW_TRADES])
-    name = _metric(text)
-    if undefined.get(name) == "few_days":
-        return (
-            f"Fewer than {FEWEST_DAYS} days with bars have no {name}: search on longer data, or "
-            "for --objectives strength,total_return."
-        )
-    return f"Search for what is defined, such as --objectives strength,mean_r, not {name}."
+    return f"Search for what is defined, such as --objectives strength,mean_r, not {_metric(text)}."
 
 
 def _list_missed_limits(

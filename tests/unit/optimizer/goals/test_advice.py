@@ -32,7 +32,11 @@ def test_the_nearest_shows_what_it_misses_and_nothing_else():
         ({"too_few_trades": 9}, {}, "--min-trades"),
         ({"too_few_trades": 1, "ruined": 9}, {}, "--risk-fraction"),
         ({"broken:win_rate>=0.9": 9}, {}, "--constraint 'win_rate>=0.9 soft'"),
-        ({"undefined:cagr": 9}, {"cagr": "few_days"}, "Fewer than 20 days with bars have no cagr"),
+        (
+            {"ruined": 9, "undefined:cagr": 2},
+            {"cagr": "few_days"},
+            "Fewer than 20 days with bars have no cagr",
+        ),
         ({"undefined:sharpe": 9}, {"sharpe": "no_variation"}, "not sharpe"),
         ({}, {}, "longer data"),
     ],
