@@ -10,7 +10,7 @@ from optimizer.report.orders import list_order_numbers
 from optimizer.report.schedule import build_schedule_account, find_schedule
 from optimizer.report.tables import Tables
 from optimizer.store.answers import compute_growth
-from optimizer.store.caveats import describe_return
+from optimizer.store.caveats import describe_gone, describe_return
 from optimizer.store.result import Member
 from strategy.pretty_print import format_tree
 
@@ -73,10 +73,12 @@ def _list_stitched(run: Tables, made: ScheduleRecord) -> Iterator[Tile]:
     if run.result is not None:
         last = max(window.last for window in run.result.data.searched)
         growth = compute_growth(made.equity, made.rows[0].date, last)
+    beside = f"; {describe_gone(made.gone)}" if made.gone else ""
     if growth is None:
-        yield Tile("Return", fraction(total), "in all", _sign(total))
+        yield Tile("Return", fraction(total), f"in all{beside}", _sign(total))
     else:
-        yield Tile("Return a year", fraction(growth), f"{fraction(total)} in all", _sign(growth))
+        note = f"{fraction(total)} in all{beside}"
+        yield Tile("Return a year", fraction(growth), note, _sign(growth))
     yield Tile("Deepest drawdown", fraction(made.max_drawdown), "between closed trades")
     note = f"{made.format('mean_r')} R a trade, strength {made.format('strength')}"
     yield Tile("Trades", number(made.trades), note)
