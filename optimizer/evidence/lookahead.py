@@ -1,43 +1,60 @@
-"""Does any trade use a bar that comes after it? Cuts, poisoned bars, and what must stay equal.
+"""Does any trade use a bar that comes after it? Cuts, wrong bars, and what must stay equal.
 
-All members are evaluated before each cut on three series: as it is, ended at the
-cut, and poisoned from the cut on. Source: house rule.
-
-A trade is entered on the bar after its signal, so that an indicator that reads one bar ahead reads
-nothing that a trade before the cut had not seen. The signal of the last bar before the cut decides:
-whether it is taken must not depend on the bar of its entry.
+A window is cut before a bar, and members are evaluated again on bars that end with that one, which
+is another: far up, far down, or far both ways from its true open. What was known before the cut
+must be equal in every bit: rows, trades, and which signals of the last good bar are taken. Where
+the open is true the trade that is entered at it has the same price, stop, target and size as well.
+Source: house rule.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
 from data.bars import Bars, Window
-from data.checks import PRICES, Flags, Floats
+from data.checks import PRICES, Flags, Floats, Ints
 from data.payments import Payments
+from data.timeframe import DAY_NS
 from data.windows import groups
+from data.zones import to_local
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
+from optimizer.evidence.philox import draw_words, scale_to_index
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
 from optimizer.store.payload import OPTIONAL
 
-TRADES, REJECTED, ORDERS = (ACCUMULATOR_INDEX[name] for name in ("trades", "rejected", "orders"))
+Way = Literal["up", "down", "open"]
+"""How bars behind a cut are wrong; the last one keeps their opens."""
 
-EVEN_CUTS = 32
-MOST_MEMBERS = 64
+WAYS: tuple[Way, ...] = ("up", "down", "open")
 
-FULL_WINDOWS, FEWEST_EVEN_CUTS = 4, 8
+FAR = 2.0
+"""Times the greatest price so far, or its least, that a wrong bar lies beyond."""
+
+MOST_EXTRA = 1e300
+
+EVEN_CUTS, CLOCK_CUTS = 16, 8
+"""Cuts at which every member is evaluated: even ones; and at most so many of each kind of bar at
+which clocks change."""
+
+MOST_MEMBERS, DRAWN_TRADES = 32, 10
+"""Members, evenly chosen, that are cut at trades of their own: the first, the last and drawn ones,
+after the signal and at the exit."""
+
+FULL_WINDOWS, FEWEST_EVEN_CUTS = 4, 4
 """Windows that are all cut so often; more of them share as many cuts. What is judged is a strategy,
 whose rows read every symbol alike."""
 
-CUTS_OF_A_MEMBER, BARS_OF_A_CUT = 1.5, 12
-"""Of up to three cuts of a member others are at the same bar: with few members half of them, and
-with many there is one in so many bars at most."""
-
 CUT_S, CUT_MEMBER_S, CUT_BAR_S, CUT_MEMBER_BAR_S = 1.6e-3, 3e-5, 2e-7, 4e-9
-"""Of a cut: in itself, for each member and bar of the window, and for each pair of these. Within a
-half of what 2 to 129 members of fronts on 20,000 and 100,000 bars took, on a core of a Xeon."""
+"""Of a cut: in itself, for each member and bar of the window, and for each pair of these, on a core
+of a Xeon."""
+
+ORDERS, SIGNAL_EXITS = (ACCUMULATOR_INDEX[name] for name in ("orders", "exits_signal"))
+ANSWERS = [ACCUMULATOR_INDEX[name] for name in ("trades", "rejected", "skipped")]
+
+AT_ENTRY = ("signal_bar", "side", "entry", "stop", "target", "scale", "gross")
+"""Columns of a ledger that are known when a trade is entered at an open."""
 
 
 @dataclass(frozen=True)
@@ -61,26 +78,46 @@ class CausalRecord(Statistic):
 
 
 def choose_cuts(
-    window: Window, ledgers: Sequence[Ledger], n_even: int = EVEN_CUTS
+    bars: Bars, window: Window, zones: Iterable[str] = (), n_even: int = EVEN_CUTS
 ) -> tuple[int, ...]:
-    """Bars at which a window is cut, ascending, each once.
+    """Bars before which a window is cut for every member, ascending, behind its first.
 
-    Args:
-        window: [start, end).
-        ledgers: Of each member [F] in it. Of up to 64, evenly chosen, the middle trade is cut
-            after its signal, its entry and its exit.
-        n_even: Cuts that lie evenly, at most.
-
-    Returns:
-        Numbers above `start` and up to `end`: what is judged lies before.
+    Even ones, and those at which clocks change: bars that open before the last one has lasted its
+    time, that follow a gap, and the first by a zone's other time.
     """
-    bars = {end for _, end in groups(window.start + 1, window.end, n_even)}
-    chosen = min(len(ledgers), MOST_MEMBERS)
-    for ledger in (ledgers[i * len(ledgers) // chosen] for i in range(chosen)):
-        if len(ledger):
-            trade = ledger.trade(len(ledger) // 2)
-            bars |= {trade.signal_bar + 1, trade.entry_bar + 1, trade.exit_bar + 1}
-    return tuple(sorted(cut for cut in bars if window.start < cut <= window.end))
+    cuts = {end for _, end in groups(window.start + 1, window.end, n_even)} - {len(bars)}
+    times = bars.timestamp[window.start : window.end]
+    steps = np.diff(times)
+    kinds = [steps < bars.timeframe_ns, steps > bars.timeframe_ns]
+    kinds += [np.diff(to_local(times, zone)) != steps for zone in {bars.zone, *zones} - {"UTC"}]
+    for kind in kinds:
+        changes = np.flatnonzero(kind) + window.start + 1
+        cuts |= set(choose_evenly(changes, CLOCK_CUTS).tolist())
+    return tuple(sorted(cut for cut in cuts if cut > window.start))
+
+
+def choose_evenly(values: Ints, most: int) -> Ints:
+    """At most so many of some values, evenly chosen, the first of them always."""
+    count = min(len(values), most)
+    return values[[i * len(values) // count for i in range(count)]]
+
+
+def choose_trade_cuts(
+    bars: Bars, window: Window, ledger: Ledger, seed: int, member: int
+) -> tuple[int, ...]:
+    """Bars before which a window is cut for one member: after signals, and at exits.
+
+    The first of its trades, the last and drawn ones, which seed and member decide. At a bar that is
+    left by condition or by the clock it is unknown itself; any other one is known.
+    """
+    if not len(ledger):
+        return ()
+    drawn = scale_to_index(draw_words(seed, member, "look_ahead", DRAWN_TRADES), len(ledger))
+    some = np.unique(np.append(drawn, [0, len(ledger) - 1]))
+    is_known = ledger.reason[some] != REASONS.index("signal")
+    cuts = np.append(ledger.signal_bar[some] + 1, ledger.exit_bar[some] + is_known)
+    last = min(window.end, len(bars) - 1)
+    return tuple(np.unique(cuts[(cuts > window.start) & (cuts <= last)]).tolist())
 
 
 def share_cuts(n_windows: int) -> tuple[int, int]:
@@ -98,45 +135,61 @@ def estimate_causality_seconds(lengths: Iterable[int], members: int) -> float:
     """
     lengths = list(lengths)
     turns, n_even = share_cuts(len(lengths))
-    member_cuts = CUTS_OF_A_MEMBER * min(members, MOST_MEMBERS) / turns
-    each_s, bar_s = CUT_S + members * CUT_MEMBER_S, CUT_BAR_S + members * CUT_MEMBER_BAR_S
+    alone = 2 * (DRAWN_TRADES + 2) * min(members, MOST_MEMBERS) / turns
     seconds = 0.0
     for bars in lengths:
-        at_most = bars / BARS_OF_A_CUT
-        n_cuts = min(n_even, bars) + member_cuts * at_most / (member_cuts + at_most)
-        seconds += n_cuts * (each_s + bars * bar_s)
+        n_cuts = min(n_even + CLOCK_CUTS, bars)
+        seconds += n_cuts * (CUT_S + members * CUT_MEMBER_S)
+        seconds += n_cuts * bars * (CUT_BAR_S + members * CUT_MEMBER_BAR_S)
+        seconds += min(alone, bars) * (CUT_S + bars * CUT_BAR_S)
     return seconds
 
 
-def poison_bars(bars: Bars, cut: int) -> Bars:
-    """Bars that are equal before a cut, and from it on prices doubled and halved in turn.
+def poison_bars(bars: Bars, cut: int, way: Way, length: int = 1) -> Bars:
+    """Bars [0, cut) as they are, and so many wrong ones behind, as far as there are any.
 
-    Volume is there multiplied by 1,000, plus 1. Extra columns are halved and of the other sign
-    there, or 1 where they were 0 or unknown: no value is left as it was. So are rates of payments.
+    Prices lie beyond all before, and so do volume and extra columns, where these were unknown too.
+    Where opens stay, bars reach far up and far down from them. Bars that lie down open a day late,
+    but where that would leave the last good one open for longer. Finer ones are those of bars up.
     """
-    factors = np.ones(len(bars))
-    factors[cut::2], factors[cut + 1 :: 2] = 2.0, 0.5
-    is_after = np.arange(len(bars)) >= cut
-    prices = {name: getattr(bars, name) * factors for name in PRICES}
-    volume = np.where(is_after, bars.volume * 1000 + 1, bars.volume)
-    extra = {
-        name: np.where(
-            is_after, np.where(np.isnan(column) | (column == 0), 1.0, -column / 2), column
-        )
-        for name, column in bars.extra.items()
-    }
-    payments = {name: _poison_payments(paid, bars, cut) for name, paid in bars.payments.items()}
+    end = min(cut + length, len(bars))
+    if end <= cut:
+        return bars
+    known, behind, is_up = slice(0, end), slice(cut, end), way != "down"
+    highest = FAR * float(bars.high[known].max())
+    lowest = float(bars.low[known].min()) / FAR
+    factor = np.ones(end)
+    factor[behind] = highest / bars.low[behind] if is_up else lowest / bars.high[behind]
+    columns = {name: getattr(bars, name)[known] * factor for name in PRICES}
     finer = bars.finer
+    columns["timestamp"] = times = bars.timestamp[known].copy()
+    if way == "open":
+        columns["open"] = bars.open[known]
+        columns["low"] = np.append(bars.low[:cut], np.full(end - cut, lowest))
+    elif way == "down" and times[cut] >= times[cut - 1] + bars.timeframe_ns:
+        times[behind] += DAY_NS
     if finer is not None:
-        bar_of = np.searchsorted(bars.timestamp, finer.timestamp, side="right") - 1
-        finer = replace(finer, prices=finer.prices * factors[np.maximum(bar_of, 0)])
-    return replace(bars, **prices, volume=volume, extra=extra, finer=finer, payments=payments)
+        finer = finer.between(0, int(bars.over_ns[end - 1 if way == "up" else cut - 1]))
+        bar_of = np.searchsorted(times, finer.timestamp, side="right") - 1
+        finer = replace(finer, prices=finer.prices * factor[np.maximum(bar_of, 0)])
+    columns["volume"] = _poison_column(bars.volume[:end], cut, is_up=is_up)
+    extra = {
+        name: _poison_column(column[:end], cut, is_up=is_up) for name, column in bars.extra.items()
+    }
+    if not is_up:
+        columns["volume"][behind] = bars.volume[:end].min() / FAR
+    payments = {name: _poison_payments(paid, times, cut) for name, paid in bars.payments.items()}
+    return bars.cut(0, end, **columns, extra=extra, finer=finer, payments=payments)
 
 
-def _poison_payments(paid: Payments, bars: Bars, cut: int) -> Payments:
-    is_after = paid.find_bars(bars.timestamp) >= cut
-    poisoned = np.where(paid.rates == 0, 1.0, -paid.rates / 2)
-    return replace(paid, rates=np.where(is_after, poisoned, paid.rates))
+def _poison_column(column: Floats, cut: int, *, is_up: bool) -> Floats:
+    far = min(FAR * float(np.nanmax(np.abs(column), initial=0.0)) + 1.0, MOST_EXTRA)
+    return np.append(column[:cut], np.full(len(column) - cut, far if is_up else -far))
+
+
+def _poison_payments(paid: Payments, times: Ints, cut: int) -> Payments:
+    is_behind = paid.find_bars(times) >= cut
+    return replace(paid, rates=np.where(is_behind, 1.0 - 2.0 * paid.rates, paid.rates))
 
 
 def compare_bits(left: Floats, right: Floats) -> Flags:
@@ -150,26 +203,38 @@ def compare_bits(left: Floats, right: Floats) -> Flags:
     return same
 
 
-def count_signals_taken(accumulators: Floats, *, rests: bool) -> Floats:
-    """Signals that found the account flat, traded or rejected, [...] of accumulators [..., A].
+def count_answers(accumulators: Floats, way: Way, *, rests: bool) -> Floats:
+    """What is known of signals when the bar behind a cut opens, [..., 1 to 4] of [..., A].
 
-    Up to the bar before a cut they are the same whatever the bars from the cut on are: whether the
-    last one is rejected hangs on the price of its entry, but not whether it was there. This holds
-    for windows that end one bar after the cut and entries that are not delayed. Where entries rest,
-    the bar after the cut may fill an order or not, and the orders placed are counted.
+    How many exits by condition there were; how many signals found the account flat; and where the
+    open is true, whether they were traded, rejected or skipped. Where entries rest, the bar behind
+    the cut may fill an order or not, and the orders placed are counted.
     """
-    counted = [ORDERS] if rests else [TRADES, REJECTED]
-    taken: Floats = accumulators[..., counted].sum(axis=-1)
-    return taken
+    answers = accumulators[..., [ORDERS] if rests else ANSWERS]
+    if way != "open":
+        answers = answers.sum(axis=-1, keepdims=True)
+    return np.concatenate([accumulators[..., [SIGNAL_EXITS]], answers], axis=-1)
 
 
-def is_beginning(cut_short: Ledger, whole: Ledger) -> bool:
-    """Whether a ledger up to a cut, but for the trade that the cut ended, begins the whole one."""
-    count = len(cut_short)
-    if count and cut_short.reason[-1] == REASONS.index("end"):
-        count -= 1
-    of_whole = whole.columns()
-    return count <= len(whole) and all(
-        column[:count].tobytes() == of_whole[name][:count].tobytes()
-        for name, column in cut_short.columns().items()
+def is_beginning(seen: Ledger, whole: Ledger, cut: int, entered: int) -> bool:
+    """Whether trades on bars that are wrong behind a cut are the first of the whole ledger.
+
+    Args:
+        seen: Of bars whose opens are true.
+        whole: Of all bars.
+        cut: Bar before which trades that have ended are equal in every bit.
+        entered: Bar before which those that were entered are equal as far as an entry is known.
+    """
+    counts = [int((ledger.entry_bar < entered).sum()) for ledger in (seen, whole)]
+    columns, of_whole = (
+        {name: column[: counts[0]] for name, column in ledger.columns().items()}
+        for ledger in (seen, whole)
+    )
+    is_closed = [ledger.exit_bar[: counts[0]] < cut for ledger in (seen, whole)]
+    if counts[0] != counts[1] or not np.array_equal(is_closed[0], is_closed[1]):
+        return False
+    return all(
+        column[is_closed[0]].tobytes() == of_whole[name][is_closed[0]].tobytes()
+        and (name not in AT_ENTRY or column.tobytes() == of_whole[name].tobytes())
+        for name, column in columns.items()
     )

@@ -39,11 +39,12 @@ PURPOSES = {
     "null_mirror": 18,
     "forecast_weights": 19,
     "forecast_batches": 20,
+    "look_ahead": 21,
 }
 """Purposes of streams; a number is part of every recorded run and is never reused.
 
-From `null_body` to `null_mirror` they are drawn from as words, by `optimizer.evidence`; the last
-two by `optimizer.forecasts`, of folds in place of generations.
+From `null_body` to `null_mirror` they are drawn from as words, by `optimizer.evidence`, and so is
+`look_ahead`; the two before it by `optimizer.forecasts`, of folds in place of generations.
 """
 
 

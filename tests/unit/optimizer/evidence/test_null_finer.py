@@ -1,7 +1,5 @@
 """Finer bars of null markets: every bar is made up of them again, and the order within stays."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -43,9 +41,11 @@ def test_a_shuffled_bar_has_the_path_of_its_body():
 
 
 def test_poisoned_bars_have_poisoned_finer_ones():
-    """From the cut on all of them differ, and still make up their bars; the first has three."""
-    poisoned = poison_bars(HOURS, 60)
+    """Behind the cut all of them differ, and make up their bar; the first has three."""
+    poisoned = poison_bars(HOURS, 60, "up")
+    assert len(poisoned) == 61
     assert (np.diff(poisoned.finer_spans, axis=0) > 0).all()
-    same = (poisoned.finer.prices == HOURS.finer.prices).all(axis=0)
-    assert same.tolist() == [True] * 239 + [False] * (len(same) - 239)
-    assert replace(poisoned, finer=HOURS.finer).content_hash != poisoned.content_hash
+    was = HOURS.finer.prices[:, : len(poisoned.finer)]
+    same = (poisoned.finer.prices == was).all(axis=0)
+    assert same.tolist() == [True] * 239 + [False] * 4
+    assert [len(poison_bars(HOURS, 60, way).finer) for way in ("down", "open")] == [239, 239]

@@ -1,0 +1,350 @@
+"""Look-aheads that were planted, by every route that a later bar may take: each is caught.
+
+Some are in rows of a strategy, one bar ahead or a tick; others in what computes rows, fills, sizes
+or accounts, where a test puts a rule that reads on. The same without the plant is never accused.
+"""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from data.bars import Bars
+from data.resample import FIRST_MONDAY_NS
+from data.timeframe import DAY_NS, MINUTE_NS
+from data.zones import earliest_moments
+from engine.accounts.costs import Costs
+from engine.cpu import limited, market
+from engine.positions.carried import CarriedRows
+from optimizer.judging.lookahead import build_causal_record
+from strategy import STRATEGIES, Strategy
+from strategy import rows as computing
+from strategy import series as higher_bars
+from strategy import words as w
+from strategy.custom_indicator import OwnIndicator
+from strategy.expressions import Call
+from strategy.language import Term
+from strategy.rows import Rows
+from strategy.series import Series
+from tests.support import examples
+from tests.support.evidence import make_planted_market
+from tests.support.finer import make_coarse
+from tests.support.judging import make_task
+from tests.support.random_strategies import drawn_exits
+from tests.support.worlds import random_genomes
+
+SIDES = {"long": 1, "short": -1}
+CENT = 0.01
+
+
+def make_market(count=240):
+    """Hours of prices in whole cents, with a column that says how many bars came before."""
+    bars = make_planted_market(7, count, 8)
+    prices = {name: np.round(getattr(bars, name), 2) for name in ("open", "high", "low", "close")}
+    drawn = np.random.default_rng(3).normal(size=count)
+    return replace(bars, **prices, extra={"mood": drawn, "rate": drawn / 1e4})
+
+
+HOURS = make_market()
+
+
+def follow_clock(zone, step_ns, count, seed=7):
+    """Bars that begin with those of a zone's clock, from 2020 on."""
+    local = 1_577_836_800 * 10**9 + step_ns * np.arange(count)
+    times = np.unique(earliest_moments(local, zone))
+    bars = make_planted_market(seed, len(times), 8)
+    return replace(bars, timestamp=times, timeframe_ns=step_ns, zone=zone)
+
+
+LONDON = follow_clock("Europe/London", DAY_NS, 1600)
+NEW_YORK = follow_clock("America/New_York", DAY_NS, 1600)
+QUARTER_DAYS = follow_clock("Europe/London", 240 * MINUTE_NS, 4800, seed=8)
+
+
+def lead(name, ahead=1):
+    """A column of so many bars later; at the end its last value."""
+
+    def read(bars):
+        column = getattr(bars, name)
+        return column[np.minimum(np.arange(len(column)) + ahead, len(column) - 1)]
+
+    return own(read)
+
+
+def own(function):
+    """A row of one's own, without parameters."""
+    return Term(Call(OwnIndicator("own", (), "0" * 64, function=function, warm_up=lambda: 0)))
+
+
+def centre(bars):
+    """Mean of the close before, this one and the next."""
+    padded = np.pad(bars.close, 1, "edge")
+    return (padded[:-2] + padded[1:-1] + padded[2:]) / 3
+
+
+def make_spec(side, above=None, **parts):
+    """A strategy of one side: a cross of an average, and what it is given."""
+    cross = {"long": w.crosses_above, "short": w.crosses_below}[side](w.close, w.sma(w.close, 4))
+    condition = cross if above is None else cross & above
+    given = {side: condition, "stop": w.share(w.gene("stop", 0.02, 0.01, 0.05)), "max_hold": 9}
+    if not {"target", "targets"} & set(parts):
+        given["target"] = w.r_multiple(2)
+    return w.strategy("Planted.", **{**given, **parts})
+
+
+def beyond(side, left, right, by=0.0):
+    """Whether a row lies above another, or below it for a short."""
+    return left - right > by if side == "long" else right - left > by
+
+
+NEXT_CLOSE = lead("close")
+NEXT_RANGE = own(lambda bars: np.append((bars.high - bars.low)[1:], 1.0) + 0.01)
+
+
+OWN = {
+    "entry": lambda side: {"above": beyond(side, NEXT_CLOSE, w.close)},
+    "three_bars": lambda side: {"above": beyond(side, lead("close", 3), w.close)},
+    "a_tick": lambda side: {side: beyond(side, NEXT_CLOSE, w.close, CENT / 2)},
+    "open": lambda side: {"above": beyond(side, lead("open", 2), w.close)},
+    "volume": lambda side: {"above": lead("volume") > w.volume},
+    "exit": lambda side: {f"exit_{side}": beyond(side, w.close, NEXT_CLOSE)},
+    "stop": lambda side: {"stop": w.from_entry(2 * NEXT_RANGE)},
+    "target": lambda side: {"target": w.from_entry(2 * NEXT_RANGE)},
+    "ladder": lambda side: {
+        "targets": [(w.r_multiple(1), 0.5), (w.from_entry(3 * NEXT_RANGE), 0.5)]
+    },
+    "trail": lambda side: {"trail": w.trail(w.from_entry(2 * NEXT_RANGE))},
+    "order": lambda side: {"entry": w.limit_at(NEXT_CLOSE, 3)},
+    "cancel": lambda side: {
+        "entry": w.limit_at(w.close * (1 - 0.002 * SIDES[side]), 5),
+        "cancel": beyond(side, w.close, NEXT_CLOSE),
+    },
+    "size": lambda side: {"account": w.account(10_000, w.volatility(0.01, NEXT_RANGE))},
+    "centred": lambda side: {"above": beyond(side, own(centre), w.close)},
+    "mean": lambda side: {
+        "above": beyond(side, w.close, own(lambda b: b.close * 0 + b.close.mean()))
+    },
+    "most": lambda side: {"above": own(lambda b: b.close * 0 + b.close.max()) < 1.05 * w.close},
+}
+"""Rows of one's own that read on, by the part that reads them."""
+
+
+def find(spec, *series, costs=None, count=3):
+    """What is found of random members."""
+    task = make_task(*series, spec=spec, costs=costs or Costs(), min_trades=1)
+    record = build_causal_record(task, task.engine(), random_genomes(spec, count, seed=5))
+    assert record.trades > 0
+    return record
+
+
+@pytest.mark.parametrize(("name", "side"), [*product(OWN, SIDES)])
+def test_a_row_of_ones_own_is_caught(name, side):
+    """Whichever part reads it."""
+    record = find(make_spec(side, **OWN[name](side)), HOURS)
+    assert record.mismatches > 0
+    assert "in row '" in record.first
+
+
+def shift_column(monkeypatch, name):
+    """Columns of one's own are those of the next bar."""
+    true = Rows._column
+
+    def read(self, column):
+        row = true(self, column)
+        return np.append(row[1:], row[-1]) if column.name == name else row
+
+    monkeypatch.setattr(Rows, "_column", read)
+
+
+def shift_higher(monkeypatch):
+    """A higher bar is seen a bar before it is over."""
+    true = computing.higher_series
+
+    def make(*asked):
+        series, newest = true(*asked)
+        return series, np.append(newest[1:], newest[-1])
+
+    monkeypatch.setattr(computing, "higher_series", make)
+
+
+def use_old_higher(monkeypatch):
+    """A bar is over after its duration, whatever opens before: as it was until 2026."""
+
+    def make(series, minutes, offset, run):
+        span, shift = minutes * MINUTE_NS, offset * MINUTE_NS
+        buckets = (series.timestamp + shift - FIRST_MONDAY_NS) // span
+        begins = np.flatnonzero(np.diff(buckets)) + 1
+        last = np.append(begins[1:], len(series)) - 1
+        ends = FIRST_MONDAY_NS + (buckets[begins] + 1) * span - shift
+        columns = {name: getattr(series, name)[last] for name in higher_bars.COLUMNS}
+        closes = series.timestamp + series.timeframe_ns
+        newest = np.searchsorted(ends, closes, side="right") - 1
+        return Series(**columns, timeframe_ns=span), newest
+
+    monkeypatch.setattr(computing, "higher_series", make)
+
+
+def shift_loop(monkeypatch, name):
+    """A row by the clock is that of the next bar."""
+    true = Rows._by_clock
+
+    def read(self, tree):
+        row = true(self, tree)
+        return np.append(row[1:], row[-1:]) if tree.name == name else row
+
+    monkeypatch.setattr(Rows, "_by_clock", read)
+
+
+def leave_before_the_next_day(monkeypatch):
+    """The clock ends positions at the last close of a day, by the time of the bar behind it."""
+    true = market.session_exits
+
+    def find(local, minute_ns, bar_ns):
+        exits = true(local, minute_ns, bar_ns)
+        is_last = np.append(local[1:] // DAY_NS != local[:-1] // DAY_NS, False)
+        last = np.minimum.accumulate(np.where(is_last, np.arange(len(local)), len(local))[::-1])
+        return np.where(last[::-1] < len(local), 2 * last[::-1] + 1, exits)
+
+    monkeypatch.setattr(market, "session_exits", find)
+
+
+def pay_ahead(monkeypatch):
+    """What the next bar charges is paid at this one."""
+    true = CarriedRows._derive
+
+    def read(self, *asked):
+        row = true(self, *asked)
+        return np.append(row[1:], row[-1])
+
+    monkeypatch.setattr(CarriedRows, "_derive", read)
+
+
+def read_finer_ahead(monkeypatch):
+    """Each bar is read by the finer ones of the next."""
+    true = Bars.finer_spans.func
+
+    def find(self):
+        return np.append(true(self)[:, 1:], true(self)[:, -1:], axis=1)
+
+    monkeypatch.setattr(Bars, "finer_spans", property(find))
+
+
+def skip_losers(monkeypatch):
+    """A position that will lose holds no room."""
+    true = limited.find_leverages
+    monkeypatch.setattr(
+        limited,
+        "find_leverages",
+        lambda ledger, *more: np.where(ledger.r > 0, true(ledger, *more), 0),
+    )
+
+
+def know_ends(monkeypatch):
+    """A position is over two bars before it ends."""
+    true = limited.collect_asks
+
+    def collect(ledger, bars, *more):
+        asks = true(ledger, bars, *more)
+        early = np.maximum(ledger.exit_bar - 2, ledger.entry_bar)
+        return asks._replace(over_ns=bars.timestamp[early])
+
+    monkeypatch.setattr(limited, "collect_asks", collect)
+
+
+def rank_ahead(monkeypatch):
+    """Who asks first is decided by the next bar's row."""
+    true = limited.collect_asks
+
+    def collect(ledger, bars, cooldowns, leverages, ranks, *more):
+        return true(ledger, bars, cooldowns, leverages, np.append(ranks[1:], 0.0), *more)
+
+    monkeypatch.setattr(limited, "collect_asks", collect)
+
+
+FINER = make_coarse(make_market(960), timeframe_ns=240 * MINUTE_NS)
+OTHERS = tuple(replace(make_planted_market(k, 240, 8), symbol=f"S{k}") for k in (8, 9))
+WIDE = {"target": w.r_multiple(1), "stop": w.share(w.gene("stop", 0.01, 0.005, 0.02))}
+ONE, LEVERED = Costs(max_positions=1, rank="close"), Costs(max_leverage=0.7)
+
+Plant = tuple  # what is put in place, parts of a strategy by side, series and costs
+
+PLANTS = {
+    "column": (lambda patch: shift_column(patch, "mood"), lambda side: {
+        "above": beyond(side, w.column("mood"), 0 * w.close)}, [HOURS]),
+    "column_stop": (lambda patch: shift_column(patch, "mood"), lambda side: {
+        "stop": w.from_entry(abs(w.column("mood")) + 0.1)}, [HOURS]),
+    "column_size": (lambda patch: shift_column(patch, "mood"), lambda side: {
+        "account": w.account(10_000, w.volatility(0.01, abs(w.column("mood"))))}, [HOURS]),
+    "forecast": (lambda patch: shift_column(patch, "forecast"), lambda side: {
+        side: beyond(side, w.column("forecast"), 0 * w.close)},
+        [replace(HOURS, extra={"forecast": HOURS.extra["mood"]}, dated=("forecast",))]),
+    "volume": (lambda patch: shift_column(patch, "volume"), lambda side: {
+        "above": w.volume > w.lag(w.volume, 1)}, [HOURS]),
+    "higher": (shift_higher, lambda side: {
+        "above": beyond(side, w.higher(240, w.close), w.close)}, [HOURS]),
+    "higher_stop": (shift_higher, lambda side: {
+        "stop": w.from_entry(w.higher(240, w.sma(w.true_range, 3)))}, [HOURS]),
+    "old_days": (use_old_higher, lambda side: {
+        side: beyond(side, w.higher(1440, w.close), w.close)}, [LONDON]),
+    "old_weeks": (use_old_higher, lambda side: {
+        side: beyond(side, w.higher(10_080, w.close), w.close) & (w.day_of_week(0) > 5)}, [LONDON]),
+    "old_new_york": (use_old_higher, lambda side: {
+        side: beyond(side, w.higher(1440, w.close, -300), w.close)}, [NEW_YORK]),
+    "old_quarters": (use_old_higher, lambda side: {
+        side: beyond(side, w.higher(240, w.close), w.close)}, [QUARTER_DAYS]),
+    "opening_range": (lambda patch: shift_loop(patch, "opening_high"), lambda side: {
+        side: beyond(side, w.close, w.opening_high(120))}, [HOURS]),
+    "vwap": (lambda patch: shift_loop(patch, "vwap"), lambda side: {
+        side: beyond(side, w.vwap(0), w.close)}, [HOURS]),
+    "session": (leave_before_the_next_day, lambda side: {
+        "session": w.session_exit(1430)}, [HOURS.cut(0, 240, timestamp=HOURS.timestamp + (
+            np.arange(240) // 7 * 17 * 60 * MINUTE_NS))]),
+    "funding": (pay_ahead, lambda side: {"funding": w.funding(w.column("rate"))}, [HOURS]),
+    "borrow": (pay_ahead, lambda side: {"borrow": w.borrow(abs(w.column("rate")))}, [HOURS]),
+    "finer": (read_finer_ahead, lambda side: WIDE, [FINER]),
+    "finer_trail": (read_finer_ahead, lambda side: {
+        "trail": w.trail(w.share(0.01))}, [FINER]),
+    "leverage": (skip_losers, lambda side: {}, [HOURS, *OTHERS], LEVERED),
+    "room": (know_ends, lambda side: {}, [HOURS, *OTHERS], ONE),
+    "rank": (rank_ahead, lambda side: {}, [HOURS, *OTHERS], ONE),
+}  # fmt: skip
+"""What is put in place of a rule, parts of the strategy that reads by it, bars, and costs."""
+
+
+def drop_extra(bars):
+    """Bars without columns that others lack."""
+    return replace(bars, extra={})
+
+
+@pytest.mark.parametrize(("name", "side"), [*product(PLANTS, SIDES)])
+def test_a_rule_that_reads_on_is_caught(name, side, monkeypatch):
+    """And nothing is found of the same strategy by the rule as it is."""
+    plant, parts, series, *costs = PLANTS[name]
+    series = series if len(series) == 1 else list(map(drop_extra, series))
+    spec = make_spec(side, **parts(side))
+    asked = {"costs": costs[0] if costs else None}
+    # Days by the clock are their own higher bars, so that by the rule nothing is entered.
+    if not name.startswith("old"):
+        assert find(spec, *series, **asked).first == ""
+    plant(monkeypatch)
+    assert find(spec, *series, **asked).mismatches > 0
+
+
+HONEST = {
+    **{name: spec.for_timeframe(3600.0) for name, spec in STRATEGIES.items()},
+    **{name: spec for name, spec in vars(examples).items() if isinstance(spec, Strategy)},
+    **{f"drawn_{seed}": drawn_exits(seed, (240, 480)) for seed in range(6)},
+}
+SPRING = follow_clock("Europe/London", 60 * MINUTE_NS, 500)
+SPRING = replace(SPRING, extra={"forecast": make_market(len(SPRING)).extra["mood"]})
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_strategies_that_ship_and_drawn_ones_are_not_accused(name):
+    """Nor are those of the documentation."""
+    spec = HONEST[name]
+    task = make_task(SPRING, spec=spec, min_trades=1)
+    record = build_causal_record(task, task.engine(), random_genomes(spec, 3, seed=5))
+    assert (record.mismatches, record.first) == (0, "")
+    assert record.cuts >= 15
