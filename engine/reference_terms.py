@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from data.bars import Window
-from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
 from engine.accounts.stake import list_shares
 from engine.accounts.valuation import TradeTerms, plain_terms
@@ -21,14 +20,7 @@ from engine.positions.reference_exits import find_target
 from engine.positions.reference_orders import TICK_SLACK, on_tick
 from engine.positions.reference_world import count_targets
 from engine.reference import Reference
-from strategy.model import Strategy
 from strategy.money import find_step
-
-
-def has_terms(spec: Strategy, costs: Costs) -> bool:
-    """Whether trades pay more than basis points, leave in parts, or not at prices of bars."""
-    parts = spec.targets, spec.slippage, spec.funding, spec.borrow
-    return costs.fee_unit > 0.0 or any(part is not None for part in parts)
 
 
 def list_terms(
@@ -42,11 +34,12 @@ def list_terms(
 
 def find_terms(reference: Reference, genome: Floats, series: int) -> TradeTerms:
     """Terms of an individual's [G] trades in one series."""
-    if not has_terms(reference.spec, reference.costs):
-        return plain_terms(reference.series[series].close)
-    spec, genes = reference.spec, reference.spec.layout.decode(genome)
+    spec, closes = reference.spec, reference.series[series].close
+    parts = spec.targets, spec.slippage, spec.funding, spec.borrow
+    if not reference.costs.fee_unit > 0.0 and all(part is None for part in parts):
+        return plain_terms(closes)
+    genes, tick = spec.layout.decode(genome), find_step(spec.market, "tick")
     longs, shorts = reference.find_sides(genome, series)
-    closes, tick = reference.series[series].close, find_step(spec.market, "tick")
     return TradeTerms(
         *list_shares(spec, genes),
         reference.find_limits(genome).unit_fee,

@@ -73,15 +73,6 @@ def choose_trades(trades: Sized, chosen: Ints) -> Sized:
     return Sized(*columns)
 
 
-def join_trades(ledgers: Sequence[Ledger], order: Ints) -> Sized:
-    """Trades of several ledgers in an order [K], as an account sizes them."""
-    columns: Any = {
-        name: np.concatenate([getattr(ledger, name) for ledger in ledgers])[order]
-        for name in ledgers[0].columns()
-    }
-    return size_trades(Ledger(**columns))
-
-
 def stake_ledgers(
     ledgers: Sequence[Ledger], stakes: Sequence[Stake], weights: Floats
 ) -> StakedTrades:

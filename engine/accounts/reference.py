@@ -76,7 +76,6 @@ def compute_accumulators(ledger: Ledger, sums: Sums, max_leverage: float = 0.0) 
         "expired": ledger.expired,
         "coarse": ledger.coarse,
         "partials": count_partials(ledger),
-        "unsized": sums.unsized,
         "skipped": ledger.skipped,
         "max_leverage": max_leverage,
     }

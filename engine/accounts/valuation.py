@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.accounts.ledger import Ledger
-from engine.accounts.reference import Sized
+from engine.accounts.marks import choose_trades
+from engine.accounts.reference import Sized, size_trades
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -138,12 +139,13 @@ def close_trades(
     ledger: Ledger, trade: Ints, bar: Ints, per_side: float, terms: TradeTerms
 ) -> Sized:
     """Trades [N] of a ledger, as an account sizes them, each closed at the close of a bar [N]."""
-    exits, entry = close_exits(ledger, trade, bar, terms), ledger.entry[trade]
-    r = compute_r(ledger, trade, exits, per_side, terms)
-    risk = ledger.side[trade] * (entry - ledger.stop[trade])
-    scale = ledger.scale[trade, 0] if ledger.scale.shape[1] else np.empty(0)
-    is_margin = np.zeros(len(trade), np.bool_)
-    return Sized(r, ledger.side[trade], entry, risk, exits.price, exits.leg_price, scale, is_margin)
+    exits = close_exits(ledger, trade, bar, terms)
+    return choose_trades(size_trades(ledger), trade)._replace(
+        r=compute_r(ledger, trade, exits, per_side, terms),
+        leave=exits.price,
+        leg_prices=exits.leg_price,
+        is_margin=np.zeros(len(trade), np.bool_),
+    )
 
 
 def find_open_parts(

@@ -16,7 +16,7 @@ from data.checks import Flags, Floats
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import Ledger
-from engine.accounts.marks import choose_trades, join_trades
+from engine.accounts.marks import choose_trades, stake_ledgers
 from engine.accounts.reference import fold_results, take_turns
 from engine.accounts.stake import Stake
 from engine.reference_intrabar import COARSE_SHARE
@@ -228,8 +228,8 @@ def simulate_other_orders(
     # A record is read without a compiler.
     from engine.runtime.compiling.forms import CompiledForm
 
-    trades, fold = join_trades(ledgers, np.arange(count)), CompiledForm()(fold_results)
-    turns = take_turns(count)
+    trades = stake_ledgers(ledgers, (stake,), np.ones(1)).trades
+    turns, fold = take_turns(count), CompiledForm()(fold_results)
 
     def measure_fall(number: int) -> float:
         drawn = scale_to_index(draw_words(seed, number + 1, "reorder", count), count)

@@ -25,11 +25,8 @@ from optimizer.run.individuals import find_caveats
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.store import RunStore, find_run
-from optimizer.store.caveats import BestTradeRecord
+from optimizer.store.caveats import BestTradeRecord, name_limits
 from strategy.pretty_print import format_tree
-
-LIMITS = ("max_positions", "max_leverage", "rank")
-"""Fields of costs that hold for an account as a whole."""
 
 DRAWN = ("lines", "bar_times", "month_times")
 """Fields of a result that are drawn alone."""
@@ -101,9 +98,8 @@ class PortfolioResult:
 
     def payload(self) -> dict[str, object]:
         """All of it but equity after each trade, ready for JSON; first the worst verdict."""
-        shown = asdict(replace(self, lines=(), bar_times=None, month_times=None))
         first = {"grade": self.by_grade[0].grade, "verdict": self.verdict}
-        return first | {name: value for name, value in shown.items() if name not in DRAWN}
+        return first | {name: part for name, part in asdict(self).items() if name not in DRAWN}
 
 
 @dataclass(frozen=True)
@@ -140,7 +136,7 @@ class Picked:
         if there == trades:
             return ""
         return (
-            f"run {self.run} was searched with {_write_limits(costs)}: "
+            f"run {self.run} was searched with {name_limits(*_list_limits(costs))}: "
             f"{format_count(there, 'trade')} there, {trades:,} here"
         )
 
@@ -226,17 +222,16 @@ def find_months(times_ns: Ints) -> Ints:
 
 def choose_limits(costs: Costs, picked: Sequence[Picked]) -> Costs:
     """Costs with the limits of all runs, where they are the same and no others are named."""
-    own = {tuple(getattr(each.task.costs, name) for name in LIMITS) for each in picked}
-    if any(getattr(costs, name) is not None for name in LIMITS) or len(own) > 1:
+    own = {_list_limits(each.task.costs) for each in picked}
+    if any(limit is not None for limit in _list_limits(costs)) or len(own) > 1:
         return costs
-    return replace(costs, **dict(zip(LIMITS, own.pop(), strict=True)))
+    max_positions, max_leverage, rank = own.pop()
+    return replace(costs, max_positions=max_positions, max_leverage=max_leverage, rank=rank)
 
 
-def _write_limits(costs: Costs) -> str:
-    """Limits as flags."""
-    values = {name: getattr(costs, name) for name in LIMITS}
-    flags = {name.replace("_", "-"): value for name, value in values.items() if value is not None}
-    return " ".join(f"--{name} {value}" for name, value in flags.items())
+def _list_limits(costs: Costs) -> tuple[int | None, float | None, str | None]:
+    """Limits that hold for an account as a whole."""
+    return costs.max_positions, costs.max_leverage, costs.rank
 
 
 def _check_weights(weights: Sequence[float] | None, count: int) -> list[float]:
@@ -350,8 +345,8 @@ def _list_notes(picked: Sequence[Picked], ledgers: Ledgers, costs: Costs) -> lis
             f"bars of {', '.join(spans)}: where one has none the account is of the others alone, "
             "and such months are not in its table"
         )
-    limits = _write_limits(costs)
-    if limits and all(_write_limits(each.task.costs) == limits for each in picked):
+    limits = name_limits(*_list_limits(costs))
+    if limits and all(_list_limits(each.task.costs) == _list_limits(costs) for each in picked):
         notes.append(f"limits are those of the runs, for all together: {limits}")
     told = (
         each.describe_limits(sum(map(len, some)))

@@ -96,10 +96,13 @@ def build_hold_curve(holding: Account, scale: float) -> Curve:
     return Curve(np.append(first, time_ns), np.append(1.0, value))
 
 
-def match_hold(holding: Account, curve: Curve) -> Curve | None:
-    """Buying and holding at the volatility of a curve; None where one of them does not vary."""
-    scale = find_hold_scale(holding, curve)
-    return None if np.isnan(scale) else build_hold_curve(holding, scale)
+def match_hold(holding: Account, curve: Curve) -> tuple[Curve | None, float]:
+    """Buying and holding at the volatility of a curve, and where it ends unscaled.
+
+    None where one of them does not vary.
+    """
+    scale, ends = find_hold_scale(holding, curve), float(holding.hold_days[-1])
+    return None if np.isnan(scale) else build_hold_curve(holding, scale), ends
 
 
 def worst_drawdowns(curve: Curve, bar_times: Ints) -> list[Drawdown]:

@@ -179,8 +179,8 @@ def answer(run: Tables, trades: Trades | None = None) -> Chart:
         return _draw_schedule_equity(run)
     if trades is None:
         trades = run.trade_columns(0 if run.pick is None else run.pick.member)
-    curve, holding = run.equity_curve(trades), build_holding(run)
-    hold = account_charts.HeldBars(match_hold(holding, curve), float(holding.hold_days[-1]))
+    curve = run.equity_curve(trades)
+    hold = account_charts.HeldBars(*match_hold(build_holding(run), curve))
     return account_charts.answer(curve, hold, _list_parts(run))
 
 
@@ -262,8 +262,7 @@ def costs(run: Tables, trades: Trades) -> Chart:
 def _draw_schedule_equity(run: Tables) -> Chart:
     """Equity of the account of all steps of a schedule, beside holding the same bars."""
     stitched = build_schedule_account(run)
-    matched = match_hold(stitched.holding, stitched.curve)
-    hold = account_charts.HeldBars(matched, float(stitched.holding.hold_days[-1]))
+    hold = account_charts.HeldBars(*match_hold(stitched.holding, stitched.curve))
     return account_charts.draw_schedule_equity(stitched.curve, hold, stitched.dates_ns)
 
 

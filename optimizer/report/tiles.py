@@ -55,7 +55,7 @@ def list_tiles(run: Tables) -> list[Tile]:
     member = run.members[pick]
     orders = _list_order_tiles(run, pick)
     tiles = [
-        _growth(member),
+        _growth(_value(member, "total_return"), _value(member, "cagr"), describe_return(member)),
         _drawdown(member),
         _trades(member),
         _exposure(member),
@@ -73,12 +73,8 @@ def _list_stitched(run: Tables, made: ScheduleRecord) -> Iterator[Tile]:
     if run.result is not None:
         last = max(window.last for window in run.result.data.searched)
         growth = compute_growth(made.equity, made.rows[0].date, last)
-    beside = f"; {describe_gone(made.gone)}" if made.gone else ""
-    if growth is None:
-        yield Tile("Return", fraction(total), f"in all{beside}", _sign(total))
-    else:
-        note = f"{fraction(total)} in all{beside}"
-        yield Tile("Return a year", fraction(growth), note, _sign(growth))
+    beside = describe_gone(made.gone) if made.gone else ""
+    yield _growth(total, growth, beside)
     yield Tile("Deepest drawdown", fraction(made.max_drawdown), "between closed trades")
     note = f"{made.format('mean_r')} R a trade, strength {made.format('strength')}"
     yield Tile("Trades", number(made.trades), note)
@@ -86,10 +82,9 @@ def _list_stitched(run: Tables, made: ScheduleRecord) -> Iterator[Tile]:
     yield Tile("Steps", number(len(made.rows)), changed)
     if not run.bars_problem:
         stitched = build_schedule_account(run)
-        hold = match_hold(stitched.holding, stitched.curve)
+        hold, ends = match_hold(stitched.holding, stitched.curve)
         if hold is not None:
-            raw = float(stitched.holding.hold_days[-1]) - 1.0
-            yield _compare_with_hold(total, float(hold.value[-1]) - 1.0, raw)
+            yield _compare_with_hold(total, float(hold.value[-1]) - 1.0, ends - 1.0)
 
 
 def _list_order_tiles(run: Tables, pick: int) -> list[Tile]:
@@ -111,13 +106,11 @@ def _sign(value: float | None) -> str:
     return "" if not value else "gain" if value > 0 else "loss"
 
 
-def _growth(member: Member) -> Tile:
-    total, beside = _text(member, "total_return"), describe_return(member)
-    beside = beside and f"; {beside}"
-    if _value(member, "cagr") is None:
-        return Tile("Return", total, f"in all{beside}", _sign(_value(member, "total_return")))
-    growth = _value(member, "cagr")
-    return Tile("Return a year", _text(member, "cagr"), f"{total} in all{beside}", _sign(growth))
+def _growth(total: float | None, growth: float | None, beside: str) -> Tile:
+    made, beside = metric("total_return", total), beside and f"; {beside}"
+    if growth is None:
+        return Tile("Return", made, f"in all{beside}", _sign(total))
+    return Tile("Return a year", metric("cagr", growth), f"{made} in all{beside}", _sign(growth))
 
 
 def _drawdown(member: Member) -> Tile:

@@ -124,11 +124,14 @@ def describe_skipped(count: float, limits: str = "") -> str:
     return f"{format_count(count, 'signal')} skipped: the account was full{why}."
 
 
-def name_limits(max_positions: int | None, max_leverage: float | None) -> str:
+def name_limits(
+    max_positions: int | None, max_leverage: float | None, rank: str | None = None
+) -> str:
     """Flags of an account's limits; empty without any.
 
     >>> name_limits(1, None), name_limits(2, 1.5)
     ('--max-positions 1', '--max-positions 2, --max-leverage 1.5')
     """
-    flags = (("--max-positions", max_positions), ("--max-leverage", max_leverage))
-    return ", ".join(f"{flag} {number(limit)}" for flag, limit in flags if limit is not None)
+    flags = [("--max-positions", max_positions), ("--max-leverage", max_leverage)]
+    named = [f"{flag} {number(limit)}" for flag, limit in flags if limit is not None]
+    return ", ".join([*named, f"--rank {rank}"] if rank else named)

@@ -13,7 +13,6 @@ IDEAS = """from strategy.words import *
 BOTH = {"long": close > ema(close, length("n", 20, 5, 60)), "short": close < lag(low, 2)}
 LATE = {"long": minute_of_day() > 1080, "stop": share(0.5)}
 PAYS = strategy("Pays.", **BOTH, stop=share(0.02), funding=funding(payments("fund")))
-RATE = strategy("Pays.", **BOTH, stop=share(0.02), funding=funding(0.5, every=480))
 LARGE = strategy("Large.", **BOTH, stop=share(0.02), account=account(1000, equity_share(20)))
 SMALL = strategy("Small.", **BOTH, stop=share(0.02), account=account(1000, risk(0.01)))
 DAYS = strategy("Days.", **LATE, session=session_exit(1015))
@@ -55,9 +54,6 @@ def test_a_search_by_payments_is_certified_verified_and_sees_no_later_one(ask, c
     [
         ("PAYS", ("0.0006", "0.6"), (), "pays 0.6 at 1970-01-03T"),
         ("PAYS", ("-02T08", "-01T07"), (), "is earlier than the one before it: sort the file"),
-        ("PAYS", ("-02T00", "-01T16"), (), "is in the minute of the one before it: leave one"),
-        ("PAYS", ("1970-01-02T00", "2199-01-02T00"), (), "has not been made yet: leave it out"),
-        ("RATE", None, (), "funding(0.5, 480) pays 0.5, more than 0.1 of the price each time"),
         ("LARGE", None, (), "equity_share(20) is more than 10 of the account"),
         ("SMALL", None, ("--risk-fraction", "0.01"), "--risk-fraction 0.01 sizes nothing here"),
     ],

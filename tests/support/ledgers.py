@@ -1,12 +1,12 @@
 """Ledgers and columns from single trades."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
-from data.bars import Window
+from data.bars import Bars, Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import Ledger, Trade
+from engine.accounts.ledger import REASONS, Ledger, Trade
 from optimizer.report.trades import collect_trades
 
 KINDS = {"signal_bar": np.int64, "entry_bar": np.int64, "exit_bar": np.int64, "reason": np.int8,
@@ -22,6 +22,24 @@ def build_trade_ledger(trades):
     return Ledger(
         *(np.array([getattr(t, name) for t in trades], KINDS.get(name, float)) for name in columns)
     )
+
+
+def make_free_ledger(*trades, **counts):
+    """Trades of (entry bar, exit bar, entry, stop, exit, reason), without costs."""
+    rows = [
+        Trade(e - 1, e, x, REASONS.index(why), entry, stop, entry + 9, leave,
+              (leave - entry) / (entry - stop), 1 if entry > stop else -1, stop, x - e + 1)
+        for e, x, entry, stop, leave, why in trades
+    ]  # fmt: skip
+    return replace(build_trade_ledger(rows), **counts)
+
+
+def make_flat_bars(*closes, step_ns, symbol="PAPER", high=None, low=None):
+    """Bars whose open, high and low are their close where they are not given."""
+    price = np.array(closes, np.float64)
+    high, low = (price if some is None else np.array(some, float) for some in (high, low))
+    times = np.arange(len(price), dtype=np.int64) * step_ns
+    return Bars(times, price, high, low, price, np.ones(len(price)), symbol, step_ns)
 
 
 def make_trade(r):

@@ -36,6 +36,22 @@ def make_bars(count, step_ns=15 * MINUTE_NS, start_ns=START_NS, **changes):
     return Bars(**{**fields, **changes})
 
 
+def join_closes(close, **changes):
+    """Columns of hours, each of which opens at the close before; some replaced by `changes`."""
+    close = np.array(close, np.float64)
+    opened = np.append(close[:1], close[:-1])
+    return make_columns(len(close), 60 * MINUTE_NS) | {
+        "open": opened, "high": np.maximum(opened, close), "low": np.minimum(opened, close),
+        "close": close, "volume": np.ones(len(close)), **changes,
+    }  # fmt: skip
+
+
+def draw_waves(count):
+    """Columns of hours in waves, which do not stay below where a dip was bought for long."""
+    t = np.arange(count)
+    return join_closes(100 + 12 * np.sin(t / 9) + 4 * np.sin(t / 2.3))
+
+
 def iso(time_ns):
     """ISO 8601 text in UTC, exact to the nanosecond."""
     return [f"{np.datetime64(int(t), 'ns')}Z" for t in time_ns]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data import LoadOptions, load_bars
-from data.bars import Bars, Window
+from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, AT_STOP
 from engine.reference_intrabar import measure_intrabar, read_bars
@@ -20,12 +20,6 @@ from tests.support.worlds import make_bars
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 CALM = QUIET[:4]
-MINUTE_NS = 60 * 10**9
-
-BREAKOUT = w.strategy(
-    "Breakout.", long=w.volume >= 1, entry=w.stop_at(w.close * 0 + 102, 3),
-    stop=w.level(w.close * 0 + 100), target=w.r_multiple(2),
-)  # fmt: skip
 
 
 def read(spec, bars, costs=FREE):
@@ -38,122 +32,52 @@ def read(spec, bars, costs=FREE):
     return reference, ledgers[0], readings
 
 
-def measure_trade(*later, costs=FREE, spec=PAPER_SPEC):
-    """What is undecided in one trade on a paper market, and the law's own sum of R."""
-    reference, ledger, readings = read(spec, paper_market(*later), costs)
-    assert len(ledger) == 1
-    sums = reference.fold(ledger, spec.layout.defaults)
-    return measure_intrabar([ledger], [readings]), sums[ACCUMULATOR_INDEX["sum_r"]]
-
-
-def make_minutes(*rows, minutes=1):
-    """Bars of (open, high, low, close); the first has volume, so that it signals."""
-    columns = dict(zip(("open", "high", "low", "close"), np.array(rows, float).T, strict=True))
-    times = np.arange(len(rows), dtype=np.int64) * minutes * MINUTE_NS
-    volume = np.array([1.0, *[0.0] * (len(rows) - 1)])
-    return Bars(timestamp=times, volume=volume, symbol="M", timeframe_ns=minutes * MINUTE_NS,
-                **columns)  # fmt: skip
-
-
-def test_bar_that_touches_both_is_undecided():
-    """Stop at 97 and target at 106 in one bar: -1 R by the law, +2 R the other way round."""
-    intrabar, sum_r = measure_trade((100, 107, 96, 100))
-    assert (intrabar.trades, intrabar.undecided, intrabar.at_target) == (1, 1, 1)
-    assert intrabar.sum_r == intrabar.undecided_r == sum_r == -1.0
-    assert intrabar.sum_r_target_first == 2.0
-    assert intrabar.is_too_coarse
-
-
-@pytest.mark.parametrize(
-    "later",
-    [[(100, 101, 96, 100)], [(100, 107, 99, 100)], [CALM, (96, 107, 95, 100)], [CALM]],
-    ids=["stop_only", "target_only", "gap_through_the_stop", "neither"],
-)
-def test_everything_else_is_decided(later):
-    """One of both, a gap, or neither leaves nothing open, and both sums agree."""
-    intrabar, sum_r = measure_trade(*later)
-    assert intrabar.undecided == 0
-    assert intrabar.sum_r == intrabar.sum_r_target_first == sum_r
-    assert not intrabar.is_too_coarse
-
-
-def test_target_first_pays_costs_too():
-    """The other answer is net of both sides: (6 - 0.001 * 206) / 3."""
-    intrabar, _ = measure_trade((100, 107, 96, 100), costs=Costs())
-    assert intrabar.sum_r_target_first == (6.0 - 0.001 * 206.0) / 3.0
-
-
-def test_a_short_that_touched_both_is_undecided():
-    """Sold at 100, stop at 103, target at 94, both in the bar: -1 R by the law, +2 R else.
-
-    A short without a target touches none, however low the bar.
-    """
-    short = w.strategy("Short.", short=w.volume > 50, stop=w.share(0.03), target=w.r_multiple(2))
-    intrabar, _ = measure_trade((100, 104, 93, 100), spec=short)
-    assert (intrabar.undecided, intrabar.sum_r, intrabar.sum_r_target_first) == (1, -1.0, 2.0)
-    endless = w.strategy("Short.", short=w.volume > 50, stop=w.share(0.03))
-    intrabar, _ = measure_trade((100, 104, 93, 100), spec=endless)
-    assert (intrabar.undecided, intrabar.sum_r_target_first) == (0, -1.0)
-
-
-def test_an_open_that_costs_the_account_is_decided():
-    """At 95, a twentieth below the entry; of a bar that opens above it the target is open."""
-    parts = {"stop": w.share(0.5), "target": w.share(0.06)}
-    sized = w.strategy(
-        "Sized.", long=w.volume > 50, account=w.account(1000, w.equity_share(20)), **parts
-    )
-    for opened, *expected in ((93, 0, -0.14, -0.14), (96, 1, -0.1, 0.12)):
-        intrabar, sum_r = measure_trade(CALM, (opened, 107, 92, 100), spec=sized)
-        assert [intrabar.undecided, sum_r, intrabar.sum_r_target_first] == expected
-
-
+SHORT = {"short": w.volume > 50, "stop": w.share(0.03)}
 LADDER = [(w.r_multiple(1), 0.5), (w.r_multiple(2), 0.25)]
+LADDERED = w.strategy("Ladder.", long=w.volume > 50, stop=w.share(0.03), targets=LADDER)
+SIZED = w.strategy(
+    "Sized.", long=w.volume > 50, account=w.account(1000, w.equity_share(20)), stop=w.share(0.5),
+    target=w.share(0.06),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("later", "undecided", "law", "otherwise"),
+    ("spec", "later", "costs", "undecided", "law", "otherwise"),
     [
-        ([(100, 103.5, 99, 100), (100, 103.5, 96, 97)], 0, 0.0, 0.0),
-        ([(100, 103.5, 99, 100), (100, 106.5, 96, 97)], 1, 0.0, 0.75),
-        ([(100, 106.5, 96, 97)], 1, -1.0, 0.75),
-        ([(100, 103.5, 96, 97)], 1, -1.0, 0.0),
+        # Stop at 97 and target at 106 in one bar; net of both sides (6 - 0.001 * 206) / 3.
+        (PAPER_SPEC, [(100, 107, 96, 100)], FREE, 1, -1.0, 2.0),
+        (PAPER_SPEC, [(100, 107, 96, 100)], Costs(), 1, (-3 - 0.001 * 197) / 3, 5.794 / 3),
+        # The stop alone, the target alone, a gap through the stop, neither.
+        (PAPER_SPEC, [(100, 101, 96, 100)], FREE, 0, -1.0, -1.0),
+        (PAPER_SPEC, [(100, 107, 99, 100)], FREE, 0, 2.0, 2.0),
+        (PAPER_SPEC, [CALM, (96, 107, 95, 100)], FREE, 0, -4 / 3, -4 / 3),
+        (PAPER_SPEC, [CALM], FREE, 0, 0.0, 0.0),
+        # Sold at 100, stop at 103, target at 94; without a target it touches none.
+        (w.strategy("Short.", **SHORT, target=w.r_multiple(2)), [(100, 104, 93, 100)], FREE,
+         1, -1.0, 2.0),
+        (w.strategy("Short.", **SHORT), [(100, 104, 93, 100)], FREE, 0, -1.0, -1.0),
+        # An open at which the account was lost, at 95, decides; one above it does not.
+        (SIZED, [CALM, (93, 107, 92, 100)], FREE, 0, -0.14, -0.14),
+        (SIZED, [CALM, (96, 107, 92, 100)], FREE, 1, -0.1, 0.12),
+        # Half at 103, a quarter at 106, a quarter with the stop: what had left bars before stays.
+        (LADDERED, [(100, 103.5, 99, 100), (100, 103.5, 96, 97)], FREE, 0, 0.0, 0.0),
+        (LADDERED, [(100, 103.5, 99, 100), (100, 106.5, 96, 97)], FREE, 1, 0.0, 0.75),
+        (LADDERED, [(100, 106.5, 96, 97)], FREE, 1, -1.0, 0.75),
+        (LADDERED, [(100, 103.5, 96, 97)], FREE, 1, -1.0, 0.0),
     ],
-    ids=["left_bars_before", "second_is_open", "both_in_one", "first_alone"],
-)
-def test_a_ladder_counts_targets_that_are_open_in_that_bar(later, undecided, law, otherwise):
-    """Risk 3 from 100: half at 103, a quarter at 106, a quarter with the stop at 97.
-
-    Half out at 103 and the rest at 97 is 0; with the quarter at 106 it is 0.5 + 0.5 - 0.25.
-    """
-    spec = w.strategy("Ladder.", long=w.volume > 50, stop=w.share(0.03), targets=LADDER)
-    intrabar, sum_r = measure_trade(*later, spec=spec)
-    assert (intrabar.undecided, intrabar.at_target) == (undecided, undecided)
-    assert sum_r == pytest.approx(law)
+)  # fmt: skip
+def test_targets_that_are_open_in_the_bar_of_a_stop_leave_a_trade_undecided(
+    spec, later, costs, undecided, law, otherwise
+):
+    """By hand, of one trade: its R as the law has it, and with the targets before the stop."""
+    reference, ledger, readings = read(spec, paper_market(*later), costs)
+    intrabar = measure_intrabar([ledger], [readings])
+    assert (intrabar.trades, intrabar.undecided, intrabar.at_target) == (1, undecided, undecided)
+    assert intrabar.is_too_coarse == bool(undecided)
+    sums = reference.fold(ledger, spec.layout.defaults)
+    assert intrabar.sum_r == sums[ACCUMULATOR_INDEX["sum_r"]] == pytest.approx(law)
+    assert intrabar.undecided_r == (intrabar.sum_r if undecided else 0.0)
     assert intrabar.sum_r_target_first == pytest.approx(otherwise)
-
-
-def test_a_stop_that_may_be_older_than_the_fill_of_a_stop_order_is_undecided():
-    """Filled at 102 in a bar with a low of 99.4: -1 R by the law, +2 R by its minutes.
-
-    Read by its minutes nothing is undecided. A close at the stop is newer than the fill.
-    """
-    minutes = make_minutes(
-        *[(100, 100, 100, 100)] * 5, (100, 100.2, 99.4, 99.6), (99.6, 101, 99.6, 101),
-        (101, 102.5, 101, 102.4), (102.4, 103, 102.2, 103), (103, 103, 102.8, 103),
-        (103, 106.5, 103, 106), *[(106, 106, 106, 106)] * 4,
-    )  # fmt: skip
-    coarse = make_coarse(minutes, timeframe_ns=5 * MINUTE_NS)
-    whole = replace(coarse, finer=None)
-    _, ledger, readings = read(BREAKOUT, whole)
-    assert (ledger.r.tolist(), readings.r.tolist()) == ([-1.0], [2.0])
-    assert (readings.at_fill.tolist(), readings.at_target.tolist()) == ([True], [False])
-    _, ledger, readings = read(BREAKOUT, coarse)
-    assert (ledger.r.tolist(), readings.r.tolist()) == ([2.0], [2.0])
-    assert not readings.is_undecided.any()
-    certain = make_minutes((100, 100, 100, 100), (100, 103, 99.4, 99.9), (100, 107, 99.9, 106))
-    _, ledger, readings = read(BREAKOUT, certain)
-    assert (ledger.r.tolist(), readings.r.tolist()) == ([-1.0], [-1.0])
-    assert not readings.is_undecided.any()
 
 
 def count_again(ledger, bars, targets, order_level):

@@ -1,21 +1,23 @@
 """Metrics of an account beside its accumulators: by hand, and to the last digit on real bars."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from data import LoadOptions, load_bars
-from data.bars import Bars, Window
+from data.bars import Window
 from engine.accounts.account import ACCOUNT_METRICS, Account
 from engine.accounts.costs import Costs
 from engine.accounts.curves import longest_run
 from engine.accounts.holding import find_scale, scale_hold
-from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.stake import build_stake
 from engine.batch import Engine
 from engine.reference_terms import find_terms
 from strategy import STRATEGIES
+from tests.support.ledgers import make_flat_bars
+from tests.support.ledgers import make_free_ledger as ledger
 from tests.support.order_cases import CASES
 from tests.support.random_strategies import drawn_orders
 from tests.support.references import compiled_reference
@@ -26,41 +28,7 @@ FREE = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=0.1)
 SPEC = STRATEGIES["seller_exhaustion"]
 
 
-def daily(*closes, symbol="PAPER"):
-    """A bar a day whose open, high and low are its close."""
-    price = np.array(closes, np.float64)
-    times = np.arange(len(price), dtype=np.int64) * DAY_NS
-    return Bars(
-        timestamp=times,
-        open=price,
-        high=price,
-        low=price,
-        close=price,
-        volume=np.ones(len(price)),
-        symbol=symbol,
-        timeframe_ns=DAY_NS,
-    )
-
-
-def ledger(*trades, rejected=0):
-    """Trades of (entry bar, exit bar, entry, stop, exit, reason), without costs."""
-    rows = [(e - 1, e, x, REASONS.index(why), a, s, a + 9, b) for e, x, a, s, b, why in trades]
-    signal, entry_bar, exit_bar, reason, entry, stop, target, leave = (
-        np.array([row[column] for row in rows]) for column in range(8)
-    )
-    side = np.sign(entry - stop)
-    r = side * (leave - entry) / np.abs(entry - stop)
-    bars = (column.astype(np.int64) for column in (signal, entry_bar, exit_bar))
-    prices = (column.astype(np.float64) for column in (entry, stop, target, leave, r))
-    return Ledger(
-        *bars,
-        reason.astype(np.int8),
-        *prices,
-        side.astype(np.int8),
-        stop.astype(float),
-        exit_bar.astype(np.int64) - entry_bar.astype(np.int64) + 1,
-        rejected=rejected,
-    )
+daily = partial(make_flat_bars, step_ns=DAY_NS)
 
 
 def account(bars, *windows, costs=FREE):

@@ -1,42 +1,29 @@
 """Accounts that were gone meanwhile, and returns that hang on one trade: by hand."""
 
 from dataclasses import replace
+from functools import partial
 
-import numpy as np
 import pytest
 
-from data.bars import Bars, Window
+from data.bars import Window
 from engine.accounts.account import Account
 from engine.accounts.caveats import find_best_trade, find_gone, find_wick
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.stake import build_stake
 from strategy import words as w
+from tests.support.ledgers import make_flat_bars, make_free_ledger
 from tests.support.markets import PAPER_SPEC
 
 HOUR_NS = 3600 * 10**9
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=0.1)
 
 
-def hourly(*closes, highs=None, lows=None, symbol="PAPER"):
-    """A bar an hour, whose open, high and low are its close where they are not given."""
-    price = np.array(closes, np.float64)
-    high, low = (price if some is None else np.array(some, float) for some in (highs, lows))
-    times = np.arange(len(price), dtype=np.int64) * HOUR_NS
-    return Bars(times, price, high, low, price, np.ones(len(price)), symbol, HOUR_NS)
+hourly = partial(make_flat_bars, step_ns=HOUR_NS)
 
 
 def longs(*trades, stop=50.0):
     """Trades of (entry bar, exit bar, entry, exit), without costs."""
-    e, x, entry, leave = (np.array(column) for column in zip(*trades, strict=True))
-    n, e, x = len(e), e.astype(np.int64), x.astype(np.int64)
-    entry, leave, stops = entry.astype(float), leave.astype(float), np.full(n, stop)
-    reason = np.full(n, REASONS.index("time"), np.int8)
-    r = (leave - entry) / (entry - stops)
-    return Ledger(
-        e - 1, e, x, reason, entry, stops, entry + 900, leave, r,
-        np.ones(n, np.int8), stops, x - e + 1,
-    )  # fmt: skip
+    return make_free_ledger(*((e, x, entry, stop, leave, "time") for e, x, entry, leave in trades))
 
 
 def account(*series, size=None, cash=1000.0):
@@ -120,7 +107,7 @@ def test_a_return_hangs_on_the_trade_that_makes_more_than_half_of_it(size, leave
 def test_the_best_trade_is_found_in_the_window_that_has_it():
     """Of two symbols, and with the bar of its exit where that stands alone."""
     quiet = hourly(*[100] * 40, symbol="QUIET")
-    spiked = hourly(*[100] * 40, highs=[101] * 20 + [1000] + [102] * 19, symbol="SPIKED")
+    spiked = hourly(*[100] * 40, high=[101] * 20 + [1000] + [102] * 19, symbol="SPIKED")
     own = account(quiet, spiked)
     found = find_best_trade(
         own, [longs((1, 4, 100, 101)), longs((3, 5, 100, 99), (9, 20, 100, 990))]
@@ -143,7 +130,7 @@ def test_the_best_trade_is_found_in_the_window_that_has_it():
 )
 def test_a_price_stands_alone_where_it_is_five_times_farther_out(highs, lows, bar, expected):
     """Than any other high or low of its week; at an end there is one neighbour."""
-    bars = hourly(*[100] * 6, highs=highs, lows=lows)
+    bars = hourly(*[100] * 6, high=highs, low=lows)
     wick = find_wick(bars, Window.whole(bars), bar)
     assert (None if wick is None else (wick.is_high, wick.price, wick.beside)) == expected
 
@@ -153,5 +140,5 @@ def test_a_week_is_half_of_it_to_each_side():
     for days, is_alone in ((4, True), (3, False)):
         highs = [101.0] * 200
         highs[150], highs[150 - 24 * days] = 121.0, 141.0
-        bars = hourly(*[100] * 200, highs=highs)
+        bars = hourly(*[100] * 200, high=highs)
         assert (find_wick(bars, Window.whole(bars), 150) is not None) == is_alone

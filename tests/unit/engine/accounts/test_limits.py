@@ -28,7 +28,7 @@ from strategy import words as w
 from tests.parity.test_language import both
 from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.limited import draw_account, draw_finer_account
-from tests.support.references import FORMS, compiled_reference
+from tests.support.references import FORMS, compiled_reference, trade_once
 from tests.support.worlds import make_bars
 from tests.unit.engine.accounts.test_one_account import worlds
 
@@ -162,8 +162,7 @@ def test_drawn_accounts(seed):
     assert both(strategy, series, windows, genomes, costs) == ""
 
 
-@pytest.mark.parametrize("engine", [*FORMS, "cpu"])
-def test_a_position_is_over_when_the_next_bar_opens(engine):
+def test_a_position_is_over_when_the_next_bar_opens():
     """A stop in a day of 23 hours leaves room for what the other market enters at its end."""
     opens, flat = np.array([0, 24, 47, 71, 95]) * HOUR_NS, np.full(5, 100.0)
     falls = np.array([100.0, 90, 100, 100, 100])
@@ -172,12 +171,7 @@ def test_a_position_is_over_when_the_next_bar_opens(engine):
         for low, loud in ((falls, np.eye(5)[0]), (flat, np.eye(5)[1]))
     ]
     spec = w.strategy("Loud.", long=w.volume > 0.5, stop=w.share(0.05))
-    windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
-    costs, genome = Costs(max_positions=1), spec.layout.defaults
-    if engine == "cpu":
-        ledgers = Engine(spec, series, windows, costs, device="cpu").trades(genome)
-    else:
-        ledgers = Reference(spec, series, windows, costs, form=FORMS[engine]).trades(genome)
+    ledgers = trade_once(spec, series, costs=Costs(max_positions=1))
     entered = [(ledger.entry_bar.tolist(), ledger.exit_bar.tolist()) for ledger in ledgers]
     assert entered == [([1], [1]), ([2], [4])]
     assert [ledger.skipped for ledger in ledgers] == [0, 0]

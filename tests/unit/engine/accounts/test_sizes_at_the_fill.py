@@ -28,22 +28,32 @@ def market(*bars, symbol, hours=1, begins=0):
     return Bars(times, *columns, np.ones(len(first)), symbol, timeframe_ns=hours * HOUR_NS)
 
 
-def measure(series, size, costs=FREE, **parts):
-    """Accumulators by name once all forms agree, the account's numbers, and its folded trades."""
-    arguments = {"long": w.close > 0, "stop": w.share(0.5), "max_hold": 1, **parts}
-    spec = w.strategy("Buys.", account=w.account(1000, size), **arguments)
-    windows, genome = [Window.whole(bars, n) for n, bars in enumerate(series)], np.empty(0)
+def fold(spec, series, windows, costs):
+    """Ledgers, sums by name once all forms agree, and the account with its folded trades."""
+    genome = spec.layout.defaults
     reference = compiled_reference(spec, series, windows, costs)
     ledgers = reference.trades(genome)
     sums = reference.account(ledgers, range(len(windows)), genome)
     engine = Engine(spec, series, windows, costs, device="cpu")
     assert compare_accumulators(sums, engine.evaluate_account(genome[None])[1][0]) == ""
-    names, stakes = tuple(bars.symbol for bars in series), (build_stake(spec, costs, {}),)
-    account = Account(tuple(series), tuple(windows), names, costs, stakes=stakes * len(series))
+    names = tuple(series[window.series].symbol for window in windows)
+    stakes = (build_stake(spec, costs, spec.layout.decode(genome)),) * len(windows)
+    account = Account(tuple(series), tuple(windows), names, costs, stakes=stakes)
     folded = account.fold(ledgers)
-    assert folded.equity[-1] == sums[ACCUMULATOR_INDEX["equity"]]
     named = {name: sums[place].item() for name, place in ACCUMULATOR_INDEX.items()}
-    return named, account.measure(ledgers)[0], folded
+    assert not len(folded.r) or folded.equity[-1] == named["equity"]
+    return ledgers, named, account, folded
+
+
+def measure(series, size, costs=FREE, **parts):
+    """Sums, the account's numbers, its folded trades, and units by symbol and hour of the fill."""
+    arguments = {"long": w.close > 0, "stop": w.share(0.5), "max_hold": 1, **parts}
+    spec = w.strategy("Buys.", account=w.account(1000, size), **arguments)
+    windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
+    ledgers, named, account, folded = fold(spec, series, windows, costs)
+    places = zip(folded.strand.tolist(), (folded.entry_ns // HOUR_NS).tolist(), strict=True)
+    filled = dict(zip(places, folded.units.tolist(), strict=True))
+    return named, account.measure(ledgers)[0], folded, filled
 
 
 TOGETHER = [market((100, 110), symbol=name) for name in "AB"]
@@ -52,7 +62,7 @@ TOGETHER = [market((100, 110), symbol=name) for name in "AB"]
 
 def test_orders_filled_together_are_sized_from_the_same_cash():
     """By hand: 10 units each of 1,000, a fifth is gained, both are worth twice the account."""
-    sums, measured, folded = measure(TOGETHER, w.equity_share(1))
+    sums, measured, folded, _ = measure(TOGETHER, w.equity_share(1))
     assert folded.units.tolist() == [10.0, 10.0]
     assert folded.leverage.tolist() == [1.0, 1.0]
     assert folded.worth.tolist() == [1100.0, 1200.0]
@@ -67,12 +77,10 @@ def test_a_trade_counts_once_its_exit_bar_is_over():
     slow = market((100, 110), (100, 100), symbol="SLOW", hours=4)
     hours = [(100, 100)] * 4 + [(100, 120), (100, 100), (100, 100), (100, 90)]
     quick = market(*hours, symbol="QUICK")
-    _, measured, folded = measure([slow, quick], w.equity_share(1))
-    # In the order in which they are over: of those at 8:00 that comes first which left earlier.
-    filled = dict(zip(zip(folded.strand.tolist(), folded.entry_ns // HOUR_NS, strict=True),
-                      folded.units.tolist(), strict=True))  # fmt: skip
+    _, measured, folded, filled = measure([slow, quick], w.equity_share(1))
     assert (filled[0, 4], filled[1, 5]) == (10.0, 10.0)
     # 200 of the hour are known at 6:00; the four hours' 100 at 8:00, when the last one is filled.
+    # Trades are folded when they are over: of those at 8:00 that comes first which left earlier.
     assert (filled[1, 7], filled[1, 8]) == (12.0, 13.0)
     assert folded.worth[-3:].tolist() == [1300.0, 1170.0, 1170.0]
     # At 7:00, with four hours at cost as of their last close.
@@ -84,15 +92,8 @@ def test_an_exit_at_the_open_is_known_at_that_open():
     leaves = market((100, 110), (103, 103), (103, 103), symbol="A")
     waits = market((100, 100), (100, 100), (100, 100), symbol="B")
     parts = {"exit_long": w.close > 105, "max_hold": 2}
-    _, _, folded = measure([leaves, waits], w.equity_share(1), **parts)
-    entered = {
-        (int(strand), int(hour)): units
-        for strand, hour, units in zip(
-            folded.strand, folded.entry_ns // HOUR_NS, folded.units, strict=True
-        )
-    }
-    assert entered[1, 1] == 10.0
-    assert entered[1, 3] == 10.3
+    *_, filled = measure([leaves, waits], w.equity_share(1), **parts)
+    assert (filled[1, 1], filled[1, 3]) == (10.0, 10.3)
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -102,23 +103,13 @@ def test_drawn_accounts_are_their_list_of_events(seed):
     genome = strategy.layout.defaults
     for limits in ({}, {"max_positions": 2}) if can_limit(strategy) else ({},):
         charged = replace(costs, **limits)
-        reference = compiled_reference(strategy, series, windows, charged)
-        ledgers = reference.trades(genome)
+        ledgers, sums, _, folded = fold(strategy, series, windows, charged)
         expected, trades = simulate(strategy, genome, series, windows, charged, ledgers)
-        sums = reference.account(ledgers, range(len(windows)), genome)
         named = expected.list_sums()
-        assert {name: sums[ACCUMULATOR_INDEX[name]].item() for name in named} == named
-        engine = Engine(strategy, series, windows, charged, device="cpu")
-        assert compare_accumulators(sums, engine.evaluate_account(genome[None])[1][0]) == ""
-        stakes = (build_stake(strategy, charged, strategy.layout.decode(genome)),) * len(windows)
-        names = tuple(series[window.series].symbol for window in windows)
-        account = Account(tuple(series), tuple(windows), names, charged, stakes=stakes)
-        folded = account.fold(ledgers)
+        assert {name: sums[name] for name in named} == named
         places = [(number, k) for number, one in enumerate(ledgers) for k in range(len(one))]
         units = [max(trades[place]["units"], 0.0) * (trades[place]["cash"] > 0) for place in places]
         assert folded.by_place(folded.units).tolist() == units
-        if len(places):
-            assert folded.equity[-1] == named["equity"]
 
 
 def can_limit(strategy):

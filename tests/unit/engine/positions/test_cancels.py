@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from data.bars import Bars, Window
+from data.bars import Bars
 from data.timeframe import MINUTE_NS
-from engine.batch import Engine
-from engine.reference import Reference
 from strategy import words as w
 from strategy.deserialize import from_described
 from strategy.errors import StrategyError
+from tests.support.references import trade_once
 
 SIGNAL, ENDS_LONGS, ENDS_SHORTS = 1.0, 2.0, 3.0
 """Volume of a bar that asks, and of bars that end orders."""
@@ -53,12 +52,9 @@ def test_each_sides_orders_end_by_its_own_condition(cancel, volumes, filled):
     """A close at which it holds ends the orders of its side alone; one condition ends both."""
     strategy = straddle(cancel)
     for touch, side in (("long", 1), ("short", -1)):
-        bars = build_bars(volumes, touch)
-        for kind, how in ((Reference, {}), (Engine, {"device": "cpu"})):
-            engine = kind(strategy, [bars], [Window.whole(bars)], None, **how)
-            (ledger,) = engine.trades(strategy.layout.defaults)
-            assert ledger.side.tolist() == [side] * (touch in filled)
-            assert (ledger.orders, ledger.expired) == (2, 2 - (touch in filled))
+        (ledger,) = trade_once(strategy, [build_bars(volumes, touch)])
+        assert ledger.side.tolist() == [side] * (touch in filled)
+        assert (ledger.orders, ledger.expired) == (2, 2 - (touch in filled))
 
 
 def test_conditions_of_sides_are_recorded_and_warm_up():

@@ -170,15 +170,6 @@ def test_a_component_of_a_portfolio_loses_its_weight():
     assert (metrics["trades"], metrics["total_return"]) == (2, -0.75)
 
 
-def test_an_open_position_has_its_margin_price_for_a_stop():
-    """After the last close of bars that did not reach it."""
-    bars = market(LONG, QUIET, QUIET)
-    window = Window.whole(bars)
-    reference = Reference(lose(TWENTY), [bars], [window], FREE)
-    (ledger,) = reference.trades(np.empty(0))
-    assert reference.find_standing(np.empty(0), window, ledger).next_stop == 95.0
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_no_sized_account_stands_at_nothing_at_a_close(seed):
     """At each close of a trade before its exit some cash is left, or nothing to a rounding.

@@ -10,10 +10,10 @@ from data.payments import Payments
 from data.point_in_time import DatedNumbers
 from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.costs import Costs
-from engine.batch import Engine
 from engine.reference import Reference
 from strategy import words as w
 from tests.parity.test_language import both
+from tests.support.references import trade_once
 from tests.support.worlds import draw_payments, make_bars
 
 HOUR_NS = 60 * MINUTE_NS
@@ -43,13 +43,8 @@ def flat(opens, timeframe_ns, signal, numbers=SETTLED):
 
 
 def find_r(strategy, bars):
-    """R of the only trade, the same by the reference and on cores."""
-    ledgers = []
-    for kind, how in ((Reference, {}), (Engine, {"device": "cpu"})):
-        engine = kind(strategy, [bars], [Window.whole(bars)], FREE, **how)
-        ledgers += engine.trades(strategy.layout.defaults)
-    (r,), (same,) = (ledger.r.tolist() for ledger in ledgers)
-    assert r == same
+    """R of the only trade."""
+    ((r,),) = (ledger.r.tolist() for ledger in trade_once(strategy, [bars], costs=FREE))
     return r
 
 

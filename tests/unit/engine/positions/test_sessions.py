@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data.bars import Bars, Window
+from data.bars import Bars
 from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.ledger import REASONS
-from engine.batch import Engine
-from engine.reference import Reference
 from strategy import words as w
 from strategy.deserialize import from_described
 from strategy.errors import StrategyError
+from tests.support.references import trade_once
 from tests.support.worlds import make_bars
 
 MONDAY_NS = 19_730 * DAY_NS  # 2024-01-08
@@ -41,18 +40,10 @@ def leave(session, **further):
 
 
 def list_minutes(strategy, bars, minutes):
-    """Minutes at which each trade's entry and exit bars open, the same in both engines."""
-    ledgers = []
-    for kind, how in ((Reference, {}), (Engine, {"device": "cpu"})):
-        engine = kind(strategy, [bars], [Window.whole(bars)], None, **how)
-        ledgers += engine.trades(strategy.layout.defaults)
-    found, same = (
-        [(minutes[e], minutes[x], REASONS[why]) for e, x, why in
-         zip(ledger.entry_bar, ledger.exit_bar, ledger.reason, strict=True)]
-        for ledger in ledgers
-    )  # fmt: skip
-    assert found == same
-    return found
+    """Minutes at which each trade's entry and exit bars open, and why it left."""
+    (ledger,) = trade_once(strategy, [bars])
+    reasons = [REASONS[reason] for reason in ledger.reason]
+    return list(zip(minutes[ledger.entry_bar], minutes[ledger.exit_bar], reasons, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -99,11 +90,9 @@ def test_an_order_of_the_day_stands_over_midnight():
 def test_a_clock_that_is_late_has_the_same_sessions(minute, begins):
     """Days that begin at a minute are those of an offset that is less by it, with its own end."""
     bars = make_bars(7, 900, gaps=0.05)
-    late = leave(w.session_exit((minute - begins - 1) % 1440 + 1, -begins))
-    ledgers = [
-        Reference(strategy, [bars], [Window.whole(bars)]).trades(strategy.layout.defaults)[0]
-        for strategy in (leave(w.session_exit(minute, begins=begins)), late)
-    ]
+    late = w.session_exit((minute - begins - 1) % 1440 + 1, -begins)
+    sessions = w.session_exit(minute, begins=begins), late
+    ledgers = [trade_once(leave(session), [bars])[0] for session in sessions]
     assert len(ledgers[0]) > 5
     assert ledgers[0].r.tobytes() == ledgers[1].r.tobytes()
 

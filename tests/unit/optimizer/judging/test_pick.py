@@ -3,62 +3,24 @@
 from functools import partial
 
 import numpy as np
-import pytest
 
-from data.bars import Bars
-from optimizer.errors import ConfigError
-from optimizer.judging.pick import ask_pick, choose_member, replay_gone, select_pick
+from optimizer.judging.pick import ask_pick, choose_member, replay_gone
 from optimizer.judging.schedule import StepPick, StepSetup, choose_picks
 from optimizer.judging.schedule_record import build_schedule_record
 from optimizer.run.problem import answer
 from optimizer.schedule.dates import parse_schedule
 from optimizer.search.in_step import run_alone
-from strategy.words import (
-    account,
-    close,
-    crosses_below,
-    gene,
-    notional,
-    rsi,
-    share,
-    strategy,
-    whole,
-)
+from strategy import words as w
 from tests.support.judging import make_task
+from tests.support.series import draw_waves, make_bars
 
-HOUR_NS = 3600 * 10**9
-
-DIPS = strategy(
-    "Buys a dip.",
-    long=crosses_below(rsi(close, 14), gene("level", 40, 36, 44)),
-    stop=share(0.4),
-    max_hold=whole("hold", 30, 26, 34),
-    account=account(1000, notional(gene("size", 2000, 500, 40000))),
-    timeframe="1h",
-    name="dips",
-)
-"""It buys before the trough, a tenth above it."""
-
-
-def wave_task(hours=1500):
-    """A task on a market of waves, which never ends below where it was bought for long."""
-    t = np.arange(hours)
-    price = 100 + 12 * np.sin(t / 9) + 4 * np.sin(t / 2.3)
-    opened = np.append(price[0], price[:-1])
-    bars = Bars(
-        timestamp=t * HOUR_NS,
-        open=opened,
-        high=np.maximum(opened, price),
-        low=np.minimum(opened, price),
-        close=price,
-        volume=np.ones(hours),
-        symbol="WAVE",
-        timeframe_ns=HOUR_NS,
-    )
-    return make_task(bars, spec=DIPS, min_trades=1)
-
-
-TASK = wave_task()
+DIPS = w.strategy(
+    "Buys a dip, before the trough and a tenth above it.",
+    long=w.crosses_below(w.rsi(w.close, 14), w.gene("level", 40, 36, 44)), stop=w.share(0.4),
+    max_hold=w.whole("hold", 30, 26, 34), timeframe="1h",
+    account=w.account(1000, w.notional(w.gene("size", 2000, 500, 40000))),
+)  # fmt: skip
+TASK = make_task(make_bars(1500, 3600 * 10**9, **draw_waves(1500)), spec=DIPS, min_trades=1)
 
 
 def genomes(*sizes):
@@ -76,14 +38,6 @@ def test_the_strongest_that_stands_is_asked_for():
     assert run_alone(ask_pick(TASK, engine.windows, front), ask).member == 2
     assert run_alone(ask_pick(TASK, engine.windows, front[:2]), ask) is None
     assert choose_member(np.array([3.0, np.nan, np.nan]), front, is_gone) == 2
-
-
-def test_a_member_that_was_gone_is_not_picked_by_name():
-    """The line says when its account stood at nothing."""
-    front, gone = genomes(1000, 35000), {1: "2024-01-02 16:00"}
-    assert select_pick(TASK.engine(), front, gone=gone).member == 0
-    with pytest.raises(ConfigError, match="--pick 1: the account stood at nothing on 2024-01-02"):
-        select_pick(TASK.engine(), front, 1, gone)
 
 
 def test_a_pick_that_would_be_gone_does_not_stay():
