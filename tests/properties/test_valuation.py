@@ -9,6 +9,7 @@ from data.bars import Window
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
+from engine.accounts.stake import build_stake
 from engine.accounts.valuation import find_open_parts
 from engine.reference_terms import find_targets, list_terms
 from optimizer.evidence.robust import break_even_bp, evaluate_costs
@@ -44,6 +45,9 @@ def draw_account(seed, strategy=None, length=220):
     reference, genome = compiled_reference(strategy, bars, windows, costs), strategy.layout.defaults
     terms = list_terms(reference, genome, windows)
     account = Account(tuple(bars), windows, ("A", "A", "B"), costs, terms=terms)
+    if strategy.account is not None:
+        stake = build_stake(strategy, costs, strategy.layout.decode(genome))
+        account = replace(account, stakes=(stake,) * len(windows))
     return reference, genome, reference.trades(genome), account
 
 
