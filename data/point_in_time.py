@@ -87,6 +87,8 @@ def read_dated(path: str, tz: LocalZone | None = None, *, is_paid: bool = False)
     if when is None or VALUE not in used:
         missing = TIMES[0] if when is None else VALUE
         raise DataError(f"{path}: column '{missing}' is missing, there are {', '.join(names)}")
+    if not len(table):
+        raise DataError(f"{path}: there is no row below its header")
     if len(used) > len({TIMES[0] if name in TIMES else name for name in used}):
         raise DataError(f"{path}: {', '.join(used)}: two columns say the same, leave one of each")
     times = _times(table[when], path, tz)

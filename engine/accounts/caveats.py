@@ -16,8 +16,8 @@ WEEK_NS = 7 * UNITS_NS["d"]
 FARTHER = 5.0
 """So many times farther from its neighbours than any other of its week a price stands alone."""
 
-MOST_BY_ONE = 0.5
-"""A return of which one trade makes more than this share hangs on it."""
+MOST_BY_ONE, ROUNDING = 0.5, 1e-9
+"""A return of which one trade makes more than this share, beyond rounding, hangs on it."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def find_best_trade(account: Account, ledgers: Sequence[Ledger]) -> BestTrade | 
         ]
         equity = account.fold(others).equity
         left = float(equity[-1]) - 1.0 if len(equity) else 0.0
-        if left < total * MOST_BY_ONE and (found is None or left < found.total_return):
+        if left < total * (MOST_BY_ONE - ROUNDING) and (found is None or left < found.total_return):
             wick = _find_wick_of_trade(account, ledgers[window], window, trade)
             found = BestTrade(window, trade, left, wick)
     return found

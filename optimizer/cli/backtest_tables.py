@@ -33,7 +33,7 @@ from optimizer.run.task import Task, describe_data, ledger_rows, prepare
 from optimizer.run.trade_details import describe_orders, list_details
 from optimizer.search.generation import Floats
 from optimizer.store import find_run
-from optimizer.store.caveats import describe_account, name_limits
+from optimizer.store.caveats import describe_account, list_caveats, name_limits
 from optimizer.store.result import (
     DataDescription,
     Figures,
@@ -79,6 +79,8 @@ def print_ends(task: Task, ledgers: Sequence[Ledger], backtest: Backtest) -> Non
     n_symbols = len({task.markets.symbols[w] for w in task.markets.places("search")})
     limits = name_limits(task.costs.max_positions, task.costs.max_leverage)
     stdout().say_all(describe_account(backtest, n_symbols, limits=limits))
+    if backtest.held_out is not None:
+        stdout().say_all(f"Held-out bars: {line}" for line in list_caveats(backtest.held_out))
     stdout().say_all(_list_doubts(searched, backtest.contradictions, task.costs.min_risk))
     stdout().say(_describe_intrabar(backtest.intrabar))
 

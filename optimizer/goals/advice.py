@@ -117,7 +117,10 @@ def advise(
         return f"Loosen what failed most, or let it be missed: --constraint '{text} soft'."
     if kind != UNDEFINED:
         return REMEDIES.get(kind, REMEDIES[TOO_FEW_TRADES])
-    return f"Search for what is defined, such as --objectives strength,mean_r, not {_metric(text)}."
+    name = _metric(text)
+    if re.search("[<>]", text):
+        return f"Leave out --constraint '{text}': most candidates have no {name}."
+    return f"Search for what is defined, such as --objectives strength,mean_r, not {name}."
 
 
 def _list_missed_limits(

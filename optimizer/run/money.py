@@ -46,7 +46,7 @@ def with_payments(
     if not len(paying.payments[name].rates):
         raise ConfigError(
             f"{where} pays from {format_time(first_ns)} to {format_time(last_ns)}, and no bar of "
-            f"{bars.symbol} but the first opens in that time: name a file of these bars' time"
+            f"{bars.symbol} can be charged: name a file of payments from within these bars' time"
         )
     step_ns = int(np.median(np.diff(payments.timestamp))) if len(payments.rates) > 1 else 0
     free = (bars.timestamp < first_ns - step_ns) | (bars.timestamp > last_ns + step_ns)
@@ -92,8 +92,12 @@ def _list_faults(spec: Strategy, config: RunConfig) -> Iterator[str]:
         size = node.settings[0][1] if isinstance(node, tuple(LARGEST_STAKES)) else None
         limit = LARGEST_STAKES.get(type(node), inf)
         if isinstance(size, Number) and size.value > limit and not config.trust_leverage:
+            said, allowed = (
+                f"{share:g} times" if limit > 1 else f"{100 * share:g} % of"
+                for share in (size.value, limit)
+            )
             yield (
-                f"{format_tree(node)} is more than {limit:g} of the account: write "
+                f"{format_tree(node)} stakes {said} the account, more than {allowed} it: write "
                 f"{node.label}(0.01) for 1 %, or add --trust-leverage"
             )
     if spec.account is not None and _names_stake(config):

@@ -70,7 +70,7 @@ def list_caveats(account: ToldAccount) -> Iterator[str]:
     total, best = fraction(account.metrics.get("total_return")), account.best_trade
     if account.gone:
         yield f"total_return {total} was never made: {describe_gone(account.gone)}."
-    if best is not None:
+    elif best is not None:
         yield (
             f"total_return {total} hangs on one trade, {fraction(best.total_return)} without it: "
             f"{best.symbol}, {best.entered} to {best.left} UTC, {number(best.r)} R."

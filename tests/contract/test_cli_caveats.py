@@ -45,10 +45,16 @@ def test_a_backtest_says_what_its_return_does_not_tell(ask):
     """
     columns = join_closes([100, 100, 92, 103], volume=[1, 0, 0, 0])
     told = "the account stood at nothing on 2024-01-01 03:00 UTC, before that trade ended"
-    assert f"return 60.00% was never made: {told}." in ask("backtest", "L20", columns, *FREE).out
+    said = ask("backtest", "L20", columns, *FREE).out
+    assert f"return 60.00% was never made: {told}." in said
+    assert "hangs on one trade" not in said
     shown = ask("backtest", "L20", columns, *FREE, "--json").json
     assert shown["gone"] == "2024-01-01 03:00"
     assert shown["metrics"]["total_return"] == pytest.approx(0.6)
+    later = join_closes([*[100] * 9, 100, 92, 103], volume=[1, *[0] * 7, 1, 0, 0, 0])
+    held_out = ask("backtest", "L20", later, *FREE, "--holdout", "2024-01-01T08:00").out
+    told = "the account stood at nothing on 2024-01-01 11:00 UTC"
+    assert f"Held-out bars: total_return 60.00% was never made: {told}" in held_out
     small = "1 of 1 trade was too small for the account: nothing was bought."
     assert small in ask("backtest", "TINY", columns, *FREE).out
     close = 100 * np.exp(np.cumsum(np.random.default_rng(4).normal(0, 0.002, 1000)))

@@ -54,7 +54,7 @@ def test_a_search_by_payments_is_certified_verified_and_sees_no_later_one(ask, c
     [
         ("PAYS", ("0.0006", "0.6"), (), "pays 0.6 at 1970-01-03T"),
         ("PAYS", ("-02T08", "-01T07"), (), "is earlier than the one before it: sort the file"),
-        ("LARGE", None, (), "equity_share(20) is more than 10 of the account"),
+        ("LARGE", None, (), "equity_share(20) stakes 20 times the account"),
         ("SMALL", None, ("--risk-fraction", "0.01"), "--risk-fraction 0.01 sizes nothing here"),
     ],
 )

@@ -82,6 +82,7 @@ def test_parquet_says_the_same(tmp_path):
     [
         ("timestamp,value\n1970-01-02,1\n", "column 'known_at' is missing, there are timestamp"),
         ("known_at,number\n1970-01-02,1\n", "column 'value' is missing"),
+        ("known_at,value\n", "there is no row below its header"),
         ("known_at,value\n12,1\n", "is an ISO time"),
         ("known_at,value\n1970-01-02,one\n", "a value is no number"),
         ("known_at,value\n1970-01-02,inf\n", "value 0 is infinite"),

@@ -87,6 +87,8 @@ def test_an_account_that_a_trade_ends_is_ruined_and_no_more():
         # One unit of 1,000: 30 + 10 + 5, and 15 without the first.
         (w.units(1), (130, 110, 105), 0, 0.015),
         (w.units(1), (130, 128, 105), None, 0.0),
+        # Each of two makes a half.
+        (w.units(1), (103, 103), None, 0.0),
         # A loss hangs on none of its gains.
         (w.units(1), (130, 60, 105), None, 0.0),
         (w.units(1), (103,), 0, 0.0),

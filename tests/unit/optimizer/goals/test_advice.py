@@ -37,7 +37,8 @@ def test_the_nearest_shows_what_it_misses_and_nothing_else():
             {"cagr": "few_days"},
             "Fewer than 20 days with bars have no cagr",
         ),
-        ({"undefined:sharpe": 9}, {"sharpe": "no_variation"}, "not sharpe"),
+        ({"undefined:sharpe@worst": 9}, {"sharpe": "no_variation"}, "not sharpe"),
+        ({"undefined:sortino<=1.0": 9}, {"sortino": "no_losses"}, "Leave out --constraint 'sor"),
         ({}, {}, "longer data"),
     ],
 )

@@ -60,9 +60,12 @@ def build(**parts):
 
 def test_a_size_above_the_usual_is_said_twice():
     """As a number with a flag, as a gene by its bounds."""
-    for size, limit in ((w.equity_share(10.5), "10"), (w.risk(0.21), "0.2")):
+    for size, said in (
+        (w.equity_share(10.5), "10.5 times the account, more than 10 times it"),
+        (w.risk(0.21), "21 % of the account, more than 20 % of it"),
+    ):
         strategy = build(account=w.account(1000, size))
-        with pytest.raises(ConfigError, match=rf"is more than {limit} of the .* --trust-leverage"):
+        with pytest.raises(ConfigError, match=rf"stakes {said}: .* --trust-leverage"):
             check_money(strategy, RunConfig())
         check_money(strategy, RunConfig(trust_leverage=True))
     for size in (w.equity_share(10), w.risk(0.2), w.equity_share(w.gene("f", 20, 1, 50))):
