@@ -21,6 +21,7 @@ import numpy as np
 
 from data.bars import Window
 from data.checks import Flags, Floats
+from engine.accounts.curves import add_up
 from engine.accounts.ledger import AT_STOP, Ledger
 from engine.accounts.valuation import TradeTerms, compute_r, is_taken_whole, list_exits
 from engine.positions.exit_spec import STOP_ORDER
@@ -97,11 +98,11 @@ def measure_intrabar(ledgers: Sequence[Ledger], readings: Sequence[Readings]) ->
     return Intrabar(
         trades=len(r),
         undecided=int(is_undecided.sum()),
-        sum_r=_sum(r),
-        sum_r_target_first=_sum(better),
+        sum_r=add_up(r),
+        sum_r_target_first=add_up(better),
         at_target=sum(int(each.at_target.sum()) for each in readings),
         at_fill=sum(int(each.at_fill.sum()) for each in readings),
-        undecided_r=_sum(r[is_undecided]),
+        undecided_r=add_up(r[is_undecided]),
     )
 
 
@@ -221,8 +222,3 @@ class _LaterBars:
         self._run(world, SignalSpan(e, self._stop, self._end), book, trades, 1)
         prices[row, at] = before
         return float(build_ledger(trades, book.counts).r[0])
-
-
-def _sum(values: Floats) -> float:
-    """Sum in the order of trades, as accumulators do."""
-    return float(values.cumsum()[-1]) if len(values) else 0.0

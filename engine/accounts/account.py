@@ -25,7 +25,7 @@ from engine.accounts.account_trades import (
     size_by_equity,
 )
 from engine.accounts.costs import Costs
-from engine.accounts.curves import find_runs, longest_run, measure_falls
+from engine.accounts.curves import add_up, find_runs, longest_run, measure_falls
 from engine.accounts.derived import FEWEST_DAYS, LEAST_VARIATION
 from engine.accounts.holding import find_scale, hold_by_day, hold_values, scale_hold
 from engine.accounts.ledger import REASONS, Ledger
@@ -207,8 +207,8 @@ class Account:
         named = {
             "trades_long": float((folded.side > 0).sum()),
             "trades_short": float((folded.side < 0).sum()),
-            "sum_r_long": _total(folded.r[folded.side > 0]),
-            "sum_r_short": _total(folded.r[folded.side < 0]),
+            "sum_r_long": add_up(folded.r[folded.side > 0]),
+            "sum_r_short": add_up(folded.r[folded.side < 0]),
             "losing_streak": float(longest_run(~(folded.r > 0.0))),
             "buy_and_hold": self.buy_and_hold,
             "rejected": float(sum(ledger.rejected for ledger in ledgers)),
@@ -224,7 +224,7 @@ class Account:
             named |= {
                 "best_r": float(folded.r.max()),
                 "worst_r": float(folded.r.min()),
-                "mean_trade": _total(folded.trade) / len(folded.r),
+                "mean_trade": add_up(folded.trade) / len(folded.r),
                 "median_leverage": float(np.median(folded.leverage)),
                 "max_leverage": self._find_max_leverage(ledgers, folded),
             }
@@ -266,13 +266,13 @@ class Account:
         # A stretch of days without a trade is one addition.
         begins = np.unique(np.searchsorted(self.days, folded.changed_ns // UNITS_NS["d"]))
         lengths = np.diff(np.append(begins, count))
-        measures["ulcer"] = float(np.sqrt(_total(lengths * falls[begins] ** 2) / count))
+        measures["ulcer"] = float(np.sqrt(add_up(lengths * falls[begins] ** 2) / count))
         if count < FEWEST_DAYS:
             return measures, dict.fromkeys(("sharpe_daily", "sortino_daily"), "few_days")
         before = np.concatenate([[1.0], ends[:-1]])
         changes = np.where(ends != before, ends / before - 1.0, 0.0)
-        sum_q, sum_q2 = _total(changes), _total(changes * changes)
-        loss_q2 = _total(np.where(changes < 0.0, changes * changes, 0.0))
+        sum_q, sum_q2 = add_up(changes), add_up(changes * changes)
+        loss_q2 = add_up(np.where(changes < 0.0, changes * changes, 0.0))
         variance = (sum_q2 - sum_q * sum_q / count) / (count - 1)
         if not variance > LEAST_VARIATION * (sum_q2 / count):
             return measures, dict.fromkeys(("sharpe_daily", "sortino_daily"), "no_variation")
@@ -380,8 +380,3 @@ class Account:
 
     def _times(self, window: Window) -> Ints:
         return self.series[window.series].timestamp[window.start : window.end]
-
-
-def _total(values: Floats) -> float:
-    """Sum, one addition a value."""
-    return float(values.cumsum()[-1]) if len(values) else 0.0

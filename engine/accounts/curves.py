@@ -8,6 +8,11 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
+def add_up(values: Floats) -> float:
+    """Sum of values [N], one addition after another, as accumulators have it."""
+    return float(values.cumsum()[-1]) if len(values) else 0.0
+
+
 def compound(r: Floats, risk_fraction: float) -> Floats:
     """Equity after each trade, from 1, by its R [K] in order; ruin and infinity are for ever."""
     with np.errstate(over="ignore", invalid="ignore"):

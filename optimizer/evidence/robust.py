@@ -15,6 +15,7 @@ import numpy as np
 from data.checks import Flags, Floats
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
+from engine.accounts.curves import add_up
 from engine.accounts.ledger import Ledger
 from engine.accounts.marks import choose_trades, stake_ledgers
 from engine.accounts.reference import fold_results, take_turns
@@ -316,7 +317,7 @@ def evaluate_checks(
 
 def _evaluate_cost(account: Account, ledgers: Sequence[Ledger], times: float) -> CostRecord:
     r = account.reprice(ledgers, times * account.costs.per_side)
-    return CostRecord(times, encode_figure(compute_strength([r])), float(r.cumsum()[-1:].sum()))
+    return CostRecord(times, encode_figure(compute_strength([r])), add_up(r))
 
 
 def _compute_mean_without(part: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:
