@@ -18,14 +18,13 @@ MONDAY_NS = 19_730 * DAY_NS  # 2024-01-08
 NEW_YORK = "America/New_York"
 
 
-def evenings(signals, days=3, first=18 * 60, last=16 * 60 + 30):
+def evenings(signals):
     """Half hours from 18:00 to before 17:00 of the next day in New York's winter, from Monday on.
 
     Volume stands in the bars that open at the moments of `signals`, minutes since Monday 00:00.
     """
-    minutes = np.concatenate(
-        [1440 * day + np.arange(first, last + 1440 + 30, 30) for day in range(days)]
-    )
+    days = [1440 * day + np.arange(18 * 60, 1440 + 17 * 60, 30) for day in range(3)]
+    minutes = np.concatenate(days)
     price = np.full(len(minutes), 100.0)
     return Bars(
         timestamp=MONDAY_NS + (minutes + 5 * 60) * MINUTE_NS, open=price, high=price + 1,
@@ -65,14 +64,6 @@ def test_a_session_ends_on_the_day_on_which_it_ends(signal, entry, begun, ends):
     bars, minutes = evenings([signal])
     session = w.session_exit(1015, NEW_YORK, **{"begins": 1080} if begun == "evening" else {})
     assert list_minutes(leave(session), bars, minutes) == [(entry, ends, "session")]
-
-
-def test_where_the_minute_has_no_bar_the_next_session_is_left_at_its_open():
-    """Bars until 08:00; the next session's first bar opens at 18:00."""
-    bars, minutes = evenings([20 * 60], last=7 * 60 + 30)
-    session = w.session_exit(1015, NEW_YORK, begins=1080)
-    expected = [(20 * 60 + 30, 1440 + 18 * 60, "session")]
-    assert list_minutes(leave(session), bars, minutes) == expected
 
 
 def test_an_order_of_the_day_stands_over_midnight():

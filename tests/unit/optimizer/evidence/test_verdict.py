@@ -133,41 +133,6 @@ def test_a_pick_that_loses_needs_no_null_searches(shuffled):
         assert nought.sentence == f"It gains nothing: 130 trades, {words} each."
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"folds": LOSS, "held_out": None}, "-0.05 R a trade over 40 trades (folds)."),
-        ({"folds": None, "held_out": LOSS}, "-0.05 R a trade over 40 trades (held-out bars)."),
-        (
-            {"folds": replace(LOSS, trades=29), "held_out": replace(LOSS, trades=1)},
-            "folds and held-out bars together -0.05 R a trade over 30 trades "
-            "(folds -0.05 R over 29, held-out bars -0.05 R over 1).",
-        ),
-    ],
-    ids=["folds", "held-out", "together"],
-)
-@pytest.mark.parametrize("null", [None, RARE], ids=["no-null", "null"])
-def test_losing_on_all_unseen_bars_is_lost(changes, message, null):
-    """Thirty trades together, with null searches or without."""
-    verdict = decide(replace(BEST, shuffled=null, mirrored=null, **changes))
-    message = f"Lost on bars the search had not seen: {message}"
-    assert (verdict.grade, verdict.sentence) == ("lost", message)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"folds": LOSS, "held_out": GAIN},
-        {"folds": replace(LOSS, trades=29), "held_out": None},
-        {"folds": None, "held_out": UNSURE},
-    ],
-    ids=["one-gained", "too-few", "gained"],
-)
-def test_losing_needs_thirty_trades_that_nothing_makes_up_for(changes):
-    """Trades elsewhere that confirm, or too few that lost, leave it open."""
-    assert decide(replace(BEST, shuffled=None, mirrored=None, **changes)).grade == "not_judged"
-
-
 NOUGHT = Unseen(393, 200, Figure(-0.004), Figure(0.47), Figure(-0.08))
 """Four thousandths of R below zero: 0.08 standard errors."""
 
@@ -177,44 +142,58 @@ HEAVY = Unseen(400, 200, Figure(-0.1), Figure(0.02), Figure(-2.0))
 OPENED = Unseen(100, 60, Figure(0.1), Figure(0.77), Figure(0.8))
 """Held-out bars that are not sure of a gain: sum 10 R, root of squares 12.5 R."""
 
+OPEN = None
+"""Neither lost nor confirmed."""
 
-def test_nought_is_nought():
-    """-0.004 R over 393 trades is no loss: within a standard error of zero nothing was gained."""
-    alone = decide(replace(BEST, folds=NOUGHT, held_out=None, shuffled=None, mirrored=None))
-    assert alone.grade == "lost"
-    assert alone.sentence == (
-        "Nothing gained on bars the search had not seen: -0.004 R a trade over 393 trades (folds)."
-    )
+
+@pytest.mark.parametrize(
+    ("folds", "held_out", "message"),
+    [
+        (LOSS, None, "Lost: -0.05 R a trade over 40 trades (folds)."),
+        (None, LOSS, "Lost: -0.05 R a trade over 40 trades (held-out bars)."),
+        (replace(LOSS, trades=29), replace(LOSS, trades=1),
+         "Lost: folds and held-out bars together -0.05 R a trade over 30 trades "
+         "(folds -0.05 R over 29, held-out bars -0.05 R over 1)."),
+        # Within a standard error of zero it is no loss.
+        (NOUGHT, None, "Nothing gained: -0.004 R a trade over 393 trades (folds)."),
+        (replace(NOUGHT, strength=Figure(-1.0)), None,
+         "Lost: -0.004 R a trade over 393 trades (folds)."),
+        # Evidence adds up: -40 R and 10 R, 1.27 standard errors below zero.
+        (HEAVY, None, "Lost: -0.10 R a trade over 400 trades (folds)."),
+        (HEAVY, OPENED,
+         "Lost: folds and held-out bars together -0.06 R a trade over 500 trades "
+         "(folds -0.10 R over 400, held-out bars 0.10 R over 100)."),
+        # Of -10 R with a root of squares of 20 R nothing is left.
+        (replace(HEAVY, trades=100, strength=Figure(-0.5)), replace(OPENED, trades=110),
+         "Nothing gained: folds and held-out bars together 0.005 R a trade over 210 trades "
+         "(folds -0.10 R over 100, held-out bars 0.10 R over 110)."),
+        # 100 R of 45 R: all together 60 R lie 1.2 standard errors above zero.
+        (HEAVY, Unseen(1000, 200, Figure(0.1), Figure(0.94), Figure(100 / 45)), OPEN),
+        # Trades elsewhere that confirm, too few that lost, and a gain.
+        (LOSS, GAIN, OPEN),
+        (replace(LOSS, trades=29), None, OPEN),
+        (None, UNSURE, OPEN),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("null", [None, RARE], ids=["no-null", "null"])
+def test_unseen_bars_on_which_it_does_not_gain_are_lost(folds, held_out, message, null):
+    """Of thirty trades together that nothing makes up for, with null searches or without."""
+    verdict = decide(replace(BEST, shuffled=null, mirrored=null, folds=folds, held_out=held_out))
+    if message is OPEN:
+        assert verdict.grade == ("not_judged" if null is None else "weak")
+    else:
+        message = message.replace(":", " on bars the search had not seen:", 1)
+        assert (verdict.grade, verdict.sentence) == ("lost", message)
+
+
+def test_nought_beside_other_evidence_is_nought():
+    """In what is known so far, and beside what speaks against it."""
     few = replace(NOUGHT, trades=12)
     told = decide(replace(BEST, folds=few, held_out=None, shuffled=None)).sentence
     assert "So far: folds gained nothing: -0.004 R a trade over 12 trades." in told
     luck = decide(replace(BEST, shuffled=LUCKY, folds=NOUGHT, held_out=HEAVY))
     assert luck.sentence.endswith("It lost in held-out bars as well. It gained nothing in folds.")
     assert luck.reasons[0] == "Folds gained nothing: -0.004 R a trade over 393 trades."
-    edge = replace(NOUGHT, strength=Figure(-1.0))
-    assert decide(replace(BEST, folds=edge, held_out=None)).sentence.startswith("Lost on bars")
-
-
-@pytest.mark.parametrize("null", [None, RARE], ids=["no-null", "null"])
-def test_held_out_bars_that_are_not_sure_do_not_mend_a_loss(null):
-    """Evidence adds up: -40 R and 10 R over 500 trades, 1.27 standard errors below zero."""
-    facts = replace(BEST, shuffled=null, mirrored=null, folds=HEAVY, held_out=None)
-    closed, opened = decide(facts), decide(replace(facts, held_out=OPENED))
-    assert closed.grade == opened.grade == "lost"
-    assert opened.sentence == (
-        "Lost on bars the search had not seen: folds and held-out bars together "
-        "-0.06 R a trade over 500 trades (folds -0.10 R over 400, held-out bars 0.10 R over 100)."
-    )
-    # Of folds of -10 R with a root of squares of 20 R nothing is left, with or without a sign.
-    light = replace(HEAVY, trades=100, strength=Figure(-0.5))
-    even = decide(replace(facts, folds=light, held_out=replace(OPENED, trades=110)))
-    assert even.sentence.startswith(
-        "Nothing gained on bars the search had not seen: folds and held-out bars together "
-        "0.005 R a trade over 210 trades"
-    )
-    # 100 R of 45 R: all together 60 R lie 1.2 standard errors above zero, which is left open.
-    made_up = Unseen(1000, 200, Figure(0.1), Figure(0.94), Figure(100 / 45))
-    assert decide(replace(facts, held_out=made_up)).grade == ("not_judged", "weak")[null is RARE]
 
 
 def test_evidence_that_does_not_confirm_adds_up_in_one_sentence():

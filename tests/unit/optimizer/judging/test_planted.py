@@ -147,15 +147,16 @@ def test_a_row_of_ones_own_is_caught(name, side):
     assert "in row '" in record.first
 
 
-def shift_column(monkeypatch, name):
-    """Columns of one's own are those of the next bar."""
-    true = Rows._column
+def read_ahead(owner, method, name=None):
+    """A plant: rows that a method makes, those of one name or all, are of the next bar."""
+    true = getattr(owner, method)
 
-    def read(self, column):
-        row = true(self, column)
-        return np.append(row[1:], row[-1]) if column.name == name else row
+    def read(self, asked, *more):
+        row = true(self, asked, *more)
+        is_planted = name is None or asked.name == name
+        return np.append(row[1:], row[-1:]) if is_planted else row
 
-    monkeypatch.setattr(Rows, "_column", read)
+    return lambda monkeypatch: monkeypatch.setattr(owner, method, read)
 
 
 def shift_higher(monkeypatch):
@@ -186,17 +187,6 @@ def use_old_higher(monkeypatch):
     monkeypatch.setattr(computing, "higher_series", make)
 
 
-def shift_loop(monkeypatch, name):
-    """A row by the clock is that of the next bar."""
-    true = Rows._by_clock
-
-    def read(self, tree):
-        row = true(self, tree)
-        return np.append(row[1:], row[-1:]) if tree.name == name else row
-
-    monkeypatch.setattr(Rows, "_by_clock", read)
-
-
 def leave_before_the_next_day(monkeypatch):
     """The clock ends positions at the last close of a day, by the time of the bar behind it."""
     true = market.session_exits
@@ -208,17 +198,6 @@ def leave_before_the_next_day(monkeypatch):
         return np.where(last[::-1] < len(local), 2 * last[::-1] + 1, exits)
 
     monkeypatch.setattr(market, "session_exits", find)
-
-
-def pay_ahead(monkeypatch):
-    """What the next bar charges is paid at this one."""
-    true = CarriedRows._derive
-
-    def read(self, *asked):
-        row = true(self, *asked)
-        return np.append(row[1:], row[-1])
-
-    monkeypatch.setattr(CarriedRows, "_derive", read)
 
 
 def read_finer_ahead(monkeypatch):
@@ -270,16 +249,16 @@ WIDE = {"target": w.r_multiple(1), "stop": w.share(w.gene("stop", 0.01, 0.005, 0
 ONE, LEVERED = Costs(max_positions=1, rank="close"), Costs(max_leverage=0.7)
 
 PLANTS = {
-    "column": (lambda patch: shift_column(patch, "mood"), lambda side: {
+    "column": (read_ahead(Rows, "_column", "mood"), lambda side: {
         "above": beyond(side, w.column("mood"), 0 * w.close)}, [HOURS]),
-    "column_stop": (lambda patch: shift_column(patch, "mood"), lambda side: {
+    "column_stop": (read_ahead(Rows, "_column", "mood"), lambda side: {
         "stop": w.from_entry(abs(w.column("mood")) + 0.1)}, [HOURS]),
-    "column_size": (lambda patch: shift_column(patch, "mood"), lambda side: {
+    "column_size": (read_ahead(Rows, "_column", "mood"), lambda side: {
         "account": w.account(10_000, w.volatility(0.01, abs(w.column("mood"))))}, [HOURS]),
-    "forecast": (lambda patch: shift_column(patch, "forecast"), lambda side: {
+    "forecast": (read_ahead(Rows, "_column", "forecast"), lambda side: {
         side: beyond(side, w.column("forecast"), 0 * w.close)},
         [replace(HOURS, extra={"forecast": HOURS.extra["mood"]}, dated=("forecast",))]),
-    "volume": (lambda patch: shift_column(patch, "volume"), lambda side: {
+    "volume": (read_ahead(Rows, "_column", "volume"), lambda side: {
         "above": w.volume > w.lag(w.volume, 1)}, [HOURS]),
     "higher": (shift_higher, lambda side: {
         "above": beyond(side, w.higher(240, w.close), w.close)}, [HOURS]),
@@ -293,15 +272,17 @@ PLANTS = {
         side: beyond(side, w.higher(1440, w.close, -300), w.close)}, [NEW_YORK]),
     "old_quarters": (use_old_higher, lambda side: {
         side: beyond(side, w.higher(240, w.close), w.close)}, [QUARTER_DAYS]),
-    "opening_range": (lambda patch: shift_loop(patch, "opening_high"), lambda side: {
+    "opening_range": (read_ahead(Rows, "_by_clock", "opening_high"), lambda side: {
         side: beyond(side, w.close, w.opening_high(120))}, [HOURS]),
-    "vwap": (lambda patch: shift_loop(patch, "vwap"), lambda side: {
+    "vwap": (read_ahead(Rows, "_by_clock", "vwap"), lambda side: {
         side: beyond(side, w.vwap(0), w.close)}, [HOURS]),
     "session": (leave_before_the_next_day, lambda side: {
         "session": w.session_exit(1430)}, [HOURS.cut(0, 240, timestamp=HOURS.timestamp + (
             np.arange(240) // 7 * 17 * 60 * MINUTE_NS))]),
-    "funding": (pay_ahead, lambda side: {"funding": w.funding(w.column("rate"))}, [HOURS]),
-    "borrow": (pay_ahead, lambda side: {"borrow": w.borrow(abs(w.column("rate")))}, [HOURS]),
+    "funding": (read_ahead(CarriedRows, "_derive"), lambda side: {
+        "funding": w.funding(w.column("rate"))}, [HOURS]),
+    "borrow": (read_ahead(CarriedRows, "_derive"), lambda side: {
+        "borrow": w.borrow(abs(w.column("rate")))}, [HOURS]),
     "finer": (read_finer_ahead, lambda side: WIDE, [FINER]),
     "finer_trail": (read_finer_ahead, lambda side: {
         "trail": w.trail(w.share(0.01))}, [FINER]),
