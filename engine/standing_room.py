@@ -20,7 +20,7 @@ from engine.accounts.reference_limits import (
     find_turn,
 )
 from engine.accounts.stake import Stake
-from engine.positions.entry_plans import EntryPlan, PendingEntry
+from engine.positions.entry_plans import PendingEntry
 from engine.positions.exit_spec import Floats
 from engine.positions.standing import Standing
 from engine.reference_account import AskingWindow
@@ -77,18 +77,17 @@ def _ask_once(
 
 def _guess_leverage(asking: AskingWindow, pending: PendingEntry) -> float:
     """Leverage of an entry at the newest close; 0 of one that would be void there."""
-    if not pending.plan.is_taken:
+    if not pending.is_taken:
         return 0.0
-    entry = quote_trade(pending.side, pending.signal_bar, pending.plan, asking.scales)
-    return find_leverage(entry, asking.stake, 0, asking.weight)
+    return find_leverage(quote_trade(pending, asking.scales), asking.stake, 0, asking.weight)
 
 
-def quote_trade(side: int, t: int, plan: EntryPlan, scales: Floats | None) -> Sized:
-    """The fill of a signal at bar t as an account sizes it; `scales` [T] as a ledger has them."""
-    scale = np.empty(0) if scales is None else scales[[t]]
-    unknown, sides = np.full(1, np.nan), np.array([side], np.int8)
-    entry, risk, lost = np.array([plan.entry]), np.array([plan.risk]), np.zeros(1, np.bool_)
-    return Sized(unknown, sides, entry, risk, unknown, unknown[:, None], scale, lost)
+def quote_trade(entry: PendingEntry, scales: Floats | None) -> Sized:
+    """An entry as an account sizes it; `scales` [T] as a ledger has them."""
+    scale = np.empty(0) if scales is None else scales[[entry.signal_bar]]
+    unknown, sides = np.full(1, np.nan), np.array([entry.side], np.int8)
+    price, risk, lost = np.array([entry.entry]), np.array([entry.risk]), np.zeros(1, np.bool_)
+    return Sized(unknown, sides, price, risk, unknown, unknown[:, None], scale, lost)
 
 
 def _list_held(strands: Sequence[StandingStrand], now_ns: int) -> list[HeldRoom]:

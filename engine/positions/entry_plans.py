@@ -4,7 +4,7 @@ It reads what the reference reads, and shares no code with the batch engine.
 """
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from engine.positions.exit_spec import (
     BEYOND_BAR,
@@ -15,132 +15,136 @@ from engine.positions.exit_spec import (
     R_MULTIPLE,
     SHARE,
     ExitForm,
-    Limits,
     SidePlan,
 )
-from engine.positions.reference_exits import is_worth, open_position
-from engine.positions.reference_orders import (
-    AT_OPEN,
-    LEG_LEVELS,
-    WITHIN,
-    begin_book,
-)
+from engine.positions.reference_exits import MARGIN, HeldPosition, is_worth, open_position
+from engine.positions.reference_orders import AT_OPEN, LEG_LEVELS, WITHIN, begin_book
 from engine.positions.reference_stops import find_even_price
-from engine.positions.reference_world import CLOSE, BarPart, World, count_targets
+from engine.positions.reference_world import CLOSE, BarPart, World
 
 LEVEL_KINDS = {SHARE: "share", FROM_ENTRY: "distance", R_MULTIPLE: "times_risk", NONE: "none"}
 """Kinds of a level that depends on the entry, by its form."""
 
 
-class EntryLevel(NamedTuple):
+@dataclass(frozen=True)
+class EntryLevel:
     """A stop or a target of an entry."""
 
     # ``price`` itself, or how far from the entry: a ``distance``, a ``share`` of it, or
     # ``times_risk``; ``none`` at the entry.
     kind: str
     value: float
-    price: float  # NaN while it hangs on an entry price that is not known
+    price: float | None  # where the entry's price is known, or it hangs on none
 
 
-class EntryTarget(NamedTuple):
+@dataclass(frozen=True)
+class EntryTarget(EntryLevel):
     """A target of an entry."""
 
-    level: EntryLevel
     share: float  # of the position
 
 
-class StopTrail(NamedTuple):
+@dataclass(frozen=True)
+class EvenLevel(EntryLevel):
+    """Where a stop moves, the entry or beyond it, and when."""
+
+    gain: float | None  # in units of risk; None where it hangs on a target
+    after_target: int | None  # number of the target, from 1; None where it hangs on a gain
+
+
+@dataclass(frozen=True)
+class StopTrail:
     """How a stop follows."""
 
     kind: str  # behind the best price by a ``distance`` or a ``share`` of it; or at a ``row``
-    value: float  # of a row the newest
+    value: float | None  # of a row the newest
     after: float  # gain from which on it follows, in units of risk
-    begins: float  # best price from which on it follows; NaN while the entry is not known
+    begins: float | None  # best price from which on it follows, where the entry is known
 
 
-class BreakEven(NamedTuple):
-    """When a stop moves to the entry, or beyond it."""
+@dataclass(frozen=True, kw_only=True)
+class EntryLevels:
+    """What follows from a fill."""
 
-    gain: float  # in units of risk; NaN where it hangs on a target
-    leg: int  # number of the target after which it moves, from 1; 0 where it hangs on a gain
-    level: EntryLevel  # where to
+    stop: EntryLevel
+    margin_stop: float | None  # nearer stop in force at which all of the account is lost
+    targets: tuple[EntryTarget, ...]
+    rest: float  # share of the position that no target takes
+    trail: StopTrail | None
+    break_even: EvenLevel | None
 
 
-class EntryPlan(NamedTuple):
-    """A fill as it is known before, and what follows from it.
+@dataclass(frozen=True, kw_only=True)
+class PendingEntry(EntryLevels):
+    """A signal that counts, whose entry comes at the open of a bar to come.
 
     At the market prices are those of an open at the newest close.
     """
 
-    entry: float  # at its own price, or at the newest close
+    signal_bar: int
+    bars_to_wait: int  # before its first bar; 0: it is the next one
+    side: int  # 1 for a long, -1 for a short
+    entry: float  # its own price with slippage, or the newest close's
     risk: float
     is_taken: bool  # whether it is worth it there
-    stop: EntryLevel
-    margin: float  # stop in force from the fill on where all of the cash is lost first; else NaN
-    targets: tuple[EntryTarget, ...]
-    rest: float  # share that no target takes
-    trail: StopTrail | None
-    even: BreakEven | None
 
 
-class PendingEntry(NamedTuple):
-    """A signal that counts, and is entered at the open of a bar that has not come yet."""
+@dataclass(frozen=True, kw_only=True)
+class OrderTerms:
+    """Terms of an order that waits for a price."""
 
-    signal_bar: int
-    bars_to_wait: int  # 0: at the next open
-    side: int  # 1 for a long, -1 for a short
-    plan: EntryPlan
-
-
-class RestingOrder(NamedTuple):
-    """An order that waits for a price from a bar on that has not come yet."""
-
-    signal_bar: int
-    bars_to_wait: int  # before its first bar; 0: it stands in the next one
-    bars_left: int | None  # in which it stands at most; None without a known end
-    is_day: bool  # whether it ends with the session of its first bar
-    side: int  # 1 for a long, -1 for a short
     kind: str  # ``stop`` or ``limit``
     price: float  # on the tick
     needed: float  # price that must be reached; beyond `price` where a limit asks for more
-    plan: EntryPlan
+    bars_left: int | None  # in which it stands at most; None: until it is filled or replaced
+    is_day: bool  # whether it ends with the session of its first bar
+    is_new: bool  # whether the newest close placed it
 
 
-def plan_entry(world: World, plan: SidePlan, side: int, t: int, end: int) -> EntryPlan:
-    """The fill of a signal at bar t after bar `end - 1`, and its levels."""
-    is_market, book = plan.order.form == MARKET, begin_book(world)
-    close, how = float(world.prices[CLOSE, end - 1]), AT_OPEN if is_market else WITHIN
+@dataclass(frozen=True, kw_only=True)
+class RestingOrder(OrderTerms, PendingEntry):
+    """An order that may stand in bars to come."""
+
+
+def plan_entry(world: World, plan: SidePlan, t: int, end: int) -> PendingEntry:
+    """The entry of a signal at bar t after bar `end - 1`, with the levels of its fill."""
+    side, is_known, book = int(plan.side < 0), plan.order.form != MARKET, begin_book(world)
+    close = float(world.prices[CLOSE, end - 1])
     bar = BarPart(end, True, True, close, close, close, close)
-    at = open_position(world, book, side, t, how, bar)
-    levels = book.levels[side, LEG_LEVELS:].tolist()
-    targets = tuple(
-        EntryTarget(place_level(form, t, levels[leg], is_known=not is_market), share)
-        for leg, (form, share) in enumerate(list_targets(plan))
-    )
-    margin = at.stop if at.stop != at.first_stop else math.nan
-    even = find_break_even(world.limits)
-    if even is not None:
-        price = math.nan if is_market else find_even_price(world, at)
-        even = even._replace(level=even.level._replace(price=float(price)))
-    return EntryPlan(
-        float(at.entry),
-        float(at.risk),
-        bool(is_worth(world, book, at)),
-        place_level(plan.stop, t, at.first_stop, is_known=not is_market),
-        float(margin),
-        targets,
-        find_rest(plan),
-        find_trail(plan, at.entry if not is_market else math.nan, at.risk, t, end),
-        even,
+    at = open_position(world, book, side, t, WITHIN if is_known else AT_OPEN, bar)
+    targets = zip(list_targets(plan), book.levels[side, LEG_LEVELS:].tolist(), strict=False)
+    return PendingEntry(
+        signal_bar=t,
+        bars_to_wait=max(t + 1 + world.limits.delay - end, 0),
+        side=int(plan.side),
+        entry=float(at.entry),
+        risk=float(at.risk),
+        is_taken=bool(is_worth(world, book, at)),
+        stop=EntryLevel(*place_level(plan.stop, t, at.first_stop, is_known)),
+        margin_stop=float(at.stop) if at.mover == MARGIN else None,
+        targets=tuple(
+            EntryTarget(*place_level(form, t, price, is_known), share)
+            for (form, share), price in targets
+        ),
+        rest=plan.legs.rest,
+        trail=find_trail(plan, at, end, is_known=is_known),
+        break_even=find_break_even(world, at, is_known=is_known),
     )
 
 
-def place_level(form: ExitForm, t: int, price: float, *, is_known: bool) -> EntryLevel:
-    """A level of a signal at bar t, which lies at a price if the entry is what it is held for."""
+def place_level(
+    form: ExitForm, t: int, price: float, is_known: bool
+) -> tuple[str, float, float | None]:
+    """Kind, value and price of a level, which lies at a price if the entry is where it is held."""
     if form.form in (BEYOND_BAR, LEVEL):
-        return EntryLevel("price", float(price), float(price))
+        return "price", float(price), float(price)
+    return *read_form(form, t), float(price) if is_known else None
+
+
+def read_form(form: ExitForm, t: int) -> tuple[str, float]:
+    """Kind and value of what hangs on the entry of a signal at bar t."""
     value = form.row[t] if form.form == FROM_ENTRY else form.number
-    return EntryLevel(LEVEL_KINDS[form.form], float(value), float(price) if is_known else math.nan)
+    return LEVEL_KINDS[form.form], float(value)
 
 
 def list_targets(plan: SidePlan) -> list[tuple[ExitForm, float]]:
@@ -151,29 +155,29 @@ def list_targets(plan: SidePlan) -> list[tuple[ExitForm, float]]:
     return list(zip(forms, legs.shares.tolist(), strict=True))
 
 
-def find_rest(plan: SidePlan) -> float:
-    """Share of a side's positions that no target takes."""
-    return float(plan.legs.rest) if len(plan.legs.forms) else 1.0
-
-
-def find_trail(plan: SidePlan, entry: float, risk: float, t: int, end: int) -> StopTrail | None:
-    """How the stop of a signal at bar t follows, as it is known after bar `end - 1`."""
-    form, after = plan.trail, float(plan.after)
+def find_trail(
+    plan: SidePlan, at: HeldPosition, end: int, *, is_known: bool = True
+) -> StopTrail | None:
+    """How the stop of a position follows after bar `end - 1`."""
+    form = plan.trail
     if form.form == NONE:
         return None
-    begins = float(entry + plan.side * (after * risk))
+    begins = float(at.entry + plan.side * (plan.after * at.risk)) if is_known else None
     if form.form == LEVEL:
-        return StopTrail("row", float(form.row[end - 1]), after, begins)
-    value = form.row[t] if form.form == FROM_ENTRY else form.number
-    return StopTrail(LEVEL_KINDS[form.form], float(value), after, begins)
+        newest = float(form.row[end - 1])
+        return StopTrail("row", None if math.isnan(newest) else newest, plan.after, begins)
+    return StopTrail(*read_form(form, at.signal_bar), plan.after, begins)
 
 
-def find_break_even(limits: Limits) -> BreakEven | None:
-    """When stops move to the entry; where to hangs on the entry."""
-    if math.isnan(limits.break_even) and not limits.even_leg:
+def find_break_even(world: World, at: HeldPosition, *, is_known: bool = True) -> EvenLevel | None:
+    """When and where the stop of a position moves to the entry."""
+    limits = world.limits
+    gain = None if math.isnan(limits.break_even) else float(limits.break_even)
+    if gain is None and not limits.even_leg:
         return None
-    level = EntryLevel(LEVEL_KINDS[limits.even_form], float(limits.even_number), math.nan)
-    return BreakEven(float(limits.break_even), int(limits.even_leg), level)
+    price, kind = float(find_even_price(world, at)), LEVEL_KINDS[limits.even_form]
+    number, leg = float(limits.even_number), int(limits.even_leg) or None
+    return EvenLevel(kind, number, price if is_known else None, gain, leg)
 
 
 def is_void(plan: SidePlan, t: int) -> bool:
@@ -182,16 +186,11 @@ def is_void(plan: SidePlan, t: int) -> bool:
     # A level that a stop follows may be known later.
     if plan.trail.form != LEVEL:
         forms.append(plan.trail)
-    return any(_is_wrong(form, t) for form in forms if form.form != NONE)
+    return any(_is_wrong(form, t) for form in forms)
 
 
 def _is_wrong(form: ExitForm, t: int) -> bool:
-    if form.form in (SHARE, R_MULTIPLE):
+    if form.form in (NONE, SHARE, R_MULTIPLE):
         return False
     value = float(form.row[t])
     return math.isnan(value) or (form.form == FROM_ENTRY and not value > 0)
-
-
-def count_sides(world: World) -> int:
-    """Targets of the side that has most."""
-    return max(count_targets(world, 0), count_targets(world, 1))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from engine.positions.entry_plans import PendingEntry, RestingOrder, is_void, plan_entry
-from engine.positions.exit_spec import DAY_NS, MARKET, STOP_ORDER, SidePlan
+from engine.positions.exit_spec import DAY_NS, MARKET, STOP_ORDER
 from engine.positions.reference_orders import (
     NO_ORDER,
     SINCE,
@@ -18,60 +18,47 @@ from engine.positions.reference_orders import (
     order_price,
     touch_level,
 )
-from engine.positions.reference_world import (
-    CANCELS,
-    EXPIRES,
-    FORM,
-    NUMBER,
-    ORDER_PART,
-    World,
-)
-from engine.positions.standing import Standing, Walked
+from engine.positions.reference_world import CANCELS, EXPIRES, FORM, NUMBER, ORDER_PART, World
+from engine.positions.standing import AskedWorld, Standing, Walked
 
 
-def add_orders(
-    standing: Standing,
-    walked: Walked,
-    world: World,
-    sides: tuple[SidePlan, SidePlan],
-    span: SignalSpan,
-) -> Standing:
+def add_orders(standing: Standing, walked: Walked, asked: AskedWorld, span: SignalSpan) -> Standing:
     """A standing with the orders that bars to come may fill.
 
     Args:
         standing: Without them.
         walked: Of the window.
-        world: The series and what the individual asks of it.
-        sides: What longs do, and what shorts do.
+        asked: By the individual.
         span: The window; signals of its last bars count too.
     """
-    book, at = walked
+    (book, at), world, end = walked, asked.world, span.end
     # Of the other side the signal counts at the close at which the exit was known.
     if standing.leaves and not world.limits.reverses:
-        book.orders[1 - at.side, SINCE] = span.end - 1
+        book.orders[1 - at.side, SINCE] = end - 1
     entries: list[PendingEntry] = []
     resting: list[RestingOrder] = []
-    for side, plan in enumerate(sides):
+    for side, plan in enumerate(asked.sides):
         placed = list(_list_placed(world, span, book, side))
         for number, t in enumerate(placed):
             if is_void(plan, t):
                 continue
-            wait, sign = max(t + 1 + world.limits.delay - span.end, 0), int(plan.side)
-            levels = plan_entry(world, plan, side, t, span.end)
+            entry = plan_entry(world, plan, t, end)
+            needed = float(touch_level(world, side, t))
             if plan.order.form == MARKET:
-                entries.append(PendingEntry(t, wait, sign, levels))
+                entries.append(entry)
             # Without a price it replaces the order before, and is never touched.
-            elif 0.0 < touch_level(world, side, t) < math.inf:
-                left = _count_left(world, side, t, placed[number + 1 :], span.end)
-                price = float(order_price(world, side, t))
-                needed = float(touch_level(world, side, t))
-                kind = "stop" if plan.order.form == STOP_ORDER else "limit"
-                is_day = len(world.local_ns) > 0
-                resting.append(
-                    RestingOrder(t, wait, left, is_day, sign, kind, price, needed, levels)
+            elif 0.0 < needed < math.inf:
+                order = RestingOrder(
+                    **vars(entry),
+                    kind="stop" if plan.order.form == STOP_ORDER else "limit",
+                    price=float(order_price(world, side, t)),
+                    needed=needed,
+                    bars_left=_count_left(world, side, t, placed[number + 1 :], end),
+                    is_day=len(world.local_ns) > 0,
+                    is_new=t + 1 + world.limits.delay == end,
                 )
-    entries.sort(key=lambda entry: entry.signal_bar)
-    first = next(iter(entries), None)
+                resting.append(order)
+    first = min(entries, key=lambda entry: entry.signal_bar, default=None)
     return standing._replace(pending=first, orders=tuple(resting))
 
 

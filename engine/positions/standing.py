@@ -3,17 +3,15 @@
 It reads what the reference reads, and shares no code with the batch engine.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
-
-import numpy as np
 
 from engine.accounts.ledger import REASONS, Ledger, Trade
 from engine.positions.entry_plans import (
-    BreakEven,
+    EvenLevel,
     PendingEntry,
     RestingOrder,
     StopTrail,
-    count_sides,
     find_break_even,
     find_trail,
     is_void,
@@ -30,38 +28,40 @@ from engine.positions.reference_exits import (
     asks_exit,
     stay_out,
 )
-from engine.positions.reference_orders import (
-    LEG_BARS,
-    LEG_LEVELS,
-    Book,
-    SignalSpan,
-    begin_book,
-)
+from engine.positions.reference_orders import LEG_BARS, LEG_LEVELS, Book, SignalSpan, begin_book
 from engine.positions.reference_stops import find_even_price, move_stop
 from engine.positions.reference_trades import ListedTrades, begin_trades, compute_net
-from engine.positions.reference_world import FORM, ORDER_PART, Ints, World
+from engine.positions.reference_world import FORM, ORDER_PART, Ints, World, count_targets
 from strategy.rows import LoopRunner
 
 
-class OpenPosition(NamedTuple):
+@dataclass(frozen=True)
+class HeldLevels:
     """An open position after a close, beside its trade."""
 
     stop: float  # in force from the next bar on
-    stop_kind: str  # ``stop`` that never moved, or ``trail``, ``break_even``, ``margin``
+    stop_kind: str  # ``stop`` that never moved, ``trail``, ``break_even`` or ``margin``
     locked_r: float  # of targets that were reached, net
     trail: StopTrail | None
-    even: BreakEven | None  # None where the stop has moved there, or beyond
-    session_left_ns: int | None  # from the newest bar's open until the session ends
+    break_even: EvenLevel | None  # None where the stop is there already, or beyond
+
+
+class AskedWorld(NamedTuple):
+    """A series and what an individual asks of it."""
+
+    world: World
+    sides: tuple[SidePlan, SidePlan]  # what longs do, and what shorts do
 
 
 class Standing(NamedTuple):
-    """State after a window's last close."""
+    """State after a window's last close; flat by default."""
 
-    trade: Trade | None  # that is open, as if closed at that close; None where flat
-    position: OpenPosition | None  # of that trade
-    bars_left: int | None  # until it is left by time at the latest; None without such a limit
-    leaves: bool  # whether its exit condition holds, so that the next open ends it
-    pending: PendingEntry | None
+    trade: Trade | None = None  # that is open, as if closed at that close
+    position: HeldLevels | None = None  # of that trade
+    bars_left: int | None = None  # until it is left by time at the latest
+    session_left_ns: int | None = None  # from the newest bar's open until its session ends
+    leaves: bool = False  # whether its exit condition holds, so that the next open ends it
+    pending: PendingEntry | None = None
     orders: tuple[RestingOrder, ...] = ()
 
 
@@ -77,20 +77,11 @@ def has_resting(world: World) -> bool:
     return bool(world.limits.reverses or (world.parts[:, FORM, ORDER_PART] != MARKET).any())
 
 
-def walk_window(form: LoopRunner, world: World, span: SignalSpan) -> Walked:
+def walk_signals(form: LoopRunner, world: World, span: SignalSpan) -> Walked:
     """Orders and position of all signals of a window; `form` is how loops run."""
     book = begin_book(world)
-    trades = begin_trades(world, span, count_sides(world))
+    trades = begin_trades(world, span, max(count_targets(world, 0), count_targets(world, 1)))
     return Walked(book, form(take_all)(world, span, book, trades))
-
-
-def walk_trade(world: World, trade: Trade, end: int) -> Walked:
-    """Targets and position of one trade that was entered at the market and is open."""
-    span, book = SignalSpan(trade.signal_bar, trade.signal_bar + 1, end), begin_book(world)
-    # NaN is a value like others; numbers of a compiled loop do not warn either.
-    with np.errstate(all="ignore"):
-        at = take_all(world, span, book, begin_trades(world, span, count_sides(world)))
-    return Walked(book, at)
 
 
 def take_all(world: World, span: SignalSpan, book: Book, trades: ListedTrades) -> HeldPosition:
@@ -103,85 +94,55 @@ def take_all(world: World, span: SignalSpan, book: Book, trades: ListedTrades) -
     return position
 
 
-def build_standing(
-    world: World,
-    sides: tuple[SidePlan, SidePlan],
-    ledger: Ledger,
-    signals: Ints,
-    end: int,
-    *,
-    held: tuple[World, tuple[SidePlan, SidePlan]],
-    walked: Walked | None = None,
-) -> Standing:
-    """How an individual stands after bar `end - 1`, but for orders that rest.
-
-    Args:
-        world: The series and what the individual asks of it.
-        sides: What longs do, and what shorts do.
-        ledger: Its trades until then.
-        signals: Bars at which one side asks for an entry that no bar has brought yet, ascending.
-        end: One past the last bar.
-        held: World and sides of the genes that entered an open position.
-        walked: Of the window where orders rest or reverse; else None.
-    """
+def find_open(ledger: Ledger) -> Trade | None:
+    """The open trade with which a ledger ends."""
     last = ledger.trade(len(ledger) - 1) if len(ledger) else None
-    if last is None or last.reason != END:
-        free = (0, 0)
-        if last is not None:
-            cooldown = world.limits.cooldown
-            free = find_free_bars(last.exit_bar, last.reason, last.side, cooldown)
-        pending = _find_pending(world, sides, signals, free, end)
-        return Standing(None, None, None, False, pending)
-    held_world, held_sides = held
-    known = walk_trade(held_world, last, end) if walked is None else walked
-    hold, leaves = held_world.limits.max_hold, bool(asks_exit(held_world, known.at, end - 1))
-    # What leaves at the next open may reverse there.
-    free = find_free_bars(end, SIGNAL, last.side, 0)
-    return Standing(
-        last,
-        describe_position(held_world, held_sides[known.at.side], known, end),
-        last.entry_bar + hold - end if hold else None,
-        leaves,
-        _find_pending(world, sides, signals, free, end) if leaves else None,
-    )
+    return last if last is not None and last.reason == END else None
 
 
-def describe_position(world: World, plan: SidePlan, walked: Walked, end: int) -> OpenPosition:
-    """An open position after bar `end - 1`."""
-    (book, at), locked = walked, 0.0
+def describe_trade(held: AskedWorld, trade: Trade, walked: Walked, end: int) -> Standing:
+    """The standing of an open trade after bar `end - 1`, without what is to be entered."""
+    world, (book, at), locked = held.world, walked, 0.0
+    plan, hold, local_ns = held.sides[at.side], world.limits.max_hold, world.local_ns
     reached = book.orders[at.side, LEG_BARS:].tolist()
     prices = book.levels[at.side, LEG_LEVELS:].tolist()
     for share, bar, price in zip(plan.legs.shares.tolist(), reached, prices, strict=False):
         if bar != NOT_REACHED:
             locked += share * (compute_net(world, at, bar, price) / at.risk)
-    even, price = find_break_even(world.limits), float(find_even_price(world, at))
-    if even is not None:
-        is_there = plan.side * at.stop >= plan.side * price
-        even = None if is_there else even._replace(level=even.level._replace(price=price))
-    local_ns = world.local_ns
-    return OpenPosition(
-        float(at.stop),
-        REASONS[at.mover],
-        float(locked),
-        find_trail(plan, at.entry, at.risk, at.signal_bar, end),
-        even,
+    is_even = plan.side * at.stop >= plan.side * find_even_price(world, at)
+    return Standing(
+        trade,
+        HeldLevels(
+            float(at.stop),
+            REASONS[at.mover],
+            float(locked),
+            find_trail(plan, at, end),
+            None if is_even else find_break_even(world, at),
+        ),
+        trade.entry_bar + hold - end if hold else None,
         int(world.minute_ns - local_ns[end - 1] % DAY_NS) if len(local_ns) else None,
+        asks_exit(world, at, end - 1),
     )
 
 
-def _find_pending(
-    world: World,
-    sides: tuple[SidePlan, SidePlan],
-    signals: Ints,
-    free: tuple[int, int],
-    end: int,
-) -> PendingEntry | None:
-    """The first signal that counts, but for those that no open would make a trade of."""
-    for bar in signals:
-        t = int(bar)
-        side = 0 if sides[0].signals[t] else 1
-        plan = sides[side]
-        if t >= free[side] and not is_void(plan, t):
-            wait = t + 1 + world.limits.delay - end
-            return PendingEntry(t, wait, int(plan.side), plan_entry(world, plan, side, t, end))
+def find_pending(asked: AskedWorld, ledger: Ledger, signals: Ints, end: int) -> PendingEntry | None:
+    """The first signal that counts, but for those that no open would make a trade of.
+
+    Args:
+        asked: By the individual.
+        ledger: Trades until then; one that is open leaves at the next open.
+        signals: Bars at which one side asks for an entry that no bar has brought yet, ascending.
+        end: One past the last bar.
+    """
+    world, free = asked.world, (0, 0)
+    if len(ledger):
+        last = ledger.trade(len(ledger) - 1)
+        free = find_free_bars(last.exit_bar, last.reason, last.side, world.limits.cooldown)
+        # What leaves at the next open may reverse there.
+        if last.reason == END:
+            free = find_free_bars(end, SIGNAL, last.side, 0)
+    for t in signals.tolist():
+        side = 0 if asked.sides[0].signals[t] else 1
+        if t >= free[side] and not is_void(asked.sides[side], t):
+            return plan_entry(world, asked.sides[side], t, end)
     return None

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from optimizer.cli.help import Sectioned
 from optimizer.cli.notes import COMPILES, note, relay_logs
 from optimizer.cli.shared import DATA, AsJson, Now, Runs, single_command
 from optimizer.errors import ConfigError
-
-if TYPE_CHECKING:
-    from optimizer.signals.source import Signal
 
 app = single_command()
 
@@ -97,16 +94,8 @@ def tell_signal(
             print_signal(stdout(), signal, None if is_first else changed)
         changes.send(signal)
         is_first = False
-    raise typer.Exit(find_exit_code(signal))
-
-
-def find_exit_code(signal: "Signal") -> int:
-    """Exit code of a reading."""
-    if signal.is_due:
-        return IS_DUE
-    if signal.is_void:
-        return IS_VOID
-    return IN_A_TRADE if signal.is_in_trade else 0
+    code = IN_A_TRADE if signal.is_in_trade else 0
+    raise typer.Exit(IS_DUE if signal.is_due else IS_VOID if signal.is_void else code)
 
 
 def read_clock(text: str | None) -> int:

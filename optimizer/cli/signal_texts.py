@@ -1,19 +1,18 @@
 """A signal in words: its verdict, a block a symbol, and what the clock leaves out."""
 
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from engine.positions.entry_plans import EntryLevel, StopTrail
 from optimizer.cli.console import Lines
 from optimizer.cli.result import print_verdict
 from optimizer.formatting import format_count, fraction
 from optimizer.signals.records import (
-    SignalBreakEven,
     SignalEntry,
     SignalFill,
-    SignalLevel,
     SignalOrder,
     SignalSize,
     SignalTrade,
-    SignalTrail,
     SymbolState,
 )
 from optimizer.signals.source import Signal
@@ -33,6 +32,22 @@ STOPS = {
     "margin": "margin: all of the account is lost there",
 }
 """Of each kind of the stop in force."""
+
+LEVELS = {
+    "price": "{0}",
+    "distance": "{0} from the entry",
+    "share": "{1:.4g}% from the entry",
+    "times_risk": "{2:.4g} R from the entry",
+}
+TRAILS = {
+    "distance": "{0} behind the best price",
+    "share": "{1:.4g}% behind the best price",
+    "row": "at a row, now {0}",
+}
+EVENS = {"none": "", "share": " and {1:.4g}% of it", "times_risk": " and {2:.4g} R"}
+"""Where a level lies, what a stop follows, and where break-even is, by their kinds."""
+
+NEXT, FIRST = "at the next open", "from the first close on"
 
 
 def print_signal(console: Lines, signal: Signal, changed: Collection[str] | None) -> None:
@@ -68,14 +83,14 @@ def list_warnings(states: Sequence[SymbolState], now: str) -> Iterator[str]:
         if state.is_stale:
             yield (
                 f"{state.symbol}: stale. By the clock, {now}, its newest bar closed "
-                f"{format_age(state.age_s)} ago, more than three bars of "
-                f"{format_age(state.step_s)} are missing, and nothing is known of now. Name newer "
-                f"bars with --data, or with --now the time at which you ask."
+                f"{format_age(state.age_s)} ago. More than three bars of "
+                f"{format_age(state.step_s)} are missing, so nothing is known of now. Name newer "
+                f"bars with --data, or another clock with --now."
             )
         if not state.is_searched:
             yield (
                 f"{state.symbol}: never searched by this run, whose verdict says nothing of it. If "
-                f"it is a searched market under another name, give its file that name."
+                f"the run knows it by another name, give its file that name."
             )
 
 
@@ -105,16 +120,12 @@ def describe_state(state: SymbolState) -> Iterator[str]:
         facts += _describe_entry(state.entry)
     for order in state.orders:
         facts += _describe_order(order)
-    if state.held_by is not None:
-        facts.append(_describe_holders(state.held_by))
+    if state.held_by:
+        holds = "holds" if len(state.held_by) == 1 else "hold"
+        facts.append(f"the account has no room: {', '.join(state.held_by)} {holds} it")
+    elif state.held_by is not None:
+        facts.append("the account has no room: the entry alone is more than --max-leverage")
     yield from (f"  {fact}" for fact in facts)
-
-
-def _describe_holders(held_by: Sequence[str]) -> str:
-    """Why the account has no room for an entry."""
-    if not held_by:
-        return "no room in the account: alone it is more than --max-leverage"
-    return f"no room in the account, which {', '.join(held_by)} hold{'s' * (len(held_by) == 1)}"
 
 
 def list_remarks(signal: Signal) -> Iterator[str]:
@@ -127,127 +138,106 @@ def list_remarks(signal: Signal) -> Iterator[str]:
 
 
 def _describe_clock(state: SymbolState) -> str:
-    whose = "as the run's" if state.begins_with_run else "the first there is"
+    whose = "as the run's" if state.begins_with_run else "its first bar"
     words = f"closed {format_age(state.age_s)} ago; trades count from {state.begins} on, {whose}"
     if state.left_out == 1:
         return f"{words}; a bar that is still open is left out"
     if state.left_out:
-        return f"{words}; {state.left_out:,} bars are left out that the clock says are not closed"
+        return f"{words}; {state.left_out:,} bars that are open by the clock are left out"
     return words
 
 
 def _describe_trade(trade: SignalTrade) -> Iterator[str]:
-    held = "" if not trade.out else f", {trade.left:.4g} of it left"
+    held = f"; {trade.left:.4g} of it is left" if trade.out else ""
     yield f"{trade.side} since {trade.since} at {format_price(trade.entry)}{held}"
     yield from _describe_size(trade.size)
     for leg in trade.out:
-        yield f"out {leg.share:.4g} of it at {format_price(leg.price)}, in the bar of {leg.bar}"
+        took = f"target {leg.number} took {leg.share:.4g} of it"
+        yield f"{took} at {format_price(leg.price)}, in the bar of {leg.bar}"
     yield f"stop now {format_price(trade.stop)} ({STOPS[trade.stop_kind]})"
     for leg in trade.targets:
         yield f"target {leg.number}: {leg.share:.4g} of it at {format_price(leg.price)}"
-    yield from _describe_moves(trade.rest, len(trade.targets), trade.trail, trade.break_even)
-    locked = f", of which {trade.locked_r:.2f} R are out" if trade.out else ""
+    yield from _describe_moves(trade)
+    locked = f"; targets took {trade.locked_r:.2f} R of it" if trade.out else ""
     yield f"{trade.r:.2f} R if closed now{locked}"
     if trade.leaves:
         yield "leaves at the next open: close it at the market"
     elif trade.bars_left is not None:
         left = format_count(trade.bars_left, "bar")
-        yield f"out in {left} at the latest{_describe_until(trade.until)}"
+        yield f"leaves in {left} at the latest{_add(', until {}', trade.until)}"
     if trade.session_ends is not None:
-        yield f"out when its session ends, {trade.session_ends}"
+        yield f"leaves when its session ends, {trade.session_ends}"
 
 
 def _describe_entry(entry: SignalEntry) -> Iterator[str]:
-    does, when = _name_deal(entry), "at the next open"
-    if entry.bars_to_wait:
-        opens = "" if entry.from_time is None else f", {entry.from_time}"
-        when = f"at the open in {format_count(entry.bars_to_wait, 'bar')}{opens}"
-    yield f"enter: {does} at the market {when}"
-    yield from _describe_fill(entry)
-    yield f"void where the open risks {entry.min_risk:g} of the price or less"
+    wait = format_count(entry.bars_to_wait, "bar")
+    when = f"at the open in {wait}{_add(', {}', entry.from_time)}"
+    yield f"enter: {_name_deal(entry)} at the market {when if entry.bars_to_wait else NEXT}"
+    yield from _describe_fill(entry, ", as if filled at the newest close")
+    yield f"void if the open risks {entry.min_risk:g} of the price or less"
 
 
 def _describe_order(order: SignalOrder) -> Iterator[str]:
     yield f"order: {_name_deal(order)} {order.kind} {format_price(order.price)}"
     if order.needed != order.price:
-        yield f"filled once {format_price(order.needed)} trades"
+        yield f"it fills once the price reaches {format_price(order.needed)}"
     if order.bars_to_wait:
-        opens = "" if order.from_time is None else f", {order.from_time}"
-        yield f"from the bar in {format_count(order.bars_to_wait, 'bar')} on{opens}"
+        wait = format_count(order.bars_to_wait, "bar")
+        yield f"it rests from the bar in {wait} on{_add(', {}', order.from_time)}"
     if order.bars_left is None:
-        yield "stands until it is filled, or a new signal replaces it"
+        yield "it stands until it is filled, or a new signal replaces it"
     else:
         left = format_count(order.bars_left, "bar")
-        yield f"stands for {left} at most{_describe_until(order.until)}"
+        yield f"it stands for {left} at most{_add(', until {}', order.until)}"
     if order.is_day:
-        yield "ends with its session"
+        yield "it ends with its session"
     yield from _describe_fill(order)
 
 
 def _name_deal(fill: SignalFill) -> str:
-    """What to do, such as ``buy (long, also closes the trade)``."""
+    """What to do, such as ``buy (long, closes the trade and turns it)``."""
     closes = ", closes the trade and turns it" if fill.reverses else ""
     return f"{'buy' if fill.side == 'long' else 'sell'} ({fill.side}{closes})"
 
 
-def _describe_fill(fill: SignalFill) -> Iterator[str]:
+def _describe_fill(fill: SignalFill, guess: str = "") -> Iterator[str]:
     """Facts of a fill: size, stop, targets, and until when the position is held."""
     yield from _describe_size(fill.size)
     yield f"stop {_describe_level(fill.stop)}"
     if fill.margin_stop is not None:
-        yield f"stop before that at {format_price(fill.margin_stop)} ({STOPS['margin']})"
+        yield f"nearer stop {format_price(fill.margin_stop)}{guess} ({STOPS['margin']})"
     for number_, target in enumerate(fill.targets, 1):
         yield f"target {number_}: {target.share:.4g} of it, {_describe_level(target)}"
-    yield from _describe_moves(fill.rest, len(fill.targets), fill.trail, fill.break_even)
+    yield from _describe_moves(fill)
     if fill.max_hold is not None:
         yield f"held {format_count(fill.max_hold, 'bar')} at most"
     if fill.session_end is not None:
-        yield f"out by {fill.session_end}, in the session of the fill"
+        yield f"leaves by {fill.session_end}, in the session of the fill"
 
 
-def _describe_moves(
-    rest: float, targets: int, trail: SignalTrail | None, even: SignalBreakEven | None
-) -> Iterator[str]:
+def _describe_moves(at: SignalFill | SignalTrade) -> Iterator[str]:
     """Facts of what no target takes, and of how the stop moves."""
-    if targets and rest:
-        yield f"rest: {rest:.4g} of it has no target"
+    trail, even = at.trail, at.break_even
+    if at.targets and at.rest:
+        yield f"rest: {at.rest:.4g} of it has no target"
     if trail is not None:
-        yield f"trail: {_describe_trail(trail)}"
+        begins = _add(" ({})", trail.begins)
+        when = f"once {trail.after:.4g} R are gained{begins}" if trail.after else FIRST
+        yield f"trail: {_format_value(TRAILS, trail)}, {when}"
     if even is not None:
-        yield f"break-even: {_describe_even(even)}"
-
-
-def _describe_trail(trail: SignalTrail) -> str:
-    text = {
-        "distance": "{} behind the best price",
-        "share": "{} of the best price behind it",
-        "row": "at a row, now {}",
-    }[trail.kind].format("unknown" if trail.value is None else format_price(trail.value))
-    if not trail.after:
-        return f"{text}, from the first close on"
-    at = "" if trail.begins is None else f" ({format_price(trail.begins)})"
-    return f"{text}, once {trail.after:.4g} R are gained{at}"
-
-
-def _describe_even(even: SignalBreakEven) -> str:
-    when = f"after target {even.after_target}"
-    if even.gain is not None:
-        when = f"once {even.gain:.4g} R are gained"
-    where = {
-        "none": "the entry",
-        "share": f"the entry and {even.value:.4g} of it",
-        "times_risk": f"the entry and {even.value:.4g} R",
-    }[even.kind]
-    at = "" if even.price is None else f", {format_price(even.price)}"
-    return f"{when} the stop goes to {where}{at}"
+        when = f"after target {even.after_target}"
+        if even.gain is not None:
+            when = f"once {even.gain:.4g} R are gained"
+        where = f"{_format_value(EVENS, even)}{_add(', {}', even.price)}"
+        yield f"break-even: {when} the stop goes to the entry{where}"
 
 
 def _describe_size(size: SignalSize | None) -> Iterator[str]:
     if size is None:
         return
     guess = ", as if filled at the newest close" if size.is_guess else ""
-    risk = f"{fraction(size.risk_share)} of it at risk, worth {size.leverage:.3g} times it"
-    if size.units is None:
+    risk = f"{fraction(size.risk_share)} of it at risk, leverage {size.leverage:.3g}"
+    if size.units is None or size.account is None:
         units = format_price(size.per_account)
         yield f"size {units} units for each 1 of the account{guess}: {risk}"
     elif size.units > 0.0:
@@ -257,35 +247,35 @@ def _describe_size(size: SignalSize | None) -> Iterator[str]:
         yield f"no size: an account of {format_price(size.account)} buys no lot"
 
 
-def _describe_until(time: str | None) -> str:
-    return "" if time is None else f", until {time}"
-
-
-def _describe_level(level: SignalLevel) -> str:
-    value = format_price(level.value)
-    text = {
-        "price": value,
-        "distance": f"{value} from the entry",
-        "share": f"{level.value:.4g} of the entry from it",
-        "times_risk": f"{level.value:.4g} R from the entry",
-    }[level.kind]
+def _describe_level(level: EntryLevel) -> str:
+    text = _format_value(LEVELS, level)
     is_said = level.kind == "price" or level.price is None
-    return text if is_said else f"{format_price(level.price)} ({text})"
+    return text if is_said else f"{_add('{}', level.price)} ({text})"
 
 
-def format_price(value: float | None) -> str:
+def _format_value(words: Mapping[str, str], level: EntryLevel | StopTrail) -> str:
+    """Words of the kind of a level with its value: a price, percent, or a number as it is."""
+    if level.value is None:
+        return words[level.kind].format("unknown")
+    return words[level.kind].format(format_price(level.value), 100 * level.value, level.value)
+
+
+def _add(words: str, known: float | str | None) -> str:
+    """Words with a time or a price in them; none where it is not known."""
+    if known is None:
+        return ""
+    return words.format(known if isinstance(known, str) else format_price(known))
+
+
+def format_price(value: float) -> str:
     """A price or a size with all digits that an order needs.
 
-    >>> format_price(63120.5), format_price(1.08347), format_price(9721.967385416667)
-    ('63,120.5', '1.08347', '9,721.9674')
+    >>> format_price(63120.5), format_price(0.00001234), format_price(9721.967385416667)
+    ('63,120.5', '0.00001234', '9,721.9674')
     """
-    if value is None:
-        return "-"
-    digits = max(PRICE_DIGITS - len(str(int(abs(value)))), 0) if abs(value) >= 1 else 0
-    if not digits:
-        return f"{value:,.{PRICE_DIGITS}g}" if abs(value) < 1 else f"{value:,.0f}"
-    text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".")
+    whole = math.floor(math.log10(abs(value))) + 1 if value else 1
+    text = f"{value:,.{max(PRICE_DIGITS - whole, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def format_age(seconds: float) -> str:

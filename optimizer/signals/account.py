@@ -1,6 +1,5 @@
 """The account of all chains of trades: what a run makes of the bars that there are now."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,21 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 from data.bars import Bars, Window
-from data.checks import Flags, Floats
+from data.checks import Floats
 from engine.accounts.account import Account
+from engine.accounts.account_trades import Folded
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.limits import build_limits
-from engine.accounts.reference import Sized, find_over, find_size, size_trades
+from engine.accounts.reference import find_size
 from engine.accounts.stake import SHARE_OF_R, Stake, build_stake
 from engine.accounts.valuation import OpenParts, find_open_parts
 from engine.positions.entry_plans import PendingEntry, RestingOrder
-from engine.positions.standing import Standing
+from engine.positions.standing import Standing, find_open
 from engine.reference import Reference
 from engine.reference_standing import find_standing
 from engine.reference_terms import find_targets, find_terms
 from engine.runtime.compiling.forms import CompiledForm
 from engine.standing_room import StandingStrand, find_holders, quote_trade
 from optimizer.run.task import Task
+from optimizer.signals.records import SignalSize
+from strategy.rows import resolve_value
 
 END = REASONS.index("end")
 
@@ -50,18 +52,6 @@ class EnteredTrades(NamedTuple):
     window: Window
     genome: Floats  # [G]
     ledger: Ledger
-
-
-class TradeSize(NamedTuple):
-    """Size of a fill."""
-
-    units: float  # NaN where the account has no cash of its own
-    cash: float  # of the account, from which units are sized; NaN likewise
-    risk_share: float  # of the account, down to the first stop
-    leverage: float  # worth of the position over the account
-    # Whether price or cash are not known yet: as if it were filled at the newest close, and what
-    # leaves before it left there.
-    is_guess: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +94,12 @@ class ChainAccount:
         """
         standings: list[Standing | None] = []
         for window, made in zip(self.windows, traded, strict=True):
-            signals_of = made.entered_by if genome is None else genome
-            if signals_of is None:
-                standings.append(None)
-                continue
-            standing = find_standing(
-                self.reference, signals_of, window, made.ledger, made.entered_by
-            )
-            if genome is None:
-                standing = standing._replace(pending=None, orders=())
+            signals_of, standing = made.entered_by if genome is None else genome, None
+            if signals_of is not None:
+                known = window, made.ledger, made.entered_by
+                standing = find_standing(self.reference, signals_of, *known)
+                if genome is None:
+                    standing = standing._replace(pending=None, orders=())
             standings.append(standing)
         return standings
 
@@ -145,99 +132,55 @@ class ChainAccount:
         terms, per_side = find_terms(self.reference, genome, series), self.reference.costs.per_side
         return find_open_parts(last, np.zeros(1, np.int64), last.exit_bar, targets, per_side, terms)
 
-    def find_sizes(
-        self,
-        genome: Floats | None,
-        traded: Sequence[TradedChain],
-        standings: Sequence[Standing | None],
-    ) -> list[tuple[TradeSize | None, ...]]:
-        """Sizes of each chain's open trade, pending entry and orders, as far as there are [C].
-
-        Arguments are those of `find_standings`.
-        """
-        sizes: list[tuple[TradeSize | None, ...]] = []
-        for number, standing in enumerate(standings):
-            listed: list[TradeSize | None] = []
-            if standing is not None and standing.trade is not None:
-                listed.append(self._size_open(traded, number))
-            if standing is not None and genome is not None:
-                entries = [standing.pending] if standing.pending is not None else []
-                listed += self._size_entries(
-                    genome, traded, number, [*entries, *standing.orders], standing
-                )
-            sizes.append(tuple(listed))
-        return sizes
-
-    def _size_open(self, traded: Sequence[TradedChain], number: int) -> TradeSize | None:
-        """Size of a chain's open trade, given the cash at its fill."""
-        ledger, entered_by = traded[number].ledger, traded[number].entered_by
-        assert entered_by is not None, "a trade has genes that entered it"
-        bars, stake = self.reference.series[self.windows[number].series], self._stake(entered_by)
-        moment_ns = int(bars.timestamp[ledger.entry_bar[-1]])
-        cash = self._find_cash(traded, number, moment_ns, stake, is_closed=False)
-        return _measure_size(size_trades(ledger), len(ledger) - 1, stake, cash, is_guess=False)
-
-    def _size_entries(
-        self,
-        genome: Floats,
-        traded: Sequence[TradedChain],
-        number: int,
-        entries: Sequence[PendingEntry | RestingOrder],
-        standing: Standing,
-    ) -> list[TradeSize | None]:
-        """Sizes of entries of a chain; what it holds is closed before at the newest close."""
-        if not entries:
-            return []
-        window, stake = self.windows[number], self._stake(genome)
-        scales = self.reference.find_scales(genome, window.series)
-        is_open = standing.trade is not None
-        now_ns = max(map(self._find_close, range(len(self.windows))))
-        cash = self._find_cash(traded, number, now_ns, stake, is_closed=is_open)
-        return [
-            _measure_size(
-                quote_trade(entry.side, entry.signal_bar, entry.plan, scales),
-                0,
-                stake,
-                cash,
-                is_guess=isinstance(entry, PendingEntry) or (is_open and not math.isnan(cash)),
-            )
-            for entry in entries
-        ]
-
-    def _find_close(self, number: int) -> int:
-        """When the newest bar of a chain closed, nanoseconds UTC."""
-        return int(self.reference.series[self.windows[number].series].over_ns[-1])
-
-    def _find_cash(
-        self,
-        traded: Sequence[TradedChain],
-        number: int,
-        moment_ns: int,
-        stake: Stake,
-        *,
-        is_closed: bool,
-    ) -> float:
-        """Cash of the account after the trades that are over by a moment; NaN without an account.
+    def size_trade(self, traded: Sequence[TradedChain], number: int) -> SignalSize | None:
+        """Size of the open trade of a chain, given the cash at its fill.
 
         Args:
-            traded: Of all chains.
-            number: Of the chain that asks: of its own trades all but the open one are over.
-            moment_ns: Nanoseconds UTC.
-            stake: Of the genes that ask.
-            is_closed: Whether its open trade counts as if it were closed at the newest close.
+            traded: [C].
+            number: Of the chain.
         """
-        if stake.form == SHARE_OF_R:
-            return math.nan
+        ledger, genome = traded[number].ledger, traded[number].entered_by
+        assert genome is not None, "a trade has genes that entered it"
+        stake, cash, units = self._stake(genome), None, 0.0
+        if stake.form != SHARE_OF_R:
+            folded, last = self._fold(traded, number)
+            cash = float(folded.by_place(folded.filled_at)[last] * folded.cash)
+            units = float(folded.by_place(folded.units)[last])
+        known = float(ledger.entry[-1]), float(abs(ledger.entry[-1] - ledger.stop[-1]))
+        return self._measure_size(genome, *known, cash, units, is_guess=False)
+
+    def size_entry(
+        self, genome: Floats, traded: Sequence[TradedChain], number: int, entry: PendingEntry
+    ) -> SignalSize | None:
+        """Size of an entry of a chain; an open trade of it is closed before at the newest close.
+
+        Args:
+            genome: [G], whose signal it is.
+            traded: [C].
+            number: Of the chain.
+            entry: At the market, or an order.
+        """
+        stake, cash, units = self._stake(genome), None, 0.0
+        if stake.form != SHARE_OF_R:
+            folded, _ = self._fold(traded, number)
+            cash = float(folded.worth[-1]) if len(folded.worth) else stake.cash
+            scales = self.reference.find_scales(genome, self.windows[number].series)
+            if cash > 0.0:
+                units = max(float(find_size(quote_trade(entry, scales), stake, cash, 0)), 0.0)
+        is_held = cash is not None and find_open(traded[number].ledger) is not None
+        is_guess = is_held or not isinstance(entry, RestingOrder)
+        return self._measure_size(genome, entry.entry, entry.risk, cash, units, is_guess=is_guess)
+
+    def _fold(self, traded: Sequence[TradedChain], number: int) -> tuple[Folded, int]:
+        """All trades but the open ones of other chains, and the place of a chain's last one."""
         parts: list[EnteredTrades] = []
-        for place, chain in enumerate(traded):
+        last = -1
+        for place, (chain, window) in enumerate(zip(traded, self.windows, strict=True)):
             for entered in chain.entered:
-                is_over = self._list_over(entered, place, moment_ns)
-                if place == number:
-                    is_over = is_closed | ~self._list_open(entered, place)
-                if is_over.any():
-                    parts.append(entered._replace(ledger=entered.ledger.keep(is_over)))
-        if not parts:
-            return stake.cash
+                is_open = (entered.ledger.reason == END) & (entered.window.series == window.series)
+                kept = entered.ledger.keep(~is_open | (place == number))
+                parts.append(entered._replace(ledger=kept))
+                last += len(kept) if place <= number else 0
         account = Account(
             self.reference.series,
             tuple(part.window for part in parts),
@@ -245,38 +188,33 @@ class ChainAccount:
             self.reference.costs,
             stakes=tuple(self._stake(part.genome) for part in parts),
         )
-        return float(account.fold([part.ledger for part in parts]).worth[-1])
+        return account.fold([part.ledger for part in parts]), last
 
-    def _list_open(self, entered: EnteredTrades, place: int) -> Flags:
-        """Which trades of a part are open after its newest bar [K]."""
-        is_last = entered.window.series == self.windows[place].series
-        is_open: Flags = is_last & (entered.ledger.reason == END)
-        return is_open
-
-    def _list_over(self, entered: EnteredTrades, place: int, moment_ns: int) -> Flags:
-        """Which trades of a part are known to be over by a moment [K]."""
-        bars, ledger = self.reference.series[entered.window.series], entered.ledger
-        over_ns = find_over(ledger, bars, self._stake(entered.genome))
-        is_over: Flags = (over_ns <= moment_ns) & ~self._list_open(entered, place)
-        return is_over
+    def _measure_size(
+        self,
+        genome: Floats,
+        entry: float,
+        risk: float,
+        cash: float | None,
+        units: float,
+        *,
+        is_guess: bool,
+    ) -> SignalSize | None:
+        """Size of so many units, or without cash of an R; None where it has no risk."""
+        market, share = self.reference.spec.market, self._stake(genome).number
+        if not risk > 0.0:
+            return None
+        genes = self.reference.spec.layout.decode(genome)
+        worth = 1.0 if market is None else resolve_value(market.multiplier, genes)
+        if cash is not None:
+            share = units * worth / cash * risk if cash > 0.0 else 0.0
+        per_account, leverage = share / (risk * worth), share * entry / risk
+        known = None if cash is None else units
+        return SignalSize(known, cash, per_account, share, leverage, is_guess)
 
     def _stake(self, genome: Floats) -> Stake:
         spec = self.reference.spec
         return build_stake(spec, self.reference.costs, spec.layout.decode(genome))
-
-
-def _measure_size(
-    trades: Sized, k: int, stake: Stake, cash: float, *, is_guess: bool
-) -> TradeSize | None:
-    """Size of a trade, given the cash before it or NaN; None of one that has no risk."""
-    entry, risk = float(trades.entry[k]), float(trades.risk[k])
-    if not risk > 0.0:
-        return None
-    if stake.form == SHARE_OF_R:
-        return TradeSize(cash, cash, stake.number, stake.number * entry / risk, is_guess=is_guess)
-    units = max(float(find_size(trades, stake, cash, k)), 0.0) if cash > 0.0 else 0.0
-    money = units * stake.worth / cash if cash > 0.0 else 0.0
-    return TradeSize(units, cash, money * risk, money * entry, is_guess=is_guess)
 
 
 def build_account(task: Task, chains: Sequence[TradeChain]) -> ChainAccount:

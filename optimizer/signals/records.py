@@ -3,46 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from engine.positions.entry_plans import EntryLevel, EntryLevels, OrderTerms
+from engine.positions.standing import HeldLevels
 from optimizer.store.payload import Payload
 
 State = Literal["flat", "enter", "order", "in a trade", "full", "stale"]
-
-
-@dataclass(frozen=True)
-class SignalLevel(Payload):
-    """A stop or a target of an entry."""
-
-    kind: str  # ``price``, or how far from the entry: ``distance``, ``share``, ``times_risk``
-    value: float
-    price: float | None  # where the entry's price is known, or it hangs on none
-
-
-@dataclass(frozen=True)
-class SignalTarget(SignalLevel):
-    """One of the targets of an entry."""
-
-    share: float  # of the position
-
-
-@dataclass(frozen=True)
-class SignalTrail(Payload):
-    """How a stop follows."""
-
-    kind: str  # behind the best price by a ``distance`` or a ``share`` of it; or at a ``row``
-    value: float | None  # of a row the newest
-    after: float  # gain from which on it follows, in R
-    begins: float | None  # best price from which on it follows, where the entry is known
-
-
-@dataclass(frozen=True)
-class SignalBreakEven(Payload):
-    """When a stop moves to the entry, or beyond it."""
-
-    gain: float | None  # in R; None where it hangs on a target
-    after_target: int | None  # number of the target, from 1; None where it hangs on a gain
-    kind: str  # ``none`` for the entry itself, or how far beyond: ``share``, ``times_risk``
-    value: float
-    price: float | None  # where the entry is known
 
 
 @dataclass(frozen=True)
@@ -54,11 +19,13 @@ class SignalSize(Payload):
     per_account: float  # units for each 1 of the account
     risk_share: float  # of the account, lost at the first stop
     leverage: float  # worth of the position over the account
-    is_guess: bool  # whether it is that of a fill at the newest close
+    # Whether price or cash are not known yet: as if it were filled at the newest close, and what
+    # leaves before it left there.
+    is_guess: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignalFill(Payload):
+class SignalFill(EntryLevels, Payload):
     """An entry that has not come yet, and what to place with it."""
 
     side: str
@@ -66,13 +33,7 @@ class SignalFill(Payload):
     bars_to_wait: int  # before its first bar; 0: it is the next one
     from_time: str | None  # when its first bar opens, where bars come without a hole
     reverses: bool  # whether its fill ends the open trade
-    stop: SignalLevel
-    margin_stop: float | None  # nearer stop in force at which all of the account is lost
-    target: SignalLevel | None  # the first of `targets`
-    targets: tuple[SignalTarget, ...]
-    rest: float  # share of the position that no target takes
-    trail: SignalTrail | None
-    break_even: SignalBreakEven | None
+    target: EntryLevel | None  # the first of `targets`
     max_hold: int | None  # bars that the position is held at most; None without a limit
     session_end: str | None  # minute of its clock at which the position is left
     size: SignalSize | None
@@ -86,17 +47,11 @@ class SignalEntry(SignalFill):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignalOrder(SignalFill):
+class SignalOrder(OrderTerms, SignalFill):
     """An order that waits for a price."""
 
-    kind: str  # ``stop`` or ``limit``
-    price: float
-    needed: float  # price that must be reached; beyond `price` where a limit asks for more
     entry: float  # price of a fill there, with slippage, from which levels are measured
-    bars_left: int | None  # in which it stands at most; None: until it is filled or replaced
-    until: str | None  # when the last of them closes, where bars come without a hole
-    is_day: bool  # whether it ends with the session of its first bar
-    is_new: bool  # whether the newest close placed it
+    until: str | None  # when its last bar closes, where bars come without a hole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,23 +65,18 @@ class SignalLeg(Payload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignalTrade(Payload):
+class SignalTrade(HeldLevels, Payload):
     """A position that is open."""
 
     side: str
     since: str  # when its entry bar opened
     entry: float
-    stop: float  # in force from the next bar on
-    stop_kind: str  # ``stop`` that never moved, ``trail``, ``break_even`` or ``margin``
     target: float | None  # the nearest of `targets`
     targets: tuple[SignalLeg, ...]  # that are left
     out: tuple[SignalLeg, ...]  # that were reached
     left: float  # share of the position that is still held
     rest: float  # share of the position that no target takes
     r: float  # of the whole if it were closed at the newest close, costs included
-    locked_r: float  # of it what was reached already
-    trail: SignalTrail | None
-    break_even: SignalBreakEven | None  # None where the stop is there already
     bars_left: int | None  # until it is left by time at the latest; None without a limit
     until: str | None  # when the last of them closes, where bars come without a hole
     session_ends: str | None  # when its session does

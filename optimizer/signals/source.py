@@ -217,12 +217,9 @@ def list_chains(
         # Nothing reaches over a long gap: the part after the last one is all that counts.
         *earlier, (closed, start) = _begin_pieces(list_pieces(bars.until(count), max_gap), first_ns)
         is_there = int(closed.timestamp[start]) == first_ns
-        left_out, is_stale = (
-            len(bars) - count,
-            has_missed(closes[:count], bars.timeframe_ns, now_ns),
-        )
+        is_stale = has_missed(closes[:count], bars.timeframe_ns, now_ns)
         yield TradeChain(
-            name, number, closed, start, is_there, left_out, tuple(earlier),
+            name, number, closed, start, is_there, len(bars) - count, tuple(earlier),
             is_searched=first_ns is not None, is_stale=is_stale,
         )  # fmt: skip
 
@@ -238,19 +235,14 @@ def has_missed(closes: Ints, timeframe_ns: int, now_ns: int) -> bool:
         timeframe_ns: Duration of a bar.
         now_ns: Of the clock, nanoseconds UTC.
     """
-    newest = int(closes[-1])
-    if now_ns - newest <= MOST_MISSED * timeframe_ns:
+    newest, late_ns = int(closes[-1]), now_ns - int(closes[-1])
+    if late_ns <= MOST_MISSED * timeframe_ns:
         return False
-    shift = -(-(now_ns - newest) // WEEK_NS) * WEEK_NS
-    shifts = [shift + week * WEEK_NS for week in range(RHYTHM_WEEKS)]
-    came = [
-        int(np.searchsorted(closes, now_ns - each, side="right"))
-        - int(np.searchsorted(closes, newest - each, side="right"))
-        for each in shifts
-        if newest - each >= closes[0]
-    ]
+    begins = newest - WEEK_NS * (-(-late_ns // WEEK_NS) + np.arange(RHYTHM_WEEKS))
+    ends = np.stack([begins, begins + late_ns])[:, begins >= closes[0]]
+    came = np.sort(np.diff(np.searchsorted(closes, ends, side="right"), axis=0)[0])
     # The middle one: neither a holiday nor a clock that changes is the rhythm.
-    return not came or sorted(came)[len(came) // 2] >= MOST_MISSED
+    return len(came) == 0 or bool(came[len(came) // 2] >= MOST_MISSED)
 
 
 def _plain_name(symbol: str) -> str:

@@ -9,22 +9,26 @@ from data.bars import Window
 from data.checks import format_time
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
-from engine.accounts.reference import find_size, grow_cash, size_trades
+from engine.accounts.reference import find_size, grow_cash, size_trades, stake_trades, take_turns
 from engine.accounts.stake import build_stake
 from engine.batch import Engine
+from tests.support.averages import BOUNDED, FOLLOWING, REVERSING, WAITING
 from tests.support.finer import make_coarse
 from tests.support.random_strategies import drawn_accounts, drawn_exits
 from tests.support.signals import read_state
 from tests.support.worlds import make_bars
 
 MOMENTS = 50
+LISTED = ((REVERSING, 0), (FOLLOWING, 2), (WAITING, 0), (BOUNDED, 2))
 DRAWN = [(drawn_exits(2 * seed + 1), seed) for seed in (2, 3, 16, 17, 24, 29, 36, 42, 63)]
 DRAWN += [(drawn_accounts(seed), seed) for seed in (3, 4, 5)]
 """Strategies that trade often, with ladders, trails, break-even by leg, orders that rest or
-reverse, accounts that are lost, sessions and finer bars among them."""
+reverse, accounts that are lost, sessions and finer bars among them; and listed ones with a delay of
+their entries, bars of a seed."""
 
 END, SIGNAL, TIME = (REASONS.index(name) for name in ("end", "signal", "time"))
 SIGNS = {"long": 1, "short": -1}
+KINDS = ("open", "out", "exits", "leaves", "due", "reverses", "orders", "entered", "sized", "lost")
 
 
 def draw_market(seed):
@@ -35,14 +39,13 @@ def draw_market(seed):
     return bars, Costs(entry_delay=seed % 3 // 2)
 
 
-def check_moments(spec, seed, count):
-    """Compare so many random moments of a drawn strategy; what was seen of each kind."""
-    bars, costs = draw_market(seed)
-    rng = np.random.Generator(np.random.PCG64(seed))
-    ends = rng.integers(len(bars) // 4, len(bars) - 1, count).tolist()
+def check_moments(spec, bars, costs):
+    """Compare random moments of a strategy; what was seen of each kind."""
+    rng = np.random.Generator(np.random.PCG64(len(bars)))
+    ends = rng.integers(len(bars) // 4, len(bars) - 1, MOMENTS).tolist()
     windows = [Window(0, 0, end + more) for end in ends for more in (0, 1)]
     ledgers = Engine(spec, [bars], windows, costs, device="cpu").trades(spec.layout.defaults)
-    seen = dict.fromkeys(("open", "out", "exits", "orders", "entered", "sized", "lost"), 0)
+    seen = dict.fromkeys(KINDS, 0)
     for place, end in enumerate(ends):
         known, after = ledgers[2 * place : 2 * place + 2]
         state = read_state(spec, bars.until(end), costs)
@@ -76,6 +79,7 @@ def check_open(told, bars, known, after, end, seen):
     assert told.rest + sum(shares) == pytest.approx(1.0)
     assert told.left == pytest.approx(1.0 - sum(leg.share for leg in told.out))
     assert told.leaves == (later.exit_bar == end and later.reason == SIGNAL)
+    seen["leaves"] += told.leaves
     # A target of the next bar is one that was left, at its price.
     left = {leg.number: leg.price for leg in told.targets}
     for number, bar in enumerate(after.leg_bar[k].tolist(), 1):
@@ -118,7 +122,11 @@ def check_entered(spec, costs, state, bars, known, after, end, seen):
     is_touched = any(
         bars.low[end] <= order.needed <= bars.high[end] and not order.is_day for order in orders
     )
-    if state.trade is None and is_touched:
+    is_due = 0 in fills and not spec.reverse
+    seen["due"] += is_due
+    seen["reverses"] += is_due and state.trade is not None
+    # Or its open risked too little.
+    if is_due or (state.trade is None and is_touched):
         assert new or after.rejected > known.rejected
 
 
@@ -156,8 +164,8 @@ def check_size(spec, costs, fill, known, after, k, seen):
         return
     closed = known.keep(known.reason != END)
     stake = build_stake(spec, costs, spec.layout.decode(spec.layout.defaults))
-    worths, _ = grow_cash(size_trades(closed), stake)
-    cash = float(worths[-1]) if len(worths) else stake.cash
+    grown = grow_cash(stake_trades(size_trades(closed), stake), take_turns(len(closed)))
+    cash = float(grown.worth[-1]) if len(closed) else stake.cash
     assert fill.size.account == cash
     if fill.entry == after.entry[k] and cash > 0:
         units = max(float(find_size(size_trades(after), stake, cash, k)), 0.0)
@@ -170,6 +178,8 @@ def test_a_signal_is_the_backtest_that_ends_there():
 
     The moments see each of it.
     """
-    counts = [check_moments(spec, seed, MOMENTS) for spec, seed in DRAWN]
+    counts = [check_moments(spec, *draw_market(seed)) for spec, seed in DRAWN]
+    bars = make_bars(7, 900, jump=0.03)
+    counts += [check_moments(spec, bars, Costs(entry_delay=delay)) for spec, delay in LISTED]
     total = {name: sum(count[name] for count in counts) for name in counts[0]}
     assert min(total.values()) >= 2, total

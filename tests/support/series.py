@@ -52,6 +52,19 @@ def draw_waves(count):
     return join_closes(100 + 12 * np.sin(t / 9) + 4 * np.sin(t / 2.3))
 
 
+def hand_bars(closes, volumes=(1,), *, high=0.0, low=np.inf):
+    """Bars of hours from 1970 on, each from the close before to its own.
+
+    The last one reaches `high` and `low` too; volumes that are not named are 0.
+    """
+    times, volume = np.arange(len(closes)) * 60 * MINUTE_NS, np.zeros(len(closes))
+    volume[: len(volumes)] = volumes
+    columns = join_closes(closes, timestamp=times, volume=volume)
+    columns["high"][-1] = max(columns["high"][-1], high)
+    columns["low"][-1] = min(columns["low"][-1], low)
+    return Bars(**columns, symbol="H", timeframe_ns=60 * MINUTE_NS)
+
+
 def iso(time_ns):
     """ISO 8601 text in UTC, exact to the nanosecond."""
     return [f"{np.datetime64(int(t), 'ns')}Z" for t in time_ns]

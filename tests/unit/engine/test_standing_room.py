@@ -9,9 +9,9 @@ from engine.accounts.stake import build_stake
 from engine.reference_standing import find_standing
 from engine.standing_room import StandingStrand, find_holders
 from strategy import words as w
+from tests.support.averages import FOLLOWING, REVERSING
 from tests.support.references import compiled_reference
 from tests.support.worlds import make_bars
-from tests.unit.engine.positions.test_standing import FOLLOWING, REVERSING
 
 SERIES = [make_bars(seed, 320, jump=0.05) for seed in (3, 4, 5)]
 

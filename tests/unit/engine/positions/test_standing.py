@@ -1,103 +1,28 @@
-"""Where an individual stands after each close is what the next bars make of it."""
-
-import math
-from itertools import product
+"""Where an individual stands after a close, by hand."""
 
 import numpy as np
 import pytest
 
-from data.bars import Bars, Window
+from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import REASONS
+from engine.positions.entry_plans import EntryLevel, EntryTarget
 from engine.reference import Reference
 from engine.reference_standing import find_standing
 from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES
 from strategy import words as w
 from strategy.words import (
-    atr,
-    break_even,
     by_side,
     close,
-    ema,
-    from_entry,
-    gene,
-    high,
-    in_trade,
-    length,
-    level,
-    low,
     r_multiple,
     session_exit,
     share,
     strategy,
     trail,
 )  # fmt: skip
-from tests.support.worlds import make_bars
+from tests.support.series import hand_bars
 
 FORM = CompiledForm()
-END, SIGNAL = REASONS.index("end"), REASONS.index("signal")
-FAST, SLOW = ema(close, length("fast", 4, 2, 10)), ema(close, length("slow", 12, 5, 30))
-
-REVERSING = strategy(
-    "Always on one side of an average.",
-    long=FAST > SLOW,
-    short=FAST < SLOW,
-    exit_long=FAST < SLOW,
-    exit_short=FAST > SLOW,
-    stop=share(gene("stop", 0.03, 0.01, 0.2)),
-    trail=trail(share(gene("behind", 0.02, 0.01, 0.2))),
-    less_than=[("fast", "slow")],
-    name="reversing",
-)
-FOLLOWING = strategy(
-    "Long above an average, with levels from the entry, a trailing stop, and a limit of time.",
-    long=FAST > SLOW,
-    stop=from_entry(2.0 * atr(5)),
-    target=from_entry(4.0 * atr(5)),
-    trail=trail(from_entry(1.5 * atr(5)), after=0.5),
-    break_even=1.0,
-    max_hold=11,
-    less_than=[("fast", "slow")],
-    name="following",
-)
-LEVELS = strategy(
-    "Both sides, at prices, out by the clock.",
-    long=FAST > SLOW,
-    short=FAST < SLOW,
-    stop=by_side(level(low - 2.0), level(high + 2.0)),
-    target=r_multiple(2.0),
-    session=session_exit(1200),
-    less_than=[("fast", "slow")],
-    name="levels",
-)
-WAITING = strategy(
-    "Both sides, with a stop that follows a row and goes beyond the entry, and pauses.",
-    long=FAST > SLOW,
-    short=FAST < SLOW,
-    stop=from_entry(1.2 * atr(5)),
-    trail=trail(level(ema(close, 5)), 0.5),
-    break_even=break_even(0.5, r_multiple(0.2)),
-    cooldown=4,
-    named_stops=True,
-    less_than=[("fast", "slow")],
-    name="waiting",
-)
-BOUNDED = strategy(
-    "Both sides, left by a condition that knows the position.",
-    long=FAST > SLOW,
-    short=FAST < SLOW,
-    exit_long=in_trade(FAST < SLOW, profit_to=0.5),
-    exit_short=in_trade(FAST > SLOW, bars_from=3),
-    stop=from_entry(1.5 * atr(5)),
-    cooldown=2,
-    less_than=[("fast", "slow")],
-    name="bounded",
-)
-EXHAUSTION = STRATEGIES["seller_exhaustion"].for_timeframe(9000)
-SPECS = (EXHAUSTION, REVERSING, FOLLOWING, LEVELS)
-LATER = ((WAITING, 0), (BOUNDED, 2))
-OFTEN = {"vol_z_min": 0.5, "tr_z_min": 0.3, "close_location_min": 0.5}
 
 
 def read_standing(reference, genome, end):
@@ -107,94 +32,12 @@ def read_standing(reference, genome, end):
     return find_standing(reference, genome, window, ledger), ledger
 
 
-@pytest.mark.parametrize(
-    ("spec", "delay"),
-    [*product(SPECS, (0, 2)), *LATER],
-    ids=lambda given: getattr(given, "name", given),
-)
-def test_each_close_says_what_the_next_bars_do(spec, delay):
-    """Trades, stops, entries and exits at the next open, bar after bar."""
-    bars = make_bars(7, 900, jump=0.03)
-    genome = spec.layout.encode(OFTEN if spec is EXHAUSTION else {})
-    reference = Reference(spec, [bars], [Window.whole(bars)], Costs(entry_delay=delay), form=FORM)
-    seen = dict.fromkeys(("open", "leaves", "pending", "reverses", "flat", "moved"), 0)
-    for end in range(600, 890):
-        standing, ledger = read_standing(reference, genome, end)
-        _, after = read_standing(reference, genome, end + 1 + delay)
-        last = ledger.trade(-1) if len(ledger) else None
-        is_open = last is not None and last.reason == END
-        assert (standing.trade == last) if is_open else (standing.trade is None)
-        if is_open:
-            check_open_position(spec, genome, standing, after.trade(len(ledger) - 1), end, seen)
-        check_pending(reference, standing, ledger, after, end, delay, seen)
-    assert seen["pending"] > 3
-    assert seen["flat"] > 3 or spec in (REVERSING, LEVELS)
-    assert seen["open"] > 10
-    assert (seen["leaves"] > 3) == (seen["reverses"] > 3) == (spec in (REVERSING, BOUNDED))
-    assert (seen["moved"] > 3) == (spec in (REVERSING, FOLLOWING, WAITING))
-
-
-def check_open_position(spec, genome, standing, later, end, seen):
-    """An open position goes on as was known: stop in force, exits at the next open, time."""
-    seen["open"] += 1
-    assert later.signal_bar == standing.trade.signal_bar
-    leaves_by_condition = later.exit_bar == end and later.reason == SIGNAL
-    assert standing.leaves == leaves_by_condition
-    seen["leaves"] += standing.leaves
-    if later.exit_bar == end or later.reason == END:
-        # With a delay the later backtest sees some bars more, whose closes may move the stop.
-        moves_on = later.exit_bar > end
-        assert moves_on or later.last_stop == standing.position.stop
-    seen["moved"] += standing.position.stop != standing.trade.stop
-    if standing.bars_left is not None:
-        hold = spec.layout.decode(genome).get("max_hold", 11)
-        assert standing.bars_left == standing.trade.entry_bar + hold - end
-        assert standing.bars_left > 0
-
-
-def check_pending(reference, standing, ledger, after, end, delay, seen):
-    """What is to be entered is entered, at the stop and target that were known."""
-    pending, known = standing.pending, len(ledger)
-    entered = [after.trade(k) for k in range(known, len(after))]
-    entered = [trade for trade in entered if trade.signal_bar < end]
-    if pending is None:
-        seen["flat"] += standing.trade is None
-        assert not entered
-        return
-    seen["pending"] += 1
-    seen["reverses"] += standing.leaves
-    assert pending.signal_bar + 1 + delay - end == pending.bars_to_wait >= 0
-    if not entered:
-        # Its open risked too little.
-        assert after.rejected > ledger.rejected
-        return
-    trade = entered[0]
-    assert (trade.signal_bar, trade.side) == (pending.signal_bar, pending.side)
-    risk = abs(trade.entry - trade.stop)
-    plan = pending.plan
-    assert len(plan.targets) == math.isfinite(trade.target)
-    levels = [(plan.stop, trade.stop), *((target.level, trade.target) for target in plan.targets)]
-    for placed, price in levels:
-        away = {
-            "price": abs(placed.value - trade.entry),
-            "distance": placed.value,
-            "share": placed.value * trade.entry,
-            "times_risk": placed.value * risk,
-        }
-        np.testing.assert_allclose(abs(price - trade.entry), away[placed.kind])
-
-
 def hand_standing(spec, closes, volumes, *, delay=0, high=0.0, low=np.inf):
     """Standing after hourly bars with these closes; each opens at the close before.
 
     The last one reaches `high` and `low` too.
     """
-    closes, volumes = np.array(closes, np.float64), np.array(volumes, np.float64)
-    opens = np.concatenate([closes[:1], closes[:-1]])
-    prices = opens, np.maximum(opens, closes), np.minimum(opens, closes), closes
-    prices[1][-1], prices[2][-1] = max(prices[1][-1], high), min(prices[2][-1], low)
-    times = np.arange(len(closes)) * 3_600 * 10**9
-    bars = Bars(times, *prices, volumes, symbol="H", timeframe_ns=3_600 * 10**9)
+    bars = hand_bars(closes, volumes, high=high, low=low)
     costs = Costs(fee_bp=0.0, slippage_bp=0.0, entry_delay=delay)
     reference = Reference(spec, [bars], [Window.whole(bars)], costs, form=FORM)
     return read_standing(reference, spec.layout.defaults, len(closes))[0]
@@ -249,10 +92,10 @@ def test_orders_that_rest_are_told_by_the_law(volumes, expected):
     assert list_told(standing) == expected
     assert (standing.trade, standing.pending) == (None, None)
     for order in standing.orders:
-        (target,), sign = order.plan.targets, order.side
+        (target,), sign = order.targets, order.side
         stop, reached = order.price * (1 - sign * 0.1), order.price * (1 + sign * 0.2)
-        assert order.plan.stop == ("share", 0.1, pytest.approx(stop, rel=1e-12))
-        assert target == (("times_risk", 2.0, pytest.approx(reached, rel=1e-12)), 1.0)
+        assert order.stop == EntryLevel("share", 0.1, pytest.approx(stop, rel=1e-12))
+        assert target == EntryTarget("times_risk", 2.0, pytest.approx(reached, rel=1e-12), 1.0)
         assert (order.bars_to_wait, order.is_day, order.needed) == (0, False, order.price)
 
 
@@ -292,7 +135,8 @@ def test_a_market_entry_reverses_at_the_next_open():
     spec = resting(entry=None, cancel=None, reverse=True)
     standing = hand_standing(spec, [100, 100, 100], [1, 0, 2])
     assert (standing.trade.side, standing.leaves) == (1, False)
-    assert standing.pending[:3] == (2, 0, -1)
+    pending = standing.pending
+    assert (pending.signal_bar, pending.bars_to_wait, pending.side) == (2, 0, -1)
     for mark in (1, 3, 0):
         held = hand_standing(spec, [100, 100, 100], [1, 0, mark])
         assert (held.trade.side, held.pending, held.orders) == (1, None, ())
@@ -369,7 +213,7 @@ def test_check_values_of_the_law(real_folder):
     reference = Reference(spec, [bars], [Window.whole(bars)], form=FORM)
     standing, _ = read_standing(reference, spec.layout.defaults, 4602)
     assert standing.trade is None
-    assert standing.pending.plan.stop == ("price", 9721.967385416667, 9721.967385416667)
+    assert standing.pending.stop == EntryLevel("price", 9721.967385416667, 9721.967385416667)
     standing, _ = read_standing(reference, spec.layout.defaults, 4608)
     assert (standing.trade.entry, standing.trade.target) == (10114.0, 10898.065229166667)
     assert (standing.bars_left, standing.trade.r) == (90, 0.2659660857829903)

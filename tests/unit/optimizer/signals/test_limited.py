@@ -92,7 +92,7 @@ def test_full_is_told_and_is_nothing_due(readings):
     (holder,) = state.held_by
     first, *_, last = describe_state(state)
     assert first.endswith(": full")
-    assert last == f"  no room in the account, which {holder} holds"
+    assert last == f"  the account has no room: {holder} holds it"
     assert (signal.is_due, signal.is_in_trade) == (False, True)
     written = json.loads(json.dumps(signal.payload()))
     named = {row["symbol"]: row for row in written["symbols"]}

@@ -65,7 +65,7 @@ def test_orders_are_told_in_words_and_json(readings):
     assert words.startswith(f"{both.symbol} at the close of the bar of {both.bar}: order\n")
     assert "\n  order: buy (long) stop " in words
     assert "\n  order: sell (short) limit " in words
-    assert "(0.03 of the entry from it)\n  target 1: 1 of it, " in words
+    assert "(3% from the entry)\n  target 1: 1 of it, " in words
     assert "(2 R from the entry)\n  held 12 bars at most" in words
     held = next(state for state in states if state.orders and state.trade is not None)
     assert "closes the trade and turns it) " in "\n".join(describe_state(held))

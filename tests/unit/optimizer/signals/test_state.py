@@ -1,13 +1,12 @@
 """What a state says of trades and orders with several parts, by hand, in words and in JSON."""
 
-import numpy as np
 import pytest
 
-from data.bars import Bars
 from engine.accounts.costs import Costs
 from optimizer.cli.notes import wrap_text
 from optimizer.cli.signal_texts import describe_state, format_price
 from strategy import words as w
+from tests.support.series import hand_bars
 from tests.support.signals import read_state
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
@@ -19,16 +18,6 @@ PARTS = {
     "max_hold": 12,
 }
 """Of a signal at a close of 100: a stop 10 away, half out at 1 R, 0.3 at 30, 0.2 without target."""
-
-
-def hand_bars(closes):
-    """Hourly bars, each from the close before to its own; the first has a volume of 1."""
-    closes = np.array(closes, np.float64)
-    opens = np.concatenate([closes[:1], closes[:-1]])
-    times, volumes = np.arange(len(closes)) * 3_600 * 10**9, np.zeros(len(closes))
-    volumes[0] = 1.0
-    prices = opens, np.maximum(opens, closes), np.minimum(opens, closes), closes
-    return Bars(times, *prices, volumes, symbol="H", timeframe_ns=3_600 * 10**9)
 
 
 def tell(closes, **arguments):
@@ -51,15 +40,15 @@ def test_a_trade_of_which_a_part_has_left():
     """
     state = tell([100, 104, 112, 111], account=w.account(1000, w.risk(0.02)))
     assert list_lines(state) == [
-        "long since 1970-01-01T01:00 at 100, 0.5 of it left",
-        "size 2 units for an account of 1,000: 2.00% of it at risk, worth 0.2 times it",
-        "out 0.5 of it at 110, in the bar of 1970-01-01T02:00",
+        "long since 1970-01-01T01:00 at 100; 0.5 of it is left",
+        "size 2 units for an account of 1,000: 2.00% of it at risk, leverage 0.2",
+        "target 1 took 0.5 of it at 110, in the bar of 1970-01-01T02:00",
         "stop now 100 (break-even)",
         "target 2: 0.3 of it at 130",
         "rest: 0.2 of it has no target",
-        "trail: 0.1 of the best price behind it, once 2 R are gained (120)",
-        "1.05 R if closed now, of which 0.50 R are out",
-        "out in 9 bars at the latest, until 1970-01-01T13:00",
+        "trail: 10% behind the best price, once 2 R are gained (120)",
+        "1.05 R if closed now; targets took 0.50 R of it",
+        "leaves in 9 bars at the latest, until 1970-01-01T13:00",
     ]
     trade = state.trade
     assert (trade.target, trade.left, trade.rest, trade.locked_r) == (130.0, 0.5, 0.2, 0.5)
@@ -89,13 +78,13 @@ def test_an_order_names_all_that_is_placed_with_it():
     state = tell([100, 100], entry=entry, account=account)
     assert list_lines(state) == [
         "order: buy (long) stop 105",
-        "stands for 2 bars at most, until 1970-01-01T04:00",
-        "size 2 units for an account of 1,000: 2.00% of it at risk, worth 0.21 times it",
+        "it stands for 2 bars at most, until 1970-01-01T04:00",
+        "size 2 units for an account of 1,000: 2.00% of it at risk, leverage 0.21",
         "stop 95 (10 from the entry)",
         "target 1: 0.5 of it, 115 (1 R from the entry)",
         "target 2: 0.3 of it, 135 (30 from the entry)",
         "rest: 0.2 of it has no target",
-        "trail: 0.1 of the best price behind it, once 2 R are gained (125)",
+        "trail: 10% behind the best price, once 2 R are gained (125)",
         "break-even: after target 1 the stop goes to the entry, 105",
         "held 12 bars at most",
     ]
@@ -111,15 +100,15 @@ def test_an_entry_at_the_market_names_distances():
     assert list_lines(state) == [
         "enter: buy (long) at the market at the next open",
         "size 0.001 units for each 1 of the account, as if filled at the newest close:",
-        "1.00% of it at risk, worth 0.1 times it",
+        "1.00% of it at risk, leverage 0.1",
         "stop 10 from the entry",
         "target 1: 0.5 of it, 1 R from the entry",
         "target 2: 0.3 of it, 30 from the entry",
         "rest: 0.2 of it has no target",
-        "trail: 0.1 of the best price behind it, once 2 R are gained",
+        "trail: 10% behind the best price, once 2 R are gained",
         "break-even: once 1.5 R are gained the stop goes to the entry and 0.1 R",
         "held 12 bars at most",
-        "void where the open risks 0.0001 of the price or less",
+        "void if the open risks 0.0001 of the price or less",
     ]
 
 
@@ -138,7 +127,7 @@ def test_an_order_that_turns_a_trade_says_so():
     [
         (63120.5, "63,120.5"),
         (1.08347, "1.08347"),
-        (0.00001234, "1.234e-05"),
+        (0.00001234, "0.00001234"),
         (0.5, "0.5"),
         (100.0, "100"),
         (123456789.25, "123,456,789"),
