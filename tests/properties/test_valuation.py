@@ -42,12 +42,17 @@ def draw_account(seed, strategy=None, length=220):
     windows = Window(0, 0, cut), Window(0, cut, length), Window(1, 30, length)
     costs = draw_order_costs(seed, strategy)
     costs = costs if costs.per_side else replace(costs, fee_bp=4.0, slippage_bp=3.0)
+    return trade(strategy, bars, windows, costs)
+
+
+def trade(strategy, bars, windows, costs):
+    """An individual of default genes: its reference, genome, ledgers and account."""
     reference, genome = compiled_reference(strategy, bars, windows, costs), strategy.layout.defaults
-    terms = list_terms(reference, genome, windows)
-    account = Account(tuple(bars), windows, ("A", "A", "B"), costs, terms=terms)
+    names = tuple(bars[window.series].symbol for window in windows)
+    terms, stakes = list_terms(reference, genome, windows), ()
     if strategy.account is not None:
-        stake = build_stake(strategy, costs, strategy.layout.decode(genome))
-        account = replace(account, stakes=(stake,) * len(windows))
+        stakes = (build_stake(strategy, costs, strategy.layout.decode(genome)),) * len(windows)
+    account = Account(tuple(bars), tuple(windows), names, costs, terms=terms, stakes=stakes)
     return reference, genome, reference.trades(genome), account
 
 
@@ -129,12 +134,7 @@ def test_a_runner_breaks_even_where_a_backtest_does():
         targets=[(w.r_multiple(0.3), 0.9), (w.r_multiple(10), 0.1)],
     )  # fmt: skip
     bars = paper_market((100, 100.5, 99.5, 100.4), (100.4, 111, 100, 110))
-    windows, costs = (Window.whole(bars),), Costs(5.0, 5.0)
-    reference = compiled_reference(runner, [bars], windows, costs)
-    genome = runner.layout.defaults
-    terms = list_terms(reference, genome, windows)
-    account = Account((bars,), windows, ("",), costs, terms=terms)
-    ledgers = reference.trades(genome)
+    *_, ledgers, account = trade(runner, [bars], [Window.whole(bars)], Costs(5.0, 5.0))
     expected = 1.27 / (0.9 * 0.02003 + 0.1 * 0.021)
     assert break_even_bp(account, ledgers).value == pytest.approx(expected)
     assert evaluate_costs(account, ledgers)[2].sum_r == ledgers[0].r.sum()

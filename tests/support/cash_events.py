@@ -10,7 +10,7 @@ import numpy as np
 from data import Bars, Window
 from engine.accounts.ledger import REASONS
 from strategy.exits import split_sides
-from strategy.money import EquityShare, Notional, RiskOf, Volatility
+from strategy.money import EquityShare, Notional, RiskOf, Units, Volatility
 from strategy.rows import resolve_value
 from tests.support.limited import DrawnAtMarket
 from tests.support.random_strategies import Drawn
@@ -71,19 +71,16 @@ class CashAccount:
 
     def size(self, trade, cash):
         """Units."""
-        entry, k = trade["entry"], self._number
-        if isinstance(self._stake, RiskOf):
-            q = k * cash / (trade["risk"] * self._point)
-        elif isinstance(self._stake, Notional):
-            q = k / (entry * self._point)
-        elif isinstance(self._stake, EquityShare):
-            q = k * cash / (entry * self._point)
-        elif isinstance(self._stake, Volatility):
-            q = k * cash / (trade["scale"] * self._point) if trade["scale"] > 0 else 0.0
-        else:
-            q = k
+        k, entry, move = self._number, trade["entry"] * self._point, trade["scale"]
+        q = {
+            RiskOf: lambda: k * cash / (trade["risk"] * self._point),
+            Notional: lambda: k / entry,
+            EquityShare: lambda: k * cash / entry,
+            Volatility: lambda: k * cash / (move * self._point) if move > 0 else 0.0,
+            Units: lambda: k,
+        }[type(self._stake)]()
         if self._limit < math.inf:
-            q = min(q, self._limit * cash / (entry * self._point))
+            q = min(q, self._limit * cash / entry)
         if self._lot:
             over, under = self._lot
             q = math.floor(q * under / over + 1e-9) * over / under
@@ -91,20 +88,16 @@ class CashAccount:
 
     def after(self, cash, trade):
         """Cash after a trade."""
-        q = trade["units"]
+        q, costs = trade["units"], self._costs
         if not q > 0:
-            return cash if cash > 0 else 0.0
-        money, costs = q * self._point, self._costs
+            return max(cash, 0.0)
+        money = q * self._point
         gain = money * (trade["r"] * trade["risk"])
         if costs.fee_min > 0:
-
-            def lack(share, price):
+            short = 0.0
+            for share, price in [(None, trade["entry"]), *trade["fills"]]:
                 fee = money * (costs.fee_bp / 10000 * price) + q * costs.fee_unit
-                return max(0.0, costs.fee_min - (fee if share is None else share * fee))
-
-            short = lack(None, trade["entry"])
-            for share, price in trade["fills"]:
-                short = short + lack(share, price)
+                short += max(0.0, costs.fee_min - (fee if share is None else share * fee))
             gain = gain - short
         if trade["reason"] == "margin":
             gain = -cash

@@ -1,13 +1,15 @@
 """Orders of each side end by a condition of their own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from data.bars import Bars
 from data.timeframe import MINUTE_NS
 from strategy import words as w
 from strategy.deserialize import from_described
 from strategy.errors import StrategyError
+from tests.support.ledgers import make_flat_bars
 from tests.support.references import trade_once
 
 SIGNAL, ENDS_LONGS, ENDS_SHORTS = 1.0, 2.0, 3.0
@@ -28,12 +30,10 @@ def straddle(cancel):
 def build_bars(volumes, touch):
     """Bars at 100 that end with one that reaches 110 or 90, and one behind it."""
     volume = np.array([0.0, SIGNAL, *volumes, 0.0, 0.0])
-    open_, high, low = (np.full(len(volume), price) for price in (100.0, 101.0, 99.0))
+    high, low = (np.full(len(volume), price) for price in (101.0, 99.0))
     high[-2], low[-2] = (111.0, 99.0) if touch == "long" else (101.0, 89.0)
-    return Bars(
-        timestamp=np.arange(len(volume)) * MINUTE_NS, open=open_, high=high, low=low,
-        close=open_.copy(), volume=volume, symbol="X", timeframe_ns=MINUTE_NS,
-    )  # fmt: skip
+    bars = make_flat_bars(*[100.0] * len(volume), step_ns=MINUTE_NS, high=high, low=low)
+    return replace(bars, volume=volume)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data.bars import Bars, Window
+from data.bars import Window
 from data.payments import Payments
 from data.point_in_time import DatedNumbers
 from data.timeframe import DAY_NS, MINUTE_NS
@@ -13,6 +13,7 @@ from engine.accounts.costs import Costs
 from engine.reference import Reference
 from strategy import words as w
 from tests.parity.test_language import both
+from tests.support.ledgers import make_flat_bars
 from tests.support.references import trade_once
 from tests.support.worlds import draw_payments, make_bars
 
@@ -33,13 +34,9 @@ def pay(rate, **further):
 
 def flat(opens, timeframe_ns, signal, numbers=SETTLED):
     """Bars at a price of 100 with payments, and volume in the signal bar alone."""
-    price, volume = np.full(len(opens), 100.0), np.zeros(len(opens))
-    volume[signal] = 1.0
-    columns = dict.fromkeys(("open", "high", "low", "close"), price)
-    return Bars(
-        timestamp=np.asarray(opens), **columns, volume=volume, symbol="FLAT",
-        timeframe_ns=timeframe_ns, payments={"fund": numbers.as_payments()},
-    )  # fmt: skip
+    bars = make_flat_bars(*[100.0] * len(opens), step_ns=timeframe_ns)
+    volume, payments = np.arange(len(opens)) == signal, {"fund": numbers.as_payments()}
+    return replace(bars, timestamp=np.asarray(opens), volume=volume * 1.0, payments=payments)
 
 
 def find_r(strategy, bars):

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data.bars import Bars
 from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.ledger import REASONS
 from strategy import words as w
 from strategy.deserialize import from_described
 from strategy.errors import StrategyError
+from tests.support.ledgers import make_flat_bars
 from tests.support.references import trade_once
 from tests.support.worlds import make_bars
 
@@ -25,12 +25,10 @@ def evenings(signals):
     """
     days = [1440 * day + np.arange(18 * 60, 1440 + 17 * 60, 30) for day in range(3)]
     minutes = np.concatenate(days)
-    price = np.full(len(minutes), 100.0)
-    return Bars(
-        timestamp=MONDAY_NS + (minutes + 5 * 60) * MINUTE_NS, open=price, high=price + 1,
-        low=price - 1, close=price, volume=np.isin(minutes, signals).astype(float), symbol="ES",
-        timeframe_ns=30 * MINUTE_NS,
-    ), minutes  # fmt: skip
+    high, low = (np.full(len(minutes), price) for price in (101.0, 99.0))
+    bars = make_flat_bars(*[100.0] * len(minutes), step_ns=30 * MINUTE_NS, high=high, low=low)
+    times, volume = MONDAY_NS + (minutes + 5 * 60) * MINUTE_NS, np.isin(minutes, signals)
+    return replace(bars, timestamp=times, volume=volume * 1.0), minutes
 
 
 def leave(session, **further):
