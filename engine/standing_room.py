@@ -49,7 +49,8 @@ def find_holders(
         strands: Those that the account trades, in their order.
         limits: Of the account.
     """
-    now_ns = max(_find_close(strand) for strand in strands)
+    asked = [strand.asking for strand in strands]
+    now_ns = max(int(asking.bars.over_ns[asking.window.end - 1]) for asking in asked)
     permits: dict[int, Permit] = {}
     asking = [_ask_once(number, strand, now_ns, permits) for number, strand in enumerate(strands)]
     admit_in_turn(asking, limits, _list_held(strands, now_ns))
@@ -57,10 +58,6 @@ def find_holders(
         None if number not in permits or permits[number].is_taken else permits[number].holders
         for number in range(len(strands))
     ]
-
-
-def _find_close(strand: StandingStrand) -> int:
-    return int(strand.asking.bars.over_ns[strand.asking.window.end - 1])
 
 
 def _ask_once(
@@ -72,14 +69,11 @@ def _ask_once(
         return
     rank = 0.0 if asking.ranks is None else float(asking.ranks[pending.signal_bar])
     asks_ns = now_ns + pending.bars_to_wait * asking.bars.timeframe_ns
-    permits[number] = yield Ask(asks_ns, NEVER_NS, _guess_leverage(asking, pending), rank)
-
-
-def _guess_leverage(asking: AskingWindow, pending: PendingEntry) -> float:
-    """Leverage of an entry at the newest close; 0 of one that would be void there."""
-    if not pending.is_taken:
-        return 0.0
-    return find_leverage(quote_trade(pending, asking.scales), asking.stake, 0, asking.weight)
+    # At the newest close; of what would be void there none.
+    leverage, quoted = 0.0, quote_trade(pending, asking.scales)
+    if pending.is_taken:
+        leverage = find_leverage(quoted, asking.stake, 0, asking.weight)
+    permits[number] = yield Ask(asks_ns, NEVER_NS, leverage, rank)
 
 
 def quote_trade(entry: PendingEntry, scales: Floats | None) -> Sized:

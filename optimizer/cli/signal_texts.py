@@ -148,15 +148,15 @@ def _describe_clock(state: SymbolState) -> str:
 
 
 def _describe_trade(trade: SignalTrade) -> Iterator[str]:
-    held = f"; {trade.left:.4g} of it is left" if trade.out else ""
+    held = f"; {_format_part(trade.left)} is left" if trade.out else ""
     yield f"{trade.side} since {trade.since} at {format_price(trade.entry)}{held}"
     yield from _describe_size(trade.size)
     for leg in trade.out:
-        took = f"target {leg.number} took {leg.share:.4g} of it"
+        took = f"target {leg.number} took {_format_part(leg.share)}"
         yield f"{took} at {format_price(leg.price)}, in the bar of {leg.bar}"
     yield f"stop now {format_price(trade.stop)} ({STOPS[trade.stop_kind]})"
     for leg in trade.targets:
-        yield f"target {leg.number}: {leg.share:.4g} of it at {format_price(leg.price)}"
+        yield f"target {leg.number}: {_format_part(leg.share)} at {format_price(leg.price)}"
     yield from _describe_moves(trade)
     locked = f"; targets took {trade.locked_r:.2f} R of it" if trade.out else ""
     yield f"{trade.r:.2f} R if closed now{locked}"
@@ -207,7 +207,7 @@ def _describe_fill(fill: SignalFill, guess: str = "") -> Iterator[str]:
     if fill.margin_stop is not None:
         yield f"nearer stop {format_price(fill.margin_stop)}{guess} ({STOPS['margin']})"
     for number_, target in enumerate(fill.targets, 1):
-        yield f"target {number_}: {target.share:.4g} of it, {_describe_level(target)}"
+        yield f"target {number_}: {_format_part(target.share)}, {_describe_level(target)}"
     yield from _describe_moves(fill)
     if fill.max_hold is not None:
         yield f"held {format_count(fill.max_hold, 'bar')} at most"
@@ -219,7 +219,7 @@ def _describe_moves(at: SignalFill | SignalTrade) -> Iterator[str]:
     """Facts of what no target takes, and of how the stop moves."""
     trail, even = at.trail, at.break_even
     if at.targets and at.rest:
-        yield f"rest: {at.rest:.4g} of it has no target"
+        yield f"rest: {_format_part(at.rest)} has no target"
     if trail is not None:
         begins = _add(" ({})", trail.begins)
         when = f"once {trail.after:.4g} R are gained{begins}" if trail.after else FIRST
@@ -251,6 +251,11 @@ def _describe_level(level: EntryLevel) -> str:
     text = _format_value(LEVELS, level)
     is_said = level.kind == "price" or level.price is None
     return text if is_said else f"{_add('{}', level.price)} ({text})"
+
+
+def _format_part(share: float) -> str:
+    """A share of a position."""
+    return "all of it" if share == 1.0 else f"{share:.4g} of it"
 
 
 def _format_value(words: Mapping[str, str], level: EntryLevel | StopTrail) -> str:

@@ -90,7 +90,8 @@ def test_full_is_told_and_is_nothing_due(readings):
     )
     signal, state = full
     (holder,) = state.held_by
-    first, *_, last = describe_state(state)
+    first, *lines, last = describe_state(state)
+    assert any(line.startswith("  target 1: all of it, ") for line in lines)
     assert first.endswith(": full")
     assert last == f"  the account has no room: {holder} holds it"
     assert (signal.is_due, signal.is_in_trade) == (False, True)

@@ -1,5 +1,7 @@
 """What a state says of trades and orders with several parts, by hand, in words and in JSON."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.accounts.costs import Costs
@@ -119,6 +121,8 @@ def test_an_order_that_turns_a_trade_says_so():
     assert "order: sell (short, closes the trade and turns it) limit 111" in list_lines(state)
     (order,) = state.orders
     assert (order.reverses, order.until) == (True, "1970-01-01T04:00")
+    placed = replace(order, is_new=False)
+    assert (state.is_due, replace(state, orders=(placed,)).is_due) == (True, False)
     assert order.stop.price == pytest.approx(111 + 10.4)
 
 
