@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine.accounts.costs import Costs
 from optimizer.evidence.lookahead import estimate_causality_seconds
-from optimizer.judging.lookahead import build_causal_record
+from optimizer.judging.lookahead import build_causal_record, cut_windows
 from strategy import find_strategy, words
 from strategy.custom_indicator import OwnIndicator
 from strategy.expressions import Call
@@ -149,6 +150,29 @@ def test_many_windows_share_cuts():
     assert replace(alone, cuts=shared.cuts, is_shared=True) == shared
     few = make_task(BARS, spec=shipped, windows=windows[:4])
     assert not build_causal_record(few, few.engine(), genomes).is_shared
+
+
+def test_moments_cut_all_symbols_of_an_account_with_limits():
+    """Bars that are over by then; a window that has none is left out. The record counts them."""
+    other = replace(make_planted_market(8, 420, 8), symbol="OTHER")
+    other = replace(other, timestamp=other.timestamp + other.timeframe_ns // 2)
+    windows = [Window(0, 0, 200), Window(0, 200, 420), Window(1, 0, 420)]
+    moment = int(BARS.over_ns[99])
+    task = make_task(BARS, other, spec=RESTING, windows=windows)
+    cut = cut_windows(task, moment)
+    assert cut.places == (0, 2)
+    assert cut.windows[0] == Window(0, 0, 100)
+    assert cut.windows[1].end == 99
+    assert cut_windows(task, int(BARS.timestamp[0])) is None
+    shipped = find_strategy("mean_reversion").for_timeframe(3600.0)
+    limited = make_task(BARS, other, spec=shipped, costs=Costs(max_positions=1, rank="close"))
+    genomes = random_genomes(shipped, 6, seed=5)
+    record, plain = (
+        build_causal_record(each, each.engine(device="cpu"), genomes)
+        for each in (limited, replace(limited, costs=Costs()))
+    )
+    assert record.mismatches == plain.mismatches == 0
+    assert record.cuts > plain.cuts
 
 
 def test_how_far_it_is_is_told_after_each_window():
