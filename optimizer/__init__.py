@@ -234,15 +234,14 @@ def portfolio(  # noqa: PLR0913 - each is given by its name
     """
     from engine.accounts.costs import Costs
     from optimizer.cli.flags import split_member
-    from optimizer.portfolios.portfolio import build_portfolio
-    from optimizer.run.money import check_weights
+    from optimizer.portfolios.portfolio import build_portfolio, check_weights
 
-    check_weights(weights, trusts_leverage=trust_leverage)
     costs = Costs(
         risk_fraction=risk, max_positions=max_positions, max_leverage=max_leverage, rank=rank
     )
     pairs = [split_member(name) for name in members]
-    return build_portfolio(pairs, weights, Path(runs), costs, cash)
+    shares = check_weights(weights, len(pairs), trusts_leverage=trust_leverage)
+    return build_portfolio(pairs, shares, Path(runs), costs, cash)
 
 
 def scan(

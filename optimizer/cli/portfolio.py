@@ -72,16 +72,15 @@ def join_members(  # noqa: PLR0913 - one argument a flag
     from engine.accounts.costs import Costs
     from optimizer.cli.console import print_json
     from optimizer.config.run_config import resolve_config
-    from optimizer.portfolios.portfolio import build_portfolio
-    from optimizer.run.money import check_weights
+    from optimizer.portfolios.portfolio import build_portfolio, check_weights
 
     limits = resolve_config(None, flags)
     names = ("max_positions", "max_leverage", "rank")
     if not 0 < risk <= 1:
         raise ConfigError(f"--risk {risk:g}: a share of the account above 0 and at most 1")
     costs = Costs(risk_fraction=risk, **{name: getattr(limits, name) for name in names})
-    pairs, shares = [split_member(text) for text in members], _parse_weights(weights)
-    check_weights(shares, trusts_leverage=limits.trust_leverage)
+    pairs, trusts = [split_member(text) for text in members], limits.trust_leverage
+    shares = check_weights(_parse_weights(weights), len(pairs), trusts_leverage=trusts)
     if (export is None) != (platform is None):
         raise ConfigError("--export FOLDER and --as PLATFORM go together")
     programs = {}

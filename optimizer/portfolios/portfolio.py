@@ -143,7 +143,7 @@ class Picked:
 
 def build_portfolio(
     members: Sequence[tuple[str, int | None]],
-    weights: Sequence[float] | None,
+    weights: Sequence[float],
     runs: Path,
     costs: Costs,
     cash: float | None = None,
@@ -152,14 +152,14 @@ def build_portfolio(
 
     Args:
         members: Names of runs, each with the number of a member; None for its pick.
-        weights: What the account takes of each one's trades; an even share if None.
+        weights: What the account takes of each one's trades, as `check_weights` has them.
         runs: Folder in which runs are recorded.
         costs: Share of the account that one R is, and its limits; without any, those that all runs
             were searched with, where these are the same.
         cash: That the account begins with, as of `engine.portfolio.Portfolio`.
 
     Raises:
-        ConfigError: When there is no such member, or weights do not fit.
+        ConfigError: When there is no such member, or a trade would risk more than the account.
         StoreError: When members would trade otherwise than in their run.
         EngineError: When a component's trades hang on more than the account takes into account.
         ParityError: When the reference has other trades.
@@ -203,15 +203,14 @@ def build_portfolio(
 
 def pick_members(
     members: Sequence[tuple[str, int | None]],
-    weights: Sequence[float] | None,
+    weights: Sequence[float],
     runs: Path,
     costs: Costs,
 ) -> list[Picked]:
     """Components of a portfolio; arguments and errors are those of `build_portfolio`."""
-    shares = _check_weights(weights, len(members))
     return [
         _pick_member(find_run(runs, name), member, share, costs.risk_fraction)
-        for (name, member), share in zip(members, shares, strict=True)
+        for (name, member), share in zip(members, weights, strict=True)
     ]
 
 
@@ -234,8 +233,15 @@ def _list_limits(costs: Costs) -> tuple[int | None, float | None, str | None]:
     return costs.max_positions, costs.max_leverage, costs.rank
 
 
-def _check_weights(weights: Sequence[float] | None, count: int) -> list[float]:
-    """Weights of so many components."""
+def check_weights(
+    weights: Sequence[float] | None, count: int, *, trusts_leverage: bool
+) -> list[float]:
+    """Weights of so many components, even shares if None.
+
+    Raises:
+        ConfigError: When they are not a number above 0 for each, or add up to more than the account
+            and are not said to be meant.
+    """
     if not count:
         raise ConfigError("a portfolio has at least one component: name runs")
     if weights is None:
@@ -244,6 +250,11 @@ def _check_weights(weights: Sequence[float] | None, count: int) -> list[float]:
         raise ConfigError(f"--weights: {len(weights)} for {count} components: name one for each")
     if not all(np.isfinite(weight) and weight > 0 for weight in weights):
         raise ConfigError("--weights: each is a number above 0")
+    if sum(weights) > 1.0 + 1e-9 and not trusts_leverage:
+        raise ConfigError(
+            f"--weights add up to {sum(weights):g}, more than the account: write shares that add "
+            "up to 1, or add --trust-leverage"
+        )
     return list(weights)
 
 

@@ -12,7 +12,7 @@ from optimizer.portfolios.portfolio import pick_members
 
 def build_component_programs(
     members: Sequence[tuple[str, int | None]],
-    weights: Sequence[float] | None,
+    weights: Sequence[float],
     runs: Path,
     costs: Costs,
     platform: str,

@@ -1,6 +1,6 @@
 """Payments of bars, and money settings so large that a person has to say that they are meant."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
@@ -112,17 +112,3 @@ def _names_stake(config: RunConfig) -> bool:
     fields, named = RunConfig.model_fields, config.model_fields_set
     is_chosen = "risk_fraction" in named and len(named) < len(fields) / 2
     return is_chosen or config.risk_fraction != fields["risk_fraction"].default
-
-
-def check_weights(weights: Sequence[float] | None, *, trusts_leverage: bool) -> None:
-    """Refuse weights of a portfolio, even shares if None, that are more than the account.
-
-    Raises:
-        ConfigError: In one line, with the flag that says that they are meant.
-    """
-    total = sum(weights or ())
-    if total > 1.0 + 1e-9 and not trusts_leverage:
-        raise ConfigError(
-            f"--weights add up to {total:g}, more than the account: write shares that add up to "
-            "1, or add --trust-leverage"
-        )

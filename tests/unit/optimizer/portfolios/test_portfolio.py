@@ -339,7 +339,7 @@ def test_a_portfolio_is_a_program_for_each_component(runs):
     assert programs["0/exported.py"].partition("Genes: ")[2] == whole.partition("Genes: ")[2]
     for costs in (Costs(max_positions=1), Costs(max_leverage=2.0)):
         with pytest.raises(ConfigError, match=r"^max_positions and max_leverage: the program"):
-            build_component_programs(members, None, runs, costs, "vectorbt")
+            build_component_programs(members, [0.5, 0.5], runs, costs, "vectorbt")
 
 
 @pytest.fixture(scope="module")
@@ -381,7 +381,9 @@ def test_a_sized_member_alone_is_its_own_account(sized_run):
     other = optimizer.portfolio([f"{sized_run.name}:0"], runs=sized_run.parent, cash=777)
     assert other.payload()["cash"] == 777
     with pytest.raises(ConfigError, match=r"sizes its trades by account\(\.\.\.\): a program"):
-        build_component_programs([(sized_run.name, 0)], None, sized_run.parent, Costs(), "vectorbt")
+        build_component_programs(
+            [(sized_run.name, 0)], [1.0], sized_run.parent, Costs(), "vectorbt"
+        )
 
 
 @pytest.mark.parametrize(

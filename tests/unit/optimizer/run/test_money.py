@@ -9,7 +9,7 @@ import pytest
 from data.point_in_time import DatedNumbers
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.run.money import check_money, check_weights, with_payments
+from optimizer.run.money import check_money, with_payments
 from optimizer.run.remarks import late_remarks
 from strategy import words as w
 from strategy.errors import StrategyError
@@ -72,11 +72,6 @@ def test_a_size_above_the_usual_is_said_twice():
         check_money(build(account=w.account(1000, size)), RunConfig())
     with pytest.raises(StrategyError, match="risk needs fraction"):
         w.risk(1.01)
-    check_weights([0.7, 0.3], trusts_leverage=False)
-    check_weights(None, trusts_leverage=False)
-    check_weights([1.0, 0.5], trusts_leverage=True)
-    with pytest.raises(ConfigError, match=r"add up to 1.5, .* or add --trust-leverage"):
-        check_weights([1.0, 0.5], trusts_leverage=False)
 
 
 def test_a_stake_beside_an_account_is_refused():
