@@ -11,7 +11,7 @@ from data.bars import Bars, Window
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import take_account
-from engine.accounts.ledger import Ledger
+from engine.accounts.ledger import COUNTS, Ledger, Trade
 from engine.accounts.limits import build_limits, check_limits
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
 from engine.accounts.reference import compute_accumulators, fold_worths, merge_ledgers
@@ -116,10 +116,8 @@ class Portfolio:
         `w * r` takes the place of r everywhere. And why the others are undefined.
         """
         account, flat = self.account, [ledger for some in ledgers for ledger in some]
-        parts = zip(flat, account.weights, strict=True)
-        weighed = [_weigh(ledger, weight) for ledger, weight in parts]
-        plain = plain_stake(self._costs.risk_fraction)
-        merged, _ = merge_ledgers(weighed, account.windows, account.series, plain)
+        plain, counted = plain_stake(self._costs.risk_fraction), list(map(_drop_targets, flat))
+        merged, _ = merge_ledgers(counted, account.windows, account.series, plain)
         folded = account.fold(flat)
         sums = as_it_reads(fold_worths)(
             folded.r, folded.side.astype(np.int8), folded.worth, folded.cash, folded.unsized
@@ -186,11 +184,7 @@ def _choose_cash(components: Sequence[Component], cash: float | None) -> float:
     return next(iter(cash_by_name.values()))
 
 
-def _weigh(ledger: Ledger, weight: float) -> Ledger:
-    """A ledger whose r are those that an account takes; without targets, of which others differ."""
-    return Ledger(
-        ledger.signal_bar, ledger.entry_bar, ledger.exit_bar, ledger.reason, ledger.entry,
-        ledger.stop, ledger.target, ledger.exit, weight * ledger.r, ledger.side, ledger.last_stop,
-        ledger.held, rejected=ledger.rejected, orders=ledger.orders, expired=ledger.expired,
-        coarse=ledger.coarse, skipped=ledger.skipped,
-    )  # fmt: skip
+def _drop_targets(ledger: Ledger) -> Ledger:
+    """A ledger without columns that others may lack, to be counted with them."""
+    counts = {name: getattr(ledger, name) for name in COUNTS}
+    return Ledger(*(getattr(ledger, name) for name in Trade._fields), **counts)

@@ -1,11 +1,12 @@
 """Caveats of an account's return: it stood at nothing meanwhile, or it hangs on one trade."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from data.bars import Bars, Window
+from data.checks import Floats
 from data.timeframe import UNITS_NS
 from engine.accounts.account import Account
 from engine.accounts.account_trades import Folded
@@ -112,27 +113,23 @@ def find_wick(bars: Bars, window: Window, bar: int) -> Wick | None:
     the bars of a window that open up to half a week before or after it.
     """
     times = bars.timestamp[window.start : window.end]
-    at = bar - window.start
-    begin = int(np.searchsorted(times, times[at] - WEEK_NS // 2))
-    end = int(np.searchsorted(times, times[at] + WEEK_NS // 2, side="right"))
-    own = at - begin
-    sides = list(_measure_reach(bars, slice(window.start + begin, window.start + end)))
-    others = np.delete(np.maximum(*(reach for reach, _ in sides)), own)
+    opened = times[bar - window.start]
+    begin = window.start + int(np.searchsorted(times, opened - WEEK_NS // 2))
+    end = window.start + int(np.searchsorted(times, opened + WEEK_NS // 2, side="right"))
+    sides = [_measure_reach(bars.high[begin:end]), _measure_reach(-bars.low[begin:end])]
+    others = np.delete(np.maximum(*(reach for reach, _ in sides)), bar - begin)
     if not len(others):
         return None
     limit = FARTHER * max(float(others.max()), 0.0)
     for prices, (reach, beside) in zip((bars.high, bars.low), sides, strict=True):
-        if reach[own] > limit:
-            return Wick(bar, prices is bars.high, float(prices[bar]), float(beside[own]))
+        if reach[bar - begin] > limit:
+            nearer = abs(float(beside[bar - begin]))
+            return Wick(bar, prices is bars.high, float(prices[bar]), nearer)
     return None
 
 
-def _measure_reach(bars: Bars, some: slice) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """How far highs, then lows of bars [N] lie beyond both neighbours, and the nearer of these."""
-    for prices, sign in ((bars.high[some], 1.0), (bars.low[some], -1.0)):
-        edge = np.array([-np.inf])
-        outward = sign * prices
-        beside = np.maximum(
-            np.concatenate([edge, outward[:-1]]), np.concatenate([outward[1:], edge])
-        )
-        yield np.where(np.isfinite(beside), outward - beside, 0.0), sign * beside
+def _measure_reach(prices: Floats) -> tuple[Floats, Floats]:
+    """How far each price [N] lies above both neighbours, and the nearer of these."""
+    edge = np.array([-np.inf])
+    beside = np.maximum(np.append(edge, prices[:-1]), np.append(prices[1:], edge))
+    return np.where(np.isfinite(beside), prices - beside, 0.0), beside
