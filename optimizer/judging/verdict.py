@@ -29,8 +29,10 @@ from optimizer.evidence.verdict import (
     Verdict,
     decide,
 )
+from optimizer.grades import GRADE_RANKS
 from optimizer.judging.judgement import Judgement
 from optimizer.run.tables import resume_command
+from optimizer.store.caveats import describe_gone
 from optimizer.store.result import RunResult, WindowDescription
 
 INDIVIDUAL_S = 1.8e-6
@@ -149,6 +151,27 @@ def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     seconds += estimate_trials_seconds(result.data.windows, individuals)
     picked = replace(empty, pick=_find_strongest(result))
     return add_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
+
+
+def derive_member_verdict(result: RunResult, judgement: Judgement | None, member: int) -> Verdict:
+    """Verdict as far as it is of one member: what it says of another, it says nothing good of this.
+
+    Args:
+        result: Of the run.
+        judgement: Its newest judgement, None before the first.
+        member: Number in the front.
+    """
+    verdict, pick = derive_verdict(result, judgement), find_pick(result, judgement)
+    if gone := result.front[member].gone:
+        return Verdict("invalid", f"Do not use this member: {describe_gone(gone)}.")
+    if judgement is not None and judgement.schedule is not None:
+        whose = "the way of searching that found it"
+    elif pick is None or member != pick.member:
+        whose = "its run" if pick is None else f"member {pick.member} of its run"
+    else:
+        return verdict
+    grade = min(verdict.grade, "not_judged", key=lambda grade: GRADE_RANKS[grade])
+    return Verdict(grade, f"Not judged itself; of {whose}: {verdict.sentence}")
 
 
 def find_pick(result: RunResult, judgement: Judgement | None) -> PickRecord | None:

@@ -18,7 +18,7 @@ from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.formatting import format_count
 from optimizer.grades import GRADE_RANKS
 from optimizer.judging.judgement import read_opened_result
-from optimizer.judging.verdict import derive_verdict, find_pick
+from optimizer.judging.verdict import derive_member_verdict, find_pick
 from optimizer.portfolios.correlation import Correlation, correlate_days
 from optimizer.run.header import recorded_task
 from optimizer.run.individuals import find_caveats
@@ -272,12 +272,7 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
             )
         task = recorded_task(store, {}).closed
         assert result is not None, "a run with a pick has a result"
-        verdict = derive_verdict(result, judgement)
-        made = None if judgement is None else judgement.schedule
-        if made is not None:
-            verdict = limit_verdict(verdict, "the way of searching that found it")
-        elif chosen != pick.member:
-            verdict = limit_verdict(verdict, f"member {pick.member} of its run")
+        verdict = derive_member_verdict(result, judgement, chosen)
     if task.spec.account is None and weight * risk_fraction > 1:
         raise ConfigError(
             f"--weights: a trade would risk {weight:g} times --risk {risk_fraction:g}, more than "
@@ -288,12 +283,6 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
     bars = markets.series, markets.windows
     component = Component(name, task.spec, *bars, task.costs, front[chosen], weight)
     return Picked(path.name, chosen, component, tuple(dict.fromkeys(markets.names)), task, verdict)
-
-
-def limit_verdict(verdict: Verdict, whose: str) -> Verdict:
-    """A verdict on something else: of a component it says nothing good."""
-    grade = min(verdict.grade, "not_judged", key=lambda grade: GRADE_RANKS[grade])
-    return Verdict(grade, f"Not judged itself; of {whose}: {verdict.sentence}")
 
 
 def _require_parity(portfolio: Portfolio) -> Ledgers:

@@ -54,7 +54,10 @@ def with_payments(
     beyond = (payments.timestamp < bars.timestamp[0]) | (payments.timestamp > bars.timestamp[-1])
     if beyond.any():
         total = format_count(len(payments.rates), "payment")
-        lines.append(f"{int(beyond.sum()):,} of {total} before or after the bars are left out")
+        lines.append(
+            f"{int(beyond.sum()):,} of {total} are charged to no bar: they come before the first "
+            "or after the last one opens"
+        )
     if free.any():
         lines.append(
             f"at {format_count(int(free.sum()), 'bar')} before {format_time(first_ns)} or after "

@@ -18,7 +18,7 @@ from optimizer.evidence.verdict import Verdict
 from optimizer.formatting import format_count
 from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.replay_front import prepare_whole
-from optimizer.judging.verdict import derive_verdict, find_pick
+from optimizer.judging.verdict import derive_member_verdict, derive_verdict, find_pick
 from optimizer.run.header import is_opened, recorded_config
 from optimizer.run.identity import require_identity
 from optimizer.run.tables import newest_front, require_result
@@ -144,7 +144,11 @@ class SignalSource:
             member=member,
             strategy=task.spec.name,
             genes={} if genome is None else task.spec.layout.show(genome),
-            verdict=derive_verdict(result, judgement),
+            verdict=(
+                derive_verdict(result, judgement)
+                if member is None
+                else derive_member_verdict(result, judgement, member)
+            ),
             now=format_time(now_ns - now_ns % 10**9),
             symbols=read_states(account, genome, chains, traded, now_ns),
             step=None if today is None else today.step,

@@ -67,9 +67,12 @@ def test_json_holds_everything(grow):
 
 
 def test_a_member_is_named_behind_a_colon(command, grow):
-    """And one that there is not is refused."""
+    """Its run's verdict is of the pick; one that there is not is refused."""
     grow(3000)
     assert command("signal", "latest:0", "--now", NOW, "--json").json["member"] == 0
+    judged = command("judge", "latest", "--null", "0", "--folds", "0", "--pick", "0", "--json")
+    assert judged.json["judgement"]["pick"]["member"] == 0
+    assert "Not judged itself; of member 0" in command("signal", "latest:1", "--now", NOW).out
     error = command("signal", "latest:99", "--now", NOW).error
     assert "has members 0 to" in error
     assert "not 99" in error

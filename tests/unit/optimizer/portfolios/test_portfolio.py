@@ -14,11 +14,14 @@ from engine.replay.parity import compare_ledgers
 from optimizer.cli.portfolio import print_portfolio
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import Verdict
+from optimizer.judging.judgement import Judgement
+from optimizer.judging.verdict import derive_member_verdict, find_pick
 from optimizer.portfolios.correlation import correlate, correlate_days
-from optimizer.portfolios.portfolio import limit_verdict
 from optimizer.portfolios.programs import build_component_programs
 from optimizer.report.account import Curve, monthly_returns
 from optimizer.report.portfolio import build_portfolio_page
+from optimizer.store import RunStore, find_run
+from optimizer.store.result import load_result
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.support.commands import write_market
@@ -267,13 +270,24 @@ def test_the_worst_verdict_comes_first(runs, capsys):
     assert places == sorted(places)
 
 
-def test_a_member_that_is_no_pick_has_no_good_verdict():
+def test_a_member_that_is_no_pick_has_no_good_verdict(runs):
     """The verdict of its run is of another, or of a way of searching; what speaks against stays."""
-    good, bad = Verdict("robust", "Held."), Verdict("luck", "Probably luck: 2 did as well.")
-    assert limit_verdict(good, "member 3 of its run") == Verdict(
-        "not_judged", "Not judged itself; of member 3 of its run: Held."
+    with RunStore.open(find_run(runs, "latest")) as store:
+        result = load_result(store)
+    good, bad = (
+        Judgement(verdict=Verdict(*parts)) for parts in (("robust", "Held."), ("luck", "Luck."))
     )
-    assert limit_verdict(bad, "member 3 of its run").grade == "luck"
+    pick = find_pick(result, good).member
+    other = int(pick == 0)
+    assert derive_member_verdict(result, good, pick) == good.verdict
+    assert derive_member_verdict(result, good, other) == Verdict(
+        "not_judged", f"Not judged itself; of member {pick} of its run: Held."
+    )
+    assert derive_member_verdict(result, bad, other).grade == "luck"
+    members = [replace(member, gone="2024-01-01 03:00") for member in result.front]
+    gone = derive_member_verdict(replace(result, front=tuple(members)), good, other)
+    assert gone.grade == "invalid"
+    assert "the account stood at nothing on 2024-01-01 03:00 UTC" in gone.sentence
 
 
 def test_months_without_bars_of_a_component_are_not_there(tmp_path):

@@ -31,7 +31,7 @@ def test_payments_beside_the_bars_are_said():
     assert pay(TIMES, np.full(5, 0.001)).notes == ()
     later = TIMES + 4 * 24 * HOUR_NS
     (note,) = pay([*TIMES, *later], np.full(10, 0.001)).notes
-    assert note == "column 'fund': 5 of 10 payments before or after the bars are left out"
+    assert "column 'fund': 5 of 10 payments are charged to no bar: they come before" in note
     (note,) = pay(TIMES[:2], [0.001, 0.002]).notes
     assert re.search(r"'fund': at \d+ bars before .* or after .* nothing is charged$", note)
     with pytest.raises(ConfigError, match=r"^--column-file fund: fund.csv pays from .* no bar of"):
