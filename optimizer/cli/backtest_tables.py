@@ -284,17 +284,17 @@ def _measure_intrabar(task: Task, genome: Floats, ledgers: Sequence[Ledger]) -> 
 
 def _describe_intrabar(intrabar: Intrabar) -> str:
     line = (
-        f"what came first within a bar is unknown of {number(intrabar.undecided)} of "
+        f"undecided within a bar: {number(intrabar.undecided)} of "
         f"{format_count(intrabar.trades, 'trade')} ({intrabar.share:.1%})"
     )
     if not intrabar.undecided:
         return line
-    needed = "bars are too coarse for this bracket: " if intrabar.is_too_coarse else ""
+    needed = "These bars are too coarse for this bracket: use" if intrabar.is_too_coarse else "Use"
     return (
-        f"{line}, stop or target in {number(intrabar.at_target)}, stop or fill in "
-        f"{number(intrabar.at_fill)}; the worse is taken, {intrabar.undecided_r:.4g} of "
-        f"{intrabar.sum_r:.4g} R, otherwise the sum would be {intrabar.sum_r_target_first:.4g} R; "
-        f"{needed}--finer FILE reads shorter ones"
+        f"{line}; stop or target first in {number(intrabar.at_target)}, stop or fill first in "
+        f"{number(intrabar.at_fill)}. The worse case is taken: these make {intrabar.undecided_r:.4g} "
+        f"of {intrabar.sum_r:.4g} R; in the better case all trades make "
+        f"{intrabar.sum_r_target_first:.4g} R. {needed} --finer FILE to read shorter bars."
     )
 
 

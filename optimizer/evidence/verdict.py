@@ -291,9 +291,12 @@ def _describe_result(trades: int, mean_r: float, strength: float) -> str:
 
     >>> _describe_result(393, -0.004, -0.08)
     'gained nothing: -0.004 R a trade over 393 trades'
+    >>> _describe_result(54, 0.09, 0.4)
+    'gained too little to tell: 0.09 R a trade over 54 trades'
     """
     if abs(strength) < STANDARD_ERROR:
-        return f"gained nothing: {_format_mean(trades, mean_r)}"
+        little = "too little to tell" if mean_r > 0 else "nothing"
+        return f"gained {little}: {_format_mean(trades, mean_r)}"
     return f"{'gained' if mean_r > 0 else 'lost'} {_format_mean(trades, abs(mean_r))}"
 
 

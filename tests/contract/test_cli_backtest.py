@@ -218,7 +218,7 @@ def test_counts_in_thousands_have_commas(command, market, tmp_path):
         said += [command("backtest", "--strategy", *flags).out]
     checked, measured, lost, _ = said
     assert re.search(r"\d,\d{3} signals, \d,\d{3} trades, \d,\d{3} of them short", checked)
-    assert re.search(r"first within a bar is unknown of 0 of \d,\d{3} trades \(0\.0%\)", measured)
+    assert re.search(r"undecided within a bar: 0 of \d,\d{3} trades \(0\.0%\)", measured)
     assert re.search(r" 0 trades, \d,\d{3} rejected", lost)
 
 
@@ -245,10 +245,10 @@ def test_a_stop_that_may_be_older_than_the_fill_is_said(command, tmp_path):
     asked = ("backtest", "--strategy", "brk.py:B", "--data", "csv:b1.csv", "--timeframe", "5m",
              "--fee-bp", "0", "--slippage-bp", "0", "--no-scale-lengths")  # fmt: skip
     said = command(*asked).out
-    assert "is unknown of 1 of 1 trade (100.0%), stop or target in 0, stop or fill in 1;" in said
-    assert "-1 of -1 R, otherwise the sum would be 2 R; bars are too coarse" in said
-    assert "--finer FILE reads shorter ones" in said
-    assert "unknown of 0 of 1 trade (0.0%)" in command(*asked, "--finer", "csv:b1.csv").out
+    assert "1 of 1 trade (100.0%); stop or target first in 0, stop or fill first in 1." in said
+    assert "these make -1 of -1 R; in the better case all trades make 2 R. These bars are too" in said
+    assert "use --finer FILE to read shorter bars." in said
+    assert "undecided within a bar: 0 of 1 trade (0.0%)" in command(*asked, "--finer", "csv:b1.csv").out
     measured = command(*asked, "--json").json["intrabar"]
     assert [measured[name] for name in ("undecided", "at_target", "at_fill")] == [1, 0, 1]
     assert [measured[name] for name in ("sum_r", "sum_r_target_first")] == [-1.0, 2.0]
