@@ -34,19 +34,20 @@ def with_payments(
         ConfigError: When a rate is not to be trusted, or no position could pay any of them.
     """
     where, payments = f"--column-file {name}: {path}", numbers.as_payments()
-    largest = int(np.abs(payments.rates).argmax())
-    if abs(payments.rates[largest]) > LARGEST_RATE and not trusts_rates:
-        raise ConfigError(
-            f"{where} pays {payments.rates[largest]:g} at "
-            f"{format_time(payments.timestamp[largest])}, more than {LARGEST_RATE:g} of the price: "
-            "write rates as fractions, 0.0001 for 0.01 %, or add --trust-rates"
-        )
     first_ns, last_ns = int(payments.timestamp[0]), int(payments.timestamp[-1])
     paying = replace(bars, payments={**bars.payments, name: payments})
-    if not len(paying.payments[name].rates):
+    paid = paying.payments[name]
+    if not len(paid.rates):
         raise ConfigError(
             f"{where} pays from {format_time(first_ns)} to {format_time(last_ns)}, and no bar of "
             f"{bars.symbol} can be charged: name a file of payments from within these bars' time"
+        )
+    largest = int(np.abs(paid.rates).argmax())
+    if abs(paid.rates[largest]) > LARGEST_RATE and not trusts_rates:
+        raise ConfigError(
+            f"{where} pays {paid.rates[largest]:g} at {format_time(paid.timestamp[largest])}, "
+            f"more than {LARGEST_RATE:g} of the price: write rates as fractions, 0.0001 for "
+            "0.01 %, or add --trust-rates"
         )
     step_ns = int(np.median(np.diff(payments.timestamp))) if len(payments.rates) > 1 else 0
     free = (bars.timestamp < first_ns - step_ns) | (bars.timestamp > last_ns + step_ns)
