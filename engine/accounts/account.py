@@ -5,7 +5,7 @@ where an account sizes them from cash, by when they are over.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -72,6 +72,9 @@ MOST_MARKED_FROM_CASH = 16 * MOST_MARKED
 
 SIGNAL_EXIT = REASONS.index("signal")
 
+OF_BARS = ("strands", "days", "years", "buy_and_hold", "hold_days")
+"""Properties of an account that follow from bars, windows and costs."""
+
 
 @dataclass(frozen=True)
 class Account:
@@ -135,6 +138,14 @@ class Account:
     def hold_days(self) -> Floats:
         """Equity of buying and holding at the end of each day with bars, [D], by `hold_by_day`."""
         return hold_by_day(self.series, self.windows, self.strands, self.days, self.costs)
+
+    def with_terms(
+        self, terms: tuple[TradeTerms, ...], stakes: tuple[Stake, ...] = ()
+    ) -> "Account":
+        """The account of other terms and stakes, with all that follows from bars alone."""
+        account = replace(self, terms=terms, stakes=stakes)
+        account.__dict__.update({name: getattr(self, name) for name in OF_BARS})
+        return account
 
     def fold(self, ledgers: Sequence[Ledger]) -> Folded:
         """Ledgers [W] as one account."""

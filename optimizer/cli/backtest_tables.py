@@ -292,9 +292,9 @@ def _describe_intrabar(intrabar: Intrabar) -> str:
     needed = "These bars are too coarse for this bracket: use" if intrabar.is_too_coarse else "Use"
     return (
         f"{line}; stop or target first in {number(intrabar.at_target)}, stop or fill first in "
-        f"{number(intrabar.at_fill)}. The worse case is taken: these make {intrabar.undecided_r:.4g} "
-        f"of {intrabar.sum_r:.4g} R; in the better case all trades make "
-        f"{intrabar.sum_r_target_first:.4g} R. {needed} --finer FILE to read shorter bars."
+        f"{number(intrabar.at_fill)}. The worse case is taken: these make "
+        f"{intrabar.undecided_r:.4g} of {intrabar.sum_r:.4g} R; in the better case all trades "
+        f"make {intrabar.sum_r_target_first:.4g} R. {needed} --finer FILE to read shorter bars."
     )
 
 

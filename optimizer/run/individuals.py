@@ -12,7 +12,7 @@ from engine.accounts.caveats import find_best_trade, find_gone
 from engine.accounts.derived import OVERFLOW, UNDEFINED
 from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import METRICS, MetricTable
-from engine.accounts.stake import build_stake
+from engine.accounts.stake import Stake, build_stake
 from engine.reference import Reference
 from engine.reference_terms import list_terms
 from engine.runtime.compiling.forms import CompiledForm
@@ -96,11 +96,11 @@ class WindowsAccount:
     def adapt(self, genome: Floats) -> Account:
         """The account of an individual [G], whose genes say how trades are sized, and pay."""
         spec, costs, account = self.task.spec, self.task.costs, self.account
-        account = replace(account, terms=list_terms(self.reference, genome, account.windows))
+        stakes: tuple[Stake, ...] = ()
         if spec.account is not None:
             stake = build_stake(spec, costs, spec.layout.decode(genome))
-            account = replace(account, stakes=(stake,) * len(account.windows))
-        return account
+            stakes = (stake,) * len(account.windows)
+        return account.with_terms(list_terms(self.reference, genome, account.windows), stakes)
 
 
 def build_account(task: Task, indices: Sequence[int]) -> WindowsAccount:
