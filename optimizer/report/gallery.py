@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from data.timeframe import UNITS_NS
 from engine.accounts.account import Account
 from optimizer.errors import ConfigError
 from optimizer.report.account import (
@@ -214,7 +215,7 @@ def _list_parts(run: Tables) -> list[account_charts.BarsPart]:
 
 def monthly(run: Tables, member: int, trades: Trades) -> Chart:
     """Returns of a member by month."""
-    years, table = monthly_returns(run.equity_curve(trades), run.bar_times)
+    years, table = monthly_returns(run.equity_curve(trades), run.days * UNITS_NS["d"])
     return account_charts.monthly(years, table, run.name_member(member))
 
 
