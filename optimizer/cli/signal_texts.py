@@ -191,6 +191,8 @@ def _describe_order(order: SignalOrder) -> Iterator[str]:
         yield f"it stands for {left} at most{_add(', until {}', order.until)}"
     if order.is_day:
         yield "it ends with its session"
+    if order.cancel is not None:
+        yield f"cancel it after a close with {order.cancel}"
     yield from _describe_fill(order)
 
 

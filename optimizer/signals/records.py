@@ -52,6 +52,7 @@ class SignalOrder(OrderTerms, SignalFill):
 
     entry: float  # price of a fill there, with slippage, from which levels are measured
     until: str | None  # when its last bar closes, where bars come without a hole
+    cancel: str | None  # condition that ends it at a close, as the strategy says it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from optimizer.signals.records import (
     State,
     SymbolState,
 )
+from strategy.pretty_print import format_tree
 from strategy.rows import resolve_value
 
 SIDES = {1: "long", -1: "short"}
@@ -140,10 +141,12 @@ class _Describer:
 
     def _describe_order(self, order: RestingOrder) -> SignalOrder:
         left = order.bars_left
+        cancel = self.account.reference.spec.cancels[order.side < 0]
         return SignalOrder(
             **_take(OrderTerms, order),
             entry=order.entry,
             until=self._find_time(None if left is None else order.bars_to_wait + left),
+            cancel=None if cancel is None else format_tree(cancel),
             **self._describe_fill(order),
         )
 

@@ -17,6 +17,7 @@ SPEC = w.strategy(
     stop=w.share(0.03),
     target=w.r_multiple(2),
     reverse=True,
+    cancel=w.by_side(w.close < w.open, None),
     max_hold=12,
     name="breaking",
 )
@@ -27,7 +28,9 @@ def test_a_schedule_of_such_a_strategy_names_the_members(tmp_path):
     market = GrowingMarket(tmp_path, 700, 600, strategy=SPEC, bounds={})
     source, counts = market.source(0), range(600, 690, 5)
     orders = [order for n in counts for order in source.read(market.write(n)).symbols[0].orders]
-    assert {(order.side, order.kind) for order in orders} == {("long", "stop"), ("short", "limit")}
+    assert {(order.side, order.kind, order.cancel) for order in orders} == {
+        ("long", "stop", "close < open"), ("short", "limit", None),
+    }  # fmt: skip
     now = market.write(600)
     judge_briefly(market.path, causal=False, every="2d", train="4d", purge=8, resamples=19)
     with pytest.raises(ConfigError, match=r"schedule whose entries rest or reverse.*:0$"):
