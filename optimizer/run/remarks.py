@@ -14,7 +14,7 @@ from strategy.expressions import Call, Expression, GeneValue, Number, Setting, h
 from strategy.gene import NEARLY
 from strategy.genes import GenomeLayout
 from strategy.model import Strategy
-from strategy.money import AccountOf, RiskOf, Volatility
+from strategy.money import AccountOf, Payment, RiskOf, Volatility
 from strategy.nodes import Node, walk
 from strategy.orders import Ladder, LimitAt
 from strategy.pretty_print import format_tree
@@ -89,10 +89,19 @@ def limit_remarks(spec: Strategy, bars: Bars) -> Iterator[str]:
 
 
 def late_remarks(spec: Strategy, bars: Bars) -> Iterator[str]:
-    """Funding whose rate becomes known in the bar that is charged, by the default genes.
+    """Payments that bars are too long for, and funding known only in the bar that is charged.
 
-    As of limits the newest bars are read, and no indicators of a person's own.
+    As of limits the newest bars are read, by the default genes, and no indicators of a person's
+    own.
     """
+    lasts = bars.timeframe_ns / MINUTE_NS
+    for node in walk(spec):
+        if isinstance(node, Payment) and not node.repeats and lasts > (node.every or lasts):
+            yield (
+                f"{format_tree(node)}: a bar of {format_timeframe(bars.timeframe_ns)} is charged "
+                "once, though more than one payment is due in it: write the rate of a bar and "
+                f"leave out every={node.every}"
+            )
     charge = spec.funding
     if spec.own or charge is None or charge.every is None or not holds_row(charge.rate):
         return

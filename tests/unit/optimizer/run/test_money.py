@@ -115,3 +115,14 @@ def test_a_row_that_is_charged_one_late_is_told(late, is_said):
         assert 'funding(payments("NAME"))' in line
     moving = build(funding=w.funding(0.01 * w.roc(w.close, 5), 480))
     assert list(late_remarks(moving, bars)) == list(late_remarks(build(), bars)) == []
+
+
+def test_bars_longer_than_a_charge_are_told():
+    """A fee every 480 minutes is charged once a day; a fixed rate of funding each time."""
+    days = make_bars(48, 24 * HOUR_NS)
+    fee, row = w.borrow(0.0001, 480), w.funding(0.0001 + 0 * w.close, 480)
+    for parts in ({"borrow": fee}, {"funding": row}):
+        assert list(late_remarks(build(**parts), BARS)) == []
+        (line,) = late_remarks(build(**parts), days)
+        assert "a bar of 1d is charged once, though more than one payment is due in it" in line
+    assert list(late_remarks(build(funding=w.funding(0.0001, 480)), days)) == []
