@@ -55,7 +55,7 @@ COARSE_SHARE = 0.05
 """Above this share of undecided trades, bars are too coarse for the bracket."""
 
 
-class Readings(NamedTuple):
+class BarReadings(NamedTuple):
     """Both readings of the trades [K] of one window."""
 
     r: Floats  # [K] of the better one; that of the ledger where nothing is undecided
@@ -91,7 +91,7 @@ class Intrabar:
         return self.share > COARSE_SHARE
 
 
-def measure_intrabar(ledgers: Sequence[Ledger], readings: Sequence[Readings]) -> Intrabar:
+def measure_intrabar(ledgers: Sequence[Ledger], readings: Sequence[BarReadings]) -> Intrabar:
     """Undecided trades of some windows [W], and both sums of R."""
     r, better = (np.concatenate([each.r for each in some]) for some in (ledgers, readings))
     is_undecided = np.concatenate([each.is_undecided for each in readings])
@@ -112,7 +112,7 @@ def read_bars(
     windows: Sequence[Window],
     ledgers: Sequence[Ledger],
     terms: Sequence[TradeTerms],
-) -> list[Readings]:
+) -> list[BarReadings]:
     """Both readings of an individual's [G] trades in windows [W], made by the reference's costs."""
     each = zip(windows, ledgers, terms, strict=True)
     return [_read_window(reference, genome, *of_window) for of_window in each]
@@ -120,7 +120,7 @@ def read_bars(
 
 def _read_window(
     reference: Reference, genome: Floats, window: Window, ledger: Ledger, terms: TradeTerms
-) -> Readings:
+) -> BarReadings:
     world, per_side = reference.find_world(genome, window.series), reference.costs.per_side
     targets = find_targets(reference, genome, window.series, ledger)
     is_stopped = np.isin(ledger.reason, AT_STOP)
@@ -146,7 +146,7 @@ def _read_window(
     for k in np.flatnonzero(at_fill).tolist():
         r[k] = max(r[k], later.find_r(ledger, k, int(fill_parts[k])))
     at_target: Flags = np.logical_or.reduce(touched, axis=1)
-    return Readings(r, at_target, at_fill)
+    return BarReadings(r, at_target, at_fill)
 
 
 def _find_touched(ledger: Ledger, targets: Floats, reach: Floats) -> Flags:

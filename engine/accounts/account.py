@@ -30,7 +30,7 @@ from engine.accounts.derived import FEWEST_DAYS, LEAST_VARIATION
 from engine.accounts.holding import find_scale, hold_by_day, hold_values, scale_hold
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.metrics import measure_span, pool_spans
-from engine.accounts.reference import StakedTrades, find_leverage, find_over, size_trades
+from engine.accounts.reference import StakedTrades, find_end_times, find_leverage, size_trades
 from engine.accounts.stake import Stake, plain_stake
 from engine.accounts.valuation import TradeTerms, close_trades, plain_terms, reprice_trades
 
@@ -365,7 +365,7 @@ class Account:
         exits, closed = bars.timestamp[ledger.exit_bar], bars.over_ns[ledger.exit_bar]
         over = np.where(ledger.reason == SIGNAL_EXIT, exits, closed)
         if self.stakes:
-            over = find_over(ledger, bars, self.stakes[place])
+            over = find_end_times(ledger, bars, self.stakes[place])
         return AccountTrades(
             strand=np.full(len(ledger), self.strands[place], np.int64),
             entry_ns=bars.timestamp[ledger.entry_bar],

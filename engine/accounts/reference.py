@@ -120,7 +120,7 @@ def order_trades(strand: Ints, filled_ns: Ints, exit_ns: Ints, over_ns: Ints) ->
     return Turns(order, np.minimum(known, np.arange(len(order))), strand[order])
 
 
-def find_over(ledger: Ledger, bars: Bars, stake: Stake) -> Ints:
+def find_end_times(ledger: Ledger, bars: Bars, stake: Stake) -> Ints:
     """When each trade of a ledger is over: its exit bar is; or opens, after an exit at its open.
 
     An order that rests may have been touched later in the bar: what it reverses is over with that.
@@ -146,7 +146,7 @@ def merge_ledgers(
         opened = series[number].timestamp
         filled_ns, exit_ns = opened[ledger.entry_bar], opened[ledger.exit_bar]
         is_plain = stake.form == SHARE_OF_R
-        over_ns = exit_ns if is_plain else find_over(ledger, series[number], stake)
+        over_ns = exit_ns if is_plain else find_end_times(ledger, series[number], stake)
         times.append((np.full(len(ledger), number), filled_ns, exit_ns, over_ns))
     turns = order_trades(*(np.concatenate(column) for column in zip(*times, strict=True)))
     columns: dict[str, Any] = {

@@ -28,7 +28,7 @@ class TradeTerms(NamedTuple):
     borrow: tuple[Floats | None, Floats | None]  # the same by longs, and by shorts
 
 
-class Exits(NamedTuple):
+class TradeExits(NamedTuple):
     """Bars and prices at which trades [N] leave."""
 
     bar: Ints  # [N] of what targets left
@@ -57,12 +57,12 @@ def plain_terms(closes: Floats) -> TradeTerms:
     return TradeTerms(*takes_all, 0.0, (closes, closes), None, (None, None))
 
 
-def list_exits(ledger: Ledger) -> Exits:
+def list_exits(ledger: Ledger) -> TradeExits:
     """Exits of all trades [K] of a ledger, as they were."""
-    return Exits(ledger.exit_bar, ledger.exit, ledger.leg_bar, ledger.leg_price)
+    return TradeExits(ledger.exit_bar, ledger.exit, ledger.leg_bar, ledger.leg_price)
 
 
-def close_exits(ledger: Ledger, trade: Ints, bar: Ints, terms: TradeTerms) -> Exits:
+def close_exits(ledger: Ledger, trade: Ints, bar: Ints, terms: TradeTerms) -> TradeExits:
     """Exits of trades, as if each were closed at the close of a bar.
 
     Args:
@@ -76,11 +76,11 @@ def close_exits(ledger: Ledger, trade: Ints, bar: Ints, terms: TradeTerms) -> Ex
     reached = ledger.leg_bar[trade]
     is_out = (reached >= 0) & (reached <= bar[:, None])
     leg_price = np.where(is_out, ledger.leg_price[trade], np.nan)
-    return Exits(bar, leave, np.where(is_out, reached, -1), leg_price)
+    return TradeExits(bar, leave, np.where(is_out, reached, -1), leg_price)
 
 
 def compute_r(
-    ledger: Ledger, trade: Ints, exits: Exits, per_side: float, terms: TradeTerms
+    ledger: Ledger, trade: Ints, exits: TradeExits, per_side: float, terms: TradeTerms
 ) -> Floats:
     """R of trades [N] that leave as `exits` [N] has it, in every bit as the engine computes it.
 

@@ -38,7 +38,7 @@ EVEN_CUTS, CLOCK_CUTS = 16, 8
 """Cuts at which every member is evaluated: even ones; and at most so many of each kind of bar at
 which clocks change."""
 
-MOST_MEMBERS, DRAWN_TRADES = 16, 10
+MOST_MEMBERS, DRAWN_TRADES = 12, 10
 """Members, evenly chosen, that are cut at trades of their own: the first, the last and drawn ones,
 after the signal and at the exit."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product, repeat
 from typing import NamedTuple
 
@@ -31,8 +31,8 @@ from optimizer.run.task import Task
 from strategy.expressions import GeneValue
 from strategy.rows import resolve_value
 
-MOST_JOBS_AT_ONCE = 16
-"""Jobs that are evaluated side by side."""
+MOST_JOBS_AT_ONCE = 4
+"""Jobs that are evaluated side by side: more of them wait for the interpreter."""
 
 CUT_BAR_BYTES = 800
 """Of a bar of a cut, about: copies of it, what is computed of them, and rows of one member."""
@@ -66,7 +66,7 @@ class Job(NamedTuple):
     whole: Sequence[Ledger] = ()  # ledgers [W] of the only member, where its trades are compared
 
 
-class Answers(NamedTuple):
+class CutAnswers(NamedTuple):
     """What members [M] come to at a cut."""
 
     known: Floats  # [M, W, A] accumulators before it, and of the account where it is one
@@ -74,7 +74,7 @@ class Answers(NamedTuple):
     ledgers: Sequence[Ledger]  # [W] with the bars behind it, where trades are compared
 
 
-Seen = tuple[dict[tuple[int, Way], Answers], list[tuple[int, int]]]
+Seen = tuple[dict[tuple[int, Way], CutAnswers], list[tuple[int, int]]]
 """Answers at places of cuts, in each way; and places of cuts and members whose rows differ."""
 
 
@@ -90,7 +90,8 @@ class Proof:
         own = delay.gene.low if isinstance(delay, GeneValue) else resolve_value(delay, {})
         # Bars behind a cut at whose opens those enter that were signalled before it.
         self._late = 0 if is_account else task.costs.entry_delay + int(own)
-        self._true_rows = lru_cache(KEPT_READERS)(self._read_rows)
+        # It may not hold the proof, and with it an engine, in a circle.
+        self._true_rows = lru_cache(KEPT_READERS)(partial(_read_true_rows, task, genomes))
 
     def find(self, planned: Iterable[Job]) -> Iterator[tuple[int, int, str]]:
         """Of each job the number of its cuts, at how many of them members differ, and the first."""
@@ -120,7 +121,9 @@ class Proof:
         reader = self._find_readers(job.cuts[place], member, changed) or "no row, but the trades"
         return f"{where}, in {reader} of member {member}"
 
-    def _compare(self, job: Job, place: int, way: Way, known: Answers, seen: Answers) -> Flags:
+    def _compare(
+        self, job: Job, place: int, way: Way, known: CutAnswers, seen: CutAnswers
+    ) -> Flags:
         """Whether members [M] differ at a cut in what was known before it."""
         cut, differ = job.cuts[place], np.zeros(len(job.members), np.bool_)
         if way != "open":
@@ -156,24 +159,25 @@ class Proof:
                 differ |= not is_beginning(ledger, of_all, window.end, entered)
         return differ
 
-    def _ask(self, engine: Engine, job: Job, cuts: Sequence[Cut]) -> list[Answers]:
+    def _ask(self, engine: Engine, job: Job, cuts: Sequence[Cut]) -> list[CutAnswers]:
         """What members of a job come to at cuts, whose windows are of an engine's series."""
         if self._is_account and len(cuts) > 1:
             return [self._ask(engine, job, [cut])[0] for cut in cuts]
         windows = [window for cut in cuts for window in cut.windows]
         genomes = self._genomes[job.members]
-        before, after = engine.on(windows), engine.on(self._go_on(engine, windows))
+        before, after = engine.on(windows), engine.on(self._extend_windows(engine, windows))
         ledgers = after.trades(genomes[0]) if job.whole else ()
         if self._is_account:
             known, joint = before.evaluate_account(genomes)
             following, _ = after.evaluate_account(genomes)
-            return [Answers(np.append(known, joint[:, None], axis=1), following, ledgers)]
+            return [CutAnswers(np.append(known, joint[:, None], axis=1), following, ledgers)]
         known, following = before.evaluate(genomes), after.evaluate(genomes)
         return [
-            Answers(known[:, [k]], following[:, [k]], ledgers[k : k + 1]) for k in range(len(cuts))
+            CutAnswers(known[:, [k]], following[:, [k]], ledgers[k : k + 1])
+            for k in range(len(cuts))
         ]
 
-    def _go_on(self, engine: Engine, windows: Sequence[Window]) -> list[Window]:
+    def _extend_windows(self, engine: Engine, windows: Sequence[Window]) -> list[Window]:
         """Windows with the bars behind them, where they are no beginning of a later one."""
         ends = {window.series: 0 for window in windows}
         for window in windows:
@@ -211,7 +215,7 @@ class Proof:
     def _evaluate_job(self, job: Job, config: RunConfig) -> Seen:
         ways = [(place, way) for place in range(len(job.cuts)) for way in WAYS]
         changed = [self._change(job.cuts[place], way) for place, way in ways]
-        answers: list[Answers] = []
+        answers: list[CutAnswers] = []
         if self._is_account:
             for (place, _), series in zip(ways, changed, strict=True):
                 engine = self._build_engine(series, job.cuts[place].windows, config)
@@ -262,7 +266,7 @@ class Proof:
         """Names of a member's rows that read bars behind a cut: those that differ before it."""
         (window,) = cut.windows
         known = self._true_rows(member, window.series)
-        others = [self._read_rows(member, bars) for bars in changed]
+        others = [_read_rows(self._task, self._genomes[member], bars) for bars in changed]
         names = [
             f"'{name}'"
             for name, row in known.items()
@@ -270,12 +274,15 @@ class Proof:
         ]
         return f"row {' and '.join(names)}" if names else ""
 
-    def _read_rows(self, member: int, bars: Bars | int) -> Mapping[str, Floats]:
-        """Rows [T] that a member reads of bars, or of a series by number, as they are written."""
-        if isinstance(bars, int):
-            bars = self._task.markets.series[bars]
-        reference = Reference(self._task.spec, [bars], [], form=CompiledForm())
-        return reference.rows(self._task.spec.layout.decode(self._genomes[member]), 0)
+
+def _read_true_rows(task: Task, genomes: Floats, member: int, number: int) -> Mapping[str, Floats]:
+    return _read_rows(task, genomes[member], task.markets.series[number])
+
+
+def _read_rows(task: Task, genome: Floats, bars: Bars) -> Mapping[str, Floats]:
+    """Rows [T] that an individual [G] reads of bars, as they are written."""
+    reference = Reference(task.spec, [bars], [], form=CompiledForm())
+    return reference.rows(task.spec.layout.decode(genome), 0)
 
 
 def _bits(row: Floats, other: Floats, end: int) -> tuple[Ints, Ints]:

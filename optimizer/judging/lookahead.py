@@ -26,7 +26,7 @@ from optimizer.evidence.lookahead import (
 from optimizer.judging.cuts import Cut, Job, Proof
 from optimizer.run.task import Task
 
-READERS = 8
+READERS = 4
 """Members whose rows are compared where all members are cut: they take turns."""
 
 MOST_BARS = 2_000_000
@@ -136,7 +136,7 @@ def _plan_window(
         ]
         for begin in range(0, len(cuts), together):
             yield Job(
-                tuple(cuts[begin : begin + together]), np.array([member]), np.arange(1), (ledger,)
+                tuple(cuts[begin : begin + together]), np.array([member]), np.arange(0), (ledger,)
             )
 
 
@@ -152,12 +152,13 @@ def cut_windows(task: Task, moment: int) -> Cut | None:
     kept = [
         (replace(window, end=end), place)
         for place, window in enumerate(task.markets.windows)
-        if (end := _count_over(task.markets.series[window.series], window, moment)) > window.start
+        if (end := _count_known_bars(task.markets.series[window.series], window, moment))
+        > window.start
     ]
     return Cut(*zip(*kept, strict=True)) if kept else None
 
 
-def _count_over(bars: Bars, window: Window, moment: int) -> int:
+def _count_known_bars(bars: Bars, window: Window, moment: int) -> int:
     return min(int(np.searchsorted(bars.over_ns, moment, side="right")), window.end)
 
 

@@ -232,12 +232,11 @@ def test_leverage_of_an_account_that_sizes_trades(name, leverage, real_folder):
     """Check values of the law of orders, to the last digit."""
     case = CASES[name]
     bars = load_bars(f"parquet:{real_folder / case.series}.parquet", LoadOptions(dedupe=True))
-    ledgers = compiled_reference(case.strategy, [bars], [Window.whole(bars)], case.costs).trades(
-        case.strategy.layout.defaults
-    )
-    stake = build_stake(case.strategy, case.costs, {})
-    own = replace(account(bars, costs=case.costs), stakes=(stake,))
-    assert own.measure(ledgers)[0]["max_leverage"] == leverage
+    reference = compiled_reference(case.strategy, [bars], [Window.whole(bars)], case.costs)
+    genome = case.strategy.layout.defaults
+    terms, stake = find_terms(reference, genome, 0), build_stake(case.strategy, case.costs, {})
+    own = account(bars, costs=case.costs).with_terms((terms,), (stake,))
+    assert own.measure(reference.trades(genome))[0]["max_leverage"] == leverage
 
 
 def test_trades_that_end_together_are_folded_by_series_whatever_window_comes_first():
