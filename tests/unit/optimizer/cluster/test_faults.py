@@ -147,13 +147,16 @@ def test_a_worker_that_ends_before_its_first_word_is_replaced():
 
 
 def test_a_worker_that_hangs_is_replaced(tmp_path):
-    """Once the scheduler has not heard of it for long; five minutes by default."""
+    """Once the scheduler has not heard of it for long; five minutes by default.
+
+    On a busy machine five seconds may also pass before a sound worker is heard of.
+    """
     ttl = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "5s"}
     with begin_cluster(tmp_path, environment=ttl) as hosts, join_cluster(hosts) as cluster:
         seen = tmp_path / "seen"
         seen.mkdir()
         assert len(list(run_jobs(cluster, make_jobs(1, "stop once", seen)))) == 1
-        assert len(list(seen.iterdir())) == 2
+        assert len(list(seen.iterdir())) > 1
 
 
 def test_nobody_left_is_an_error_after_a_while(tmp_path):
