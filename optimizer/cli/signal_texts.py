@@ -22,7 +22,7 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 MOST_NAMED = 8
 """Flat symbols that are named before the others are counted."""
 
-PRICE_DIGITS = 8
+PRICE_DIGITS, MOST_DECIMALS = 8, 12
 """Digits of a price, so that it can be typed where an order is placed."""
 
 STOPS = {
@@ -279,9 +279,11 @@ def format_price(value: float) -> str:
 
     >>> format_price(63120.5), format_price(0.00001234), format_price(9721.967385416667)
     ('63,120.5', '0.00001234', '9,721.9674')
+    >>> format_price(1e-40)
+    '0'
     """
     whole = math.floor(math.log10(abs(value))) + 1 if value else 1
-    text = f"{value:,.{max(PRICE_DIGITS - whole, 0)}f}"
+    text = f"{value:,.{min(max(PRICE_DIGITS - whole, 0), MOST_DECIMALS)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
