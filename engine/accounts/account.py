@@ -330,7 +330,10 @@ class Account:
         marked = list(map(self._marks, range(len(ledgers)), ledgers, parts))
         by_strand = [np.flatnonzero(self.strands == k).tolist() for k in range(self.n_strands)]
         strands = [marks.join_marks(marked[w] for w in some) for some in by_strand]
-        times = np.unique(np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)]))
+        times = np.concatenate([folded.closed_ns, *(closes for closes, *_ in strands)])
+        # They stand in runs that rise, of which a stable sort makes less than a hash.
+        times.sort(kind="stable")
+        times = times[np.append(True, times[1:] > times[:-1])[: len(times)]]
         count = np.searchsorted(folded.closed_ns, times, side="right")
         before = np.concatenate([[1.0], folded.equity])[count]
         value = before.copy()
