@@ -143,7 +143,7 @@ def _describe_clock(state: SymbolState) -> str:
     if state.left_out == 1:
         return f"{words}; a bar that is still open is left out"
     if state.left_out:
-        return f"{words}; {state.left_out:,} bars that are open by the clock are left out"
+        return f"{words}; {state.left_out:,} later bars ignored (--now)"
     return words
 
 
