@@ -683,7 +683,7 @@ def test_check_reads_minutes_as_a_clock_and_says_what_a_search_would(command, ma
     )
     Path("hours.py").write_text(text, encoding="utf-8")
     refused = command("strategies", "check", "hours.py", "--data", market)
-    assert "risk(1) is more than 0.2 of the account" in refused.error
+    assert "risk(1) stakes 100 % of the account, more than 20 % of it" in refused.error
     checked = command("strategies", "check", "hours.py", "--data", market, "--trust-leverage")
     assert checked.code == 0, checked.err
     assert "minute_of_day(0) > 930: minute 930 of the day is 15:30\n" in checked.out

@@ -16,9 +16,9 @@ from engine.replay.parity import compare_ledgers
 from optimizer.schedule.dates import Schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from strategy import STRATEGIES
+from tests.support.averages import FOLLOWING, REVERSING
 from tests.support.references import compiled_reference
 from tests.support.worlds import make_bars
-from tests.unit.engine.positions.test_standing import FOLLOWING, REVERSING
 from tests.unit.optimizer.schedule.test_stitched import G1, G2
 
 SELLER = STRATEGIES["seller_exhaustion"]
