@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.accounts.account import Account
 from engine.accounts.stake import build_stake
 from engine.batch import Engine
 from engine.reference_intrabar import measure_intrabar, read_bars
-from engine.reference_terms import list_terms
 from engine.replay.threads import replay_alone
 from optimizer.evidence.figures import Figure, encode_figure, encode_figures, make_undefined
 from optimizer.evidence.robust import (
@@ -26,6 +24,7 @@ from optimizer.evidence.robust import (
 from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.pick import SUM_R, TRADES, Pick, compute_strengths
+from optimizer.run.individuals import build_account
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 
@@ -34,7 +33,8 @@ def build_robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     """C1 to C5 and what they follow from, on searched bars; `engine` is of those."""
     near = list_neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
     plateau = compute_plateau(pick.strength, compute_feasible_strengths(task, engine, near))
-    ledgers, account = engine.trades(pick.genome), _build_account(task, pick)
+    ledgers = engine.trades(pick.genome)
+    account = build_account(task, task.markets.places("search")).adapt(pick.genome)
     even = break_even_bp(account, ledgers)
     later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
     late = task.build_reference(task.markets.windows, later)
@@ -89,14 +89,6 @@ def compute_feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> F
     judged = task.goals.alone.judge(task.metrics(accumulators, account))
     values: Floats = np.where(judged.violations == 0, compute_strengths(account), np.nan)
     return values
-
-
-def _build_account(task: Task, pick: Pick) -> Account:
-    """The account of the pick on searched bars, with the terms of its trades."""
-    markets, windows = task.markets, task.markets.windows
-    terms = list_terms(task.build_reference([]), pick.genome, windows)
-    names = tuple(markets.names[window.series] for window in windows)
-    return Account(markets.searched, windows, names, task.costs, terms=terms)
 
 
 def _measure_left_out(task: Task, engine: Engine, pick: Pick) -> dict[str, Figure]:

@@ -20,6 +20,7 @@ from strategy import words as w
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.markets import PAPER_SPEC
+from tests.support.worlds import make_bars
 
 BARS = make_planted_market(7, 1500, 8)
 HOUR_NS = 3600 * 10**9
@@ -176,6 +177,29 @@ def test_several_symbols_and_windows_cost_what_the_front_says():
     pick = select_pick(engine, search(task, engine).front.genomes)
     record = build_robust_record(task, engine, pick)
     assert record.costs[2].strength == pick.strength.value
+
+
+@pytest.mark.parametrize("first", [3, 20, 40])
+def test_symbols_sized_from_one_cash_cost_what_the_front_says(first):
+    """Their trades are added when they are over, which is another order than that of exit bars."""
+    spec = w.strategy(
+        "Both sides of an average.",
+        long=w.crosses_above(w.close, w.sma(w.close, 5)),
+        short=w.crosses_below(w.close, w.sma(w.close, 5)),
+        exit_long=w.close < w.sma(w.close, 9),
+        exit_short=w.close > w.sma(w.close, 9),
+        stop=w.share(0.03),
+        account=w.account(1000, w.equity_share(0.5)),
+    )
+    series = [
+        replace(make_bars(seed, 900, jump=0.05), symbol=f"M{seed}")
+        for seed in range(first, first + 4)
+    ]
+    task = make_task(*series, spec=spec, min_trades=1)
+    engine = task.engine()
+    pick = select_pick(engine, np.empty((1, 0)))
+    (charged,) = [cost for cost in build_robust_record(task, engine, pick).costs if cost.times == 1]
+    assert charged.strength == pick.strength.value
 
 
 def test_one_quarter_that_made_it_all_fails():
