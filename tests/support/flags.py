@@ -22,6 +22,8 @@ def parse_options(message: str, **others: object) -> LoadOptions:
             columns.setdefault(meaning, column)
         elif flag.startswith("--") and name in VALUES:
             flags[name] = value
+        elif name == "time_format" and "%" in value:
+            flags.setdefault(name, value.rstrip(","))
         elif flag.startswith("--") and name in SWITCHES:
             flags[name] = True
     return LoadOptions(**{"columns": columns, **flags, **others})
