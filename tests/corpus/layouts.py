@@ -1,0 +1,234 @@
+"""Files as exchanges, brokers and libraries write them: each holds the same four bars."""
+
+import gzip
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import feather
+
+from data.errors import BarsError, TableError
+from tests.corpus.row import reads, refuses, saved, text
+from tests.support.series import NAMES, START_NS
+
+BARS = ((100.5, 102.25, 99.75, 101.0, 1500.0), (101.0, 103.0, 100.5, 102.5, 2500.0),
+        (102.5, 102.75, 98.0, 98.5, 10_000.0), (98.5, 99.25, 97.75, 99.0, 750.0))  # fmt: skip
+"""Open, high, low, close and volume of the first four days of 2024."""
+
+SECONDS = [START_NS // 10**9 + 86_400 * i for i in range(4)]
+DAYS = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
+
+
+def lines(form, header="", *, newest_first=False):
+    """A file: a header, then one line a bar in a form with the names of its parts."""
+    rows = []
+    for day, second, (o, h, low, c, v) in zip(DAYS, SECONDS, BARS, strict=True):
+        year, month, date = day.split("-")
+        rows.append(
+            form.format(
+                day=day, s=second, y=year, m=month, d=date, o=o, h=h, l=low, c=c, v=v, n=int(v)
+            )
+        )
+    rows = rows[::-1] if newest_first else rows
+    return "\n".join([*([header] if header else []), *rows, ""])
+
+
+def comma(text):
+    """Decimal commas in place of points."""
+    return text.replace(".", ",")
+
+
+BINANCE = lines("{s}000,{o},{h},{l},{c},{v},{s}999,1.5,7,3.5,4.5,0")
+CRYPTO_DATA_DOWNLOAD = lines(
+    "{s},{day} 00:00:00,BTC/USDT,{o},{h},{l},{c},{v},99.5,12",
+    "https://www.CryptoDataDownload.com\n"
+    "unix,date,symbol,open,high,low,close,Volume BTC,Volume USDT,tradecount",
+    newest_first=True,
+)
+STOOQ = lines(
+    "XYZ,D,{y}{m}{d},000000,{o},{h},{l},{c},{n},0",
+    "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>",
+)
+METATRADER_5 = lines(
+    "{y}.{m}.{d}\t00:00:00\t{o}\t{h}\t{l}\t{c}\t{n}\t0\t3",
+    "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>",
+)
+YFINANCE = lines("{day},{c},{c},{h},{l},{o},{n}", "Price,Adj Close,Close,High,Low,Open,Volume\n"
+                 "Ticker,XYZ,XYZ,XYZ,XYZ,XYZ,XYZ\nDate,,,,,,")  # fmt: skip
+YFINANCE_TWO = lines(
+    "{day},1.0,{c},1.0,{h},1.0,{l},1.0,{o},5,{n}",
+    "Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume\n"
+    "Ticker,ABC,XYZ,ABC,XYZ,ABC,XYZ,ABC,XYZ,ABC,XYZ\nDate,,,,,,,,,,",
+)
+BY_TICKER = lines(
+    "{day},1.0,1.0,1.0,1.0,5,{o},{h},{l},{c},{n}",
+    "Ticker,ABC,ABC,ABC,ABC,ABC,XYZ,XYZ,XYZ,XYZ,XYZ\n"
+    "Price,Open,High,Low,Close,Volume,Open,High,Low,Close,Volume\nDate,,,,,,,,,,",
+)
+
+FILES = {
+    "Binance dump": (BINANCE, {}, "no header line: read as a Binance dump"),
+    "Binance dump with header": (
+        lines("{s}000,{o},{h},{l},{c},{v},{s}999,1.5,7,3.5,4.5,0",
+              "open_time,open,high,low,close,volume,close_time,quote_volume,count,"
+              "taker_buy_volume,taker_buy_quote_volume,ignore"), {}, "read as ms"),
+    "Binance dump in microseconds": (
+        lines("{s}000000,{o},{h},{l},{c},{v},{s}999999,1.5,7,3.5,4.5,0"), {}, "read as us"),
+    "Kraken dump": (lines("{s},{o},{h},{l},{c},{v},17"), {}, "read as a Kraken dump"),
+    "Bitstamp": (lines("{s},{o},{h},{l},{c},{v}", "timestamp,open,high,low,close,volume"), {},
+                 "read as s"),
+    "CryptoDataDownload": (CRYPTO_DATA_DOWNLOAD, {"sort": True},
+                           "3 rows earlier than the one before, sorted by time"),
+    "TradingView": (lines("{day}T00:00:00Z,{o},{h},{l},{c},{v},50",
+                          "time,open,high,low,close,Volume,Volume MA"), {}, None),
+    "yfinance": (lines("{day},{o},{h},{l},{c},{c},{n}",
+                       "Date,Open,High,Low,Close,Adj Close,Volume"), {},
+                 "column 'Adj Close' is not read"),
+    "yfinance intraday": (lines("{day} 01:00:00+01:00,{o},{h},{l},{c},{n}",
+                                "Datetime,Open,High,Low,Close,Volume"), {}, None),
+    "yfinance with two header lines": (YFINANCE, {}, "column 'Adj Close' is not read"),
+    "MetaTrader 4": (lines("{y}.{m}.{d},00:00,{o},{h},{l},{c},{n}"), {},
+                     "no header line: read as a MetaTrader export"),
+    "MetaTrader 5": (METATRADER_5, {}, "column '<VOL>' is zero throughout"),
+    "Stooq": (STOOQ, {}, "read as YYYYMMDD"),
+    "HistData": (lines("{y}{m}{d} 000000;{o};{h};{l};{c};{n}"), {},
+                 "no header line: read as time and values"),
+    "Dukascopy": (lines("{d}.{m}.{y} 00:00:00.000,{o},{h},{l},{c},{v}",
+                        "Gmt time,Open,High,Low,Close,Volume"), {}, "read as day.month.year"),
+    "Interactive Brokers": (lines("{y}{m}{d}  00:00:00,{o},{h},{l},{c},{n},{c},7",
+                                  "date,open,high,low,close,volume,average,barCount"), {},
+                            "read as YYYYMMDD"),
+    "Nasdaq": (lines("{m}/{d}/{y},${c},{n},${o},${h},${l}",
+                     "Date,Close/Last,Volume,Open,High,Low", newest_first=True),
+               {"sort": True, "time_format": "%m/%d/%Y"}, "times are read as %m/%d/%Y"),
+    "Investing.com": ('"Date","Price","Open","High","Low","Vol.","Change %"\n'
+                      '"Jan 04, 2024","99.0","98.5","99.25","97.75","0.75K","1%"\n'
+                      '"Jan 03, 2024","98.5","102.5","102.75","98.0","10K","1%"\n'
+                      '"Jan 02, 2024","102.5","101.0","103.0","100.5","2.50K","1%"\n'
+                      '"Jan 01, 2024","101.0","100.5","102.25","99.75","0.0015M","1%"\n',
+                      {"sort": True}, "read as month name, day, year"),
+    "German": (comma(lines("{day};{o};{h};{l};{c};{v}",
+                           "Datum;Er\u00f6ffnung;Hoch;Tief;Schlusskurs;St\u00fcck")), {},
+               "read with a decimal comma"),
+    "French": (comma(lines("{d}/{m}/{y};{o};{h};{l};{c};{v}",
+                           "Date;Ouverture;Plus haut;Plus bas;Cl\u00f4ture;Volume")),
+               {"time_format": "%d/%m/%Y"}, "read with a decimal comma"),
+    "Spanish": (lines("{day},{o},{h},{l},{c},{v}",
+                      "Fecha,Apertura,M\u00e1ximo,M\u00ednimo,Cierre,Volumen"), {}, None),
+    "Polish": (lines("{day},{o},{h},{l},{c},{v}",
+                     "Data,Otwarcie,Najwyzszy,Najnizszy,Zamkniecie,Wolumen"), {}, None),
+    "Chinese": (lines("{day},{o},{h},{l},{c},{v}",
+                      "\u65e5\u671f,\u5f00\u76d8,\u6700\u9ad8,\u6700\u4f4e,\u6536\u76d8,"
+                      "\u6210\u4ea4\u91cf"), {}, None),
+    "Japanese": (lines("{day},{o},{h},{l},{c},{v}",
+                       "\u65e5\u4ed8,\u59cb\u5024,\u9ad8\u5024,\u5b89\u5024,\u7d42\u5024,"
+                       "\u51fa\u6765\u9ad8"), {}, None),
+    "pandas": (lines("{day},{o},{h},{l},{c},{v}", ",open,high,low,close,volume"), {}, None),
+    "pandas read again": (lines("{day},{o},{h},{l},{c},{v}",
+                                "Unnamed: 0,open,high,low,close,volume"), {}, None),
+    "Interactive Brokers with zone": (
+        lines("{y}{m}{d} 00:00:00 Etc/UTC,{o},{h},{l},{c},{n},{c},7",
+              "Date,Open,High,Low,Close,Volume,WAP,Count"), {}, "read as Etc/UTC"),
+    "Sierra Chart": (lines("{y}/{m}/{d}, 00:00:00.000000, {o}, {h}, {l}, {c}, {v}, 5",
+                           "Date, Time, Open, High, Low, Last, Volume, NumberOfTrades"), {},
+                     None),
+    "Tiingo": (lines("{day} 00:00:00+00:00,{c},{h},{l},{o},{n},1.5",
+                     "date,close,high,low,open,volume,adjClose"), {}, "'adjClose' is not read"),
+    "Polygon flat file": (lines("XYZ,{n},{o},{c},{h},{l},{s}000000000,5",
+                                "ticker,volume,open,close,high,low,window_start,transactions"),
+                          {}, "read as ns"),
+    "Excel": ("sep=;\n" + lines("{day};{o};{h};{l};{c};{v}", "Date;Open;High;Low;Close;Volume"),
+              {}, "1 lines above the header are passed over"),
+    "other names": (lines("{day},{o},{h},{l},{c},{v}", "When,A,B,C,D,E"),
+                    {"columns": {"timestamp": "When", "open": "a", "high": "B", "low": "C",
+                                 "close": "D", "volume": "E"}}, None),
+    "no names": (lines("x,{day},{o},{c},{h},{l},{v}").replace("x,", "1,"),
+                 {"columns": {"timestamp": "2", "open": "3", "close": "4", "high": "5", "low": "6",
+                              "volume": "7"}}, "columns are named by their places"),
+}  # fmt: skip
+
+VALUES = dict(zip(NAMES, zip(*BARS, strict=True), strict=True))
+SERIES = {"timeframe": "1d", "times": DAYS, "values": VALUES}
+
+
+def gives(name, content, options=None, note=None, *, file="XYZ.csv", **more):
+    """A row that gives the four bars, to the last bit."""
+    content = text(content, file) if isinstance(content, str | bytes) else content
+    seen = {**SERIES, "symbol": "XYZ", "notes": note, **more}
+    return reads(name, content, options, **seen)
+
+
+def frame():
+    """The four bars as freqtrade keeps them."""
+    stamps = pd.to_datetime(DAYS, utc=True).astype("datetime64[ms, UTC]")
+    return pd.DataFrame(BARS, columns=NAMES).assign(date=stamps)
+
+
+def both():
+    """A frame of two tickers, as yfinance gives it: prices above tickers, times in the index."""
+    single = frame().set_index("date").rename(columns=str.title)
+    tickers = pd.concat({"XYZ": single, "ABC": single * 2}, axis=1).swaplevel(axis=1)
+    return tickers.rename_axis(index="Date")
+
+
+PAIR = CRYPTO_DATA_DOWNLOAD.replace("symbol", "pairname")
+TWO_TIMES = lines("{s},2024-02-01,{o},{h},{l},{c},{v}", "unix,date,open,high,low,close,volume")
+NO_VOLUME = lines("{day},{o},{h},{l},{c}", "Date,Open,High,Low,Close")
+PLAIN = lines("{day},{o},{h},{l},{c},{v}", "Date,Open,High,Low,Close,Volume")
+EITHER = lines('{day},"1,234","1,236","1,233","1,235",{n}', "Date,Open,High,Low,Close,Volume")
+OF_MANY = lines("{day},{o},{h},{l},{c},{v},XYZ", "date,open,high,low,close,volume,ticker") + lines(
+    "{day},1.0,1.0,1.0,1.0,5,ABC"
+)
+
+
+def two_tickers(words, content):
+    """Rows of a file of two tickers: columns are paired with theirs, and one must be named."""
+    content = text(content, "XYZ.csv") if isinstance(content, str) else content
+    return (
+        refuses(f"two tickers, {words}", content, None, TableError, "2 markets ('",
+                f"{content.name}#", then={"count": 4}),
+        gives(f"one of two tickers, {words}", content, market="XYZ"),
+        refuses(f"none of two tickers, {words}", content, None, TableError, "no market 'QQQ'",
+                "'ABC'", "'XYZ'", market="QQQ"),
+    )  # fmt: skip
+
+
+ROWS = (
+    *(gives(name, *entry, symbol={"CryptoDataDownload": "BTC/USDT"}.get(name, "XYZ"))
+      for name, entry in FILES.items()),
+    *(gives(f"{name}, packed", gzip.compress(FILES[name][0].encode()), FILES[name][1],
+            file="XYZ.csv.gz") for name in ("Binance dump", "MetaTrader 5", "German")),
+    gives("German, Windows", FILES["German"][0].encode("cp1252"),
+          note="text is read as Windows-1252"),
+    refuses("tickers of digits are no values",
+            text(YFINANCE_TWO.replace("ABC", "005930").replace("XYZ", "000660")), None, TableError,
+            "names 2 markets", then={"count": 4, "symbol": "005930"}),
+    *two_tickers("by price", YFINANCE_TWO),
+    *two_tickers("by ticker", BY_TICKER),
+    *two_tickers("Parquet", saved("prices.parquet", lambda path: both().to_parquet(path))),
+    *two_tickers("Feather", saved("prices.feather", lambda path: feather.write_feather(
+        pa.Table.from_pandas(both()), str(path)))),
+    gives("one of many in rows", OF_MANY, market="XYZ"),
+    refuses("volume of either asset", text(PAIR), {"sort": True}, TableError, "'Volume BTC'",
+            "'Volume USDT'", "volume", then={**SERIES}),
+    refuses("times that differ", text(TWO_TIMES), None, TableError, "'unix' and 'date'",
+            "row 0", "2024-01-01", then={**SERIES}),
+    refuses("no volume", text(NO_VOLUME), None, TableError, "volume",
+            then=[({"columns": {"volume": "none"}},
+                   {"times": DAYS, "values": {**VALUES, "volume": [0] * 4}, "notes": "as zero"})]),
+    refuses("a meaning that is none", text(PLAIN), {"columns": {"opn": "Open"}}, TableError,
+            "'opn' is unknown", "timestamp, ", "did you mean 'open'"),
+    refuses("a column that is none", text(PLAIN), {"columns": {"open": "Opening"}}, TableError,
+            "open=Opening: there is no such column", "'Date'"),
+    refuses("a place that is none", text(PLAIN), {"columns": {"open": "17"}}, TableError,
+            "there is no such column"),
+    refuses("eight numbers without names", text(lines("{s},{o},{h},{l},{c},{o},{v},17")), None,
+            TableError, "8 columns", "'1704067200'", "--column timestamp=1"),
+    refuses("a dump in another order", text(lines("{s},{o},{c},{h},{l},{v},17")), None, BarsError,
+            "row 0"),
+    refuses("thousands or decimals", text(EITHER), None, TableError, "'Open'", "'1,234'",
+            then=[({"decimal": "."}, {"values": {"open": [1234.0] * 4}}),
+                  ({"decimal": ","}, {"values": {"open": [1.234] * 4}})]),
+    *(gives(f"freqtrade, {packing}", saved("BTC_USDT-1d.feather", lambda path, packing=packing:
+            frame().to_feather(path, compression=packing)), symbol="BTC_USDT-1d", notes=())
+      for packing in ("lz4", "zstd", "uncompressed")),
+)  # fmt: skip
