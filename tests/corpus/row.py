@@ -69,10 +69,12 @@ class Seen:
     """The bars that a row expects; None is not looked at.
 
     Args:
-        first, last, times: Times at which bars open, as ISO text in UTC or nanoseconds.
+        first, last, times: Times at which bars open, as ISO text in UTC or nanoseconds; or a
+            function that gives all of them.
         made: Rows of the builder `bars` that come, with every time and value; a number is so many
             from the first on.
         values: Name to column, or to ``{place: value}``; aligned columns too.
+        missing: Least and most bars that are missing in open hours.
         notes: Fragments, each in some note; empty where there is no note.
         unsaid: Fragments that are in no note.
     """
@@ -81,11 +83,12 @@ class Seen:
     timeframe: str | None = None
     first: str | int | None = None
     last: str | int | None = None
-    times: Sequence[str | int] | None = None
+    times: Sequence[str | int] | Callable[[], Sequence[int]] | None = None
     made: int | Sequence[int] | None = None
     values: Mapping[str, object] = field(default_factory=dict)
     symbol: str | None = None
     zone: str | None = None
+    missing: tuple[int, int] | None = None
     notes: str | Sequence[str] | None = None
     unsaid: str | Sequence[str] = ()
 
@@ -149,7 +152,8 @@ def bars(
 
     Args:
         times: So many bars, one every `step` from `start` on; or times as they are written, one a
-            bar; or columns by name in place of the time, such as those of a date and a clock.
+            bar, or a function that gives them; or columns by name in place of the time, such as
+            those of a date and a clock.
         step: Duration from bar to bar, where `times` is a number.
         start: First time, where `times` is a number.
         kind: ``csv``, ``parquet``, ``feather``, ``arrow`` or ``stream``; times of a number of bars
@@ -169,7 +173,8 @@ def bars(
             stamps = pa.array(stamps, pa.timestamp("ns", tz="UTC")) if is_typed else iso(stamps)
             front = {head: stamps}
         else:
-            front = times if isinstance(times, Mapping) else {head: times}
+            given = times() if callable(times) else times
+            front = given if isinstance(given, Mapping) else {head: given}
         count = len(next(iter(front.values())))
         made = make_columns(count)
         del made["timestamp"]

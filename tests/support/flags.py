@@ -20,8 +20,8 @@ def parse_options(message: str, **others: object) -> LoadOptions:
         if flag == "--column":
             meaning, _, column = value.rstrip(",").partition("=")
             columns.setdefault(meaning, column)
-        elif flag.startswith("--") and name in VALUES:
-            flags[name] = value
+        elif flag.startswith("--") and name in VALUES and not flag.endswith(","):
+            flags.setdefault(name, value)
         elif name == "time_format" and "%" in value:
             flags.setdefault(name, value.rstrip(","))
         elif flag.startswith("--") and name in SWITCHES:

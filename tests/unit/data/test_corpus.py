@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from collections import Counter
 from dataclasses import fields
 
@@ -15,8 +16,13 @@ from tests.corpus.row import time_ns
 from tests.support.flags import parse_options
 from tests.support.series import make_columns
 
+pytestmark = pytest.mark.filterwarnings("ignore:Series.values returning:DeprecationWarning")
+"""A library of calendars asks pandas so; Python hides a library's own deprecations."""
+
 LONGEST = 1500
 """Characters of a message: five rows with all their values."""
+
+LEFT_OUT = re.compile(r"leave --([a-z-]+) out")
 
 TABLES = {
     name: importlib.import_module(f"tests.corpus.{name}").ROWS
@@ -71,38 +77,44 @@ def check_refusal(row, path):
 
 def advised(row, message, given):
     """The options and the market that a message advises, beside those of its row."""
-    options = parse_options(message)
+    left_out = dict.fromkeys(name.replace("-", "_") for name in LEFT_OUT.findall(message))
+    options, plain = parse_options(LEFT_OUT.sub("", message), **given), LoadOptions()
     named = {own.name: getattr(options, own.name) for own in fields(LoadOptions)}
-    plain = LoadOptions()
     named = {name: value for name, value in named.items() if value != getattr(plain, name)}
-    named["columns"] = {**row.options.get("columns", {}), **named.get("columns", {})}
-    whole = {**row.options, **named, **given}
+    columns = {**row.options.get("columns", {}), **named.get("columns", {})}
+    whole = {**row.options, **left_out, **named, "columns": columns, **given}
     market = message.partition(f"{row.file.name}#")[2].split(" ")[0].rstrip(",;)'")
     return {name: value for name, value in whole.items() if value is not None}, market or row.market
 
 
 def check_bars(bars, seen):
     """Refuse bars that are not those of a row."""
-    columns = {name: getattr(bars, name) for name in COLUMNS} | dict(bars.extra)
     for name in ("timeframe", "symbol", "zone"):
-        if getattr(seen, name) is not None:
-            assert getattr(seen, name) == getattr(bars, name)
-    if seen.count is not None:
-        assert seen.count == len(bars)
-    for place, time in ((0, seen.first), (-1, seen.last)):
-        if time is not None:
-            assert shown([time_ns(time)]) == shown(bars.timestamp[[place]])
-    if seen.times is not None:
-        assert shown(map(time_ns, seen.times)) == shown(bars.timestamp)
+        assert getattr(seen, name) in (None, getattr(bars, name))
+    check_times(bars.timestamp, seen)
+    columns = {name: getattr(bars, name) for name in COLUMNS} | dict(bars.extra)
     if seen.made is not None:
         check_made(columns, seen.made)
     for name, values in seen.values.items():
-        if not isinstance(values, dict):
-            assert len(values) == len(bars)
-            values = dict(enumerate(values))
-        actual = [columns[name][place] for place in values]
-        np.testing.assert_array_equal(np.array(actual), np.array(list(values.values()), float))
+        cells = values if isinstance(values, dict) else dict(enumerate(values))
+        assert isinstance(values, dict) or len(values) == len(bars)
+        actual = columns[name][list(cells)]
+        np.testing.assert_array_equal(actual, np.array(list(cells.values()), float), name)
+    if seen.missing is not None:
+        least, most = seen.missing
+        assert least <= bars.gaps_in_open_hours().missing_bars <= most
     check_notes(bars.notes, seen)
+
+
+def check_times(times, seen):
+    """Refuse other times at which bars open [T]."""
+    assert seen.count in (None, len(times))
+    for place, time in ((0, seen.first), (-1, seen.last)):
+        if time is not None:
+            assert shown([time_ns(time)]) == shown(times[[place]])
+    if seen.times is not None:
+        expected = seen.times() if callable(seen.times) else seen.times
+        assert shown(map(time_ns, expected)) == shown(times)
 
 
 def check_notes(notes, seen):

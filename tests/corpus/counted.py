@@ -1,0 +1,139 @@
+"""Times that are counted or typed: every unit, changes of unit, and times that no market has."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from data.errors import BarsError, DataError, TableError, TimeframeError
+from tests.corpus.row import ONE, bars, every, reads, refuses
+
+NOON, NOON_S = "2024-03-01T12:00", 1_709_294_400
+FIRST_S = 1_735_516_800
+"""2024-12-30: Binance counts microseconds from 2025-01-01 on."""
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+MINUTE_NS, DAY_S, START_S = 60 * 10**9, 86_400, 1_704_067_200
+KINDS = ("csv", "parquet")
+DAYS = pd.date_range("2024-01-01", periods=60)
+TICKS, TICKS_1980 = 638_396_640_000_000_000, 624_511_296_000_000_000
+
+
+def typed(times, of, **more):
+    """A file of these times, of a type."""
+    return bars(pa.array(times, of), **{"kind": "parquet", **more})
+
+
+def days(*units, start=0):
+    """Days in whole numbers, each in its unit."""
+    return [(FIRST_S + (start + i) * DAY_S) * UNITS[unit] for i, unit in enumerate(units)]
+
+
+def as_days(count):
+    """These days in nanoseconds."""
+    return [(FIRST_S + i * DAY_S) * 10**9 for i in range(count)]
+
+
+def put(numbers, place, odd):
+    """Numbers with one in place of another."""
+    return [*numbers[:place], odd, *numbers[place + 1 :]]
+
+
+def decimals(kind, unit):
+    """Days as whole decimals, of a unit or of the calendar."""
+    numbers = DAYS.strftime("%Y%m%d") if unit == "calendar" else DAYS.as_unit(unit).asi8
+    return bars(pa.array([Decimal(int(number)) for number in numbers]).cast(kind), kind="arrow")
+
+
+def write_seconds(unit, step):
+    """Seconds of 2024 that are typed as another unit."""
+    return typed(every(step, 20) // 10**9, pa.timestamp(unit, tz="UTC"))
+
+
+UNIT = (
+    *(reads(f"{unit} as {form}", bars([cell(NOON_S * scale)]), ONE, first=NOON,
+            notes=f"times are whole numbers, read as {unit} since 1970 UTC")
+      for unit, scale in UNITS.items()
+      for form, cell in (("numbers", int), ("quoted numbers", '"{}"'.format))),
+    *(reads(f"{unit} as typed integers", typed([NOON_S * scale], pa.int64()), ONE, first=NOON,
+            notes=f"read as {unit} since 1970 UTC") for unit, scale in UNITS.items()),
+    *(reads(f"{unit} typed, zone {zone}", typed([NOON_S * scale], pa.timestamp(unit, zone)), ONE,
+            first=NOON, zone=zone or "UTC") for unit, scale in UNITS.items()
+      for zone in (None, "America/New_York")),
+    *(reads(f"{kind} of {unit}", decimals(kind, unit), times=DAYS.as_unit("ns").asi8)
+      for kind in (pa.decimal128(38, 0), pa.decimal128(38, 6), pa.decimal256(38, 0),
+                   pa.decimal256(38, 6)) for unit in (*UNITS, "calendar")),
+    refuses("whole floats, one missing", typed([float(NOON_S), None], pa.float64()), ONE, BarsError,
+            "row 1", "--drop-bad-bars", then={"first": NOON, "count": 1}),
+    refuses("floats, one no number", typed([float(NOON_S), np.nan], pa.float64()), ONE, BarsError,
+            "row 1", "--drop-bad-bars", then={"first": NOON, "count": 1}),
+    refuses("a float beyond 2^53", typed([1.7e18], pa.float64()), ONE, TableError, "beyond 2^53"),
+    reads("whole floats as text", bars([f"{NOON_S}.0", f"{NOON_S + 60}.0"]), first=NOON),
+    reads("a typed calendar day", typed([20240301], pa.int64()), ONE, first="2024-03-01"),
+    *(reads(f"--tz without need, {time}", bars([time]), ONE | {"tz": "America/New_York"},
+            first=NOON, notes="--tz America/New_York changes no time")
+      for time in ("2024-03-01T12:00Z", NOON_S)),
+    refuses("an unknown --tz without need", bars(), {"tz": "America/New_Yrok"}, TableError,
+            "no IANA zone", "America/New_York"),
+    *(reads(f"ns of 1990, {step} s apart",
+            bars([(638_323_200 + i * step) * 10**9 for i in range(4)]), count=4,
+            first=638_323_200 * 10**9) for step in (60, 86400)),
+    *(refuses(f"ticks of .NET, {step} s apart", bars([TICKS + i * step * 10**7 for i in range(4)]),
+              {}, TableError, "1990-03-25", "ticks", "2024-01-01T00:00")
+      for step in (60, 300, 3600, 86400)),
+    refuses("ticks beside seconds", bars([NOON_S, TICKS_1980]), {}, TableError, "ticks"),
+    refuses("ticks of 1980 alone", bars([TICKS_1980]), ONE, TableError, "ticks"),
+)  # fmt: skip
+
+CHANGES = (
+    *(reads(f"{first}, then {second}, in {kind}",
+            bars(days(first, first, second, second, second), kind=kind), times=as_days(5),
+            notes=[f"read as {first} since 1970 UTC" +
+                   (f", from row 2 on as {second}" if first != second else "")])
+      for kind in KINDS for first in UNITS for second in UNITS),
+    reads("newest first in three units", bars(days("s", "ms", "ms", "us")[::-1]), {"sort": True},
+          times=as_days(4)),
+    refuses("files joined in the wrong order",
+            bars([*days("us", "us", start=2), *days("ms", "ms")]), {}, BarsError, "--sort",
+            then={"times": as_days(4)}),
+    *(refuses(name, bars(times), {}, TableError, "several units", "ms from row 0, us from row",
+              never="--sort") for name, times in (
+          ("units to and fro", days("ms", "us", "ms", "us")),
+          ("the same times in another unit", days("ms", "ms") + days("us", "us")))),
+    *(refuses(f"{odd} in row {place}",
+              bars(put(days("ms", "ms", "us", "us"), place, odd), kind="parquet"), {}, TableError,
+              str(odd), "do not all lie between 1980 and")
+      for odd in (0, 5, FIRST_S * 10, FIRST_S * 10**4, 20_241_231) for place in range(4)),
+)  # fmt: skip
+
+IMPLAUSIBLE = (
+    *(refuses(f"seconds typed as {unit}, {step} apart", write_seconds(unit, step), {}, DataError,
+              f"{larger:,} times as large", "from 2024-01-01T00:00 to", f"s for {unit}")
+      for unit, larger in (("ms", 10**3), ("us", 10**6), ("ns", 10**9))
+      for step in ("1m", "15m", "1h", "1d")),
+    *(refuses(f"{unit} typed as seconds",
+              typed((START_S + np.arange(5) * 900) * UNITS[unit], pa.timestamp("s", tz="UTC"),
+                    kind="feather"), {}, TableError, "1678 to 2262",
+              f"{START_S * UNITS[unit]} are {unit} since 1970", "2024-01-01T00:00")
+      for unit in ("ms", "us", "ns")),
+    refuses("written times of January 1970",
+            bars([f"{time}Z" for time in (every("15m", 20) // 10**6).astype("datetime64[ns]")]), {},
+            BarsError, "20 rows", "before 1970-01-02: row 0", "1,000,000 times"),
+    *(refuses(f"{step} ns apart", bars([f"{time}Z" for time in (
+        START_S * 10**9 + step * np.arange(20)).astype("datetime64[ns]")]), {}, TimeframeError,
+              "do not last whole seconds", f"they last {fits}")
+      for step, fits in ((900, "15m"), (900_000, "15m"), (900_000_000, "15m"),
+                         (3_600_000_000, "1h"))),
+    refuses("zero for a missing time", bars(20, timestamp={0: "1970-01-01T00:00Z"}), {}, BarsError,
+            "1 row", "before 1970-01-02: row 0", "--drop-bad-bars",
+            then={"made": range(1, 20), "notes": ["dropped 1 bad row"]}),
+    reads("the first day that is one", bars(9, start="1970-01-02"), count=9),
+    refuses("a bar before it", bars(9, start="1970-01-01T23:45"), {}, BarsError,
+            "1 row with a time before 1970-01-02: row 0"),
+    reads("bars ahead of the clock", bars(9, start="2027-01-15T07:45"), notes=[
+        "the bar of 2027-01-15T08:00 is still open", "7 bars ahead of the clock of this machine"]),
+    refuses("a year ahead of the clock", bars(9, start="2028-01-16T07:45"), {}, BarsError,
+            "8 rows", "ahead of the clock", "2027-01-15", "row 1 ("),
+)  # fmt: skip
+
+ROWS = (*UNIT, *CHANGES, *IMPLAUSIBLE)

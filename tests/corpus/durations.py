@@ -1,0 +1,268 @@
+"""Durations of bars: as steps show them, as options state them, and as bars are merged."""
+
+import datetime as dt
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+
+from data.errors import TableError, TimeframeError
+from tests.corpus.row import bars, every, reads, refuses
+
+START = np.datetime64("2024-01-01", "m")
+DAY = 1440
+WEEKDAYS = [day for day in range(300) if day % 7 < 5]
+CLOSE = {"stamped": "close"}
+TRADED = np.flatnonzero(np.random.Generator(np.random.PCG64(2)).random(6000) < 0.3)
+QUARTERS = np.flatnonzero(np.diff(TRADED // 15, prepend=-1))
+"""Minutes in which a thin market trades, and the first of each quarter of an hour."""
+
+
+def at(*minutes, **more):
+    """A file of bars so many minutes after the first."""
+    return bars([f"{START + minute}Z" for minute in np.concatenate(minutes).tolist()], **more)
+
+
+def after(*steps, kind="csv"):
+    """A file of bars with these steps in minutes."""
+    minutes = np.concatenate(([0], np.cumsum(steps)))
+    if kind == "csv":
+        return at(minutes)
+    times = (START + minutes).astype("datetime64[ns]").astype(np.int64)
+    return bars(pa.array(times, pa.timestamp("ns", "UTC")), kind=kind)
+
+
+def every_day(step, *hours, of=WEEKDAYS):
+    """A file of bars so many minutes apart between pairs of hours of days."""
+    spans = list(zip(hours[::2], hours[1::2], strict=True))
+    clocks = np.concatenate([np.arange(a * 60, b * 60, step) for a, b in spans])
+    return at(*(day * DAY + clocks for day in of))
+
+
+def thin(share, count=5000):
+    """A file of one-minute bars of which a share is there."""
+    rng = np.random.Generator(np.random.PCG64(2))
+    return at(np.flatnonzero(rng.random(count) < share))
+
+
+def days(count, start="2024-01-01", clock="", skip=lambda day: False):
+    """A file of local days, by date alone or with a time of day."""
+    first = dt.date.fromisoformat(start)
+    dates = [first + dt.timedelta(day) for day in range(count) if not skip(day)]
+    return bars([f"{day}{' ' * bool(clock)}{clock}" for day in dates])
+
+
+def midnights(zone, count, start="2024-01-01"):
+    """Local midnights in nanoseconds UTC."""
+    first = dt.datetime.fromisoformat(start).replace(tzinfo=ZoneInfo(zone))
+    return [int((first + dt.timedelta(day)).timestamp()) * 10**9 for day in range(count)]
+
+
+def sessions(first, last, step):
+    """A file of eight days of New York's sessions, from one minute of the day to another."""
+    return at(*((7 + day) * DAY + np.arange(first, last + 1, step) for day in range(8)))
+
+
+MIXED = {
+    "1m then 5m": ("1m", [1] * 600 + [5] * 400), "5m then 1m": ("1m", [5] * 400 + [1] * 600),
+    "a tenth of 5m": ("1m", [1] * 900 + [5] * 100),
+    "a tenth of 5m here and there":
+        ("1m", np.random.Generator(np.random.PCG64(1)).choice([1, 5], 1000, p=[0.9, 0.1]).tolist()),
+    "2 % of 2m": ("1m", [1] * 980 + [2] * 20), "hours then days": ("1h", [60] * 700 + [DAY] * 300),
+    "days then weeks": ("1d", [DAY] * 300 + [7 * DAY] * 60),
+    "three spacings": ("1m", [1] * 800 + [5] * 100 + [15] * 100),
+}  # fmt: skip
+
+ONE = {
+    "nights, 1m": ("1m", every_day(1, 14, 21, of=WEEKDAYS[:40])), "nights, 1h": ("1h", every_day(60, 14, 21)),
+    "two bars a day": ("4h", every_day(240, 8, 16)),
+    "a break at noon": ("15m", every_day(15, 1, 3, 5, 7)),
+    "an hour a day closed": ("15m", every_day(15, 0, 23)),
+    "an hour a day closed, 1h": ("1h", every_day(60, 0, 23)),
+    "weekdays": ("1d", at(np.array(WEEKDAYS) * DAY)),
+    "half days": ("1m", at(*(d * DAY + np.arange(390 if d % 20 else 210) for d in WEEKDAYS[:60]))),
+    "summer time":
+        ("1h", at(*(d * DAY + 60 * np.arange(7) + 60 * (d > 150) for d in WEEKDAYS))),
+    "half of all minutes": ("1m", thin(0.55)), "most minutes": ("1m", thin(0.9)),
+    "1 % of 5m": ("1m", after(*[1] * 1980, *[5] * 19)),
+    "a day of 23 hours": ("1d", after(*[DAY] * 200, DAY - 60, *[DAY] * 164)),
+    "weekends": ("1d", after(*[DAY] * 4, 3 * DAY, *[DAY] * 4)), "two bars": ("1w", after(7 * DAY)),
+}  # fmt: skip
+
+UNCLEAR = {"months": (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30), "all different": (1, 2, 3, 4, 5),
+           "one shorter": (2, 1, 2, 2, 2)}  # fmt: skip
+
+MONTHS = bars([f"2024-0{month}-01T00:00Z" for month in range(1, 7)])
+
+LENGTHS = {"30s": "30s", "60s": "1m", "15m": "15m", "60m": "1h", "90m": "90m", "4h": "4h",
+           "24h": "1d", "7d": "1w", "14d": "2w", " 5m ": "5m", "36500d": "36500d"}  # fmt: skip
+NO_LENGTHS = ("", "m", "15", "0m", "-5m", "1.5h", "15min", "1M", "1e3m", "\u0661m", "1 m", "soon")
+TOO_LONG = ("9999999m", "99999999d", "106752d", "15251w")
+
+SHOWN = (
+    *(refuses(f"{name} in {kind}", after(*steps, kind=kind), {}, TimeframeError,
+              "spaced in more than one way", f"--source-timeframe {step}",
+              then={"timeframe": step, "count": len(steps) + 1})
+      for kind in ("csv", "parquet") for name, (step, steps) in MIXED.items()),
+    *(reads(f"{name}, stated by --timeframe", after(*steps), {"timeframe": step}, timeframe=step,
+            notes=f"bars read as {step} because --timeframe says so")
+      for name, (step, steps) in MIXED.items()),
+    refuses("sessions of 1m, then of 5m", at(*(
+        day * DAY + np.arange(0, 390, 1 if day < 20 else 5) for day in WEEKDAYS[:80])), {},
+            TimeframeError, "spaced in more than one way", "1m", "5m"),
+    refuses("a histogram of spacings", after(*[1] * 800, *[5] * 100, *[15] * 100, 999), {},
+            TimeframeError, "800 of 1m, 100 of 5m, 100 of 15m, and 1 other"),
+    refuses("two spacings are not merged", after(*MIXED["1m then 5m"][1]), {"timeframe": "1h"},
+            TimeframeError, "spaced in more than one way", "--source-timeframe 1m",
+            then={"timeframe": "1h"}),
+    *(reads(name, file, timeframe=step) for name, (step, file) in ONE.items()),
+    *(refuses(f"unclear steps: {name}", after(*(DAY * step for step in steps)), {}, TimeframeError,
+              "--source-timeframe") for name, steps in UNCLEAR.items()),
+    refuses("months", MONTHS, {},
+            TimeframeError, "3 of 31d, 1 of 29d", "--source-timeframe 29d",
+            then={"timeframe": "29d"}),
+    reads("months as --timeframe says", MONTHS,
+          {"timeframe": "30d"}, timeframe="30d",
+          notes=["bars read as 30d because --timeframe says so"]),
+    refuses("months are not merged", MONTHS,
+            {"timeframe": "62d"}, TimeframeError, "longer than the most common step"),
+    reads("one short step in hundreds", after(*[15] * 99, 10, *[15] * 99),
+          notes=["1 step is shorter than 15m"], timeframe="15m"),
+    refuses("one bar", bars(1), {}, TimeframeError, "1 bar does not show", "--source-timeframe"),
+    *(reads(f"one bar with --{name.replace('_', '-')}", bars(1), {name: "15m"}, made=1,
+            timeframe="15m", notes=[f"bars read as 15m because --{name.replace('_', '-')} says so"])
+      for name in ("timeframe", "source_timeframe")),
+    *(reads(f"a length {text!r}", bars(1), {"source_timeframe": text}, timeframe=shown)
+      for text, shown in LENGTHS.items()),
+    *(refuses(f"no length {text!a} as {name}", bars(1), {name: text}, TimeframeError,
+              f"--{name.replace('_', '-')}")
+      for text in NO_LENGTHS for name in ("timeframe", "source_timeframe")),
+    *(refuses(f"too long {text[:9]}", bars(1), {"source_timeframe": text}, TimeframeError,
+              "too long", "at most 106751d") for text in TOO_LONG),
+)  # fmt: skip
+
+STATED = (
+    refuses("5m of bars a minute apart", bars(50, "1m"), {"source_timeframe": "5m"}, TimeframeError,
+            "49 of 49 bars open sooner", "most of them 1m"),
+    *(refuses(f"a thin market, {wanted} wanted", at(TRADED), {"timeframe": wanted}, TimeframeError,
+              "--source-timeframe 1m", then={"timeframe": wanted or "1m"})
+      for wanted in (None, "15m", "1h")),
+    reads("minutes of a thin market, merged", at(TRADED),
+          {"source_timeframe": "1m", "timeframe": "15m"},
+          times=(START + TRADED[QUARTERS] // 15 * 15).astype("datetime64[ns]").astype(np.int64),
+          values={"open": (99.875 + 0.25 * QUARTERS).tolist(),
+                  "volume": np.add.reduceat(10.0 + np.arange(len(TRADED)), QUARTERS).tolist()},
+          notes=[f"merged {len(TRADED)} bars of 1m into {len(QUARTERS)} of 15m; ",
+                 "bars read as 1m because --source-timeframe says so"]),
+)  # fmt: skip
+
+STAMPED = (
+    reads("stamped at the close", bars(12), CLOSE, first="2023-12-31T23:45", count=12,
+          last="2024-01-01T02:30", notes=["bars are stamped at their close because --stamped"]),
+    reads("stamped at the close, merged", bars(12), {**CLOSE, "timeframe": "1h"},
+          first="2023-12-31T23:00"),
+    refuses("stamped in the middle", bars(2), {"stamped": "middle"}, TableError,
+            "--stamped must be open or close"),
+    refuses("short last bars of hours", bars([
+        f"2024-01-0{day}T{clock}Z" for day in (2, 3, 4)
+        for clock in ("10:30", "11:30", "12:30", "13:30", "14:30", "15:30", "16:00")]),
+        {**CLOSE, "source_timeframe": "1h"}, TimeframeError, "open sooner"),
+    reads("a short last bar", after(*[60] * 479, 30), CLOSE, last="2024-01-20T23:00", count=481),
+    *(reads(f"days at their close, {zone}", days(60, "2024-03-01"), {**CLOSE, "tz": zone},
+            times=midnights(zone, 60, "2024-02-29"))
+      for zone in ("America/New_York", "Europe/Berlin")),
+    *(reads(f"closes a moment before, {end}", bars([f"2024-01-01T{hour:02}:59:{end}Z"
+                                                    for hour in range(10)]), CLOSE,
+            times=every("1h", 10)) for end in ("59.999", "59", "59.999999")),
+    refuses("closes alone", bars(9, head="close_time"), {}, TableError,
+            "--column timestamp=close_time --stamped close", then={"first": "2023-12-31T23:45"}),
+    *(reads(f"sessions at their close, {step}m", sessions(first, 960, step),
+            notes="--stamped close reads them so")
+      for first, step in ((575, 5), (571, 1), (585, 15))),
+    *(reads(f"sessions at their close, {step}m, read so", sessions(first, 960, step), CLOSE,
+            first="2024-01-08T09:30") for first, step in ((575, 5), (571, 1), (585, 15))),
+    *(reads(f"sessions at their open, {first} to {last}", sessions(first, last, step),
+            unsaid="--stamped") for first, last, step in
+      ((570, 955, 5), (570, 960, 1), (570, 959, 1), (0, DAY - 5, 5))),
+    reads("days at 16:00", days(20, clock="16:00", skip=lambda day: day % 7 > 4),
+          notes="--stamped close"),
+    reads("days at 16:00 on Sundays too", days(20, clock="16:00"), unsaid="--stamped"),
+    reads("days at 17:00", days(20, clock="17:00", skip=lambda day: day % 7 > 4),
+          unsaid="--stamped"),
+    reads("days at 16:00 of New York", days(20, clock="16:00", skip=lambda day: day % 7 > 4),
+          {"tz": "America/New_York"}, notes="--stamped close"),
+)  # fmt: skip
+
+OPEN_BAR = {"now": "2024-01-01T01:59"}
+MERGED = (
+    reads("a bar in the making", bars(8), **OPEN_BAR, notes=[
+        "the bar of 2024-01-01T01:45 is still open until 2024-01-01T02:00",
+        "--to 2024-01-01T01:45"]),
+    reads("a bar that has closed", bars(8), now="2024-01-01T02:00", notes=()),
+    reads("a day in the making", bars(8), {"timeframe": "1d"}, now="2024-01-01T02:45",
+          notes="the bar of 2024-01-01T00:00 is still open until 2024-01-02T00:00"),
+    reads("hours of quarters", bars(8), {"timeframe": "1h"}, count=2, timeframe="1h",
+          values={"open": [99.875, 100.875], "high": [101.25, 102.25], "low": [99.5, 100.5],
+                  "close": [100.75, 101.75], "volume": [46, 62]},
+          notes=["merged 8 bars of 15m into 2 of 1h; 0 hold fewer than 4"]),
+    reads("what the file has", bars(4), {"timeframe": "15m"}, made=4, notes=()),
+    reads("hours that are not whole", bars(4, start="2024-01-01T00:30"), {"timeframe": "1h"},
+          times=["2024-01-01T00:00", "2024-01-01T01:00"], notes="2 hold fewer than 4"),
+    reads("the right edge is the next hour's", bars(5), {"timeframe": "1h"}, count=2,
+          values={"close": [100.75, 101]}),
+    reads("hours without bars", after(15, 15, 15, 135, 15, 15, 15), {"timeframe": "1h"},
+          times=["2024-01-01T00:00", "2024-01-01T03:00"]),
+    reads("volumes are summed from the oldest", bars(4, volume=[1e16, 1.0, 1.0, 0.0]),
+          {"timeframe": "1h"}, values={"volume": [1e16]}),
+    reads("weeks begin on Monday", bars(14, "1d"), {"timeframe": "1w"},
+          times=["2024-01-01", "2024-01-08"]),
+    *(refuses(f"{wanted} from quarters", bars(4), {"timeframe": wanted}, TimeframeError,
+              f"--timeframe {wanted}", "15m") for wanted in ("5m", "20m")),
+    refuses("hours over an edge", bars(5, "1h", start="2024-01-01T00:30"), {"timeframe": "4h"},
+            TimeframeError, "1 bars of 1h reach over an edge", "2024-01-01T03:30"),
+    refuses("hours off the clock", bars([f"2024-01-01T{hour:02}:28:15Z" for hour in range(20)]),
+            {"timeframe": "4h"}, TimeframeError, "reach over an edge", never="--tz"),
+    reads("a gap in quarters", after(*[15] * 99, 75, *[15] * 300), notes=[
+        "1 gap, 4 bars missing; the longest from 2024-01-02T00:45 to 2024-01-02T02:00"]),
+    reads("a gap in hours", after(*[15] * 99, 75, *[15] * 300), {"timeframe": "1h"}, notes=[
+        "1 gap, 1 bar missing; the longest from 2024-01-02T00:00 to 2024-01-02T02:00"],
+          unsaid="4 bars missing"),
+    reads("two gaps, the longest told", after(*[15] * 9, 30, *[15] * 19, 75, *[15] * 19), notes=[
+        "2 gaps, 5 bars missing; the longest from 2024-01-01T07:30 to 2024-01-01T08:45"]),
+)  # fmt: skip
+
+
+def weeks(name, file, tz, clock, first, per_week, **more):
+    """Days of a local clock that become weeks."""
+    options = {"timeframe": "1w"} | ({"tz": tz} if tz else {})
+    zone = ZoneInfo(tz or "UTC")
+    opens = [dt.datetime.fromisoformat(f"{first}T{clock}") + dt.timedelta(7 * i) for i in range(50)]
+    times = [int(time.replace(tzinfo=zone).timestamp()) * 10**9 for time in opens]
+    closes = (100.0 + 0.25 * (np.arange(1, 51) * per_week - 1)).tolist()
+    return reads(name, file, options, times=times, values={"close": closes}, **more)
+
+
+def in_utc(zone):
+    """A file of local midnights as times in UTC."""
+    return bars([f"{np.datetime64(time, 'ns')}Z" for time in midnights(zone, 364)])
+
+
+ZONES = ("America/New_York", "Europe/Helsinki")
+WEEKS = (
+    *(weeks(f"weeks of {tz}", days(350), tz, "00:00", "2024-01-01", 7,
+            notes="0 hold fewer than 7")
+      for tz in ("America/New_York", "Asia/Kolkata", "Europe/Helsinki")),
+    *(weeks(f"weeks of days at {clock} of {tz}", days(350, first, clock, lambda day: day % 7 > 4),
+            tz, clock, first, 5, notes="0 hold fewer than the usual 5")
+      for tz, clock, first in (("America/New_York", "17:00", "2024-01-07"),
+                               ("America/Chicago", "17:00", "2024-01-07"),
+                               ("America/New_York", "09:30", "2024-01-08"),
+                               (None, "16:00", "2024-01-07"))),
+    *(refuses(f"weeks of midnights of {tz} in UTC", in_utc(tz), {"timeframe": "1w"}, TimeframeError,
+              "--tz") for tz in ZONES),
+    *(reads(f"weeks of midnights of {tz} in UTC, with --tz", in_utc(tz),
+            {"timeframe": "1w", "tz": tz}, times=midnights(tz, 364)[::7],
+            notes=f"--tz {tz} changes no time") for tz in ZONES),
+)  # fmt: skip
+
+ROWS = (*SHOWN, *STATED, *STAMPED, *MERGED, *WEEKS)

@@ -1,0 +1,160 @@
+"""Gaps in open hours, parted from closed ones by calendars and by the rhythm of weeks."""
+
+import warnings
+from functools import cache
+
+import exchange_calendars
+import numpy as np
+import pyarrow as pa
+
+from data.errors import SourceError
+from tests.corpus.row import ONE, bars, reads, refuses
+
+MINUTE_NS, DAY_NS = 60 * 10**9, 86_400 * 10**9
+HOUR_NS = 60 * MINUTE_NS
+NEW_YORK = "America/New_York"
+HALF_DAYS = ": 2024-07-03, 2024-11-29, 2024-12-24"
+
+
+@cache
+def calendar_of(name):
+    """The calendar of an exchange in 2024."""
+    with warnings.catch_warnings(action="ignore"):
+        return exchange_calendars.get_calendar(name, start="2024-01-08", end="2024-12-31")
+
+
+@cache
+def opens_of(name, minutes):
+    """Opens of all bars of an exchange in 2024."""
+    calendar = calendar_of(name)
+    opens, closes = calendar.opens_nanos, calendar.closes_nanos
+    if name == "XTKS":
+        opens = np.sort(np.concatenate((opens, calendar.break_ends_nanos)))
+        closes = np.sort(np.concatenate((closes, calendar.break_starts_nanos)))
+    spans = zip(opens.tolist(), closes.tolist(), strict=True)
+    return np.concatenate([np.arange(a, b, minutes * MINUTE_NS) for a, b in spans])
+
+
+def file_of(make, *given):
+    """A file of bars whose times a function makes, in nanoseconds UTC."""
+    return bars(lambda: pa.array(make(*given), pa.timestamp("ns", "UTC")), kind="parquet")
+
+
+def sessions_of(minutes):
+    """Times of New York, a session each."""
+    times = opens_of("XNYS", minutes)
+    return np.split(times, np.flatnonzero(np.diff(times) > HOUR_NS) + 1)
+
+
+def without_some(minutes, count=40):
+    """New York without one bar of so many sessions."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    sessions = sessions_of(minutes)
+    lacking = set(rng.choice(len(sessions), count, replace=False).tolist())
+    return np.concatenate([
+        np.delete(session, rng.integers(1, len(session) - 1)) if place in lacking else session
+        for place, session in enumerate(sessions)
+    ])  # fmt: skip
+
+
+def without_sessions(count):
+    """New York without so many sessions in a row."""
+    sessions = sessions_of(15)
+    return np.concatenate([*sessions[:100], *sessions[100 + count :]])
+
+
+def first_days(count):
+    """The first sessions of New York."""
+    return opens_of("XNYS", 5)[: 78 * count]
+
+
+def without_three():
+    """New York without two bars in a row and one more."""
+    return np.delete(opens_of("XNYS", 15), (500, 501, 2000))
+
+
+def days_of(shift_ns=0, lost=()):
+    """Dates of New York's sessions, or moments of these days."""
+    days = calendar_of("XNYS").sessions.to_numpy().astype("datetime64[ns]").astype(np.int64)
+    return np.delete(days, lost) + shift_ns
+
+
+def currencies(closes_daily):
+    """Minutes from Sunday at 17:00 of New York to Friday, or without an hour each day."""
+    utc = np.arange("2024-01-08", "2024-12-20", dtype="datetime64[m]").astype(np.int64)
+    local = utc * MINUTE_NS - np.where((utc > 28_500_000) & (utc < 28_846_440), 4, 5) * HOUR_NS
+    in_week = (local - 4 * DAY_NS) % (7 * DAY_NS)
+    is_open = (in_week < 4 * DAY_NS + 17 * HOUR_NS) | (in_week >= 6 * DAY_NS + 17 * HOUR_NS)
+    return utc[is_open & ~((in_week % DAY_NS // HOUR_NS == 17) & closes_daily)] * MINUTE_NS
+
+
+def of_changed_hours():
+    """Futures that paused at 15:15 for a quarter of an hour until June 2021."""
+    minutes = np.arange("2019-01-07", "2023-01-06", 5, dtype="datetime64[m]")
+    in_day = minutes.astype(np.int64) % 1440
+    is_open = np.is_busday(minutes.astype("datetime64[D]")) & ((in_day < 960) | (in_day >= 1020))
+    is_pause = (in_day >= 915) & (in_day < 930) & (minutes < np.datetime64("2021-06-28"))
+    return minutes[is_open & ~is_pause].astype("datetime64[ns]").astype(np.int64)
+
+
+def never_closed(share):
+    """Minutes of which a share is there."""
+    rng = np.random.Generator(np.random.PCG64(3))
+    return 1_704_067_200 * 10**9 + np.flatnonzero(rng.random(60_000) < share) * MINUTE_NS
+
+
+def thin_stock():
+    """Three in ten minutes of New York."""
+    times = opens_of("XNYS", 1)
+    return times[np.random.Generator(np.random.PCG64(4)).random(len(times)) < 0.3]
+
+
+EXCHANGES = {"XNYS": (247, 9), "XLON": (249, 7), "XTKS": (485, 12), "XPAR": (251, 5),
+             "XBOM": (239, 17)}  # fmt: skip
+"""Pauses in 2024, and weekdays without a session, by Python's package of calendars."""
+
+ROWS = (
+    *(reads(f"{name}, {minutes}m, {options}", file_of(opens_of, name, minutes), options,
+            notes=[f"{pauses} pauses", rule, f" {days_off} {word}"], unsaid="missing")
+      for name, (pauses, days_off) in EXCHANGES.items() for minutes in (1, 5, 15, 60)
+      for options, rule, word in (({}, "by the rhythm of its weeks", "days without a bar"),
+                                  ({"calendar": name}, f"the calendar of {name}", "holidays"))),
+    *(reads(f"half days, {options}", file_of(opens_of, "XNYS", 5), options, notes=HALF_DAYS)
+      for options in ({}, {"calendar": "XNYS"})),
+    *(reads(f"forty lost bars of {minutes}m, {options}", file_of(without_some, minutes), options,
+            notes="gaps in open hours, 40 bars missing; the longest from")
+      for minutes in (1, 5, 15, 30) for options in ({}, {"calendar": "XNYS"})),
+    *(reads(f"days {words}, {calendar}", file_of(days_of, shift), {
+        "source_timeframe": "1d", "calendar": calendar}, notes="2024-03-29", unsaid="missing")
+      for words, shift in (("by date", 0), ("at midnight of New York in UTC", 5 * HOUR_NS))
+      for calendar in (None, "XNYS")),
+    reads("days by date of New York", bars(lambda: [str(day) for day in days_of().astype(
+        "datetime64[ns]").astype("datetime64[D]")]), {"tz": NEW_YORK}, notes="2024-03-29",
+          unsaid="missing"),
+    reads("a day that is lost", file_of(days_of, 0, (100,)), {"calendar": "XNYS"},
+          notes="1 gap in open hours, 1 bar missing"),
+    reads("currencies", file_of(currencies, False), missing=(0, 3 * 60), notes="pauses"),
+    reads("futures with an hour a day closed", file_of(currencies, True), missing=(0, 3 * 60),
+          notes="pauses in closed hours"),
+    reads("hours that changed", file_of(of_changed_hours), missing=(0, 3 * 130), notes="pauses"),
+    *(reads(f"never closed, {share}", file_of(never_closed, share), ONE,
+            unsaid=("open hours", "rhythm")) for share in (1.0, 0.9, 0.3, 0.05)),
+    reads("a thin stock", file_of(thin_stock), ONE, missing=(57_600, 72_000),
+          notes="in open hours"),
+    *(reads(f"{days} days of New York", file_of(first_days, days), notes="by the rhythm of",
+            unsaid="missing") for days in (4, 10, 20)),
+    reads("a day of New York", file_of(first_days, 1), notes=()),
+    reads("ten sessions are a holiday", file_of(without_sessions, 10), unsaid="missing"),
+    reads("eleven are an outage", file_of(without_sessions, 11), notes=f"{11 * 26} bars missing"),
+    *(reads(f"three bars lost, {options}", file_of(without_three), options, missing=(3, 3),
+            notes="2 gaps in open hours, 3 bars missing; the longest from 2024-02-05T15:45 to ")
+      for options in ({}, {"calendar": "XNYS"})),
+    reads("the clock of a rhythm", file_of(without_three),
+          notes="by the rhythm of its weeks on the clock of America/New_York"),
+    reads("hours of a stock that lacks bars", file_of(without_three), {"timeframe": "1h"},
+          unsaid="3 bars"),
+    refuses("nearly a calendar", file_of(without_three), {"calendar": "XNYSE"}, SourceError,
+            "--calendar 'XNYSE'", "did you mean 'XNYS'"),
+    refuses("years that no calendar knows", bars(50, start="1970-01-02"), {"calendar": "XSHG"},
+            SourceError, "--calendar XSHG", "1970-", "leave it out"),
+)  # fmt: skip
