@@ -26,6 +26,13 @@ from tests.support.file_dialects import (
 )
 
 NEW_YORK = ZoneInfo("America/New_York")
+TRADES = (
+    "id price qty quote_qty time is_buyer_maker is_best_match", "timestamp price volume",
+    "id price qty first last time maker", "timestamp price amount side", "time bid ask volume",
+    "timestamp symbol bid ask bid_size ask_size",
+)  # fmt: skip
+"""Columns of files of trades and quotes."""
+
 WORDS = ("", "NaN", "-", "#DIV/0!", "ND", "1.#QNAN", "(null)", "n/a", "null", "error")
 
 
@@ -205,29 +212,18 @@ def _stretch_to_months(file, dice):
                  for row, first in zip(file.rows, firsts, strict=False)]  # fmt: skip
 
 
-TRADES = (
-    "id price qty quote_qty time is_buyer_maker is_best_match", "timestamp price volume",
-    "id price qty first last time maker", "timestamp price amount side", "time bid ask volume",
-    "timestamp symbol bid ask bid_size ask_size",
-)  # fmt: skip
-
-
 def _list_trades(file, dice):
     """Trades or quotes, with and without a header."""
-    names, number, time_ns = (
-        dice.choice(TRADES).split(),
-        dice.randrange(10**9),
-        file.rows[0].time_ns,
-    )
-    rows = []
+    names, number, rows = dice.choice(TRADES).split(), dice.randrange(10**9), []
+    time_ns = file.rows[0].time_ns
     for row in file.rows:
         time_ns, number, price = time_ns + dice.randrange(1, 20 * S), number + 1, row.cells[3]
         bid, ask = sorted((price, row.cells[0]), key=Decimal)
         size, ms = str(dice.randint(1, 900)), str(time_ns // 10**6)
         cells = {"id": str(number), "first": str(2 * number), "last": str(2 * number + 1),
-                 "bid": bid, "ask": ask, "price": price, "time": ms, "timestamp": ms, "symbol": "EURUSD",
-                 "quote_qty": f"{Decimal(price) * int(size):f}", "maker": "True",
-                 "is_buyer_maker": "True", "is_best_match": "True", "side": "buy"}  # fmt: skip
+                 "bid": bid, "ask": ask, "price": price, "time": ms, "timestamp": ms,
+                 "quote_qty": f"{Decimal(price) * int(size):f}", "symbol": "EURUSD", "side": "buy",
+                 **dict.fromkeys(("maker", "is_buyer_maker", "is_best_match"), "True")}  # fmt: skip
         rows.append([cells.get(name, size) for name in names])
     file.table = [*([names] if dice.random() < 0.5 else []), *rows]
 
