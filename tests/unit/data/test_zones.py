@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from data import LoadOptions, load_bars, zones
+from data import LoadOptions, keep_bars, load_bars, zones
 from data.checks import NO_TIME
 from data.errors import TableError
 from data.zones import LocalZone, earliest_moments, find_utc_offsets
@@ -170,6 +170,111 @@ def test_offsets_agree_with_the_standard_library():
     assert find_utc_offsets(times, "America/Sao_Paulo").tolist() == expected
     (first,) = earliest_moments(local("2018-11-04T00:00"), "America/Sao_Paulo")
     assert first == local("2018-11-04T03:00")[0]
+
+
+@pytest.mark.parametrize(
+    ("tz", "key"),
+    [
+        ("America/New_York+7:00", "America/New_York+7h"),
+        ("America/New_York+07:00", "America/New_York+7h"),
+        ("America/New_York+420m", "America/New_York+7h"),
+        ("Asia/Kolkata-5h30m", "Asia/Kolkata-5:30"),
+        ("UTC-30m", "UTC-0:30"),
+        ("Etc/GMT+5", "Etc/GMT+5"),
+        ("Etc/GMT+5+2h", "Etc/GMT+5+2h"),
+        ("EET+0h", "EET"),
+    ],
+)
+def test_a_shift_may_follow_a_zone(tz, key):
+    """However it is written, the clock has one name, which means it again."""
+    assert zones.find_zone(tz).key == key == zones.find_zone(key).key
+
+
+@pytest.mark.parametrize(
+    ("tz", "hint"),
+    [
+        ("America/New_York+7", r"did you mean 'America/New_York\+7h'"),
+        ("America/New_York +7h", r"did you mean 'America/New_York\+7h'"),
+        ("UTC+2", r"did you mean 'UTC\+2h'"),
+        ("America/New_York+15h", "up to 14 hours added"),
+        ("EET+1h+1h", "no IANA zone"),
+        ("EET+7:60", "no IANA zone"),
+        ("New_York+7h", "no IANA zone"),
+    ],
+)
+def test_what_is_nearly_a_shift_is_refused(tz, hint):
+    """The message writes the shift as it may be written."""
+    with pytest.raises(TableError, match=hint):
+        LocalZone(tz)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_shifted_clock_repeats_and_skips_the_hours_of_its_zone(step):
+    """Those of New York at one in the morning, seven hours later: each moment comes back."""
+    utc = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[15m]")
+    utc = utc.astype("datetime64[ns]").astype(np.int64)[::step]
+    tz = "America/New_York+7h"
+    on_clock = zones.to_local(utc, "America/New_York") + 7 * HOUR_NS
+    assert np.array_equal(zones.to_local(utc, tz), on_clock)
+    times, notes = zones.localise(on_clock, LocalZone(tz), "f")
+    assert np.array_equal(times, utc)
+    assert notes == ("8 local times that clocks show twice are told apart by the order of rows",)
+    with pytest.raises(TableError, match=r"do not exist.*--tz Etc/GMT-2 reads a clock"):
+        in_utc(local("2024-03-10T09:30"), tz)
+    assert zones.earliest_moments(local("2024-11-03T08:30"), tz) == local("2024-11-03T05:30")
+
+
+def write_weeks(folder, file_tz, opens=17, minutes=60):
+    """A year of bars around the clock, from Sunday to Friday in New York, on a server's clock."""
+    utc = np.arange("2024-01-01", "2025-01-01", dtype=f"datetime64[{minutes}m]")
+    utc = utc.astype("datetime64[ns]").astype(np.int64)
+    york = zones.to_local(utc, "America/New_York")
+    since_open = (york - (3 * 24 + opens) * HOUR_NS) % (7 * 24 * HOUR_NS)
+    inside = since_open < (5 * 24 + 17 - opens) * HOUR_NS
+    columns = {**make_columns(int(inside.sum())), "timestamp": utc[inside]}
+    written = zones.to_local(utc[inside], file_tz).astype("datetime64[ns]").astype("datetime64[s]")
+    return write_csv(folder, csv_text(columns, times=written.astype(str).tolist()))
+
+
+@pytest.mark.parametrize("given", [None, "EET", "Europe/Helsinki", "America/New_York+7h"])
+@pytest.mark.parametrize("true_tz", ["America/New_York+7h", "EET", "UTC"])
+@pytest.mark.parametrize("opens", [17, 18])
+def test_a_year_of_weeks_names_the_clock_of_its_server(tmp_path, given, true_tz, opens):
+    """Weeks begin at one hour of New York by one clock, which is named where another was taken."""
+    bars = load_bars(write_weeks(tmp_path, true_tz, opens), LoadOptions(tz=given))
+    told = [note for note in bars.notes if "weeks begin at one hour" in note]
+    is_right = (given or "UTC") == true_tz or {given, true_tz} == {"EET", "Europe/Helsinki"}
+    assert bool(told) == (not is_right and true_tz != "UTC")
+    assert all(f"with --tz {true_tz}, as" in note for note in told)
+
+
+def test_days_weeks_and_kept_bars_follow_a_shifted_clock(tmp_path):
+    """All weeks are whole, and come back from a kept file with their clock."""
+    spec = write_weeks(tmp_path, "America/New_York+7h")
+    weeks = load_bars(spec, LoadOptions(tz="America/New_York+07:00", timeframe="1w"))
+    assert weeks.zone == "America/New_York+7h"
+    assert {str(zones.to_local(weeks.timestamp, weeks.zone).astype("datetime64[ns]")[k])[11:16]
+            for k in range(len(weeks))} == {"00:00"}  # fmt: skip
+    bars = load_bars(spec, LoadOptions(tz="America/New_York+7h"))
+    kept, _ = keep_bars(bars, tmp_path / "kept")
+    assert load_bars(str(kept)).zone == bars.zone
+
+
+@pytest.mark.parametrize("tz", [None, "Asia/Tokyo"])
+def test_a_market_with_hours_of_its_own_names_no_server(tmp_path, tz):
+    """Tokyo's stocks begin their weeks at 00:00 UTC all year, and close each day."""
+    utc = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[h]")
+    utc = utc[(utc.astype(int) % 24 < 6) & np.is_busday(utc.astype("datetime64[D]"))]
+    columns = make_columns(len(utc))
+    spec = write_csv(tmp_path, csv_text(columns, times=[f"{t}:00:00" for t in utc.astype(str)]))
+    notes = load_bars(spec, LoadOptions(tz=tz)).notes
+    assert not [note for note in notes if "weeks begin" in note]
+
+
+def test_rows_without_a_time_name_no_clock():
+    """Nothing is known of them."""
+    assert zones.clock_that_repeats(NO_TIME) is None
+    assert zones.clock_that_skips(np.full(3, NO_TIME), HOUR_NS) is None
 
 
 def test_missing_times_stay_missing():
