@@ -74,66 +74,52 @@ MARKET_NAMES = frozenset(
 )  # fmt: skip
 """Names of columns that may part markets, and often hold something else."""
 
-ALIASES: dict[str, tuple[str, ...]] = {
-    "timestamp": (
-        "timestamp", "ts", "t", "mts", "datetime", "date_time", "dt", "open_time", "opentime",
-        "time_open", "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time",
-        "unix", "unix_time", "unix_timestamp", "unix_timestamp_utc", "epoch",
-        "gmt_time", "time_utc",
-        "utc_time", "utc", "date_utc",  "window_start", "ts_event", "local_time", "time_gmt",
-        "time_(utc)", "date/time", "datum/zeit", "candle_begin_time", "start_at", "begins_at",
-        "begin", "begin_time", "starts_at", "time_left",
-        *PERIOD_STARTS,
-    ),
-    "date": (
-        "date", "day", "trade_date", "trading_date", "trading_day", "dtyyyymmdd",
-        "datum", "tag", "fecha", "data", "дата", "日期", "交易日期", "日付", "tarih",
-        "날짜", "dato", "paiva",
-    ),
-    "time": (
-        "time", "time_of_day", "uhrzeit", "zeit", "hora", "heure", "ora", "czas", "godzina", "tijd",
-        "время", "时间", "時刻", "時間", "saat", "시간",
-    ),
-    "close_time": (
-        "close_time", "closetime", "time_close", "close_timestamp", "end", "end_time", "time_right",
-        "ends_at",
-    ),
-    "open": (
-        "open", "o", "open_price", "price_open", "opening_price", "first", "openprice",
-        "eroffnung", "eroffnungskurs", "erster", "ouverture", "ouv", "apertura", "abertura",
-        "otwarcie", "opening", "открытие", "откр", "开盘", "开盘价", "始値", "acilis", "시가",
-    ),
-    "high": (
-        "high", "h", "high_price", "price_high", "max", "highprice", "highest", "day_high",
-        "hoch", "tageshoch", "hochst", "haut", "plus_haut", "maximo", "maxima", "massimo",
-        "najwyzszy", "hoog", "максимум", "макс", "最高", "最高价", "高値", "yuksek", "고가",
-    ),
-    "low": (
-        "low", "l", "low_price", "price_low", "min", "lowprice", "lowest", "day_low",
-        "tief", "tagestief", "tiefst", "bas", "plus_bas", "minimo", "minima", "minimum",
-        "najnizszy", "laag", "минимум", "мин", "最低", "最低价", "安値", "dusuk", "저가",
-    ),
-    "close": (
-        "close", "c", "close_price", "price_close", "closing_price", "last", "price", "close_last",
-        "close/last", "closeprice", "last_price", "settle", "latest",
-        "schluss", "schlusskurs", "letzter", "cloture", "fermeture", "clot", "dernier", "cierre",
-        "ultimo", "fechamento", "chiusura", "zamkniecie", "slot", "slotkoers", "закрытие", "закр",
-        "цена", "收盘", "收盘价", "終値", "kapanis", "simdi", "종가",
-    ),
-    "volume": (
-        "volume", "vol", "v", "base_volume", "volume_base", "volume_(base)", "basevolume", "qty",
-        "total_volume", "amount_base", "volumen", "volum", "umsatz", "stuck", "wolumen", "hacim",
-        "объем", "成交量", "出来高", "거래량", "volume_traded", "traded_volume", "share_volume",
-        "shares_traded", "total_traded_quantity", "ttl_trd_qnty",
-        "real_volume", "realvolume", "stucke", "stuecke", "volumefrom", "volume_from", "base_vol",
-    ),
-    "tick_volume": ("tick_volume", "tickvol", "tickvolume", "ticks", "up_ticks"),
-    "symbol": (
-        "symbol", "ticker", "instrument", "instrument_name", "sym", "secid", "ts_code",
-        "act_symbol", "code", "pair",
-    ),
-}  # fmt: skip
+NAMES = {
+    "timestamp": """
+        timestamp ts t mts datetime date_time dt open_time opentime time_open open_timestamp
+        timestamp_utc datetime_utc start start_time unix unix_time unix_timestamp
+        unix_timestamp_utc epoch gmt_time time_utc utc_time utc date_utc window_start
+        ts_event local_time time_gmt time_(utc) date/time datum/zeit candle_begin_time
+        start_at begins_at begin begin_time starts_at time_left""",
+    "date": """
+        date day trade_date trading_date trading_day dtyyyymmdd datum tag fecha data дата
+        日期 交易日期 交易日 年月日 日付 日付け tarih 날짜 일자 dato paiva""",
+    "time": """
+        time time_of_day uhrzeit zeit hora heure ora czas godzina tijd время 时间 時刻 時間
+        saat 시간 시각""",
+    "close_time": """
+        close_time closetime time_close close_timestamp end end_time time_right ends_at""",
+    "open": """
+        open o open_price price_open opening_price first openprice eroffnung eroffnungskurs
+        erster ouverture ouv apertura abertura otwarcie opening открытие откр 开盘 开盘价
+        今开盘 開盤 開盤價 開市 開市價 始値 acilis 시가""",
+    "high": """
+        high h high_price price_high max highprice highest day_high hoch tageshoch hochst
+        haut plus_haut maximo maxima massimo najwyzszy hoog максимум макс 最高 最高价 最高價
+        高 高値 yuksek 고가""",
+    "low": """
+        low l low_price price_low min lowprice lowest day_low tief tagestief tiefst bas
+        plus_bas minimo minima minimum najnizszy laag минимум мин 最低 最低价 最低價 低 安値
+        dusuk 저가""",
+    "close": """
+        close c close_price price_close closing_price last price close_last close/last
+        closeprice last_price settle latest schluss schlusskurs letzter cloture fermeture
+        clot dernier cierre ultimo fechamento chiusura zamkniecie slot slotkoers закрытие
+        закр цена 收盘 收盘价 今收盘 收盤 收盤價 收市 收市價 終値 kapanis simdi 종가""",
+    "volume": """
+        volume vol v base_volume volume_base volume_(base) basevolume qty total_volume
+        amount_base volumen volum umsatz stuck wolumen hacim объем 成交量 成交股數 成交張數
+        成交股数 交易量 出来高 売買高 거래량 volume_traded traded_volume share_volume
+        shares_traded total_traded_quantity ttl_trd_qnty real_volume realvolume stucke
+        stuecke volumefrom volume_from base_vol""",
+    "tick_volume": "tick_volume tickvol tickvolume ticks up_ticks",
+    "symbol": """
+        symbol ticker instrument instrument_name sym secid ts_code act_symbol code pair""",
+}
 """Names by meaning: lower case, without accents, with `_` for spaces, dots and dashes."""
+
+ALIASES = {role: tuple(names.split()) for role, names in NAMES.items()}
+ALIASES["timestamp"] += PERIOD_STARTS
 
 TIMES = ("timestamp", "date", "time", "close_time")
 """Roles that are times."""

@@ -25,39 +25,60 @@ OF_SOURCE = {
 
 KINDS = {"parquet": "a Parquet file", "feather": "an Arrow file"}
 
-CONTROL = re.compile(rb"[\x00-\x08]")
-"""Bytes that no text holds."""
+CONTROL, BINARY = re.compile(rb"[\x00-\x08]"), re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+"""Bytes that no text holds, and those of them that are no zeros."""
 
 JSON_TO_CSV = (
     "a JSON file; write it as CSV, in Python: "
     "pandas.read_json('x.json'{}).to_csv('x.csv', index=False{})"
 )
 
-AS_CSV = "save it as CSV"
-UNPACK = "unpack it first"
+AS_CSV, ANEW, UNPACK = "save it as CSV", "write it anew as Parquet or CSV", "unpack it first"
 OTHERS = (
-    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", "write it anew as Parquet or CSV"),
-    (0, b"\xd0\xcf\x11\xe0", "an old Excel file", AS_CSV),
-    (0, SQLITE, "an SQLite database", "write its table as CSV"),
-    (8, b"DUCK", "a DuckDB database", "write its table with COPY ... TO 'bars.parquet'"),
-    (0, b"DBN", "a DBN file of Databento", "write it with DBNStore.to_parquet or to_csv"),
-    (0, b"ORC", "an ORC file", "write it anew as Parquet or CSV"),
-    (0, b"Obj\x01", "an Avro file", "write it anew as Parquet or CSV"),
-    (0, b"\x93NUMPY", "an array of numpy", "write it as CSV with a header line"),
-    (0, b"RDX", "a file of R", "write it with write.csv or arrow::write_parquet"),
-    (0, b"X\n\0\0\0", "a file of R", "write it with write.csv or arrow::write_parquet"),
-    (0, b"%PDF", "a PDF", AS_CSV),
-    (0, b"7z\xbc\xaf", "a 7z archive", UNPACK),
-    (0, b"Rar!", "a rar archive", UNPACK),
-    (0, b"BZh", "a bzip2 file", UNPACK),
-    (0, b"\xfd7zXZ", "an xz file", UNPACK),
-    (0, b"\x28\xb5\x2f\xfd", "a zstd file", UNPACK),
-    (257, b"ustar", "a tar archive", UNPACK),
-)
-"""Files that are not read: offset of their first bytes, these bytes, kind, and remedy."""
+    (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", ANEW),
+    (rb"\xd0\xcf\x11\xe0", "an old Excel file", AS_CSV),
+    (SQLITE, "an SQLite database", "write its table as CSV"),
+    (rb".{8}DUCK", "a DuckDB database", "write its table with COPY ... TO 'bars.parquet'"),
+    (rb"DBN[\0-\x08]", "a DBN file of Databento", "write it with DBNStore.to_parquet or to_csv"),
+    (rb"ORC(?=.*[\0-\x08])", "an ORC file", ANEW),
+    (rb"Obj\x01", "an Avro file", ANEW),
+    (rb"\x93NUMPY", "an array of numpy", "write it as CSV with a header line"),
+    (rb"MATLAB [57]\.", "a MATLAB file", "write it with writetable"),
+    (rb"<stata_dta>|\$FL[23]@|.{12}\xc2\xea\x81`", "a file of Stata, SPSS or SAS", ANEW),
+    (rb"RD[AX][23]\n|[XA]\n\0\0\0", "a file of R",
+     "write it with write.csv or arrow::write_parquet"),
+    (rb"[\x90\x91]\x01\0\0", "a history file of MetaTrader (.hst)",
+     "export it as CSV from its History Center"),
+    (rb"\x95\x01\0\0", "a test file of MetaTrader (.fxt)", "export its history as CSV"),
+    (rb"[\xf4-\xf7]\x01\0\0", "a history file of MetaTrader (.hcc, .hc, .tkc)",
+     "export its bars as CSV from the window of symbols"),
+    (rb"SC(?:ID|DD)[\x20-\xff]\0\0\0", "a file of Sierra Chart (.scid, .depth)",
+     "Edit > Export Bar and Study Data of its chart writes text"),
+    (rb"\]\0\0..(?:\xff{8}|.{4}\0{4})", "an LZMA file, as Dukascopy packs ticks (.bi5)",
+     "download its bars as CSV"),
+    (rb"%PDF", "a PDF", AS_CSV),
+    (rb"7z\xbc\xaf", "a 7z archive", UNPACK),
+    (rb"Rar!", "a rar archive", UNPACK),
+    (rb"BZh(?=.*[\0-\x08])", "a bzip2 file", UNPACK),
+    (rb"\xfd7zXZ", "an xz file", UNPACK),
+    (rb"LZIP[\0\1]", "an lzip file", UNPACK),
+    (rb"[\2\4]\x22M\x18", "an lz4 file", UNPACK),
+    (rb"\xff\x06\0\0sNaPpY", "a snappy file", UNPACK),
+    (rb"\x28\xb5\x2f\xfd", "a zstd file", UNPACK),
+    (rb".{257}ustar", "a tar archive", UNPACK),
+    (rb"\x80[\2-\5][\x95c}\]]|c(?:pandas|numpy|copy_reg|collections)\S*\n", "a pickle of Python",
+     "write it with to_parquet or to_csv"),
+    (rb"\s*<(?i:!doctype html|html|\?xml|table)", "a web page or XML and no table",
+     "download the bars themselves as CSV"),
+)  # fmt: skip
+"""Files that are not read: form of their first bytes, kind, and remedy."""
 
-PICKLE = re.compile(rb"\x80[\x02-\x05](?:\x95|c|\}|\])", re.DOTALL)
-WEB_PAGE = re.compile(rb"\s*<(?:!doctype html|html|\?xml)", re.IGNORECASE)
+ENDS = {
+    **dict.fromkeys((".ncd", ".nrd", ".ntd"), "a file of NinjaTrader; export its data as text"),
+    ".bi5": "a damaged file of Dukascopy; download its bars as CSV",
+}
+"""Kinds of files by the ends of their names, where their first bytes tell none."""
+
 JSON = re.compile(rb"\s*(?:\[\s*[\[{]|\{\s*(?:\"|\}))")
 SHEETS = ("[Content_Types].xml", "mimetype")
 """Members of an archive that is a spreadsheet, of Excel and of others."""
@@ -73,16 +94,26 @@ def describe_kind(content: bytes) -> str:
     source = find_source(content)
     if source != "csv":
         return f"{KINDS[source]}; write {source}:PATH"
-    is_binary = CONTROL.search(content[:HEAD_BYTES]) is not None
-    for at, magic, kind, remedy in OTHERS:
-        # Three letters may also begin the name of a column.
-        if content[at : at + len(magic)] == magic and (is_binary or not magic.isalnum()):
+    head = content[:HEAD_BYTES]
+    for form, kind, remedy in OTHERS:
+        if re.match(form, head, re.DOTALL):
             return f"{kind}; {remedy}"
-    if PICKLE.match(content):
-        return "a pickle of Python; write it with to_parquet or to_csv"
-    if WEB_PAGE.match(content[:HEAD_BYTES]):
-        return "a web page or XML and no table; download the bars themselves as CSV"
-    return _describe_json(content) if JSON.match(content[:HEAD_BYTES]) else ""
+    return _describe_json(content) if JSON.match(head) else ""
+
+
+def describe_binary(content: bytes, name: str) -> str:
+    """What is wrong with a file of that name which holds bytes that no text does.
+
+    Zeros among text are what a disk leaves where nothing was written.
+    """
+    zero = content.find(b"\0")
+    if BINARY.search(content) is None and (zero > 3 or content.startswith(b"\0\0")):
+        return (
+            f"holds {content.count(0)} zero bytes, the first in line "
+            f"{content.count(bytes((10,)), 0, zero) + 1}: it was not written whole; copy it again"
+        )
+    known = ENDS.get(name[-4:].lower())
+    return f"is {known}" if known else "is no text in UTF-8; save it anew as CSV"
 
 
 def describe_other(content: bytes) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from data.checks import PRICES
 from data.errors import SourceError
 from data.providers.column_names import find_role
-from data.providers.kinds import describe_kind
+from data.providers.kinds import BINARY, describe_binary, describe_kind
 from data.providers.source_file import first_line
 
 MARKED = {
@@ -26,13 +26,15 @@ CODE_PAGES = {
     "cp1251": "Windows-1251",
     "cp1254": "Windows-1254",
     "gb18030": "GB 18030",
+    "cp950": "Big5",
     "cp932": "Shift JIS",
+    "euc_jp": "EUC-JP",
     "cp949": "EUC-KR",
 }
 """Encodings without a mark, and their names: of western Europe, then of other languages."""
 
-HEAD_LINES = 10
-"""Lines among which one names the columns."""
+HEAD_BYTES, HEAD_LINES = 1 << 16, 10
+"""Begin of a text, and lines of it among which one names the columns."""
 
 
 def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
@@ -50,14 +52,8 @@ def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
             except UnicodeError as error:
                 reason = first_line(error)
                 raise SourceError(f"{where}: is no text in {encoding.upper()} ({reason})") from None
-    zero = text.find(b"\0")
-    if 0 < zero < 4:
-        raise SourceError(f"{where}: is no text; save it as CSV in UTF-8")
-    if zero >= 0:
-        raise SourceError(
-            f"{where}: holds {text.count(0)} zero bytes, the first in line "
-            f"{text.count(bytes((10,)), 0, zero) + 1}: it was not written whole; copy it again"
-        )
+    if b"\0" in text:
+        raise SourceError(f"{where}: {describe_binary(text, where)}")
     while text.startswith(codecs.BOM_UTF8):
         text = text.removeprefix(codecs.BOM_UTF8)
     try:
@@ -71,14 +67,14 @@ def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
 
 def _from_code_page(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
     """Text of an older program, in the encoding in which its columns have names of prices."""
-    head = b"\n".join(text.splitlines()[:HEAD_LINES])
+    head = b"\n".join(text[:HEAD_BYTES].splitlines()[:HEAD_LINES])
     named = [page for page in CODE_PAGES if _names_prices(_decode(head, page) or "")]
-    for page in (*named, "cp1252"):
+    for page in (*named, *([] if BINARY.search(head) else ["cp1252"])):
         if (decoded := _decode(text, page)) is not None:
             # Names of columns that have no letters of a language tell none from another.
             doubt = "; save it as UTF-8 if names look wrong" if len(named) > 1 else ""
             return decoded.encode(), (f"text is read as {CODE_PAGES[page]}{doubt}",)
-    raise SourceError(f"{where}: is no text in UTF-8")
+    raise SourceError(f"{where}: {describe_binary(text, where)}")
 
 
 def _decode(text: bytes, encoding: str) -> str | None:
@@ -90,6 +86,6 @@ def _decode(text: bytes, encoding: str) -> str | None:
 
 def _names_prices(head: str) -> bool:
     """Whether a line names all prices."""
-    rows = ({find_role(cell.strip('"')) for cell in re.split("[,;\t|]", line)}
+    rows = ({find_role(cell.strip('"# ')) for cell in re.split("[,;\t|]", line)}
             for line in head.splitlines())  # fmt: skip
     return any(set(PRICES) <= roles for roles in rows)
