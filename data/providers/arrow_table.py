@@ -15,10 +15,10 @@ from data.bars import LONGEST_SYMBOL
 from data.checks import PRICES, VALUES, Floats
 from data.errors import SourceError, TableError
 from data.providers.column_names import number_doubles, write_option
-from data.providers.columns import Layout, recognise
+from data.providers.columns import NONE, Layout, recognise
 from data.providers.kinds import ENDINGS
-from data.providers.markets import choose_market, find_name_pairs, name_market_columns
-from data.providers.mixed_rows import Columns, refuse_mixed, refuse_other_order
+from data.providers.markets import SIGN, choose_market, find_name_pairs, name_market_columns
+from data.providers.mixed_rows import Columns, choose_rows, refuse_mixed, refuse_other_order
 from data.providers.numbers import (
     POINT,
     find_decimal,
@@ -96,12 +96,19 @@ def to_raw(
     where = label(path)
     refuse_expanded(columns, where, options.max_bytes)
     arrays = {name: _flat(columns.column(name), name, where) for name in layout.used}
-    named = layout.market
+    stated = options.columns.get("symbol", "")
+    is_whole = market in (None, layout.market) or stated.lower() == NONE
+    named, further = layout.market, "" if is_whole else str(market)
     if layout.symbol is not None:
-        arrays, named = _of_market(arrays, layout, market, options, where)
+        rows, named, further = _of_market(arrays, layout, market, options, where)
+        arrays, others = _filter(arrays, others, rows)
     timestamp, time_notes = read_alike(arrays, layout, options, where)
-    if len(timestamp) == columns.num_rows:
-        refuse_mixed(timestamp, others, where)
+    if further:
+        rows = choose_rows(timestamp, others, further, where)
+        arrays, others = _filter(arrays, others, rows)
+        timestamp, named = timestamp[rows.to_numpy(zero_copy_only=False)], market
+    option = write_option("symbol", stated) if layout.symbol and stated else ""
+    refuse_mixed(timestamp, others, where, "" if is_whole else str(market), option)
     aligned = dict(layout.aligned)
     numbers = {name: arrays[name] for name in (*layout.values, *aligned.values()) if name}
     prices = {name: arrays[name] for name in layout.values[:-1]}
@@ -170,8 +177,8 @@ def _of_market(
     market: str | None,
     options: LoadOptions,
     where: str,
-) -> tuple[dict[str, pa.Array], str | None]:
-    """The rows of one market, and its name."""
+) -> tuple[pa.Array | None, str | None, str]:
+    """Flags of the rows of one market [N], None for all, its name, and what further parts them."""
     column = arrays[layout.symbol or ""]
     try:
         column = column.cast(pa.string())
@@ -186,11 +193,22 @@ def _of_market(
         steps = np.diff(read_alike(arrays, layout, options, where)[0])
         if (steps > 0).all() or (steps < 0).all():
             otherwise = ", or read all rows as one market with --column symbol=none"
+    further = ""
+    if market is not None and market not in markets:
+        market, _, further = market.partition(SIGN)
     chosen = choose_market(markets, market, where, otherwise)
-    if market is None or len(markets) < 2:
-        return arrays, chosen
-    rows = pc.fill_null(pc.equal(column, market), False)
-    return {name: array.filter(rows) for name, array in arrays.items()}, chosen
+    is_one = market is None or len(markets) < 2
+    return None if is_one else pc.fill_null(pc.equal(column, market), False), chosen, further
+
+
+def _filter(
+    arrays: dict[str, pa.Array], others: Callable[[], Columns], rows: pa.Array | None
+) -> tuple[dict[str, pa.Array], Callable[[], Columns]]:
+    """Columns that are read, and those that are not, of some rows."""
+    if rows is None:
+        return arrays, others
+    filtered = {name: array.filter(rows) for name, array in arrays.items()}
+    return filtered, lambda: ((name, column.filter(rows)) for name, column in others())
 
 
 def _stem(path: Path) -> str:

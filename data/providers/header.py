@@ -1,20 +1,17 @@
 """The head of a text file: where its rows begin and what its columns are called."""
 
 import csv
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
-from data.providers.column_names import find_role, write_option
-from data.providers.column_order import guess_meanings
-from data.providers.columns import LISTS, NONE, list_counted, list_names
+from data.providers.column_names import find_role
+from data.providers.columns import LISTS, list_counted
 from data.providers.markets import PRICE, TICKER, name_market_columns
 from data.providers.numbers import NUMBER
+from data.providers.shapes import name_columns, suggest_columns
 
 SEPARATORS = ",;\t|"
 LONGEST_HEADER_BYTES = 1 << 16
@@ -23,11 +20,13 @@ MOST_LINES_ABOVE = 10
 PLACES = tuple(str(position) for position in range(1, 7))
 """Of time and values in a file without a header line, where they are in their usual order."""
 
+REMARK = re.compile(r'"?(?:#|%|//|\?|!|\$|;(?=\s*\w))+')
+"""Begin of a line above the header that is no row, and may name the columns."""
+
+OF_TAIWAN = re.compile("1[0-9]{2}(?:[-/.][01]?[0-9][-/.][0-3]?[0-9]|年.*)")
+"""A date whose year counts from 1911."""
+
 DATA_CELL = re.compile(r"[\sTZ0-9:./,+\-]*[0-9][\sTZ0-9:./,+\-]*")
-CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?|[0-9]{4}|[0-9]{6}")
-EPOCH = re.compile(r"[0-9]{9,19}")
-WRITTEN_TIME = re.compile(r"[0-9]{8,19}$|[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}")
-WHOLE = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -44,20 +43,27 @@ class Header:
 
 
 def read_header(text: bytes, where: str, market: str | None, *, is_numbered: bool) -> Header:
-    """Names of the columns, from the header line or from the looks of the first row.
+    """Names of the columns, from the header line or from the looks of the first rows.
 
     `market` is the one meant where the header names several; `is_numbered` is whether a person
     names columns by their places.
 
     Raises:
         SourceError: When the file is empty or no text.
-        TableError: When there is no header line and the columns are not known without one.
+        TableError: When there is no header line and the rows are no known bars without one.
     """
     lines = _first_lines(text, where)
     above, separator = _locate_header(lines, where)
     separator = separator or max(SEPARATORS, key=lines[above].count)
-    rows = [next(csv.reader(io.StringIO(line), delimiter=separator), []) for line in lines[above:]]
-    notes = (f"{above} lines above the header are passed over",) if above else ()
+    rows = [_split(line, separator) for line in lines[above:]]
+    _refuse_taiwan(rows, where)
+    counted = list_counted(rows[0])
+    is_row = _is_row(rows[0]) and not counted
+    remark = _find_names(lines[:above], separator, len(rows[0])) if is_row else None
+    passed = above - (remark is not None)
+    notes = (f"{passed} lines above the header are passed over",) if passed else ()
+    if remark is not None:
+        return Header(separator, remark, above, None, notes, lines=(remark,))
     if len(rows) > 2 and (pairs := _two_names(rows)) is not None:
         names, market = name_market_columns(pairs, market, where)
         depth = 3 if _is_index_line(rows[2]) else 2
@@ -67,26 +73,36 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
             f"{where}: no columns are named in {rows[0][0].strip()[:80]!a}; cells must be "
             "separated by a comma, semicolon, tab or |"
         )
-    counted = list_counted(rows[0])
-    if _is_row(rows[0]) and not counted:
-        names, note = _without_header(rows, where, is_numbered=is_numbered)
-        is_guessed = not is_numbered and names == ["timestamp", *VALUES]
+    if is_row:
+        values = [row for row in rows if _is_row(row)]
+        names, note = name_columns(values, where, is_numbered=is_numbered)
+        is_guessed = names == ["timestamp", *VALUES]
         return Header(separator, names, above, None, (*notes, note), is_guessed=is_guessed)
-    if len(rows) == 1 and len(text) > LONGEST_HEADER_BYTES:
-        raise _too_wide(text, where)
     if len(rows) == 1:
         line = ascii(lines[above].strip()[:80])
-        raise SourceError(f"{where}: there are no bars after the header line, {line}")
-    if counted and len(counted) not in LISTS and not is_numbered:
-        raise TableError(
-            f"{where}: names only count {len(counted)} columns; say which is which, such as "
-            f"{_suggest_columns(rows[1:], rows[0])}"
-        )
+        error = SourceError(f"{where}: there are no bars after the header line, {line}")
+        raise _too_wide(text, where) if len(text) > LONGEST_HEADER_BYTES else error
     names = rows[0]
+    if counted and len(counted) not in LISTS and not is_numbered:
+        ways = suggest_columns(rows[1:], names)
+        raise TableError(f"{where}: names only count {len(counted)} columns; {ways}")
     if all(len(row) == len(names) + 1 and not row[-1].strip() for row in rows[1:]):
         # A separator ends each row, and names no column.
         names = [*names, ""]
     return Header(separator, names, above + 1, None, notes, lines=(rows[0],))
+
+
+def _refuse_taiwan(rows: Sequence[Sequence[str]], where: str) -> None:
+    for cell in (cell.strip() for row in rows for cell in row[:2]):
+        if OF_TAIWAN.fullmatch(cell):
+            raise TableError(
+                f"{where}: holds dates such as {cell!r}, whose years are those of Taiwan, 1911 "
+                f"less than others; write {int(cell[:3]) + 1911} in place of {cell[:3]}"
+            )
+
+
+def _split(line: str, separator: str) -> list[str]:
+    return next(csv.reader([line], delimiter=separator), [])
 
 
 def _is_row(cells: Sequence[str]) -> bool:
@@ -123,20 +139,41 @@ def _locate_header(lines: Sequence[str], where: str) -> tuple[int, str]:
     A title has no form of its own: what is no row stands above the header where a later line
     names all prices.
     """
-    separator = ""
+    separator, last = "", REMARK.match(lines[-1].strip())
     for n_above, line in enumerate(lines):
         bare = line.strip().strip('"')
+        remark = REMARK.match(bare)
         if re.fullmatch(r"sep=.", bare, re.IGNORECASE):
             separator = bare[-1]
-        elif not (bare.startswith(("#", "$")) or re.match(r"https?://", bare) or not bare):
+        # Rows do not begin as remarks do.
+        elif bare and not (remark and not (last and last[0][:1] == remark[0][:1])) and (
+            not re.match(r"https?://", bare)
+        ):  # fmt: skip
             return n_above + _count_titles(lines[n_above:]), separator
     raise SourceError(f"{where}: there are no columns in the first {len(lines)} lines")
+
+
+def _find_names(lines: Sequence[str], separator: str, width: int) -> list[str] | None:
+    """Names in the last remark above rows that has as many cells as they; None without one."""
+    for line in lines[::-1]:
+        remark = REMARK.match(line.strip())
+        if remark is None or remark[0].endswith("$"):
+            continue
+        cells = _split(line.strip(), separator)
+        if len(cells) == 1 < width:
+            cells = _split(cells[0].strip(), separator)
+        cells[0] = REMARK.sub("", cells[0].strip()).strip()
+        if len(cells) == width + 1 and not cells[0]:
+            del cells[0]
+        if len(cells) == width and not _is_row(cells):
+            return [cell.strip() for cell in cells]
+    return None
 
 
 def _count_titles(lines: Sequence[str]) -> int:
     """Lines before the first that names all prices; none where it, or a row, is the first."""
     for count, line in enumerate(lines):
-        cells = next(csv.reader([line], delimiter=max(SEPARATORS, key=line.count)), [])
+        cells = _split(line, max(SEPARATORS, key=line.count))
         if set(PRICES) <= {find_role(cell) for cell in cells}:
             return count
         if cells and (_is_row(cells) or len(cells) > len(PRICES)):
@@ -164,86 +201,3 @@ def _two_names(rows: Sequence[Sequence[str]]) -> list[tuple[str, str]] | None:
 
 def _is_index_line(row: Sequence[str]) -> bool:
     return bool(row) and bool(row[0].strip()) and not any(cell.strip() for cell in row[1:])
-
-
-def _without_header(
-    rows: Sequence[Sequence[str]], where: str, *, is_numbered: bool
-) -> tuple[list[str], str]:
-    """Names for the columns of a file that has none, from what its first rows look like."""
-    places = [str(k + 1) for k in range(len(rows[0]))]
-    if is_numbered:
-        return places, "no header line: columns are named by their places"
-    known = _known_without_header([cell.strip() for cell in rows[0]])
-    if known is None:
-        raise TableError(
-            f"{where}: there is no header line, and {len(places)} columns such as "
-            f"{list_names(rows[0])} are no known layout; say which is which by place, such as "
-            f"{_suggest_columns(rows, places)}"
-        )
-    layout, names = known
-    named = ", ".join(name for name in names if not name.startswith("_"))
-    return names, f"no header line: read as {layout} ({named})"
-
-
-def _suggest_columns(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    """Likely meanings of columns, by the first rows: a time, and numbers by what they are.
-
-    A word before the time may be the market, and what looks like a clock behind a date is one.
-
-    >>> places = [str(place) for place in range(1, 11)]
-    >>> row = ["AAA", "20240102", "100.0", "100.1", "99.9", "100", "406"]
-    >>> _suggest_columns([row], places[:7])[:56]
-    '--column symbol=1 --column timestamp=2 --column open=3 -'
-    >>> _suggest_columns(["AAA,D,20240102,093000,9,12,8,11,5,0".split(",")], places)[:56]
-    '--column symbol=1 --column date=3 --column time=4 --colu'
-    """
-    rows = [[cell.strip() for cell in row] for row in rows if len(row) == len(names)]
-    rows = rows or [[""] * len(names)]
-    cells = rows[0]
-    time = next((index for index, cell in enumerate(cells) if WRITTEN_TIME.match(cell)), 0)
-    meant = [("symbol", 0)] if time and not NUMBER.fullmatch(cells[0]) else []
-    numbers = [k for k, cell in enumerate(cells) if k > time and NUMBER.fullmatch(cell)]
-    is_date = not EPOCH.fullmatch(cells[time])
-    if is_date and len(cells) > time + len(VALUES) + 1 and CLOCK.fullmatch(cells[time + 1]):
-        meant += [("date", time), ("time", time + 1)]
-        numbers = [index for index in numbers if index > time + 1]
-    else:
-        meant += [("timestamp", time)]
-    after = meant[-1][1] + 1
-    values = dict(zip(VALUES, range(after, after + len(VALUES)), strict=True))
-    if len(numbers) >= len(PRICES):
-        values = _order_numbers(rows, time, numbers)
-    columns = {**dict(meant), **values}
-    options = [
-        write_option(meaning, names[place])
-        for meaning, place in columns.items()
-        if place < len(names)
-    ]
-    return " ".join([*options, *([] if "volume" in values else [write_option("volume", NONE)])])
-
-
-def _order_numbers(
-    rows: Sequence[Sequence[str]], time: int, numbers: Sequence[int]
-) -> dict[str, int]:
-    """Columns of numbers by their meaning, of rows that may be newest first."""
-    times = [f"{row[time]:>19}" for row in rows]
-    rows = rows if times[0] <= times[-1] else rows[::-1]
-    columns = [
-        np.array([float(row[k]) if NUMBER.fullmatch(row[k]) else np.nan for row in rows])
-        for k in numbers
-    ]
-    places = dict(zip(guess_meanings(columns), numbers, strict=True))
-    return {meaning: places[meaning] for meaning in VALUES if meaning in places}
-
-
-def _known_without_header(cells: Sequence[str]) -> tuple[str, list[str]] | None:
-    count = len(cells)
-    if count == 12 and EPOCH.fullmatch(cells[0]) and EPOCH.fullmatch(cells[6]):
-        return "a Binance dump", ["timestamp", *VALUES, *(f"_{k}" for k in range(6))]
-    if count == 7 and not EPOCH.fullmatch(cells[0]) and CLOCK.fullmatch(cells[1]):
-        return "a MetaTrader export", ["date", "time", *VALUES]
-    if count == 7 and EPOCH.fullmatch(cells[0]) and WHOLE.fullmatch(cells[6]):
-        return "a Kraken dump", ["timestamp", *VALUES, "_trades"]
-    if count == 6 and not CLOCK.fullmatch(cells[1]):
-        return "time and values", ["timestamp", *VALUES]
-    return None

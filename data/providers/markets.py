@@ -13,6 +13,9 @@ PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
 
 TICKER, PRICE = "ticker", "price"
 
+SIGN = "#"
+"""Stands before each name of a market behind a path."""
+
 ELSEWHERE = "(of another market)"
 """Stands for the name of a column that is not read."""
 
@@ -20,24 +23,26 @@ ELSEWHERE = "(of another market)"
 def part_market(address: str) -> tuple[str, str | None]:
     """Part ``PATH#MARKET`` into path and market; a file whose own name holds the sign wins.
 
-    >>> part_market("prices.csv#AAPL")
-    ('prices.csv', 'AAPL')
+    >>> part_market("prices.csv#AAPL"), part_market("prices.csv#BTCUSDT#binance")
+    (('prices.csv', 'AAPL'), ('prices.csv', 'BTCUSDT#binance'))
     """
-    path, sign, market = address.rpartition("#")
-    if not sign or not path or not market or "\0" in address or Path(address).expanduser().exists():
+    signs = [place for place, letter in enumerate(address) if letter == SIGN and place]
+    if "\0" in address or not signs:
         return address, None
-    return path, market
+    paths = [address, *(address[:place] for place in signs[::-1])]
+    path = next((path for path in paths if Path(path).expanduser().exists()), paths[-1])
+    return path, address[len(path) + 1 :] or None
 
 
-def name_market(where: str, market: object) -> str:
-    """A market of a file as `part_market` reads it, for a shell.
+def name_market(where: str, *markets: object) -> str:
+    """A market of a file as `part_market` reads it, for a shell; one name for each of its columns.
 
-    >>> name_market("prices.csv", "AAPL"), name_market("my prices.csv", "BRK B")
-    ('prices.csv#AAPL', "'my prices.csv#BRK B'")
+    >>> name_market("prices.csv", "AAPL"), name_market("my prices.csv", "BRK B", "XNYS")
+    ('prices.csv#AAPL', "'my prices.csv#BRK B#XNYS'")
     """
     # Within a word the sign begins no comment.
-    is_plain = all(shlex.quote(part) == part for part in (where, str(market)))
-    address = f"{where}#{market}"
+    is_plain = all(shlex.quote(part) == part for part in (where, *map(str, markets)))
+    address = SIGN.join((where, *map(str, markets)))
     return address if is_plain else shlex.quote(address)
 
 

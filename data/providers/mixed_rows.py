@@ -1,6 +1,7 @@
 """Rows that are bars of something else: of several markets, or with columns in another order."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +10,8 @@ import pyarrow.compute as pc
 from data.checks import PRICES, VALUES, Floats, Ints
 from data.errors import TableError
 from data.providers.column_names import MARKET_NAMES, plain, write_option
-from data.providers.column_order import guess_meanings
-from data.providers.markets import name_market
+from data.providers.markets import SIGN, name_market
+from data.providers.shapes import guess_order
 from data.providers.times import find_unit
 from data.table import RawTable
 from data.timeframe import DAY_NS
@@ -27,6 +28,9 @@ OFTEN, SELDOM = 0.5, 0.1
 SWAPPED = ("timestamp", "close", "high", "low", "open", "volume")
 """Order in which yfinance writes columns."""
 
+MOST_COLUMNS = 30
+"""Columns that are tried in pairs."""
+
 COUNTED_FROM = "0"
 """The first name of columns that are only counted; places are counted from 1."""
 
@@ -37,18 +41,51 @@ Columns = Iterable[tuple[str, pa.Array | pa.ChunkedArray]]
 """Columns of a file, [N] each, with their names; each is read when it is asked for."""
 
 
-def refuse_mixed(time_ns: Ints, others: Callable[[], Columns], where: str) -> None:
-    """Refuse rows of several markets, where another column parts them into series.
+def refuse_mixed(
+    time_ns: Ints, others: Callable[[], Columns], where: str, market: str = "", option: str = ""
+) -> None:
+    """Refuse rows of several markets, where another column, or two of them, part them into series.
+
+    `market` is the one whose rows these are, as it is named behind the path, and `option` says
+    which column names it; both are empty where none does.
 
     Raises:
-        TableError: Naming that column, and how to read one market.
+        TableError: Naming the columns, and how to read one market.
     """
-    if (parted := find_markets(time_ns, others, where)) is not None:
-        name, markets = parted
-        raise TableError(
-            f"{where}: column {name!r} {show_markets(markets)}; name one of them, such as "
-            f"{name_market(where, markets[0])} {write_option('symbol', name)}"
-        )
+    columns = _list_parting(time_ns, others, where)
+    names = _find_parting(columns, time_ns, 1) or _find_parting(columns, time_ns, 2)
+    if not names:
+        return
+    values = [_list_markets(columns[name].dictionary) for name in names]
+    firsts = [each[0] for each in values]
+    shown = f"columns {' and '.join(map(repr, names))} part the rows by both"
+    if len(names) == 1:
+        again = f" of {market!r} once more," if market else ""
+        shown = f"column {names[0]!r} {show_markets(values[0], again)}"
+    address = name_market(where, *filter(None, [market]), *firsts)
+    option = option if market else write_option("symbol", names[0])
+    which = "one of each" if len(names) > 1 else "both" if market else "one of them"
+    raise TableError(f"{where}: {shown}; name {which}, such as {address}{option and ' '}{option}")
+
+
+def choose_rows(time_ns: Ints, others: Callable[[], Columns], market: str, where: str) -> pa.Array:
+    """Flags of rows [N] in which other columns that part them hold the names of one market.
+
+    Raises:
+        TableError: When no such column holds one of them, or all rows are of one series.
+    """
+    columns = _list_parting(time_ns, others, where)
+    rows = pa.array(np.ones(len(time_ns), dtype=np.bool_))
+    for part in market.split(SIGN):
+        held = [
+            (len(column.dictionary), pc.equal(column.indices, markets.index(part)))
+            for column in columns.values()
+            if part in (markets := _list_markets(column.dictionary))
+        ]
+        if not held:
+            raise TableError(f"{where}: there is no market {part[:40]!r} in this file")
+        rows = pc.and_(rows, min(held, key=lambda item: item[0])[1])
+    return rows
 
 
 def find_markets(
@@ -61,24 +98,51 @@ def find_markets(
     Raises:
         TableError: When a column holds the hours of rows whose times are dates.
     """
+    columns = _list_parting(time_ns, others, where)
+    names = _find_parting(columns, time_ns, 1)
+    return (names[0], _list_markets(columns[names[0]].dictionary)) if names else None
+
+
+def _list_parting(
+    time_ns: Ints, others: Callable[[], Columns], where: str
+) -> dict[str, pa.DictionaryArray]:
+    """Columns that may part rows into series, as codes; none where times go one way."""
     steps = np.diff(time_ns)
     if (steps > 0).all() or (steps < 0).all():
-        return None
-    parted, hours = {}, []
-    for name, column in others():
-        if plain(name) in HOURS:
-            hours.append(name)
-            continue
-        market = _encode(column)
-        if _parts_series(market, time_ns, is_named=plain(name) in MARKET_NAMES):
-            parted[name] = _list_markets(market.dictionary)
+        return {}
+    encoded = {name: _encode(column) for name, column in others() if plain(name) not in HOURS}
+    columns = {
+        name: column
+        for name, column in encoded.items()
+        if not column.null_count and 2 <= len(column.dictionary) <= len(column) // 2
+    }
+    hours = [] if len(np.unique(time_ns % DAY_NS)) > 2 or not _is_shared(time_ns) else [
+        name for name, _ in others() if plain(name) in HOURS
+    ]  # fmt: skip
     # Local midnights are two moments of UTC.
-    if hours and not parted and _is_shared(time_ns) and len(np.unique(time_ns % DAY_NS)) <= 2:
+    if hours and not _find_parting(columns, time_ns, 1):
         raise TableError(
             f"{where}: column {hours[0]!r} holds the hours of dates that stand in another column; "
             "write both as one, such as 2024-01-31 09:00"
         )
-    return min(parted.items(), key=lambda item: len(item[1]), default=None)
+    return columns
+
+
+def _find_parting(
+    columns: Mapping[str, pa.DictionaryArray], time_ns: Ints, count: int
+) -> tuple[str, ...]:
+    """So many columns that part rows into the fewest series together; none where none do."""
+    parted = {}
+    if count > 1 and not _is_shared(time_ns):
+        return ()
+    for names in combinations(list(columns)[:MOST_COLUMNS], count):
+        code = np.zeros(len(time_ns), dtype=np.int64)
+        for name in names:
+            code = code * len(columns[name].dictionary) + columns[name].indices.to_numpy()
+        is_named = any(plain(name) in MARKET_NAMES for name in names)
+        if _parts_series(code, time_ns, is_named=is_named):
+            parted[names] = len(np.unique(code))
+    return min(parted, key=lambda names: parted[names], default=())
 
 
 def _encode(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
@@ -99,25 +163,24 @@ def _list_markets(values: pa.Array) -> list[object]:
         return list(values.to_pylist())
 
 
-def show_markets(markets: Sequence[object]) -> str:
+def show_markets(markets: Sequence[object], again: str = "") -> str:
     """Words for a message about a column that names several markets."""
     shown = ", ".join(repr(str(market))[:24] for market in markets[:3])
     more = ", ..." if len(markets) > 3 else ""
-    return f"parts the rows into {len(markets)} markets ({shown}{more})"
+    return f"parts the rows{again} into {len(markets)} markets ({shown}{more})"
 
 
-def _parts_series(market: pa.DictionaryArray, time_ns: Ints, *, is_named: bool) -> bool:
-    """Whether the times of each value of a column are those of one series.
+def _parts_series(code: Ints, time_ns: Ints, *, is_named: bool) -> bool:
+    """Whether the times of each value of a column, as codes [N], are those of one series.
 
     Markets stand one behind the other, or share many of their times; else a number that happens to
     differ where two rows were exchanged would part them. Series that follow one another in time may
     be parts of one market, such as its months: only a column of such a name makes markets of
     them.
     """
-    count = len(market.dictionary)
-    if market.null_count or not 2 <= count <= len(market) // 2:
+    count = len(np.unique(code))
+    if count > len(code) // 2:
         return False
-    code = market.indices.to_numpy()
     order = np.argsort(code, kind="stable")
     steps, is_same = np.diff(time_ns[order]), np.diff(code[order]) == 0
     if not ((steps[is_same] > 0).all() or (steps[is_same] < 0).all()):
@@ -156,35 +219,36 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
             "the bar before opened; if they are close, high, low, open"
         )
         order = SWAPPED
+    elif reason:
+        reason += "; say which is which, such as" if order else ", nor are they in another order"
     if reason:
-        options = " ".join(
-            write_option(meaning, column) for meaning, column in zip(order, columns, strict=True)
-        )
-        raise TableError(f"{table.where}: {reason}: {options}")
+        options = " ".join(map(write_option, order, columns))
+        raise TableError(f"{table.where}: {reason}{options and ': '}{options}")
 
 
 def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> str:
     """Reason why rows are not in the usual order, or a list is none of ccxt's; empty if none."""
+    what = "names only count columns, and" if is_named else "there is no header line, and read as"
     unit = find_unit(times) if is_named else "ms"
     if unit != "ms":
-        reason = f"times are no milliseconds{'' if unit is None else f' but {unit}'}"
-    else:
-        opens, highs, lows, closes = (table.values[name] for name in PRICES)
-        is_odd = (highs < np.maximum(opens, closes)) | (lows > np.minimum(opens, closes))
-        # A flat bar breaks no law in any order.
-        share = is_odd.sum() / max((highs != lows).sum(), 1)
-        if share < OFTEN:
-            return ""
-        reason = f"in {share:.0%} of bars a high or low would miss open or close"
-    what = "names only count columns, and" if is_named else "there is no header line, and read as"
+        return f"{what} times are no milliseconds{'' if unit is None else f' but {unit}'}"
+    opens, highs, lows, closes = (table.values[name] for name in PRICES)
+    is_odd = (highs < np.maximum(opens, closes)) | (lows > np.minimum(opens, closes))
+    # A bar of one price breaks no law in any order.
+    is_flat = (opens == highs) & (highs == lows) & (lows == closes)
+    share = is_odd.sum() / max((~is_flat).sum(), 1)
+    if share < OFTEN:
+        return ""
     order = "" if is_named else " open, high, low, close, volume"
-    return f"{what}{order} {reason}; say which is which, such as"
+    return f"{what}{order} in {share:.0%} of bars a high or low would miss open or close"
 
 
 def _guess_order(table: RawTable) -> tuple[str, ...]:
-    """Meanings of the columns in their order."""
+    """Meanings of the columns of time and values in their order; empty where they are not clear."""
     order = np.argsort(table.timestamp, kind="stable")
-    return ("timestamp", *guess_meanings([table.values[name][order] for name in VALUES]))
+    places = guess_order([table.values[name][order] for name in VALUES])
+    names = {place: name for name, place in places.items()}
+    return ("timestamp", *(names.get(k, "volume") for k in range(len(VALUES)))) if places else ()
 
 
 def _find_swapped_share(table: RawTable) -> float:

@@ -113,7 +113,7 @@ ROWS = (
     refuses("a list without volume", listed(CCXT[:5]), None, DataError,
             "names only count 5 columns", "volume=none", then={"values": {"close": CLOSE}}),
     *(refuses(f"counted names over a {words} row", text(f"0,1,2,3,4,5,6\n{row}\n"), None, DataError,
-              "names only count 7 columns", "--column timestamp=0")
+              "names only count 7 columns", "they hold", never="--column")
       for words, row in (("blank", ""), ("short", "1,2"), ("long", ",,,,,,,,,,"))),
     *(refuses(f"counted names alone{end!r}", text(f"0,1,2,3,4,5,6{end}"), None, DataError,
               "there are no bars after the header line") for end in ("\n", "")),

@@ -1,0 +1,270 @@
+"""Rows without names by their shape: bars of a program, no bars, or an order that fits them all."""
+
+import re
+from collections.abc import Sequence
+from itertools import combinations, groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from data.checks import FIRST_S, LAST_S, PRICES, UNITS, VALUES, Floats
+from data.errors import TableError
+from data.providers.column_names import write_option
+from data.providers.columns import NONE, list_names
+from data.providers.numbers import MISSING, NUMBER
+from data.providers.times import read_times
+from data.timeframe import DAY_NS, SECOND_NS
+
+KINDS = (
+    ("d", "a date", re.compile(
+        r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{4,9})?(?:[ T].*)?"
+        r"|[0-9]{1,4}[-/. ][0-9]{1,2}[-/. ][0-9]{1,4}(?:[ T,].*)?"
+        r"|(?i:.*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*[0-9].*)")),
+    ("t", "a time", re.compile(r"[0-9]{9,19}(?:\.[0-9]+)?")),
+    ("k", "a time of day", re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")),
+    ("h", "a whole number", re.compile(r"(?:[01][0-9]|2[0-3])[0-5][0-9](?:[0-5][0-9])?")),
+    ("w", "a whole number", re.compile(r"[+-]?[0-9]+(?:\.0*)?")),
+    ("n", "a number", NUMBER),
+    ("f", "a side or flag", re.compile(
+        "true|false|buy|sell|bid|ask|long|short|up|down|[bsmltf]|(?:zero)?(?:plus|minus)tick",
+        re.IGNORECASE)),
+    ("x", "a word", re.compile(".*", re.DOTALL)),
+)  # fmt: skip
+"""Letters of kinds of columns, their words, and the form of most of their cells.
+
+``h`` may be a clock. More are ``u``, as long as a time and none; ``q``, one of two prices beside
+each other; and ``_``, a column without a cell.
+"""
+
+W, N = "[nwhu]", "[nwhut_]"
+SHAPES = (
+    (rf"[tw]{W}{{2,3}}t[fw]*", "trades (a number that counts, price, quantity, time)", None),
+    (rf"[tw]{W}{{2}}[tw]{{2}}tf+", "trades (a number that counts, price, quantity, time)", None),
+    (r".*q.?q.*", "quotes (time, bid, ask)", ()),
+    (rf"[td]k?{W}{{2}}[fwh_]?", "trades or closes alone (time, price, quantity)", ()),
+    (r"[tu].{5}[tu].{5}", "a Binance dump", ("timestamp", *VALUES, *(f"_{k}" for k in range(6)))),
+    (rf"[^tux](?:k|h(?!hhh)){N}{{5}}", "a MetaTrader export", ("date", "time", *VALUES)),
+    (rf"[tu]{N}{{5}}[whu]", "a Kraken dump", ("timestamp", *VALUES, "_trades")),
+    (rf"[^kf](?!h(?!hhh)){N}{{5}}", "time and values", ("timestamp", *VALUES)),
+    (r".*[td].*f.*|.*f.*[td].*", "trades (time, price, quantity, side)", ()),
+)
+"""Kinds of all columns, what rows are, and names for their columns: none where they are no bars.
+
+Whoever names columns by place is believed but for the first. The last counts where no prices of
+bars are found.
+"""
+
+LARGEST = 1e290
+"""Numbers from here on are left out: sums of others are finite."""
+
+MOST, CLEAR, WIDEST, NEAR = 0.5, 0.5, 2.0, 0.01
+"""Share of rows in which an average price lies within its bar; share of the step from a close to
+the next open that the right order leaves of any other's; high to low of a usual bar; bid to ask."""
+
+LOTS = (1, 100, 1000)
+"""Shares in a unit of volume, where money stands beside it."""
+
+
+def name_columns(
+    rows: Sequence[Sequence[str]], where: str, *, is_numbered: bool
+) -> tuple[list[str], str]:
+    """Names for the columns of rows that have none, and the note that says what was assumed.
+
+    `is_numbered` is whether a person names columns by their places.
+
+    Raises:
+        TableError: When they are no bars, or of no known order.
+    """
+    places = [str(k + 1) for k in range(len(rows[0]))]
+    kinds, columns = _read_columns(rows, len(places))
+    has_prices = bool(_find_orders(columns, [k for k, kind in enumerate(kinds) if kind in W]))
+    shape = "".join(kinds if has_prices else _mark_quotes(kinds, columns))
+    for pattern, what, names in SHAPES[:-1] if has_prices else SHAPES:
+        if not re.fullmatch(pattern, shape) or (is_numbered and names is not None):
+            continue
+        if not names:
+            raise TableError(f"{where}: these are {what}: no bars; make bars of them first")
+        named = ", ".join(name for name in names if not name.startswith("_"))
+        return list(names), f"no header line: read as {what} ({named})"
+    if is_numbered:
+        return places, "no header line: columns are named by their places"
+    raise TableError(
+        f"{where}: there is no header line, and {len(places)} columns such as "
+        f"{list_names(rows[0])} are no known layout; {suggest_columns(rows, places, ' by place,')}"
+    )
+
+
+def suggest_columns(rows: Sequence[Sequence[str]], names: Sequence[str], how: str = ",") -> str:
+    """The options that read rows as bars, where all rows at hand are bars so; else their kinds.
+
+    >>> rows = [["AAA", f"2024010{k}", str(k), "10", "7", str(k + 1), "406"] for k in (7, 8, 9)]
+    >>> suggest_columns(rows, list("1234567"))[:80]
+    'say which is which, such as --column symbol=1 --column timestamp=2 --column open'
+    >>> suggest_columns([["x", "5", "7"]], ["1", "2", "3"])
+    'they hold a word, 2 times a whole number: bars have a time, open, high, low and close'
+    """
+    rows = [[cell.strip() for cell in row] for row in rows if len(row) == len(names)]
+    kinds, columns = _read_columns(rows, len(names))
+    if places := _find_places(rows, kinds, columns):
+        options = [write_option(meaning, names[place]) for meaning, place in places.items()]
+        if "volume" not in places and len(names) == len(places):
+            options.append(write_option("volume", NONE))
+        return f"say which is which{how} such as {' '.join(options)}"
+    words = {letter: text for letter, text, _ in KINDS} | {"_": "nothing", "u": "a whole number"}
+    held = [(text, len(list(same))) for text, same in groupby(words[kind] for kind in kinds)]
+    shown = ", ".join(text if count == 1 else f"{count} times {text}" for text, count in held[:12])
+    return f"they hold {shown}: bars have a time, open, high, low and close"
+
+
+def guess_order(columns: Sequence[Floats]) -> dict[str, int]:
+    """Places of prices and volume among columns [N] of rows in the order of time; empty if unclear.
+
+    Of four columns side by side one is the high and one the low of each row. A bar opens near where
+    the one before closed: an order counts where every other leaves twice the step between them, or
+    where it is the usual one and not denied.
+    """
+    columns = [_drop_largest(column) for column in columns]
+    orders = _find_orders(columns, range(len(columns)))
+    if not orders:
+        return {}
+    miss, places = min(orders, key=lambda order: order[0])
+    chosen = np.array([columns[places[name]] for name in PRICES])
+    rivals = [
+        other_miss
+        for other_miss, other in orders
+        if not np.array_equal(chosen, [columns[other[name]] for name in PRICES], equal_nan=True)
+    ]
+    is_usual = len(orders) == 2 and places["close"] - places["open"] == len(PRICES) - 1
+    if rivals and miss >= CLEAR * min(rivals) and not is_usual:
+        return {}
+    volume = _find_volume(columns, places)
+    return places if volume is None else {**places, "volume": volume}
+
+
+def _read_columns(rows: Sequence[Sequence[str]], width: int) -> tuple[list[str], list[Floats]]:
+    """Kind of each column, and its numbers [N], NaN where a cell is none."""
+    cells = [[row[k].strip() for row in rows if len(row) == width] for k in range(width)]
+    columns = [
+        _drop_largest([float(cell) if NUMBER.fullmatch(cell) else np.nan for cell in column])
+        for column in cells
+    ]
+    kinds = [_find_kind(column) for column in cells]
+    time = next((k for k, kind in enumerate(kinds) if kind in "td"), 0)
+    for k, column in enumerate(columns):
+        steps, seconds = np.diff(column), [column * (unit / 10**9) for _, unit in UNITS]
+        is_ordered = k == time or (steps >= 0).all() or (steps <= 0).all()
+        are_times = np.any([(s >= FIRST_S) & (s <= LAST_S) for s in seconds], axis=0).all()
+        if kinds[k] == "t" and not (is_ordered and are_times):
+            kinds[k] = "u"
+    return kinds, columns
+
+
+def _drop_largest(numbers: npt.ArrayLike) -> Floats:
+    column = np.array(numbers, dtype=np.float64)
+    return np.where(np.abs(column) < LARGEST, column, np.nan)
+
+
+def _find_kind(cells: Sequence[str]) -> str:
+    held = [cell for cell in cells if cell.lower() not in MISSING]
+    for letter, _, form in KINDS:
+        if sum(form.fullmatch(cell) is not None for cell in held) > MOST * len(held):
+            return letter
+    return "x" if held else "_"
+
+
+def _mark_quotes(kinds: list[str], columns: Sequence[Floats]) -> list[str]:
+    """Kinds, with bid and ask: the only two columns that lie near each other, in the same order."""
+    numbers = [k for k, kind in enumerate(kinds) if kind in W]
+    pairs = [
+        pair
+        for pair in combinations(numbers, 2)
+        for gap in [columns[pair[1]] - columns[pair[0]]]
+        if (np.abs(gap) <= NEAR * np.abs(columns[pair[0]])).all() and gap.any()
+        and ((gap >= 0).all() or (gap <= 0).all())
+    ]  # fmt: skip
+    marked = pairs[0] if len(pairs) == 1 else ()
+    return ["q" if k in marked else kind for k, kind in enumerate(kinds)]
+
+
+def _find_places(
+    rows: Sequence[Sequence[str]], kinds: list[str], columns: Sequence[Floats]
+) -> dict[str, int]:
+    """Columns by meaning, where all rows are bars so; else empty."""
+    time = next((k for k, kind in enumerate(kinds) if kind in "td"), None)
+    if time is None or len(rows) < 2:
+        return {}
+    has_clock = kinds[time] == "d" and re.match("k|h(?!hhh)", "".join(kinds[time + 1 :]))
+    meant = {"date": time, "time": time + 1} if has_clock else {"timestamp": time}
+    texts = {name: pa.array([row[k] for row in rows]) for name, k in meant.items()}
+    try:
+        time_ns, _ = read_times(texts, None, "")
+    except TableError:
+        # The reader asks for their format next.
+        time_ns = np.arange(len(rows)) * DAY_NS
+    is_market = np.ones(len(rows), dtype=np.bool_)
+    if time and kinds[0] == "x":
+        meant, is_market = {"symbol": 0, **meant}, np.array([row[0] == rows[0][0] for row in rows])
+    order = np.flatnonzero(is_market)[np.argsort(time_ns[is_market], kind="stable")]
+    steps = np.diff(time_ns[is_market])
+    step_ns = int(np.abs(steps).min(initial=DAY_NS))
+    if step_ns < SECOND_NS or not ((steps > 0).all() or (steps < 0).all()):
+        return {}
+    if step_ns < DAY_NS // 2 and (steps % step_ns).any():
+        return {}
+    numbers = [k for k, kind in enumerate(kinds) if kind in W and k > max(meant.values())]
+    found = guess_order([columns[k][order] for k in numbers])
+    return (
+        {**meant, **{name: numbers[found[name]] for name in VALUES if name in found}}
+        if found
+        else {}
+    )
+
+
+def _find_orders(
+    columns: Sequence[Floats], numbers: Sequence[int]
+) -> list[tuple[float, dict[str, int]]]:
+    """Orders of four columns side by side in which all rows are bars.
+
+    Each is the sum of steps from a close to the next open, and places by price.
+    """
+    orders = []
+    for window in (list(numbers[k : k + len(PRICES)]) for k in range(len(numbers))):
+        rows = np.array([columns[k] for k in window])
+        rows = rows[:, np.isfinite(rows).all(axis=0)]  # [4, M]
+        if len(window) < len(PRICES) or window[-1] - window[0] != 3 or rows.shape[1] < 2:
+            continue
+        low, *_, high = np.argsort(rows.sum(axis=1), kind="stable").tolist()
+        if (rows[1] >= rows).all() and (rows[2] <= rows).all():
+            high, low = 1, 2
+        is_law = (rows[high] >= rows).all() and (rows[low] <= rows).all() and (rows > 0).all()
+        if not is_law or np.median(rows[high] / rows[low]) >= WIDEST:
+            continue
+        between = [k for k in range(len(PRICES)) if k not in (high, low)]
+        for opening, close in (between, between[::-1]):
+            miss = float(np.abs(rows[opening][1:] - rows[close][:-1]).sum())
+            places = [window[k] for k in (opening, high, low, close)]
+            orders.append((miss, dict(zip(PRICES, places, strict=True))))
+    return orders
+
+
+def _find_volume(columns: Sequence[Floats], prices: dict[str, int]) -> int | None:
+    """The column that must be the volume beside prices; None where none or several could be."""
+    low, high = columns[prices["low"]], columns[prices["high"]]
+    # An average price lies within its bar, and a column of zeros is none.
+    held = [
+        k for k, column in enumerate(columns)
+        if k not in prices.values() and not (column < 0).any() and (column > 0).any()
+        and ((column >= low) & (column <= high)).mean() < MOST
+    ]  # fmt: skip
+    held = [k for k in held if np.ptp(columns[k])] or held
+    traded = [
+        a for a in held
+        if any(
+            ((0.99 * lot * low * columns[a] <= columns[b])
+             & (columns[b] <= 1.01 * lot * high * columns[a])).all()
+            for lot in LOTS for b in held if a != b
+        )
+    ]  # fmt: skip
+    broken = [k for k in held if (columns[k] % 1).any()]
+    return next((likely[0] for likely in (held, traded, broken) if len(likely) == 1), None)
