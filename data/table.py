@@ -48,7 +48,8 @@ class LoadOptions:
         source_timeframe: Duration of the source's own bars, for those whose steps do not show it;
             None for what the source states or its steps show.
         stamped: At which end of a bar its time lies, ``open`` or ``close``.
-        tz: IANA zone of times that name none; None reads them as UTC, with a note.
+        tz: IANA zone of times that name none, also with a shift such as ``America/New_York+7h``;
+            None reads them as UTC, with a note.
         ambiguous: Reading of local times that a clock shows twice where the order of rows does not
             tell them apart, ``earlier`` or ``later``; None refuses them.
         dedupe: Drop rows that repeat the row before them in every value.

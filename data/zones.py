@@ -1,15 +1,16 @@
 """Clocks of time zones: local times to UTC and back, with the hours that a clock repeats."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_time
+from data.checks import EARLIEST_NS, LATEST_NS, SHOWN, Ints, format_time
 from data.errors import TableError, list_some, near_match
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
 
@@ -21,24 +22,58 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TWICE, NEVER = -(2**62), -(2**62) - 1
 """Stand in for an offset where a local time exists twice, or not at all."""
 
+NEW_YORK = "America/New_York"
+SERVER_CLOCK = f"{NEW_YORK}+7h"
+"""Clock of most servers of MetaTrader."""
+
 CLOCKS = (
-    *("America/New_York", "America/Chicago", "Europe/London", "Europe/Berlin", "Europe/Helsinki"),
+    *(NEW_YORK, "America/Chicago", "Europe/London", "Europe/Berlin", "Europe/Helsinki"),
     "Australia/Sydney",
 )
 
 HOUR_NS, YEAR_NS = 60 * MINUTE_NS, 365 * DAY_NS
-
 MOST_SKIPS = 100
 """Missing hours that are looked at: a file of more has other reasons for them."""
 
 UNCHANGED_NS = 3 * DAY_NS
 """No clock was changed twice within a week since 1970: so far apart, equal offsets are one."""
 
+MOST_SHIFT_MIN, REACH_NS = 14 * 60, 2 * DAY_NS
+"""A shift is no larger than the offset of a zone; no clock is further from UTC than both."""
+
+MOST_ETC_NS = 12 * HOUR_NS
+"""Offset up to which there is a zone of fixed hours both ways."""
+
 KNOWN_CLOCKS = 256
 """Lists of changes that are remembered, for many files alike."""
 
+BLOCK = 1 << 16
+"""Rows that are looked at together: most blocks lie between two changes of a clock."""
+
+SHIFTED = re.compile(
+    r"(?P<zone>.+)(?P<sign>[+-])"
+    r"(?:(?P<h>[0-9]{1,2})(?:h(?:(?P<hm>[0-5]?[0-9])m)?|:(?P<m>[0-5][0-9]))|(?P<mm>[0-9]{1,3})m)"
+)
 Ambiguous = Literal["earlier", "later"]
 """Moment that a local time stands for, of its two in the hour that a clock repeats."""
+
+Changes = tuple[Ints, Ints]
+"""Times at which a clock is changed [K], and its offsets before, between and after [K + 1]."""
+
+
+class ZoneClock(NamedTuple):
+    """The clock of a zone, or one that a fixed time parts from it."""
+
+    zone: ZoneInfo
+    shift_ns: int = 0
+
+    @property
+    def key(self) -> str:
+        """Name of the clock, alike however its shift was written."""
+        hours, minutes = divmod(abs(self.shift_ns) // MINUTE_NS, 60)
+        sign = "-" if self.shift_ns < 0 else "+"
+        shift = f"{sign}{hours}:{minutes:02}" if minutes else f"{sign}{hours}h"
+        return self.zone.key + (shift if self.shift_ns else "")
 
 
 @dataclass(frozen=True)
@@ -49,7 +84,7 @@ class LocalZone:
         TableError: When there is no such zone.
     """
 
-    name: str  # IANA name
+    name: str  # IANA name, or one with a shift such as America/New_York+7h
     # Reading of repeated times that the order of rows does not settle; None refuses them.
     ambiguous: Ambiguous | None = None
 
@@ -73,35 +108,77 @@ def localise(
     Raises:
         TableError: When a time exists twice and nothing settles which is meant, or not at all.
     """
-    known = (local_ns != NO_TIME) & (local_ns >= EARLIEST_NS) & (local_ns < LATEST_NS)
-    times = local_ns[known]
-    earlier, later = _find_local_offsets(times, zone.name)
-    shift_ns = np.where(earlier > later, TWICE, np.where(earlier < later, NEVER, earlier))
-    notes = _settle_repeated(times, shift_ns, (earlier, later), zone, is_series)
-    _refuse_impossible(local_ns, np.flatnonzero(known), shift_ns, label, zone)
+    changes = _find_changes(local_ns, zone.name)
     utc_ns = local_ns.copy()
-    utc_ns[known] -= shift_ns
+    odd, unknown = [], []
+    for start in range(0, len(local_ns), BLOCK):
+        part = slice(start, start + BLOCK)
+        times = local_ns[part]
+        earlier, later = _offsets_by_both_clocks(times, changes)
+        is_known = (times >= EARLIEST_NS) & (times < LATEST_NS)
+        is_odd = is_known & (earlier != later)
+        np.subtract(utc_ns[part], earlier, out=utc_ns[part], where=is_known & ~is_odd)
+        odd.append(start + np.flatnonzero(is_odd))
+        unknown.append(start + np.flatnonzero(~is_known))
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *odd])
+    if not len(rows):
+        return utc_ns, ()
+    earlier, later = _offsets_by_both_clocks(local_ns[rows], changes)
+    shift_ns = np.where(earlier > later, TWICE, NEVER)
+    notes: tuple[str, ...] = ()
+    if (shift_ns == TWICE).any():
+        apart = np.concatenate(unknown)
+        known_ns = np.delete(local_ns, apart) if len(apart) else local_ns
+        # Rows without a time do not part those beside them.
+        places = rows - np.searchsorted(apart, rows)
+        notes = _settle_repeated(
+            known_ns, places, shift_ns, (earlier, later), zone.ambiguous, is_series
+        )
+    _refuse_impossible(local_ns, rows, shift_ns, label, zone)
+    utc_ns[rows] -= shift_ns
     return utc_ns, notes
 
 
-def find_zone(tz: str) -> ZoneInfo:
-    """Look up a zone by its IANA name."""
-    try:
-        return ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        pass
+def find_zone(tz: str) -> ZoneClock:
+    """Look up a clock by an IANA name, which a shift such as ``+7h`` or ``-0:30`` may follow.
+
+    >>> find_zone("America/New_York+7:00").key, find_zone("Etc/GMT+5").key
+    ('America/New_York+7h', 'Etc/GMT+5')
+
+    Raises:
+        TableError: When there is no such zone, or no such shift.
+    """
+    if (clock := _parse_clock(tz)) is not None:
+        return clock
     if not available_timezones():
         raise TableError("this machine has no zone data; install the package tzdata to use --tz")
-    hint = near_match(tz, available_timezones())
+    meant = next(filter(_parse_clock, (tz.replace(" ", ""), f"{tz}h")), None)
+    # Signs of zones such as Etc/GMT+5 count the other way.
+    known = available_timezones() if meant is None or tz.startswith("Etc/") else (meant,)
     raise TableError(
-        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{hint}"
+        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York, with up to "
+        f"14 hours added as in {SERVER_CLOCK}{near_match(tz, known)}"
     )
+
+
+def _parse_clock(tz: str) -> ZoneClock | None:
+    try:
+        return ZoneClock(ZoneInfo(tz))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        shifted = SHIFTED.fullmatch(tz)
+    zone = None if shifted is None else _parse_clock(shifted["zone"])
+    if shifted is None or zone is None or zone.shift_ns:
+        return None
+    minutes = 60 * int(shifted["h"] or 0) + int(shifted["hm"] or shifted["m"] or shifted["mm"] or 0)
+    shift_ns = minutes * (-MINUTE_NS if shifted["sign"] == "-" else MINUTE_NS)
+    return ZoneClock(zone.zone, shift_ns) if minutes <= MOST_SHIFT_MIN else None
 
 
 def clock_that_repeats(local_ns: int) -> str | None:
     """One of the zones that many files are written in whose clock shows a local time twice."""
+    times = np.array([local_ns])
     for name in CLOCKS:
-        earlier, later = _find_local_offsets(np.array([local_ns]), name)
+        earlier, later = _find_local_offsets(times, name)
         if earlier[0] > later[0]:
             return name
     return None
@@ -112,63 +189,92 @@ def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
 
     None where most single hours that are missing are others, as in a market that trades seldom.
     """
-    rows = np.flatnonzero(np.diff(local_ns) == HOUR_NS + timeframe_ns)
-    missing = local_ns[rows] + timeframe_ns
-    for name in CLOCKS if len(missing) <= MOST_SKIPS else ():
+    step_ns = HOUR_NS + timeframe_ns
+    missing = local_ns[find_steps(local_ns, step_ns, step_ns)] + timeframe_ns
+    for name in CLOCKS if 0 < len(missing) <= MOST_SKIPS else ():
         earlier, later = _find_local_offsets(missing, name)
         if 2 * (earlier < later).sum() > len(missing):
             return name
     return None
 
 
+def find_steps(times: Ints, least_ns: int, most_ns: int) -> npt.NDArray[np.intp]:
+    """Rows behind which times [T] step on by so much, the least and the most included."""
+    found = [np.zeros(0, dtype=np.intp)]
+    for start in range(0, len(times), BLOCK):
+        steps = np.diff(times[start : start + BLOCK + 1])
+        found.append(start + np.flatnonzero((steps >= least_ns) & (steps <= most_ns)))
+    return np.concatenate(found)
+
+
 def find_utc_offsets(utc_ns: Ints, tz: str) -> Ints:
     """Nanoseconds by which a zone's clock is ahead of UTC at each time [N]."""
-    changes, offsets = _find_changes(utc_ns, tz)
-    ahead_ns: Ints = offsets[np.searchsorted(changes, utc_ns, side="right")]
-    return ahead_ns
+    return to_local(utc_ns, tz) - utc_ns
 
 
 def to_local(utc_ns: Ints, tz: str) -> Ints:
     """Times [N] on the clock of a zone, nanoseconds since 1970-01-01T00:00 there."""
-    return utc_ns if tz == "UTC" else utc_ns + find_utc_offsets(utc_ns, tz)
+    return utc_ns if tz == "UTC" else _shift(utc_ns, *_find_changes(utc_ns, tz))
 
 
 def earliest_moments(local_ns: Ints, tz: str) -> Ints:
     """UTC of local times [N]; the first of two moments, or the end of the hour that was skipped."""
     # A time that was skipped is read by the clock before the change: its end, in UTC.
-    return local_ns - _find_local_offsets(local_ns, tz)[0]
+    changes, offsets = _find_changes(local_ns, tz)
+    return _shift(local_ns, changes + np.maximum(offsets[:-1], offsets[1:]), -offsets)
 
 
-def _find_local_offsets(local_ns: Ints, tz: str) -> tuple[Ints, Ints]:
+def _shift(times: Ints, edges: Ints, offsets: Ints) -> Ints:
+    """Times [N] with the offset added that holds before, between or after edges [K]."""
+    shifted = np.empty_like(times)
+    for start in range(0, len(times), BLOCK):
+        part = slice(start, start + BLOCK)
+        np.add(times[part], _look_up(times[part], edges, offsets), out=shifted[part])
+    return shifted
+
+
+def _look_up(times: Ints, edges: Ints, offsets: Ints) -> Ints:
+    """The offset that holds at each time [N]."""
+    first, last = np.searchsorted(edges, (times.min(), times.max()), side="right")
+    if first == last:
+        return np.broadcast_to(offsets[first], times.shape)
+    return offsets[np.searchsorted(edges, times, side="right")]
+
+
+def _offsets_by_both_clocks(local_ns: Ints, changes: Changes) -> tuple[Ints, Ints]:
     """Offsets of local times [N] by the clock before a change and by the one after it.
 
     They are equal but near a change: a time that exists twice has the greater one first, one that
     does not exist the smaller one, as `fold` has it in PEP 495.
     """
-    changes, offsets = _find_changes(local_ns, tz)
+    at, offsets = changes
     before, after = offsets[:-1], offsets[1:]
-    earlier, later = (
-        offsets[np.searchsorted(changes + shift, local_ns, side="right")]
-        for shift in (np.maximum(before, after), np.minimum(before, after))
-    )
+    shifts = (np.maximum(before, after), np.minimum(before, after))
+    earlier, later = (_look_up(local_ns, at + shift, offsets) for shift in shifts)
     return earlier, later
 
 
-def _find_changes(times_ns: Ints, tz: str) -> tuple[Ints, Ints]:
-    """Changes and offsets, as `_list_changes` has them, that reach a day beyond times [N]."""
-    edges = (times_ns.min() - DAY_NS, times_ns.max() + DAY_NS) if len(times_ns) else (0, 0)
-    return _list_changes(tz, *(int(edge) // YEAR_NS for edge in edges))
+def _find_local_offsets(local_ns: Ints, tz: str) -> tuple[Ints, Ints]:
+    """Both offsets of local times [N] in a zone."""
+    return _offsets_by_both_clocks(local_ns, _find_changes(local_ns, tz))
+
+
+def _find_changes(times_ns: Ints, tz: str) -> Changes:
+    """Changes and offsets, as `_list_changes` has them, that reach beyond times [N]."""
+    edges = (times_ns.min(), times_ns.max()) if len(times_ns) else (0, 0)
+    first, last = (min(max(int(edge), EARLIEST_NS), LATEST_NS) for edge in edges)
+    return _list_changes(tz, (first - REACH_NS) // YEAR_NS, (last + REACH_NS) // YEAR_NS)
 
 
 @lru_cache(KNOWN_CLOCKS)
-def _list_changes(tz: str, first_year: int, last_year: int) -> tuple[Ints, Ints]:
+def _list_changes(tz: str, first_year: int, last_year: int) -> Changes:
     """Times at which a clock is changed [K], and its offsets before, between and after [K + 1].
 
     Years are those of 365 days since 1970.
     """
     clock = find_zone(tz)
     edges = range(first_year * YEAR_NS, (last_year + 1) * YEAR_NS + UNCHANGED_NS, UNCHANGED_NS)
-    offsets = [_utc_offset_ns(edge, clock) for edge in edges]
+    offsets = [_utc_offset_ns(edge, clock.zone) for edge in edges]
     changes, between = [], [offsets[0]]
     for edge, before, after in zip(edges, offsets, offsets[1:], strict=False):
         if before == after:
@@ -177,11 +283,11 @@ def _list_changes(tz: str, first_year: int, last_year: int) -> tuple[Ints, Ints]
         early, late = edge, edge + UNCHANGED_NS
         while late - early > SECOND_NS:
             middle = (early + late) // 2 // SECOND_NS * SECOND_NS
-            is_before = _utc_offset_ns(middle, clock) == before
+            is_before = _utc_offset_ns(middle, clock.zone) == before
             early, late = (middle, late) if is_before else (early, middle)
         changes.append(late)
         between.append(after)
-    return np.array(changes, dtype=np.int64), np.array(between, dtype=np.int64)
+    return np.array(changes, dtype=np.int64), np.array(between, dtype=np.int64) + clock.shift_ns
 
 
 def _utc_offset_ns(utc_ns: int, clock: ZoneInfo) -> int:
@@ -191,24 +297,31 @@ def _utc_offset_ns(utc_ns: int, clock: ZoneInfo) -> int:
 
 
 def _settle_repeated(
-    times: Ints, shift_ns: Ints, offsets: tuple[Ints, Ints], zone: LocalZone, is_series: bool
+    known_ns: Ints,
+    places: Ints,
+    shift_ns: Ints,
+    offsets: tuple[Ints, Ints],
+    ambiguous: Ambiguous | None,
+    is_series: bool,
 ) -> tuple[str, ...]:
-    """Give rows of repeated hours [N] their offset in `shift_ns`, where there is one reading."""
-    rows = np.flatnonzero(shift_ns == TWICE)
-    if not len(rows):
-        return ()
-    ambiguous = zone.ambiguous
-    is_newest_first = bool((np.diff(times) < 0).sum() > (np.diff(times) > 0).sum())
+    """Give times that a clock shows twice their offset in `shift_ns` [K], where it has one reading.
+
+    `known_ns` are local times [N], and `places` [K] those of them in question.
+    """
+    twice = np.flatnonzero(shift_ns == TWICE)
+    starts = range(0, len(known_ns), BLOCK)
+    directions = (np.sign(np.diff(known_ns[i : i + BLOCK + 1])).sum() for i in starts)
+    is_newest_first = sum(map(int, directions)) < 0
     counts = {"by the order of rows": 0, f"by --ambiguous {ambiguous}": 0}
-    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+    for run in np.split(twice, np.flatnonzero(np.diff(places[twice]) > 1) + 1):
         ordered = run[::-1] if is_newest_first else run
-        turn = _find_turn(times[ordered]) if is_series else None
+        turn = _find_turn(known_ns[places[ordered]]) if is_series else None
         if turn is None and ambiguous is None:
             continue
         first_later = (len(run) if ambiguous == "earlier" else 0) if turn is None else turn
         parts = (ordered[:first_later], ordered[first_later:])
-        for part, offsets_of_fold in zip(parts, offsets, strict=True):
-            shift_ns[part] = offsets_of_fold[part]
+        for part, of_fold in zip(parts, offsets, strict=True):
+            shift_ns[part] = of_fold[part]
         counts[list(counts)[turn is None]] += len(run)
     return tuple(
         f"{count} local times that clocks show twice are told apart {how}"
@@ -255,7 +368,7 @@ def _refuse_impossible(
 def _fixed_clock(local_ns: int, tz: str) -> str:
     """The end of an error about times that a zone skips: a zone of the same hours that does not."""
     offset_ns = int(_find_local_offsets(np.array([local_ns]), tz)[0][0])
-    if offset_ns % HOUR_NS or not offset_ns:
+    if offset_ns % HOUR_NS or not 0 < abs(offset_ns) <= MOST_ETC_NS:
         return "name the zone that they were written in, or write them in UTC"
     fixed = f"Etc/GMT{-offset_ns // HOUR_NS:+d}"
     return f"--tz {fixed} reads a clock that is not put forward, --tz UTC one that shows UTC"

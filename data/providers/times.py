@@ -22,6 +22,7 @@ from data.providers.column_names import find_local_zone
 from data.providers.day_times import all_match, join_date_and_time, strip_blanks
 from data.providers.numbers import to_array
 from data.providers.written_times import ZONE_UTC, find_named_zone, read_written
+from data.server_clock import note_server
 from data.zones import AS_UTC, LocalZone, localise
 
 DIGITS = r"^[0-9]{1,19}$"
@@ -279,8 +280,9 @@ def _read_text(
 def _naive(local_ns: Ints, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
     if tz is not None:
         time_ns, notes = localise(local_ns, tz, label)
-        return time_ns, (f"times name no zone, read as {tz}", *notes)
-    return local_ns, (AS_UTC,)
+        server = note_server(local_ns, tz.name)
+        return time_ns, (f"times name no zone, read as {tz}", *notes, *server)
+    return local_ns, (AS_UTC, *note_server(local_ns, "UTC"))
 
 
 def _note_unused_zone(tz: LocalZone | None, why: str) -> tuple[str, ...]:

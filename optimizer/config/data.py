@@ -39,7 +39,7 @@ class DataSettings(Settings):
     tz: str | None = knob(
         None,
         "IANA zone of timestamps that name none, and of the days and weeks that bars are merged "
-        "into.",
+        "into; a shift may follow, as in America/New_York+7h.",
         decides="data",
     )
     ambiguous: Literal["earlier", "later"] | None = knob(

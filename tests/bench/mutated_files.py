@@ -71,7 +71,7 @@ def _read(file, spec, options, steps):
     ends = [
         _prefix(line, _read(file, *changed, steps - 1))
         for line in said.splitlines() if steps and not (is_right and CHOICE in line)
-        for changed in list_advised(line, spec, options, file.names)
+        for changed in list_advised(line, spec, options, file)
     ]  # fmt: skip
     if is_right:
         return next((end for end in ends if end.end in WRONG), Verdict("right"))
@@ -84,7 +84,7 @@ def _read(file, spec, options, steps):
 def _follow_refusal(file, spec, options, steps, message):
     if "\n" in message:
         return Verdict("broken", (message,))
-    advised = list_advised(message, spec, options, file.names) if steps else []
+    advised = list_advised(message, spec, options, file) if steps else []
     ends = [_read(file, *changed, steps - 1) for changed in advised]
     if any(end.end in ("right", "helped") for end in ends):
         return Verdict("helped", (message,))
@@ -101,12 +101,14 @@ def _prefix(line, verdict):
     return Verdict(name, (line, *verdict.trail))
 
 
-def list_advised(message, spec, options, names):
+def list_advised(message, spec, options, file):
     """The spec and options of each alternative that a message advises.
 
-    A person puts the name of the column in place of NAME.
+    A person puts the name of the column in place of NAME, and knows the zone of the clock.
     """
-    for meaning, name in names.items():
+    if file.zone in available_timezones():
+        message = message.replace("--tz names another", f"--tz {file.zone}")
+    for meaning, name in file.names.items():
         message = message.replace(f"--column {meaning}=NAME", f"--column '{meaning}={name}'")
     texts = [match[0] for match in BUNDLE.finditer(message)]
     texts += [text.replace("earlier", "later") for text in texts if "(or later)" in message]

@@ -74,7 +74,8 @@ MIXED = {
 }  # fmt: skip
 
 ONE = {
-    "nights, 1m": ("1m", every_day(1, 14, 21, of=WEEKDAYS[:40])), "nights, 1h": ("1h", every_day(60, 14, 21)),
+    "nights, 1m": ("1m", every_day(1, 14, 21, of=WEEKDAYS[:40])),
+    "nights, 1h": ("1h", every_day(60, 14, 21)),
     "two bars a day": ("4h", every_day(240, 8, 16)),
     "a break at noon": ("15m", every_day(15, 1, 3, 5, 7)),
     "an hour a day closed": ("15m", every_day(15, 0, 23)),

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from pyarrow import feather
 
 from data import Bars, DataError, LoadOptions, cut_at_gaps, join_bars, keep_bars, load_bars
-from tests.support.series import START_NS, csv_text, write_csv, write_parquet
+from tests.support.series import START_NS, write_csv, write_parquet
 
 PRICES = st.floats(1e-300, 1e300, allow_nan=False, allow_infinity=False)
 VOLUMES = st.floats(0.0, 1e300, allow_nan=False, allow_infinity=False)
@@ -47,34 +45,6 @@ def list_columns(bars):
     """The six columns by name."""
     names = ("timestamp", "open", "high", "low", "close", "volume")
     return {name: getattr(bars, name) for name in names}
-
-
-@given(bars=bars_of_any_kind(), packed=st.booleans())
-def test_csv_keeps_every_bit(bars, packed):
-    """Written with the shortest exact decimals, plain or gzip, and read again."""
-    with tempfile.TemporaryDirectory() as folder:
-        name = "series.csv.gz" if packed else "series.csv"
-        spec = write_csv(Path(folder), csv_text(list_columns(bars)), name)
-        assert bars.content_hash == load_bars(spec).content_hash
-
-
-@given(bars=bars_of_any_kind())
-def test_parquet_keeps_every_bit(bars):
-    """Written as typed columns and read again."""
-    with tempfile.TemporaryDirectory() as folder:
-        spec = write_parquet(Path(folder), list_columns(bars))
-        assert bars.content_hash == load_bars(spec).content_hash
-
-
-@given(bars=bars_of_any_kind(), compression=st.sampled_from(["lz4", "zstd", "uncompressed"]))
-def test_feather_keeps_every_bit(bars, compression):
-    """However it is packed."""
-    columns = list_columns(bars)
-    columns["timestamp"] = pa.array(columns["timestamp"], type=pa.timestamp("ns", tz="UTC"))
-    with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/series.feather"
-        feather.write_feather(pa.table(columns), path, compression=compression)
-        assert bars.content_hash == load_bars(path).content_hash
 
 
 @given(bars=bars_of_any_kind(), kind=st.sampled_from(["csv", "parquet", "feather"]), data=st.data())

@@ -201,6 +201,7 @@ def _list_columns(file, dice, names):
             row._replace(time_ns=row.time_ns + ahead(row.time_ns, zone)) for row in reading.rows])
             for reading in file.readings]  # fmt: skip
         file.readings += local
+        file.zone = zone
         if CLOCKS[zone] and label in ("Timestamp", "datetime") and dice.random() < 0.3:
             label = f"Time ({CLOCKS[zone]})"
     if form in UNITS:

@@ -82,6 +82,7 @@ class MutatedFile:
     part_names: tuple[str, ...] = ()  # columns that tell series apart
     table: list[list[str]] | None = None  # of a file that holds no bars
     names: dict[str, str] = field(default_factory=dict)  # columns by meaning
+    zone: str = ""  # of times that name none; empty for UTC
     dialect: str = ""
     name: str = ""
     content: bytes = b""

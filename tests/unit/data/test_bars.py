@@ -44,11 +44,6 @@ def test_bars_are_shown_in_a_line():
     assert repr(bars) == "Bars('SIMULATED', 15m, 35,040 bars, 2024-01-01 .. 2025-01-02)"
 
 
-def test_length_is_the_number_of_bars():
-    """len(bars) is T."""
-    assert len(make_bars(5)) == 5
-
-
 def test_content_hash_is_over_names_types_lengths_and_bytes():
     """The hash equals one computed by hand from the columns."""
     bars = make_bars(2)
@@ -100,26 +95,6 @@ def test_illegal_value_is_refused_with_row_and_option(name, value, words):
         make_bars(8, **change_value(name, 3, value))
 
 
-def test_first_five_of_many_rows_are_shown():
-    """Five rows are shown, the rest is counted."""
-    volume = np.full(20, -1.0)
-    with pytest.raises(BarsError) as caught:
-        make_bars(20, volume=volume)
-    message = str(caught.value)
-    assert message.startswith("20 rows with a negative volume: row 0 (2024-01-01T00:00 open=99.875")
-    assert "row 4 (" in message
-    assert "row 5 (" not in message
-    assert "and 15 more" in message
-    assert "\n" not in message
-
-
-def test_high_and_low_may_equal_the_body():
-    """A flat bar without volume is legal."""
-    flat = np.full(3, 5.0)
-    bars = make_bars(3, open=flat, high=flat, low=flat, close=flat, volume=np.zeros(3))
-    assert len(bars) == 3
-
-
 def test_order_is_refused_at_the_first_backward_row():
     """The message names the row and both times."""
     time = make_columns(4)["timestamp"][[0, 2, 1, 3]]
@@ -129,35 +104,15 @@ def test_order_is_refused_at_the_first_backward_row():
         make_bars(4, timestamp=time)
 
 
-def test_newest_first_is_refused_at_row_one():
-    """A reversed series fails at its second row."""
-    with pytest.raises(BarsError, match="not ascending at row 1"):
-        make_bars(4, timestamp=make_columns(4)["timestamp"][::-1])
-
-
-def test_equal_duplicates_name_the_option():
-    """Rows that repeat in every value can be dropped with --dedupe."""
-    columns = {name: column[[0, 1, 1, 2]] for name, column in make_columns(3).items()}
-    with pytest.raises(BarsError, match=r"1 row equal to the row before: row 2 .*--dedupe"):
-        make_bars(4, **columns)
-
-
-def test_different_duplicates_show_both_rows():
-    """Rows that share a time but not their values are shown side by side."""
-    time = make_columns(4)["timestamp"][[0, 1, 1, 3]]
-    with pytest.raises(BarsError, match=r"row 1 \(.*close=100.25 .* and row 2 \(.*close=100.5 "):
-        make_bars(4, timestamp=time)
+def test_bars_in_memory_are_not_measured_by_a_clock():
+    """They stay what they were when they were loaded; a single bar is a series, too."""
+    assert len(make_bars(1, start_ns=0)) == len(make_bars(1, start_ns=2**61)) == 1
 
 
 def test_no_bars_are_refused():
     """Zero bars are no series."""
     with pytest.raises(BarsError, match="no bars"):
         make_bars(0)
-
-
-def test_one_bar_is_legal():
-    """A single bar is a series; what needs more refuses it itself."""
-    assert len(make_bars(1)) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from data.cache import SeriesKey, list_cached
 from data.errors import SourceError
 from data.providers import source_file, time_columns
 from data.vendor.account import find_account
-from tests.support.series import csv_text, make_bars, make_columns, write_csv
+from tests.support.series import csv_text, make_columns, write_csv
 
 FORMS = ("csv", "csv.gz", "parquet", "feather")
 
@@ -84,22 +84,6 @@ def test_what_is_wrong_with_a_changing_file_is_that_it_changes(tmp_path, monkeyp
 
     monkeypatch.setattr(time_columns, "read_times", late)
     with pytest.raises(SourceError, match="changed while it was read"):
-        load_bars(str(path))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_file_that_stays_as_it_is_is_read(tmp_path, form):
-    """Without a note."""
-    bars = load_bars(str(write_form(tmp_path, form, make_columns(50))))
-    assert (bars.content_hash, bars.notes) == (make_bars(50).content_hash, ())
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_pipe_is_no_file(tmp_path, form):
-    """A reader would wait for ever."""
-    path = tmp_path / f"series.{form}"
-    os.mkfifo(path)
-    with pytest.raises(SourceError, match="is no file"):
         load_bars(str(path))
 
 

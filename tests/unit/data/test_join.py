@@ -51,3 +51,12 @@ def test_notes_are_told_once():
     """What is true of every part is one line."""
     noted = [part(0, 10, notes=("in UTC",)), part(10, 10, notes=("in UTC", "one more"))]
     assert join_bars(noted, "BTC").notes == ("joined from 2 parts", "in UTC", "one more")
+
+
+def test_gaps_and_zones_of_parts_are_those_of_the_whole():
+    """Gaps between parts are counted with those within; parts of two zones have none."""
+    parts = [make_bars(9, zone="Asia/Tokyo"), part(20, 10, zone="Asia/Tokyo")]
+    joined = join_bars(parts, "BTC")
+    assert joined.zone == "Asia/Tokyo"
+    assert [note for note in joined.notes if note.startswith("1 gap, 11 bars missing")]
+    assert join_bars([parts[0], part(20, 10)], "BTC").zone == "UTC"

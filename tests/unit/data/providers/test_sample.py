@@ -67,12 +67,6 @@ def test_sample_takes_the_options_of_every_source():
     assert load_bars("sample", LoadOptions(timeframe="1h")).timeframe == "1h"
 
 
-def test_sample_takes_no_address():
-    """There is one sample."""
-    with pytest.raises(SourceError, match="sample takes no address, got 'x'"):
-        load_bars("sample:x")
-
-
 @pytest.mark.parametrize(
     ("name", "damage"),
     [

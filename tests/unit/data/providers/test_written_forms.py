@@ -1,37 +1,13 @@
-"""Bars as pandas, polars, pyarrow and duckdb write them come back in every bit, or are refused."""
+"""The page of forms that programs write, each of which is a row of the corpus."""
 
 import re
 from importlib.metadata import version
 
-import pytest
-
-from data import DataError, load_bars
 from tests.support.paths import ROOT
-from tests.support.written_forms import FORMS, TIME_NS, VALUES_BY_NAME
+from tests.support.written_forms import FORMS
 
 PAGE = ROOT / "data" / "providers" / "README.md"
 TABLE = re.compile(r"^\| program \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
-
-
-def read_form(form, folder):
-    """The bars of a file of this form, by its bare path."""
-    path = folder / f"series{form.ending}"
-    form.write(path)
-    return load_bars(str(path))
-
-
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_a_form_is_read_in_every_bit_or_refused_by_its_kind(form, tmp_path):
-    """Times and values are those that were written; another kind of file is named."""
-    if form.refusal:
-        with pytest.raises(DataError, match=f"^series{form.ending}: {re.escape(form.refusal)}; "):
-            read_form(form, tmp_path)
-        return
-    bars = read_form(form, tmp_path)
-    assert bars.symbol == "series"
-    assert bars.timestamp.tobytes() == TIME_NS.tobytes()
-    for name, values in VALUES_BY_NAME.items():
-        assert getattr(bars, name).tobytes() == values.tobytes(), name
 
 
 def test_each_program_writes_ten_forms_that_are_read():
