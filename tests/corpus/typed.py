@@ -112,6 +112,13 @@ ROWS = (
       for kind in (pa.large_string(), pa.string_view())),
     refuses("a price that is null", bars(3, kind="parquet", close=[100.0, None, 100.5]), None,
             BarsError, "missing or not finite: row 1", "--drop-bad-bars", then={"count": 2}),
+    *(refuses(f"faults of every kind, {kind}", bars(
+        200, kind=kind, volume={5: np.nan}, high={50: 112.495}, picks=[
+            *range(100), 101, 100, *range(102, 200), 199]), None, BarsError, "row 5",
+        then=[({"dedupe": True, "drop_bad_bars": True, "sort": True, "tick": 0.01},
+               {"values": {"close": 100 + 0.25 * np.delete(np.arange(200), 5), "high": {49: 112.5}},
+                "notes": ["dropped 1 bad", "widened", "dropped 1 repeated", "1 gap"]})])
+      for kind in ("csv", "parquet", "feather", "arrow", "stream")),
     *(refuses(f"{words} Parquet", parquet(lambda: arrow(500), damage, **PACKED), None,
               SourceError, NO_PARQUET)
       for words, damage in DAMAGED.items()),
