@@ -9,6 +9,11 @@ VALUES = ("stamped", "decimal", "ambiguous", "tz", "source_timeframe")
 SWITCHES = ("sort", "dedupe", "drop_bad_bars")
 
 
+def is_value(name: str, word: str) -> bool:
+    """Whether a word behind an option may be its value, and no further word of a sentence."""
+    return name != "source_timeframe" or bool(re.fullmatch(r"[0-9]+[smhdw]", word.rstrip(",")))
+
+
 def parse_options(message: str, **others: object) -> LoadOptions:
     """The options that a message names behind what is wrong, beside others; of two the first."""
     remedy = message.partition("; ")[2]
@@ -20,8 +25,8 @@ def parse_options(message: str, **others: object) -> LoadOptions:
         if flag == "--column":
             meaning, _, column = value.rstrip(",").partition("=")
             columns.setdefault(meaning, column)
-        elif flag.startswith("--") and name in VALUES and not flag.endswith(","):
-            flags.setdefault(name, value)
+        elif flag.startswith("--") and name in VALUES and is_value(name, value):
+            flags.setdefault(name, value.rstrip(","))
         elif name == "time_format" and "%" in value:
             flags.setdefault(name, value.rstrip(","))
         elif flag.startswith("--") and name in SWITCHES:
