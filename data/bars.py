@@ -1,5 +1,6 @@
 """Bars: the frozen columns of one market, checked and hashed, and windows that cut them."""
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -85,6 +86,32 @@ class Bars:
             object.__setattr__(self, name, _freeze_column(name, getattr(self, name)))
         extra = {name: _freeze_column(name, self.extra[name]) for name in sorted(self.extra)}
         object.__setattr__(self, "extra", extra)
+        self._check_fields()
+        check_bars(self.timestamp, {name: getattr(self, name) for name in VALUES})
+
+    @classmethod
+    def adopt(cls, columns: Mapping[str, Floats | Ints], **fields: object) -> "Bars":
+        """Bars of columns [T] that are handed over: neither copied nor checked once more.
+
+        Their maker has checked them by `check_bars`, and writes to none of them any more. `columns`
+        are int64 nanoseconds and float64, further ones among them; `fields` are the others.
+        """
+        bars = object.__new__(cls)
+        for field_ in dataclasses.fields(cls):
+            if field_.default_factory is not dataclasses.MISSING:
+                object.__setattr__(bars, field_.name, field_.default_factory())
+        own = {name: np.ascontiguousarray(column) for name, column in columns.items()}
+        for column in own.values():
+            column.flags.writeable = False
+        extra = {name: own.pop(name) for name in sorted(own.keys() - {*COLUMNS})}
+        for name, value in {**own, **fields, "extra": extra}.items():
+            object.__setattr__(bars, name, value)
+        bars._check_fields()
+        return bars
+
+    def _check_fields(self) -> None:
+        """Check, and put in order, all but the law of the columns."""
+        extra = self.extra
         # Columns may be replaced: names of those that are gone are dropped.
         object.__setattr__(self, "dated", tuple(name for name in extra if name in self.dated))
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}
@@ -106,7 +133,6 @@ class Bars:
                 raise BarsError(
                     f"column '{name}' is infinite at bar {int(np.isinf(column).argmax())}"
                 )
-        check_bars(self.timestamp, {name: getattr(self, name) for name in VALUES})
         span = int(self.timestamp[0]), int(self.timestamp[-1])
         payments = {name: self.payments[name].between(*span) for name in sorted(self.payments)}
         object.__setattr__(self, "payments", payments)

@@ -64,19 +64,13 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS, *, now_ns: int | None 
     if not is_merged:
         gaps = gap_lines(timestamp, timeframe_ns, open_gaps)
         notes = (*notes, *gaps, *clock_notes(timestamp, timeframe_ns, now_ns))
-    bars = Bars(
-        timestamp,
-        values["open"],
-        values["high"],
-        values["low"],
-        values["close"],
-        values["volume"],
+    bars = Bars.adopt(
+        {"timestamp": timestamp, **values},
         symbol=check_symbol(table.symbol),
         timeframe_ns=timeframe_ns,
         source=spec,
         is_simulated=table.is_simulated,
         notes=notes,
-        extra={name: values[name] for name in options.aligned},
         zone=table.zone,
         open_gaps=open_gaps,
     )

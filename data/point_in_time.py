@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,11 @@ from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
 from data.payments import Payments
-from data.providers.csv_file import UNPACKING, unpack
 from data.providers.parquet_file import open_capped, read_capped
 from data.providers.parquet_pages import PageError
 from data.providers.size_caps import refuse_expanded
-from data.providers.source_file import first_line, read_unchanged
+from data.providers.source_file import first_line, open_unchanged
+from data.providers.text_source import unpack
 from data.table import LARGEST_SOURCE_BYTES
 from data.timeframe import MINUTE_NS
 from data.zones import LocalZone, localise
@@ -154,26 +154,27 @@ def _table(path: str) -> tuple[pa.Table, list[str]]:
         raise DataError(f"there is no file '{path}'")
     read = _read_parquet if path.lower().endswith(".parquet") else _read_csv
     try:
-        with read_unchanged(Path(path), LARGEST_SOURCE_BYTES) as content:
-            return read(content, path)
-    except (pa.ArrowException, *UNPACKING, PageError, UnicodeDecodeError) as error:
+        with open_unchanged(Path(path), LARGEST_SOURCE_BYTES) as file:
+            return read(file, path)
+    except (pa.ArrowException, OSError, PageError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {first_line(error)}") from None
 
 
-def _read_parquet(content: bytes, path: str) -> tuple[pa.Table, list[str]]:
-    with open_capped(content, path, LARGEST_SOURCE_BYTES) as file:
-        names = list(file.schema_arrow.names)
+def _read_parquet(file: IO[bytes], path: str) -> tuple[pa.Table, list[str]]:
+    content = file.read()
+    with open_capped(content, path, LARGEST_SOURCE_BYTES) as parquet:
+        names = list(parquet.schema_arrow.names)
         used = [name for name in names if name in (*TIMES, VALUE, SYMBOL)]
-        columns = read_capped(file, content, used, path, LARGEST_SOURCE_BYTES)
+        columns = read_capped(parquet, content, used, path, LARGEST_SOURCE_BYTES)
     refuse_expanded(columns, path, LARGEST_SOURCE_BYTES)
     return columns, names
 
 
-def _read_csv(content: bytes, path: str) -> tuple[pa.Table, list[str]]:
-    text = unpack(content, path, LARGEST_SOURCE_BYTES)
+def _read_csv(file: IO[bytes], path: str) -> tuple[pa.Table, list[str]]:
     # A symbol may be digits alone, the first of them zeros.
     as_text = arrow_csv.ConvertOptions(column_types={SYMBOL: pa.string()})
-    table = arrow_csv.read_csv(pa.BufferReader(text), convert_options=as_text)
+    with unpack(file, path, LARGEST_SOURCE_BYTES) as text:
+        table = arrow_csv.read_csv(text, convert_options=as_text)
     return table, list(table.column_names)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import PRICES, Floats, Ints, check_bars, faults, repeats
+from data.checks import NO_TIME, PRICES, Floats, Ints, check_bars, faults, keeps_law, repeats
 from data.errors import BarsError
 from data.table import LoadOptions, RawTable
 from data.zones import AS_UTC, clock_that_repeats
@@ -24,12 +24,14 @@ def repair_rows(
         BarsError: When rows are no legal bars, and no option repairs them.
     """
     timestamp, values, notes = table.timestamp, table.values, []
-    rows = np.arange(len(timestamp), dtype=np.int64)
     if options.price_offset:
         with np.errstate(over="ignore"):
             raised = {name: values[name] + options.price_offset for name in PRICES}
         values = {**values, **raised}
         notes.append(f"{options.price_offset:g} was added to every price")
+    if len(timestamp) and keeps_law(timestamp, values, now_ns):
+        return timestamp, values, tuple(notes)
+    rows = np.arange(len(timestamp), dtype=np.int64)
     values, rounded = widen_roundings(values)
     notes += _note_repairs(
         rounded,
@@ -50,7 +52,7 @@ def repair_rows(
         timestamp, values, rows = _select_rows(timestamp, values, rows, good)
     if options.sort:
         order = np.argsort(timestamp, kind="stable")
-        late = int((np.diff(timestamp) < 0).sum())
+        late = int((timestamp[1:] < timestamp[:-1]).sum())
         notes += _note_repairs(late, "row", "earlier than the one before, sorted by time")
         timestamp, values, rows = _select_rows(timestamp, values, rows, order)
     if options.dedupe:
@@ -94,8 +96,8 @@ def _widen(values: Mapping[str, Floats], reach: float | Floats) -> tuple[Mapping
 
 def _name_clock(table: RawTable, timestamp: Ints) -> str:
     """The end of an error about times that step back where a clock does, and name no zone."""
-    back = np.flatnonzero(np.diff(timestamp) <= 0)
-    if AS_UTC not in table.notes or not len(back):
+    back = np.flatnonzero(timestamp[1:] <= timestamp[:-1])
+    if AS_UTC not in table.notes or not len(back) or (timestamp == NO_TIME).any():
         return ""
     zone = clock_that_repeats(int(timestamp[back[0] + 1]))
     if zone is None:

@@ -33,6 +33,8 @@ from data.providers.time_columns import read_alike
 from data.providers.times import find_column_zone
 from data.table import LoadOptions, RawTable
 
+FEW = 1000
+
 BILLION, GRID = 10**9, 10**4
 """Prices of a unit or more in billionths, and a hundred thousandth, of which such are multiples."""
 
@@ -82,13 +84,15 @@ def to_raw(
     options: LoadOptions,
     market: str | None,
     others: Callable[[], Columns],
+    dots: Callable[[], tuple[str, ...]] | None = None,
 ) -> RawTable:
     """Read times, numbers and the symbol out of Arrow columns.
 
     `columns` are those that `layout` names, [N] each. The stem of `path` names the market
     unless a column does; `market` names the rows to read where a column names several.
     `others` are the columns that `layout` does not name, of which one parts the rows where their
-    times are those of several markets.
+    times are those of several markets. `dots` notes what dots mean where numbers were written,
+    and `columns` do not hold their text.
 
     Raises:
         TableError: When a value has no single reading.
@@ -114,14 +118,16 @@ def to_raw(
     prices = {name: arrays[name] for name in layout.values[:-1]}
     refuse_thirty_seconds(prices, options.decimal, where)
     decimal = find_decimal(numbers, options.decimal, where)
-    dots = note_dots(numbers, options.decimal, where) if decimal == POINT else ()
+    texts = [name for name, column in numbers.items() if pa.types.is_string(column.type)]
+    note = dots or (lambda: note_dots(texts, numbers.__getitem__, where))
+    dot_notes = note() if options.decimal is None and decimal == POINT else ()
     values = {
         meaning: read_numbers(arrays[name], name, where, decimal)
         for meaning, name in zip(VALUES, layout.values, strict=True)
         if name
     }
     volume, volume_notes = read_volume(arrays, layout, values, named, where, decimal)
-    notes = (*layout.notes, *time_notes, *volume_notes, *dots, *_note_billionths(values))
+    notes = (*layout.notes, *time_notes, *volume_notes, *dot_notes, *_note_billionths(values))
     if decimal != POINT:
         notes = (*notes, "numbers are read with a decimal comma")
     values = {**values, "volume": volume}
@@ -136,6 +142,9 @@ def to_raw(
 
 def _note_billionths(values: dict[str, Floats]) -> tuple[str, ...]:
     """A note where prices look counted in billionths, as Databento does unless it is asked not."""
+    # One price rules it out for most files.
+    if any((values[name][:FEW] < BILLION).any() for name in PRICES):
+        return ()
     prices = [values[name][np.isfinite(values[name])] for name in PRICES]
     if any(len(known) == 0 or known.min() < BILLION or (known % GRID).any() for known in prices):
         return ()
@@ -161,9 +170,7 @@ def _flat(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         parts = [pc.take(_as_text(chunk.dictionary), chunk.indices) for chunk in column.chunks]
         column = pa.chunked_array(parts, None if parts else column.type.value_type)
-    whole = column.combine_chunks()
-    flat = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
-    return _as_text(flat)
+    return _as_text(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())
 
 
 def _as_text(column: pa.Array) -> pa.Array:

@@ -229,6 +229,8 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
 def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> str:
     """Reason why rows are not in the usual order, or a list is none of ccxt's; empty if none."""
     what = "names only count columns, and" if is_named else "there is no header line, and read as"
+    # Nanoseconds are beyond the whole numbers that are exact in float64, which decides nothing.
+    times = times.cast(pa.float64(), safe=False) if pa.types.is_integer(times.type) else times
     unit = find_unit(times) if is_named else "ms"
     if unit != "ms":
         return f"{what} times are no milliseconds{'' if unit is None else f' but {unit}'}"

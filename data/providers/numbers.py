@@ -1,7 +1,7 @@
 """Prices and volumes of a file to float64: read exactly, never by way of a local number format."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ PROOFS = {
     POINT: r"\.(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|,[0-9]{2,3}[,.]",
 }
 """Patterns that only a decimal comma, or only a decimal point, can leave behind."""
+
+SETTLED = f"{PROOFS[POINT]}|[0-9]{{4}}"
+"""Numbers that leave no thousands to dots."""
 
 DOTTED = r"[0-9]{1,3}(?:\.[0-9]{3})*"
 """Whole numbers whose thousands dots may part, or numbers of three decimals."""
@@ -141,7 +144,7 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
         # The first price decides for most columns.
         if not re.fullmatch(THIRTY_SECONDS, first):
             continue
-        texts = _bare_numbers(column)
+        texts = bare_numbers(column)
         is_fraction = all_match(texts, f"^{THIRTY_SECONDS}$")
         has_thousands = re.fullmatch(r"[0-9]+['\u2019 ][0-9]{3}", first) is not None
         if not is_fraction or (chosen is not None and has_thousands):
@@ -157,24 +160,38 @@ def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, w
         )
 
 
-def note_dots(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -> tuple[str, ...]:
-    """A note on columns [N] such as ``42.195``, whose dots begin decimals or part thousands.
+def note_dots(
+    names: Iterable[str], read: Callable[[str], pa.Array], where: str, *, is_settled: bool = False
+) -> tuple[str, ...]:
+    """A note on columns such as ``42.195``, whose dots begin decimals or part thousands.
 
-    None where a mark of decimals is `chosen`, or another number of the file settles it.
+    `read` gives the text [N] of one of the named columns. None where another number of the file
+    settles it.
 
     Raises:
         TableError: Where dots part thousands: ``1.230.000``, or ``1.230`` beside ``985``, as no
             program writes both with decimals.
     """
-    texts = {name: column for name, column in columns.items() if pa.types.is_string(column.type)}
+    examples = {
+        name: example for name in names if (example := _find_dotted(read(name), name, where))
+    }
+    if not examples or is_settled or any(_has(read(name), SETTLED) for name in names):
+        return ()
+    name, example = next(iter(examples.items()))
+    return (
+        f"numbers such as {example} in column {name!r} are read as {float(example):.12g}; "
+        "--decimal , reads dots as marks of thousands",
+    )
+
+
+def _find_dotted(column: pa.Array, name: str, where: str) -> str:
+    """The first number of a column whose dot may part thousands; empty without one."""
     # The first number decides for most columns.
-    names = [name for name, column in texts.items() if re.fullmatch(DOTTED, _first(column))]
-    dotted = [name for name in names if _has(texts[name], "[.]")] if chosen is None else []
-    for name in dotted:
-        bare = _bare_numbers(texts[name])
-        # 0 may be a number that is not there.
-        if not pc.all(pc.match_substring_regex(bare, f"^{DOTTED}$")).as_py():
-            continue
+    if not re.fullmatch(DOTTED, _first(column)) or not _has(column, "[.]"):
+        return ""
+    bare = bare_numbers(column)
+    # 0 may be a number that is not there.
+    if pc.all(pc.match_substring_regex(bare, f"^{DOTTED}$")).as_py():
         for proof in (("[.][0-9]{3}[.]",), ("[.][0-9]{2}0$", "^[1-9][0-9]{0,2}$")):
             if not all(_has(bare, kind) for kind in proof):
                 continue
@@ -184,24 +201,18 @@ def note_dots(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -
                 f"{where}: column {name!r} holds {shown}, so its '.' seems to part thousands; "
                 "--decimal , reads all numbers so, --decimal . as decimals"
             )
-    if not dotted or any(_has(column, f"{PROOFS[POINT]}|[0-9]{{4}}") for column in texts.values()):
-        return ()
-    example = _first(pc.filter(texts[dotted[0]], pc.match_substring_regex(texts[dotted[0]], "[.]")))
-    return (
-        f"numbers such as {example} in column {dotted[0]!r} are read as {float(example):.12g}; "
-        "--decimal , reads dots as marks of thousands",
-    )
+    return _first(pc.filter(column, pc.match_substring_regex(column, "[.]")))
 
 
 def _first(column: pa.Array) -> str:
     """The first text of a column that is there; else empty."""
     for part in (column.slice(0, 100), column.slice(100)):
-        if len(numbers := _bare_numbers(part)):
+        if len(numbers := bare_numbers(part)):
             return str(numbers[0].as_py())
     return ""
 
 
-def _bare_numbers(column: pa.Array) -> pa.Array:
+def bare_numbers(column: pa.Array) -> pa.Array:
     """Texts of a column that are there, without blanks around them."""
     bare = pc.utf8_trim_whitespace(column.drop_null())
     return pc.filter(bare, pc.invert(pc.match_substring_regex(bare, NO_NUMBER)))

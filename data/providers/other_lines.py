@@ -18,25 +18,28 @@ COMPARED_BYTES = 1 << 14
 """Of the head and the end of a file, whose rows a line below them must not be like."""
 
 
-def cut_remarks(text: bytes, header: Header) -> tuple[bytes, tuple[str, ...]]:
-    """A file's text without the last lines that are no rows, and a note for each.
+def cut_remarks(head: bytes, tail: bytes, header: Header) -> tuple[bytes, tuple[str, ...]]:
+    """The last lines of a text that are no rows, and a note for each.
 
     Such a line has words in its first cell and nothing behind it, or fewer cells than there are
-    columns, and does not begin as a row does: a row that was cut stays.
+    columns, and does not begin as a row does: a row that was cut stays. `head` and `tail` are the
+    begin and the end of the text, or all of it.
     """
-    end = len(text)
+    end = len(tail)
     notes: list[str] = []
     while len(notes) < MOST_LINES_BELOW:
-        start, stop = _find_last_line(text, end)
+        start, stop = _find_last_line(tail, end)
         if stop - start > COMPARED_BYTES:
             break
-        line = text[start:stop].decode(errors="replace").strip()
+        line = tail[start:stop].decode(errors="replace").strip()
         cells = _split_cells(line, header.separator)
-        if not _has_words_alone(cells, len(header.names)) or _is_like_rows(cells[0], text, header):
+        if not _has_words_alone(cells, len(header.names)) or _is_like_rows(
+            cells[0], head, tail, header
+        ):
             break
         notes.append(f"a line below the rows is passed over: {line[:80]!r}")
         end = start
-    return (text[:end], tuple(notes[::-1])) if notes else (text, ())
+    return (tail[end:], tuple(notes[::-1])) if notes else (b"", ())
 
 
 def drop_headers(
@@ -49,6 +52,9 @@ def drop_headers(
     Raises:
         TableError: When there are such rows, and a person did not ask to drop bad ones.
     """
+    if not pa.types.is_string(columns.column(layout.values[0]).type):
+        # A number names no column.
+        return None, ()
     header_lines = [
         {name: cells[header.names.index(name)].strip() for name in columns.column_names}
         for cells in header.lines
@@ -93,11 +99,11 @@ def _has_words_alone(cells: list[str], width: int) -> bool:
     return len(cells) < width or not any(cell.strip() for cell in cells[1:])
 
 
-def _is_like_rows(cell: str, text: bytes, header: Header) -> bool:
+def _is_like_rows(cell: str, head: bytes, tail: bytes, header: Header) -> bool:
     """Whether a row may begin as a cell does, by digits, words and marks."""
     lines = [
-        *text[:COMPARED_BYTES].split(b"\n")[header.skip :],
-        *text[-COMPARED_BYTES:].split(b"\n")[1:-1],
+        *head[:COMPARED_BYTES].split(b"\n")[header.skip :],
+        *tail[-COMPARED_BYTES:].split(b"\n")[1:-1],
     ]
     shape = _find_shape(cell)
     rows = (line.decode(errors="replace") for line in lines)

@@ -14,7 +14,7 @@ from data.providers.markets import part_market
 from data.providers.mixed_rows import Columns
 from data.providers.parquet_pages import decoded_bytes, footer_bytes
 from data.providers.size_caps import is_single, refuse_nested, refuse_rows, refuse_size
-from data.providers.source_file import label, open_path, read_unchanged
+from data.providers.source_file import label, open_path, open_unchanged
 from data.statement import read_frame, with_statement
 from data.table import LoadOptions, RawTable
 
@@ -33,8 +33,8 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     address, market = part_market(address)
     path = open_path(address, "parquet:PATH")
-    with read_unchanged(path, options.max_bytes) as content:
-        return _read(content, path, market, options)
+    with open_unchanged(path, options.max_bytes) as file:
+        return _read(file.read(), path, market, options)
 
 
 def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) -> RawTable:

@@ -1,4 +1,4 @@
-"""A file of bars as bytes, which stay the same while they are read."""
+"""A file of bars, which stays the same while it is read."""
 
 import os
 from collections.abc import Iterator
@@ -13,8 +13,6 @@ from data.providers.size_caps import refuse_size
 
 HEAD_BYTES = 1 << 20
 """Bytes that a file may hold beside the values that are capped."""
-
-COMPARED_BYTES = 1 << 20
 
 
 def open_path(address: str, form: str) -> Path:
@@ -41,11 +39,11 @@ def open_path(address: str, form: str) -> Path:
 
 
 @contextmanager
-def read_unchanged(path: Path, max_bytes: int) -> Iterator[bytes]:
-    """The bytes of a file, which must be the same when the context ends.
+def open_unchanged(path: Path, max_bytes: int) -> Iterator[BufferedReader]:
+    """A file, open to read, which must be the same when the context ends.
 
     Raises:
-        LimitError: When there are far more than `max_bytes`, whatever they unpack to.
+        LimitError: When it has far more than `max_bytes`, whatever they unpack to.
         SourceError: When the file has changed meanwhile, whatever else was wrong with it.
     """
     where = label(path)
@@ -54,41 +52,32 @@ def read_unchanged(path: Path, max_bytes: int) -> Iterator[bytes]:
         before = _state(file, path)
         if before[0] > max_bytes + HEAD_BYTES:
             raise refuse_size(where, f"it has {before[0]} bytes", max_bytes)
-        content = file.read(before[0])
 
         def check() -> None:
-            if not _holds(file, content) or _state(file, path) != before:
+            if _state(file, path) != before:
                 raise SourceError(
                     f"{where}: changed while it was read; wait until it is written, or name a copy"
                 )
 
         try:
-            yield content
+            yield file
         except DataError:
             check()
             raise
         check()
 
 
-def _holds(file: BufferedReader, content: bytes) -> bool:
-    """Whether a file's bytes are still these."""
-    file.seek(0)
-    left = memoryview(content)
-    while part := file.read(COMPARED_BYTES):
-        if left[: len(part)] != part:
-            return False
-        left = left[len(part) :]
-    return not left
-
-
 def _state(file: BufferedReader, path: Path) -> tuple[int, ...]:
-    """Size, time and place of an open file, and of what bears its name now."""
+    """Size, times and place of an open file, and of the one that bears its name now.
+
+    A program may set the time of a change back, but not that of the inode.
+    """
     status = os.fstat(file.fileno())
     try:
         named = os.stat(path).st_ino
     except FileNotFoundError:
         named = 0
-    return status.st_size, status.st_mtime_ns, status.st_ino, named
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, named
 
 
 def label(path: Path) -> str:

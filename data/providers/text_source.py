@@ -1,0 +1,213 @@
+"""Text of a file, plain, gzip or zip, in UTF-8: read from the disk in pieces where it can be."""
+
+import codecs
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from tempfile import SpooledTemporaryFile
+from threading import Lock
+from typing import IO
+
+from data.errors import SourceError, list_some
+from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
+from data.providers.size_caps import refuse_size
+from data.providers.source_file import first_line
+from data.providers.text_encoding import MARKED, to_utf8
+
+PIECE_BYTES = 1 << 20
+
+SPOOLED_BYTES = 1 << 20
+"""Bytes that are unpacked in memory; more go to a file without a name."""
+
+TAIL_BYTES = 1 << 18
+"""Bytes at the end of a text among which lines below its rows are looked for."""
+
+ENCRYPTED = 0x1
+
+OF_MACOS = "__MACOSX/"
+"""Folder of an archive in which macOS keeps facts about its files."""
+
+TABLES = (".csv", ".tsv")
+"""Endings of names that tables have in an archive with other files."""
+
+MOST_BESIDE = 3
+"""Files of an archive that are named before others are counted."""
+
+UNPACKING = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError)
+"""Errors that a damaged file raises while it is unpacked."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text in UTF-8, on disk or in memory; lines at its end may be left out."""
+
+    file: IO[bytes]
+    end: int  # bytes of it that count
+    line_feeds: int  # in all of it
+    returns: int
+    notes: tuple[str, ...] = ()  # on its encoding, and on other files of its archive
+
+    lock: Lock = field(default_factory=Lock)  # held by who reads the file
+
+    def head(self) -> bytes:
+        """Its first lines, two at least; all of it where it has none."""
+        head = TextPart(self).read(PIECE_BYTES)
+        return head if head.count(b"\n") > 1 else TextPart(self).read()
+
+    def tail(self) -> bytes:
+        """Its last bytes."""
+        return TextPart(self, max(self.end - TAIL_BYTES, 0)).read()
+
+
+class TextPart(io.RawIOBase):
+    """A text as a file, as pyarrow reads it; each part knows its own position."""
+
+    def __init__(self, text: Text, at: int = 0) -> None:
+        self._text, self._at = text, at
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes, at most `size` of them."""
+        left = self._text.end - self._at
+        # A thread of pyarrow may still read ahead for a reader that has given up.
+        with self._text.lock:
+            self._text.file.seek(self._at)
+            piece = self._text.file.read(left if size < 0 else min(size, left))
+        self._at += len(piece)
+        return piece
+
+
+@contextmanager
+def open_text(file: IO[bytes], where: str, max_bytes: int) -> Iterator[Text]:
+    """The text of a file, unpacked and in UTF-8, as long as the context lasts.
+
+    Raises:
+        LimitError: When it unpacks to more than `max_bytes`.
+        SourceError: When it cannot be unpacked, or is no text.
+    """
+    with unpack(file, where, max_bytes) as text:
+        beside = _list_left_out(file) if text is not file else ()
+        counts = _count_lines(text)
+        if counts is not None:
+            yield Text(text, text.seek(0, io.SEEK_END), *counts, beside)
+            return
+        text.seek(0)
+        content, notes = to_utf8(text.read(), where)
+        counts = content.count(b"\n"), content.count(b"\r")
+        yield Text(io.BytesIO(content), len(content), *counts, (*beside, *notes))
+
+
+@contextmanager
+def unpack(file: IO[bytes], where: str, max_bytes: int) -> Iterator[IO[bytes]]:
+    """The text of a file, unpacked once; a zip archive must hold one file, or one of them a table.
+
+    Raises:
+        LimitError: When it is larger.
+        SourceError: When it is damaged, or an archive holds several tables, none, or a secret.
+    """
+    start, size = _begin(file), file.seek(0, io.SEEK_END)
+    file.seek(0)
+    if start == ZIP and is_spreadsheet(file.read()):
+        raise SourceError(f"{where}: is a spreadsheet; save its sheet as CSV")
+    if start != ZIP and not start.startswith(GZIP):
+        if size > max_bytes:
+            raise refuse_size(where, f"it has {size} bytes", max_bytes)
+        yield file
+        return
+    with SpooledTemporaryFile(SPOOLED_BYTES) as text:
+        try:
+            with _open_compressed(file, where) as packed:
+                while text.tell() <= max_bytes and (piece := packed.read(PIECE_BYTES)):
+                    text.write(piece)
+        except UNPACKING as error:
+            raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
+        if text.tell() > max_bytes:
+            raise refuse_size(where, f"it unpacks to more than {max_bytes} bytes", max_bytes)
+        text.seek(0)
+        yield text
+
+
+def _count_lines(file: IO[bytes]) -> tuple[int, int] | None:
+    """Line feeds and carriage returns of a text; None unless it is plain UTF-8 as it stands."""
+    file.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line_feeds = returns = 0
+    is_first = True
+    while piece := file.read(PIECE_BYTES):
+        if is_first and (describe_kind(piece) or piece.startswith((codecs.BOM_UTF8, *MARKED))):
+            return None
+        is_first = False
+        if b"\0" in piece:
+            return None
+        line_feeds, returns = line_feeds + piece.count(b"\n"), returns + piece.count(b"\r")
+        if not piece.isascii() or decoder.getstate()[0]:
+            try:
+                decoder.decode(piece)
+            except UnicodeDecodeError:
+                return None
+    return None if decoder.getstate()[0] else (line_feeds, returns)
+
+
+def _begin(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(len(ZIP))
+
+
+@contextmanager
+def _open_compressed(file: IO[bytes], where: str) -> Iterator[IO[bytes]]:
+    if _begin(file) != ZIP:
+        file.seek(0)
+        with gzip.open(file) as packed:
+            yield packed  # type: ignore[misc]
+        return
+    with zipfile.ZipFile(file) as archive, archive.open(_only_member(archive, where)) as packed:
+        yield packed
+
+
+def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
+    members = _list_members(archive)
+    tables = _list_tables(members)
+    if len(tables) != 1:
+        raise SourceError(
+            f"{where}: is a zip archive of {len(members)} files; unpack it and name the one meant, "
+            "or join those of one market: data import FOLDER --join NAME"
+        )
+    if tables[0].flag_bits & ENCRYPTED:
+        raise SourceError(f"{where}: is a zip archive with a password; unpack it first")
+    return tables[0]
+
+
+def _list_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """Files of an archive, but for those that macOS adds."""
+    return [
+        member
+        for member in archive.infolist()
+        if not (member.is_dir() or member.filename.startswith(OF_MACOS))
+    ]
+
+
+def _list_tables(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """Those that may hold bars: of several the ones that are named so."""
+    if len(members) == 1:
+        return members
+    return [member for member in members if member.filename.lower().endswith(TABLES)]
+
+
+def _list_left_out(file: IO[bytes]) -> tuple[str, ...]:
+    """Notes on files of an archive that are not read, such as the report that HistData adds."""
+    if _begin(file) != ZIP:
+        return ()
+    with zipfile.ZipFile(file) as archive:
+        members = _list_members(archive)
+    read = _list_tables(members)
+    beside = [repr(member.filename)[:60] for member in members if member not in read]
+    if not beside:
+        return ()
+    return (f"of its archive {list_some(beside[:MOST_BESIDE], len(beside))} is not read",)
