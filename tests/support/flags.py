@@ -10,7 +10,7 @@ SWITCHES = ("sort", "dedupe", "drop_bad_bars")
 
 
 def is_value(name: str, word: str) -> bool:
-    """Whether a word behind an option may be its value, and no further word of a sentence."""
+    """True for a word that may be the value of an option, and is no part of its sentence."""
     return name != "source_timeframe" or bool(re.fullmatch(r"[0-9]+[smhdw]", word.rstrip(",")))
 
 
