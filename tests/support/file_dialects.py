@@ -167,7 +167,7 @@ def _type_cells(cells, kind):
         return pa.array(cells)
     numbers = [Decimal(cell) if NUMBER.fullmatch(cell) else None for cell in cells]
     if kind == "decimal":
-        return pa.array(numbers, pa.decimal128(38, 8))
+        return pa.array(numbers, pa.decimal128(38, 12))
     return pa.array([None if n is None else float(n) for n in numbers], pa.type_for_alias(kind))
 
 
