@@ -1,6 +1,6 @@
 """Mutated files, read with no options, and with every option that the reader then advises.
 
-    python -m tests.bench.mutated_files 20000 [--seed 0]
+    python -m tests.bench.mutated_files 20000 [--seed 0] [--processes 2]
 
 A file is read rightly where bars equal one of its readings in every time and value. It prints how
 often each kind of file was read rightly or refused, and the first seeds of all that went wrong.
@@ -11,6 +11,7 @@ import re
 import tempfile
 import warnings
 from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from zoneinfo import available_timezones
@@ -146,24 +147,30 @@ def main():
     parser.add_argument("files", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--end", choices=ENDS, help="list files of this end, too")
+    parser.add_argument("--processes", type=int, default=1)
     asked = parser.parse_args()
-    counts, wrong = defaultdict(Counter), defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in range(asked.seed, asked.seed + asked.files):
-            file = draw_file(seed)
-            verdict = judge_file(file, folder)
-            kind = (file.harm, file.dialect.partition(",")[0])
-            counts[kind][verdict.end] += 1
-            counts["all", ""][verdict.end] += 1
+    counts, shown = defaultdict(Counter), defaultdict(list)
+    seeds = range(asked.seed, asked.seed + asked.files)
+    with ProcessPoolExecutor(asked.processes) as pool:
+        for seed, harm, dialect, verdict in pool.map(_judge_seed, seeds, chunksize=50):
+            kind = (harm, dialect.partition(",")[0])
+            for counted in (kind, ("all", "")):
+                counts[counted][verdict.end] += 1
             if verdict.end in (*WRONG, asked.end):
-                wrong[verdict.end, *kind].append((seed, file.dialect, verdict.trail))
+                shown[verdict.end, *kind].append((seed, dialect, verdict.trail))
     print(f"{'harm':18} {'dialect':15}", *(f"{end:>12}" for end in ENDS))
     for (harm, dialect), ends in sorted(counts.items()):
         print(f"{harm:18} {dialect:15}", *(f"{ends[end]:12}" for end in ENDS))
-    for kind, cases in sorted(wrong.items()):
+    for kind, cases in sorted(shown.items()):
         print(f"\n{', '.join(kind)}: {len(cases)}")
         for seed, dialect, trail in cases[:SHOWN]:
             print(f"  seed {seed} ({dialect})", *trail, sep="\n    ")
+
+
+def _judge_seed(seed):
+    file = draw_file(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        return seed, file.harm, file.dialect, judge_file(file, folder)
 
 
 if __name__ == "__main__":
