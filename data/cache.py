@@ -34,7 +34,8 @@ from data.timeframe import SECOND_NS
 APP = "exhaustion-optimizer"
 VERSION = 1
 META = b"exhaustion-optimizer"
-QUARANTINE, SUPERSEDED, LOCK, FORMER_DRAFT = "quarantine", "superseded", "fetch.lock", ".draft"
+ASKED, QUARANTINE, SUPERSEDED = "asked", "quarantine", "superseded"
+LOCK, FORMER_DRAFT = "fetch.lock", ".draft"
 LARGEST_PART_BYTES = 500_000_000
 POLL_S = 0.2
 
@@ -50,11 +51,10 @@ class SeriesKey:
     provider: str
     symbol: str  # as the provider names it; never used as a path
     timeframe: str
-    adjusted: bool
+    adjusted: bool | None  # None where prices know no splits
 
     def __str__(self) -> str:
-        kind = "adjusted" if self.adjusted else "raw"
-        return f"{self.provider}:{self.symbol} {self.timeframe} {kind}"
+        return f"{self.provider}:{self.symbol} {self.timeframe}{self._kind(' ')}"
 
     @property
     def short(self) -> str:
@@ -66,8 +66,11 @@ class SeriesKey:
         """Folder of the series below that of the cache, a name that every file system takes."""
         plain = re.sub(r"[^A-Za-z0-9]", "_", self.symbol)[:40]
         short = hashlib.sha256(self.symbol.encode()).hexdigest()[:10]
-        kind = "adjusted" if self.adjusted else "raw"
-        return Path(self.provider, f"{plain}-{short}", f"{self.timeframe}-{kind}")
+        provider = self.provider.replace(":", "-")
+        return Path(provider, f"{plain}-{short}", f"{self.timeframe}{self._kind('-')}")
+
+    def _kind(self, before: str) -> str:
+        return {None: "", True: f"{before}adjusted", False: f"{before}raw"}[self.adjusted]
 
 
 class TimeRange(NamedTuple):
@@ -79,6 +82,10 @@ class TimeRange(NamedTuple):
     def overlaps(self, other: "TimeRange") -> bool:
         """Whether the two have time in common."""
         return self.start_ns < other.end_ns and other.start_ns < self.end_ns
+
+    def covers(self, other: "TimeRange") -> bool:
+        """Whether the other lies within this one."""
+        return self.start_ns <= other.start_ns and other.end_ns <= self.end_ns
 
 
 @dataclass(frozen=True, order=True)
@@ -115,9 +122,26 @@ class DamagedPartError(Exception):
 class SeriesCache:
     """The parts of one series; `root` is the cache's folder, the user's own when None."""
 
-    def __init__(self, root: Path | None, key: SeriesKey) -> None:
-        self.key = key
-        self.folder = (root or Path(user_cache_path(APP))) / key.folder
+    def __init__(self, root: Path | None, key: SeriesKey, *below: str) -> None:
+        self.key, self._root = key, root
+        self.folder = (root or Path(user_cache_path(APP))).joinpath(key.folder, *below)
+
+    @property
+    def asked(self) -> "SeriesCache":
+        """Ranges as they were asked for last, which are fetched anew each time."""
+        return SeriesCache(self._root, self.key, ASKED)
+
+    def list_asked(self) -> list[CachePart]:
+        """Ranges as they were asked for, the one that was fetched last at the end."""
+        return sorted(_list_parts(self.asked.folder), key=lambda part: part.path.stat().st_mtime_ns)
+
+    def write_asked(self, span: TimeRange, bars: "PartBars") -> None:
+        """Keep a range as it was asked for, in place of those within it."""
+        former = self.list_asked()
+        written = self.asked.write(span.start_ns, span.end_ns, bars)
+        for part in former:
+            if span.covers(part.range) and part.path != written.path:
+                part.path.unlink(missing_ok=True)
 
     def parts(self) -> list[CachePart]:
         """All parts, oldest first; their content is not looked at.
@@ -133,12 +157,6 @@ class SeriesCache:
                     "move one of them away"
                 )
         return parts
-
-    def list_lost_parts(self) -> list[CachePart]:
-        """Parts in quarantine whose time no part covers now, the last that was set aside last."""
-        parts = self.parts()
-        aside = sorted(_list_parts(self.folder / QUARANTINE), key=lambda part: part.path.name)
-        return [lost for lost in aside if not any(lost.range.overlaps(p.range) for p in parts)]
 
     def read(self, part: CachePart) -> PartBars:
         """Read a part; DamagedPartError when it is not what was written, byte for byte."""

@@ -47,7 +47,7 @@ PROVIDERS: dict[str, Provider] = {
         Provider(
             "ccxt",
             "ccxt:EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]",
-            "A public exchange, fetched anew each time (needs the package ccxt).",
+            "A public exchange; whole months of bars are kept (needs the package ccxt).",
             "data.providers.ccxt_exchange",
         ),
         Provider(

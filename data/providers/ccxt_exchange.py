@@ -1,19 +1,34 @@
-"""Bars of public exchanges through ccxt, page by page, only bars that have closed."""
+"""Bars of public exchanges through ccxt: only bars that have closed, whole months kept."""
 
+import contextlib
 import json
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from data.checks import VALUES, format_time
+from data.cache import PartBars, SeriesCache, SeriesKey, TimeRange
+from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, SourceError, near_match
 from data.table import LoadOptions, RawTable
-from data.timeframe import parse_timeframe
+from data.timeframe import DAY_NS, format_timeframe, parse_timeframe
+from data.vendor.calls import CallError, Pace, Tell, parse_retry_delay
+from data.vendor.paging import NONE, PageReader
+from data.vendor.series import (
+    MS_NS,
+    Fetching,
+    StepLog,
+    Watch,
+    cached_bars,
+    fetch_range,
+    join_parts,
+    set_all_aside,
+)
 
 try:
     import ccxt
@@ -29,17 +44,21 @@ ADDRESS = re.compile(
     r":(?P<start>[0-9]{4}-[0-9]{2}-[0-9]{2})(?::(?P<end>[0-9]{4}-[0-9]{2}-[0-9]{2}))?"
 )
 ROW_BYTES = 6 * 8
-PAGE = 500
-RETRY_AFTER_S = (1.0, 2.0, 4.0, 8.0)
+LIMIT = 500
+"""Bars that are asked for where an exchange does not say how many it gives."""
+
+UNITS = {"s": "D", "m": "M", "h": "Y", "d": "Y", "w": "Y"}
+"""Length of a piece for the unit of a timeframe."""
+
+LATE_NS = 60 * 10**9
+"""Time within which an exchange publishes a bar that has closed."""
+
 TIMEOUT_MS = 20_000
-NS_PER_MS = 10**6
+SHOWN_CHARACTERS = 160
 
-MOST_FETCHED = 16
-"""Series that a process holds, to judge and show what it has searched on them."""
+MALFORMED = (RecursionError, TypeError, ValueError, LookupError, AttributeError)
+"""Errors of ccxt's own code on an answer that has another form, or is nested without an end."""
 
-_FETCHED: dict[str, RawTable] = {}
-
-Row = list[float]
 Answer = TypeVar("Answer")
 
 
@@ -52,67 +71,65 @@ class Request:
     timeframe: str
     start_ms: int  # open of the first bar, milliseconds UTC
     end_ms: int  # bars that close by then count
+    is_open: bool = False  # whether the range ends with the newest bar
 
     @property
     def step_ms(self) -> int:
         """Duration of a bar."""
-        return parse_timeframe(self.timeframe) // NS_PER_MS
+        return parse_timeframe(self.timeframe) // MS_NS
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
-    """Bars fetched anew, or those that this process fetched last where no exchange may be asked.
+    """Bars of ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; days are UTC, the last not included.
 
-    Days of the address ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]`` are UTC, the last not included;
-    `max_bytes` caps what the range may hold.
+    Whole months (days of seconds, years of hours and days) come from the cache once they were
+    fetched; the rest is fetched anew, or is what was fetched last where no exchange may be asked.
 
     Raises:
         SourceError: When exchange, symbol, timeframe or range make no sense.
-        LimitError: When the range may hold more than allowed.
+        LimitError: When the range may hold more than `max_bytes` allows.
         FetchError: When the exchange does not answer, not as it should, or may not be asked.
     """
+    request, cache = _open_series(address, options)
+    start_ns, end_ns = request.start_ms * MS_NS, request.end_ms * MS_NS
+    how = _fetching(address, request, StepLog())
     if options.fetch.may_fetch:
-        _FETCHED.pop(address, None)
-        _FETCHED[address] = _fetch(address, options)
-        while len(_FETCHED) > MOST_FETCHED:
-            del _FETCHED[next(iter(_FETCHED))]
-    if address not in _FETCHED:
-        raise FetchError(
-            f"ccxt:{address[:60]}: its bars are kept nowhere, and no exchange is asked for a run; "
-            f"to fetch them anew name them: --data ccxt:{address[:60]}"
-        )
-    return _FETCHED[address]
-
-
-def _fetch(address: str, options: LoadOptions) -> RawTable:
-    request = parse_address(address, int(time.time() * 1000))
-    most = (request.end_ms - request.start_ms) // request.step_ms
-    if most * ROW_BYTES > options.max_bytes:
-        raise LimitError(
-            f"{request.symbol}: up to {most} bars take {most * ROW_BYTES} bytes, above the cap of "
-            f"{options.max_bytes}; --max-bytes raises it"
-        )
-    exchange = open_exchange(request.exchange)
-    try:
-        _check_market(exchange, request)
-        rows = [row for page in _pages(exchange, request) for row in page]
-    finally:
-        session = getattr(exchange, "session", None)
-        if session is not None:
-            session.close()
-    if not rows:
+        parts = fetch_range(cache, TimeRange(start_ns, end_ns), how)
+    else:
+        if request.is_open:
+            # It ends where the last fetch did.
+            kept = [part.end_ns for part in (*cache.parts(), *cache.list_asked())]
+            end_ns = min(end_ns, max([e for e in kept if e > start_ns], default=end_ns))
+        parts = cached_bars(cache, TimeRange(start_ns, end_ns), how)
+    times, values = join_parts(cache, TimeRange(start_ns, end_ns), parts, options.max_bytes)
+    step_ns = request.step_ms * MS_NS
+    is_closed = times + step_ns <= end_ns
+    times, values = times[is_closed], {name: values[name][is_closed] for name in VALUES}
+    if len(times) == 0:
         raise SourceError(f"{address}: {request.exchange} has no bars of {request.symbol} then")
-    table = np.array(rows, dtype=np.float64)
-    first_ms = int(table[0, 0])
-    late: tuple[str, ...] = ()
-    if first_ms >= request.start_ms + request.step_ms:
-        late = (f"bars begin at {format_time(first_ms * NS_PER_MS)}, later than was asked for",)
     return RawTable(
-        timestamp=table[:, 0].astype(np.int64) * NS_PER_MS,
-        values={name: table[:, column] for column, name in enumerate(VALUES, start=1)},
+        timestamp=times,
+        values=values,
         symbol=request.symbol,
         where=f"{request.exchange} {request.symbol}",
-        notes=(f"fetched from {request.exchange} through ccxt {ccxt.__version__}", *late),
+        notes=(_note_fetch(request, parts), *_notes(request, times, end_ns)),
+        timeframe_ns=step_ns,
     )
+
+
+def fetch(
+    address: str, options: LoadOptions, watch: Watch, *, refetch: bool = False
+) -> SeriesCache:
+    """Bring the range of an address into the cache, as `read` does.
+
+    `refetch` sets all that is cached of the series aside first.
+    """
+    request, cache = _open_series(address, options)
+    if refetch:
+        set_all_aside(cache, watch)
+    wanted = TimeRange(request.start_ms * MS_NS, request.end_ms * MS_NS)
+    fetch_range(cache, wanted, _fetching(address, request, watch))
+    return cache
 
 
 def parse_address(address: str, now_ms: int) -> Request:
@@ -126,11 +143,12 @@ def parse_address(address: str, now_ms: int) -> Request:
     if match["exchange"] not in ccxt.exchanges:
         hint = near_match(match["exchange"], ccxt.exchanges)
         raise SourceError(f"ccxt knows no exchange {match['exchange']!r}{hint}")
-    start = _day_ms(match["start"])
-    end = now_ms if match["end"] is None else min(_day_ms(match["end"]), now_ms)
+    start, now = _day_ms(match["start"]), now_ms // 1000 * 1000
+    end = now if match["end"] is None else min(_day_ms(match["end"]), now)
+    is_open = end == now
     if start >= end:
         raise SourceError(f"ccxt:{address[:60]}: the range is empty, or lies in the future")
-    return Request(match["exchange"], match["symbol"], match["timeframe"], start, end)
+    return Request(match["exchange"], match["symbol"], match["timeframe"], start, end, is_open)
 
 
 def open_exchange(name: str) -> ccxt.Exchange:
@@ -139,45 +157,127 @@ def open_exchange(name: str) -> ccxt.Exchange:
     return exchange
 
 
-def _check_market(exchange: ccxt.Exchange, request: Request) -> None:
-    if not exchange.has.get("fetchOHLCV"):
-        raise SourceError(f"{request.exchange} offers no bars to the public")
-    timeframes = list(exchange.timeframes or ())
-    if timeframes and request.timeframe not in timeframes:
-        raise SourceError(
-            f"{request.exchange} has no bars of {request.timeframe}; it has {', '.join(timeframes)}"
+def stated_limit(exchange: ccxt.Exchange, symbol: str, timeframe: str) -> int:
+    """Bars of an answer that an exchange states for a market, or `LIMIT`."""
+    market = exchange.market(symbol)
+    kind = market.get("type") or "spot"
+    features = (exchange.features or {}).get(kind) or {}
+    if kind != "spot":
+        features = features.get("inverse" if market.get("inverse") else "linear") or {}
+    limit = (features.get("fetchOHLCV") or {}).get("limit") or LIMIT
+    rules = (exchange.options.get("fetchOHLCV") or {}).get("spot" if kind == "spot" else "swap")
+    longest = ((rules or {}).get("maxLimitPerTimeframe") or {}).get(timeframe)
+    return int(min(limit, longest or limit))
+
+
+def _open_series(address: str, options: LoadOptions) -> tuple[Request, SeriesCache]:
+    request = parse_address(address, int(time.time() * 1000))
+    most = (request.end_ms - request.start_ms) // request.step_ms
+    if most * ROW_BYTES > options.max_bytes:
+        raise LimitError(
+            f"{request.symbol}: up to {most} bars take {most * ROW_BYTES} bytes, above the cap of "
+            f"{options.max_bytes}; --max-bytes raises it"
         )
-    markets: dict[str, object] = _call_with_retries(exchange.load_markets, request)
-    if request.symbol not in markets:
-        hint = near_match(request.symbol, markets)
-        raise SourceError(f"{request.exchange} has no market {request.symbol[:40]!r}{hint}")
+    root = None if options.fetch.cache is None else Path(options.fetch.cache)
+    key = SeriesKey(f"ccxt:{request.exchange}", request.symbol, request.timeframe, adjusted=None)
+    return request, SeriesCache(root, key)
 
 
-def _pages(exchange: ccxt.Exchange, request: Request) -> Iterator[list[Row]]:
-    """Pages of closed bars, each beginning where the last one ended."""
-    since = request.start_ms
-    while since + request.step_ms <= request.end_ms:
-        page = _page(exchange, request, since)
-        fresh = [row for row in page if row[0] >= since]
-        yield [row for row in fresh if row[0] + request.step_ms <= request.end_ms]
-        # A page without bars may be a hole in the market: go on behind it.
-        since = int(fresh[-1][0]) + request.step_ms if fresh else since + PAGE * request.step_ms
+def _fetching(address: str, request: Request, watch: Watch) -> Fetching:
+    @contextlib.contextmanager
+    def opening(_: SeriesKey, tell: Tell) -> Iterator[ExchangeSource]:
+        exchange = open_exchange(request.exchange)
+        try:
+            yield ExchangeSource(exchange, request, f"ccxt:{address}", tell)
+        finally:
+            session = getattr(exchange, "session", None)
+            if session is not None:
+                session.close()
+
+    return Fetching(opening, f"'ccxt:{address}'", watch, units=UNITS, is_whole_only=True)
 
 
-def _page(exchange: ccxt.Exchange, request: Request, since: int) -> list[Row]:
-    def ask() -> list[Sequence[float | None]]:
-        rows: list[Sequence[float | None]] = exchange.fetch_ohlcv(
-            request.symbol, request.timeframe, since=since, limit=PAGE
-        )
-        if not rows:
-            _refuse_nonsense(exchange.last_http_response)
-        return rows
+class ExchangeSource:
+    """Pages of one market."""
 
-    page = _call_with_retries(ask, request)
-    for row in page:
-        if len(row) <= len(VALUES) or row[0] is None:
-            raise FetchError(f"{request.exchange} gave a bar that is none: {str(list(row))[:80]}")
-    return [[np.nan if value is None else value for value in row[:6]] for row in page]
+    def __init__(self, exchange: ccxt.Exchange, request: Request, spec: str, tell: Tell) -> None:
+        self.pace = Pace(None, tell)
+        self._exchange, self._request, self._spec = exchange, request, spec
+        self._check_market()
+        limit = stated_limit(exchange, request.symbol, request.timeframe)
+        days = None
+        if request.step_ms * MS_NS < DAY_NS and "1d" in (exchange.timeframes or ()):
+            days = PageReader(self._asking("1d"), DAY_NS // MS_NS, limit)
+        self.reader = PageReader(self._asking(request.timeframe), request.step_ms, limit, days)
+
+    def pages(self, span: TimeRange) -> Iterator[Floats]:
+        """Bars [N, 6] of a range that have closed, as `PageReader.pages`."""
+        step_ms, end_ms = self._request.step_ms, span.end_ns // MS_NS
+        for page in self.reader.pages(span.start_ns // MS_NS, end_ms):
+            # At the end of what is asked for, a bar counts when it has closed.
+            yield page[page[:, 0] + step_ms <= max(end_ms, self._request.end_ms)]
+
+    def missing_days(self, span: TimeRange, times_ns: Ints) -> tuple[str, ...]:
+        """Nothing: no exchange states on which days it trades."""
+        return ()
+
+    def _check_market(self) -> None:
+        exchange, request = self._exchange, self._request
+        if not exchange.has.get("fetchOHLCV"):
+            raise SourceError(f"{request.exchange} offers no bars to the public")
+        timeframes = list(exchange.timeframes or ())
+        if timeframes and request.timeframe not in timeframes:
+            raise SourceError(
+                f"{request.exchange} has no bars of {request.timeframe}; it has "
+                f"{', '.join(timeframes)}"
+            )
+        markets: dict[str, object] = self._call(exchange.load_markets)
+        if request.symbol not in markets:
+            hint = near_match(request.symbol, markets)
+            raise SourceError(f"{request.exchange} has no market {request.symbol[:40]!r}{hint}")
+
+    def _asking(self, timeframe: str) -> Callable[[int, int, int | None], Floats]:
+        exchange, request = self._exchange, self._request
+
+        def ask(since_ms: int, limit: int, until_ms: int | None) -> Floats:
+            def page() -> Sequence[Sequence[float | None]]:
+                params = {} if until_ms is None else {"until": until_ms}
+                rows: Sequence[Sequence[float | None]] = exchange.fetch_ohlcv(
+                    request.symbol, timeframe, since_ms, limit, params
+                )
+                if not rows:
+                    _refuse_nonsense(exchange.last_http_response)
+                return rows
+
+            try:
+                return _to_rows(self._call(page), request.exchange)
+            except FetchError:
+                if until_ms is None:
+                    raise
+                return NONE  # the exchange knows no last time
+
+        return ask
+
+    def _call(self, question: Callable[[], Answer]) -> Answer:
+        try:
+            return self.pace.call(lambda: self._call_once(question))
+        except CallError as error:
+            again = f"; pages that came are kept, data fetch '{self._spec}' goes on behind them"
+            again = again if error.can_repeat else ""
+            raise FetchError(f"{self._request.exchange}: {error}{error.wait}{again}") from None
+
+    def _call_once(self, question: Callable[[], Answer]) -> Answer:
+        self._exchange.last_response_headers = None
+        try:
+            return question()
+        except ccxt.OperationFailed as error:
+            headers = self._exchange.last_response_headers or {}
+            delay = next((v for name, v in headers.items() if name.lower() == "retry-after"), None)
+            raise CallError(
+                _describe(error), can_repeat=True, retry_after_s=parse_retry_delay(delay)
+            ) from None
+        except (ccxt.BaseError, *MALFORMED) as error:
+            raise CallError(_describe(error)) from None
 
 
 def _refuse_nonsense(answer: str | None) -> None:
@@ -188,26 +288,45 @@ def _refuse_nonsense(answer: str | None) -> None:
         raise ccxt.ExchangeNotAvailable("the answer is no JSON") from None
 
 
-def _call_with_retries(question: Callable[[], Answer], request: Request) -> Answer:
-    """Ask, and ask again for a while when the network is at fault."""
-    for wait_s in (*RETRY_AFTER_S, None):
-        try:
-            return question()
-        except ccxt.NetworkError as error:
-            if wait_s is None:
-                raise FetchError(_describe_error(error, request, len(RETRY_AFTER_S))) from None
-            time.sleep(wait_s)
-        except (ccxt.BaseError, RecursionError) as error:
-            # An answer may be nested without an end.
-            raise FetchError(_describe_error(error, request, 0)) from None
-    raise AssertionError("the last attempt returns or raises")
+def _to_rows(page: Sequence[Sequence[float | None]], exchange: str) -> Floats:
+    """Bars [N, 6]; NaN where a number is missing."""
+    for row in page:
+        if len(row) <= len(VALUES) or row[0] is None:
+            raise FetchError(f"{exchange} gave a bar that is none: {str(list(row))[:80]}")
+    rows = [[np.nan if value is None else value for value in row[:6]] for row in page]
+    return np.array(rows, dtype=np.float64).reshape(-1, 6)
 
 
-def _describe_error(error: Exception, request: Request, retries: int) -> str:
+def _describe(error: Exception) -> str:
     text = " ".join(str(error).split())
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text)[:160]
-    after = f", after {retries} retries" if retries else ""
-    return f"{request.exchange}: {type(error).__name__}{after}: {shown}"
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return f"{type(error).__name__}: {shown[:SHOWN_CHARACTERS]}"
+
+
+def _note_fetch(request: Request, parts: list[PartBars]) -> str:
+    fetched = sorted({part.fetched_at for part in parts})
+    times = f"{fetched[0]} to {fetched[-1]}" if len(fetched) > 1 else fetched[0]
+    return f"fetched from {request.exchange} through ccxt {ccxt.__version__}, {times}"
+
+
+def _notes(request: Request, times: Ints, end_ns: int) -> tuple[str, ...]:
+    """Where bars [N] do not answer what was asked for: they begin late, end early, differ."""
+    step_ns, notes = request.step_ms * MS_NS, []
+    if times[0] >= request.start_ms * MS_NS + step_ns:
+        notes.append(f"bars begin at {format_time(times[0])}, later than was asked for")
+    late_ns = LATE_NS if request.is_open else 0
+    behind_ns = int(times[-1]) + step_ns
+    if request.is_open and behind_ns <= end_ns < behind_ns + step_ns:
+        notes.append(f"the bar of {format_time(behind_ns)} is still open, and is left out")
+    if behind_ns + step_ns + late_ns <= end_ns:
+        notes.append(f"bars end at {format_time(behind_ns)}, earlier than was asked for")
+    steps, counts = np.unique(np.diff(times), return_counts=True)
+    if len(steps) and (common := int(steps[np.argmax(counts)])) != step_ns:
+        notes.append(
+            f"bars of {request.timeframe} were asked for, and {counts.max()} of {counts.sum()} "
+            f"steps between bars are {format_timeframe(common)}"
+        )
+    return tuple(notes)
 
 
 def _day_ms(day: str) -> int:

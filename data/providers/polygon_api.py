@@ -8,8 +8,8 @@ import numpy as np
 
 from data.bars import parse_time
 from data.cache import PartBars, SeriesCache, SeriesKey, TimeRange
-from data.checks import VALUES, format_time
-from data.errors import LimitError, SourceError
+from data.checks import format_time
+from data.errors import SourceError
 from data.table import FetchOptions, LoadOptions, RawTable
 from data.timeframe import (
     DAY_NS,
@@ -18,14 +18,16 @@ from data.timeframe import (
     format_timeframe,
     parse_timeframe,
 )
+from data.vendor.aggregates import opening
 from data.vendor.series import (
     Fetching,
     FetchStep,
+    StepLog,
     Watch,
     cached_bars,
     cached_range,
     fetch_range,
-    log_step,
+    join_parts,
     name_days,
     set_all_aside,
     settled_end_ns,
@@ -60,10 +62,8 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     cache = open_series(address, options)
     wanted, notes = _resolve_range(cache, options.fetch)
-    if options.fetch.may_fetch:
-        parts = fetch_range(cache, wanted, Fetching(options.fetch.accept_missing, log_step))
-    else:
-        parts = cached_bars(cache, wanted)
+    bring = fetch_range if options.fetch.may_fetch else cached_bars
+    parts = bring(cache, wanted, _fetching(address, options, StepLog()))
     if options.timeframe is None:
         notes = (f"bars of {DEFAULT_TIMEFRAME}, as --timeframe names no other", *notes)
     return _join_parts(cache, wanted, parts, notes, options.max_bytes)
@@ -86,8 +86,13 @@ def fetch(
             wanted = TimeRange(start_ns, max(wanted.end_ns, had.end_ns))
     for note in notes:
         watch(FetchStep(cache.key.short, note=note))
-    fetch_range(cache, wanted, Fetching(options.fetch.accept_missing, watch))
+    fetch_range(cache, wanted, _fetching(address, options, watch))
     return cache
+
+
+def _fetching(address: str, options: LoadOptions, watch: Watch) -> Fetching:
+    again = f"{PROVIDER}:{address} --from {{start}} --to {{end}}"
+    return Fetching(opening, again, watch, options.fetch.accept_missing)
 
 
 def open_series(address: str, options: LoadOptions) -> SeriesCache:
@@ -145,16 +150,7 @@ def _join_parts(
     notes: tuple[str, ...],
     max_bytes: int,
 ) -> RawTable:
-    size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)
-    if size > max_bytes:
-        raise LimitError(
-            f"{cache.key}: its bars take {size} bytes, more than --max-bytes {max_bytes} allows"
-        )
-    timestamp = np.concatenate([part.timestamp for part in parts])
-    within = (timestamp >= wanted.start_ns) & (timestamp < wanted.end_ns)
-    values = {
-        name: np.concatenate([part.values[name] for part in parts])[within] for name in VALUES
-    }
+    timestamp, values = join_parts(cache, wanted, parts, max_bytes)
     kind = "adjusted for splits" if cache.key.adjusted else "not adjusted for splits"
     fetched = sorted(part.fetched_at for part in parts)
     notes = (*notes, f"prices {kind}, fetched from {fetched[0]} to {fetched[-1]}")
@@ -164,14 +160,14 @@ def _join_parts(
     )
     if days:
         notes = (*notes, f"{name_days(days)} without any bar")
-    thin = thin_sessions(cache.key.symbol, wanted.start_ns, wanted.end_ns, timestamp[within])
+    thin = thin_sessions(cache.key.symbol, wanted.start_ns, wanted.end_ns, timestamp)
     if len(thin):
         named = name_days(tuple(str(day) for day in thin))
         notes = (*notes, f"{named} with fewer than half of the usual bars")
     if not has_calendar(cache.key.symbol):
         notes = (*notes, "no calendar is known for this market: missing sessions do not show")
     return RawTable(
-        timestamp[within],
+        timestamp,
         values,
         cache.key.symbol,
         str(cache.key),

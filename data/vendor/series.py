@@ -1,14 +1,16 @@
-"""A range of one series: from the cache, and what is missing there from the vendor.
+"""A range of one series: from the cache, and what is missing there over a network.
 
-A range is fetched in pieces that end with a month, a day for seconds and a year for days. Each
-piece reaches back into the bars that are cached beside it. Where those are not the same any more,
-the vendor has rewritten history: nothing is merged then.
+A range is fetched in pieces that end where the calendar does. Each piece reaches back into the bars
+that are cached beside it. Where those are not the same any more, history was rewritten: nothing is
+merged then. Pages of a piece are kept as they come, and a fetch that was ended goes on behind them.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -18,24 +20,28 @@ from data.cache import (
     DamagedPartError,
     PartBars,
     SeriesCache,
+    SeriesKey,
     TimeRange,
-    bars_hash,
     missing_ranges,
     now_text,
 )
 from data.checks import VALUES, Floats, Ints, format_time
-from data.errors import FetchError, RewrittenError, list_some
-from data.timeframe import DAY_NS, parse_timeframe
-from data.vendor.account import find_account
-from data.vendor.aggregates import MS_NS, Fetched, fetch_bars
-from data.vendor.client import Query, VendorClient
-from data.vendor.sessions import missing_sessions
+from data.errors import FetchError, LimitError, RewrittenError, list_some
+from data.timeframe import DAY_NS
+from data.vendor.calls import Pace, Tell
+from data.vendor.draft import PageDraft
+from data.vendor.paging import PageReader
 
-TIMESPANS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
+MS_NS = 1_000_000
 MOST_NAMED_DAYS = 5
+LINE_EVERY_S = 30.0
+"""Seconds between two lines about one fetch, where no one watches it."""
+
+MONTHS = {"s": "D", "m": "M", "h": "M", "d": "Y", "w": "Y"}
+"""Length of a piece, a numpy unit, for the unit of a timeframe: months, as vendors advise."""
 
 logger = logging.getLogger("data.vendor")
-"""Lines for people: what is waited for, and what was found."""
+"""Lines for people: how far a fetch is, what is waited for, and what was found."""
 
 
 @dataclass(frozen=True)
@@ -53,59 +59,117 @@ class FetchStep:
 Watch = Callable[[FetchStep], None]
 
 
+class Source(Protocol):
+    """A vendor or exchange that is ready to be asked for one series."""
+
+    pace: Pace
+    reader: PageReader
+
+    def pages(self, span: TimeRange) -> Iterator[Floats]:
+        """Bars [N, 6] of a range, as `PageReader.pages`."""
+
+    def missing_days(self, span: TimeRange, times_ns: Ints) -> tuple[str, ...]:
+        """Days that should have bars and have none; `times_ns` [N] of the bars there are."""
+
+
+@dataclass
+class StepLog:
+    """Writes how far a fetch is to the log, and each note, where no one else watches."""
+
+    _said_s: float = field(default=-LINE_EVERY_S)
+
+    def __call__(self, step: FetchStep) -> None:
+        """Write a line, if one is due."""
+        if step.note:
+            logger.info("%s: %s", step.series, step.note)
+        elif step.done < step.pieces and time.monotonic() - self._said_s >= LINE_EVERY_S:
+            self._said_s = time.monotonic()
+            minutes, seconds = divmod(round(step.left_s), 60)
+            left = step.pieces - step.done
+            pieces = "1 piece" if left == 1 else f"{left} pieces"
+            had = f", {step.bars:,} bars so far" if step.bars else ""
+            line = "%s: fetching %s, %d:%02d left%s"
+            logger.info(line, step.series, pieces, minutes, seconds, had)
+
+
 @dataclass(frozen=True)
 class Fetching:
-    """Whether to take bars although whole sessions are missing, and the watcher of its steps."""
+    """How a series is fetched."""
 
-    accept_missing: bool
-    watch: Watch
+    opening: Callable[[SeriesKey, Tell], AbstractContextManager[Source]]
+    again: str  # arguments of ``data fetch`` that bring it
+    watch: Watch = field(default_factory=StepLog)
+    accept_missing: bool = False  # whether to take bars although whole sessions are missing
+    units: Mapping[str, str] = field(default_factory=lambda: MONTHS)
+    # Whether only whole pieces that hold bars and change no more are kept for good; the others are
+    # fetched anew each time.
+    is_whole_only: bool = False
 
 
 def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
     """The bars of a range, fetched as far as the cache lacks them.
 
-    `wanted` is whole days. Returns parts that cover them, oldest first; the first and last may
-    reach beyond.
+    Returns parts that cover `wanted`, oldest first; the first and last may reach beyond.
 
     Raises:
-        FetchError, SourceError, CacheError: When bars cannot be had. Pieces that were fetched
-            before stay in the cache.
+        FetchError, SourceError, CacheError: When bars cannot be had. Pieces and pages that were
+            fetched before stay in the cache.
     """
     held, damaged = _read_all(cache, wanted)
     if damaged or missing_ranges([part for part, _ in held], wanted):
         with cache.lock(lambda line: how.watch(FetchStep(cache.key.short, note=line))):
             _fill(cache, wanted, how)
-        held, damaged = _read_all(cache, wanted)
-    if damaged:
-        part, why = damaged[0]
-        raise FetchError(f"{cache.key}: {part.path.name} was damaged again: {why}")
-    return [bars for _, bars in held]
+    return cached_bars(cache, wanted, how)
 
 
-def cached_bars(cache: SeriesCache, wanted: TimeRange) -> list[PartBars]:
+def cached_bars(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
     """Parts of the cache that cover a range, as `fetch_range`, without a call or a write.
 
     Raises:
         FetchError, CacheError: When the cache lacks a part of the range.
     """
     held, damaged = _read_all(cache, wanted)
-    missing = missing_ranges([part for part, _ in held], wanted)
-    if damaged or missing:
-        start, end = (format_time(ns)[:10] for ns in missing[0])
-        raise FetchError(
-            f"{cache.key}: the cache has no bars from {start} to {end}, and no vendor is asked for "
-            f"a run; fetch them: python -m optimizer data fetch {cache.key.provider}:"
-            f"{cache.key.symbol} --from {start} --to {end}"
+    bars = {part.start_ns: part_bars for part, part_bars in held}
+    unit = how.units[cache.key.timeframe[-1]]
+    for span in missing_ranges([part for part, _ in held], wanted):
+        for piece in _split(span, unit):
+            asked = [part for part in cache.list_asked() if part.range.covers(piece)]
+            if damaged or not asked:
+                start, end = format_time(piece.start_ns)[:10], format_time(span.end_ns)[:10]
+                raise FetchError(
+                    f"{cache.key}: the cache has no bars from {start} to {end}, and no vendor is "
+                    "asked for a run; fetch them: python -m optimizer data fetch "
+                    f"{how.again.format(start=start, end=end)}"
+                )
+            bars[piece.start_ns] = _cut(_read(cache.asked, asked[-1]), piece)
+    return [bars[start_ns] for start_ns in sorted(bars)]
+
+
+def join_parts(
+    cache: SeriesCache, wanted: TimeRange, parts: list[PartBars], max_bytes: int
+) -> tuple[Ints, Mapping[str, Floats]]:
+    """Times [N] and values, [N] each, of the bars of a range.
+
+    Raises:
+        LimitError: When they take more than `max_bytes`.
+    """
+    size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)
+    if size > max_bytes:
+        raise LimitError(
+            f"{cache.key}: its bars take {size} bytes, more than --max-bytes {max_bytes} allows"
         )
-    return [bars for _, bars in held]
+    cuts = [_cut(part, wanted) for part in parts]
+    values = {name: np.concatenate([cut.values[name] for cut in cuts]) for name in VALUES}
+    return np.concatenate([cut.timestamp for cut in cuts]), values
 
 
 def set_all_aside(cache: SeriesCache, watch: Watch) -> TimeRange | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
     with cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line))):
         covered = cached_range(cache)
-        for part in [*cache.parts(), *cache.list_lost_parts()]:
+        for part in cache.parts():
             cache.set_aside(part, SUPERSEDED)
+        _drop_drafts(cache)
     return covered
 
 
@@ -126,83 +190,117 @@ def name_days(days: tuple[str, ...]) -> str:
     return f"{len(days)} trading {'day' if len(days) == 1 else 'days'} ({shown})"
 
 
-def log_step(step: FetchStep) -> None:
-    """Write what a fetch begins with, and each note, to the log, where no one else watches."""
-    if step.pieces and not step.done and not step.note:
-        minutes, seconds = divmod(round(step.left_s), 60)
-        pieces = "1 piece" if step.pieces == 1 else f"{step.pieces} pieces"
-        logger.info("%s: fetching %s, %d:%02d left", step.series, pieces, minutes, seconds)
-    if step.note:
-        logger.info("%s: %s", step.series, step.note)
-
-
 def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
     """Set damaged parts aside, and fetch and keep what is missing; the lock is held."""
-    _, damaged = _read_all(cache, wanted)
-    for part, why in damaged:
+    for part, why in _read_all(cache, wanted)[1]:
         cache.set_aside(part)
         note = f"{part.path.name[:40]}... set aside: {why}"
         how.watch(FetchStep(cache.key.short, note=note))
-    lost = {
-        part.range: part.bars_hash
-        for part in cache.list_lost_parts()
-        if part.range.overlaps(wanted)
-    }
-    pieces = list(lost) + [
-        piece
-        for uncovered in missing_ranges(cache.parts(), wanted)
-        for piece in _split(uncovered, lost, cache.key.timeframe)
-    ]
-    step = FetchStep(cache.key.short, pieces=len(pieces))
+    unit = how.units[cache.key.timeframe[-1]]
+    pieces = [p for span in missing_ranges(cache.parts(), wanted) for p in _split(span, unit)]
     if not pieces:
         return
-    client = VendorClient(find_account(), lambda line: how.watch(_ahead(client, step, line)))
-    how.watch(_ahead(client, step))
-    for piece in sorted(pieces):
-        bars = _fetch_piece(client, cache, piece, how)
-        _check_same_as_lost(cache, piece, bars, lost)
-        cache.write(piece.start_ns, piece.end_ns, bars)
-        step = replace(step, done=step.done + 1, bars=step.bars + len(bars.timestamp))
-        how.watch(_ahead(client, step))
+    fill = _Fill(cache, how, pieces)
+    with how.opening(cache.key, fill.tell) as source:
+        fill.source = source
+        for piece in fill.pieces:
+            bars = fill.fetch(piece)
+            if how.is_whole_only and not (_is_settled(piece, unit) and len(bars.timestamp)):
+                cache.write_asked(piece, bars)
+            else:
+                cache.write(piece.start_ns, piece.end_ns, bars)
+            fill.keep(bars)
+    _drop_drafts(cache)
 
 
-def _ahead(client: VendorClient, step: FetchStep, note: str = "") -> FetchStep:
-    """A step with the time that is left, and what a person should know."""
-    return replace(step, left_s=client.estimate_seconds(step.pieces - step.done), note=note)
+@dataclass
+class _Fill:
+    """Pieces of one fetch, and how far it is."""
 
+    cache: SeriesCache
+    how: Fetching
+    pieces: list[TimeRange]
+    done: int = 0
+    bars: int = 0
+    source: Source | None = None
 
-def _fetch_piece(
-    client: VendorClient, cache: SeriesCache, piece: TimeRange, how: Fetching
-) -> PartBars:
-    """One piece, checked against the calendar and against the bars that are cached beside it."""
-    beside = _beside(cache, piece)
-    start_ns = min([piece.start_ns, *(overlap.start_ns for overlap, _ in beside)])
-    end_ns = max([piece.end_ns, *(overlap.end_ns for overlap, _ in beside)])
-    timeframe_ns = parse_timeframe(cache.key.timeframe)
-    query = Query(
-        cache.key.symbol,
-        int(cache.key.timeframe[:-1]),
-        TIMESPANS[cache.key.timeframe[-1]],
-        start_ns // MS_NS,
-        end_ns // MS_NS - 1,
-        cache.key.adjusted,
-    )
-    fetched = fetch_bars(client, query, timeframe_ns)
-    if fetched.is_delayed and end_ns > time.time_ns() - DAY_NS:
-        raise FetchError(
-            f"{cache.key}: the vendor holds back bars of the last day; end a day earlier with --to"
+    def tell(self, note: str) -> None:
+        self._watch(note=note)
+
+    def keep(self, bars: PartBars) -> None:
+        self.done, self.bars = self.done + 1, self.bars + len(bars.timestamp)
+        self._watch()
+
+    def fetch(self, piece: TimeRange) -> PartBars:
+        """One piece, checked against the calendar and against the bars that are cached beside."""
+        cache, source = self.cache, self.source
+        assert source is not None
+        if self.done == 0:
+            self._watch()
+        beside = _beside(cache, piece)
+        start_ns = min([piece.start_ns, *(overlap.start_ns for overlap, _ in beside)])
+        end_ns = max([piece.end_ns, *(overlap.end_ns for overlap, _ in beside)])
+        rows = self._read_pages(source, TimeRange(start_ns, end_ns))
+        values = {name: rows[:, column] for column, name in enumerate(VALUES, start=1)}
+        fetched = PartBars(rows[:, 0].astype(np.int64) * MS_NS, values, now_text())
+        for overlap, held in beside:
+            _check_same(cache, fetched, overlap, held)
+        bars = _cut(fetched, piece)
+        days = source.missing_days(piece, bars.timestamp)
+        if days and not self.how.accept_missing:
+            raise FetchError(
+                f"{cache.key}: {name_days(days)} without any bar; --from and --to avoid them, "
+                "--accept-missing takes them as they are"
+            )
+        return replace(bars, missing=days)
+
+    def _read_pages(self, source: Source, span: TimeRange) -> Floats:
+        """All pages of a range [N, 6]; those of a fetch that was ended are not asked for again."""
+        draft = PageDraft(self.cache.folder, span.start_ns)
+        kept = [page for page in draft.read() if page[-1, 0] * MS_NS < span.end_ns]
+        pages = source.pages(span)
+        if kept:
+            # The last page is asked for again, and shows whether the others still hold.
+            last = kept.pop()
+            start_ns = int(last[0, 0]) * MS_NS
+            resumed = source.pages(TimeRange(start_ns, span.end_ns))
+            first = next(resumed, last[:0])
+            both = min(len(first), len(last))
+            if both and np.array_equal(first[:both], last[:both], equal_nan=True):
+                self.tell(f"going on from {format_time(start_ns)}")
+                kept, pages = [*kept, first], resumed
+            else:
+                self.tell("bars that were kept are not the same any more: all are fetched anew")
+                kept = []
+        draft.begin(kept)
+        bars = sum(map(len, kept))
+        for page in pages:
+            draft.add(page)
+            kept.append(page)
+            bars += len(page)
+            if len(page) and page[-1, 0] * MS_NS < span.end_ns - DAY_NS:
+                left = TimeRange(int(page[-1, 0]) * MS_NS, span.end_ns)
+                self._watch(bars, left)
+        return np.concatenate([np.empty((0, len(VALUES) + 1)), *kept])
+
+    def _watch(self, bars: int = 0, left: TimeRange | None = None, note: str = "") -> None:
+        step = FetchStep(self.cache.key.short, note=note)
+        if self.source is not None:
+            current = self.pieces[self.done : self.done + 1] if left is None else [left]
+            ahead = current + self.pieces[self.done + 1 :]
+            calls = sum(
+                self.source.reader.count_calls(span.start_ns // MS_NS, span.end_ns // MS_NS)
+                for span in ahead
+            )
+            step = replace(step, left_s=self.source.pace.estimate_seconds(calls))
+        self.how.watch(
+            replace(step, done=self.done, pieces=len(self.pieces), bars=self.bars + bars)
         )
-    for overlap, held in beside:
-        _check_same(cache, fetched, overlap, held)
-    timestamp, values = _cut(fetched.timestamp, fetched.values, piece)
-    missing = missing_sessions(cache.key.symbol, piece.start_ns, piece.end_ns, timestamp)
-    days = tuple(str(day) for day in missing)
-    if days and not how.accept_missing:
-        raise FetchError(
-            f"{cache.key}: {name_days(days)} without any bar; --from and --to avoid them, "
-            "--accept-missing takes them as they are"
-        )
-    return PartBars(timestamp, values, now_text(), days)
+
+
+def _drop_drafts(cache: SeriesCache) -> None:
+    for path in cache.folder.glob("*.pages"):
+        path.unlink(missing_ok=True)
 
 
 def _beside(cache: SeriesCache, piece: TimeRange) -> list[tuple[TimeRange, PartBars]]:
@@ -224,10 +322,10 @@ def _beside(cache: SeriesCache, piece: TimeRange) -> list[tuple[TimeRange, PartB
     return neighbours
 
 
-def _check_same(cache: SeriesCache, fetched: Fetched, overlap: TimeRange, held: PartBars) -> None:
+def _check_same(cache: SeriesCache, fetched: PartBars, overlap: TimeRange, held: PartBars) -> None:
     """Refuse bars that do not go on from those that are cached."""
-    new_times, new = _cut(fetched.timestamp, fetched.values, overlap)
-    old_times, old = _cut(held.timestamp, held.values, overlap)
+    new, old = _cut(fetched, overlap), _cut(held, overlap)
+    new_times, old_times = new.timestamp, old.timestamp
     if not np.array_equal(new_times, old_times):
         odd = np.setxor1d(new_times, old_times)
         kind = "is new" if odd[0] in new_times else "is gone"
@@ -235,24 +333,16 @@ def _check_same(cache: SeriesCache, fetched: Fetched, overlap: TimeRange, held: 
             cache, f"{len(odd)} bars came or went, that of {format_time(odd[0])} {kind}"
         )
     for name in VALUES:
-        changed = np.flatnonzero(new[name] != old[name])
+        changed = np.flatnonzero(new.values[name] != old.values[name])
         if len(changed):
             i = changed[0]
-            before, now = float(old[name][i]), float(new[name][i])
+            before, now = float(old.values[name][i]), float(new.values[name][i])
             at = format_time(new_times[i])
             raise _rewritten(
                 cache,
                 f"{len(changed)} of {len(new_times)} bars differ, {name} of {at} "
                 f"was {before!r} and is {now!r}, fetched {held.fetched_at}",
             )
-
-
-def _check_same_as_lost(
-    cache: SeriesCache, piece: TimeRange, bars: PartBars, lost: Mapping[TimeRange, str]
-) -> None:
-    if piece in lost and bars_hash(bars) != lost[piece]:
-        start, end = format_time(piece.start_ns), format_time(piece.end_ns)
-        raise _rewritten(cache, f"bars from {start} to {end} are not those that were damaged")
 
 
 def _rewritten(cache: SeriesCache, what: str) -> RewrittenError:
@@ -287,28 +377,29 @@ def _read_all(
     return held, damaged
 
 
-def _split(whole: TimeRange, lost: Mapping[TimeRange, str], timeframe: str) -> Iterator[TimeRange]:
-    """The pieces of a range; a damaged part is fetched as the one piece that it was."""
+def _split(whole: TimeRange, unit: str) -> Iterator[TimeRange]:
+    """The pieces of a range, which end where the calendar does."""
     at = whole.start_ns
-    lost_within = sorted(r.start_ns for r in lost if r.start_ns >= at)
     while at < whole.end_ns:
-        again = next((r for r in lost if r.start_ns <= at < r.end_ns), None)
-        if again is not None:
-            at = again.end_ns
-            continue
-        edges = [whole.end_ns, _next_edge(at, timeframe), *(s for s in lost_within if s > at)]
-        yield TimeRange(at, min(edges))
-        at = min(edges)
+        end = min(whole.end_ns, _calendar_piece(at, unit).end_ns)
+        yield TimeRange(at, end)
+        at = end
 
 
-def _next_edge(at_ns: int, timeframe: str) -> int:
-    unit = {"s": "D", "d": "Y"}.get(timeframe[-1], "M")
-    edge = np.datetime64(at_ns, "ns").astype(f"datetime64[{unit}]") + 1
-    return int(edge.astype("datetime64[ns]").astype(np.int64))
+def _is_settled(piece: TimeRange, unit: str) -> bool:
+    is_over = piece.end_ns <= settled_end_ns(time.time_ns())
+    return is_over and piece == _calendar_piece(piece.start_ns, unit)
 
 
-def _cut(
-    timestamp: Ints, values: Mapping[str, Floats], within: TimeRange
-) -> tuple[Ints, Mapping[str, Floats]]:
-    first, last = np.searchsorted(timestamp, [within.start_ns, within.end_ns])
-    return timestamp[first:last], {name: values[name][first:last] for name in VALUES}
+def _calendar_piece(at_ns: int, unit: str) -> TimeRange:
+    """The day, month or year that holds a time."""
+    start = np.datetime64(at_ns, "ns").astype(f"datetime64[{unit}]")
+    return TimeRange(
+        *(int(t.astype("datetime64[ns]").astype(np.int64)) for t in (start, start + 1))
+    )
+
+
+def _cut(bars: PartBars, within: TimeRange) -> PartBars:
+    first, last = np.searchsorted(bars.timestamp, within)
+    values = {name: bars.values[name][first:last] for name in VALUES}
+    return replace(bars, timestamp=bars.timestamp[first:last], values=values)

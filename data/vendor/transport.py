@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import urllib3
-from urllib3.exceptions import HTTPError, InvalidHeader
+from urllib3.exceptions import HTTPError
+
+from data.vendor.calls import CallError, parse_retry_delay
 
 CONNECT_S, READ_S, CALL_S = 10.0, 30.0, 120.0
 """Seconds to connect, between two pieces of an answer, and for one call from end to end."""
@@ -24,21 +26,6 @@ SHOWN_BYTES = 2_000
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same call may be made again."""
-
-
-@dataclass(eq=False)
-class CallError(Exception):
-    """A call failed; its words hold neither the address nor the key."""
-
-    words: str
-    status: int = 0  # of the answer; 0 where there was none
-    can_repeat: bool = False  # whether the same call may succeed later
-    # Seconds for which the vendor asks to wait; None where it states none.
-    retry_after_s: float | None = None
-    body: bytes = b""  # first part of the answer, for the vendor's own words
-
-    def __str__(self) -> str:
-        return self.words
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,7 @@ def _answer(response: urllib3.BaseHTTPResponse, deadline: float) -> VendorAnswer
         f"status {response.status}",
         status=response.status,
         can_repeat=response.status in AGAIN,
-        retry_after_s=_parse_retry_delay(response.headers.get("Retry-After")),
+        retry_after_s=parse_retry_delay(response.headers.get("Retry-After")),
         body=_read_start(response, deadline),
     )
 
@@ -136,12 +123,3 @@ def _decompress_piece(unpack: "zlib._Decompress", piece: bytes, most: int) -> by
         return unpack.decompress(piece, max(most, 1))
     except zlib.error:
         raise CallError("the answer cannot be unpacked") from None
-
-
-def _parse_retry_delay(value: str | None) -> float | None:
-    if value is None:
-        return None
-    try:
-        return max(urllib3.Retry().parse_retry_after(value), 0.0)
-    except (InvalidHeader, ValueError, OverflowError):
-        return None

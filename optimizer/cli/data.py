@@ -32,7 +32,9 @@ def fetch_bars(
     ] = False,
     as_json: AnyJson = False,
 ) -> None:
-    """Bring a vendor's bars into the cache: polygon:SYMBOL, --from and --to."""
+    """Bring bars into the cache: polygon:SYMBOL with --from and --to, or ccxt:... as it is."""
+    from dataclasses import replace
+
     from data import load_bars
     from data.providers import find_provider
     from optimizer.cli.data_tables import FetchShow, print_series
@@ -40,14 +42,15 @@ def fetch_bars(
     from optimizer.run.sources import load_options
 
     options = load_options(resolve_config(None, flags))
+    kept = replace(options, fetch=replace(options.fetch, may_fetch=False))
     for spec in specs:
-        if find_provider(spec)[0].name != "polygon":
-            raise ConfigError(f"'{spec}' is not fetched: only polygon:SYMBOL is")
+        if find_provider(spec)[0].name not in ("ccxt", "polygon"):
+            raise ConfigError(f"'{spec}' is not fetched: only polygon:SYMBOL and ccxt:... are")
     fetched = []
     with FetchShow() as show:
         for spec in specs:
             show.fetch(spec, options, refetch=refetch)
-            fetched.append(load_bars(spec, options))
+            fetched.append(load_bars(spec, kept))
     print_series(fetched, as_json=as_json)
 
 

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -205,12 +206,10 @@ class FetchShow(Progress):
 
     def fetch(self, spec: str, options: LoadOptions, *, refetch: bool) -> None:
         """Fetch one series."""
-        # The vendor's client takes a while to import, and few commands need it.
-        from data.providers import polygon_api
-
-        address = find_provider(spec)[1]
+        provider, address = find_provider(spec)
         self.reset(self._shown, total=None, bars=0)
-        polygon_api.fetch(address, options, self.show, refetch=refetch)
+        # Clients of vendors take a while to import, and few commands need them.
+        import_module(provider.module).fetch(address, options, self.show, refetch=refetch)
 
     def show(self, step: "FetchStep") -> None:
         """Show one step."""

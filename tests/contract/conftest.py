@@ -60,12 +60,9 @@ FORMS = (KEY, quote(KEY, safe=""), b64encode(KEY.encode()).decode().rstrip("="))
 """The canary as it is, in an address, and in base64."""
 
 
-@pytest.fixture(params=["polygon", "massive"])
-def client(request, monkeypatch):
-    """Each of the vendor's clients that is installed."""
-    pytest.importorskip(request.param)
-    monkeypatch.setattr("data.vendor.client.CLIENTS", (request.param,))
-    return request.param
+@pytest.fixture
+def client():
+    """The vendor's client that is used where both are installed."""
 
 
 @pytest.fixture
@@ -77,7 +74,7 @@ def vendor(client, monkeypatch, tmp_path_factory, command, caplog):
     monkeypatch.setenv("POLYGON_API_KEY", KEY)
     monkeypatch.delenv("MASSIVE_API_KEY", raising=False)
     clock = FakeClock()
-    monkeypatch.setattr("data.vendor.client.time", clock)
+    monkeypatch.setattr("data.vendor.calls.time", clock)
     caplog.set_level("DEBUG")
     with running_vendor() as running:
         running.key, running.clock = KEY, clock

@@ -153,13 +153,14 @@ def test_an_exchange_that_cannot_be_reached_ends_with_code_3(command, monkeypatc
     """After retries, on one line, with nothing kept; what works is kept."""
     fake = FakeExchange(2000)
     monkeypatch.setattr(ccxt_exchange.time, "sleep", lambda _: None)
+    monkeypatch.setattr("data.cache.user_cache_path", lambda _: tmp_path / "cache")
     spec = "ccxt:binance:BTC/USDT:1h:2024-01-01:2024-02-01"
     with serve_exchange(fake) as open_exchange:
         monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
         fake.faults = [(503, b"down")] * 20
         outcome = command("data", "import", spec, "--into", tmp_path / "bars")
         assert outcome.code == 3
-        assert "ExchangeNotAvailable, after 4 retries" in outcome.error
+        assert "after 8 tries; pages that came are kept" in outcome.error
         assert not (tmp_path / "bars").exists()
         fake.faults = []
         (row,) = command("data", "import", spec, "--into", tmp_path / "bars", "--json").json

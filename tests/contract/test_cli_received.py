@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data import LoadOptions
+from data import LoadOptions, load_bars
 from data.errors import FetchError
 from data.table import FetchOptions
 from optimizer import judge, load_run
@@ -15,6 +15,7 @@ from optimizer.run import trust
 from optimizer.store import find_run
 from strategy.errors import StrategyError
 from tests.support.commands import SMALL
+from tests.support.exchange import FakeExchange, serve_exchange
 from tests.support.own_files import momentum_file
 from tests.support.received import REPLAYS, become_stranger, forge
 
@@ -259,16 +260,16 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path, monkeypatch):
     assert command("backtest", other, "--member", "0", *SERIES[:2]).code == 0
 
 
-def test_an_exchange_is_asked_by_those_who_name_it(monkeypatch):
-    """What this process has fetched is had again; a later one names the command for it."""
-    address = "kraken:BTC/USD:1h:2024-01-01:2024-01-02"
-    table, offline = object(), LoadOptions(fetch=FetchOptions(may_fetch=False))
-    monkeypatch.setattr(ccxt_exchange, "_FETCHED", {})
-    monkeypatch.setattr(ccxt_exchange, "_fetch", lambda *_: table)
-    with pytest.raises(FetchError, match=f"--data ccxt:{address}"):
-        ccxt_exchange.read(address, offline)
-    assert ccxt_exchange.read(address, LoadOptions()) is table
-    assert ccxt_exchange.read(address, offline) is table
-    for number in range(ccxt_exchange.MOST_FETCHED):
-        ccxt_exchange.read(f"{address}{number}", LoadOptions())
-    assert address not in ccxt_exchange._FETCHED
+def test_an_exchange_is_asked_by_those_who_name_it(monkeypatch, tmp_path):
+    """What was fetched last is had again; where nothing was, the line has the command for it."""
+    monkeypatch.setattr("data.cache.user_cache_path", lambda _: tmp_path)
+    spec, offline = "ccxt:binance:BTC/USDT:1h:2024-01-01", FetchOptions(may_fetch=False)
+    with pytest.raises(FetchError, match=f"data fetch '{spec}'"):
+        load_bars(spec, LoadOptions(fetch=offline))
+    with serve_exchange(FakeExchange(2000)) as open_exchange:
+        monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
+        fetched = load_bars(spec)
+    monkeypatch.setattr(ccxt_exchange, "open_exchange", None)
+    assert load_bars(spec, LoadOptions(fetch=offline)).content_hash == fetched.content_hash
+    part = load_bars(f"{spec}:2024-02-01", LoadOptions(fetch=offline))
+    assert (len(fetched), len(part)) == (2000, 31 * 24)

@@ -20,6 +20,13 @@ SPAN = ("--from", "2024-01-01", "--to", "2024-03-11")
 DAY_NS = 86_400 * 10**9
 
 
+@pytest.fixture(params=["polygon", "massive"])
+def client(request, monkeypatch):
+    """Each of the vendor's clients that is installed."""
+    pytest.importorskip(request.param)
+    monkeypatch.setattr("data.vendor.client.CLIENTS", (request.param,))
+
+
 def load_cached(spec=SYMBOL, timeframe="15m", **fetch):
     """Bars of a range of 2024 that is in the cache."""
     start, end = fetch.pop("start", "2024-01-01"), fetch.pop("end", "2024-03-11")

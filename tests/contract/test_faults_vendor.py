@@ -200,7 +200,10 @@ WRONG_PAGES = {
     ),
     "whole day": (change_bars(lambda bars: [*bars[:96], *bars[192:]]), "1 trading day (2024-01"),
     "nothing": (change_bars(lambda bars: []), "31 trading days (2024-01-01, "),
-    "no address": (set_field("next_url", 5), "next_url is 5"),
+    "no bar, and more": (
+        edit_page(lambda page: page.update(results=[], resultsCount=0, next_url="x")),
+        "does not go on in time",
+    ),
 }
 
 
@@ -220,92 +223,22 @@ def test_a_gzip_that_is_cut_is_tried_again(command, vendor):
     assert len(vendor.calls) == 3
 
 
-def address(vendor, start=1_704_100_000_000, end=1_706_745_599_999, symbol="X:ADAUSD", base=None):
-    """Where a next page may be."""
-    base = vendor.url if base is None else base
-    return f"{base}/v2/aggs/ticker/{symbol}/range/15/minute/{start}/{end}?cursor=abc"
-
-
-WRONG_WAYS = {
-    "stranger": ("http://example.org", "leads to another host"),
-    "lookalike": ("http://127.0.0.1.example.org", "leads to another host"),
-    "user": ("http://127.0.0.1@example.org", "leads to another host"),
-    "https": ("https://127.0.0.1", "leads to another host"),
-    "other port": ("http://127.0.0.1:1", "leads to another host"),
-    "no scheme": ("", "leads to another host"),
-}
-
-
-@pytest.mark.parametrize(("base", "words"), WRONG_WAYS.values(), ids=WRONG_WAYS)
-def test_pages_elsewhere_are_not_followed(command, vendor, base, words):
-    """The key goes to no other host: there is one call, and it was ours."""
-    vendor.always = set_field("next_url", address(vendor, base=base))
-    assert words in fails(command, vendor, calls=1)
-
-
 @pytest.mark.parametrize(
-    ("place", "words"),
-    [({"symbol": "X:BTCUSD"}, "other bars"), ({"start": 5}, "outside of what"),
-     ({"end": 10**14}, "outside of what"), ({"start": "../../.."}, "other bars")],
-    ids=["market", "earlier", "later", "path"],
-)  # fmt: skip
-def test_pages_of_something_else_are_not_followed(command, vendor, place, words):
-    """A next page has the same market and lies within the range."""
-    vendor.always = set_field("next_url", address(vendor, **place))
-    assert words in fails(command, vendor, calls=1)
-
-
-def test_pages_that_repeat_are_noticed(command, vendor):
-    """The same bars again do not go on in time, with any cursor."""
-    vendor.always = set_field("next_url", address(vendor, start=1_704_067_200_000))
-    assert "does not go on in time" in fails(command, vendor, calls=2)
-
-
-def test_pages_in_a_circle_are_noticed(command, vendor):
-    """Empty pages whose addresses repeat end with the first repetition."""
-
-    def empty(page):
-        page.update(results=[], resultsCount=0, next_url=address(vendor))
-
-    vendor.always = edit_page(empty)
-    assert "pages lead in a circle" in fails(command, vendor, calls=2)
-
-
-def test_pages_without_end_are_noticed(command, vendor):
-    """Empty pages with ever new addresses end at a cap."""
-
-    def empty(page):
-        start = 1_704_100_000_000 + len(vendor.calls)
-        page.update(results=[], resultsCount=0, next_url=address(vendor, start=start))
-
-    vendor.always = edit_page(empty)
-    assert "more than 100 pages" in fails(command, vendor, calls=100)
-
-
-def test_a_key_in_an_address_is_dropped(command, vendor):
-    """A next_url that carries a key is followed without it."""
+    "place", ["http://example.org", "{}/v2/aggs/ticker/X:BTCUSD/range/15/minute/5/9?apiKey=abc", 5]
+)
+def test_the_address_of_a_next_page_is_not_followed(command, vendor, place):
+    """Wherever it leads, the rest is asked for by its time; the key goes to no other host."""
     vendor.page_bases = 30_000
 
-    def add_key(page):
+    def mislead(page):
         if "next_url" in page:
-            page["next_url"] += "&apiKey=abcdefgh1234"
+            page["next_url"] = place.format(vendor.url) if isinstance(place, str) else place
 
-    vendor.always = edit_page(add_key)
-    assert command(*FETCH).code == 0
-    assert len(vendor.calls) > 2
+    vendor.always = edit_page(mislead)
+    result = command(*FETCH, "--json").json
+    assert result["bars"] == 60 * 96
+    assert [call.path.split("/")[4] for call in vendor.calls] == ["X:ADAUSD"] * 4
     assert not [call for call in vendor.calls if "apikey" in call.path.lower()]
-
-
-def test_bars_that_repeat_across_pages_are_refused(command, vendor):
-    """A second page that begins with the last bar of the first is no continuation."""
-    vendor.page_bases = 30_000
-
-    def back(handler, reply):
-        shifted = [{**bar, "t": bar["t"] - 900_000} for bar in reply["results"]]
-        handler.send_json(200, {**reply, "results": shifted})
-
-    vendor.fail(None, back)
-    assert "does not go on in time" in fails(command, vendor, calls=2)
 
 
 def test_parts_that_were_verified_stay(command, vendor):
@@ -366,7 +299,7 @@ def test_delayed_bars_count_long_after_their_day(command, vendor, monkeypatch):
 
         time_ns = staticmethod(lambda: 1_709_359_200 * 10**9)
 
-    monkeypatch.setattr("data.vendor.series.time", Later)
+    monkeypatch.setattr("data.vendor.aggregates.time", Later)
     monkeypatch.setattr("data.providers.polygon_api.time", Later)
     longer = ("data", "fetch", SYMBOL, "--from", "2024-01-01", "--to", "2024-03-05")
     outcome = command(*longer)
@@ -451,29 +384,6 @@ def test_bars_that_come_or_go_are_rewritten_history(command, vendor, change):
         f"1 bars came or went, that of 2024-02-29T{'23:45' if change == 'came' else '02:15'} "
         f"{word}" in outcome.error
     )
-
-
-def test_a_lost_part_that_comes_back_otherwise_is_rewritten_history(command, vendor):
-    """The name of a damaged part still holds its digest; another content is not taken."""
-    command(*FETCH)
-    damage_first(vendor)
-    vendor.always = change_bars(lambda bars: [{**bars[0], "v": 1.5}, *bars[1:]])
-    for _ in range(2):
-        outcome = command(*FETCH)
-        assert outcome.code == 3
-        assert "are not those that were damaged" in outcome.error
-    vendor.always = None
-    assert command(*FETCH).code == 0
-    damage_first(vendor)
-    vendor.factor = 3.0
-    assert command(*FETCH).code == 3
-    assert command(*FETCH, "--refetch").code == 0
-    assert command(*FETCH).code == 0
-
-
-def damage_first(vendor):
-    """Leave nothing of the first part but its name."""
-    min(path for path in vendor.cache.rglob("*.parquet") if is_live(path)).write_bytes(b"")
 
 
 def test_parts_that_cover_the_same_time_are_refused(command, vendor):

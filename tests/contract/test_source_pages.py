@@ -31,6 +31,7 @@ def place(tmp_path, monkeypatch):
     columns["date"] = pa.array(columns.pop("timestamp") // 10**6, pa.timestamp("ms", tz="UTC"))
     feather.write_feather(pa.table(columns), str(tmp_path / "BTC_USDT-1h.feather"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("data.cache.user_cache_path", lambda _: tmp_path / "cache")
     with serve_exchange(FakeExchange(2000)) as open_exchange:
         monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
         yield tmp_path

@@ -2,8 +2,8 @@
 
 import pytest
 
-from data.vendor import client
-from data.vendor.client import Pace, backoff_s
+from data.vendor import calls
+from data.vendor.calls import Pace, backoff_s
 
 
 class Clock:
@@ -25,7 +25,7 @@ class Clock:
 def clock(monkeypatch):
     """The clock of the pace."""
     clock = Clock()
-    monkeypatch.setattr(client, "time", clock)
+    monkeypatch.setattr(calls, "time", clock)
     return clock
 
 
@@ -52,7 +52,8 @@ def test_the_time_left_is_the_time_that_it_takes(clock, made, left):
     for _ in range(made):
         keeper.take()
         clock.now += 2.5
-    expected = keeper.estimate_seconds(left, 2.5)
+    keeper._answers, keeper._answers_s = 2, 5.0
+    expected = keeper.estimate_seconds(left)
     began = clock.now
     for _ in range(left):
         keeper.take()

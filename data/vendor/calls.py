@@ -1,0 +1,141 @@
+"""Calls over a network: at the pace that is allowed, and again after failures that may pass."""
+
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import urllib3
+from urllib3.exceptions import InvalidHeader
+
+TRIES = 8
+LONGEST_ASKED_S = 300.0
+"""A vendor that asks to wait longer is taken at its word: the fetch ends."""
+
+LONGEST_PAGE_S = 900.0
+"""Seconds for one page with all its tries and waits."""
+
+FIRST_GUESS_S = 1.0
+"""Seconds for a page, before one was seen."""
+
+MINUTE_S = 60.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
+"""Waits after failures double from the first to the longest: eight tries outlast a minute's ban."""
+
+SHOWN_S = 1.0
+"""Shorter waits are not worth a line."""
+
+Tell = Callable[[str], None]
+Answer = TypeVar("Answer")
+
+
+@dataclass(eq=False)
+class CallError(Exception):
+    """A call failed; its words hold neither the address nor the key."""
+
+    words: str
+    status: int = 0  # of the answer; 0 where there was none
+    can_repeat: bool = False  # whether the same call may succeed later
+    # Seconds for which the vendor asks to wait; None where it states none.
+    retry_after_s: float | None = None
+    body: bytes = b""  # first part of the answer, for the vendor's own words
+    tries: int = 1  # calls that were made
+
+    def __str__(self) -> str:
+        return self.words + (f" after {self.tries} tries" if self.tries > 1 else "")
+
+    @property
+    def wait(self) -> str:
+        """The end of a message: the wait that was asked for."""
+        wait_s = self.retry_after_s
+        return f"; it asks to wait {wait_s:.0f} s" if wait_s is not None else ""
+
+
+class Pace:
+    """Pace of calls that a plan allows within any 60 seconds; longer waits are shown.
+
+    Args:
+        calls_per_minute: None where the client keeps to a pace itself.
+        tell: Takes one line for each wait.
+    """
+
+    def __init__(self, calls_per_minute: int | None, tell: Tell) -> None:
+        self._made: deque[float] = deque(maxlen=calls_per_minute or 0)
+        self._calls_per_minute = calls_per_minute
+        self._tell = tell
+        self._answers, self._answers_s = 0, 0.0
+
+    def call(self, question: Callable[[], Answer]) -> Answer:
+        """Ask, and ask again after failures that may pass.
+
+        Raises:
+            CallError: When the answer is a refusal, or a failure after all tries.
+        """
+        began = time.monotonic()
+        for tries in range(1, TRIES + 1):
+            self.take()
+            asked_s = time.monotonic()
+            try:
+                answer = question()
+                self._answers += 1
+                self._answers_s += time.monotonic() - asked_s
+                return answer
+            except CallError as error:
+                failed = error
+            failed.tries = tries
+            wait_s = backoff_s(tries) if failed.retry_after_s is None else failed.retry_after_s
+            left_s = LONGEST_PAGE_S - (time.monotonic() - began)
+            if not failed.can_repeat or tries == TRIES or wait_s > min(LONGEST_ASKED_S, left_s):
+                break
+            self.pause(wait_s, f"{failed.words}, try {tries} of {TRIES}")
+        raise failed from None
+
+    def take(self) -> None:
+        """Wait until one more call is allowed, and count it."""
+        if self._calls_per_minute and len(self._made) == self._calls_per_minute:
+            wait_s = self._made[0] + MINUTE_S - time.monotonic()
+            self.pause(wait_s, f"the plan allows {self._calls_per_minute} calls a minute")
+        self._made.append(time.monotonic())
+
+    def estimate_seconds(self, calls: int) -> float:
+        """Seconds that calls take, as long as those before, with the waits of the plan."""
+        each_s = self._answers_s / self._answers if self._answers else FIRST_GUESS_S
+        if not self._calls_per_minute:
+            return calls * each_s
+        begin_s = now_s = time.monotonic()
+        made = self._made.copy()
+        for _ in range(calls):
+            if len(made) == self._calls_per_minute:
+                now_s = max(now_s, made[0] + MINUTE_S)
+            made.append(now_s)
+            now_s += each_s
+        return now_s - begin_s
+
+    def pause(self, seconds: float, why: str) -> None:
+        """Wait, and show how long and why."""
+        if seconds >= SHOWN_S:
+            self._tell(f"waiting {seconds:.0f} s: {why}")
+        if seconds > 0:
+            time.sleep(seconds)
+
+
+def backoff_s(failures: int) -> float:
+    """Seconds to wait after so many failures in a row.
+
+    A doubling wait, between half of it and all of it, so that many programs that failed
+    together do not come back together.
+    """
+    longest = min(FIRST_WAIT_S * 2.0 ** (failures - 1), LONGEST_WAIT_S)
+    return longest * (0.5 + secrets.randbelow(501) / 1000)
+
+
+def parse_retry_delay(value: str | None) -> float | None:
+    """Seconds that a Retry-After header asks for; None where it asks for none."""
+    if value is None:
+        return None
+    try:
+        return max(urllib3.Retry().parse_retry_after(value), 0.0)
+    except (InvalidHeader, ValueError, OverflowError):
+        return None

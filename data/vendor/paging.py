@@ -1,0 +1,240 @@
+"""Pages of bars to all bars of a range, whatever an exchange gives of what it is asked for.
+
+Exchanges answer from the front of a range or with its end, fewer bars than asked for, with or
+without the bars at either bound, newest first, twice, or not at all. The next page begins behind
+the last bar that came. Where a page begins later, or is empty, bars before it may exist: smaller
+ranges, ranges that begin a bar earlier and ranges that end there are asked for, until an answer
+shows that the part was looked at.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from data.checks import Floats, format_time
+from data.errors import FetchError
+
+MANY_PAGES = 64
+"""Empty pages in a row above which days show where bars are."""
+
+SURE = 3
+"""Answers of a kind that show an exchange to answer in this way."""
+
+MOST_SHIFTS = 8
+"""Ranges that are tried until one ends where it should."""
+
+LEAST = 3
+"""A range of two bars may hold none: where neither bound belongs to it."""
+
+HOUR_MS = 3_600_000
+NONE: Floats = np.empty((0, 6))
+
+
+Ask = Callable[[int, int, int | None], Floats]
+"""A call for a page: the first time (milliseconds UTC), the most bars, and a last time that may be
+ignored, to bars [N, 6] in any order: time, open, high, low, close and volume."""
+
+
+class PageReader:
+    """All bars of a range, page by page; it learns from answers how much one holds.
+
+    Args:
+        ask: The call for a page.
+        step_ms: Duration of a bar.
+        limit: Bars that the exchange says it gives at most.
+        days: Reader of the same market's days, which show where bars are; None without.
+        is_last: Whether the last answer says itself that nothing follows it; None where answers
+            do not say. An exchange whose answers do gives all bars from the front of a range.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        step_ms: int,
+        limit: int,
+        days: "PageReader | None" = None,
+        is_last: Callable[[], bool] | None = None,
+    ) -> None:
+        self._ask_once, self._step, self._days = ask, step_ms, days
+        self._limit, self._is_last = max(limit, LEAST), is_last
+        self._most = 0  # most bars of an answer: so many always fit
+        self._reach = 0  # largest limit whose answer began where it should
+        self._lead = 0  # bars by which a range begins earlier, as its first bar does not come
+        self._has_first = False  # whether an answer held the bar at which its range begins
+        # Answers that came from the front of a range without an end.
+        self._front = 0.0 if is_last is None else np.inf
+        self._has_looked_ahead = False
+        self._days_from = 0  # days before this time say nothing new
+        self._next = np.inf  # earliest bar that is known to lie ahead
+
+    def count_calls(self, start_ms: int, end_ms: int) -> int:
+        """Calls that a range takes, as far as is known."""
+        return 1 if self._is_last else -(-(end_ms - start_ms) // self._step // self._limit)
+
+    def pages(self, start_ms: int, end_ms: int) -> Iterator[Floats]:
+        """Bars [N, 6] that open in a range, ascending, each once; N may be 0.
+
+        Raises:
+            FetchError: When two bars of one time differ: which of them holds is not known.
+        """
+        at = start_ms
+        while at < end_ms:
+            rows, at = self._read(at, end_ms)
+            yield rows[rows[:, 0] < end_ms]
+
+    def _read(self, at: int, end: int) -> tuple[Floats, int]:
+        """Bars from a time on, and the time up to which there are no others."""
+        self._next = np.inf
+        rows = NONE
+        for _ in range(2):
+            # An answer that is empty, or late, may be an old one: the same is asked again.
+            most = self._most
+            answer = self._from(at, self._lead, self._limit)
+            rows = answer if len(answer) else rows
+            if self._is_last and self._is_last():
+                return rows, end
+            if self._is_settled(at, answer, most):
+                return rows, self._behind(rows)
+        if len(rows) and rows[-1, 0] > at + self._limit * self._step:
+            return self._read_back(at, rows)
+        if not self._has_looked_ahead and self._limit > self._reach:
+            self._look_ahead(at, end, rows)
+        if len(rows) == 0:
+            behind = self._skip_days(at, end)
+            is_known = self._limit <= self._reach and self._knows_first
+            if behind == at and is_known and self._surely:
+                behind = int(min(at + self._surely * self._step, self._next))
+            if behind > at:
+                return rows, behind
+        return self._look_closely(at)
+
+    @property
+    def _knows_first(self) -> bool:
+        return self._has_first or self._lead > 0 or self._most == 0
+
+    @property
+    def _surely(self) -> int:
+        """Bars that an empty answer shows not to be: some ranges are half as long as stated."""
+        return self._limit // 2 - 1
+
+    def _is_settled(self, at: int, rows: Floats, most: int) -> bool:
+        """Whether no bar lies between a time and the first that came."""
+        if len(rows) == 0:
+            return False
+        is_within = rows[-1, 0] <= at + self._limit * self._step
+        is_whole = is_within and self._knows_first and self._limit <= self._reach
+        return self._is_on_time(at, rows) or self._front >= SURE or (is_whole and len(rows) < most)
+
+    def _is_on_time(self, at: int, rows: Floats) -> bool:
+        return len(rows) > 0 and bool(rows[0, 0] < at + self._step)
+
+    def _behind(self, rows: Floats) -> int:
+        """The time at which the next bar may open, be they closer than they should or not."""
+        closest = np.diff(rows[:, 0]).min(initial=self._step)
+        return int(rows[-1, 0] + closest)
+
+    def _look_ahead(self, at: int, end: int, rows: Floats) -> None:
+        """Learn from bars that lie ahead how much an answer holds; ever further, if need be."""
+        self._has_looked_ahead = True
+        stride = self._limit * self._step
+        while len(rows) == 0 and at + stride < end:
+            rows = self._from(at + stride, self._lead, self._limit)
+            stride *= 2
+        if len(rows):
+            self._from(int(rows[0, 0]), self._lead, self._limit)
+        else:
+            self._reach = self._limit
+
+    def _look_closely(self, at: int) -> tuple[Floats, int]:
+        """Bars of a range that surely fits an answer, asked for with all bounds."""
+        width = max(self._most - 1, 1)
+        forms = [(0, width + 1), (0, width)] * (self._lead == 0)
+        forms += [(1, width + 2), (1, width + 1), (1, width)]
+        found = [NONE]
+        for lead, limit in forms * 2:
+            rows = self._from(at, lead, limit)
+            if self._is_on_time(at, rows):
+                if lead == self._lead:
+                    self._limit = min(self._limit, limit)
+                self._lead = lead
+                return rows, self._behind(rows)
+            if len(rows) and rows[-1, 0] > at + limit * self._step:
+                return self._read_back(at, rows)
+            found.append(rows[rows[:, 0] < at + width * self._step])
+        return _merge(np.concatenate(found)), at + width * self._step
+
+    def _read_back(self, at: int, rows: Floats) -> tuple[Floats, int]:
+        """Bars before those of an exchange that gives the last ones, whatever limit is asked."""
+        pages, length = [rows], int(rows[-1, 0] - at) // self._step + 1 + self._lead
+        while len(rows):
+            first = int(pages[-1][0, 0])
+            for _ in range(2):
+                rows = self._from(at, 0 if self._has_first else 1, self._limit, first - 1)
+                rows = rows[rows[:, 0] < first]
+                rows = rows if len(rows) else self._from_earlier(at, first, length)
+                if len(rows):
+                    pages.append(rows)
+                    break
+        if len(pages) > 1:
+            self._front = -np.inf
+        elif np.array_equal(self._from(first, self._lead, self._limit), pages[0], equal_nan=True):
+            self._front += 1
+        return np.concatenate(pages[::-1]), self._behind(pages[0])
+
+    def _from_earlier(self, at: int, first: int, length: int) -> Floats:
+        """Bars before a first one, of a range that begins so much earlier that it ends there."""
+        lead, rows = (at - first) // self._step + length, NONE
+        for _ in range(MOST_SHIFTS):
+            rows = self._from(at, lead, self._limit)
+            if len(rows) == 0 or rows[0, 0] < first:
+                break
+            lead += int(rows[-1, 0] - first) // self._step + 1
+        return rows[rows[:, 0] < first]
+
+    def _skip_days(self, at: int, end: int) -> int:
+        """The time before which days show that there is no bar; `at` where they show nothing."""
+        until = int(min(end, self._next))
+        pages = (until - at) / self._step / max(self._surely, 1)
+        if self._days is None or at < self._days_from or pages < MANY_PAGES:
+            return at
+        day = self._days._step
+        try:
+            found = (rows[:, 0] for rows in self._days.pages(at - day, until) if len(rows))
+            times = next(found, NONE[:, 0])
+        except FetchError:
+            times = np.ones(1)  # days are not to be had
+        if (times % HOUR_MS).any() or np.diff(times).min(initial=day) < day:
+            self._days = None
+            return at
+        if len(times) == 0:
+            return until
+        self._days_from = int(times[0]) + 2 * day
+        return int(np.clip(times[0] - day, at, until))
+
+    def _from(self, at: int, lead: int, limit: int, until: int | None = None) -> Floats:
+        """One answer, from a time on; the range that is asked for begins `lead` bars earlier."""
+        since = at - lead * self._step
+        rows = _merge(self._ask_once(since, limit, until))
+        rows = rows[rows[:, 0] >= since]
+        self._most = max(self._most, len(rows))
+        if len(rows) and until is None:
+            self._has_first |= bool(rows[0, 0] == since)
+            if rows[0, 0] < at + self._step:
+                self._reach = max(self._reach, limit)
+        rows = rows[rows[:, 0] >= at]
+        if len(rows):
+            self._next = min(self._next, rows[0, 0])
+        return rows
+
+
+def _merge(rows: Floats) -> Floats:
+    """Bars [N, 6] in the order of time, each once."""
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    is_again = np.diff(rows[:, 0], prepend=np.nan) == 0
+    same = ((rows[1:] == rows[:-1]) | np.isnan(rows[1:]) & np.isnan(rows[:-1])).all(axis=1)
+    twice = np.flatnonzero(is_again[1:] & ~same)
+    if len(twice):
+        at = format_time(int(rows[twice[0], 0]) * 10**6)
+        raise FetchError(f"two bars of {at} differ, and which of them holds is not known")
+    once: Floats = rows[~is_again]
+    return once
