@@ -19,6 +19,7 @@ from data.timeframe import (
     parse_timeframe,
 )
 from data.vendor.aggregates import opening
+from data.vendor.pieces import settled_end_ns
 from data.vendor.series import (
     Fetching,
     FetchStep,
@@ -30,7 +31,6 @@ from data.vendor.series import (
     join_parts,
     name_days,
     set_all_aside,
-    settled_end_ns,
 )
 from data.vendor.sessions import has_calendar, thin_sessions
 

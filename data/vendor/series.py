@@ -29,8 +29,8 @@ from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, RewrittenError, list_some
 from data.timeframe import DAY_NS
 from data.vendor.calls import Pace, Tell
-from data.vendor.draft import PageDraft
 from data.vendor.paging import PageReader
+from data.vendor.pieces import PageDraft, is_settled, split_range
 
 MS_NS = 1_000_000
 MOST_NAMED_DAYS = 5
@@ -59,7 +59,7 @@ class FetchStep:
 Watch = Callable[[FetchStep], None]
 
 
-class Source(Protocol):
+class BarSource(Protocol):
     """A vendor or exchange that is ready to be asked for one series."""
 
     pace: Pace
@@ -96,7 +96,7 @@ class StepLog:
 class Fetching:
     """How a series is fetched."""
 
-    opening: Callable[[SeriesKey, Tell], AbstractContextManager[Source]]
+    opening: Callable[[SeriesKey, Tell], AbstractContextManager[BarSource]]
     again: str  # arguments of ``data fetch`` that bring it
     watch: Watch = field(default_factory=StepLog)
     accept_missing: bool = False  # whether to take bars although whole sessions are missing
@@ -132,7 +132,7 @@ def cached_bars(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[Pa
     bars = {part.start_ns: part_bars for part, part_bars in held}
     unit = how.units[cache.key.timeframe[-1]]
     for span in missing_ranges([part for part, _ in held], wanted):
-        for piece in _split(span, unit):
+        for piece in split_range(span, unit):
             asked = [part for part in cache.list_asked() if part.range.covers(piece)]
             if damaged or not asked:
                 start, end = format_time(piece.start_ns)[:10], format_time(span.end_ns)[:10]
@@ -179,11 +179,6 @@ def cached_range(cache: SeriesCache) -> TimeRange | None:
     return TimeRange(parts[0].start_ns, parts[-1].end_ns) if parts else None
 
 
-def settled_end_ns(now_ns: int) -> int:
-    """The end of the last day whose bars change no more: it has been over for a day."""
-    return (now_ns - DAY_NS) // DAY_NS * DAY_NS
-
-
 def name_days(days: tuple[str, ...]) -> str:
     """Words for days that lack bars, the first few by name."""
     shown = list_some(days[:MOST_NAMED_DAYS], len(days))
@@ -197,7 +192,7 @@ def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
         note = f"{part.path.name[:40]}... set aside: {why}"
         how.watch(FetchStep(cache.key.short, note=note))
     unit = how.units[cache.key.timeframe[-1]]
-    pieces = [p for span in missing_ranges(cache.parts(), wanted) for p in _split(span, unit)]
+    pieces = [p for span in missing_ranges(cache.parts(), wanted) for p in split_range(span, unit)]
     if not pieces:
         return
     fill = _Fill(cache, how, pieces)
@@ -205,7 +200,7 @@ def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
         fill.source = source
         for piece in fill.pieces:
             bars = fill.fetch(piece)
-            if how.is_whole_only and not (_is_settled(piece, unit) and len(bars.timestamp)):
+            if how.is_whole_only and not (is_settled(piece, unit) and len(bars.timestamp)):
                 cache.write_asked(piece, bars)
             else:
                 cache.write(piece.start_ns, piece.end_ns, bars)
@@ -222,7 +217,7 @@ class _Fill:
     pieces: list[TimeRange]
     done: int = 0
     bars: int = 0
-    source: Source | None = None
+    source: BarSource | None = None
 
     def tell(self, note: str) -> None:
         self._watch(note=note)
@@ -254,7 +249,7 @@ class _Fill:
             )
         return replace(bars, missing=days)
 
-    def _read_pages(self, source: Source, span: TimeRange) -> Floats:
+    def _read_pages(self, source: BarSource, span: TimeRange) -> Floats:
         """All pages of a range [N, 6]; those of a fetch that was ended are not asked for again."""
         draft = PageDraft(self.cache.folder, span.start_ns)
         kept = [page for page in draft.read() if page[-1, 0] * MS_NS < span.end_ns]
@@ -375,28 +370,6 @@ def _read_all(
             except DamagedPartError as error:
                 damaged.append((part, str(error)))
     return held, damaged
-
-
-def _split(whole: TimeRange, unit: str) -> Iterator[TimeRange]:
-    """The pieces of a range, which end where the calendar does."""
-    at = whole.start_ns
-    while at < whole.end_ns:
-        end = min(whole.end_ns, _calendar_piece(at, unit).end_ns)
-        yield TimeRange(at, end)
-        at = end
-
-
-def _is_settled(piece: TimeRange, unit: str) -> bool:
-    is_over = piece.end_ns <= settled_end_ns(time.time_ns())
-    return is_over and piece == _calendar_piece(piece.start_ns, unit)
-
-
-def _calendar_piece(at_ns: int, unit: str) -> TimeRange:
-    """The day, month or year that holds a time."""
-    start = np.datetime64(at_ns, "ns").astype(f"datetime64[{unit}]")
-    return TimeRange(
-        *(int(t.astype("datetime64[ns]").astype(np.int64)) for t in (start, start + 1))
-    )
 
 
 def _cut(bars: PartBars, within: TimeRange) -> PartBars:

@@ -1,20 +1,43 @@
-"""Pages of a piece that is not whole yet, kept as they come: a fetch goes on after a kill."""
+"""Pieces of a range, which end where the calendar does, and the pages of one that is not whole."""
 
 import struct
+import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from data.cache import TimeRange
 from data.checks import Floats
 from data.files import read_ordinary
-from data.timeframe import SECOND_NS
+from data.timeframe import DAY_NS, SECOND_NS
 
 HEAD = struct.Struct("<II")
 """Bytes of a page and their check sum, before each page."""
 
 COLUMNS = 6
 LARGEST_BYTES = 500_000_000
+
+
+def settled_end_ns(now_ns: int) -> int:
+    """The end of the last day whose bars change no more: it has been over for a day."""
+    return (now_ns - DAY_NS) // DAY_NS * DAY_NS
+
+
+def split_range(whole: TimeRange, unit: str) -> Iterator[TimeRange]:
+    """The pieces of a range, which end where the calendar does."""
+    at = whole.start_ns
+    while at < whole.end_ns:
+        end = min(whole.end_ns, _calendar_piece(at, unit).end_ns)
+        yield TimeRange(at, end)
+        at = end
+
+
+def is_settled(piece: TimeRange, unit: str) -> bool:
+    """Whether a piece is a whole one, and changes no more."""
+    is_over = piece.end_ns <= settled_end_ns(time.time_ns())
+    return is_over and piece == _calendar_piece(piece.start_ns, unit)
 
 
 class PageDraft:
@@ -52,6 +75,14 @@ class PageDraft:
     def drop(self) -> None:
         """Forget all pages."""
         self.path.unlink(missing_ok=True)
+
+
+def _calendar_piece(at_ns: int, unit: str) -> TimeRange:
+    """The day, month or year that holds a time."""
+    start = np.datetime64(at_ns, "ns").astype(f"datetime64[{unit}]")
+    return TimeRange(
+        *(int(t.astype("datetime64[ns]").astype(np.int64)) for t in (start, start + 1))
+    )
 
 
 def _pack(page: Floats) -> bytes:
