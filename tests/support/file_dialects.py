@@ -78,6 +78,9 @@ def write_text(file, dice):
                    for k, (name, cells) in enumerate(columns)]  # fmt: skip
         if is_named and dice.random() < 0.3:
             dice.shuffle(columns)
+        if not is_named:
+            places = {name: str(k) for k, (name, _) in enumerate(columns, start=1)}
+            file.names = {meaning: places[name] for meaning, name in file.names.items()}
         if is_named and dice.random() < 0.1:
             columns.insert(0, ("", list(map(str, range(len(file.rows))))))
         rows = zip(*(cells for _, cells in columns), strict=True)
