@@ -26,7 +26,7 @@ SHOWN = 5
 
 OPTIONS = {
     "column": r"(?:'[^']*'|[a-z]+=[^\s;,:)]+)", "tz": r"[A-Z]\w+(?:/[\w+-]+)*",
-    "time-format": "'[^']*'", "decimal": "[.,](?= )", "stamped": "(?:open|close)",
+    "time-format": "'[^']*'", "decimal": "[.,](?= |$)", "stamped": "(?:open|close)",
     "timeframe": "[0-9]+[smhdw]", "source-timeframe": "[0-9]+[smhdw]",
     "ambiguous": "(?:earlier|later)", "sort": "", "dedupe": "", "drop-bad-bars": "",
 }  # fmt: skip
