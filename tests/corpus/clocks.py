@@ -63,6 +63,9 @@ ROWS = (
     *(reads(f"the date {date} and the time {time}", both(date, time), ONE, first=NOON)
       for date, time in (("2024.03.01", "12:00"), ("20240301", "120000"), ("20240301", "1200"),
                          ("01.03.2024", "12:00:00"), ("2024/03/01", "12:00 PM"))),
+    *(reads(f"the date {date} and the whole time {time}", both(date, time), ONE, first=NOON)
+      for date, time in (("2024-03-01", "20240301120000000"), ("20240301", "20240301120000"),
+                         ("2024/03/01", "2024-03-01 12:00"))),
     *(refuses(f"no date and time: {date}, {time}", both(date, time), ONE, TableError,
               "columns 'date' and 'time' could both be the time")
       for date, time in (("2024-03-02", "2024-03-01T12:00"), ("2024-03-01 10:00", "12:00"),

@@ -15,6 +15,7 @@ FIRSTS = [f"2024-01-0{i}T00:{i * i:02}:07.{i}91Z" for i in range(1, 5)]
 LASTS = [f"2024-01-0{i}T2{4 - i}:00:31.03Z" for i in range(1, 5)]
 THOUSANDS = [1000 * 86_400 * i for i in range(10, 14)]
 SECONDS = [f"2024-01-01T00:00:0{i}Z" for i in range(4)]
+UNEVEN = (0, 3, 7, 12, 17, 22, 26, 30, 34, 38, 43, 48, 53)
 CLOSE = {"stamped": "close"}
 BOTH_WAYS = [({"columns": {}}, {"first": FIRST}), ({"stamped": "open"}, {"first": NEXT})]
 """As closes bars open a day earlier, as opens they stay."""
@@ -89,6 +90,10 @@ ROWS = (
               then=[({"columns": {}}, {"timeframe": f"{max(days)}d", "count": 4}),
                     ({"source_timeframe": None}, {"timeframe": "1000d", "count": 4})])
       for name in ("time", "open_time") for days in ((1, 1, 1, 1), (1, 2, 3, 4))),
+    reads("uneven minutes beside last trades", timed(
+        "time", [f"2024-01-01T00:{minute:02}:00Z" for minute in UNEVEN], closes=[
+            f"2024-01-01T00:{minute + 1:02}:{minute:02}Z" for minute in UNEVEN]),
+          {"source_timeframe": "2m"}, count=13, first=FIRST),
     *(reads(f"days that close at {end}", timed("time", OPENS, closes=[
         f"{day}T{end}Z" for day in DATES[:4]]), timeframe="1d", first=FIRST)
       for end in ("16:00:00", "06:30:00", "23:59:59.999")),

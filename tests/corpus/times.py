@@ -104,6 +104,7 @@ def swap(form):
 WRITTEN = (
     *(at(text, text, unsaid=("UTC", "--tz")) for text in ISO),
     at("nine digits", "2024-03-01T12:00:00.123456789Z", first=NOON_S * 10**9 + 123_456_789),
+    at("one last moment of a minute", "2024-03-01T12:00:59.999Z", first="2024-03-01T12:00:59.999"),
     at("offsets of both seasons", "2024-03-10T01:00-05:00", "2024-03-10T03:00-04:00",
        first="2024-03-10T06:00", last="2024-03-10T07:00"),
     *(at(text, text, notes=[NO_ZONE]) for text in

@@ -5,13 +5,14 @@ import shlex
 
 from data.table import LoadOptions
 
-VALUES = ("stamped", "decimal", "ambiguous", "tz", "source_timeframe")
+VALUES = ("stamped", "decimal", "ambiguous", "tz", "source_timeframe", "time_format")
+FORMS = {"source_timeframe": "[0-9]+[smhdw]", "time_format": ".*%.*"}
 SWITCHES = ("sort", "dedupe", "drop_bad_bars")
 
 
 def is_value(name: str, word: str) -> bool:
     """True for a word that may be the value of an option, and is no part of its sentence."""
-    return name != "source_timeframe" or bool(re.fullmatch(r"[0-9]+[smhdw]", word.rstrip(",")))
+    return re.fullmatch(FORMS.get(name, ".*"), word.rstrip(",")) is not None
 
 
 def parse_options(message: str, **others: object) -> LoadOptions:
@@ -26,8 +27,6 @@ def parse_options(message: str, **others: object) -> LoadOptions:
             meaning, _, column = value.rstrip(",").partition("=")
             columns.setdefault(meaning, column)
         elif flag.startswith("--") and name in VALUES and is_value(name, value):
-            flags.setdefault(name, value.rstrip(","))
-        elif name == "time_format" and "%" in value:
             flags.setdefault(name, value.rstrip(","))
         elif flag.startswith("--") and name in SWITCHES:
             flags[name] = True
