@@ -1,4 +1,4 @@
-"""Bars, gaps and windows."""
+"""Bars, gaps and windows in memory, beside the rows of the corpus that read them."""
 
 import hashlib
 
@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 
 from data import Window, load_bars
+from data.checks import VALUES
 from data.errors import BarsError, WindowError
 from tests.support.series import MINUTE_NS, START_NS, make_bars, make_columns
 
-VALUES = ("open", "high", "low", "close", "volume")
-
-
-def change_value(name, at, value, count=8):
-    """The columns of a legal series with one value replaced."""
-    column = make_columns(count)[name].copy()
-    column[at] = value
-    return {name: column}
+STEP_NS = 15 * MINUTE_NS
 
 
 def test_columns_are_copied_and_read_only():
@@ -31,32 +25,27 @@ def test_columns_are_copied_and_read_only():
 
 def test_columns_become_contiguous_64_bit():
     """Strided and narrower columns end up as contiguous int64 and float64."""
-    wide = np.arange(16, dtype=np.float32)[::2]
-    bars = make_bars(8, volume=wide)
-    assert bars.volume.dtype == np.float64
+    bars = make_bars(8, volume=np.arange(16, dtype=np.float32)[::2])
+    assert (bars.timestamp.dtype, bars.volume.dtype) == (np.int64, np.float64)
     assert bars.volume.flags.c_contiguous
-    assert bars.timestamp.dtype == np.int64
 
 
 def test_bars_are_shown_in_a_line():
-    """What a person at a prompt wants to know of them, and no arrays."""
+    """A person at a prompt sees market, duration, count and range, and no arrays."""
     bars = load_bars("sample")
     assert repr(bars) == "Bars('SIMULATED', 15m, 35,040 bars, 2024-01-01 .. 2025-01-02)"
 
 
 def test_content_hash_is_over_names_types_lengths_and_bytes():
-    """The hash equals one computed by hand from the columns."""
+    """The hash equals one computed by hand from the columns; symbol and source are no content."""
     bars = make_bars(2)
     digest = hashlib.sha256(b"bars 1 timeframe_ns=900000000000\n")
     for name, kind in [("timestamp", "<i8"), *((n, "<f8") for n in VALUES)]:
         digest.update(f"{name} {kind} 2\n".encode() + getattr(bars, name).tobytes())
     assert digest.hexdigest() == bars.content_hash
-
-
-def test_content_hash_ignores_the_source_of_bars():
-    """Symbol, source and notes are no content."""
-    first, other = make_bars(4), make_bars(4, symbol="OTHER", source="csv:x", notes=("n",))
-    assert first.content_hash == other.content_hash
+    other = make_bars(2, symbol="OTHER", source="csv:x", notes=("n",))
+    assert other.content_hash == bars.content_hash
+    assert make_bars(2, timeframe_ns=MINUTE_NS).content_hash != bars.content_hash
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -69,39 +58,20 @@ def test_content_hash_sees_the_last_bit(name):
     assert bars.content_hash != changed_bars.content_hash
 
 
-def test_content_hash_sees_the_timeframe():
-    """The same columns with another duration are other bars."""
-    assert make_bars(4).content_hash != make_bars(4, timeframe_ns=MINUTE_NS).content_hash
-
-
 @pytest.mark.parametrize(
     ("name", "value", "words"),
-    [
-        ("open", np.nan, "missing or not finite"),
-        ("high", np.inf, "missing or not finite"),
-        ("volume", -np.inf, "missing or not finite"),
-        ("low", 0.0, "price that is not above zero"),
-        ("close", -1.0, "price that is not above zero"),
-        ("volume", -1.0, "negative volume"),
-        ("low", 101.9, "low above open or close"),
-        ("high", 99.0, "high below open or close"),
-        ("timestamp", -(2**63), "without a time"),
-        ("timestamp", 5_000_000_000 * 10**9, "outside 1900 to 2100"),
-    ],
-)
+    [("open", np.nan, "missing or not finite"), ("volume", -np.inf, "missing or not finite"),
+     ("low", 0.0, "price that is not above zero"), ("volume", -1.0, "negative volume"),
+     ("low", 101.9, "low above open or close"), ("high", 99.0, "high below open or close"),
+     ("timestamp", -(2**63), "without a time"),
+     ("timestamp", 5_000_000_000 * 10**9, "outside 1900 to 2100")],
+)  # fmt: skip
 def test_illegal_value_is_refused_with_row_and_option(name, value, words):
     """The message names the fault, the row and the option that drops it."""
+    column = make_columns(8)[name]
+    column[3] = value
     with pytest.raises(BarsError, match=rf"1 row.*{words}: row 3 \(.*--drop-bad-bars"):
-        make_bars(8, **change_value(name, 3, value))
-
-
-def test_order_is_refused_at_the_first_backward_row():
-    """The message names the row and both times."""
-    time = make_columns(4)["timestamp"][[0, 2, 1, 3]]
-    with pytest.raises(
-        BarsError, match="not ascending at row 2: 2024-01-01T00:15 comes after 2024-01-01T00:30"
-    ):
-        make_bars(4, timestamp=time)
+        make_bars(8, **{name: column})
 
 
 def test_bars_in_memory_are_not_measured_by_a_clock():
@@ -109,27 +79,17 @@ def test_bars_in_memory_are_not_measured_by_a_clock():
     assert len(make_bars(1, start_ns=0)) == len(make_bars(1, start_ns=2**61)) == 1
 
 
-def test_no_bars_are_refused():
-    """Zero bars are no series."""
-    with pytest.raises(BarsError, match="no bars"):
-        make_bars(0)
-
-
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"close": np.ones(3)},
-        {"close": np.ones((4, 1))},
-        {"close": np.array(["a"] * 4)},
-        {"timestamp": np.arange(4.0)},
-        {"timestamp": np.arange(4).astype("datetime64[ns]")},
-        {"timeframe_ns": 0},
-        {"timeframe_ns": -1},
-    ],
-    ids=["length", "shape", "text", "float_time", "datetime", "zero_bar", "negative_bar"],
-)
+    [{"close": np.ones(3)}, {"close": np.ones((4, 1))}, {"close": np.array(["a"] * 4)},
+     {"timestamp": np.arange(4.0)}, {"timestamp": np.arange(4).astype("datetime64[ns]")},
+     {"timestamp": make_columns(4)["timestamp"][::-1]}, {"timeframe_ns": 0}, {"timeframe_ns": -1},
+     make_columns(0)],
+    ids=["length", "shape", "text", "float_time", "datetime", "backward", "zero_bar",
+         "negative_bar", "no_bars"],
+)  # fmt: skip
 def test_wrong_shapes_and_types_are_refused(changes):
-    """Columns of another length, shape or type are no bars."""
+    """Columns of another length, shape, type or order are no bars."""
     with pytest.raises(BarsError):
         make_bars(4, **changes)
 
@@ -138,52 +98,35 @@ def test_wrong_shapes_and_types_are_refused(changes):
     "symbol", ["", "  ", "A" * 65, "A\nB", "A\x1b[31m", "A\u202eB", "A\x00"], ids=ascii
 )
 def test_symbols_that_could_do_harm_are_refused(symbol):
-    """Empty, long and unprintable symbols are no names."""
+    """Empty, long and unprintable symbols are no names; all others stay text, never a path."""
     with pytest.raises(BarsError, match="symbol"):
         make_bars(2, symbol=symbol)
+    for odd in ("NA", "../../x", "</script>", "BRK/B", "X:BTCUSD", "🚀"):
+        assert make_bars(2, symbol=odd).symbol == odd
 
 
-@pytest.mark.parametrize("symbol", ["NA", "../../x", "</script>", "BRK/B", "X:BTCUSD", "🚀"])
-def test_odd_symbols_stay_text(symbol):
-    """Anything that can be printed is kept as it is: a symbol is text, never a path."""
-    assert make_bars(2, symbol=symbol).symbol == symbol
-
-
-def test_gaps_are_counted_and_the_longest_named():
-    """Steps of 1, 3, 1 and 5 bars are two gaps with six missing bars."""
-    time = START_NS + 15 * MINUTE_NS * np.array([0, 1, 4, 5, 10])
-    gaps = make_bars(5, timestamp=time).gaps()
-    assert (gaps.count, gaps.missing_bars) == (2, 6)
-    assert (gaps.longest_ns, gaps.longest_at) == (75 * MINUTE_NS, 4)
-
-
-def test_no_gaps_are_none():
-    """A complete series has no longest gap."""
-    gaps = make_bars(5).gaps()
-    assert (gaps.count, gaps.missing_bars, gaps.longest_ns, gaps.longest_at) == (0, 0, 0, -1)
-
-
-def test_gap_of_ten_years_is_legal():
-    """A huge gap is counted, not refused."""
-    ten_years_ns = 3652 * 86_400 * 10**9
-    time = make_columns(4)["timestamp"] + np.array([0, 0, ten_years_ns, ten_years_ns])
-    assert make_bars(4, timestamp=time).gaps().longest_ns == ten_years_ns + 15 * MINUTE_NS
-
-
-def test_window_of_all_bars():
-    """The whole window runs from the first bar to after the last."""
-    assert Window.whole(make_bars(7), series=2) == Window(2, 0, 7)
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [((0, 1, 4, 5, 10), (2, 6, 5 * STEP_NS, 4)), ((0, 1, 2, 3, 4), (0, 0, 0, -1)),
+     ((0, 1, 350_594, 350_595, 350_596), (1, 350_592, 350_593 * STEP_NS, 2))],
+    ids=["two", "none", "ten years"],
+)  # fmt: skip
+def test_gaps_are_counted_and_the_longest_named(places, expected):
+    """Steps of 1, 3, 1 and 5 bars are two gaps with six missing bars; ten years are one."""
+    gaps = make_bars(5, timestamp=START_NS + STEP_NS * np.array(places)).gaps()
+    assert (gaps.count, gaps.missing_bars, gaps.longest_ns, gaps.longest_at) == expected
 
 
 @pytest.mark.parametrize("bounds", [(-1, 0, 1), (0, -1, 1), (0, 1, 1), (0, 2, 1)])
 def test_empty_and_negative_windows_are_refused(bounds):
-    """A window holds at least one bar."""
+    """A window holds at least one bar; the whole one runs from the first bar to after the last."""
     with pytest.raises(WindowError):
         Window(*bounds)
+    assert Window.whole(make_bars(7), series=2) == Window(2, 0, 7)
 
 
 def test_a_role_that_nobody_knows_is_refused():
-    """Those that there are stand in the message."""
+    """The message lists the known ones."""
     assert Window(0, 0, 1, "test").role == "test"
     with pytest.raises(WindowError, match="search, held_out, train, test, got 'validate'"):
         Window(0, 0, 1, "validate")
@@ -191,27 +134,20 @@ def test_a_role_that_nobody_knows_is_refused():
 
 @pytest.mark.parametrize(
     ("start", "end", "first", "last"),
-    [
-        (None, None, 0, 8),
-        ("2024-01-01T00:30", None, 2, 8),
-        (None, "2024-01-01T00:30", 0, 2),
-        ("2024-01-01 00:31", "2024-01-01T01:00:01", 3, 5),
-        ("2024-01-01T01:30+01:00", "2024-01-01T01:00Z", 2, 4),
-        ("1066-10-14", "9999-12-31", 0, 8),
-    ],
-)
+    [(None, None, 0, 8), ("2024-01-01T00:30", None, 2, 8), (None, "2024-01-01T00:30", 0, 2),
+     ("2024-01-01 00:31", "2024-01-01T01:00:01", 3, 5),
+     ("2024-01-01T01:30+01:00", "2024-01-01T01:00Z", 2, 4), ("1066-10-14", "9999-12-31", 0, 8)],
+)  # fmt: skip
 def test_window_between_times(start, end, first, last):
     """The start belongs to the window, the end does not; no zone means UTC."""
     assert Window.between(make_bars(8), start, end) == Window(0, first, last)
 
 
-def test_window_without_bars_says_what_there_is():
-    """The message names the range of the bars."""
-    with pytest.raises(WindowError, match=r"TEST has bars from 2024-01-01T00:00:00"):
-        Window.between(make_bars(8), "2025-01-01")
-
-
-def test_time_that_cannot_be_read_is_refused():
-    """A window needs ISO 8601 times."""
-    with pytest.raises(WindowError, match="'yesterday' is no time"):
-        Window.between(make_bars(8), "yesterday")
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [("2025-01-01", "TEST has bars from 2024-01-01T00:00:00"), ("yesterday", "is no time")],
+)
+def test_window_without_bars_says_what_there_is(start, words):
+    """The message names the range of the bars, or the text that is no time."""
+    with pytest.raises(WindowError, match=words):
+        Window.between(make_bars(8), start)
