@@ -1,19 +1,25 @@
-"""Jumps between a close and the next open: splits that prices are not adjusted for, and bad rows.
+"""Prices that the bars beside them do not support: jumps between a close and the next open, wicks.
 
-A trade across one has a result that no trader had. An open that differs by more than a quarter from
-the close before is a jump. A smaller one is where bars around it do not move like it: it is ten
+A trade across a jump has a result that no trader had. An open that differs by more than a quarter
+from the close before is one. A smaller one is where bars around it do not move like it: it is ten
 times as wide as an hour usually is, and the hour after it is as calm as any, as after a split, a
 spin-off or a change of contract; news moves prices on. It also is where opens of that kind, after a
 pause or without one, hardly ever leave the close before.
+
+A high, low, open or close that prices leave and come back from at once is no price, if it lies five
+times farther from its neighbours than any other of its week, or but for a few as far. Prices were
+there where the bar's own volume is twice that of any other, as in a crash.
 """
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from data.bars import Bars
 from data.checks import Flags, Floats, Ints, format_time
-from data.timeframe import UNITS_NS
+from data.providers import PROVIDERS
+from data.timeframe import DAY_NS, UNITS_NS
 
 JUMP_FRAC = 0.25
 """Opens that differ more from the close before are jumps, whatever bars around them do."""
@@ -22,7 +28,8 @@ LEAST_JUMP_FRAC = 0.15
 """Opens that differ less are none."""
 
 MOST_SMALL_SHARE = 0.01
-"""Share of bars that may open as far off as a small jump; beyond, such opens are usual."""
+"""Share of bars that may open as far off as a small jump, or show so long a wick; beyond, such
+prices are usual."""
 
 USUAL_TIMES, CALM_SHARE = 10, 0.15
 """A small jump is so many times an hour's usual range, and the hour after it has at most this share
@@ -41,9 +48,31 @@ ODD_SPLITS = {
 }
 """Shares that become of one, and how far the price of a night may lie beside it."""
 
-SPIKE_TIMES = 10
-SPIKE_BARS = 3
+FALSE_TIMES = 1.75
+"""A price that is off by less may be one: crashes and spikes of indices reach 1.7 times."""
+
+FALSE_BARS = 3
 """Bars as far off, for so few bars, are no prices of the market."""
+
+LAST_TIMES = 5
+"""The last close, which nothing follows, is no price where it is so many times its open."""
+
+FARTHER, MOST_ALIKE = 5.0, 10
+"""So many times farther from its neighbours than any other of its week a price stands alone, set
+aside others as far out: at most so many, and an eighth of the week's bars."""
+
+LEAST_OTHERS = 5
+"""In a series of fewer other bars nothing stands alone."""
+
+WEEK_NS, WEEK_BARS = 7 * DAY_NS, 32
+"""Bars that open up to half a week before or after a bar are its week; at least so many each way,
+where there are as many."""
+
+TRUE_VOLUME = 2.0
+"""So many times the volume of any other bar of its week, a far price was traded."""
+
+BLOCK = 1 << 17
+"""Bars that are looked at in one go, so that their columns stay in the processor's cache."""
 
 LEAST_PERCENT, MOST_PERCENT = 0.01, 1000
 """Times beyond which a change is not written in percent."""
@@ -51,94 +80,286 @@ LEAST_PERCENT, MOST_PERCENT = 0.01, 1000
 MOST_NAMED = 5
 
 
+class Wick(NamedTuple):
+    """A high or a low that stands alone."""
+
+    bar: int
+    is_high: bool
+    price: float
+    beside: float  # the nearer price of its neighbours
+
+
+class _Spike(NamedTuple):
+    """Prices from one of a bar to one of the same or a later bar, which prices come back from."""
+
+    bar: int
+    end: int  # last bar, inclusive
+    name: str  # the price at which it begins: open, high, low or close
+    distance: float  # from the nearest price beside it
+    line: str
+
+
+class _Far(NamedTuple):
+    """Places of a series at which prices move far, ascending."""
+
+    opens: Ints  # [K] bars whose open leaves the close before
+    steps: Ints  # [S] far moves: 2 * bar where its open is one, 2 * bar + 1 for its close
+    wicks: Ints  # [H] bars with a far high or low
+
+
 def jumps_of(bars: Bars) -> tuple[str, ...]:
-    """A line for each of the first jumps of a series, and one that counts the rest."""
+    """A line for each of the first prices that are none, and of the first jumps of a series."""
+    far = _find_far(bars)
     with np.errstate(over="ignore", under="ignore"):
-        ratio: Floats = np.maximum(bars.open[1:] / bars.close[:-1], np.finfo(np.float64).tiny)
+        spikes = _find_spikes(bars, far)
+    runs = [spike for spike in spikes if spike.name in ("open", "close")]
+    inside = {bar for run in runs for bar in range(run.bar, run.end + 2)}
+    with np.errstate(over="ignore", under="ignore"):
+        tiny = np.finfo(np.float64).tiny
+        ratio: Floats = np.maximum(bars.open[far.opens] / bars.close[far.opens - 1], tiny)
     wide = np.maximum(ratio, 1 / ratio)
-    jumps = np.flatnonzero(wide > 1 + JUMP_FRAC)
-    small = np.flatnonzero((wide > 1 + LEAST_JUMP_FRAC) & (wide <= 1 + JUMP_FRAC))
-    if len(small) <= max(1, MOST_SMALL_SHARE * len(bars)):
-        is_rare = _find_rare(bars, wide, small)
-        calm = [bar for bar in small[~is_rare].tolist() if _is_unlike(bars, bar, ratio)]
-        jumps = np.sort(np.concatenate((jumps, small[is_rare], np.array(calm, jumps.dtype))))
-    return _describe(bars, ratio, jumps)
+    is_jump = wide > 1 + JUMP_FRAC
+    small = np.flatnonzero((wide > 1 + LEAST_JUMP_FRAC) & ~is_jump)
+    if len(small) and len(small) <= max(1, MOST_SMALL_SHARE * len(bars)):
+        is_jump[small] = _find_rare(bars, far, wide, small)
+        for k in small[~is_jump[small]].tolist():
+            is_jump[k] = _is_unlike(bars, int(far.opens[k]), float(ratio[k]))
+    is_jump &= ~np.isin(far.opens, list(inside))
+    return (*_name_spikes(bars, spikes), *_describe_jumps(bars, far.opens[is_jump], ratio[is_jump]))
 
 
-def _describe(bars: Bars, ratio: Floats, jumps: Ints) -> tuple[str, ...]:
-    lines: list[str] = []
-    left = jumps.tolist()
-    while left and len(lines) < MOST_NAMED:
-        bar = left.pop(0)
-        if left and _is_spike(ratio, bar, left[0]):
-            lines.append(_describe_spike(bars, ratio, bar, left.pop(0)))
+def find_wick(bars: Bars, start: int, end: int, bar: int) -> Wick | None:
+    """The high or low of a bar, if it stands alone in its week among bars [start, end).
+
+    How far out is the distance from the nearer of its neighbours' highs, or lows.
+    """
+    week = _find_week(bars, bar, start, end)
+    sides = _measure_reach(bars, *week)
+    others = np.delete(np.maximum(*(reach for reach, _ in sides)), bar - week[0])
+    for is_high, (reach, beside) in zip((True, False), sides, strict=True):
+        at = bar - week[0]
+        if stands_alone(float(reach[at]), others, most_alike=0):
+            prices = bars.high if is_high else bars.low
+            return Wick(bar, is_high, float(prices[bar]), abs(float(beside[at])))
+    return None
+
+
+def stands_alone(distance: float, others: Floats, most_alike: int = MOST_ALIKE) -> bool:
+    """Whether a price lies so much farther from its neighbours than others of its week [N] do.
+
+    Up to `most_alike` of them may lie as far out.
+    """
+    if len(others) < LEAST_OTHERS:
+        return False
+    few = min(most_alike, len(others) // 8)
+    largest = np.sort(np.partition(others, len(others) - few - 1)[len(others) - few - 1 :])[::-1]
+    nearest = distance
+    for other in np.maximum(largest, 0.0).tolist():
+        if nearest > FARTHER * other:
+            return True
+        nearest = min(nearest, other)
+    return False
+
+
+def _find_far(bars: Bars) -> _Far:
+    """Places at which prices move far, in blocks: a series may be as large as memory."""
+    least = (1 + LEAST_JUMP_FRAC) ** (1 / RARE_TIMES)
+    opens, steps, wicks = [], [], []
+    with np.errstate(over="ignore"):
+        for start in range(0, len(bars), BLOCK):
+            block = slice(start, start + BLOCK)
+            opening, close = bars.open[block], bars.close[block]
+            before = bars.close[max(start - 1, 0) : start + len(opening) - 1]
+            if start == 0:
+                before = np.concatenate((opening[:1], before))
+            leaves = np.flatnonzero((opening > least * before) | (before > least * opening))
+            ratio = np.maximum(opening[leaves], before[leaves]) >= FALSE_TIMES * np.minimum(
+                opening[leaves], before[leaves]
+            )
+            top, bottom = np.maximum(opening, close), np.minimum(opening, close)
+            inside = np.flatnonzero(top >= FALSE_TIMES * bottom)
+            is_far = (bars.high[block] >= FALSE_TIMES * top) | (
+                FALSE_TIMES * bars.low[block] <= bottom
+            )
+            opens.append(leaves + start)
+            steps.append(np.sort(np.concatenate((2 * leaves[ratio], 2 * inside + 1))) + 2 * start)
+            wicks.append(np.flatnonzero(is_far) + start)
+    return _Far(*(np.concatenate(parts) for parts in (opens, steps, wicks)))
+
+
+def _find_spikes(bars: Bars, far: _Far) -> list[_Spike]:
+    """Prices that are none, by bar."""
+    most = max(2 * MOST_ALIKE, MOST_SMALL_SHARE * len(bars))
+    runs = [] if len(far.steps) > 2 * most else _list_runs(bars, far.steps.tolist())
+    taken = {bar for run in runs for bar in range(run.bar, run.end + 1)}
+    wicks = far.wicks.tolist() if len(far.wicks) <= most else []
+    lone = [wick for wick in wicks if wick not in taken]
+    bad = taken | set(lone)
+    found = [*runs, *(spike for bar in lone for spike in _list_wicks(bars, bar, bad))]
+    return sorted(spike for spike in found if _is_false(bars, spike))
+
+
+def _is_false(bars: Bars, spike: _Spike) -> bool:
+    """Whether prices that are far off stand alone, and no volume says that they were traded."""
+    first, end = _find_week(bars, spike.bar, 0, len(bars))
+    is_other = np.ones(end - first, dtype=np.bool_)
+    is_other[spike.bar - first : spike.end + 1 - first] = False
+    volume = bars.volume[first:end]
+    traded = float(volume[~is_other].max())
+    if traded > 0 and traded >= TRUE_VOLUME * volume[is_other].max(initial=0.0):
+        return False
+    reach = np.maximum(*(reach for reach, _ in _measure_reach(bars, first, end)))
+    return stands_alone(spike.distance, reach[is_other])
+
+
+def _list_runs(bars: Bars, steps: list[int]) -> list[_Spike]:
+    """Prices from one far move to the next, within a few bars, which leads back."""
+    runs: list[_Spike] = []
+    left = list(reversed(steps))
+    while len(left) > 1:
+        step, back = left.pop(), left[-1]
+        if back - step > 2 * FALSE_BARS:
             continue
-        is_back = bool(left) and _is_return(ratio, bar, left[0])
-        lines.append(_describe_jump(bars, ratio, bar, is_back=is_back))
-    return (*lines, *([f"{len(left)} more such opens"] if left else []))
+        first = (step - 1) // 2
+        columns = (column[first : back // 2 + 1] for column in (bars.open, bars.close))
+        path = np.stack(list(columns), axis=1).reshape(-1)[step - 1 - 2 * first :]
+        prices, edges = path[1 : 1 + back - step], path[[0, 1 + back - step]]
+        low, high = float(edges.min()), float(edges.max())
+        distance = max(float(prices.min()) - high, low - float(prices.max()))
+        if high < (1 + JUMP_FRAC) * low and distance > 0:
+            runs.append(_describe_run(bars, step, back, distance, float(path[1] / path[0])))
+            left.pop()
+    last = 2 * len(bars) - 1
+    if left and left[-1] == last:
+        opening, close = float(bars.open[-1]), float(bars.close[-1])
+        if max(opening, close) >= LAST_TIMES * min(opening, close):
+            distance = abs(close - opening)
+            runs.append(_describe_run(bars, last, last, distance, close / opening))
+    return runs
 
 
-def _describe_jump(bars: Bars, ratio: Floats, bar: int, *, is_back: bool) -> str:
-    value = float(ratio[bar])
-    at = format_time(bars.timestamp[bar + 1])
-    if value >= MOST_PERCENT or value < LEAST_PERCENT:
-        change = f"{value:.3g} times"
-    else:
+def _describe_run(bars: Bars, step: int, back: int, distance: float, times: float) -> _Spike:
+    """Prices from a far move to the one that leads back; the same for the last close of all."""
+    bar, end = step // 2, (back - 1) // 2
+    later = f"that {end + 1 - bar} bars later"
+    if back % 2:
+        later = {bar: "its close", bar + 1: "the next close"}.get(end, "the close after that")
+    elif end == bar:
+        later = "the next open" if step % 2 else "the next"
+    returns = "no bar follows it" if back == step else f"{later} is back"
+    name, left = ("close", "its open") if step % 2 else ("open", "the close before")
+    at = format_time(bars.timestamp[bar])
+    line = f"the {name} of {at} is {times:.3g} times {left} and {returns}"
+    return _Spike(bar, max(bar, end), name, distance, line)
+
+
+def _list_wicks(bars: Bars, bar: int, bad: set[int]) -> list[_Spike]:
+    """The high and the low of a bar that lie far from its open and close and the bars beside it."""
+    beside = []
+    for step in (-1, 1):
+        other = bar + step
+        while other in bad:
+            other += step
+        if 0 <= other < len(bars):
+            beside.append(other)
+    opening, close = float(bars.open[bar]), float(bars.close[bar])
+    found = []
+    for name, column in (("high", bars.high), ("low", bars.low)):
+        price, is_high = float(column[bar]), name == "high"
+        nearest = (max if is_high else min)(opening, close, *(float(column[k]) for k in beside))
+        far, near = (price, nearest) if is_high else (nearest, price)
+        distance = far - near
+        if far < FALSE_TIMES * near or distance < FARTHER * abs(close - opening) or not beside:
+            continue
+        at = format_time(bars.timestamp[bar])
+        line = (
+            f"the {name} of {at} is {price:g}, {price / nearest:.3g} times its open and close, and "
+            f"no bar beside it comes near ({nearest:g})"
+        )
+        found.append(_Spike(bar, bar, name, distance, line))
+    return found
+
+
+def _find_week(bars: Bars, bar: int, start: int, end: int) -> tuple[int, int]:
+    """First bar of the week of a bar, and one past its last, among bars [start, end)."""
+    times = bars.timestamp[start:end]
+    around = (times[bar - start] - WEEK_NS // 2, times[bar - start] + WEEK_NS // 2 + 1)
+    first, last = (start + int(at) for at in np.searchsorted(times, around))
+    return max(min(first, bar - WEEK_BARS), start), min(max(last, bar + WEEK_BARS + 1), end)
+
+
+def _measure_reach(bars: Bars, start: int, end: int) -> list[tuple[Floats, Floats]]:
+    """How far highs, then lows of bars [start, end) lie out of both neighbours', and the nearer."""
+    first, edge = max(start - 1, 0), np.array([-np.inf])
+    inside = slice(start - first, end - first)
+    sides = []
+    for prices in (bars.high[first : end + 1], -bars.low[first : end + 1]):
+        beside = np.maximum(np.append(edge, prices[:-1]), np.append(prices[1:], edge))[inside]
+        sides.append((np.where(np.isfinite(beside), prices[inside] - beside, 0.0), beside))
+    return sides
+
+
+def _name_spikes(bars: Bars, spikes: list[_Spike]) -> tuple[str, ...]:
+    """Lines about prices that are none, and how a person takes them out."""
+    provider = PROVIDERS.get(bars.source.partition(":")[0])
+    is_fetched = provider is not None and not provider.endings
+    how = f"{'data import keeps these bars as a file: ' if is_fetched else ''}delete its row"
+    lines = [f"{spike.line}: no price, take it out ({how})" for spike in spikes[:MOST_NAMED]]
+    if len(spikes) > MOST_NAMED:
+        lines.append(f"{len(spikes) - MOST_NAMED:,} more such prices, {len(spikes):,} in all")
+    return tuple(lines)
+
+
+def _describe_jumps(bars: Bars, opens: Ints, ratio: Floats) -> tuple[str, ...]:
+    """Lines about the opens of bars [K], so many times the close before each."""
+    lines: list[str] = []
+    for k, (bar, value) in enumerate(zip(opens.tolist(), ratio.tolist(), strict=True)):
+        if k == MOST_NAMED:
+            return (*lines, f"{len(opens) - k} more such opens")
         change = f"{value - 1:+.0%} from"
-    what = "" if is_back else _name_split(value, is_calm=_is_calm(bars, bar, ratio))
-    return f"the open of {at} is {change} the close before{what}"
+        if value >= MOST_PERCENT or value < LEAST_PERCENT:
+            change = f"{value:.3g} times"
+        is_back = k + 1 < len(opens) and opens[k + 1] - bar <= FALSE_BARS
+        is_back = is_back and 1 / (1 + JUMP_FRAC) < value * float(ratio[k + 1]) < 1 + JUMP_FRAC
+        what = "" if is_back else _name_split(value, is_calm=_is_calm(bars, bar, value))
+        at = format_time(bars.timestamp[bar])
+        lines.append(f"the open of {at} is {change} the close before{what}")
+    return tuple(lines)
 
 
-def _describe_spike(bars: Bars, ratio: Floats, bar: int, end: int) -> str:
-    later = "the next" if end == bar + 1 else f"that {end - bar} bars later"
-    return (
-        f"the open of {format_time(bars.timestamp[bar + 1])} is {float(ratio[bar]):.3g} times "
-        f"the close before and {later} is back: no price, take it out"
-    )
+def _find_rare(bars: Bars, far: _Far, wide: Floats, small: Ints) -> Flags:
+    """Flags [N] of small jumps far wider than opens of their kind, after a pause or without.
 
-
-def _is_return(ratio: Floats, bar: int, other: int) -> bool:
-    """Whether a jump leads back, within a few bars, to where prices were before another."""
-    both = float(ratio[bar]) * float(ratio[other])
-    return other - bar <= SPIKE_BARS and 1 / (1 + JUMP_FRAC) < both < 1 + JUMP_FRAC
-
-
-def _is_spike(ratio: Floats, bar: int, other: int) -> bool:
-    times = max(float(ratio[bar]), 1 / float(ratio[bar]))
-    return times >= SPIKE_TIMES and _is_return(ratio, bar, other)
-
-
-def _find_rare(bars: Bars, wide: Floats, small: Ints) -> Flags:
-    """Flags [N] of small jumps far wider than opens of their kind, after a pause or without."""
-    if not len(small):
-        return np.zeros(0, dtype=np.bool_)
-    is_pause = np.diff(bars.timestamp) > bars.timeframe_ns
-    usual = [
-        float(np.quantile(np.log(wide[kind]), RARE_QUANTILE)) if kind.any() else 0.0
-        for kind in (~is_pause, is_pause)
-    ]
-    limits = RARE_TIMES * np.array(usual)[is_pause[small].astype(int)]
-    rare: Flags = np.log(wide[small]) > limits
+    `wide` are the opens of `far`: all that are not next to nothing beside a small jump.
+    """
+    is_pause = bars.timestamp[far.opens] - bars.timestamp[far.opens - 1] > bars.timeframe_ns
+    pauses = int((np.diff(bars.timestamp) > bars.timeframe_ns).sum())
+    rare = np.zeros(len(small), dtype=np.bool_)
+    for kind, count in ((is_pause, pauses), (~is_pause, len(bars) - 1 - pauses)):
+        limits = wide[small] ** (1 / RARE_TIMES)
+        usual = np.sort(wide[kind])
+        wider = len(usual) - np.searchsorted(usual, limits)
+        rare |= kind[small] & (wider <= (1 - RARE_QUANTILE) * (count - 1))
     return rare
 
 
-def _is_unlike(bars: Bars, bar: int, ratio: Floats) -> bool:
+def _is_unlike(bars: Bars, bar: int, ratio: float) -> bool:
     """Whether a jump is far wider than hours around it, and followed by a calm one."""
     per_hour = _bars_an_hour(bars)
     edges = [
-        *range(bar + 1 - per_hour, max(bar - HOURS_AROUND * per_hour, -1), -per_hour),
-        *range(bar + 1, min(bar + HOURS_AROUND * per_hour, len(bars)), per_hour),
+        *range(bar - per_hour, max(bar - 1 - HOURS_AROUND * per_hour, -1), -per_hour),
+        *range(bar, min(bar - 1 + HOURS_AROUND * per_hour, len(bars)), per_hour),
     ]
     ranges = [_log_range(bars, max(edge, 0), edge + per_hour) for edge in edges]
     usual = float(np.median(ranges))
-    is_wide = abs(np.log(ratio[bar])) >= USUAL_TIMES * usual
+    is_wide = abs(np.log(ratio)) >= USUAL_TIMES * usual
     return bool(is_wide) and _is_calm(bars, bar, ratio)
 
 
-def _is_calm(bars: Bars, bar: int, ratio: Floats) -> bool:
-    """Whether the hour after a jump has a small part of its width as range."""
-    after = _log_range(bars, bar + 1, bar + 1 + _bars_an_hour(bars))
-    return bool(after <= CALM_SHARE * abs(np.log(ratio[bar])))
+def _is_calm(bars: Bars, bar: int, ratio: float) -> bool:
+    """Whether the hour from a jump on has a small part of its width as range."""
+    after = _log_range(bars, bar, bar + _bars_an_hour(bars))
+    return bool(after <= CALM_SHARE * abs(np.log(ratio)))
 
 
 def _log_range(bars: Bars, start: int, end: int) -> float:

@@ -5,30 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.bars import Bars, Window
-from data.checks import Floats
-from data.timeframe import UNITS_NS
+from data.jumps import Wick, find_wick
 from engine.accounts.account import Account
 from engine.accounts.account_trades import Folded
 from engine.accounts.ledger import Ledger
 
-WEEK_NS = 7 * UNITS_NS["d"]
-
-FARTHER = 5.0
-"""So many times farther from its neighbours than any other of its week a price stands alone."""
-
 MOST_BY_ONE, ROUNDING = 0.5, 1e-9
 """A return of which one trade makes more than this share, beyond rounding, hangs on it."""
-
-
-@dataclass(frozen=True)
-class Wick:
-    """A high or a low that stands alone."""
-
-    bar: int
-    is_high: bool
-    price: float
-    beside: float  # the nearer price of its neighbours
 
 
 @dataclass(frozen=True)
@@ -101,35 +84,6 @@ def _find_wick_of_trade(account: Account, ledger: Ledger, number: int, trade: in
     """The first bar of a trade's fills whose high or low stands alone."""
     window = account.windows[number]
     fills = (ledger.entry_bar[trade], *ledger.leg_bar[trade], ledger.exit_bar[trade])
-    bars = account.series[window.series]
-    wicks = (find_wick(bars, window, bar) for bar in dict.fromkeys(map(int, fills)) if bar >= 0)
+    bars, inside = account.series[window.series], (window.start, window.end)
+    wicks = (find_wick(bars, *inside, bar) for bar in dict.fromkeys(map(int, fills)) if bar >= 0)
     return next((wick for wick in wicks if wick is not None), None)
-
-
-def find_wick(bars: Bars, window: Window, bar: int) -> Wick | None:
-    """The high or low of a bar, if it lies so much farther out than all others of its week.
-
-    How far out is the distance from the nearer of its neighbours' highs, or lows. Its week are
-    the bars of a window that open up to half a week before or after it.
-    """
-    times = bars.timestamp[window.start : window.end]
-    opened = times[bar - window.start]
-    begin = window.start + int(np.searchsorted(times, opened - WEEK_NS // 2))
-    end = window.start + int(np.searchsorted(times, opened + WEEK_NS // 2, side="right"))
-    sides = [_measure_reach(bars.high[begin:end]), _measure_reach(-bars.low[begin:end])]
-    others = np.delete(np.maximum(*(reach for reach, _ in sides)), bar - begin)
-    if not len(others):
-        return None
-    limit = FARTHER * max(float(others.max()), 0.0)
-    for prices, (reach, beside) in zip((bars.high, bars.low), sides, strict=True):
-        if reach[bar - begin] > limit:
-            nearer = abs(float(beside[bar - begin]))
-            return Wick(bar, prices is bars.high, float(prices[bar]), nearer)
-    return None
-
-
-def _measure_reach(prices: Floats) -> tuple[Floats, Floats]:
-    """How far each price [N] lies above both neighbours, and the nearer of these."""
-    edge = np.array([-np.inf])
-    beside = np.maximum(np.append(edge, prices[:-1]), np.append(prices[1:], edge))
-    return np.where(np.isfinite(beside), prices - beside, 0.0), beside

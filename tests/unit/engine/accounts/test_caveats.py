@@ -6,8 +6,9 @@ from functools import partial
 import pytest
 
 from data.bars import Window
+from data.jumps import find_wick
 from engine.accounts.account import Account
-from engine.accounts.caveats import find_best_trade, find_gone, find_wick
+from engine.accounts.caveats import find_best_trade, find_gone
 from engine.accounts.costs import Costs
 from engine.accounts.stake import build_stake
 from strategy import words as w
@@ -133,7 +134,7 @@ def test_the_best_trade_is_found_in_the_window_that_has_it():
 def test_a_price_stands_alone_where_it_is_five_times_farther_out(highs, lows, bar, expected):
     """Than any other high or low of its week; at an end there is one neighbour."""
     bars = hourly(*[100] * 6, high=highs, low=lows)
-    wick = find_wick(bars, Window.whole(bars), bar)
+    wick = find_wick(bars, 0, len(bars), bar)
     assert (None if wick is None else (wick.is_high, wick.price, wick.beside)) == expected
 
 
@@ -143,4 +144,4 @@ def test_a_week_is_half_of_it_to_each_side():
         highs = [101.0] * 200
         highs[150], highs[150 - 24 * days] = 121.0, 141.0
         bars = hourly(*[100] * 200, high=highs)
-        assert (find_wick(bars, Window.whole(bars), 150) is not None) == is_alone
+        assert (find_wick(bars, 0, len(bars), 150) is not None) == is_alone
