@@ -5,13 +5,22 @@ quarter of an hour in which most weeks have bars is open. Whole days without a b
 holidays then, and days that end early or begin late for short ones; both are named.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from data.checks import Flags, Ints, format_time
+from data.clocks import ClockChange, find_clock_changes
 from data.timeframe import DAY_NS
-from data.week_rhythm import WeekGrid, count_cells, expect_by_rhythm, make_grid, set_days_aside
+from data.week_rhythm import (
+    WeekGrid,
+    count_cells,
+    expect_by_rhythm,
+    find_long_steps,
+    make_grid,
+    set_days_aside,
+)
 
 ZONES = ("UTC", "America/New_York", "Europe/London")
 """Clocks by which sessions may be held; other countries change theirs with one of these, or not."""
@@ -56,6 +65,7 @@ class OpenGaps:
     # Days without a bar that most weeks have, or holidays of the calendar.
     days_off: tuple[str, ...] = ()
     short_days: tuple[str, ...] = ()  # days that end early or begin late
+    clocks: str = ""  # a question about a clock that changes within the series
 
     def count(self, timestamp: Ints, start: int, end: int | None) -> Gaps:
         """Gaps that end at bars [start, end) of those that open at times [T]."""
@@ -78,7 +88,7 @@ class OpenGaps:
         off = "day without a bar" if self.calendar is None else "holiday"
         short = "short day" if self.calendar is None else "half day"
         closed = "; ".join((pauses, *_name(off, self.days_off), *_name(short, self.short_days)))
-        closed_lines = (closed,) if self.pauses else ()
+        closed_lines = tuple(filter(None, (self.clocks, closed if self.pauses else "")))
         if not self.missing.any():
             return closed_lines
         longest = int(np.argmax(self.ends_ns - self.starts_ns))
@@ -101,8 +111,10 @@ def find_open_gaps(
     """
     if calendar is not None:
         return _by_calendar(timestamp, timeframe_ns, zone, calendar)
-    has_gaps = len(timestamp) > 1 and bool((np.diff(timestamp) > timeframe_ns).any())
-    cells = count_cells(timestamp, timeframe_ns) if has_gaps else None
+    steps = find_long_steps(timestamp, timeframe_ns)
+    changes = find_clock_changes(timestamp, steps, timeframe_ns, zone)
+    moved = _move_to_one_clock(timestamp, changes)
+    cells = count_cells(moved, timeframe_ns) if len(steps) else None
     if cells is None or len(cells.times) > ALWAYS_OPEN_SHARE * cells.span:
         return None
     best: tuple[float, str, WeekGrid, Ints] | None = None
@@ -117,13 +129,14 @@ def find_open_gaps(
     lacking, days_off, short_days = set_days_aside(grid, expected)
     on_clock = "" if clock == "UTC" else f" on the clock of {clock}"
     rule = f"the rhythm of its weeks{on_clock}"
-    open_gaps = _measure(timestamp, grid, lacking, rule)
-    return _with_days(open_gaps, None, days_off, short_days)
+    open_gaps = _measure(timestamp, moved, grid, lacking, rule)
+    named = "; ".join(map(str, changes))
+    return replace(_with_days(open_gaps, None, days_off, short_days), clocks=named)
 
 
 def list_gaps(timestamp: Ints, timeframe_ns: int) -> OpenGaps:
     """All steps between bars [T] that are longer than one."""
-    before = np.flatnonzero(np.diff(timestamp) > timeframe_ns)
+    before = find_long_steps(timestamp, timeframe_ns)
     starts, ends = timestamp[before], timestamp[before + 1]
     return OpenGaps(starts, ends, (ends - starts) // timeframe_ns - 1)
 
@@ -147,9 +160,8 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
         expected = np.isin(grid.days, sessions.days).astype(np.int64)
     else:
         expected = grid.count_slots(sessions.opens, sessions.closes)
-    open_gaps = _measure(
-        timestamp, grid, np.maximum(expected - grid.counts, 0), f"the calendar of {calendar}"
-    )
+    lacking = np.maximum(expected - grid.counts, 0)
+    open_gaps = _measure(timestamp, timestamp, grid, lacking, f"the calendar of {calendar}")
     first, last = int(grid.days[0]), int(grid.days[-1])
     every = np.arange(first, last + 1)
     # Day 0 was a Thursday: the week is counted from there.
@@ -159,15 +171,24 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
     return _with_days(open_gaps, calendar, holidays, short)
 
 
-def _measure(timestamp: Ints, grid: WeekGrid, lacking: Ints, rule: str) -> OpenGaps:
-    """The gaps of bars [T] of which cells lack so many [C]."""
-    steps = np.flatnonzero(np.diff(timestamp) > grid.timeframe_ns)
-    after, until = timestamp[steps] + grid.timeframe_ns, timestamp[steps + 1]
-    missing = grid.sum_between(lacking, after, until)
+def _move_to_one_clock(timestamp: Ints, changes: Sequence[ClockChange]) -> Ints:
+    """Times [T] by the clock of the first bars, as far as they stay in order."""
+    moved = timestamp.copy() if changes else timestamp
+    for change in changes:
+        moved[change.bar :] -= change.later_ns
+        if moved[change.bar] <= moved[change.bar - 1]:
+            return timestamp
+    return moved
+
+
+def _measure(timestamp: Ints, moved: Ints, grid: WeekGrid, lacking: Ints, rule: str) -> OpenGaps:
+    """The gaps of bars [T] of which cells lack so many [C]; `moved` are times by one clock."""
+    steps = find_long_steps(moved, grid.timeframe_ns)
+    missing = grid.sum_between(lacking, moved[steps] + grid.timeframe_ns, moved[steps + 1])
     is_gap: Flags = missing > 0
     return OpenGaps(
         timestamp[steps][is_gap],
-        until[is_gap],
+        timestamp[steps + 1][is_gap],
         missing[is_gap],
         rule,
         pauses=int((~is_gap).sum()),

@@ -11,6 +11,9 @@ from data.zones import to_local
 CELL_NS, WEEK_NS = 15 * MINUTE_NS, 7 * DAY_NS
 """Shorter bars are counted by quarters of an hour: also in a market that trades in few minutes."""
 
+BLOCK = 1 << 20
+"""Bars that are looked at in one go: a series may be as large as memory."""
+
 MOST_CELLS = 3_000_000
 
 LEAST_WEEKS, LEAST_DAYS = 4, 3
@@ -74,7 +77,9 @@ class WeekGrid:
     @property
     def days(self) -> Ints:
         """Day of each cell since 1970, [C]."""
-        days: Ints = (self.numbers * self.cell_ns + self.phase_ns) // DAY_NS
+        is_bar = self.cell_ns == self.timeframe_ns
+        usual_ns = self.phase_ns + ((self.cell_ns - 1) // 2 if is_bar else 0)
+        days: Ints = (self.numbers * self.cell_ns + usual_ns) // DAY_NS
         return days
 
     def count_slots(self, opens: Ints, closes: Ints) -> Ints:
@@ -111,6 +116,15 @@ class WeekGrid:
         return edges
 
 
+def find_long_steps(timestamp: Ints, longest_ns: int) -> Ints:
+    """Bars [K] of ascending ones [T] after which the next opens later than that."""
+    blocks = [
+        np.flatnonzero(np.diff(timestamp[at : at + BLOCK + 1]) > longest_ns) + at
+        for at in range(0, len(timestamp), BLOCK)
+    ]
+    return np.concatenate(blocks)
+
+
 def count_cells(timestamp: Ints, timeframe_ns: int) -> Cells | None:
     """Cells of ascending bars [T]; None where no week has a rhythm of such bars."""
     is_short = CELL_NS % timeframe_ns == 0
@@ -132,7 +146,8 @@ def make_grid(cells: Cells, zone: str) -> WeekGrid:
     phase_ns = 0
     if cells.cell_ns == cells.timeframe_ns:
         phases, counts = np.unique(local_ns % cells.cell_ns, return_counts=True)
-        phase_ns = int(phases[np.argmax(counts)])
+        # Half a bar before the usual time: bars a little early or late are in its cell.
+        phase_ns = int(phases[np.argmax(counts)]) - (cells.cell_ns - 1) // 2
     numbers = (local_ns - phase_ns) // cells.cell_ns
     first = int(numbers.min())
     counts = np.bincount(numbers - first, weights=cells.counts).astype(np.int64)

@@ -79,10 +79,7 @@ def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
         console.print(facts_table(collect_facts(bars)))
         console.print()
         console.say_all(price_chart(bars, mark=mark))
-        for quirk in quirks_of(bars):
-            console.say(f"quirk: {quirk}")
-        for note in bars.notes:
-            console.say(f"note: {note}")
+        console.say_all(_list_remarks(bars))
 
 
 def collect_facts(bars: Bars) -> dict[str, object]:
@@ -129,9 +126,16 @@ def print_inspected(inspected: Sequence[Inspection], *, as_json: bool) -> None:
             stdout().say(
                 f"{report.spec}: {'refused' if report.bars is None else _summary(report.bars)}"
             )
-            notes = () if report.bars is None else (*quirks_of(report.bars), *report.bars.notes)
-            for line in (*report.problems, *notes):
+            for line in (*report.problems, *_list_remarks(report.bars)):
                 stdout().say(f"  {line}")
+
+
+def _list_remarks(bars: Bars | None) -> list[str]:
+    """Quirks and notes of a series, a line each; none of bars that were refused."""
+    if bars is None:
+        return []
+    quirks = [f"quirk: {quirk}" for quirk in quirks_of(bars)]
+    return quirks + [f"note: {note}" for note in bars.notes]
 
 
 def print_imported(
