@@ -60,7 +60,7 @@ def find_clock_changes(
     found = []
     moves = np.abs(_turn(np.diff(firsts % DAY_NS))) >= HOUR_NS
     for at in (np.flatnonzero(moves) + 1).tolist():
-        begins, ends = (_usual_beside(times % DAY_NS, at) for times in (firsts, lasts))
+        begins, ends = (_find_usual(times % DAY_NS, at) for times in (firsts, lasts))
         if begins is None or ends is None:
             continue
         later_ns = int(_turn(begins[1] - begins[0]))
@@ -72,7 +72,7 @@ def find_clock_changes(
     return tuple(found) if len(found) <= MOST_CHANGES else ()
 
 
-def _usual_beside(times: Ints, at: int) -> Ints | None:
+def _find_usual(times: Ints, at: int) -> Ints | None:
     """Times of day [2] that most sessions before one, and from it on, have."""
     usual = []
     for part in (times[max(at - LEAST_SESSIONS, 0) : at], times[at : at + LEAST_SESSIONS]):

@@ -194,7 +194,7 @@ def _count_steps(timestamp: Ints) -> tuple[Ints, Ints]:
     """Steps between times [T], ascending, and how many there are of each."""
     blocks = [
         np.unique(np.diff(timestamp[at : at + BLOCK + 1]), return_counts=True)
-        for at in range(0, len(timestamp) - 1, BLOCK)
+        for at in range(0, max(len(timestamp) - 1, 1), BLOCK)
     ]
     steps, place = np.unique(np.concatenate([values for values, _ in blocks]), return_inverse=True)
     counts = np.bincount(place, weights=np.concatenate([counts for _, counts in blocks]))

@@ -90,10 +90,44 @@ ONE = {
     "weekends": ("1d", after(*[DAY] * 4, 3 * DAY, *[DAY] * 4)), "two bars": ("1w", after(7 * DAY)),
 }  # fmt: skip
 
-UNCLEAR = {"months": (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30), "all different": (1, 2, 3, 4, 5),
-           "one shorter": (2, 1, 2, 2, 2)}  # fmt: skip
+UNCLEAR = {"all different": (1, 2, 3, 4, 5), "one shorter": (2, 1, 2, 2, 2)}
 
 MONTHS = bars([f"2024-0{month}-01T00:00Z" for month in range(1, 7)])
+FIRSTS = [np.datetime64("2015-01", "M") + month for month in range(61)]
+PERIODS = {
+    "months": FIRSTS, "a year of months": FIRSTS[:12], "two months": FIRSTS[:2],
+    "ends of months": [month.astype("M8[D]") - 1 for month in FIRSTS],
+    "last weekdays of months": [np.busday_offset(month.astype("M8[D]"), -1, roll="forward")
+                                for month in FIRSTS],
+    "quarters": FIRSTS[::3], "half years": FIRSTS[::6], "years": FIRSTS[::12],
+}  # fmt: skip
+RNG = np.random.Generator(np.random.PCG64(6))
+FRIDAYS = np.datetime64("2015-01-02") + 7 * np.arange(200)
+THURSDAYS = FRIDAYS - (np.arange(200) % 21 == 5)
+WEEKDAY_DATES = [np.datetime64("2024-01-01") + day for day in WEEKDAYS]
+LATE = [f"2024-01-{1 + k // 48:02}T{k // 2 % 24:02}:{30 * (k % 2):02}:{3 * (k == 20):02}Z"
+        for k in range(60)]  # fmt: skip
+BESIDE = {
+    "weeks by their last trading day": ("1w", bars([f"{day}" for day in THURSDAYS])),
+    "a dozen of them": ("1w", bars([f"{day}" for day in THURSDAYS[:12]])),
+    "weeks by their first trading day": ("1w", bars([f"{day}" for day in THURSDAYS + 3 - 2 * (
+        THURSDAYS - FRIDAYS).astype(int)])),
+    "one bar 3 s late": ("30m", bars(LATE)),
+    "days at 16:00 and 13:00": ("1d", bars([f"{day} {'13' if k % 20 == 5 else '16'}:00"
+                                            for k, day in enumerate(WEEKDAY_DATES)])),
+    "hours from 10:30 to 16:00": ("1h", at(*(day * DAY + np.minimum(630 + 60 * np.arange(7), 960)
+                                             for day in WEEKDAYS[:60]))),
+    "hours from 9:30, then 10:00": ("1h", at(*(day * DAY + np.maximum(540 + 60 * np.arange(7), 570)
+                                               for day in WEEKDAYS[:60]))),
+    "four hours of sessions": ("4h", at(*(day * DAY + np.array([570, 810]) for day in WEEKDAYS))),
+    "four weeks": ("4w", bars([f"{day}" for day in FRIDAYS[::4]])),
+}  # fmt: skip
+NO_CLOCK = {
+    "bars of so much volume": bars([f"{np.datetime64('2024-01-01', 's') + s}Z" for s in np.cumsum(
+        RNG.gamma(3, 40, 500).astype(int) + 1)]),
+    "bars of so many trades": bars([f"{np.datetime64('2024-01-01', 'ms') + ms}Z" for ms in
+                                    np.cumsum(RNG.exponential(60_000, 500).astype(int) + 1)]),
+}  # fmt: skip
 
 LENGTHS = {"30s": "30s", "60s": "1m", "15m": "15m", "60m": "1h", "90m": "90m", "4h": "4h",
            "24h": "1d", "7d": "1w", "14d": "2w", " 5m ": "5m", "36500d": "36500d"}  # fmt: skip
@@ -102,7 +136,7 @@ TOO_LONG = ("9999999m", "99999999d", "106752d", "15251w")
 
 SHOWN = (
     *(refuses(f"{name} in {kind}", after(*steps, kind=kind), {}, TimeframeError,
-              "spaced in more than one way", step, "--source-timeframe")
+              "spaced in more than one way", f" of {step}, ", "part the file by its spacings")
       for kind in ("csv", "parquet") for name, (step, steps) in MIXED.items()),
     *(reads(f"{name}, stated by --timeframe", after(*steps), {"timeframe": step}, timeframe=step,
             notes=f"bars read as {step} because --timeframe says so")
@@ -113,14 +147,27 @@ SHOWN = (
     refuses("a histogram of spacings", after(*[1] * 800, *[5] * 100, *[15] * 100, 999), {},
             TimeframeError, "800 of 1m, 100 of 5m, 100 of 15m, and 1 other"),
     refuses("two spacings are not merged", after(*MIXED["1m then 5m"][1]), {"timeframe": "1h"},
-            TimeframeError, "spaced in more than one way", "--source-timeframe"),
-    reads("two spacings are merged where that is stated", after(*MIXED["1m then 5m"][1]),
+            TimeframeError, "spaced in more than one way"),
+    reads("two spacings are merged where the duration is stated", after(*MIXED["1m then 5m"][1]),
           {"source_timeframe": "1m", "timeframe": "1h"}, timeframe="1h"),
     *(reads(name, file, timeframe=step) for name, (step, file) in ONE.items()),
     *(refuses(f"unclear steps: {name}", after(*(DAY * step for step in steps)), {}, TimeframeError,
-              "31" if name == "months" else "--source-timeframe")
-      for name, steps in UNCLEAR.items()),
-    refuses("months", MONTHS, {}, TimeframeError, "31", "29"),
+              "--source-timeframe") for name, steps in UNCLEAR.items()),
+    *(refuses(name, bars([f"{day.astype('M8[D]')}T00:00Z" for day in days]), {}, TimeframeError,
+              f"bars are {name.split(' of ')[-1].removeprefix('two ')}, ", never="--")
+      for name, days in PERIODS.items()),
+    *(reads(name, file, timeframe=step) for name, (step, file) in BESIDE.items()),
+    *(reads(f"{name}, at the close", BESIDE[name][1],
+            notes=f"{told}: --stamped close reads them so")
+      for name, told in (("weeks by their last trading day", "on their last trading day"),
+                         ("days at 16:00 and 13:00", "when exchanges of New York close"),
+                         ("hours from 10:30 to 16:00", "stamped at their close"))),
+    refuses("days with seconds of their own", bars([
+        f"{np.datetime64('2024-01-01', 's') + DAY * 60 * day + s}Z"
+        for day, s in enumerate(RNG.integers(0, 40, 100).tolist())]), {}, TimeframeError,
+            "--source-timeframe 1d", then={"timeframe": "1d", "count": 100}),
+    *(refuses(name, file, {}, TimeframeError, "bars of trades, volume or range have no duration",
+              never="--") for name, file in NO_CLOCK.items()),
     reads("months as --timeframe says", MONTHS,
           {"timeframe": "30d"}, timeframe="30d",
           notes=["bars read as 30d because --timeframe says so"]),
@@ -163,6 +210,11 @@ STAMPED = (
           first="2023-12-31T23:00"),
     refuses("stamped in the middle", bars(2), {"stamped": "middle"}, TableError,
             "--stamped must be open or close"),
+    reads("short last bars of hours", bars([
+        f"2024-01-0{day}T{clock}Z" for day in (2, 3, 4)
+        for clock in ("10:30", "11:30", "12:30", "13:30", "14:30", "15:30", "16:00")]),
+        {**CLOSE, "source_timeframe": "1h"},
+        times=[f"2024-01-0{day}T{hour:02}:30" for day in (2, 3, 4) for hour in range(9, 16)]),
     reads("a short last bar", after(*[60] * 479, 30), CLOSE, last="2024-01-20T23:00", count=481),
     *(reads(f"days at their close, {zone}", days(60, "2024-03-01"), {**CLOSE, "tz": zone},
             times=midnights(zone, 60, "2024-02-29"))
