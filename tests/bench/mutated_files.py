@@ -71,8 +71,8 @@ def _read(file, spec, options, steps):
     is_right = any(reading.fits(bars, said) for reading in file.readings)
     ends = [
         _prefix(line, _read(file, *changed, steps - 1))
-        for line in said.splitlines() if steps and not (is_right and CHOICE in line)
-        for changed in list_advised(line, spec, options, file)
+        for line in said.splitlines() if not is_right or CHOICE not in line
+        for changed in list_advised(line, spec, options, file) if steps > 0 or CHOICE in line
     ]  # fmt: skip
     if is_right:
         return next((end for end in ends if end.end in WRONG), Verdict("right"))
@@ -85,7 +85,7 @@ def _read(file, spec, options, steps):
 def _follow_refusal(file, spec, options, steps, message):
     if "\n" in message:
         return Verdict("broken", (message,))
-    advised = list_advised(message, spec, options, file) if steps else []
+    advised = list_advised(message, spec, options, file) if steps > 0 else []
     ends = [_read(file, *changed, steps - 1) for changed in advised]
     if any(end.end in ("right", "helped") for end in ends):
         return Verdict("helped", (message,))
@@ -105,8 +105,11 @@ def _prefix(line, verdict):
 def list_advised(message, spec, options, file):
     """The spec and options of each alternative that a message advises.
 
-    A person puts the name of the column in place of NAME, and knows the zone of the clock.
+    A person puts the name of the column in place of NAME, knows the zone of the clock, and knows
+    that there is a volume.
     """
+    if "volume" in file.names:
+        message = message.replace(" (or --column volume=none)", "")
     if file.zone in available_timezones():
         message = message.replace("--tz names another", f"--tz {file.zone}")
     for meaning, name in file.names.items():
