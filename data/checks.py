@@ -35,6 +35,10 @@ FIRST_S, LAST_S = 315_532_800, 4_102_444_800
 
 SHOWN = 5
 
+LEAST_RUN, MOST_BETWEEN_FRAC = 10, 0.01
+"""Rows of a series that was joined to others, and share of bars that come between others by
+chance."""
+
 PART_ROWS = 1 << 14
 """Rows whose columns fit into the cache of a core."""
 
@@ -189,10 +193,25 @@ def _refuse_backward(table: _Rows) -> None:
         return
     i = int(backward[0])
     now, before = (format_time(table.timestamp[k]) for k in (i, i - 1))
+    remedy = (
+        "the rows seem to be of two series, as bars would stand between others in order of time; "
+        "part the file"
+        if _are_joined(table.timestamp)
+        else "sort the file by time, oldest first, or let --sort do it"
+    )
     raise BarsError(
         f"{table.prefix}timestamps are not ascending at row {table.rows[i]}: {now} comes after "
-        f"{before}; sort the file by time, oldest first, or let --sort do it"
+        f"{before}; {remedy}"
     )
+
+
+def _are_joined(timestamp: Ints) -> bool:
+    """Whether long runs of ascending times [T] would lie between each other's if sorted."""
+    steps = np.diff(timestamp)
+    if LEAST_RUN * (1 + (steps < 0).sum()) > len(timestamp):
+        return False
+    apart = np.diff(np.sort(timestamp))
+    return bool(((apart > 0) & (apart < steps[steps > 0].min())).mean() > MOST_BETWEEN_FRAC)
 
 
 def _refuse_repeats(table: _Rows) -> None:

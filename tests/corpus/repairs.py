@@ -75,6 +75,8 @@ ROWS = (
     *(refuses(f"out of order {picks}", bars(4, picks=picks), DEDUPE | DROP, BarsError,
               f"not ascending at row {at}: 2024-01-01T00:", " comes after 2024-01-01T00:", "--sort")
       for picks, at in (([0, 2, 1, 3], 2), ([3, 2, 1, 0], 1), ([0, 1, 0, 2], 2))),
+    refuses("two series joined", bars(24, picks=[*range(0, 24, 2), *range(1, 24, 2)]),
+            {}, BarsError, "not ascending at row 12", "of two series", never="--sort"),
     *(sorted_rows(*picks) for picks in ((0, 2, 1, 3), (3, 2, 1, 0), (0, 2, 1, 1, 3))),
     reads("nothing to sort", bars(4), SORT, made=4, notes=()),
     refuses("a miss by a tick", MISSED, {}, BarsError, "row 3 (", "--tick widens"),
