@@ -75,6 +75,7 @@ class Seen:
             from the first on.
         values: Name to column, or to ``{place: value}``; aligned columns too.
         missing: Least and most bars that are missing in open hours.
+        quirks: A fragment of each line of `quirks_of`; one that ends in a line's end stands there.
         notes: Fragments, each in some note; empty where there is no note.
         unsaid: Fragments that are in no note.
     """
@@ -89,6 +90,7 @@ class Seen:
     symbol: str | None = None
     zone: str | None = None
     missing: tuple[int, int] | None = None
+    quirks: Sequence[str] | None = None
     notes: str | Sequence[str] | None = None
     unsaid: str | Sequence[str] = ()
 

@@ -9,7 +9,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from data import DataError, LoadOptions, load_bars
+from data import DataError, LoadOptions, load_bars, quirks_of
 from data.checks import COLUMNS, VALUES
 from tests import corpus
 from tests.corpus.row import time_ns
@@ -103,6 +103,10 @@ def check_bars(bars, seen):
     if seen.missing is not None:
         least, most = seen.missing
         assert least <= bars.gaps_in_open_hours().missing_bars <= most
+    if seen.quirks is not None:
+        lines = [f"{line}\n" for line in quirks_of(bars)]
+        assert len(seen.quirks) == len(lines), lines
+        assert all(part in line for part, line in zip(seen.quirks, lines, strict=True)), lines
     check_notes(bars.notes, seen)
 
 
