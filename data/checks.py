@@ -206,7 +206,7 @@ def _refuse_backward(table: _Rows) -> None:
 
 
 def _are_joined(timestamp: Ints) -> bool:
-    """Whether long runs of ascending times [T] would lie between each other's if sorted."""
+    """Sign of joined series: long runs of ascending times [T] that lie between each other's."""
     steps = np.diff(timestamp)
     if LEAST_RUN * (1 + (steps < 0).sum()) > len(timestamp):
         return False

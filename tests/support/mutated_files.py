@@ -59,7 +59,7 @@ class Reading:
     slack_ns: int = 0
 
     def fits(self, bars, said):
-        """Whether bars are these in every time and value, with all that had to be said."""
+        """Equality with bars in every time and value, and with all that had to be said."""
         if len(bars) != len(self.rows) or bars.timeframe_ns != self.step_ns:
             return False
         early = np.array([row.time_ns for row in self.rows]) - bars.timestamp
