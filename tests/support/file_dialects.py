@@ -68,7 +68,9 @@ def write_text(file, dice):
     page, *names = dice.choice(LANGUAGES).split("|")
     mark, decimal = dice.choice((",", ",", ",", ";", "\t", "|")), dice.choice("...,")
     group = dice.choice(("", "", "", "", *({",": ".' \u00a0", ".": ",' \u00a0"}[decimal])))
-    is_named = bool(file.part_names) or file.harm == "header again" or dice.random() < 0.8
+    # These harms show by the names of columns.
+    must_name = file.part_names or file.harm in ("header again", "stamped at close")
+    is_named = bool(must_name) or dice.random() < 0.8
     is_named = file.table[0][0].isalpha() if file.table else is_named
     form, table = "ms", file.table
     if table is None:
