@@ -294,7 +294,9 @@ def _to_rows(page: Sequence[Sequence[float | None]], exchange: str) -> Floats:
         if len(row) <= len(VALUES) or row[0] is None:
             raise FetchError(f"{exchange} gave a bar that is none: {str(list(row))[:80]}")
     rows = [[np.nan if value is None else value for value in row[:6]] for row in page]
-    return np.array(rows, dtype=np.float64).reshape(-1, 6)
+    table: Floats = np.array(rows, dtype=np.float64).reshape(-1, 6)
+    table[:, 0] = np.floor(table[:, 0])
+    return table
 
 
 def _describe(error: Exception) -> str:

@@ -1,9 +1,12 @@
-"""Bars from the vendor that was called Polygon and is now called Massive.
+"""Bars over a network: of exchanges, and of the vendor Polygon, which is now called Massive.
 
-account.py      key, address and calls a minute
+paging.py       pages to all bars of a range, whatever an exchange gives of what it is asked for
+calls.py        pace, retries and waits
+series.py       a range of one series from the cache, and what is missing there over the network
+pieces.py       pieces of a range, and the pages of one that is not whole yet
+account.py      Polygon: key, address and calls a minute
 transport.py    one call: limits on bytes and time, no redirects, what may be tried again
-client.py       the vendor's own client behind one face, with pace and retries
-aggregates.py   all pages of one range to arrays; what is cut or contradicts itself is an error
+client.py       the vendor's own client behind one face
+aggregates.py   its pages as bars; what is cut or contradicts itself is an error
 sessions.py     days on which a market has bars
-series.py       a range of one series from the cache, and what is missing there from the vendor
 """

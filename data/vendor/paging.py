@@ -106,6 +106,8 @@ class PageReader:
                 behind = int(min(at + self._surely * self._step, self._next))
             if behind > at:
                 return rows, behind
+        elif behind := self._skip_to(at, int(rows[0, 0])):
+            return NONE, behind
         return self._look_closely(at)
 
     @property
@@ -144,6 +146,14 @@ class PageReader:
             self._from(int(rows[0, 0]), self._lead, self._limit)
         else:
             self._reach = self._limit
+
+    def _skip_to(self, at: int, first: int) -> int:
+        """A time up to which no bar lies before a first one; 0 where there may be one."""
+        bars = (first - at) // self._step - 1
+        leads = [self._lead] if self._knows_first else [0, 1]
+        if bars < LEAST or any(len(self._from(at, lead, bars + lead)) for lead in leads * 2):
+            return 0
+        return at + min(bars - 1, max(self._surely, 1)) * self._step
 
     def _look_closely(self, at: int) -> tuple[Floats, int]:
         """Bars of a range that surely fits an answer, asked for with all bounds."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run, start
+from tests.support.exchange import START_MS, FakeExchange, serve_exchange
 from tests.support.vendor import KEY, running_vendor
 
 pytestmark = pytest.mark.slow
@@ -97,6 +98,47 @@ def test_a_year_of_minutes_survives_kills(home, tmp_path, capsys, kills):
             f"after {kills} kills {parts_left} of 6 parts were safe, {len(home.calls) - calls} "
             "calls in all\n"
         )
+
+
+EXCHANGE = (
+    "import sys; from functools import partial; import data.providers.ccxt_exchange as X\n"
+    "from optimizer.__main__ import main; from tests.support.exchange import open_binance\n"
+    "X.open_exchange = partial(open_binance, port=int(sys.argv.pop(1)))\n"
+    "sys.exit(main(sys.argv[1:]))"
+)
+
+
+@pytest.mark.timeout(1200)
+def test_a_fetch_from_an_exchange_survives_kills(tmp_path, capsys, kills):
+    """Killed at any page, it goes on behind those that came, to the bars of an unbroken fetch."""
+    fake, moments = FakeExchange(2000, cap=25), random.Random(7)
+    fetching = ("data", "fetch", "ccxt:binance:BTC/USDT:1h:2024-01-01:2024-03-01", "--json")
+    with serve_exchange(fake) as open_exchange:
+        options = {"program": ("-c", EXCHANGE, open_exchange.keywords["port"]), "cwd": tmp_path}
+        whole = run(*fetching, "--cache", "whole", **options)
+        assert whole.code == 0, whole.err
+        killed = resumed = unbroken = 0
+        while killed < kills:
+            begin = len(fake.asked)
+            with start(*fetching, "--cache", "killed", **options) as process:
+                more = moments.randrange(1, 20)
+                while len(fake.asked) < begin + more and process.poll() is None:
+                    time.sleep(0.001)
+                time.sleep(moments.uniform(0.0, 0.05))
+                process.send_signal(signal.SIGKILL)
+                process.communicate()
+            if process.returncode == 0:
+                unbroken += 1
+                shutil.rmtree(tmp_path / "killed")
+                continue
+            killed += 1
+            resumed += len(fake.asked) > begin and fake.asked[begin] > START_MS
+        last = run(*fetching, "--cache", "killed", **options)
+    assert last.code == 0, last.err
+    assert last.json["hash"] == whole.json["hash"]
+    assert not list((tmp_path / "killed").rglob("*.pages"))
+    with capsys.disabled():
+        sys.stdout.write(f"\n{killed} kills, {resumed} went on, {unbroken} fetches ended before\n")
 
 
 def test_two_processes_fetch_a_series_once(home, tmp_path):

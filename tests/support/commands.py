@@ -124,7 +124,7 @@ class Recordings:
 def start(*arguments, cwd, program=("-m", "optimizer"), **options):
     """Start a command, or another program, as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, *program, *map(str, arguments)],
+        [sys.executable, *map(str, (*program, *arguments))],
         cwd=cwd,
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,

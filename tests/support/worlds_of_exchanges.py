@@ -110,11 +110,11 @@ def draw_world(rng, most_bars=2000):
         # Where neither bound ends the range, older bars cannot be had.
         takes_until, end = True, "open" if rng.random() < 0.5 else "limit"
     stated = int(rng.choice([cap, cap, cap, max(1, cap // 2), 2 * cap, 500]))
-    # The end of a range whose length nothing that is asked changes has to be found by trying; such
-    # ranges are at most twice as long as an answer.
-    longest = 2 * min(cap, stated) if anchor == "end" else 3 * cap
-    fixed = int(max(3, stated // 2) + rng.integers(longest))
-    cap = max(cap, 2, -(-fixed // 2)) if anchor == "end" and end == "fixed" else cap
+    fixed = int(max(3, stated // 2) + rng.integers(3 * cap))
+    if anchor == "end" and end == "fixed":
+        # The end of a range whose length nothing that is asked changes has to be found by trying:
+        # such ranges are at most twice as long as an answer.
+        cap, stated = (max(most, 2, -(-fixed // 2)) for most in (cap, stated))
     world = World(
         times=START_MS + at.astype(np.int64) * STEP_MS,
         cap=cap,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data import LoadOptions, load_bars
-from data.errors import FetchError, LimitError, SourceError
+from data.errors import FetchError, LimitError, RewrittenError, SourceError
 from data.providers import PROVIDERS, ccxt_exchange
 from tests.support.exchange import HOUR_MS, START_MS, FakeExchange, serve_exchange
 from tests.support.series import make_bars
@@ -52,7 +52,9 @@ def test_a_bar_that_has_not_closed_does_not_count(exchange, monkeypatch):
     """Half an hour into a bar, it is not there yet."""
     now_ms = START_MS + 100 * HOUR_MS + HOUR_MS // 2
     monkeypatch.setattr(ccxt_exchange.time, "time", lambda: now_ms / 1000)
-    assert len(load_bars("ccxt:binance:BTC/USDT:1h:2024-01-01")) == 100
+    bars = load_bars("ccxt:binance:BTC/USDT:1h:2024-01-01")
+    assert len(bars) == 100
+    assert "the bar of 2024-01-05T04:00 is still open, and is left out" in bars.notes
 
 
 def test_a_hole_in_the_market_is_a_gap(monkeypatch):
@@ -113,12 +115,6 @@ def test_an_exchange_that_gives_old_bars_only_is_not_asked_for_ever(exchange):
     assert 50 - len(exchange.faults) <= 8
 
 
-def test_bars_that_begin_late_are_told(exchange):
-    """A market that was listed later, or an exchange that keeps the newest bars only."""
-    exchange.rows = exchange.rows[700:]
-    assert "bars begin at 2024-01-30T04:00, later than was asked for" in load_bars(SPEC).notes
-
-
 def test_pages_that_overlap_give_each_bar_once(exchange):
     """Bars that were given already are passed over."""
     early = [[*row, 0, "1", 1, "1", "1", "0"] for row in exchange.rows]
@@ -166,6 +162,91 @@ def test_missing_numbers_break_the_law(exchange):
     exchange.rows[3][4] = None
     with pytest.raises(Exception, match="missing or not finite: row 3"):
         load_bars(SPEC)
+
+
+def test_the_wait_that_is_asked_for_is_kept(exchange, waits, caplog):
+    """Retry-After counts, with a line; one of an hour ends the fetch and is named."""
+    caplog.set_level("INFO")
+    exchange.faults = [(429, b"slow down", ("Retry-After", "7"))]
+    assert len(load_bars(SPEC)) == IN_RANGE
+    assert 7.0 in waits
+    assert "waiting 7 s: DDoSProtection" in caplog.text
+    exchange.faults = [(418, b"banned", ("Retry-After", "3600"))] * 9
+    with pytest.raises(FetchError, match="it asks to wait 3600 s; pages that came are kept"):
+        load_bars(SPEC)
+    assert len(exchange.faults) == 8
+
+
+def test_a_fetch_that_failed_goes_on_behind_its_pages(exchange, waits, caplog):
+    """The last page is asked for again, and the bars are those of an unbroken fetch."""
+    caplog.set_level("INFO")
+    exchange.cap = 100
+    whole = load_bars(SPEC).content_hash
+    exchange.asked, answer = [], exchange.answer
+    exchange.answer = lambda *q: answer(*q) if len(exchange.asked) < 9 else (503, b"down")
+    with pytest.raises(FetchError):
+        load_bars(SPEC)
+    exchange.answer, exchange.asked = answer, []
+    assert load_bars(SPEC).content_hash == whole
+    assert exchange.asked[0] == START_MS + 800 * HOUR_MS
+    assert "going on from 2024-02-03T08:00" in caplog.text
+
+
+def test_pages_of_another_market_are_dropped(exchange, waits, caplog, cache):
+    """Bars that changed since are all fetched anew, with a note, and nothing is mixed."""
+    caplog.set_level("INFO")
+    exchange.cap, answer = 100, exchange.answer
+    exchange.answer = lambda *q: answer(*q) if len(exchange.asked) < 9 else (503, b"down")
+    with pytest.raises(FetchError):
+        load_bars(SPEC)
+    assert list(cache.rglob("*.pages"))
+    exchange.answer = answer
+    exchange.rows = [[row[0], "2", "3", "1", "2", "9"] for row in exchange.rows]
+    bars = load_bars(SPEC)
+    assert (len(bars), set(bars.volume)) == (IN_RANGE, {9.0})
+    assert "not the same any more: all are fetched anew" in caplog.text
+    assert not list(cache.rglob("*.pages"))
+
+
+def test_what_is_no_whole_piece_is_asked_for_anew(exchange):
+    """Two worlds under one address are never mixed."""
+    load_bars(SPEC)
+    exchange.rows = [[row[0], "2", "3", "1", "2", "9"] for row in exchange.rows[500:]]
+    assert len(load_bars(SPEC)) == IN_RANGE - 500
+
+
+def test_whole_months_are_kept(monkeypatch):
+    """They are asked for once, the rest each time; what does not go on from them is refused."""
+    fake = FakeExchange(70 * 1440, step_ms=60_000)
+    with serve_exchange(fake) as open_exchange:
+        monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
+        spec = "ccxt:binance:BTC/USDT:1m:2024-01-15:2024-03-02"
+        first = load_bars(spec)
+        assert len(first) == 47 * 1440
+        fake.asked = []
+        assert load_bars(spec).content_hash == first.content_hash
+        assert len(fake.asked) < 40
+        fake.rows = [[row[0], "2", "3", "1", "2", "9"] for row in fake.rows]
+        with pytest.raises(RewrittenError, match="--refetch"):
+            load_bars(spec)
+        ccxt_exchange.fetch(spec.removeprefix("ccxt:"), LoadOptions(), print, refetch=True)
+        assert set(load_bars(spec).volume) == {9.0}
+
+
+NOTED = {
+    "late": (slice(700, None), "bars begin at 2024-01-30T04:00, later than was asked for"),
+    "early": (slice(700), "bars end at 2024-01-30T04:00, earlier than was asked for"),
+    "other": (slice(None, None, 4), "bars of 1h were asked for, and 359 of 359 steps between bars"),
+}
+
+
+@pytest.mark.parametrize(("kept", "note"), NOTED.values(), ids=NOTED)
+def test_what_is_not_as_it_was_asked_for_is_noted(exchange, kept, note):
+    """The duration is that of the address all the same."""
+    exchange.rows = exchange.rows[kept]
+    bars = load_bars(SPEC)
+    assert bars.timeframe == "1h"
+    assert [line for line in bars.notes if line.startswith(note)]
 
 
 def test_symbols_with_a_colon_are_understood():
