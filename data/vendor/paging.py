@@ -106,7 +106,7 @@ class PageReader:
                 behind = int(min(at + self._surely * self._step, self._next))
             if behind > at:
                 return rows, behind
-        elif behind := self._skip_to(at, int(rows[0, 0])):
+        elif behind := self._find_empty(at, int(rows[0, 0])):
             return NONE, behind
         return self._look_closely(at)
 
@@ -147,7 +147,7 @@ class PageReader:
         else:
             self._reach = self._limit
 
-    def _skip_to(self, at: int, first: int) -> int:
+    def _find_empty(self, at: int, first: int) -> int:
         """A time up to which no bar lies before a first one; 0 where there may be one."""
         bars = (first - at) // self._step - 1
         leads = [self._lead] if self._knows_first else [0, 1]
