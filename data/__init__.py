@@ -1,7 +1,6 @@
 """Bars in: read from a source, checked, hashed, cut into windows."""
 
 from data.bars import Bars, Window
-from data.duration import infer_timeframe
 from data.errors import DataError
 from data.hours import Gaps
 from data.inspection import (
@@ -19,7 +18,7 @@ from data.providers import PROVIDERS, expand_spec
 from data.resample import resample
 from data.save_parquet import keep_bars
 from data.table import FetchOptions, LoadOptions
-from data.timeframe import format_timeframe, parse_timeframe
+from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
 from data.windows import Holdout, joined, parse_holdout, parts, split_window
 
 __all__ = [

@@ -26,6 +26,10 @@ class TimeframeError(DataError):
     """The duration of a bar is unknown, or the one asked for cannot be made."""
 
 
+class NoDurationError(TimeframeError):
+    """Steps between bars do not show how long a bar lasts."""
+
+
 class LimitError(DataError):
     """The source is larger than ``--max-bytes`` allows."""
 

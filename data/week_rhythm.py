@@ -134,10 +134,14 @@ def count_cells(timestamp: Ints, timeframe_ns: int) -> Cells | None:
         return None
     if cell_ns == timeframe_ns:
         return Cells(timestamp, np.ones(len(timestamp), dtype=np.int64), cell_ns, timeframe_ns)
-    numbers = timestamp // cell_ns
-    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
-    counts = np.diff(starts, append=len(numbers))
-    return Cells(numbers[starts] * cell_ns, counts, cell_ns, timeframe_ns)
+    starts, last = [], timestamp[:1] // cell_ns - 1
+    for at in range(0, len(timestamp), BLOCK):
+        numbers = timestamp[at : at + BLOCK] // cell_ns
+        starts.append(np.flatnonzero(np.diff(numbers, prepend=last)) + at)
+        last = numbers[-1:]
+    begins = np.concatenate(starts)
+    counts = np.diff(begins, append=len(timestamp))
+    return Cells(timestamp[begins] // cell_ns * cell_ns, counts, cell_ns, timeframe_ns)
 
 
 def make_grid(cells: Cells, zone: str) -> WeekGrid:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from data import LoadOptions, format_timeframe, load_bars, parse_timeframe
-from data.duration import check_spacing
 from data.errors import TimeframeError
+from data.timeframe import check_spacing
 
 
 @pytest.mark.parametrize(
