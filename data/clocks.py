@@ -69,6 +69,10 @@ def find_clock_changes(
         is_both &= firsts[at] % DAY_NS == begins[1] or lasts[at] % DAY_NS == ends[1]
         if is_both and not _is_summer_time(int(firsts[at]), later_ns):
             found.append(ClockChange(int(bars[at]), int(firsts[at]), later_ns, *begins.tolist()))
+    hours = [change for change in found if abs(change.later_ns) == HOUR_NS]
+    if len(hours) > 1:
+        # Some country's own summer time, or a month of fasting.
+        found = [change for change in found if change not in hours]
     return tuple(found) if len(found) <= MOST_CHANGES else ()
 
 

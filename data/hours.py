@@ -7,6 +7,7 @@ holidays then, and days that end early or begin late for short ones; both are na
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -113,8 +114,9 @@ def find_open_gaps(
         return _by_calendar(timestamp, timeframe_ns, zone, calendar)
     steps = find_long_steps(timestamp, timeframe_ns)
     changes = find_clock_changes(timestamp, steps, timeframe_ns, zone)
-    moved = _move_to_one_clock(timestamp, changes)
-    cells = count_cells(moved, timeframe_ns) if len(steps) else None
+    if changes:
+        return _join_clocks(timestamp, timeframe_ns, zone, changes)
+    cells = count_cells(timestamp, timeframe_ns) if len(steps) else None
     if cells is None or len(cells.times) > ALWAYS_OPEN_SHARE * cells.span:
         return None
     best: tuple[float, str, WeekGrid, Ints] | None = None
@@ -129,9 +131,8 @@ def find_open_gaps(
     lacking, days_off, short_days = set_days_aside(grid, expected)
     on_clock = "" if clock == "UTC" else f" on the clock of {clock}"
     rule = f"the rhythm of its weeks{on_clock}"
-    open_gaps = _measure(timestamp, moved, grid, lacking, rule)
-    named = "; ".join(map(str, changes))
-    return replace(_with_days(open_gaps, None, days_off, short_days), clocks=named)
+    open_gaps = _measure(timestamp, grid, lacking, rule)
+    return _with_days(open_gaps, None, days_off, short_days)
 
 
 def list_gaps(timestamp: Ints, timeframe_ns: int) -> OpenGaps:
@@ -161,7 +162,7 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
     else:
         expected = grid.count_slots(sessions.opens, sessions.closes)
     lacking = np.maximum(expected - grid.counts, 0)
-    open_gaps = _measure(timestamp, timestamp, grid, lacking, f"the calendar of {calendar}")
+    open_gaps = _measure(timestamp, grid, lacking, f"the calendar of {calendar}")
     first, last = int(grid.days[0]), int(grid.days[-1])
     every = np.arange(first, last + 1)
     # Day 0 was a Thursday: the week is counted from there.
@@ -171,24 +172,36 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
     return _with_days(open_gaps, calendar, holidays, short)
 
 
-def _move_to_one_clock(timestamp: Ints, changes: Sequence[ClockChange]) -> Ints:
-    """Times [T] by the clock of the first bars, as far as they stay in order."""
-    moved = timestamp.copy() if changes else timestamp
-    for change in changes:
-        moved[change.bar :] -= change.later_ns
-        if moved[change.bar] <= moved[change.bar - 1]:
-            return timestamp
-    return moved
+def _join_clocks(
+    timestamp: Ints, timeframe_ns: int, zone: str, changes: Sequence[ClockChange]
+) -> OpenGaps:
+    """Gaps of bars [T] whose clock changes: those of each part, which has a rhythm of its own."""
+    edges = [0, *(change.bar for change in changes), len(timestamp)]
+    parts = [find_open_gaps(timestamp[a:b], timeframe_ns, zone) for a, b in pairwise(edges)]
+    known, named = [part for part in parts if part is not None], "; ".join(map(str, changes))
+    if len(known) < len(parts):
+        return replace(list_gaps(timestamp, timeframe_ns), clocks=named)
+    return OpenGaps(
+        np.concatenate([part.starts_ns for part in known]),
+        np.concatenate([part.ends_ns for part in known]),
+        np.concatenate([part.missing for part in known]),
+        rule="the rhythm of its weeks",
+        pauses=sum(part.pauses for part in known) + len(changes),
+        days_off=tuple(day for part in known for day in part.days_off),
+        short_days=tuple(day for part in known for day in part.short_days),
+        clocks=named,
+    )
 
 
-def _measure(timestamp: Ints, moved: Ints, grid: WeekGrid, lacking: Ints, rule: str) -> OpenGaps:
-    """The gaps of bars [T] of which cells lack so many [C]; `moved` are times by one clock."""
-    steps = find_long_steps(moved, grid.timeframe_ns)
-    missing = grid.sum_between(lacking, moved[steps] + grid.timeframe_ns, moved[steps + 1])
+def _measure(timestamp: Ints, grid: WeekGrid, lacking: Ints, rule: str) -> OpenGaps:
+    """The gaps of bars [T] of which cells lack so many [C]."""
+    steps = find_long_steps(timestamp, grid.timeframe_ns)
+    after, until = timestamp[steps] + grid.timeframe_ns, timestamp[steps + 1]
+    missing = grid.sum_between(lacking, after, until)
     is_gap: Flags = missing > 0
     return OpenGaps(
         timestamp[steps][is_gap],
-        timestamp[steps + 1][is_gap],
+        until[is_gap],
         missing[is_gap],
         rule,
         pauses=int((~is_gap).sum()),
