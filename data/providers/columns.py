@@ -53,7 +53,8 @@ NO_BARS = (
     ("quotes", (("bid",), ("ask", "offer", "ofr"))),
     ("trades", (("price", "px", "last"),
                 ("side", "qty", "quantity", "size", "amount", "maker", "trade", "tick_dir"))),
-    ("closes alone", (("price", "close", "last", "settle"),)),
+    ("funding rates", (("funding_rate",),)),
+    ("closes alone", (("price", "close", "last_price", "settle"),)),
 )  # fmt: skip
 """Rows that are no bars, and words of which each group is within a name, where none names an open,
 a high or a low."""
@@ -232,10 +233,9 @@ def _find_roles(names: Sequence[str], stated: Mapping[str, str]) -> dict[str, li
 
 def _refuse_no_bars(names: Sequence[str], roles: Mapping[str, Sequence[str]], where: str) -> None:
     """Refuse rows of one price, or of bid and ask, as what they are."""
-    if any(
-        role in roles or any(is_alike(name, role) for name in names)
-        for role in ("open", "high", "low")
-    ):
+    sides = ("open", "high", "low")
+    alike = [role for role in sides if any(is_alike(name, role) for name in names)]
+    if len(alike) > 1 or any(role in roles for role in sides):
         return
     known = list(map(plain, names))
     for what, groups in NO_BARS:
@@ -327,9 +327,10 @@ def _list_notes(
 
 
 def _missing(missing: Sequence[str], names: Sequence[str], where: str) -> str:
-    is_row = any(NUMBER.fullmatch(name.strip()) for name in names)
-    header = " (is there a header line?)" if is_row else ""
-    none = " (or --column volume=none)" if "volume" in missing else ""
+    n_numbers = sum(NUMBER.fullmatch(name.strip()) is not None for name in names)
+    header = " (is there a header line?)" if n_numbers else ""
+    # Any column that has no name may be the volume.
+    none = " (or --column volume=none)" if "volume" in missing and n_numbers < len(names) else ""
     alike = {role: [name for name in names if is_alike(name, role)] for role in missing}
     options = " ".join(write_option(role, next(iter(alike[role]), "NAME")) for role in missing)
     return (

@@ -15,7 +15,7 @@ from data.errors import SourceError
 from data.providers.arrow_table import to_raw
 from data.providers.column_names import number_doubles
 from data.providers.columns import Layout, recognise
-from data.providers.header import PLACES, Header, read_header
+from data.providers.header import Header, read_header
 from data.providers.markets import part_market
 from data.providers.mixed_rows import Columns
 from data.providers.numbers import note_dots
@@ -64,8 +64,8 @@ def _read(text: Text, path: Path, market: str | None, options: LoadOptions) -> R
     layout = replace(
         layout, market=header.market, notes=(*text.notes, *header.notes, *layout.notes)
     )
-    if header.is_guessed:
-        layout = replace(layout, assumed=PLACES)
+    if header.assumed:
+        layout = replace(layout, assumed=header.assumed)
     cut, below = cut_remarks(text.head(), text.tail(), header)
     text = replace(text, end=text.end - len(cut))
     count = max(text.line_feeds - cut.count(b"\n"), text.returns - cut.count(b"\r"))

@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.checks import PRICES, VALUES
+from data.checks import PRICES
 from data.errors import SourceError, TableError
 from data.providers.column_names import find_role
-from data.providers.columns import LISTS, list_counted
+from data.providers.columns import LISTS, MEANINGS, list_counted
 from data.providers.markets import PRICE, TICKER, name_market_columns
 from data.providers.numbers import NUMBER
 from data.providers.shapes import name_columns, suggest_columns
@@ -16,9 +16,6 @@ from data.providers.shapes import name_columns, suggest_columns
 SEPARATORS = ",;\t|"
 LONGEST_HEADER_BYTES = 1 << 16
 MOST_LINES_ABOVE = 10
-
-PLACES = tuple(str(position) for position in range(1, 7))
-"""Of time and values in a file without a header line, where they are in their usual order."""
 
 REMARK = re.compile(r'"?(?:#|%|//|\?|!|\$|;(?=\s*\w))+')
 """Begin of a line above the header that is no row, and may name the columns."""
@@ -38,7 +35,7 @@ class Header:
     skip: int  # lines before the first row
     market: str | None = None  # the market that the header names, or None
     notes: tuple[str, ...] = ()
-    is_guessed: bool = False  # whether values without names are taken in their usual order
+    assumed: tuple[str, ...] = ()  # places of time and values without names, in their usual order
     lines: tuple[list[str], ...] = ()  # cells of the lines that name the columns
 
 
@@ -58,7 +55,12 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     rows = [_split(line, separator) for line in lines[above:]]
     _refuse_taiwan(rows, where)
     counted = list_counted(rows[0])
-    is_row = _is_row(rows[0]) and not counted
+    if len(rows[0]) == 1 and len(rows) > 1 and find_role(rows[0][0]) is None:
+        raise TableError(
+            f"{where}: no columns are named in {rows[0][0].strip()[:80]!a}; cells must be "
+            "separated by a comma, semicolon, tab or |"
+        )
+    is_row = (_is_row(rows[0]) or _are_rows(rows)) and not counted
     remark = _find_names(lines[:above], separator, len(rows[0])) if is_row else None
     passed = above - (remark is not None)
     notes = (f"{passed} lines above the header are passed over",) if passed else ()
@@ -68,16 +70,11 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
         names, market = name_market_columns(pairs, market, where)
         depth = 3 if _is_index_line(rows[2]) else 2
         return Header(separator, names, above + depth, market, notes, lines=tuple(rows[:depth]))
-    if len(rows[0]) == 1 and len(rows) > 1 and find_role(rows[0][0]) is None:
-        raise TableError(
-            f"{where}: no columns are named in {rows[0][0].strip()[:80]!a}; cells must be "
-            "separated by a comma, semicolon, tab or |"
-        )
     if is_row:
-        values = [row for row in rows if _is_row(row)]
+        values = [row for row in rows if _is_row(row)] or rows
         names, note = name_columns(values, where, is_numbered=is_numbered)
-        is_guessed = names == ["timestamp", *VALUES]
-        return Header(separator, names, above, None, (*notes, note), is_guessed=is_guessed)
+        known = [k for k, name in enumerate(names, start=1) if name in MEANINGS]
+        return Header(separator, names, above, None, (*notes, note), assumed=tuple(map(str, known)))
     if len(rows) == 1:
         line = ascii(lines[above].strip()[:80])
         error = SourceError(f"{where}: there are no bars after the header line, {line}")
@@ -109,6 +106,16 @@ def _is_row(cells: Sequence[str]) -> bool:
     """Whether a line holds values and names no column: four prices at least are numbers."""
     n_numbers = sum(NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
     return n_numbers >= len(PRICES) or all(DATA_CELL.fullmatch(cell) for cell in cells)
+
+
+def _are_rows(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether all lines alike hold two numbers at least, and no name of a column."""
+    return len(rows) > 1 and all(
+        len(row) == len(rows[0])
+        and sum(NUMBER.fullmatch(cell.strip()) is not None for cell in row) > 1
+        and not any(len(cell) > 1 and find_role(cell) for cell in row)
+        for row in rows
+    )
 
 
 def _first_lines(text: bytes, where: str) -> list[str]:

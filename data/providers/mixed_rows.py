@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import PRICES, VALUES, Floats, Ints
+from data.checks import PRICES, VALUES, Ints
 from data.errors import TableError
 from data.providers.column_names import MARKET_NAMES, plain, write_option
 from data.providers.markets import SIGN, name_market
@@ -16,14 +16,15 @@ from data.providers.times import find_unit
 from data.table import RawTable
 from data.timeframe import DAY_NS
 
-FEWEST_BARS = 20
-"""Bars from which on the values of columns show their order."""
+FEWEST_BARS, MOST_BARS = 20, 10_000
+"""Bars from which on the values of columns show their order, and so many of them that are read."""
 
 LEAST_SHARED = 0.1
 """Share of rows that repeat a time where several markets stand beside each other."""
 
-OFTEN, SELDOM = 0.5, 0.1
-"""Shares of bars that open where the bar before closed, or that break the law of bars."""
+OFTEN = 0.5
+"""Share of bars that break the law of bars, and of the step from a close to the next open that
+is left where the two are exchanged."""
 
 SWAPPED = ("timestamp", "close", "high", "low", "open", "volume")
 """Order in which yfinance writes columns."""
@@ -210,30 +211,31 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
         TableError: Naming the order that they seem to have.
     """
     is_named = columns[0] == COUNTED_FROM
+    what = "names only count columns, and" if is_named else "there is no header line, and read as"
     reason = _find_other_order(table, times, is_named=is_named)
-    order = _guess_order(table)
-    if not reason and (share := _find_swapped_share(table)):
-        what = "names only count columns" if is_named else "there is no header line"
-        reason = (
-            f"{what}, and read as open, high, low, close {share:.0%} of bars would close where "
-            "the bar before opened; if they are close, high, low, open"
-        )
-        order = SWAPPED
-    elif reason:
-        reason += "; say which is which, such as" if order else ", nor are they in another order"
+    order: tuple[str, ...] = ()
     if reason:
+        order = _guess_order(table)
+        reason += "; say which is which, such as " if order else ", nor are they in another order"
+    elif _are_swapped(table):
+        order = SWAPPED
+        reason = (
+            " open, high, low, close most bars would close where the bar before opened; if they "
+            "are close, high, low, open: "
+        )
+    if reason:
+        order = order if len(columns) == len(SWAPPED) else ("date", "time", *order[1:])
         options = " ".join(map(write_option, order, columns))
-        raise TableError(f"{table.where}: {reason}{options and ': '}{options}")
+        raise TableError(f"{table.where}: {what}{reason}{options}")
 
 
 def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> str:
     """Reason why rows are not in the usual order, or a list is none of ccxt's; empty if none."""
-    what = "names only count columns, and" if is_named else "there is no header line, and read as"
     # Nanoseconds are beyond the whole numbers that are exact in float64, which decides nothing.
     times = times.cast(pa.float64(), safe=False) if pa.types.is_integer(times.type) else times
     unit = find_unit(times) if is_named else "ms"
     if unit != "ms":
-        return f"{what} times are no milliseconds{'' if unit is None else f' but {unit}'}"
+        return f" times are no milliseconds{'' if unit is None else f' but {unit}'}"
     opens, highs, lows, closes = (table.values[name] for name in PRICES)
     is_odd = (highs < np.maximum(opens, closes)) | (lows > np.minimum(opens, closes))
     # A bar of one price breaks no law in any order.
@@ -242,7 +244,7 @@ def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> st
     if share < OFTEN:
         return ""
     order = "" if is_named else " open, high, low, close, volume"
-    return f"{what}{order} in {share:.0%} of bars a high or low would miss open or close"
+    return f"{order} in {share:.0%} of bars a high or low would miss open or close"
 
 
 def _guess_order(table: RawTable) -> tuple[str, ...]:
@@ -253,16 +255,10 @@ def _guess_order(table: RawTable) -> tuple[str, ...]:
     return ("timestamp", *(names.get(k, "volume") for k in range(len(VALUES)))) if places else ()
 
 
-def _find_swapped_share(table: RawTable) -> float:
-    """Share of bars that would close where the bar before opened, 0 unless it is telling."""
-    order = np.argsort(table.timestamp, kind="stable")
+def _are_swapped(table: RawTable) -> bool:
+    """Whether bars close near where the one before opened, and open far from where it closed."""
+    order = np.argsort(table.timestamp, kind="stable")[:MOST_BARS]
     opens, closes = (table.values[name][order] for name in ("open", "close"))
-    if len(opens) < FEWEST_BARS or _share_meeting(opens, closes) > SELDOM:
-        return 0.0
-    share = _share_meeting(closes, opens)
-    return share if share >= OFTEN else 0.0
-
-
-def _share_meeting(opens: Floats, closes: Floats) -> float:
-    """Share of bars that open where the bar before closed."""
-    return float((opens[1:] == closes[:-1]).mean())
+    as_named, exchanged = np.abs(opens[1:] - closes[:-1]), np.abs(closes[1:] - opens[:-1])
+    is_told = len(opens) >= FEWEST_BARS and np.isfinite(as_named + exchanged).any()
+    return is_told and bool(np.nanmedian(exchanged) < OFTEN * np.nanmedian(as_named))

@@ -41,8 +41,9 @@ W, N = "[nwhu]", "[nwhut_]"
 SHAPES = (
     (rf"[tw]{W}{{2,3}}t[fw]*", "trades (a number that counts, price, quantity, time)", None),
     (rf"[tw]{W}{{2}}[tw]{{2}}tf+", "trades (a number that counts, price, quantity, time)", None),
-    (r".*q.?q.*", "quotes (time, bid, ask)", ()),
-    (rf"[td]k?{W}{{2}}[fwh_]?", "trades or closes alone (time, price, quantity)", ()),
+    (r".*q.?.?q.*", "quotes (time, bid, ask)", ()),
+    (rf"[td]k?{W}{{1,2}}[fwh_]?", "trades or closes alone (time, price, quantity)", ()),
+    (rf"t[wh]{W}{{2}}[fwh]", "trades (time, a number that counts, price, quantity, side)", ()),
     (r"[tu].{5}[tu].{5}", "a Binance dump", ("timestamp", *VALUES, *(f"_{k}" for k in range(6)))),
     (rf"[^tux](?:k|h(?!hhh)){N}{{5}}", "a MetaTrader export", ("date", "time", *VALUES)),
     (rf"[tu]{N}{{5}}[whu]", "a Kraken dump", ("timestamp", *VALUES, "_trades")),
@@ -51,8 +52,8 @@ SHAPES = (
 )
 """Kinds of all columns, what rows are, and names for their columns: none where they are no bars.
 
-Whoever names columns by place is believed but for the first. The last counts where no prices of
-bars are found.
+None stands where that is sure; else they are bars where a person names columns by place, or prices
+of bars are found.
 """
 
 LARGEST = 1e290
@@ -60,7 +61,8 @@ LARGEST = 1e290
 
 MOST, CLEAR, WIDEST, NEAR = 0.5, 0.5, 2.0, 0.01
 """Share of rows in which an average price lies within its bar; share of the step from a close to
-the next open that the right order leaves of any other's; high to low of a usual bar; bid to ask."""
+the next open that the right order leaves of any other's; high to low of a usual bar; from bid to
+ask, or of an adjusted price from another."""
 
 LOTS = (1, 100, 1000)
 """Shares in a unit of volume, where money stands beside it."""
@@ -80,8 +82,10 @@ def name_columns(
     kinds, columns = _read_columns(rows, len(places))
     has_prices = bool(_find_orders(columns, [k for k, kind in enumerate(kinds) if kind in W]))
     shape = "".join(kinds if has_prices else _mark_quotes(kinds, columns))
-    for pattern, what, names in SHAPES[:-1] if has_prices else SHAPES:
+    for pattern, what, names in SHAPES:
         if not re.fullmatch(pattern, shape) or (is_numbered and names is not None):
+            continue
+        if has_prices and names is not None and not _has_volume(columns, names):
             continue
         if not names:
             raise TableError(f"{where}: these are {what}: no bars; make bars of them first")
@@ -146,7 +150,9 @@ def _read_columns(rows: Sequence[Sequence[str]], width: int) -> tuple[list[str],
     """Kind of each column, and its numbers [N], NaN where a cell is none."""
     cells = [[row[k].strip() for row in rows if len(row) == width] for k in range(width)]
     columns = [
-        _drop_largest([float(cell) if NUMBER.fullmatch(cell) else np.nan for cell in column])
+        _drop_largest(
+            [float(cell) if NUMBER.fullmatch(cell) else np.nan for cell in map(_bare, column)]
+        )
         for column in cells
     ]
     kinds = [_find_kind(column) for column in cells]
@@ -165,26 +171,59 @@ def _drop_largest(numbers: npt.ArrayLike) -> Floats:
     return np.where(np.abs(column) < LARGEST, column, np.nan)
 
 
+def _bare(cell: str) -> str:
+    """A number without marks of thousands, as far as it shows which they are.
+
+    >>> list(map(_bare, ("1,234,567", "1.234,5", "12,5", "49 004", "1.5")))
+    ['1234567', '1234.5', '12.5', '49004', '1.5']
+    """
+    whole, marks = (
+        re.sub(r"(?<=[0-9])[ '\u2019\xa0\u202f](?=[0-9]{3})", "", cell),
+        re.sub("[^.,]", "", cell),
+    )
+    *groups, last = re.split("[.,]", whole)
+    has_decimals = len(set(marks)) == 2 or marks == "." or (marks == "," and len(last) != 3)
+    return "".join(groups) + ("." if has_decimals else "") + last
+
+
 def _find_kind(cells: Sequence[str]) -> str:
     held = [cell for cell in cells if cell.lower() not in MISSING]
     for letter, _, form in KINDS:
-        if sum(form.fullmatch(cell) is not None for cell in held) > MOST * len(held):
+        texts = map(_bare, held) if letter in "wn" else held
+        if sum(form.fullmatch(text) is not None for text in texts) > MOST * len(held):
             return letter
     return "x" if held else "_"
 
 
+def _has_volume(columns: Sequence[Floats], names: Sequence[str]) -> bool:
+    """Whether a layout has a volume, and one that is no average of its prices."""
+    held = dict(zip(names, columns, strict=False))
+    return bool(names) and not _is_price(held["volume"], held["low"], held["high"])
+
+
+def _is_price(column: Floats, low: Floats, high: Floats) -> bool:
+    """Whether most numbers lie within their bar, or are all one share of them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = column / high
+    is_share = len(share) > 2 and np.min(share, initial=np.inf) * (1 + NEAR) > np.max(
+        share, initial=0
+    )
+    return bool(((column >= low) & (column <= high)).mean() > MOST or is_share)
+
+
 def _mark_quotes(kinds: list[str], columns: Sequence[Floats]) -> list[str]:
-    """Kinds, with bid and ask: the only two columns that lie near each other, in the same order."""
-    numbers = [k for k, kind in enumerate(kinds) if kind in W]
+    """Kinds, with bid and ask: two columns near each other in one order, or near a third."""
     pairs = [
-        pair
-        for pair in combinations(numbers, 2)
-        for gap in [columns[pair[1]] - columns[pair[0]]]
-        if (np.abs(gap) <= NEAR * np.abs(columns[pair[0]])).all() and gap.any()
-        and ((gap >= 0).all() or (gap <= 0).all())
-    ]  # fmt: skip
-    marked = pairs[0] if len(pairs) == 1 else ()
-    return ["q" if k in marked else kind for k, kind in enumerate(kinds)]
+        (a, b)
+        for a, b in combinations([k for k, kind in enumerate(kinds) if kind in W], 2)
+        if (np.abs(columns[b] - columns[a]) <= NEAR * np.abs(columns[a])).all()
+    ]
+    near = {place for pair in pairs for place in pair}
+    gap = columns[pairs[0][1]] - columns[pairs[0][0]] if pairs else np.zeros(1)
+    is_pair = len(near) == 2 and gap.any() and bool((gap >= 0).all() or (gap <= 0).all())
+    return [
+        "q" if k in near and (is_pair or len(near) == 3) else kind for k, kind in enumerate(kinds)
+    ]
 
 
 def _find_places(
@@ -251,11 +290,10 @@ def _find_orders(
 def _find_volume(columns: Sequence[Floats], prices: dict[str, int]) -> int | None:
     """The column that must be the volume beside prices; None where none or several could be."""
     low, high = columns[prices["low"]], columns[prices["high"]]
-    # An average price lies within its bar, and a column of zeros is none.
     held = [
         k for k, column in enumerate(columns)
         if k not in prices.values() and not (column < 0).any() and (column > 0).any()
-        and ((column >= low) & (column <= high)).mean() < MOST
+        and not _is_price(column, low, high)
     ]  # fmt: skip
     held = [k for k in held if np.ptp(columns[k])] or held
     traded = [

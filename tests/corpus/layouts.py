@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import feather
 
-from data.errors import BarsError, TableError
+from data.errors import TableError
 from tests.corpus.row import reads, refuses, saved, text
 from tests.support.series import NAMES, START_NS
 
@@ -223,8 +223,8 @@ ROWS = (
             "there is no such column"),
     refuses("eight numbers without names", text(lines("{s},{o},{h},{l},{c},{o},{v},17")), None,
             TableError, "8 columns", "'1704067200'", "--column timestamp=1"),
-    refuses("a dump in another order", text(lines("{s},{o},{c},{h},{l},{v},17")), None, BarsError,
-            "row 0"),
+    refuses("a dump in another order", text(lines("{s},{o},{c},{h},{l},{v},17")), None, TableError,
+            "in 100% of bars a high or low would miss", then={**SERIES}),
     refuses("thousands or decimals", text(EITHER), None, TableError, "'Open'", "'1,234'",
             then=[({"decimal": "."}, {"values": {"open": [1234.0] * 4}}),
                   ({"decimal": ","}, {"values": {"open": [1.234] * 4}})]),
