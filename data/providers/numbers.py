@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from data.checks import SHOWN, Floats
 from data.errors import TableError, list_some
-from data.providers.day_times import all_match
+from data.providers.time_forms import all_match
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MISSING = frozenset(

@@ -14,10 +14,10 @@ import pyarrow.csv as pa_csv
 
 from data.checks import EARLIEST_NS, LATEST_NS
 from data.providers.columns import Layout
-from data.providers.day_times import all_match
 from data.providers.header import Header
 from data.providers.numbers import COMMA, DOTTED, NUMBER, SETTLED, bare_numbers, to_array
 from data.providers.text_source import TextPart
+from data.providers.time_forms import all_match
 from data.table import LoadOptions
 
 EPOCH_DIGITS = r"^[1-9][0-9]{8,18}$"

@@ -13,7 +13,7 @@ from data.errors import TableError
 from data.providers.column_names import write_option
 from data.providers.columns import NONE, list_names
 from data.providers.numbers import MISSING, NUMBER
-from data.providers.times import read_times
+from data.providers.time_columns import read_times
 from data.timeframe import DAY_NS, SECOND_NS
 
 KINDS = (

@@ -1,18 +1,24 @@
 """Times at which bars open, or close where a person states so, of all columns that hold them."""
 
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from data.checks import NO_TIME, Ints, format_time
+from data.checks import FIRST_S, LAST_S, NO_TIME, Ints, format_time
 from data.errors import TableError
-from data.providers.column_names import SAYS_OPEN, find_role, plain, write_option
+from data.providers.column_names import SAYS_OPEN, find_local_zone, find_role, plain, write_option
 from data.providers.columns import Layout
-from data.providers.times import read_times
+from data.providers.time_forms import Column, all_match, plain_blanks, split_chunks
+from data.providers.times import TIME_OF_DAY, Written, place, read_column, read_written, take_sample
 from data.table import LoadOptions
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS, find_lead, format_timeframe
+from data.zones import AS_UTC, BLOCK, LocalZone
 
 Names = tuple[str, ...]
 """A column of times, or one of dates and one of times of day."""
@@ -22,15 +28,60 @@ Read = tuple[Ints, tuple[str, ...]]
 
 End = Literal["open", "close"]
 
-MOST = 0.5
-"""Share of bars whose close shows at which end their times lie."""
+MOST, FEWEST = 0.5, 4
+"""Share of bars whose close shows at which end their times lie, and bars that show a rhythm."""
 
-FEWEST = 4
-"""Bars whose steps show a rhythm or none."""
+DATE = r"^[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9]{1,4}$"
+
+HOURS = "^([01][0-9]|2[0-3])"
+CLOCKS = (
+    (4, HOURS + r"([0-5][0-9])$", r"\1:\2"),
+    (6, HOURS + r"([0-5][0-9])([0-5][0-9])$", r"\1:\2:\3"),
+    (9, HOURS + r"([0-5][0-9])([0-5][0-9])([0-9]{3})$", r"\1:\2:\3.\4"),
+)
+"""Digits of a time of day that is written as a number: their count, pattern and clock."""
+
+SERIAL_1970 = 25_569
+"""Days that spreadsheets count at the first one of 1970."""
+
+
+UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])(?! ?[+-] ?0?[1-9])")
+
+
+def read_times(
+    columns: Mapping[str, Column], tz: LocalZone | None, where: str, time_format: str | None = None
+) -> Read:
+    """Read the time column, or a column of dates and one of times of day.
+
+    `columns` maps one or two names to values, [N] each; `tz` is the zone of times that name
+    none. Returns [N] nanoseconds UTC, `NO_TIME` where a value is missing, and notes.
+
+    Raises:
+        TableError: When the values have no reading, or more than one.
+    """
+    label = f"{where}: column {' and '.join(repr(name) for name in columns)}"
+    if len(columns) == 1:
+        (column,) = columns.values()
+        if time_format is None and not pa.types.is_temporal(column.type):
+            _refuse_serials(take_sample(column), label)
+        time_ns, notes = read_column(column, tz, label, time_format)
+    else:
+        time_ns, notes = _read_two(columns, tz, where, time_format)
+    if AS_UTC not in notes:
+        return time_ns, notes
+    for name in columns:
+        if (zone := find_local_zone(name)) is not None:
+            raise TableError(
+                f"{where}: column {name!r} names a zone that its times do not, and short names do "
+                f"not tell whether summer is counted; say which clock it is, such as --tz {zone}"
+            )
+    # A column of such a name holds times in UTC.
+    is_utc = any(UTC_NAME.search(name.lower()) for name in columns)
+    return time_ns, tuple(note for note in notes if not (is_utc and note == AS_UTC))
 
 
 def read_alike(
-    arrays: dict[str, pa.Array], layout: Layout, options: LoadOptions, where: str
+    arrays: Mapping[str, Column], layout: Layout, options: LoadOptions, where: str
 ) -> Read:
     """Times at the end of bars that is wanted [N], on which all columns that hold them agree.
 
@@ -39,27 +90,24 @@ def read_alike(
     """
 
     def read(names: Names) -> Read:
-        return read_times(
-            {name: arrays[name] for name in names}, options.zone, where, options.time_format
-        )
+        columns = {name: arrays[name] for name in names}
+        return read_times(columns, options.zone, where, options.time_format)
 
     times = _read_each(read, (layout.times, *layout.same_times))
     closes = _read_closes(read, layout.closes)
-    ends = {
-        names: _find_end(names, time_ns, closes, options, where)
-        for names, (time_ns, _) in times.items()
-    }
-    wanted = {
-        names: read for names, read in times.items() if ends[names] in (None, options.stamped)
-    }
+    wanted, others = {}, []
+    for names, each in times.items():
+        if _find_end(names, each[0], closes, options, where) in (None, options.stamped):
+            wanted[names] = each
+        else:
+            others.append(repr(names[0]))
     if not wanted:
         raise _refuse_end(layout.times, times[layout.times][0], closes, options, where)
-    others = " and ".join(repr(names[0]) for names in times if names not in wanted)
     time_ns, notes = _agree(wanted, where)
     if not others:
         return time_ns, notes
     end = "close" if options.stamped == "open" else "open"
-    return time_ns, (*notes, f"column {others} is not read: it says when bars {end}")
+    return time_ns, (*notes, f"column {' and '.join(others)} is not read: it says when bars {end}")
 
 
 def _read_each(read: Callable[[Names], Read], columns: tuple[Names, ...]) -> dict[Names, Read]:
@@ -80,13 +128,11 @@ def _read_closes(read: Callable[[Names], Read], names: Names) -> dict[str, Ints]
     """Times at which bars close [N], by column, on whole minutes where they lie a moment before."""
     closes = {}
     for name in names:
-        try:
+        # A column that is called so may hold something else.
+        with suppress(TableError):
             time_ns, _ = read((name,))
-        except TableError:
-            # A column that is called so may hold something else.
-            continue
-        moment_ns, _ = find_lead(time_ns)
-        closes[name] = np.where(time_ns == NO_TIME, NO_TIME, time_ns + moment_ns)
+            moment_ns, _ = find_lead(time_ns)
+            closes[name] = np.where(time_ns == NO_TIME, NO_TIME, time_ns + moment_ns)
     return closes
 
 
@@ -99,12 +145,28 @@ def _find_end(
     is_stated = bool({"timestamp", "date", "time"} & options.columns.keys())
     says_open = not is_stated and SAYS_OPEN.search(plain(names[0])) is not None
     for name, close_ns in closes.items():
-        _refuse_misfit(names, name, time_ns, close_ns, where)
-        if options.source_timeframe is None:
-            _refuse_short(names, name, time_ns, close_ns, where)
-        both = (time_ns != NO_TIME) & (close_ns != NO_TIME)
-        if both.any() and not says_open:
-            return "close" if (close_ns <= time_ns)[both].mean() >= MOST else "open"
+        rows = np.flatnonzero((time_ns != NO_TIME) & (close_ns != NO_TIME))
+        if not len(rows):
+            continue
+        opens, ends = time_ns[rows], close_ns[rows]
+        starts = opens if (np.diff(opens) > 0).all() else np.unique(opens)
+        every = starts if len(rows) == len(time_ns) else np.unique(time_ns[time_ns != NO_TIME])
+        if (misfit := _find_misfit(opens, ends, starts)) is not None:
+            what, i = misfit[0], rows[misfit[1]]
+            raise TableError(
+                f"{where}: {what}: row {i} has {format_time(time_ns[i])} in column {names[-1]!r} "
+                f"and {format_time(close_ns[i])} in column {name!r}; {_options(names)} reads it "
+                "without the other"
+            )
+        if options.source_timeframe is None and (found := _find_short(ends - opens, every)):
+            longest, step = map(format_timeframe, found)
+            raise TableError(
+                f"{where}: bars close {longest} after they open by column {name!r}, or sooner, "
+                f"and {step} lie between them; --source-timeframe {longest} reads bars with gaps, "
+                f"and {_options(names)} reads them without their closes"
+            )
+        if not says_open:
+            return "close" if (ends <= opens).mean() >= MOST else "open"
     return "open" if says_open else None
 
 
@@ -128,78 +190,56 @@ def _refuse_end(
     names: Names, time_ns: Ints, closes: Mapping[str, Ints], options: LoadOptions, where: str
 ) -> TableError:
     """The error about times of the other end of bars than the wanted one."""
-    column = f"{where}: column {names[-1]!r}"
     if options.stamped == "close":
-        return TableError(
-            f"{column} says when bars open; leave --stamped out, or {_options(names)} lets it be "
-            "closes"
+        what = f"says when bars open; leave --stamped out, or {_options(names)} lets it be closes"
+    elif find_role(names[0]) == "close_time":
+        what = "says when bars close; --stamped close reads it so"
+    elif find_lead(time_ns)[0]:
+        what = (
+            f"holds times such as {format_time(time_ns[0])}, a moment before a whole minute, at "
+            "which bars close; --stamped close reads them"
         )
-    if find_role(names[0]) == "close_time":
-        return TableError(f"{column} says when bars close; --stamped close reads it so")
-    if not find_lead(time_ns)[0]:
-        return TableError(
-            f"{column} holds the times of column {next(iter(closes))!r}, at which bars close; "
-            f"--stamped close reads them so, and {_options(names)} as opens"
+    else:
+        what = (
+            f"holds the times of column {next(iter(closes))!r}, at which bars close; --stamped "
+            f"close reads them so, and {_options(names)} as opens"
         )
-    return TableError(
-        f"{column} holds times such as {format_time(time_ns[0])}, a moment before a whole minute, "
-        "at which bars close; --stamped close reads them"
-    )
+    return TableError(f"{where}: column {names[-1]!r} {what}")
 
 
-def _refuse_misfit(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: str) -> None:
-    """Refuse times [N] that are no opens of bars which close at the times of another column.
+def _find_misfit(opens: Ints, ends: Ints, starts: Ints) -> tuple[str, int] | None:
+    """Why times [N] are no opens of bars which end at others [N], and the first row to show it.
 
-    Raises:
-        TableError: When most bars would close before they open or after the next opens, or begin
-            and end at trades, whose times follow no step.
+    Most bars would close before they open or after the next opens, or begin and end at trades,
+    whose times follow no step. `starts` are the opens in order, each once [M].
     """
-    rows = np.flatnonzero((time_ns != NO_TIME) & (close_ns != NO_TIME))
-    if len(rows) == 0:
-        return
-    opens, ends = time_ns[rows], close_ns[rows]
-    starts = np.unique(opens)
-    has_next = opens < starts[-1]
-    nexts = starts[np.minimum(np.searchsorted(starts, opens, "right"), len(starts) - 1)]
-    trades = np.full(len(rows), _are_of_trades(starts, ends - opens))
+    nexts = np.append(starts[1:], starts[-1])
+    if starts is not opens:
+        nexts = nexts[np.searchsorted(starts, opens)]
+    trades = np.full(len(opens), _are_of_trades(starts, ends - opens))
     for is_wrong, what in (
         (ends < opens, "bars would close before they open"),
-        (has_next & (ends > nexts), "bars would close after the next one opens"),
+        ((opens < nexts) & (ends > nexts), "bars would close after the next one opens"),
         (trades, "bars would begin and end at their trades, in no regular step"),
     ):
         if is_wrong.mean() >= MOST:
-            i = rows[np.flatnonzero(is_wrong)[0]]
-            raise TableError(
-                f"{where}: {what}: row {i} has {format_time(time_ns[i])} in column {names[-1]!r} "
-                f"and {format_time(close_ns[i])} in column {name!r}; {_options(names)} reads it "
-                "without the other"
-            )
+            return what, int(np.argmax(is_wrong))
+    return None
 
 
-def _refuse_short(names: Names, name: str, time_ns: Ints, close_ns: Ints, where: str) -> None:
-    """Refuse bars whose closes [N] show that they last half of the step between them or less.
+def _find_short(left_ns: Ints, starts: Ints) -> tuple[int, int] | None:
+    """How long bars last and how far they lie apart, where they last half of their step or less.
 
     A day's bar may close with its session.
-
-    Raises:
-        TableError: Naming the duration that closes show.
     """
-    is_known = (time_ns != NO_TIME) & (close_ns != NO_TIME)
-    steps = np.diff(np.unique(time_ns[time_ns != NO_TIME]))
-    if not len(steps) or not is_known.any():
-        return
-    step_ns = int(np.median(steps))
-    longest_ns = int(np.quantile((close_ns - time_ns)[is_known], 0.99, method="higher"))
+    if len(starts) < 2:
+        return None
+    step_ns = int(np.median(np.diff(starts)))
+    longest_ns = int(np.quantile(left_ns, 0.99, method="higher"))
     unit_ns = MINUTE_NS if longest_ns > MINUTE_NS else SECOND_NS
     longest_ns = -(-longest_ns // unit_ns) * unit_ns
-    if step_ns == DAY_NS or not 0 < 2 * longest_ns <= step_ns:
-        return
-    longest, step = format_timeframe(longest_ns), format_timeframe(step_ns)
-    raise TableError(
-        f"{where}: bars close {longest} after they open by column {name!r}, or sooner, and {step} "
-        f"lie between them; --source-timeframe {longest} reads bars with gaps, and "
-        f"{_options(names)} reads them without their closes"
-    )
+    is_short = step_ns != DAY_NS and 0 < 2 * longest_ns <= step_ns
+    return (longest_ns, step_ns) if is_short else None
 
 
 def _are_of_trades(starts: Ints, left_ns: Ints) -> bool:
@@ -215,3 +255,142 @@ def _options(names: Names) -> str:
     """The options that name the column, or the two columns, of the time."""
     meanings = ("timestamp",) if len(names) == 1 else ("date", "time")
     return " ".join(map(write_option, meanings, names))
+
+
+def _read_two(
+    columns: Mapping[str, Column], tz: LocalZone | None, where: str, time_format: str | None
+) -> Read:
+    """Times [N] from a column of dates and one of times of day, in this order.
+
+    The second alone is read where it holds whole times on the days of the first.
+
+    Raises:
+        TableError: When the two are no dates and times of day.
+    """
+    (first, dates), (second, times) = columns.items()
+    label = f"{where}: column {first!r} and {second!r}"
+    days, clocks = _encode(dates, _write_days), _encode(times, _write_clock)
+    if days is not None and clocks is not None:
+        return place(_read_apart(days, clocks, label, time_format), tz, label)
+    if days is not None and _are_whole(days[1].take(days[0]), times):
+        return read_column(times, tz, label, time_format)
+    raise TableError(
+        f"{where}: columns {first!r} and {second!r} could both be the time of a bar, and are "
+        "no date (2024-01-31) and time of day (09:30) that belong together; say which is the "
+        f"time with {write_option('timestamp', first)} or {write_option('timestamp', second)}"
+    )
+
+
+Coded = tuple[pa.Array, pa.Array]
+"""Number of the value of each row [N], missing where it is, and the values [K]."""
+
+
+def _encode(column: Column, write: Callable[[pa.Array], pa.Array | None]) -> Coded | None:
+    coded = pa.chunked_array(split_chunks(column), column.type).dictionary_encode()
+    whole = coded.unify_dictionaries().combine_chunks()
+    texts = write(whole.dictionary)
+    return None if texts is None else (whole.indices, texts)
+
+
+def _are_whole(dates: Column, times: Column) -> bool:
+    """Whether the second column [N] holds whole times on the days of the first."""
+    try:
+        (day_ns, _), (time_ns, _) = (read_column(each, None, "", None) for each in (dates, times))
+    except TableError:
+        return False
+    both = (day_ns != NO_TIME) & (time_ns != NO_TIME)
+    return bool(both.any() and (day_ns // DAY_NS == time_ns // DAY_NS)[both].all())
+
+
+def _read_apart(days: Coded, clocks: Coded, label: str, time_format: str | None) -> Written:
+    """Times [N] of days and clocks of which each is read once, beside the first of the other."""
+    (day_codes, day_texts), (clock_codes, clock_texts) = days, clocks
+    firsts = [(texts.drop_null().to_pylist() or [""])[0] for texts in (day_texts, clock_texts)]
+    join = partial(pc.binary_join_element_wise, null_handling="emit_null")
+    both = pa.concat_arrays(
+        [join(day_texts, firsts[1], " "), join(pa.scalar(firsts[0]), clock_texts, " ")]
+    )
+    try:
+        written = read_written(both, label, time_format)
+    except TableError:
+        # The error names rows and their whole texts.
+        whole = join(day_texts.take(day_codes), clock_texts.take(clock_codes), " ")
+        return read_written(whole, label, time_format)
+    n_days = len(day_texts)
+    at_firsts = written.time_ns[pc.index(day_texts, firsts[0]).as_py()]
+    # Behind the last value, in place of one that is missing.
+    day_ns, clock_ns = (
+        np.append(part, NO_TIME) for part in (written.time_ns[:n_days], written.time_ns[n_days:])
+    )
+    numbers = [np.asarray(codes.fill_null(-1)) for codes in (day_codes, clock_codes)]
+    time_ns = np.empty(len(day_codes), np.int64)
+    for start in range(0, len(time_ns), BLOCK):
+        part = slice(start, start + BLOCK)
+        on_day, on_clock = day_ns[numbers[0][part]], clock_ns[numbers[1][part]]
+        is_there = (on_day != NO_TIME) & (on_clock != NO_TIME)
+        time_ns[part] = np.where(is_there, on_day + (on_clock - at_firsts), NO_TIME)
+    return written._replace(time_ns=time_ns)
+
+
+def _write_days(dates: pa.Array) -> pa.Array | None:
+    """Dates as text, None where the column holds others."""
+    kind = dates.type
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        days = dates.cast(pa.date32())
+        return days.cast(pa.string()) if days.cast(kind).equals(dates) else None
+    if pa.types.is_date(kind):
+        return dates.cast(pa.date32()).cast(pa.string())
+    if _is_whole_number(dates):
+        dates = dates.cast(pa.int64()).cast(pa.string())
+    if not pa.types.is_string(dates.type):
+        return None
+    texts = plain_blanks(dates)
+    return texts if all_match(texts, DATE) else None
+
+
+def _write_clock(times: pa.Array) -> pa.Array | None:
+    """Times of day as text such as 09:30:00, None where the column holds others."""
+    kind = times.type
+    if pa.types.is_duration(kind):
+        passed = times.cast(pa.duration("ns")).cast(pa.int64())
+        inside = pc.and_(pc.greater_equal(passed, 0), pc.less(passed, DAY_NS))
+        if not pc.all(inside, min_count=0).as_py():
+            return None
+        times = passed.cast(pa.time64("ns"))
+    if _is_whole_number(times):
+        times = times.cast(pa.int64())
+    if not (
+        pa.types.is_string(kind) or pa.types.is_time(times.type) or pa.types.is_int64(times.type)
+    ):
+        return None
+    texts = plain_blanks(times.cast(pa.string()))
+    if not all_match(texts, r"^[0-9]{1,9}$"):
+        return texts if all_match(texts, TIME_OF_DAY) else None
+    # Numbers such as 931, 093100 or 93100000: the longest counts the digits.
+    longest = pc.max(pc.utf8_length(texts)).as_py()
+    width, pattern, clock = next(form for form in CLOCKS if longest <= form[0])
+    padded = pc.utf8_lpad(texts, width, "0")
+    is_clock = all_match(padded, pattern)
+    return pc.replace_substring_regex(padded, pattern, clock) if is_clock else None
+
+
+def _is_whole_number(column: pa.Array) -> bool:
+    if not pa.types.is_floating(column.type):
+        return bool(pa.types.is_integer(column.type))
+    return pc.all(pc.equal(column, pc.floor(column))).as_py() is True
+
+
+def _refuse_serials(sample: pa.Array, label: str) -> None:
+    """Refuse days as spreadsheets count them: their first day depends on the program."""
+    first = next((value for value in sample.to_pylist()[:100] if value), None)
+    if isinstance(first, str):
+        first = first.strip().replace(",", ".")
+        first = float(first) if re.fullmatch(r"[0-9]{5}(?:\.[0-9]+)?", first) else None
+    if not isinstance(first, int | float) or not FIRST_S <= (first - SERIAL_1970) * 86400 < LAST_S:
+        return
+    time = format_time(round((first - SERIAL_1970) * 86400) * 10**9)
+    raise TableError(
+        f"{label} holds numbers such as {first:.12g}, which look like days since 1899-12-30 as "
+        f"spreadsheets count them ({time}); give the column the form of a date and time there, and "
+        "save it anew"
+    )

@@ -1,19 +1,29 @@
-"""Forms of written times: patterns with a group for each part, and the times that they make."""
+"""Forms of written times: one table of patterns, and the times that texts of a form mean."""
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import NO_TIME, Ints
-from data.providers.day_times import all_match
-from data.providers.numbers import to_array
+from data.checks import NO_TIME, Flags, Ints
+from data.errors import TableError
 from data.timeframe import DAY_NS, SECOND_NS
 
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+Letters = npt.NDArray[np.uint8]
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+
+MONTH_NAMES = (
+    "january|february|march|april|may|june|july|august|september|october|november|december"
+)
+MONTHS = [name[:3] for name in MONTH_NAMES.split("|")]
+DAY_NAMES = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 
 YEAR = r"(?P<Y>(?:19|20)[0-9]{2})"
 MONTH = r"(?P<m>0?[1-9]|1[0-2])"
@@ -36,9 +46,46 @@ CLOCK = (
     r"(?:[T ,]+(?P<H>[01]?[0-9]|2[0-3]):(?P<M>[0-5][0-9])"
     rf"(?::(?P<S>[0-5][0-9])(?:[.,](?P<f>[0-9]{{1,9}}))?)?{HALF}{ZONE}|{ZONE_ALONE})?"
 )
+HOUR_HALF = r"(?P<H>0?[1-9]|1[0-2])-(?P<p>[AaPp])[Mm]"
 DATE_DIGITS = r"(?P<Y>(?:19|20)[0-9]{2})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12][0-9]|3[01])"
 MINUTE_DIGITS = r"(?P<H>[01][0-9]|2[0-3]):?(?P<M>[0-5][0-9])"
 SECOND_DIGITS = r":?(?P<S>[0-5][0-9])(?:[.,]?(?P<f>[0-9]{3}(?:[0-9]{3}){0,2}))?"
+
+LONG_OFFSET = r"[+-][0-9]{2}:?[0-5][0-9](?::?[0-5][0-9](?:\.[0-9]{1,6})?)?|Z"
+
+DIRECTIVES = {
+    "Y": r"(?P<Y>[0-9]{4})",
+    "y": r"(?P<y>[0-9]{2})",
+    "m": r"(?P<m>1[0-2]|0[1-9]|[1-9])",
+    "d": r"(?P<d>3[0-1]|[1-2][0-9]|0[1-9]|[1-9]| [1-9])",
+    "b": rf"(?P<b>{'|'.join(MONTHS)})",
+    "B": rf"(?P<b>{MONTH_NAMES})",
+    "j": r"(?P<j>36[0-6]|3[0-5][0-9]|[1-2][0-9]{2}|0[1-9][0-9]|00[1-9]|[1-9][0-9]|0[1-9]|[1-9])",
+    "H": r"(?P<H>2[0-3]|[0-1][0-9]|[0-9])",
+    "I": r"(?P<I>1[0-2]|0[1-9]|[1-9])",
+    "M": r"(?P<M>[0-5][0-9]|[0-9])",
+    "S": r"(?P<S>6[0-1]|[0-5][0-9]|[0-9])",
+    "f": r"(?P<f>[0-9]{1,6})",
+    "p": r"(?P<p>[ap])(?:m|\. ?m\.)",
+    "z": rf"(?P<z>{LONG_OFFSET})",
+    "Z": r"(?P<z>utc|gmt)",
+    "a": f"(?:{'|'.join(name[:3] for name in DAY_NAMES.split('|'))})",
+    "A": f"(?:{DAY_NAMES})",
+}
+"""Letters of a ``--time-format``, with alternatives in the order in which `strptime` tries them."""
+
+LONGER = {"f": r"(?P<f>[0-9]{1,9})", "z": rf"(?P<z>{LONG_OFFSET}|[+-][0-9]{{2}})"}
+"""Forms that `strptime` does not know, nanoseconds and bare hours of offsets, before no digit."""
+
+SAME = {
+    "D": "%m/%d/%y", "e": "%d", "F": "%Y-%m-%d", "h": "%b", "k": "%H", "l": "%I", "L": "%f",
+    "n": "a blank", "N": "%f", "R": "%H:%M", "T": "%H:%M:%S", "-": "the letter without the dash",
+}  # fmt: skip
+"""Replacements for letters that other programs know after a percent sign."""
+
+WIDEST = {"Y": 4, "y": 2, "m": 2, "d": 2, "j": 3, "H": 2, "I": 2, "M": 2, "S": 2, "f": 9}
+RANGES = {"m": (1, 12), "d": (1, 31), "j": (1, 366), "H": (0, 23), "I": (1, 12)}
+"""Groups of a pattern that are numbers: most digits, and least and most numbers of some."""
 
 
 @dataclass(frozen=True)
@@ -50,75 +97,142 @@ class TimeForm:
     # zone that follows a date without a time of day, `rest` must stay empty.
     pattern: str
 
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The pattern for one text."""
+        return re.compile(self.pattern, re.ASCII)
+
 
 ISO = TimeForm(
     "ISO 8601",
     r"^(?P<Y>(?:19|20)[0-9]{2})[-/.](?P<m>[0-9]{2})[-/.](?P<d>[0-9]{2})"
-    r"(?:[Tt ](?P<H>[0-9]{2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,](?P<f>[0-9]{1,9}))?)?"
+    r"(?:[Tt ](?P<H>[0-9]{2})(?::(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,](?P<f>[0-9]{1,9}))?)?)?"
     rf"{ZONE}|{ZONE_ALONE})?$",
 )
 FORMS = (
+    ISO,
     TimeForm("YYYYMMDD", rf"^{DATE_DIGITS}(?:[T ]*{MINUTE_DIGITS}(?:{SECOND_DIGITS})?{ZONE})?$"),
     TimeForm("YYYYMMDD-HHMMSS", f"^{DATE_DIGITS}-{MINUTE_DIGITS}{SECOND_DIGITS}{ZONE}$"),
     TimeForm("day.month.year", rf"^{DAY}\.{MONTH}\.{YEAR}{CLOCK}$"),
     TimeForm("day/month/year", f"^{DAY}[/-]{MONTH}[/-]{YEAR}{CLOCK}$"),
     TimeForm("month/day/year", f"^{MONTH}[/-]{DAY}[/-]{YEAR}{CLOCK}$"),
     TimeForm("year-month-day", f"^{YEAR}[/.-]{MONTH}[/.-]{DAY}{CLOCK}$"),
-    TimeForm(
-        "year-month-day hour-AM/PM",
-        f"^{YEAR}-{MONTH}-{DAY} (?P<H>0?[1-9]|1[0-2])-(?P<p>[AaPp])[Mm]$",
-    ),
+    TimeForm("year-month-day hour-AM/PM", f"^{YEAR}-{MONTH}-{DAY} {HOUR_HALF}$"),
     TimeForm("month name, day, year", f"^{WEEKDAY}{NAME} {DAY},? {YEAR}{CLOCK}$"),
     TimeForm("day, month name, year", f"^{WEEKDAY}{DAY}[ -]{NAME}[ -]{YEAR}{CLOCK}$"),
     TimeForm("year, month name, day", f"^{YEAR}[ -]{NAME}[ -]{DAY}{CLOCK}$"),
 )
 
-LOOKED_AT_FIRST = 1000
-"""Values that rule most forms out before all are looked at."""
+BLANKS = "[\u00a0\u202f\u2009]"
+"""Blanks that programs put before AM and PM, or between date and time."""
 
-TWO_DIGIT_PIVOT = 69
-"""Two-digit years from here on belong to the last century, as POSIX has it."""
+BLOCK, MOST_SHAPES = 1 << 16, 100
+"""Rows that are read together, and shapes of texts among them that are read without a pattern."""
 
-FIRST_YEAR, LAST_YEAR = 1900, 2099
+FIRST_YEAR, LAST_YEAR, PIVOT = 1900, 2099, 69
+"""Two-digit years from the pivot on belong to the last century, as POSIX has it."""
+
+FIRST_DAYS = np.arange("1900-01", "2101-02", dtype="M8[M]").astype("M8[D]").astype(np.int64)
+"""First day of each month since 1900, counted from 1970."""
+
 LARGEST_OFFSET_NS = 14 * 3600 * SECOND_NS
 
 
-@dataclass(frozen=True)
+@dataclass
 class Moments:
     """Times of a column as a form reads them."""
 
-    # Nanoseconds since 1970-01-01T00:00 on the clock that was written, [N]; `NO_TIME` where a
-    # value is missing or no time.
-    local_ns: Ints
-    # Flags of values [N] that are there and no time, such as 30 February.
-    is_wrong: npt.NDArray[np.bool_]
-    zones: pa.Array  # zone of each value [N], empty or missing where it names none
+    # Nanoseconds since 1970, [N], in UTC where a value names a zone, else on the clock that was
+    # written; `NO_TIME` where a value is missing or no time.
+    time_ns: Ints
+    misfits: list[int] = field(default_factory=list)  # rows of texts that the form does not fit
+    wrong: list[int] = field(default_factory=list)  # rows that it fits, such as 30 February
+    zones: Counter[str] = field(default_factory=Counter)  # rows by the zone named, empty if none
+
+    def add(self, rows: npt.NDArray[np.intp], time_ns: Ints, zones: Sequence[str]) -> None:
+        """Set the times of rows [n], of which all name one zone, or each its own."""
+        self.time_ns[rows] = time_ns
+        for zone in zones:
+            self.zones[zone] += len(rows) // len(zones)
 
 
-def find_forms(column: pa.Array) -> list[TimeForm]:
-    """The forms that fit every value of a column [N]; missing values fit all."""
-    present = column.drop_null()
-    few = present.slice(0, LOOKED_AT_FIRST)
-    return [
-        form for form in FORMS if all_match(few, form.pattern) and all_match(present, form.pattern)
-    ]
+def parse_time_format(time_format: str) -> TimeForm:
+    """The form that a text such as ``%d/%m/%Y %H:%M`` describes.
+
+    Raises:
+        TableError: When it holds something unknown or twice, or makes no one time.
+    """
+    shown = f"--time-format {time_format[:40]!r}"
+    pieces = re.findall(r"%(.?)|(\s+)|([^%\s]+)", time_format.strip(), re.DOTALL)
+    pattern, seen = "", ""
+    for k, (directive, blank, literal) in enumerate(pieces):
+        if blank or literal or directive == "%":
+            pattern += r"\s+" if blank else re.escape(literal or "%")
+        elif directive in seen or directive not in DIRECTIVES:
+            known = " ".join(f"%{name}" for name in DIRECTIVES)
+            hint = f"; write {SAME[directive]} for it" if directive in SAME else ""
+            raise TableError(
+                f"{shown}: '%{directive}' is unknown or repeated; known: {known}{hint}"
+            )
+        else:
+            seen += directive
+            may_be_longer = directive in LONGER and not _begins_with_digit(pieces[k + 1 :])
+            pattern += (LONGER if may_be_longer else DIRECTIVES)[directive]
+    groups = re.findall(r"\?P<(\w)>", pattern)
+    years, months, days = (sum(groups.count(name) for name in names) for names in ("Yy", "mb", "d"))
+    is_date = years == 1 and (months, days, groups.count("j")) in ((1, 1, 0), (0, 0, 1))
+    if not is_date or groups.count("z") > 1:
+        raise TableError(
+            f"{shown} must name year, month and day once, such as %d/%m/%Y %H:%M, or year and day "
+            "of the year, such as %Y %j"
+        )
+    if ("I" in groups) != ("p" in groups) or {"H", "I"} <= set(groups):
+        raise TableError(
+            f"{shown}: hours are %H from 0 to 23, or %I from 1 to 12 together with %p, such as "
+            "%d/%m/%Y %I:%M %p"
+        )
+    return TimeForm(time_format, f"(?is)^{pattern}(?P<rest>.*)$")
 
 
-def parse_times(column: pa.Array, form: TimeForm) -> Moments:
-    """Read times [N] as a form has them."""
-    groups = pc.extract_regex(column, form.pattern)
-    part = {field.name: pc.struct_field(groups, field.name) for field in groups.type}
-    days, is_day = _count_days(part)
-    clock_ns, is_clock = _count_clock(part)
-    is_there = pc.is_valid(column).to_numpy(zero_copy_only=False)
-    is_time = is_there & pc.is_valid(groups).to_numpy(zero_copy_only=False) & is_day & is_clock
-    if "rest" in part:
-        is_time &= _lengths(part["rest"]) == 0
-    zones = part.get("z", pa.nulls(len(column), pa.string()))
-    if "Z" in part:
-        zones = pc.if_else(pc.equal(zones, ""), part["Z"], zones)
-    local_ns = np.where(is_time, days * DAY_NS + clock_ns, NO_TIME)
-    return Moments(local_ns, is_there & ~is_time, zones)
+def suggest_format(example: str, date: str) -> str:
+    """The format of a time such as ``3/4/2024 9:30 AM``, whose date has the format `date`.
+
+    >>> suggest_format("3/4/2024 9:30 AM", "%d/%m/%Y")
+    '%d/%m/%Y %I:%M %p'
+    """
+    separator = next(letter for letter in example if not letter.isdigit())
+    clock = re.sub(r"^[0-9]+\D[0-9]+\D[0-9]+", "", example)
+    is_half = re.search(r"[ap](m|\. ?m\.)", clock, re.IGNORECASE)
+    for written, directive in (
+        (r"(utc|gmt)$", "%Z"),
+        (r"(?<=[0-9mtc.])( ?)([+-][0-9:]+|Z)$", r"\1%z"),
+        (r"[ap](m|\. ?m\.)", "%p"),
+        (r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}", "%H:%M:%S"),
+        (r"[0-9]{1,2}:[0-9]{2}", "%H:%M"),
+        (r"([.,])[0-9]+", r"\1%f"),
+    ):
+        clock = re.sub(written, directive, clock, flags=re.IGNORECASE)
+    return date.replace("/", separator) + (clock.replace("%H", "%I") if is_half else clock)
+
+
+def parse_times(column: Column, form: TimeForm, *, must_fit: bool = False) -> Moments:
+    """Read texts [N] as a form has them; missing and blank ones have no time.
+
+    With `must_fit` nothing is read behind the first texts that the form does not fit.
+    """
+    moments = Moments(np.full(len(column), NO_TIME))
+    start = 0
+    for chunk in split_chunks(column):
+        for begin in range(0, len(chunk), BLOCK):
+            if not (must_fit and moments.misfits):
+                _parse_block(chunk.slice(begin, BLOCK), form, moments, start + begin)
+        start += len(chunk)
+    return moments
+
+
+def split_chunks(column: Column) -> list[pa.Array]:
+    """A column's values in order, in the parts in which they are kept."""
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
 def read_offset(zone: str) -> int | None:
@@ -127,77 +241,159 @@ def read_offset(zone: str) -> int | None:
     >>> read_offset("UTC+1") == read_offset("+01:00") == 3600 * 10**9
     True
     """
-    bare = re.sub("^(?:utc|gmt|z)", "", zone.lower())
-    if not bare:
-        return 0
-    digits = bare[1:].replace(":", "")
-    whole, _, fraction = digits.partition(".")
-    hours, minutes, seconds = (int(text or 0) for text in (whole[:2], whole[2:4], whole[4:6]))
-    offset_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS + int(fraction.ljust(9, "0"))
-    is_zone = offset_ns <= LARGEST_OFFSET_NS and minutes < 60 and seconds < 60
-    return (-offset_ns if bare[0] == "-" else offset_ns) if is_zone else None
-
-
-def _count_days(part: dict[str, pa.Array]) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Days since 1970-01-01, and which of them there are."""
-    years = _numbers(part["Y"] if "Y" in part else part["y"], FIRST_YEAR)
-    if "y" in part:
-        years = np.where(years >= TWO_DIGIT_PIVOT, years + 1900, years + 2000)
-    is_known = (years >= FIRST_YEAR) & (years <= LAST_YEAR)
-    years = np.where(is_known, years, FIRST_YEAR)
-    if "j" in part:
-        first, after = (_first_days(years - 1970 + k, "Y") for k in (0, 1))
-        day = _numbers(part["j"], 1)
-    else:
-        month = _months(part)
-        is_known &= (month >= 1) & (month <= 12)
-        months = (years - 1970) * 12 + month - 1
-        first, after = (_first_days(months + k, "M") for k in (0, 1))
-        day = _numbers(part["d"], 1)
-    days = first + day - 1
-    return days, is_known & (day >= 1) & (days < after)
-
-
-def _count_clock(part: dict[str, pa.Array]) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Nanoseconds since midnight, and which of them a clock shows."""
-    length = len(next(iter(part.values())))
-    hours, minutes, seconds, fraction = (
-        _numbers(part[name], 0) if name in part else np.zeros(length, dtype=np.int64)
-        for name in ("I" if "I" in part else "H", "M", "S", "f")
+    parts = re.fullmatch(
+        r"(?:utc|gmt|z)?(?:([+-])([0-9]{1,2}):?([0-9]{2})?:?([0-9]{2})?\.?([0-9]*))?", zone.lower()
     )
-    if "f" in part:
-        fraction = fraction * 10 ** (9 - np.clip(_lengths(part["f"]), 0, 9))
+    hours, minutes, seconds = (
+        int(text or 0) for text in (parts.groups()[1:4] if parts else (15, 0, 0))
+    )
+    offset_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS
+    if parts is None or minutes > 59 or seconds > 59 or offset_ns > LARGEST_OFFSET_NS:
+        return None
+    offset_ns += int((parts[5] or "").ljust(9, "0"))
+    return -offset_ns if parts[1] == "-" else offset_ns
+
+
+def plain_blanks(texts: Column) -> Column:
+    """Texts without blanks at their ends and with plain ones inside; missing if none is left."""
+    bare = pc.replace_substring_regex(pc.utf8_trim_whitespace(texts), BLANKS, " ")
+    return pc.if_else(pc.equal(bare, ""), pa.scalar(None, bare.type), bare)
+
+
+def all_match(column: Column, pattern: str) -> bool:
+    """Whether a pattern occurs in every text that is there, and some is."""
+    return pc.all(pc.match_substring_regex(column, pattern)).as_py() is True
+
+
+def _begins_with_digit(pieces: list[tuple[str, str, str]]) -> bool:
+    """Whether the next piece of a format may begin with a digit, or go on with an offset."""
+    directive, blank, literal = pieces[0] if pieces else ("", " ", "")
+    is_text = bool(blank) or (bool(directive) and directive in "bBpaAzZ%")
+    return not is_text and (not literal or literal[0].isdigit() or literal[0] in ":.")
+
+
+def _parse_block(texts: pa.Array, form: TimeForm, moments: Moments, start: int) -> None:
+    """Read texts [n] into the rows of `moments` from `start` on, those of one shape together."""
+    _, ends, letters = texts.buffers()
+    edges = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(letters or b"", np.uint8)
+    begins, widths = edges[:-1], np.diff(edges)
+    left = np.flatnonzero(widths if not texts.null_count else widths * np.asarray(texts.is_valid()))
+    for _ in range(MOST_SHAPES):
+        if not len(left):
+            return
+        first = data[begins[left[0]] :][: widths[left[0]]]
+        shape = _find_shape(first.tobytes(), form)
+        if shape is None:
+            break
+        is_alike = widths[left] == len(first)
+        rows = left if is_alike.all() else left[is_alike]
+        if len(rows) == len(texts):
+            cells = np.ascontiguousarray(data[edges[0] : edges[-1]].reshape(len(rows), -1).T)
+        else:
+            cells = data[begins[rows] + np.arange(len(first))[:, None]]
+        fits, time_ns = _parse_alike(cells, first, shape)
+        moments.add(start + rows[fits], time_ns[fits], [shape[2]])
+        is_alike[is_alike] = fits
+        left = left[~is_alike]
+    _parse_singly(texts.take(pa.array(left)), start + left, form, moments)
+
+
+Shape = tuple[dict[str, int], dict[str, list[int]], str]
+"""Numbers of a text by group, places of the digits of those that have any, and its zone."""
+
+
+def _find_shape(letters: bytes, form: TimeForm) -> Shape | None:
+    """The shape of a text; None where it is none of the form, or its parts may move."""
+    text = letters.decode("ascii", "replace")
+    # Blanks at its begin have places too.
+    begin = len(text) - len(text.lstrip())
+    match = form.regex.fullmatch(text.strip())
+    if match is None:
+        return None
+    numbers, zone = _read_parts(match)
+    digits = {}
+    for name in filter(match.groupdict().get, WIDEST):
+        first, end = (begin + place for place in match.span(name))
+        if end - first < WIDEST[name] and text[end : end + 1].isdigit():
+            return None
+        digits[name] = [at for at in range(first, end) if text[at] != " "]
+    return None if read_offset(zone) is None or numbers.get("rest") else (numbers, digits, zone)
+
+
+def _read_parts(match: re.Match[str]) -> tuple[dict[str, int], str]:
+    """Numbers of a text by group, a month for its name among them, and its zone."""
+    part = match.groupdict()
+    numbers = {name: int(part[name] or name in "dj") for name in WIDEST if name in part}
+    if part.get("f"):
+        numbers["f"] *= 10 ** (9 - len(part["f"]))
+    if "b" in part:
+        numbers["m"] = MONTHS.index(part["b"][:3].lower()) + 1
     if "p" in part:
-        half = pc.utf8_lower(part["p"])
-        is_half, is_later = (
-            pc.fill_null(test, False).to_numpy(zero_copy_only=False)
-            for test in (pc.not_equal(half, ""), pc.equal(half, "p"))
-        )
-        hours = np.where(is_half, hours % 12 + 12 * is_later, hours)
-    is_clock = (hours < 24) & (minutes < 60) & (seconds < 60)
-    return ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS + fraction, is_clock
+        numbers["p"] = "ap".find((part["p"] or "-").lower())
+    if "rest" in part:
+        numbers["rest"] = len(part["rest"])
+    return numbers, part.get("z") or part.get("Z") or ""
 
 
-def _first_days(periods: Ints, unit: str) -> Ints:
-    """The first day of each month or year since 1970, as days since then."""
-    days: Ints = periods.astype(f"datetime64[{unit}]").astype("datetime64[D]").astype(np.int64)
-    return days
+def _parse_alike(cells: Letters, first: Letters, shape: Shape) -> tuple[Flags, Ints]:
+    """Flags of texts, letters [L, n], that have the shape of the first and are times; times [n]."""
+    numbers, digits, zone = shape
+    part: dict[str, Any] = dict(numbers)
+    places = [at for each in digits.values() for at in each]
+    fits = np.ones(cells.shape[1], dtype=np.bool_)
+    for at in set(range(len(first))) - set(places):
+        fits &= cells[at] == first[at]
+    values = cells[places] - ord("0")
+    fits &= values.max(axis=0) <= 9
+    begin = 0
+    for name, each in digits.items():
+        number = values[begin].astype(np.int32)
+        for digit in values[begin + 1 : begin + len(each)]:
+            number = number * 10 + digit
+        begin += len(each)
+        least, most = RANGES.get(name, (0, 10**9))
+        fits &= (number >= least) & (number <= most)
+        part[name] = number * 10 ** (9 - len(each)) if name == "f" else number
+    time_ns, is_time = _count_time(part)
+    return fits & is_time, time_ns - (read_offset(zone) or 0)
 
 
-def _months(part: dict[str, pa.Array]) -> Ints:
-    if "m" in part:
-        return _numbers(part["m"], 1)
-    short = pc.utf8_lower(pc.utf8_slice_codeunits(part["b"], 0, 3))
-    return to_array(pc.add(pc.index_in(short, pa.array(MONTHS)).cast(pa.int64()), 1), 1)
+def _parse_singly(texts: pa.Array, rows: Ints, form: TimeForm, moments: Moments) -> None:
+    """Read texts that have shapes of their own into `rows` [n] of `moments`."""
+    found, zones, places = [], [], []
+    for row, text in zip(rows.tolist(), plain_blanks(texts).to_pylist(), strict=True):
+        match = form.regex.fullmatch(text) if text else None
+        if match is not None:
+            numbers, zone = _read_parts(match)
+            found.append(numbers)
+            zones.append(zone)
+            places.append(row)
+        elif text:
+            moments.misfits.append(row)
+    if not found:
+        return
+    part = {name: np.array([numbers[name] for numbers in found]) for name in found[0]}
+    time_ns, is_time = _count_time(part)
+    is_time &= np.equal(part.get("rest", 0), 0)
+    time_ns -= np.array([read_offset(zone) or 0 for zone in zones], dtype=np.int64)
+    moments.wrong += np.array(places)[~is_time].tolist()
+    moments.add(np.array(places)[is_time], time_ns[is_time], np.array(zones)[is_time].tolist())
 
 
-def _numbers(texts: pa.Array, missing: int) -> Ints:
-    """Digits as whole numbers, `missing` where there are none."""
-    bare = pc.utf8_ltrim_whitespace(texts)
-    if pc.any(pc.equal(bare, "")).as_py():
-        bare = pc.if_else(pc.equal(bare, ""), str(missing), bare)
-    return to_array(bare.cast(pa.int64()), missing)
-
-
-def _lengths(texts: pa.Array) -> Ints:
-    return to_array(pc.binary_length(texts).cast(pa.int64()), 0)
+def _count_time(part: Mapping[str, Any]) -> tuple[Ints, Flags]:
+    """Nanoseconds since 1970 [n] of the numbers that make up times, and which of them are times."""
+    years = part["Y"] if "Y" in part else part["y"] + 1900 + 100 * (part["y"] < PIVOT)
+    month, day = part.get("m", 1), part["j"] if "j" in part else part["d"]
+    is_time = (years >= FIRST_YEAR) & (years <= LAST_YEAR) & (month >= 1) & (month <= 12)
+    at = np.where(is_time, (years - FIRST_YEAR) * 12 + month - 1, 0)
+    begins = FIRST_DAYS[at]
+    is_time &= (day >= 1) & (begins + day <= FIRST_DAYS[at + (12 if "j" in part else 1)])
+    hours = part["I"] if "I" in part else part.get("H", 0)
+    if "p" in part:
+        hours = np.where(np.less(part["p"], 0), hours, hours % 12 + 12 * np.equal(part["p"], 1))
+    minutes, seconds = part.get("M", 0), part.get("S", 0)
+    is_time &= np.less(hours, 24) & np.less(minutes, 60) & np.less(seconds, 60)
+    time_ns: Ints = (begins + (day - 1)) * DAY_NS
+    time_ns += ((hours * 60 + minutes) * 60 + seconds) * np.int64(SECOND_NS) + part.get("f", 0)
+    return time_ns, is_time

@@ -1,27 +1,19 @@
-"""Times of a file to nanoseconds UTC: recognised when there is one reading, else refused."""
+"""Times of a column to nanoseconds UTC: recognised when there is one reading, else refused."""
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
+from zoneinfo import available_timezones
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import (
-    FIRST_S,
-    LAST_S,
-    NO_TIME,
-    SHOWN,
-    UNITS,
-    Ints,
-    format_time,
-)
-from data.errors import TableError
+from data.checks import FIRST_S, LAST_S, NO_TIME, SHOWN, UNITS, Ints, format_time
+from data.errors import TableError, list_some
+from data.providers import time_forms as forms
 from data.providers.column_names import find_local_zone
-from data.providers.day_times import all_match, join_date_and_time, strip_blanks
-from data.providers.numbers import to_array
-from data.providers.written_times import ZONE_UTC, find_named_zone, read_written
+from data.providers.time_forms import Column, TimeForm, all_match, plain_blanks, split_chunks
 from data.server_clock import note_server
 from data.zones import AS_UTC, LocalZone, localise
 
@@ -32,203 +24,265 @@ CALENDAR = (
 )
 """Dates written as numbers: none of them is a time since 1970 in any unit."""
 
+TIME_OF_DAY = (
+    r"^[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?"
+    r"(?: ?(?:[AaPp]\.?[Mm]\.?|Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?$"
+)
+SHORT_ZONE = "[0-9] ?[A-Z]{2,5}$"
+SHORT_YEAR = r"^[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2}(?:[ ,T].*)?$"
+
+NAMED_ZONE = (
+    r"^(?P<time>.*[^ ]) *[ \[]"
+    r"(?P<zone>[A-Z][A-Za-z]+(?:/[A-Za-z0-9_+-]+)+|[A-Z][a-z]{3,}|UTC)\]?$"
+)
+"""As Interactive Brokers and Java write them, in brackets behind an offset. Short names such as EST
+are none: whether they stand for summer too is not known."""
+
+DATES = {"day/month/year": "%d/%m/%Y", "month/day/year": "%m/%d/%Y"}
+"""Forms whose day and month may be exchanged, and the formats that tell them apart."""
+
+UTC = "UTC"
+
+SAMPLE = 1000
+"""Values from the whole length of a column that rule most readings out before all are looked at."""
+
 TICKS_1970, TICKS_S = 621_355_968_000_000_000, 10**7
 """Ticks of .NET, which count from year 1: those of 1970 and of a second."""
 
-SERIAL_1970 = 25_569
-"""Days that spreadsheets count at the first one of 1970."""
 
-UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])(?! ?[+-] ?0?[1-9])")
+class Written(NamedTuple):
+    """Times of a column of text."""
+
+    time_ns: Ints  # nanoseconds since 1970 on the clock of `zone`, [N]; `NO_TIME` where missing
+    zone: str | None  # name of the zone that the times themselves name, None where they name none
+    notes: tuple[str, ...] = ()  # one line for each assumption
 
 
-def read_times(
-    columns: dict[str, pa.Array], tz: LocalZone | None, where: str, time_format: str | None = None
+def read_column(
+    column: Column, tz: LocalZone | None, label: str, time_format: str | None
 ) -> tuple[Ints, tuple[str, ...]]:
-    """Read the time column, or a column of dates and one of times of day.
-
-    `columns` maps one or two names to values, [N] each; `tz` is the zone of times that name
-    none. Returns [N] nanoseconds UTC, `NO_TIME` where a value is missing, and notes.
+    """Read one column [N] as `read_times` does; `label` begins errors.
 
     Raises:
         TableError: When the values have no reading, or more than one.
     """
-    columns = {name: _whole_decimals(column) for name, column in columns.items()}
-    time_ns, notes = _read(columns, tz, where, time_format)
-    # A column of such a name holds times in UTC.
-    is_utc = any(UTC_NAME.search(name.lower()) for name in columns)
-    for name in columns if AS_UTC in notes else ():
-        if (zone := find_local_zone(name)) is not None:
-            raise TableError(
-                f"{where}: column {name!r} names a zone that its times do not, and short names do "
-                f"not tell whether summer is counted; say which clock it is, such as --tz {zone}"
-            )
-    return time_ns, tuple(note for note in notes if not (is_utc and note == AS_UTC))
-
-
-def _read(
-    columns: dict[str, pa.Array], tz: LocalZone | None, where: str, time_format: str | None
-) -> tuple[Ints, tuple[str, ...]]:
-    column = (
-        next(iter(columns.values())) if len(columns) == 1 else join_date_and_time(columns, where)
-    )
-    label = f"{where}: column {' and '.join(repr(name) for name in columns)}"
-    column = _calendar_as_text(column)
-    if time_format is None:
-        _refuse_serials(column, label)
-    if pa.types.is_string(column.type):
-        column = strip_blanks(column)
-        if time_format is not None:
-            return _read_text(column, tz, label, time_format)
-        if all_match(column, WHOLE):
-            column = pc.replace_substring_regex(column, r"\.0+$", "")
-        if all_match(column, DIGITS) and not all_match(column, CALENDAR):
-            return _read_whole(_digits(column, label), tz, label)
-        return _read_text(column, tz, label, None)
-    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        return _read_typed(column, tz, label)
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return _read_whole(column, tz, label)
-    raise TableError(f"{label} holds {column.type}, which is no time; write ISO 8601 times")
-
-
-def _whole_decimals(column: pa.Array) -> pa.Array:
-    """A column as it is, but whole decimals as integers: databases write these so."""
     if pa.types.is_decimal(column.type):
-        try:
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            return column
-    return column
+        # Databases write whole numbers so.
+        column = _try_cast(column, pa.int64()) or column
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _read_typed(column, tz, label)
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if not is_number and not pa.types.is_string(kind):
+        raise TableError(f"{label} holds {kind}, which is no time; write ISO 8601 times")
+    sample = take_sample(column)
+    texts = sample if pa.types.is_string(kind) else sample.cast(pa.string())
+    if pa.types.is_integer(kind) and all_match(texts, CALENDAR):
+        column, is_number = column.cast(pa.string()), False
+    if not is_number and time_format is None and (whole := _read_digits(column, texts, label)):
+        column, is_number = whole, True
+    if is_number:
+        return _read_whole(column, tz, label)
+    return place(read_written(column, label, time_format), tz, label)
 
 
-def find_column_zone(column: pa.Array) -> str | None:
+def place(written: Written, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
+    """Times [N] in UTC by the zone that they name, or else by `tz`, and notes.
+
+    Raises:
+        TableError: When a time exists twice, or not at all.
+    """
+    time_ns, named, notes = written
+    unused = (
+        () if tz is None or named is None else (f"--tz {tz} changes no time: they name their zone",)
+    )
+    if named == UTC:
+        return time_ns, (*notes, *unused)
+    zone = tz if named is None else LocalZone(named, None if tz is None else tz.ambiguous)
+    if zone is None:
+        return time_ns, (*notes, AS_UTC, *note_server(time_ns, UTC))
+    utc_ns, settled = localise(time_ns, zone, label)
+    server = () if named else note_server(time_ns, zone.name)
+    notes = (*notes, f"times name no zone, read as {zone}", *settled, *server)
+    return utc_ns, (*notes, *unused)
+
+
+def read_written(column: Column, label: str, time_format: str | None = None) -> Written:
+    """Read text [N] in one of the forms, or in that which a person names.
+
+    Raises:
+        TableError: When the times have no reading, or more than one.
+    """
+    if time_format is not None:
+        form = forms.parse_time_format(time_format)
+        moments = forms.parse_times(column, form)
+        if odd := sorted(moments.misfits + moments.wrong):
+            raise TableError(
+                f"{label} holds times that are not as --time-format says: {_show(column, odd)}"
+            )
+        return _settle_zones(moments, label, f"times are read as {form.words}")
+    sample = plain_blanks(take_sample(column)).drop_null()
+    if not len(sample):
+        return Written(np.full(len(column), NO_TIME), UTC)
+    fitting = _find_forms(column, sample)
+    example = sample[0].as_py()[:40]
+    if len(fitting) > 1:
+        words = [form.words for form, _ in fitting]
+        raise TableError(
+            f"{label} holds times such as {example!r}, which can be read as {' and '.join(words)}; "
+            f"--time-format says which, {_name_formats(example, *map(DATES.__getitem__, words))}"
+        )
+    if fitting:
+        ((form, moments),) = fitting
+        if moments.wrong:
+            raise _refuse(column, sample, moments.wrong, label)
+        note = f"times such as {example!r} are read as {form.words}"
+        return _settle_zones(moments, label, *(() if form is forms.ISO else (note,)))
+    named = _part_named_zone(column)
+    if named is None:
+        raise _refuse(column, sample, _find_odd_rows(column, sample), label)
+    written = read_written(named[0], label)
+    # An offset beside the name decides: in autumn it settles a repeated hour.
+    return written._replace(zone=written.zone or named[1])
+
+
+def _find_forms(column: Column, sample: pa.Array) -> list[tuple[TimeForm, forms.Moments]]:
+    """The forms that every value fits, and the times that they make of them."""
+    fitting: list[tuple[TimeForm, forms.Moments]] = []
+    for form in forms.FORMS:
+        if fitting and fitting[0][0] is forms.ISO:
+            break
+        if all_match(sample, form.pattern):
+            moments = forms.parse_times(column, form, must_fit=True)
+            fitting += [] if moments.misfits else [(form, moments)]
+    return fitting
+
+
+def find_column_zone(column: Column) -> str | None:
     """The IANA zone that a column's type names, or that stands behind its first time."""
-    if pa.types.is_string(column.type) and len(column):
-        return find_named_zone(column[0].as_py() or "")
     name = getattr(column.type, "tz", None)
+    if pa.types.is_string(column.type) and len(column):
+        match = re.match(NAMED_ZONE, column[0].as_py() or "")
+        name = match["zone"] if match and match["zone"] in available_timezones() else None
     try:
         return None if name is None else LocalZone(name).name
     except TableError:
         return None
 
 
-def _digits(column: pa.Array, label: str) -> pa.Array:
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise _unknown_unit(label, pc.max(column).as_py()) from None
-
-
-def _read_typed(column: pa.Array, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
-    zone = getattr(column.type, "tz", None)
-    try:
-        exact = column.cast(pa.timestamp("ns", tz=zone))
-    except pa.ArrowInvalid:
-        raise TableError(f"{label} holds times outside 1678 to 2262{_fit(column)}") from None
-    time_ns = to_array(exact.cast(pa.int64()), NO_TIME)
-    return (
-        (time_ns, _note_unused_zone(tz, "name their zone")) if zone else _naive(time_ns, tz, label)
-    )
-
-
-def _fit(column: pa.Array) -> str:
-    """The end of an error about typed times that are numbers of another unit, else empty."""
-    numbers = to_array(column.cast(pa.int64()).drop_null(), NO_TIME)
-    unit = _find_unit(numbers)
-    if unit is None:
-        return ""
-    first = format_time(int(numbers[0]) * unit[1])
-    return (
-        f": it is typed {column.type}, and numbers such as {int(numbers[0])} are {unit[0]} since "
-        f"1970 ({first}); write the column anew with that unit"
-    )
-
-
-def find_unit(column: pa.Array) -> str | None:
+def find_unit(column: Column) -> str | None:
     """The unit in which the numbers of a column, typed or written, are times; None without one."""
+    numbers = _try_cast(column, pa.float64())
+    unit = None if numbers is None else _find_unit(np.asarray(numbers.drop_null()))
+    return None if unit is None else unit[0]
+
+
+def take_sample(column: Column) -> pa.Array:
+    """Values from all of a column's length, about `SAMPLE`, or the first that are there."""
+    step = max(-(-len(column) // SAMPLE), 1)
+    parts = [chunk[::step] for chunk in split_chunks(column)]
+    sample = pa.concat_arrays([pa.array([], column.type), *parts])
+    if step == 1 or sample.null_count < len(sample):
+        return sample
+    return pa.array(column.drop_null().slice(0, SAMPLE).to_pylist(), column.type)
+
+
+def _try_cast(column: Column, kind: pa.DataType) -> Column | None:
     try:
-        numbers = to_array(column.cast(pa.float64()).drop_null(), np.nan)
+        return column.cast(kind)
     except pa.ArrowException:
         return None
-    unit = _find_unit(numbers)
-    return None if unit is None else unit[0]
+
+
+def _to_ints(column: Column) -> Ints:
+    """Whole numbers [N], `NO_TIME` where one is missing."""
+    parts = [
+        np.asarray(pc.fill_null(chunk, NO_TIME) if chunk.null_count else chunk)
+        for chunk in split_chunks(column.cast(pa.int64()))
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _read_typed(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
+    zone = getattr(column.type, "tz", None)
+    exact = _try_cast(column, pa.timestamp("ns", tz=zone))
+    if exact is not None:
+        return place(Written(_to_ints(exact), zone and UTC), tz, label)
+    numbers, help_ = _to_ints(column.drop_null()), ""
+    if (unit := _find_unit(numbers)) is not None:
+        first = int(numbers[0])
+        help_ = (
+            f": it is typed {column.type}, and numbers such as {first} are {unit[0]} since 1970 "
+            f"({format_time(first * unit[1])}); write the column anew with that unit"
+        )
+    raise TableError(f"{label} holds times outside 1678 to 2262{help_}")
+
+
+def _read_digits(column: Column, sample: pa.Array, label: str) -> Column | None:
+    """Whole numbers that are written as text; None where they are something else."""
+    sample = plain_blanks(sample)
+    if all_match(sample, WHOLE):
+        column = pc.replace_substring_regex(plain_blanks(column), r"\.0+$", "")
+        sample = pc.replace_substring_regex(sample, r"\.0+$", "")
+    if not all_match(sample, DIGITS) or all_match(sample, CALENDAR):
+        return None
+    if not pc.all(pc.ascii_is_decimal(column), min_count=0).as_py():
+        column = plain_blanks(column)
+        if not all_match(column, DIGITS):
+            return None
+    whole = _try_cast(column, pa.int64())
+    if whole is None:
+        raise _unknown_unit(label, pc.max(column).as_py())
+    return whole
+
+
+def _read_whole(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
+    if pa.types.is_floating(column.type):
+        present = np.asarray(column.cast(pa.float64()).drop_null())
+        present = present[~np.isnan(present)]
+        is_part = present != np.floor(present)
+        if is_part.any() or (np.abs(present) > 2**53).any():
+            raise TableError(
+                f"{label} holds numbers with fractions or beyond 2^53, such as "
+                f"{float(present[np.flatnonzero(is_part)[:1]].sum())!r}; write ISO 8601 times or "
+                "whole numbers"
+            )
+        column = pc.if_else(pc.is_nan(column), None, column)
+    whole = _try_cast(column, pa.int64())
+    if whole is None:
+        raise _unknown_unit(label, column.drop_null()[0].as_py())
+    numbers = _to_ints(whole)
+    if whole.null_count == len(whole):
+        return numbers, ()
+    known = numbers[numbers != NO_TIME] if whole.null_count else numbers
+    unit = _find_unit(known)
+    if unit is None:
+        time_ns, words = _read_units(numbers, label)
+    else:
+        time_ns, words = numbers * unit[1], f"{unit[0]} since 1970 UTC"
+    if unit == UNITS[-1]:
+        _refuse_ticks(known, label)
+    time_ns[numbers == NO_TIME] = NO_TIME
+    unused = () if tz is None else (f"--tz {tz} changes no time: they count from 1970 UTC",)
+    return time_ns, (f"times are whole numbers, read as {words}", *unused)
 
 
 def _find_unit(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
     """The unit in which all numbers [N] lie between 1980 and 2100, and its nanoseconds."""
+    if not len(numbers):
+        return None
+    least, most = numbers.min(), numbers.max()
     for unit, unit_ns in UNITS:
         first, last = (edge * (10**9 // unit_ns) for edge in (FIRST_S, LAST_S))
-        if len(numbers) and ((numbers >= first) & (numbers < last)).all():
+        if first <= least and most < last:
             return unit, unit_ns
     return None
 
 
-def _read_whole(column: pa.Array, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
-    if pa.types.is_floating(column.type):
-        present = column.cast(pa.float64()).drop_null().to_numpy(zero_copy_only=False)
-        present = present[~np.isnan(present)]
-        if (np.abs(present) > 2**53).any() or (present != np.floor(present)).any():
-            raise TableError(
-                f"{label} holds numbers with fractions or beyond 2^53, such as "
-                f"{float(present[np.flatnonzero(present != np.floor(present))[:1]].sum())!r}; "
-                "write ISO 8601 times or whole numbers"
-            )
-        column = pc.if_else(pc.is_nan(column), None, column)
-    try:
-        whole = column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise _unknown_unit(label, column.drop_null()[0].as_py()) from None
-    known = whole.drop_null()
-    if len(known) == 0:
-        return np.full(len(whole), NO_TIME, dtype=np.int64), ()
-    unused = _note_unused_zone(tz, "count from 1970 UTC")
-    unit_of_all = _find_unit(to_array(known, NO_TIME))
-    if unit_of_all is None:
-        time_ns, note = _read_units(to_array(whole, NO_TIME), label)
-        return time_ns, (note, *unused)
-    unit, unit_ns = unit_of_all
-    _refuse_ticks(to_array(known, NO_TIME), label)
-    note = f"times are whole numbers, read as {unit} since 1970 UTC"
-    return to_array(pc.multiply(whole, unit_ns), NO_TIME), (note, *unused)
-
-
-def _refuse_serials(column: pa.Array, label: str) -> None:
-    """Refuse days as spreadsheets count them: their first day depends on the program."""
-    kind = column.type
-    if not (pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return
-    first = next((value for value in column.slice(0, 100).to_pylist() if value), None)
-    if isinstance(first, str):
-        first = first.strip().replace(",", ".")
-        first = float(first) if re.fullmatch(r"[0-9]{5}(?:\.[0-9]+)?", first) else None
-    if not isinstance(first, int | float) or not FIRST_S <= (first - SERIAL_1970) * 86400 < LAST_S:
-        return
-    time = format_time(round((first - SERIAL_1970) * 86400) * 10**9)
-    raise TableError(
-        f"{label} holds numbers such as {first:.12g}, which look like days since 1899-12-30 as "
-        f"spreadsheets count them ({time}); give the column the form of a date and time there, and "
-        "save it anew"
-    )
-
-
-def _refuse_ticks(numbers: Ints, label: str) -> None:
-    """Refuse ticks of .NET, tenths of microseconds since year 1: as ns they all lie in 1990."""
-    ticks = numbers - TICKS_1970
-    is_near = (ticks >= FIRST_S * TICKS_S) & (ticks < LAST_S * TICKS_S)
-    if not is_near.all() or (ticks % TICKS_S).any() or not (numbers % (60 * 10**9)).any():
-        return
-    both = (format_time(int(numbers[0])), format_time(int(ticks[0]) * 100))
-    raise TableError(
-        f"{label} holds numbers such as {numbers[0]}, which are {both[0]} in ns since 1970 and "
-        f"{both[1]} in ticks of .NET; write ISO 8601 times such as 2024-01-31T09:30:00Z"
-    )
-
-
 def _read_units(numbers: Ints, label: str) -> tuple[Ints, str]:
-    """Times of numbers [N] whose unit changes from one row to the next, as Binance's did in 2025.
+    """Times of numbers [N] whose unit changes, as Binance's did in 2025, and the units in words.
 
-    No number lies between 1980 and 2100 in two units. Each unit must have its rows behind one
-    another, and the order of times must go on where it changes.
+    Each unit must have its rows behind one another, whose times go on where it changes.
     """
     unit_ns = np.zeros_like(numbers)
     for _, each_ns in UNITS:
@@ -239,11 +293,11 @@ def _read_units(numbers: Ints, label: str) -> tuple[Ints, str]:
     if len(strange):
         raise _unknown_unit(label, int(numbers[strange[0]]))
     _refuse_ticks(numbers[rows][unit_ns[rows] == 1], label)
-    time_ns = np.where(numbers == NO_TIME, NO_TIME, numbers * unit_ns)
-    names = {each_ns: unit for unit, each_ns in UNITS}
+    time_ns = numbers * unit_ns
     changes = np.flatnonzero(np.diff(unit_ns[rows])) + 1
     steps = time_ns[rows[changes]] - time_ns[rows[changes - 1]]
     goes_on = np.sign(steps) * np.sign(time_ns[rows[-1]] - time_ns[rows[0]]) > 0
+    names = {each_ns: unit for unit, each_ns in UNITS}
     blocks = [(int(row), names[int(unit_ns[row])]) for row in rows[[0, *changes]]]
     if len({unit for _, unit in blocks}) < len(blocks) or not goes_on.all():
         shown = ", ".join(f"{unit} from row {row}" for row, unit in blocks[:SHOWN])
@@ -252,7 +306,21 @@ def _read_units(numbers: Ints, label: str) -> tuple[Ints, str]:
             "not go on where the unit changes; write all in one unit"
         )
     others = "".join(f", from row {row} on as {unit}" for row, unit in blocks[1:])
-    return time_ns, f"times are whole numbers, read as {blocks[0][1]} since 1970 UTC{others}"
+    return time_ns, f"{blocks[0][1]} since 1970 UTC{others}"
+
+
+def _refuse_ticks(numbers: Ints, label: str) -> None:
+    """Refuse ticks of .NET, tenths of microseconds since year 1: as ns they all lie in 1990."""
+    first, last = (edge * TICKS_S + TICKS_1970 for edge in (FIRST_S, LAST_S))
+    if not len(numbers) or numbers.min() < first or numbers.max() >= last:
+        return
+    if ((numbers - TICKS_1970) % TICKS_S).any() or not (numbers % (60 * 10**9)).any():
+        return
+    both = (format_time(int(numbers[0])), format_time(int(numbers[0] - TICKS_1970) * 100))
+    raise TableError(
+        f"{label} holds numbers such as {numbers[0]}, which are {both[0]} in ns since 1970 and "
+        f"{both[1]} in ticks of .NET; write ISO 8601 times such as 2024-01-31T09:30:00Z"
+    )
 
 
 def _unknown_unit(label: str, example: object) -> TableError:
@@ -262,35 +330,70 @@ def _unknown_unit(label: str, example: object) -> TableError:
     )
 
 
-def _read_text(
-    column: pa.Array, tz: LocalZone | None, label: str, time_format: str | None
-) -> tuple[Ints, tuple[str, ...]]:
-    written = read_written(column, label, time_format)
-    if written.zone is None:
-        time_ns, notes = _naive(written.time_ns, tz, label)
-        return time_ns, (*written.notes, *notes)
-    unused = _note_unused_zone(tz, "name their zone")
-    if written.zone == ZONE_UTC:
-        return written.time_ns, (*written.notes, *unused)
-    zone = LocalZone(written.zone, None if tz is None else tz.ambiguous)
-    time_ns, notes = _naive(written.time_ns, zone, label)
-    return time_ns, (*written.notes, *notes, *unused)
+def _settle_zones(moments: forms.Moments, label: str, *notes: str) -> Written:
+    """Times in UTC where all of them name a zone, as they were written where none does."""
+    n_present = moments.zones.total()
+    n_zoned = n_present - moments.zones[""]
+    if 0 < n_zoned < n_present:
+        raise TableError(f"{label}: {n_zoned} of {n_present} times name a zone; write all or none")
+    for zone in moments.zones:
+        if forms.read_offset(zone) is None:
+            raise TableError(f"{label} names the zone {zone!r}, which is none")
+    return Written(moments.time_ns, UTC if n_zoned else None, notes)
 
 
-def _naive(local_ns: Ints, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
-    if tz is not None:
-        time_ns, notes = localise(local_ns, tz, label)
-        server = note_server(local_ns, tz.name)
-        return time_ns, (f"times name no zone, read as {tz}", *notes, *server)
-    return local_ns, (AS_UTC, *note_server(local_ns, "UTC"))
+def _part_named_zone(column: Column) -> tuple[Column, str] | None:
+    """Times [N] without the one IANA zone that stands behind all of them, and that zone."""
+    groups = pc.extract_regex(texts := plain_blanks(column), NAMED_ZONE)
+    zones = pc.unique(pc.struct_field(groups, "zone").drop_null()).to_pylist()
+    is_one = len(zones) == 1 and zones[0] in available_timezones()
+    if groups.null_count != texts.null_count or not is_one:
+        return None
+    return pc.struct_field(groups, "time"), zones[0]
 
 
-def _note_unused_zone(tz: LocalZone | None, why: str) -> tuple[str, ...]:
-    return () if tz is None else (f"--tz {tz} changes no time: they {why}",)
+def _name_formats(example: str, *dates: str) -> str:
+    """The options that read a time such as `example`, whose date has one of some formats."""
+    options = (f"--time-format '{forms.suggest_format(example, date)}'" for date in dates)
+    return f"such as {' or '.join(options)}"
 
 
-def _calendar_as_text(column: pa.Array) -> pa.Array:
-    """A column as it is, but dates that were written as numbers as text."""
-    if pa.types.is_integer(column.type) and all_match(column.cast(pa.string()), CALENDAR):
-        return column.cast(pa.string())
-    return column
+def _find_odd_rows(column: Column, sample: pa.Array) -> list[int]:
+    """The rows that do not fit the form of most others; all where there is no such form."""
+    patterns = (r"^[0-9]{9,19}$", *(form.pattern for form in forms.FORMS))
+    match = pc.match_substring_regex
+    best = max(patterns, key=lambda pattern: sum(match(sample, pattern).to_pylist()))
+    texts = plain_blanks(column)
+    odd: list[int] = pc.indices_nonzero(pc.invert(match(texts, best))).to_pylist()
+    present: list[int] = pc.indices_nonzero(pc.is_valid(texts)).to_pylist()
+    return odd if 0 < 2 * len(odd) < len(present) else present
+
+
+def _refuse(column: Column, sample: pa.Array, rows: list[int], label: str) -> TableError:
+    """The error about rows that are no times, or are unlike most others."""
+    zone = find_local_zone(sample[0].as_py())
+    if len(rows) < len(column) - plain_blanks(column).null_count:
+        what, help_ = "unlike most others", "correct these rows or take them out"
+    elif all_match(sample, TIME_OF_DAY):
+        what = "of day without a date"
+        help_ = (
+            "where another column holds dates, name both with --column date=NAME --column time=NAME"
+        )
+    elif zone is not None and all_match(sample, SHORT_ZONE):
+        what = "that end in short names of zones, of which each stands for several"
+        help_ = f"write them without, and --tz {zone} says which"
+    else:
+        what = "that have no single reading"
+        help_ = (
+            "write ISO 8601 times such as 2024-01-31T09:30:00Z, or name their form with "
+            "--time-format"
+        )
+        if all_match(sample, SHORT_YEAR):
+            help_ += f", {_name_formats(sample[0].as_py()[:40], '%d/%m/%y', '%m/%d/%y')}"
+    return TableError(f"{label} holds times {what}: {_show(column, rows)}; {help_}")
+
+
+def _show(column: Column, rows: list[int]) -> str:
+    texts = plain_blanks(column.take(pa.array(rows[:SHOWN]))).to_pylist()
+    shown = (f"row {row} {text[:40]!r}" for row, text in zip(rows, texts, strict=False))
+    return list_some(shown, len(rows))

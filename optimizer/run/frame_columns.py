@@ -10,7 +10,7 @@ import pyarrow as pa
 from data.checks import Ints
 from data.errors import TableError
 from data.providers.column_names import find_role
-from data.providers.times import read_times
+from data.providers.time_columns import read_times
 from data.table import LoadOptions
 from optimizer.errors import ConfigError
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.errors import TableError
-from data.providers.times import read_times
+from data.providers.time_columns import read_times
 
 DATES = (
     ["Y", "m", "d"], ["y", "m", "d"], ["Y", "b", "d"], ["Y", "B", "d"], ["Y", "j"], ["y", "j"],
