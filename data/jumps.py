@@ -71,6 +71,9 @@ where there are as many."""
 TRUE_VOLUME = 2.0
 """So many times the volume of any other bar of its week, a far price was traded."""
 
+MOST_TRIED = 2000
+"""More far prices than these, each of which is held against its week, are usual."""
+
 BLOCK = 1 << 17
 """Bars that are looked at in one go, so that their columns stay in the processor's cache."""
 
@@ -112,9 +115,6 @@ def jumps_of(bars: Bars) -> tuple[str, ...]:
     far = _find_far(bars)
     with np.errstate(over="ignore", under="ignore"):
         spikes = _find_spikes(bars, far)
-    runs = [spike for spike in spikes if spike.name in ("open", "close")]
-    inside = {bar for run in runs for bar in range(run.bar, run.end + 2)}
-    with np.errstate(over="ignore", under="ignore"):
         tiny = np.finfo(np.float64).tiny
         ratio: Floats = np.maximum(bars.open[far.opens] / bars.close[far.opens - 1], tiny)
     wide = np.maximum(ratio, 1 / ratio)
@@ -124,7 +124,9 @@ def jumps_of(bars: Bars) -> tuple[str, ...]:
         is_jump[small] = _find_rare(bars, far, wide, small)
         for k in small[~is_jump[small]].tolist():
             is_jump[k] = _is_unlike(bars, int(far.opens[k]), float(ratio[k]))
-    is_jump &= ~np.isin(far.opens, list(inside))
+    runs = [spike for spike in spikes if spike.name in ("open", "close")]
+    inside = [bar for run in runs for bar in range(run.bar, run.end + 2)]
+    is_jump &= ~np.isin(far.opens, inside)
     return (*_name_spikes(bars, spikes), *_describe_jumps(bars, far.opens[is_jump], ratio[is_jump]))
 
 
@@ -134,10 +136,9 @@ def find_wick(bars: Bars, start: int, end: int, bar: int) -> Wick | None:
     How far out is the distance from the nearer of its neighbours' highs, or lows.
     """
     week = _find_week(bars, bar, start, end)
-    sides = _measure_reach(bars, *week)
-    others = np.delete(np.maximum(*(reach for reach, _ in sides)), bar - week[0])
+    sides, at = _measure_reach(bars, week, start, end), bar - week[0]
+    others = np.delete(np.maximum(*(reach for reach, _ in sides)), at)
     for is_high, (reach, beside) in zip((True, False), sides, strict=True):
-        at = bar - week[0]
         if stands_alone(float(reach[at]), others, most_alike=0):
             prices = bars.high if is_high else bars.low
             return Wick(bar, is_high, float(prices[bar]), abs(float(beside[at])))
@@ -189,7 +190,7 @@ def _find_far(bars: Bars) -> _Far:
 
 def _find_spikes(bars: Bars, far: _Far) -> list[_Spike]:
     """Prices that are none, by bar."""
-    most = max(2 * MOST_ALIKE, MOST_SMALL_SHARE * len(bars))
+    most = min(max(2 * MOST_ALIKE, MOST_SMALL_SHARE * len(bars)), MOST_TRIED)
     runs = [] if len(far.steps) > 2 * most else _list_runs(bars, far.steps.tolist())
     taken = {bar for run in runs for bar in range(run.bar, run.end + 1)}
     wicks = far.wicks.tolist() if len(far.wicks) <= most else []
@@ -201,14 +202,14 @@ def _find_spikes(bars: Bars, far: _Far) -> list[_Spike]:
 
 def _is_false(bars: Bars, spike: _Spike) -> bool:
     """Whether prices that are far off stand alone, and no volume says that they were traded."""
-    first, end = _find_week(bars, spike.bar, 0, len(bars))
+    week = first, end = _find_week(bars, spike.bar, 0, len(bars))
     is_other = np.ones(end - first, dtype=np.bool_)
     is_other[spike.bar - first : spike.end + 1 - first] = False
     volume = bars.volume[first:end]
     traded = float(volume[~is_other].max())
     if traded > 0 and traded >= TRUE_VOLUME * volume[is_other].max(initial=0.0):
         return False
-    reach = np.maximum(*(reach for reach, _ in _measure_reach(bars, first, end)))
+    reach = np.maximum(*(reach for reach, _ in _measure_reach(bars, week, 0, len(bars))))
     return stands_alone(spike.distance, reach[is_other])
 
 
@@ -288,12 +289,17 @@ def _find_week(bars: Bars, bar: int, start: int, end: int) -> tuple[int, int]:
     return max(min(first, bar - WEEK_BARS), start), min(max(last, bar + WEEK_BARS + 1), end)
 
 
-def _measure_reach(bars: Bars, start: int, end: int) -> list[tuple[Floats, Floats]]:
-    """How far highs, then lows of bars [start, end) lie out of both neighbours', and the nearer."""
-    first, edge = max(start - 1, 0), np.array([-np.inf])
-    inside = slice(start - first, end - first)
+def _measure_reach(
+    bars: Bars, week: tuple[int, int], start: int, end: int
+) -> list[tuple[Floats, Floats]]:
+    """How far highs, then lows of a week lie out of both neighbours', and the nearer of these.
+
+    Neighbours are those among bars [start, end).
+    """
+    first, last, edge = max(week[0] - 1, start), min(week[1] + 1, end), np.array([-np.inf])
+    inside = slice(week[0] - first, week[1] - first)
     sides = []
-    for prices in (bars.high[first : end + 1], -bars.low[first : end + 1]):
+    for prices in (bars.high[first:last], -bars.low[first:last]):
         beside = np.maximum(np.append(edge, prices[:-1]), np.append(prices[1:], edge))[inside]
         sides.append((np.where(np.isfinite(beside), prices[inside] - beside, 0.0), beside))
     return sides
