@@ -133,7 +133,7 @@ class SeriesCache:
 
     def list_asked(self) -> list[CachePart]:
         """Ranges as they were asked for, the one that was fetched last at the end."""
-        return sorted(_list_parts(self.asked.folder), key=lambda part: part.path.stat().st_mtime_ns)
+        return sorted(_list_parts(self.asked.folder), key=_last_written)
 
     def write_asked(self, span: TimeRange, bars: "PartBars") -> None:
         """Keep a range as it was asked for, in place of those within it."""
@@ -327,6 +327,13 @@ def _parse_part(path: Path) -> CachePart | None:
     if match is None or int(match[1]) >= int(match[2]):
         return None
     return CachePart(int(match[1]) * SECOND_NS, int(match[2]) * SECOND_NS, match[3], match[4], path)
+
+
+def _last_written(part: CachePart) -> int:
+    try:
+        return part.path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0  # another process has put a later one in its place
 
 
 def _decode_bars(table: pa.Table, header: Mapping[str, object]) -> PartBars:

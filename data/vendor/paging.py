@@ -187,8 +187,9 @@ class PageReader:
                     break
         if len(pages) > 1:
             self._front = -np.inf
-        elif np.array_equal(self._from(first, self._lead, self._limit), pages[0], equal_nan=True):
-            self._front += 1
+        elif len(pages[0]) == self._most:
+            again = self._from(first, self._lead, self._limit)
+            self._front += np.array_equal(again, pages[0], equal_nan=True)
         return np.concatenate(pages[::-1]), self._behind(pages[0])
 
     def _from_earlier(self, at: int, first: int, length: int) -> Floats:

@@ -58,6 +58,7 @@ def test_every_file_of_the_page_is_used(place):
 
 def test_every_option_that_the_page_names_exists(command):
     """Flags that are renamed are renamed here too."""
-    known = command("evolve", "--help-all").out + command("data", "import", "--help-all").out
+    commands = (("evolve",), ("data", "import"), ("data", "fetch"))
+    known = "".join(command(*words, "--help-all").out for words in commands)
     named = set(re.findall(r"--[a-z][a-z-]+", PAGE))
     assert {flag for flag in named if flag not in known} == set()
