@@ -14,7 +14,6 @@ from data.checks import Floats, Ints, format_time
 from data.errors import DataError
 from data.payments import Payments
 from data.providers.parquet_file import open_capped, read_capped
-from data.providers.parquet_pages import PageError
 from data.providers.size_caps import refuse_expanded
 from data.providers.source_file import first_line, open_unchanged
 from data.providers.text_source import unpack
@@ -156,16 +155,15 @@ def _table(path: str) -> tuple[pa.Table, list[str]]:
     try:
         with open_unchanged(Path(path), LARGEST_SOURCE_BYTES) as file:
             return read(file, path)
-    except (pa.ArrowException, OSError, PageError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {first_line(error)}") from None
 
 
 def _read_parquet(file: IO[bytes], path: str) -> tuple[pa.Table, list[str]]:
-    content = file.read()
-    with open_capped(content, path, LARGEST_SOURCE_BYTES) as parquet:
+    with open_capped(file, path, LARGEST_SOURCE_BYTES) as parquet:
         names = list(parquet.schema_arrow.names)
         used = [name for name in names if name in (*TIMES, VALUE, SYMBOL)]
-        columns = read_capped(parquet, content, used, path, LARGEST_SOURCE_BYTES)
+        columns = read_capped(parquet, file, used, path, LARGEST_SOURCE_BYTES)
     refuse_expanded(columns, path, LARGEST_SOURCE_BYTES)
     return columns, names
 

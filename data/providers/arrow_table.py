@@ -26,7 +26,6 @@ from data.providers.numbers import (
     read_numbers,
     refuse_thirty_seconds,
 )
-from data.providers.parquet_pages import PageError
 from data.providers.size_caps import refuse_expanded
 from data.providers.source_file import first_line, label
 from data.providers.time_columns import read_alike
@@ -39,7 +38,7 @@ BILLION, GRID = 10**9, 10**4
 """Prices of a unit or more in billionths, and a hundred thousandth, of which such are multiples."""
 
 
-DAMAGE = (pa.ArrowException, OSError, UnicodeError, PageError, IndexError, struct.error)
+DAMAGE = (pa.ArrowException, OSError, UnicodeError, IndexError, struct.error)
 """Errors that a file raises while it is read, which is damaged or of a type that is not read."""
 
 LARGE_NUMBERS = "Integers with more than 64 bits"

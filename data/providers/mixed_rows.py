@@ -108,8 +108,8 @@ def _list_parting(
     time_ns: Ints, others: Callable[[], Columns], where: str
 ) -> dict[str, pa.DictionaryArray]:
     """Columns that may part rows into series, as codes; none where times go one way."""
-    steps = np.diff(time_ns)
-    if (steps > 0).all() or (steps < 0).all():
+    now, before = time_ns[1:], time_ns[:-1]
+    if (now > before).all() or (now < before).all():
         return {}
     encoded = {name: _encode(column) for name, column in others() if plain(name) not in HOURS}
     columns = {
@@ -134,7 +134,7 @@ def _find_parting(
 ) -> tuple[str, ...]:
     """So many columns that part rows into the fewest series together; none where none do."""
     parted = {}
-    if count > 1 and not _is_shared(time_ns):
+    if not columns or (count > 1 and not _is_shared(time_ns)):
         return ()
     for names in combinations(list(columns)[:MOST_COLUMNS], count):
         code = np.zeros(len(time_ns), dtype=np.int64)
@@ -196,7 +196,8 @@ def _parts_series(code: Ints, time_ns: Ints, *, is_named: bool) -> bool:
 
 def _is_shared(time_ns: Ints) -> bool:
     """Whether many rows have a time [N] that others have too."""
-    return len(time_ns) - len(np.unique(time_ns)) >= LEAST_SHARED * len(time_ns)
+    repeated = np.count_nonzero(np.diff(np.sort(time_ns)) == 0)
+    return bool(repeated >= LEAST_SHARED * len(time_ns))
 
 
 def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array) -> None:

@@ -11,6 +11,9 @@ from data.errors import LimitError, TableError
 
 VALUE_BYTES = 8
 
+WORD_BYTES = 16
+"""Bytes that a decoder keeps of each word of a dictionary, beside its text."""
+
 
 def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
     """The error for a source that would take `size`, in words."""

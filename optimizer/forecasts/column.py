@@ -329,29 +329,28 @@ def _table(path: Path) -> "pa.Table":
     from data.providers.parquet_file import read_capped
     from data.providers.size_caps import refuse_expanded
 
-    with _open_parquet(path) as (file, content):
+    with _open_parquet(path) as (file, source):
         names = file.schema_arrow.names
         used = [name for name in names if name in ("known_at", VALUE, SYMBOL)]
-        table = read_capped(file, content, used, str(path), LARGEST_SOURCE_BYTES)
+        table = read_capped(file, source, used, str(path), LARGEST_SOURCE_BYTES)
         refuse_expanded(table, str(path), LARGEST_SOURCE_BYTES)
     return table.replace_schema_metadata(file.schema_arrow.metadata)
 
 
 @contextmanager
-def _open_parquet(path: Path) -> "Iterator[tuple[pq.ParquetFile, bytes]]":
+def _open_parquet(path: Path) -> "Iterator[tuple[pq.ParquetFile, io.BytesIO]]":
     """A file, open, and its content; in one line what is wrong with it."""
     import pyarrow as pa
 
     from data.providers.parquet_file import open_capped
-    from data.providers.parquet_pages import PageError
 
     try:
-        content = read_ordinary(path, LARGEST_SOURCE_BYTES)
-        with open_capped(content, str(path), LARGEST_SOURCE_BYTES) as file:
-            yield file, content
+        source = io.BytesIO(read_ordinary(path, LARGEST_SOURCE_BYTES))
+        with open_capped(source, str(path), LARGEST_SOURCE_BYTES) as file:
+            yield file, source
     except DataError as error:
         raise ConfigError(str(error)) from None
-    except (pa.ArrowException, PageError, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(f"{path} cannot be read: {why or str(error).splitlines()[0]}") from None
 
