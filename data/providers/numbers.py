@@ -15,7 +15,82 @@ from data.providers.time_forms import all_match
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MISSING = frozenset(
-    {"", "na", "n/a", "nan", "null", "none", "-nan", "-", "--", "#n/a", "n.a.", "\\n", "."}
+    # Of databases and programs; of spreadsheets in several languages; of C runtimes; of vendors.
+    (
+        "",
+        *[
+            "na",
+            "n/a",
+            "nan",
+            "null",
+            "none",
+            "-nan",
+            "nil",
+            "<na>",
+            "nat",
+            "(null)",
+            "\\n",
+            "(none)",
+            "missing",
+        ],
+    )
+    + (
+        *[
+            "#n/a",
+            "#div/0!",
+            "#value!",
+            "#ref!",
+            "#num!",
+            "#name?",
+            "#null!",
+            "#na",
+            "#error!",
+            "#nv",
+            "#wert!",
+            "#bezug!",
+        ],
+    )
+    + (
+        *[
+            "#zahl!",
+            "#valeur!",
+            "#n/d",
+            "#nombre!",
+            "#valore!",
+            "#rif!",
+            "#num",
+            "#valor!",
+            "#¡valor!",
+            "#¡div/0!",
+            "#¡ref!",
+        ],
+    )
+    + (*["1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "1.#snan", "-1.#snan", "1.#inf", "-1.#inf"],)
+    + (*["nan(ind)", "-nan(ind)", "nan(snan)", "1.#nan", "-1.#nan"],)
+    + (
+        *[
+            "-",
+            "--",
+            "---",
+            "–",
+            "—",
+            "−",
+            ".",
+            "..",
+            "...",
+            "…",
+            "*",
+            "?",
+            ":",
+            "nd",
+            "n/d",
+            "n.d.",
+            "n.a.",
+            "n.a",
+            "n/m",
+            "n/av",
+        ],
+    )
 )
 """Words of programs for a missing number, in lower case."""
 NO_NUMBER = f"(?i)^(?:{'|'.join(map(re.escape, sorted(MISSING)))})$"
