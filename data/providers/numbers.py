@@ -14,85 +14,17 @@ from data.errors import TableError, list_some
 from data.providers.time_forms import all_match
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-MISSING = frozenset(
-    # Of databases and programs; of spreadsheets in several languages; of C runtimes; of vendors.
-    (
-        "",
-        *[
-            "na",
-            "n/a",
-            "nan",
-            "null",
-            "none",
-            "-nan",
-            "nil",
-            "<na>",
-            "nat",
-            "(null)",
-            "\\n",
-            "(none)",
-            "missing",
-        ],
-    )
-    + (
-        *[
-            "#n/a",
-            "#div/0!",
-            "#value!",
-            "#ref!",
-            "#num!",
-            "#name?",
-            "#null!",
-            "#na",
-            "#error!",
-            "#nv",
-            "#wert!",
-            "#bezug!",
-        ],
-    )
-    + (
-        *[
-            "#zahl!",
-            "#valeur!",
-            "#n/d",
-            "#nombre!",
-            "#valore!",
-            "#rif!",
-            "#num",
-            "#valor!",
-            "#¡valor!",
-            "#¡div/0!",
-            "#¡ref!",
-        ],
-    )
-    + (*["1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "1.#snan", "-1.#snan", "1.#inf", "-1.#inf"],)
-    + (*["nan(ind)", "-nan(ind)", "nan(snan)", "1.#nan", "-1.#nan"],)
-    + (
-        *[
-            "-",
-            "--",
-            "---",
-            "–",
-            "—",
-            "−",
-            ".",
-            "..",
-            "...",
-            "…",
-            "*",
-            "?",
-            ":",
-            "nd",
-            "n/d",
-            "n.d.",
-            "n.a.",
-            "n.a",
-            "n/m",
-            "n/av",
-        ],
-    )
-)
-"""Words of programs for a missing number, in lower case."""
+MISSING_WORDS = """
+    na n/a nan -nan null (null) none (none) nil nat <na> \\n missing
+    #n/a #na #div/0! #value! #ref! #num! #num #name? #null! #error! #n/d #nv #wert! #bezug! #zahl!
+    #valeur! #nombre! #valore! #rif! #valor! #\u00a1valor! #\u00a1div/0! #\u00a1ref! #\u00a1num!
+    1.#qnan -1.#qnan 1.#ind -1.#ind 1.#snan -1.#snan 1.#nan -1.#nan 1.#inf -1.#inf
+    nan(ind) -nan(ind) nan(snan) -nan(snan)
+    - -- --- \u2013 \u2014 \u2212 . .. ... \u2026 * ** ? : nd n/d n.d. n.a. n.a n/m n/av
+"""
+"""Words of databases, of spreadsheets in several languages, of C runtimes and of vendors."""
+MISSING = frozenset(("", *MISSING_WORDS.split()))
+"""Words for a missing number, in lower case."""
 NO_NUMBER = f"(?i)^(?:{'|'.join(map(re.escape, sorted(MISSING)))})$"
 INFINITE = re.compile(r"[+-]?inf(inity)?")
 
