@@ -32,8 +32,8 @@ def written(times, zone):
 
 
 def once(zone):
-    """Every 30 hours and a half of fifty years, and each the other fold's offset too."""
-    shown = clocks(moments("1970-01-02", "2020-01-01", 1830), zone)
+    """Local times of fifty years, five days and two hours apart, that a clock shows once."""
+    shown = clocks(moments("1970-01-02", "2020-01-01", 7330), zone)
     return [time for time in shown if time.replace(fold=1 - time.fold).utcoffset()
             == time.utcoffset()]  # fmt: skip
 
