@@ -167,7 +167,8 @@ class SeriesCache:
         if hashlib.sha256(content).hexdigest() != part.file_hash:
             raise DamagedPartError("its bytes are not those that were written")
         try:
-            table = pq.read_table(pa.BufferReader(content))
+            # Threads of pyarrow that end while the program does now and then end it with an error.
+            table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
             header = json.loads(table.schema.metadata[META])
             if header["version"] != VERSION:
                 raise DamagedPartError(
