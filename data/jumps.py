@@ -274,8 +274,8 @@ def _list_wicks(bars: Bars, bar: int, bad: set[int]) -> list[_Spike]:
             continue
         at = format_time(bars.timestamp[bar])
         line = (
-            f"the {name} of {at} is {price:g}, {price / nearest:.3g} times its open and close, and "
-            f"no bar beside it comes near ({nearest:g})"
+            f"the {name} of {at} is {price:.10g}, {price / nearest:.3g} times its open and close, "
+            f"and no bar beside it comes near ({nearest:.10g})"
         )
         found.append(_Spike(bar, bar, name, distance, line))
     return found
