@@ -34,7 +34,8 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     stacked = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(stacked["timestamp"], kind="stable")
     columns: dict[str, Any] = {name: column[order] for name, column in stacked.items()}
-    twice = np.flatnonzero(np.diff(columns["timestamp"]) == 0) + 1
+    is_new = np.append(True, np.diff(columns["timestamp"]) != 0)
+    twice = np.flatnonzero(~is_new)
     for name in (*VALUES, *series[0].extra):
         now, before = columns[name][twice], columns[name][twice - 1]
         differs = twice[(now != before) & ~(np.isnan(now) & np.isnan(before))]
@@ -45,27 +46,24 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
                 f"two parts differ about {format_time(columns['timestamp'][i])}: {name} is "
                 f"{earlier_value!r} and {later_value!r}; leave one of them out"
             )
-    keep = np.ones(len(order), dtype=np.bool_)
-    keep[twice] = False
     # The gaps of the whole are not those of its parts.
-    notes_of_parts = [
-        (bars.notes, gap_lines(bars.timestamp, bars.timeframe_ns, bars.open_gaps))
-        for bars in ordered
-    ]
     notes = dict.fromkeys(
         note
-        for part_notes, gap_notes in notes_of_parts
-        for note in part_notes
-        if note not in gap_notes
+        for bars in ordered
+        for gaps in [gap_lines(bars.timestamp, bars.timeframe_ns, bars.open_gaps)]
+        for note in bars.notes
+        if note not in gaps
     )
-    opens, timeframe_ns = columns["timestamp"][keep], ordered[0].timeframe_ns
-    zone = ordered[0].zone if len({bars.zone for bars in series}) == 1 else "UTC"
+    kept = {name: column[is_new] for name, column in columns.items()}
+    opens, timeframe_ns = kept["timestamp"], ordered[0].timeframe_ns
+    zones = {bars.zone for bars in series}
+    zone = zones.pop() if len(zones) == 1 else "UTC"
     calendars = {bars.open_gaps.calendar for bars in series if bars.open_gaps is not None}
-    calendar = calendars.pop() if len(calendars) == 1 else None
-    open_gaps = find_open_gaps(opens, timeframe_ns, zone, calendar)
-    gaps = gap_lines(opens, timeframe_ns, open_gaps)
+    open_gaps = find_open_gaps(
+        opens, timeframe_ns, zone, calendars.pop() if len(calendars) == 1 else None
+    )
     overlap = (f"{len(twice)} bars stood in two parts, equal in both",) if len(twice) else ()
-    kept = {name: column[keep] for name, column in columns.items()}
+    gaps = gap_lines(opens, timeframe_ns, open_gaps)
     return replace(
         ordered[0],
         extra={name: kept.pop(name) for name in series[0].extra},

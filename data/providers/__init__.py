@@ -44,47 +44,22 @@ class Provider:
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider
     for provider in (
-        Provider(
-            "ccxt",
-            "ccxt:EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]",
-            "A public exchange; whole months of bars are kept (needs the package ccxt).",
-            "data.providers.ccxt_exchange",
-        ),
-        Provider(
-            "csv",
-            "csv:PATH",
-            "A text file of any exchange or broker, plain, gzip or zip.",
-            "data.providers.csv_file",
-            (".csv", ".csv.gz", ".zip", ".tsv"),
-        ),
-        Provider(
-            "feather",
-            "feather:PATH",
-            "A Feather or Arrow file, such as freqtrade's.",
-            "data.providers.feather_file",
-            (".feather", ".arrow", ".arrows", ".ipc"),
-        ),
-        Provider(
-            "parquet",
-            "parquet:PATH",
-            "A Parquet file.",
-            "data.providers.parquet_file",
-            (".parquet", ".pq"),
-        ),
-        Provider(
-            "polygon",
-            "polygon:SYMBOL",
-            "The vendor Polygon, now Massive; needs a key and keeps what it fetched.",
-            "data.providers.polygon_api",
-        ),
-        Provider(
-            "sample",
-            "sample",
-            "The embedded simulated market: a year of 15-minute bars.",
-            "data.providers.sample",
-        ),
+        Provider("ccxt", "ccxt:EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]",
+                 "A public exchange; whole months of bars are kept (needs the package ccxt).",
+                 "data.providers.ccxt_exchange"),
+        Provider("csv", "csv:PATH", "A text file of any exchange or broker, plain, gzip or zip.",
+                 "data.providers.csv_file", (".csv", ".csv.gz", ".zip", ".tsv")),
+        Provider("feather", "feather:PATH", "A Feather or Arrow file, such as freqtrade's.",
+                 "data.providers.feather_file", (".feather", ".arrow", ".arrows", ".ipc")),
+        Provider("parquet", "parquet:PATH", "A Parquet file.",
+                 "data.providers.parquet_file", (".parquet", ".pq")),
+        Provider("polygon", "polygon:SYMBOL",
+                 "The vendor Polygon, now Massive; needs a key and keeps what it fetched.",
+                 "data.providers.polygon_api"),
+        Provider("sample", "sample", "The embedded simulated market: a year of 15-minute bars.",
+                 "data.providers.sample"),
     )
-}
+}  # fmt: skip
 """Every source by name."""
 
 
@@ -155,40 +130,28 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     if colon and not is_named and not isdir(path):
         return (spec,)
     kinds = [PROVIDERS[name]] if is_named else [p for p in PROVIDERS.values() if p.endings]
-    prefix = f"{name}:" if is_named else ""
     if isdir(path):
-        files = [
-            str(file)
-            for file in path.iterdir()
-            if _has_known_ending(file, kinds) and file.is_file()
-        ]
-        if not files:
-            endings = ", ".join(ending for kind in kinds for ending in kind.endings)
-            others = _name_others(spec, path)
-            raise SourceError(
-                f"{_shorten_spec(spec)}: no file in this folder ends in {endings}{others}"
-            )
+        inside = sorted(str(file) for file in path.iterdir() if file.is_file())
+        files = [file for file in inside if _has_known_ending(Path(file), kinds)]
+        endings = ", ".join(ending for kind in kinds for ending in kind.endings)
+        lack = f"no file in this folder ends in {endings}{_name_others(spec, inside)}"
     elif has_magic(str(path)) and not path.exists():
-        files = [file for file in glob(str(path), recursive=True) if Path(file).is_file()]
-        if not files:
-            raise SourceError(f"{_shorten_spec(spec)}: no file has such a name")
+        files = sorted(file for file in glob(str(path), recursive=True) if Path(file).is_file())
+        lack = "no file has such a name"
     else:
         return (spec,)
-    return tuple(f"{prefix}{file}" for file in sorted(files))
+    if not files:
+        raise SourceError(f"{_shorten_spec(spec)}: {lack}")
+    return tuple(f"{name}:{file}" if is_named else file for file in files)
 
 
-def _name_others(spec: str, folder: Path) -> str:
+def _name_others(spec: str, files: list[str]) -> str:
     """The end of an error about a folder of other files: the pattern that names them."""
-    others = sorted(
-        path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")
-    )
+    others = [Path(file).name for file in files if not Path(file).name.startswith(".")]
     if not others:
         return ""
-    ending = Path(others[0]).suffix
-    return (
-        f"; it holds {_shorten_spec(others[0])}: name such files by a pattern, as in "
-        f"'{_shorten_spec(spec).rstrip('/')}/*{ending}'"
-    )
+    pattern = f"{_shorten_spec(spec).rstrip('/')}/*{Path(others[0]).suffix}"
+    return f"; it holds {_shorten_spec(others[0])}: name such files by a pattern, as in '{pattern}'"
 
 
 def _has_known_ending(path: Path, kinds: list[Provider]) -> bool:

@@ -15,12 +15,7 @@ ENDINGS = (".gz", ".zip", ".csv", ".parquet", ".pq", ".feather", ".arrow", ".arr
 PARQUET, ARROW, ARROW_STREAM, OLD_FEATHER = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 GZIP, ZIP, SQLITE = b"\x1f\x8b", b"PK\x03\x04", b"SQLite format 3\0"
 
-OF_SOURCE = {
-    PARQUET: "parquet",
-    ARROW: "feather",
-    ARROW_STREAM: "feather",
-    OLD_FEATHER: "feather",
-}
+OF_SOURCE = {PARQUET: "parquet"} | dict.fromkeys((ARROW, ARROW_STREAM, OLD_FEATHER), "feather")
 """First bytes of files that have a source of their own."""
 
 KINDS = {"parquet": "a Parquet file", "feather": "an Arrow file"}

@@ -13,24 +13,16 @@ from data.providers.kinds import BINARY, describe_binary, describe_kind
 from data.providers.source_file import first_line
 
 MARKED = {
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
 """Encodings by the mark at the begin of a text."""
 
 CODE_PAGES = {
-    "cp1252": "Windows-1252",
-    "cp1250": "Windows-1250",
-    "cp1251": "Windows-1251",
-    "cp1254": "Windows-1254",
-    "gb18030": "GB 18030",
-    "cp950": "Big5",
-    "cp932": "Shift JIS",
-    "euc_jp": "EUC-JP",
-    "cp949": "EUC-KR",
-}
+    "cp1252": "Windows-1252", "cp1250": "Windows-1250", "cp1251": "Windows-1251",
+    "cp1254": "Windows-1254", "gb18030": "GB 18030", "cp950": "Big5", "cp932": "Shift JIS",
+    "euc_jp": "EUC-JP", "cp949": "EUC-KR",
+}  # fmt: skip
 """Encodings without a mark, and their names: of western Europe, then of other languages."""
 
 HEAD_BYTES, HEAD_LINES = 1 << 16, 10
