@@ -64,6 +64,9 @@ MOST, CLEAR, WIDEST, NEAR = 0.5, 0.5, 2.0, 0.01
 the next open that the right order leaves of any other's; high to low of a usual bar; from bid to
 ask, or of an adjusted price from another."""
 
+COMMA_PROOF = re.compile(r"^[^.]*[0-9],(?:[0-9]{1,2}|[0-9]{4,})$|\.[0-9]{3},[0-9]+$")
+"""Numbers with a decimal comma, and no mark of thousands."""
+
 LOTS = (1, 100, 1000)
 """Shares in a unit of volume, where money stands beside it."""
 
@@ -149,13 +152,13 @@ def guess_order(columns: Sequence[Floats]) -> dict[str, int]:
 def _read_columns(rows: Sequence[Sequence[str]], width: int) -> tuple[list[str], list[Floats]]:
     """Kind of each column, and its numbers [N], NaN where a cell is none."""
     cells = [[row[k].strip() for row in rows if len(row) == width] for k in range(width)]
+    is_comma = any(COMMA_PROOF.search(cell) for column in cells for cell in column)
+    texts = [[_bare(cell, is_comma=is_comma) for cell in column] for column in cells]
     columns = [
-        _drop_largest(
-            [float(cell) if NUMBER.fullmatch(cell) else np.nan for cell in map(_bare, column)]
-        )
-        for column in cells
+        _drop_largest([float(cell) if NUMBER.fullmatch(cell) else np.nan for cell in column])
+        for column in texts
     ]
-    kinds = [_find_kind(column) for column in cells]
+    kinds = list(map(_find_kind, cells, texts))
     time = next((k for k, kind in enumerate(kinds) if kind in "td"), 0)
     for k, column in enumerate(columns):
         steps, seconds = np.diff(column), [column * (unit / 10**9) for _, unit in UNITS]
@@ -171,26 +174,26 @@ def _drop_largest(numbers: npt.ArrayLike) -> Floats:
     return np.where(np.abs(column) < LARGEST, column, np.nan)
 
 
-def _bare(cell: str) -> str:
+def _bare(cell: str, *, is_comma: bool) -> str:
     """A number without marks of thousands, as far as it shows which they are.
 
-    >>> list(map(_bare, ("1,234,567", "1.234,5", "12,5", "49 004", "1.5")))
+    >>> [_bare(cell, is_comma=False) for cell in ("1,234,567", "1.234,5", "12,5", "49 004", "1.5")]
     ['1234567', '1234.5', '12.5', '49004', '1.5']
     """
-    whole, marks = (
-        re.sub(r"(?<=[0-9])[ '\u2019\xa0\u202f](?=[0-9]{3})", "", cell),
-        re.sub("[^.,]", "", cell),
-    )
-    *groups, last = re.split("[.,]", whole)
+    whole = re.sub(r"(?<=[0-9])[ '\u2019\xa0\u202f](?=[0-9]{3})", "", cell)
+    if is_comma:
+        return whole.replace(".", "").replace(",", ".")
+    marks, (*groups, last) = re.sub("[^.,]", "", cell), re.split("[.,]", whole)
     has_decimals = len(set(marks)) == 2 or marks == "." or (marks == "," and len(last) != 3)
     return "".join(groups) + ("." if has_decimals else "") + last
 
 
-def _find_kind(cells: Sequence[str]) -> str:
-    held = [cell for cell in cells if cell.lower() not in MISSING]
+def _find_kind(cells: Sequence[str], texts: Sequence[str]) -> str:
+    """The kind of a column by its cells, and by their texts as bare numbers."""
+    held = [k for k, cell in enumerate(cells) if cell.lower() not in MISSING]
     for letter, _, form in KINDS:
-        texts = map(_bare, held) if letter in "wn" else held
-        if sum(form.fullmatch(text) is not None for text in texts) > MOST * len(held):
+        column = texts if letter in "wn" else cells
+        if sum(form.fullmatch(column[k]) is not None for k in held) > MOST * len(held):
             return letter
     return "x" if held else "_"
 
@@ -205,9 +208,7 @@ def _is_price(column: Floats, low: Floats, high: Floats) -> bool:
     """Whether most numbers lie within their bar, or are all one share of them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = column / high
-    is_share = len(share) > 2 and np.min(share, initial=np.inf) * (1 + NEAR) > np.max(
-        share, initial=0
-    )
+    is_share = len(share) > 2 and np.ptp(column) and share.max() <= (1 + NEAR) * share.min()
     return bool(((column >= low) & (column <= high)).mean() > MOST or is_share)
 
 
