@@ -1,17 +1,16 @@
 """Cases that traders published, each of which was once read wrongly or refused for a false reason.
 
 Behind # stands where: projects of GitHub, programs, vendors. Kinds of cases that have a table of
-their own (names, numbers, kinds, markets, places, texts) are there, not here.
+their own (forms, names, numbers, kinds, markets, places, texts) are there, not here.
 """
 
 import datetime as dt
 import itertools
 
-import polars as pl
 import pyarrow as pa
 
 from data.errors import DataError, TableError
-from tests.corpus.row import bars, every, reads, refuses, saved, table, text
+from tests.corpus.row import bars, every, reads, refuses, table, text
 from tests.support.series import NAMES, iso, make_columns
 
 DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"]
@@ -32,14 +31,6 @@ def minutes(form, start="2024-01-02T09:00", count=4):
     """Quarters of an hour in a form of time."""
     first = dt.datetime.fromisoformat(start)
     return [(first + dt.timedelta(minutes=15 * i)).strftime(form) for i in range(count)]
-
-
-def of_polars(packing):
-    """A file of polars, in the newest form that it writes."""
-    columns = make_columns(50)
-    time = pl.Series("timestamp", columns["timestamp"]).cast(pl.Datetime("ns", "UTC"))
-    frame = pl.DataFrame({**columns, "timestamp": time})
-    return saved("bars.arrow", lambda path: frame.write_ipc(path, compression=packing))
 
 
 BAOSTOCK = {"time_format": "%Y%m%d%H%M%S%f"}
@@ -108,9 +99,6 @@ ROWS = (
           ("late now and then", lambda i: i * 7919 % 9000, {}), ("always late", lambda i: 120, {}),
           ("merged", lambda i: i * 7919 % 9000, {"timeframe": "1h"}),
           ("said outright", lambda i: 120, {"columns": {"timestamp": "time_period_start"}}))),
-    # pola-rs/polars#25974, apache/arrow-julia#540
-    *(reads(f"polars, {packing}", of_polars(packing), made=50)
-      for packing in ("uncompressed", "lz4", "zstd")),
     # pola-rs/polars#1386, duckdb, pandas .dt.date
     *(reads(f"a date and a clock, {words}", bars({"date": date, "time": clock}, kind="parquet"),
             times=list(QUARTERS), timeframe="15m") for words, (date, clock) in CLOCKS.items()),
