@@ -109,6 +109,11 @@ ROWS = (
     # lucas-campagna/mt5linux#25, fxcm/MarketData#1, CryptoSignal/Crypto-Signal#544
     reads("hours of a server", text(SERVER), {"tz": "America/New_York+7h"},
           times=[int(hour.value) for hour in HOURS]),
+    # spreadsheets, FRED and EIA (ND), C runtimes (1.#QNAN), Nasdaq (N/D)
+    *(refuses(f"a row of {word}", bars(WEEKDAYS, **{
+        name: {7: word} for name in ("open", "high", "low", "close")}), None, BarsError, "row 7",
+        "--drop-bad-bars", then={"count": 59, "notes": "dropped 1 bad row"})
+      for word in ("#DIV/0!", "ND", "N/D", "\u2014", "1.#QNAN", "(null)", "#VALUE!", "-1.#IND")),
     # mlouielu/twstock#22, k66inthesky/TW-stock#2, zake7749/Chatbot#12
     reads("names of Taiwan", text("日期,開盤價,最高價,最低價,收盤價,成交股數\n" + "".join(
         f"{day.replace('-', '/')},10,12,9,11,5\n" for day in WEEKDAYS)), times=WEEKDAYS,
