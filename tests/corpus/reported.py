@@ -105,7 +105,8 @@ ROWS = (
       for row in (refuses(f"two markets by {name}", crossed(name, steps), None, TableError,
                           "2 markets", "#BTCUSDT"),
                   refuses(f"one of two markets by {name}", crossed(name, steps), None, DataError,
-                          f"'{name}'", *steps, never="--sort", market="BTCUSDT"))),
+                          f"'{name}'", *steps, never="--sort", market="BTCUSDT",
+                          then={"count": 60, "timeframe": "1h"}))),
     # lucas-campagna/mt5linux#25, fxcm/MarketData#1, CryptoSignal/Crypto-Signal#544
     reads("hours of a server", text(SERVER), {"tz": "America/New_York+7h"},
           times=[int(hour.value) for hour in HOURS]),
