@@ -252,6 +252,8 @@ def _describe_unclear(timestamp: Ints, steps: Ints, counts: Ints) -> str:
     shortest = int(steps[0])
     is_often = counts[0] >= LEAST_SHORTEST_FRAC * counts.sum()
     if not (steps % shortest).any() and (shortest % MINUTE_NS == 0 or is_often):
+        # Bars of one duration behind those of another are not read as the shorter.
+        check_spacing(timestamp, shortest)
         return (
             f"{told}say it with --source-timeframe, such as --source-timeframe "
             f"{format_timeframe(shortest)}"
