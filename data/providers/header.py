@@ -20,6 +20,9 @@ MOST_LINES_ABOVE = 10
 REMARK = re.compile(r'"?(?:#|%|//|\?|!|\$|;(?=\s*\w))+')
 """Begin of a line above the header that is no row, and may name the columns."""
 
+HASHED = re.compile(r'^#+ *"?([^"]*)"?$')
+"""Name of the first column behind such a begin."""
+
 OF_TAIWAN = re.compile("1[0-9]{2}(?:[-/.][01]?[0-9][-/.][0-3]?[0-9]|年.*)")
 """A date whose year counts from 1911."""
 
@@ -53,6 +56,8 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     above, separator = _locate_header(lines, where)
     separator = separator or max(SEPARATORS, key=lines[above].count)
     rows = [_split(line, separator) for line in lines[above:]]
+    # A line below a title may begin as a remark does, and name the columns.
+    rows[0][:1] = [HASHED.sub(r"\1", cell) for cell in rows[0][:1]]
     _refuse_taiwan(rows, where)
     counted = list_counted(rows[0])
     if len(rows[0]) == 1 and len(rows) > 1 and find_role(rows[0][0]) is None:
@@ -169,7 +174,7 @@ def _find_names(lines: Sequence[str], separator: str, width: int) -> list[str] |
         cells = _split(line.strip(), separator)
         if len(cells) == 1 < width:
             cells = _split(cells[0].strip(), separator)
-        cells[0] = REMARK.sub("", cells[0].strip()).strip()
+        cells[0] = REMARK.sub("", cells[0].strip()).strip().strip('"')
         if len(cells) == width + 1 and not cells[0]:
             del cells[0]
         if len(cells) == width and not _is_row(cells):

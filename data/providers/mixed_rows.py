@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from data.checks import PRICES, VALUES, Ints
 from data.errors import TableError
-from data.providers.column_names import MARKET_NAMES, plain, write_option
+from data.providers.column_names import MARKET_NAMES, find_role, plain, write_option
 from data.providers.markets import SIGN, name_market
 from data.providers.shapes import guess_order
 from data.providers.times import find_unit
@@ -111,14 +111,14 @@ def _list_parting(
     now, before = time_ns[1:], time_ns[:-1]
     if (now > before).all() or (now < before).all():
         return {}
-    encoded = {name: _encode(column) for name, column in others() if plain(name) not in HOURS}
+    encoded = {name: _encode(column) for name, column in others() if not _is_hours(name)}
     columns = {
         name: column
         for name, column in encoded.items()
         if not column.null_count and 2 <= len(column.dictionary) <= len(column) // 2
     }
     hours = [] if len(np.unique(time_ns % DAY_NS)) > 2 or not _is_shared(time_ns) else [
-        name for name, _ in others() if plain(name) in HOURS
+        name for name, _ in others() if _is_hours(name)
     ]  # fmt: skip
     # Local midnights are two moments of UTC.
     if hours and not _find_parting(columns, time_ns, 1):
@@ -127,6 +127,11 @@ def _list_parting(
             "write both as one, such as 2024-01-31 09:00"
         )
     return columns
+
+
+def _is_hours(name: str) -> bool:
+    """Sign of a column of times of day, which a date beside it lacks."""
+    return plain(name) in HOURS or find_role(name) == "time"
 
 
 def _find_parting(

@@ -110,7 +110,7 @@ def list_advised(message, spec, options, file):
     """
     if "volume" in file.names:
         message = message.replace(" (or --column volume=none)", "")
-    if file.zone in available_timezones():
+    if file.zone:
         message = message.replace("--tz names another", f"--tz {file.zone}")
     for meaning, name in file.names.items():
         message = message.replace(f"--column {meaning}=NAME", f"--column '{meaning}={name}'")
@@ -136,7 +136,7 @@ def _parse_options(text, options):
         if name == "column":
             meaning, _, column = value.partition("=")
             columns[meaning] = column
-        elif name == "tz" and value not in available_timezones():
+        elif name == "tz" and value.partition("+")[0] not in available_timezones():
             return None
         else:
             values[name.replace("-", "_")] = value or True

@@ -23,11 +23,11 @@ def weeks(holidays):
     return [str(day - dt.timedelta(days=k in holidays)) for k, day in enumerate(fridays)]
 
 
-def headed(head, order=(0, 1, 2, 3, 4, 5)):
+def headed(head, order=(0, 1, 2, 3, 4, 5), above=()):
     """Sixty hours under a header behind #."""
     rows = [line.split(",") for line in csv_text(make_columns(60)).splitlines()[1:]]
     lines = [",".join(row[place] for place in order) for row in rows]
-    return text("\n".join([f"# {head}", *lines, ""]))
+    return text("\n".join([*above, f"# {head}", *lines, ""]))
 
 
 def crossed(name, steps):
@@ -93,6 +93,8 @@ ROWS = (
                                    ("quotes of HistData", "DAT_ASCII_EURUSD.csv", QUOTES))),
     # astropy/astropy#8674, numpy/numpy#28244: np.savetxt writes "# " before its header
     reads("names behind #", headed(f"time,{OHLCV}"), count=60),
+    reads("names behind # below a title", headed(f"time,{OHLCV}", above=["History"]), count=60),
+    reads("a quoted name behind #", headed(f'"time",{OHLCV}'), count=60),
     *(refuses(f"{name} behind # is no volume", headed(f"time,open,high,low,close,{name}"), None,
               TableError, "volume") for name in ("open_interest", "vwap", "trades")),
     reads("names behind # in another order", headed("time,close,high,low,open,volume", (

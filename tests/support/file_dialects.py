@@ -59,8 +59,13 @@ FORMS = """\
 %d/%m/%y| %H:%M""".splitlines()
 """Dates and clocks."""
 
-CLOCKS = {"America/New_York": "EST", "Europe/Berlin": "CET", "MetaTrader": "EET", "Asia/Tokyo": ""}
-"""Zones of times that name none, and short names; one is seven hours ahead of New York."""
+CLOCKS = {
+    "America/New_York": "EST",
+    "Europe/Berlin": "CET",
+    "America/New_York+7h": "EET",
+    "Asia/Tokyo": "",
+}
+"""Zones of times that name none, and short names; one is that of a server."""
 
 
 def write_text(file, dice):
@@ -236,16 +241,16 @@ def _stamp_closes(file, dice, label):
 def _write_times(times, form, zone):
     """Times in a form, on the clock of a zone."""
     if "%z" in form:
-        zone = ZoneInfo("UTC" if zone in (None, "MetaTrader") else zone)
+        zone = ZoneInfo((zone or "UTC").partition("+")[0])
         return [moment(time).astimezone(zone).strftime(form) for time in times]
     return [moment(time + (ahead(time, zone) if zone else 0)).strftime(form) for time in times]
 
 
 def ahead(time_ns, zone):
     """Nanoseconds by which the clock of a zone is ahead of UTC."""
-    if zone == "MetaTrader":
-        return ahead(time_ns, "America/New_York") + 7 * H
-    return int(moment(time_ns).astimezone(ZoneInfo(zone)).utcoffset().total_seconds()) * S
+    name, _, hours = zone.partition("+")
+    offset = moment(time_ns).astimezone(ZoneInfo(name)).utcoffset()
+    return int(offset.total_seconds()) * S + int(hours.rstrip("h") or 0) * H
 
 
 def moment(time_ns):
