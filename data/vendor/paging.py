@@ -171,6 +171,9 @@ class PageReader:
             if len(rows) and rows[-1, 0] > at + limit * self._step:
                 return self._read_back(at, rows)
             found.append(rows[rows[:, 0] < at + width * self._step])
+        if np.isfinite(self._next):
+            rows = self._from(at, 1, self._limit, int(self._next) - 1)
+            found.append(rows[rows[:, 0] < at + width * self._step])
         return _merge(np.concatenate(found)), at + width * self._step
 
     def _read_back(self, at: int, rows: Floats) -> tuple[Floats, int]:
@@ -200,7 +203,13 @@ class PageReader:
             if len(rows) == 0 or rows[0, 0] < first:
                 break
             lead += int(rows[-1, 0] - first) // self._step + 1
-        return rows[rows[:, 0] < first]
+        rows = rows[rows[:, 0] < first]
+        if len(rows) and (missing := int(first - rows[-1, 0]) // self._step - 1):
+            # The range may have ended too early.
+            nearer = self._from(at, lead - missing, self._limit)
+            nearer = nearer[nearer[:, 0] < first]
+            rows = nearer if len(nearer) else rows
+        return rows
 
     def _skip_days(self, at: int, end: int) -> int:
         """The time before which days show that there is no bar; `at` where they show nothing."""
