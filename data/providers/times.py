@@ -41,10 +41,8 @@ are none: whether they stand for summer too is not known."""
 DATES = {"day/month/year": "%d/%m/%Y", "month/day/year": "%m/%d/%Y"}
 """Forms whose day and month may be exchanged, and the formats that tell them apart."""
 
-UTC = "UTC"
-
-SAMPLE = 1000
-"""Values from the whole length of a column that rule most readings out before all are looked at."""
+UTC, SAMPLE = "UTC", 1000
+"""Values from all of a column's length that rule most readings out before all are looked at."""
 
 TICKS_1970, TICKS_S = 621_355_968_000_000_000, 10**7
 """Ticks of .NET, which count from year 1: those of 1970 and of a second."""
@@ -78,10 +76,10 @@ def read_column(
     sample = take_sample(column)
     texts = sample if pa.types.is_string(kind) else sample.cast(pa.string())
     if pa.types.is_integer(kind) and all_match(texts, CALENDAR):
-        column, is_number = column.cast(pa.string()), False
-    if not is_number and time_format is None and (whole := _read_digits(column, texts, label)):
-        column, is_number = whole, True
-    if is_number:
+        column = column.cast(pa.string())
+    if pa.types.is_string(column.type) and time_format is None:
+        column = _read_digits(column, texts, label)
+    if not pa.types.is_string(column.type):
         return _read_whole(column, tz, label)
     return place(read_written(column, label, time_format), tz, label)
 
@@ -208,9 +206,10 @@ def _read_typed(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints,
     exact = _try_cast(column, pa.timestamp("ns", tz=zone))
     if exact is not None:
         return place(Written(_to_ints(exact), zone and UTC), tz, label)
-    numbers, help_ = _to_ints(column.drop_null()), ""
-    if (unit := _find_unit(numbers)) is not None:
-        first = int(numbers[0])
+    numbers, help_ = _try_cast(column.drop_null(), pa.int64()), ""
+    unit = None if numbers is None else _find_unit(_to_ints(numbers))
+    if numbers is not None and unit is not None:
+        first = numbers[0].as_py()
         help_ = (
             f": it is typed {column.type}, and numbers such as {first} are {unit[0]} since 1970 "
             f"({format_time(first * unit[1])}); write the column anew with that unit"
@@ -218,18 +217,20 @@ def _read_typed(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints,
     raise TableError(f"{label} holds times outside 1678 to 2262{help_}")
 
 
-def _read_digits(column: Column, sample: pa.Array, label: str) -> Column | None:
-    """Whole numbers that are written as text; None where they are something else."""
+def _read_digits(column: Column, sample: pa.Array, label: str) -> Column:
+    """Whole numbers that are written as text; the text where it is something else."""
     sample = plain_blanks(sample)
     if all_match(sample, WHOLE):
-        column = pc.replace_substring_regex(plain_blanks(column), r"\.0+$", "")
-        sample = pc.replace_substring_regex(sample, r"\.0+$", "")
+        column, sample = (
+            pc.replace_substring_regex(plain_blanks(each), r"\.0+$", "")
+            for each in (column, sample)
+        )
     if not all_match(sample, DIGITS) or all_match(sample, CALENDAR):
-        return None
+        return column
     if not pc.all(pc.ascii_is_decimal(column), min_count=0).as_py():
         column = plain_blanks(column)
         if not all_match(column, DIGITS):
-            return None
+            return column
     whole = _try_cast(column, pa.int64())
     if whole is None:
         raise _unknown_unit(label, pc.max(column).as_py())

@@ -2,12 +2,19 @@
 
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from data import DataError, load_bars
+from data.checks import NO_TIME
+from data.providers.time_columns import read_times
 from data.table import LoadOptions
 from tests.corpus.row import ONE, bars
 from tests.corpus.times import MIDNIGHT
@@ -58,3 +65,67 @@ def test_the_machines_own_zone_changes_nothing(monkeypatch, tmp_path):
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+MOMENTS = np.datetime64("2018-03-01T00:00", "s") + np.arange(70_000) * np.timedelta64(17, "m")
+"""Times of two years, more than are read together."""
+
+WRITTEN = (
+    "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S+00:00", "%Y%m%d %H%M%S",
+    "%d.%m.%Y %H:%M", "%m/%d/%Y %I:%M %p", "%d %b %Y %H:%M", "%Y.%m.%d|%H:%M",
+)  # fmt: skip
+"""Ways to write them; a bar parts two columns."""
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+@pytest.mark.parametrize("cuts", [(), (1, 1, 40_000)], ids=["one", "chunks"])
+def test_many_rows_are_read_as_they_were_written(form, cuts):
+    """In one piece or in chunks, with blanks, missing rows, and a row that fits no other."""
+    times = pa.array(MOMENTS)
+    expected = MOMENTS.astype("datetime64[ns]").astype(np.int64)
+    columns = {}
+    for part in form.split("|"):
+        texts = pc.strftime(times, format=part).to_pylist()
+        texts[3], texts[-2] = None, f" {texts[-2]} "
+        edges = [0, *cuts, len(texts)]
+        chunks = [pa.array(texts[a:b], pa.string()) for a, b in pairwise(edges)]
+        columns[part] = pa.chunked_array(chunks) if cuts else chunks[0]
+    time_ns, _ = read_times(columns, None, "f")
+    assert time_ns[3] == NO_TIME
+    assert np.array_equal(np.delete(time_ns, 3), np.delete(expected, 3))
+    *_, last = columns
+    texts = columns[last].to_pylist()
+    texts[66_000] = "2018-02-30 x"
+    with pytest.raises(DataError, match=r"row 66000 '2018-02-30 x'|no date"):
+        read_times({**columns, last: pa.array(texts)}, None, "f")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("kind", ["number", "text", "typed"])
+def test_chunks_of_numbers_are_read_as_one_column(unit, kind):
+    """With a missing row in one of them."""
+    numbers = MOMENTS.astype(f"datetime64[{unit}]").astype(np.int64)
+    whole = pa.array([None, *numbers[1:].tolist()], pa.int64())
+    kinds = {"number": pa.int64(), "text": pa.string(), "typed": pa.timestamp(unit)}
+    whole = whole.cast(kinds[kind])
+    chunked = pa.chunked_array([whole[:7], whole[7:7], whole[7:]])
+    one, many = (read_times({"t": column}, None, "f") for column in (whole, chunked))
+    assert one[1] == many[1]
+    assert one[0].tolist() == many[0].tolist()
+    assert one[0][1:].tolist() == MOMENTS[1:].astype("datetime64[ns]").astype(np.int64).tolist()
+
+
+@pytest.mark.parametrize(("values", "words"), [
+    (pa.array([200_000], pa.int32()).cast(pa.date32()), "outside 1678 to 2262"),
+    (pa.array(["2024-01-31T09+14:30"]), r"zone '\+14:30', which is none"),
+])  # fmt: skip
+def test_what_is_no_time_is_refused(values, words):
+    """Dates of far centuries, and zones that no clock has."""
+    with pytest.raises(DataError, match=words):
+        read_times({"t": values}, None, "f")
+
+
+def test_a_decimal_zero_behind_dates_is_left_out():
+    """As tables of floats write whole numbers."""
+    (time_ns,), _ = read_times({"t": pa.array(["20240131093000.0"])}, None, "f")
+    assert time_ns == np.datetime64("2024-01-31T09:30", "ns").astype(np.int64)
