@@ -1,4 +1,4 @@
-"""Environment of processes that this one begins: what they import is what it imports itself."""
+"""Processes that this one begins: their command, and the modules that they import."""
 
 import os
 import sys
@@ -6,6 +6,11 @@ from pathlib import Path
 
 ROOT = str(Path(__file__).parents[1])
 """Where our packages lie."""
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """Command of a Python process that runs a module and imports nothing of its working folder."""
+    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def child_environment(**variables: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ table is kept, so that the next one is printed beside it.
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -30,6 +29,7 @@ from optimizer.cli.bench_calls import VERIFIED_INDIVIDUALS, extend_bars
 from optimizer.cli.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
+from optimizer.processes import python_command
 from optimizer.run.task import prepare
 from optimizer.store.result import RunResult, refuse_red
 
@@ -162,8 +162,8 @@ def _write_case_bars(case: Case, sample: Bars, folder: Path) -> list[str]:
 
 def _run(case: Case, flags: Sequence[str]) -> WholeTime:
     """Time one process from its start to its end."""
-    command = [sys.executable, "-m", "optimizer", "evolve", "--json", "--quiet", "--no-report",
-               *case.flags, *flags]  # fmt: skip
+    fixed = ("evolve", "--json", "--quiet", "--no-report")
+    command = python_command("optimizer", *fixed, *case.flags, *flags)
     began = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wall_s = time.perf_counter() - began

@@ -19,6 +19,12 @@ START_S = 45.0
 PARENT = "__DASK_PARENT_PID"
 """Variable in which the library names the process that began its workers."""
 
+FOR_WORKERS = "distributed.nanny.pre-spawn-environ"
+"""Setting of the library: variables that a process has before it begins a worker."""
+
+SAFE_PATH = "PYTHONSAFEPATH"
+"""Variable under which Python imports no file of the working folder, such as a ``signal.py``."""
+
 
 class _LeavesCtrlC(WorkerPlugin):
     """Leaves Ctrl-C to the process that began a worker."""
@@ -36,8 +42,10 @@ def begin_workers(count: int) -> Iterator[LocalCluster]:
         WorkersLostError: When one does not begin in time.
     """
     # Once more at the end, for workers that were begun again meanwhile.
-    with _keep_environment():
+    with dask.config.set({f"{FOR_WORKERS}.{SAFE_PATH}": 1}), _keep_environment():
         with _keep_environment():
+            # Before the first worker Python begins a process of its own, which keeps semaphores.
+            os.environ[SAFE_PATH] = "1"
             try:
                 cluster = LocalCluster(
                     n_workers=count,
@@ -72,7 +80,7 @@ def _keep_environment() -> Iterator[None]:
 
     They say how many threads libraries use; whatever this process begins later would have them too.
     """
-    named = dask.config.get("distributed.nanny.pre-spawn-environ")
+    named = dask.config.get(FOR_WORKERS)
     before = {name: os.environ.get(name) for name in (*named, "PYTHONHASHSEED", PARENT)}
     try:
         yield

@@ -7,16 +7,13 @@ A job is a pure function of its setup, so that it does not matter who does it, o
 import pickle
 import queue
 import subprocess
-import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from io import BufferedReader
 from typing import Any, Protocol
 
-from optimizer.processes import child_environment
-
-PROGRAM = ("-P", "-m", "optimizer.judging.worker")
+from optimizer.processes import child_environment, python_command
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """There is a process for each core already."""
@@ -84,7 +81,7 @@ class Pool:
         with suppress(BlockingIOError):
             while len(self._idle) < count:
                 process = subprocess.Popen(
-                    [sys.executable, *PROGRAM],
+                    python_command("optimizer.judging.worker"),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     pipesize=PIPE_BYTES,

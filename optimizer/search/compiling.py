@@ -6,12 +6,11 @@ compiled, and waits for what it is compiling: no loop is compiled by both.
 
 import atexit
 import subprocess
-import sys
 from functools import cache
 
 from engine.runtime.compiling.loops import is_missing
 from engine.runtime.machine import available_cores
-from optimizer.processes import child_environment
+from optimizer.processes import child_environment, python_command
 from optimizer.search.compiled.leaving import truncate
 
 
@@ -24,7 +23,7 @@ def compile_in_background(*first: str) -> None:
     """
     if not is_missing(truncate) or available_cores() < 2:
         return
-    command = [sys.executable, "-P", "-m", "optimizer.first_run", *first]
+    command = python_command("optimizer.first_run", *first)
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
         command, env=child_environment(), stdin=nothing, stdout=nothing, stderr=nothing
