@@ -1,11 +1,12 @@
 """The duration of a bar: as text such as '15m', as nanoseconds, and as the steps of a file show."""
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import NO_TIME, Flags, Ints
+from data.checks import NO_TIME, Ints
 from data.errors import NoDurationError, TimeframeError
 
 SECOND_NS = 10**9
@@ -15,14 +16,11 @@ MINUTE_NS, DAY_NS = 60 * SECOND_NS, 86_400 * SECOND_NS
 UNITS_NS = {"w": 7 * DAY_NS, "d": DAY_NS, "h": 60 * MINUTE_NS, "m": MINUTE_NS, "s": SECOND_NS}
 """Units of fixed length, longest first; months have none."""
 
-LONGEST_NS = (2**63 - 1) // DAY_NS * DAY_NS
-"""Longest duration that times hold, 292 years."""
+LONGEST_NS = 2**62 // DAY_NS * DAY_NS
+"""Longest duration, 146 years: a bar of it is over before int64 ends."""
 
-FORM = re.compile(r"([1-9][0-9]*)([smhdw])")
-
-MOST_DIGITS = 6
-"""Digits of a number of units."""
-
+FORM, MOST_DIGITS = re.compile(r"([1-9][0-9]*)([smhdw])"), 6
+"""Form of a duration, and digits of its number of units."""
 
 MOST_SHORT_STEPS_FRAC = 0.01
 """Share of steps that may be shorter than a bar for no reason."""
@@ -41,8 +39,49 @@ LEAST_SHORTEST_FRAC = 0.05
 MOST_SESSIONS = 3
 """Times a day that a market may pause alike: at night, at noon, for a break."""
 
-BLOCK = 1 << 20
-"""Bars whose steps are counted in one go."""
+BLOCK, MOST_USUAL = 1 << 17, 16
+"""Bars whose steps are counted in one go; so many lengths are counted before the rest is sorted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps between ascending times [T]: their lengths, ascending, and how many have each."""
+
+    timestamp: Ints
+    lengths: Ints  # [S] nanoseconds
+    counts: Ints  # [S]
+
+    @property
+    def common(self) -> int:
+        """The length that most have, nanoseconds."""
+        return int(self.lengths[np.argmax(self.counts)])
+
+    def count_shorter(self, timeframe_ns: int) -> int:
+        """How many are shorter than a bar."""
+        return int(self.counts[self.lengths < timeframe_ns].sum())
+
+    def have_room(self, timeframe_ns: int) -> bool:
+        """Whether hardly one is shorter than a bar for no reason.
+
+        Reasons are clocks that are put forward; a first or last bar of a session that is cut short;
+        and stamps beside the usual ones, as of weeks by their last trading day.
+        """
+        shorter = self.count_shorter(timeframe_ns)
+        if timeframe_ns % DAY_NS == 0:
+            shorter -= int(self.counts[self.lengths == timeframe_ns - UNITS_NS["h"]].sum())
+        most = MOST_SHORT_STEPS_FRAC * (len(self.timestamp) - 1)
+        if shorter <= most:
+            return True
+        moments, times = np.unique(self.timestamp % timeframe_ns, return_counts=True)
+        half = timeframe_ns // 2
+        usual = moments[np.argmax(times)]
+        numbers, lead = np.divmod(self.timestamp - usual + half, timeframe_ns)
+        is_near = np.abs(lead - half) <= LARGEST_LEAD * timeframe_ns
+        if (~is_near).sum() <= most and (np.diff(numbers) > 0).all():
+            return True
+        taken = np.pad(np.diff(self.timestamp), 1, constant_values=2 * timeframe_ns)
+        is_inside = np.maximum(taken[:-2], taken[2:]) < 2 * timeframe_ns
+        return int((is_inside & (taken[1:-1] < timeframe_ns)).sum()) <= most
 
 
 def find_lead(time_ns: npt.NDArray[np.int64]) -> tuple[int, str]:
@@ -110,8 +149,29 @@ def find_bar_ends(timestamp: Ints, timeframe_ns: int) -> Ints:
     return ends
 
 
-def infer_timeframe(timestamp: Ints) -> int:
-    """The most common step of ascending times [T], in nanoseconds.
+def count_steps(timestamp: Ints) -> Steps:
+    """Steps between ascending times [T], in blocks: a series may be as large as memory."""
+    lengths, counts = [timestamp[:0]], [timestamp[:0]]
+    for at in range(0, len(timestamp), BLOCK):
+        rest = np.diff(timestamp[at : at + BLOCK + 1])
+        for _ in range(MOST_USUAL if len(rest) else 0):
+            others = rest[rest != rest[0]]
+            lengths.append(rest[:1])
+            counts.append(np.array([len(rest) - len(others)]))
+            rest = others
+            if not len(rest):
+                break
+        some, times = np.unique(rest, return_counts=True)
+        lengths.append(some)
+        counts.append(times)
+    every, place = np.unique(np.concatenate(lengths), return_inverse=True)
+    total = np.zeros(len(every), dtype=np.int64)
+    np.add.at(total, place, np.concatenate(counts))
+    return Steps(timestamp, every, total)
+
+
+def infer_timeframe(timestamp: Ints, steps: Steps | None = None) -> int:
+    """The most common step of ascending times [T], in nanoseconds; `steps` if already counted.
 
     Raises:
         TimeframeError: When there are fewer than two bars, when they are months, when no step makes
@@ -126,22 +186,20 @@ def infer_timeframe(timestamp: Ints) -> int:
             "--source-timeframe (a strategy also needs at least two bars more than its longest "
             "window)"
         )
-    steps, counts = count_steps(timestamp)
-    most = int(np.argmax(counts))
-    common, total = int(steps[most]), len(timestamp) - 1
-    if (period := _find_period(timestamp, steps)) is not None:
-        apart = " to ".join(dict.fromkeys(f"{steps[at] // DAY_NS}" for at in (0, -1)))
+    steps = steps or count_steps(timestamp)
+    if (period := _find_period(steps)) is not None:
+        apart = " to ".join(dict.fromkeys(f"{steps.lengths[at] // DAY_NS}" for at in (0, -1)))
         raise NoDurationError(
             f"bars are {period}, {apart} days apart, which have no fixed length; "
             "load the days or weeks that they are made of"
         )
-    if 2 * int(counts[most]) >= total and have_room(timestamp, steps, counts, common):
-        return common
-    raise NoDurationError(_describe_unclear(timestamp, steps, counts))
+    if 2 * steps.counts.max() >= steps.counts.sum() and steps.have_room(steps.common):
+        return steps.common
+    raise NoDurationError(_describe_unclear(steps))
 
 
-def check_spacing(timestamp: Ints, timeframe_ns: int) -> None:
-    """Refuse bars [T] of which more than one in a hundred are spaced otherwise than by a bar.
+def check_spacing(steps: Steps, timeframe_ns: int) -> None:
+    """Refuse bars of which more than one in a hundred are spaced otherwise than by a bar.
 
     Steps that are longer are gaps and sessions where they stand alone: between bars, once a day,
     or the rarer the longer. A step is a spacing where it is the shortest for a while, or comes
@@ -152,120 +210,78 @@ def check_spacing(timestamp: Ints, timeframe_ns: int) -> None:
 
     Source: house rule; such a file is two files, and lengths of a strategy fit one of them.
     """
-    values, counts = count_steps(timestamp)
-    least, spacings = MOST_SHORT_STEPS_FRAC * len(timestamp), {}
-    is_often = (values > timeframe_ns) & (counts > least)
-    steps = np.diff(timestamp) if is_often.any() else values[:0]
+    values, counts = steps.lengths, steps.counts
+    least, spacings = MOST_SHORT_STEPS_FRAC * len(steps.timestamp), {}
+    is_longer = values > timeframe_ns
+    is_often = is_longer & (counts > least)
+    every = np.diff(steps.timestamp) if is_often.any() else values[:0]
     sustained: int | None = 0
     for k in np.flatnonzero(is_often):
         # Where shorter steps than one stand everywhere, shorter than a longer one do.
-        sustained = None if sustained is None else _count_sustained_steps(steps, int(values[k]))
+        sustained = None if sustained is None else _count_sustained_steps(every, int(values[k]))
         n_bars = sustained or 0
-        between = counts[(values > timeframe_ns) & (values < values[k])]
-        days = timestamp[1:][steps == values[k]] // DAY_NS
+        days = steps.timestamp[1:][every == values[k]] // DAY_NS
         is_daily = counts[k] > MOST_SESSIONS * (1 + np.count_nonzero(np.diff(days)))
-        if values[k] > 2 * timeframe_ns and is_daily and counts[k] > 2 * between.sum():
+        is_usual = counts[k] > 2 * counts[:k][is_longer[:k]].sum()
+        if values[k] > 2 * timeframe_ns and is_daily and is_usual:
             n_bars = int(counts[k])
         if n_bars > least:
             spacings[int(values[k])] = n_bars
     if spacings:
-        have = {timeframe_ns: int((steps == timeframe_ns).sum()), **spacings}
+        have = {timeframe_ns: int(counts[values == timeframe_ns].sum()), **spacings}
         named = ", ".join(f"{count} of {format_timeframe(step)}" for step, count in have.items())
         raise NoDurationError(
-            f"bars are spaced in more than one way ({named}, and {len(steps) - sum(have.values())} "
+            f"bars are spaced in more than one way ({named}, and {len(every) - sum(have.values())} "
             "other steps, sessions and gaps); part the file by its spacings, or state the duration "
             "with --source-timeframe where the longer ones are gaps"
         )
 
 
-def count_steps(timestamp: Ints) -> tuple[Ints, Ints]:
-    """Steps between times [T], ascending, and how many there are of each."""
-    blocks = [
-        np.unique(np.diff(timestamp[at : at + BLOCK + 1]), return_counts=True)
-        for at in range(0, max(len(timestamp) - 1, 1), BLOCK)
-    ]
-    steps, place = np.unique(np.concatenate([values for values, _ in blocks]), return_inverse=True)
-    counts = np.bincount(place, weights=np.concatenate([counts for _, counts in blocks]))
-    return steps, counts.astype(np.int64)
-
-
-def have_room(timestamp: Ints, steps: Ints, counts: Ints, timeframe_ns: int) -> bool:
-    """Whether hardly a step of times [T] is shorter than a bar for no reason.
-
-    Reasons are clocks that are put forward; a first or last bar of a session that is cut short; and
-    stamps beside the usual ones, as of weeks by their last trading day.
-    """
-    is_shorter = (steps < timeframe_ns) & ~_is_short_day(steps, timeframe_ns)
-    most = MOST_SHORT_STEPS_FRAC * (len(timestamp) - 1)
-    if counts[is_shorter].sum() <= most:
-        return True
-    inside = timestamp % timeframe_ns
-    moments, times = np.unique(inside, return_counts=True)
-    half = timeframe_ns // 2
-    numbers, lead = np.divmod(timestamp - moments[np.argmax(times)] + half, timeframe_ns)
-    is_near = np.abs(lead - half) <= LARGEST_LEAD * timeframe_ns
-    if (~is_near).sum() <= most and (np.diff(numbers) > 0).all():
-        return True
-    taken = np.concatenate(([2 * timeframe_ns], np.diff(timestamp), [2 * timeframe_ns]))
-    is_edge = (taken[:-2] >= 2 * timeframe_ns) | (taken[2:] >= 2 * timeframe_ns)
-    return int(((taken[1:-1] < timeframe_ns) & ~is_edge).sum()) <= most
-
-
 def _count_sustained_steps(steps: Ints, step: int) -> int | None:
-    """Number of times that a step occurs where, for a while, no step is shorter; None nowhere."""
+    """How often a step occurs where, for a while, no step [N] is shorter; None nowhere."""
     width = min(max(len(steps) // 50, 12), 32)
-    shorter = np.flatnonzero(np.concatenate(([True], steps < step, [True])))
-    # Stretches between two shorter steps count where they are long.
-    long = np.diff(shorter) > width
-    spans = zip(shorter[:-1][long].tolist(), shorter[1:][long].tolist(), strict=True)
-    count = sum(int((steps[start : end - 1] == step).sum()) for start, end in spans)
-    return count if long.any() else None
+    edges = np.concatenate(([0], np.flatnonzero(steps < step) + 1, [len(steps) + 1]))
+    is_long = np.diff(edges) > width
+    if not is_long.any():
+        return None
+    until = np.concatenate(([0], np.cumsum(steps == step)))
+    return int((until[edges[1:] - 1] - until[edges[:-1]])[is_long].sum())
 
 
-def _is_short_day(steps: Ints, timeframe_ns: int) -> Flags:
-    """Flags of steps [N] of whole days but for the hour by which clocks are put forward."""
-    is_short: Flags = steps == timeframe_ns - UNITS_NS["h"]
-    return is_short & (timeframe_ns % DAY_NS == 0)
-
-
-def _find_period(timestamp: Ints, steps: Ints) -> str | None:
+def _find_period(steps: Steps) -> str | None:
     """Name of the period of calendars by which bars follow each other; None where it is none."""
-    if steps[0] < SHORTEST_MONTH_NS or not (steps % UNITS_NS["w"]).any():
+    if steps.lengths[0] < SHORTEST_MONTH_NS or not (steps.lengths % UNITS_NS["w"]).any():
         return None
     # Half a day more: months that begin at a midnight east of Greenwich.
-    dates = (timestamp + DAY_NS // 2).astype("datetime64[ns]")
-    months = dates.astype("datetime64[M]").astype(np.int64)
-    days = (dates.astype("datetime64[D]") - dates.astype("datetime64[M]")).astype(np.int64)
-    apart, counts = np.unique(np.diff(months), return_counts=True)
+    dates = (steps.timestamp + DAY_NS // 2).astype("datetime64[ns]").astype("datetime64[D]")
+    months = dates.astype("datetime64[M]")
+    apart, counts = np.unique(np.diff(months).astype(np.int64), return_counts=True)
     most = int(np.argmax(counts))
-    is_steady = len(steps) > 1 or len(set(days.tolist())) == 1
+    is_steady = len(steps.lengths) > 1 or len(np.unique(dates - months)) == 1
     if apart[0] < 1 or counts[most] < MOST_PERIODS_FRAC * counts.sum() or not is_steady:
         return None
     return PERIODS.get(int(apart[most]))
 
 
-def _describe_unclear(timestamp: Ints, steps: Ints, counts: Ints) -> str:
+def _describe_unclear(steps: Steps) -> str:
     """Words about steps that do not show a duration, with the one that they allow."""
+    lengths, counts = steps.lengths, steps.counts
     order = np.argsort(-counts, kind="stable")[:3]
-    named = ", ".join(f"{counts[i]} of {format_timeframe(int(steps[i]))}" for i in order)
+    named = ", ".join(f"{counts[i]} of {format_timeframe(int(lengths[i]))}" for i in order)
     told = f"steps between bars do not show how long a bar lasts ({named}); "
-    shortest = int(steps[0])
+    shortest, say_it = int(lengths[0]), "say it with --source-timeframe"
     is_often = counts[0] >= LEAST_SHORTEST_FRAC * counts.sum()
-    if not (steps % shortest).any() and (shortest % MINUTE_NS == 0 or is_often):
+    if not (lengths % shortest).any() and (shortest % MINUTE_NS == 0 or is_often):
         # Bars of one duration behind those of another are not read as the shorter.
-        check_spacing(timestamp, shortest)
-        return (
-            f"{told}say it with --source-timeframe, such as --source-timeframe "
-            f"{format_timeframe(shortest)}"
-        )
-    usual = int(np.median(np.diff(timestamp)))
+        check_spacing(steps, shortest)
+        return f"{told}{say_it}, such as --source-timeframe {format_timeframe(shortest)}"
+    usual = int(np.median(np.diff(steps.timestamp)))
     for unit_ns in UNITS_NS.values():
         nearest = max(round(usual / unit_ns), 1) * unit_ns
-        if nearest >= MINUTE_NS and have_room(timestamp, steps, counts, nearest):
-            about = (np.abs(steps - nearest) <= LARGEST_LEAD * nearest) @ counts
-            if 2 * about >= counts.sum():
-                name = format_timeframe(nearest)
-                return f"{told}where they are about {name}, say it with --source-timeframe {name}"
+        about = (np.abs(lengths - nearest) <= LARGEST_LEAD * nearest) @ counts
+        if nearest >= MINUTE_NS and 2 * about >= counts.sum() and steps.have_room(nearest):
+            name = format_timeframe(nearest)
+            return f"{told}where they are about {name}, {say_it} {name}"
     return (
         f"{told}bars of trades, volume or range have no duration, and a strategy needs one: load "
         "bars of time"

@@ -235,13 +235,13 @@ Blocks = Annotated[
 Duration = Annotated[
     str | None,
     _where(lambda value: value is None or is_duration(value)),
-    Words("a duration such as 30d, of at most 106751d", "DURATION"),
+    Words("a duration such as 30d, of at most 7625w", "DURATION"),
 ]
 Training = Annotated[
     int | str,
     _where(lambda value: is_duration(value) if isinstance(value, str) else 1 <= value <= 1000),
     Words(
-        "a whole number from 1 to 1,000, or a duration such as 180d, of at most 106751d",
+        "a whole number from 1 to 1,000, or a duration such as 180d, of at most 7625w",
         "COUNT|DURATION",
     ),
 ]

@@ -185,7 +185,7 @@ SHOWN = (
               f"--{name.replace('_', '-')}")
       for text in NO_LENGTHS for name in ("timeframe", "source_timeframe")),
     *(refuses(f"too long {text[:9]}", bars(1), {"source_timeframe": text}, TimeframeError,
-              "too long", "at most 106751d") for text in TOO_LONG),
+              "too long", "at most 7625w") for text in TOO_LONG),
 )  # fmt: skip
 
 STATED = (
