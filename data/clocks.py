@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.checks import Ints
-from data.timeframe import DAY_NS, MINUTE_NS
-from data.zones import HOUR_NS, to_local
+from data.timeframe import DAY_NS, LONGEST_NS, MINUTE_NS
+from data.zones import HOUR_NS, find_steps, to_local
 
 BREAK_NS = 4 * HOUR_NS
 """Bars further apart belong to two sessions: nights and weekends, no break at noon."""
 
-LEAST_SESSIONS, MOST_ALIKE_FRAC = 4, 0.75
+LEAST_SESSIONS, MOST_ALIKE_FRAC, NOT_ALIKE = 4, 0.75, -1
 """So many sessions on each side of a change, of which at least that share begin and end alike."""
 
 MOST_CHANGES = 2
@@ -43,53 +43,48 @@ class ClockChange:
         )
 
 
-def find_clock_changes(
-    timestamp: Ints, steps: Ints, timeframe_ns: int, zone: str
-) -> tuple[ClockChange, ...]:
-    """Changes of the clock of a zone's bars [T], after some of which [K] the next is late.
+def find_clock_changes(timestamp: Ints, timeframe_ns: int, zone: str) -> tuple[ClockChange, ...]:
+    """Changes of the clock of a zone's bars [T].
 
     An exchange that opens for longer moves one end of its sessions; summer time moves both by an
     hour, in spring and in autumn: neither is one.
     """
-    breaks = steps[timestamp[steps + 1] - timestamp[steps] >= BREAK_NS]
+    breaks = find_steps(timestamp, BREAK_NS, LONGEST_NS)
     if timeframe_ns > HOUR_NS or len(breaks) + 1 < 2 * LEAST_SESSIONS:
         return ()
     bars = np.concatenate(([0], breaks + 1))
     firsts = to_local(timestamp[bars], zone)
-    lasts = to_local(timestamp[np.append(breaks, len(timestamp) - 1)], zone)
-    found = []
-    moves = np.abs(_turn(np.diff(firsts % DAY_NS))) >= HOUR_NS
-    for at in (np.flatnonzero(moves) + 1).tolist():
-        begins, ends = (_find_usual(times % DAY_NS, at) for times in (firsts, lasts))
-        if begins is None or ends is None:
-            continue
-        later_ns = int(_turn(begins[1] - begins[0]))
-        is_both = later_ns == int(_turn(ends[1] - ends[0]))
-        # The first of the new sessions, and no day beside it on which summer time begins.
-        is_both &= firsts[at] % DAY_NS == begins[1] or lasts[at] % DAY_NS == ends[1]
-        if is_both and not _is_summer_time(int(firsts[at]), later_ns):
-            found.append(ClockChange(int(bars[at]), int(firsts[at]), later_ns, *begins.tolist()))
-    hours = [change for change in found if abs(change.later_ns) == HOUR_NS]
-    if len(hours) > 1:
+    begins = firsts % DAY_NS
+    ends = to_local(timestamp[np.append(breaks, len(timestamp) - 1)], zone) % DAY_NS
+    at = np.arange(LEAST_SESSIONS, len(bars) - LEAST_SESSIONS + 1)
+    (before, after), (end_before, end_after) = _find_usual(begins), _find_usual(ends)
+    later = _turn(after - before)
+    is_change = (later != 0) & (later == _turn(end_after - end_before))
+    is_change &= np.abs(_turn(begins[at] - begins[at - 1])) >= HOUR_NS
+    is_change &= np.min((before, after, end_before, end_after), axis=0) != NOT_ALIKE
+    # The first of the new sessions, and no day beside it on which summer time begins.
+    is_change &= (begins[at] == after) | (ends[at] == end_after)
+    columns = (bars[at], firsts[at], later, before, after)
+    rows = np.stack([column[is_change] for column in columns], axis=1).tolist()
+    found = [change for change in (ClockChange(*row) for row in rows) if not _is_summer(change)]
+    if sum(abs(change.later_ns) == HOUR_NS for change in found) > 1:
         # Some country's own summer time, or a month of fasting.
-        found = [change for change in found if change not in hours]
+        found = [change for change in found if abs(change.later_ns) != HOUR_NS]
     return tuple(found) if len(found) <= MOST_CHANGES else ()
 
 
-def _find_usual(times: Ints, at: int) -> Ints | None:
-    """Times of day [2] that most sessions before one, and from it on, have."""
-    usual = []
-    for part in (times[max(at - LEAST_SESSIONS, 0) : at], times[at : at + LEAST_SESSIONS]):
-        values, counts = np.unique(part, return_counts=True)
-        if len(part) < LEAST_SESSIONS or counts.max() < MOST_ALIKE_FRAC * len(part):
-            return None
-        usual.append(values[np.argmax(counts)])
-    return np.array(usual)
+def _find_usual(times: Ints) -> tuple[Ints, Ints]:
+    """Times of day that most sessions have before one, and from it on, each [N]."""
+    windows = np.sort(np.lib.stride_tricks.sliding_window_view(times, LEAST_SESSIONS), axis=1)
+    middle = windows[:, LEAST_SESSIONS // 2]
+    is_alike = (windows == middle[:, None]).mean(axis=1) >= MOST_ALIKE_FRAC
+    usual = np.where(is_alike, middle, NOT_ALIKE)
+    return usual[:-LEAST_SESSIONS], usual[LEAST_SESSIONS:]
 
 
-def _is_summer_time(local_ns: int, later_ns: int) -> bool:
-    day = str(np.datetime64(local_ns // DAY_NS, "D"))[5:]
-    is_hour = abs(later_ns) <= HOUR_NS
+def _is_summer(change: ClockChange) -> bool:
+    day = str(np.datetime64(change.start_ns // DAY_NS, "D"))[5:]
+    is_hour = abs(change.later_ns) <= HOUR_NS
     return is_hour and any(first <= day < end for first, end in SUMMER_TIME)
 
 

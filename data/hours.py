@@ -11,17 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from data.checks import Flags, Ints, format_time
+from data.checks import Ints, format_time
 from data.clocks import ClockChange, find_clock_changes
-from data.timeframe import DAY_NS
-from data.week_rhythm import (
-    WeekGrid,
-    count_cells,
-    expect_by_rhythm,
-    find_long_steps,
-    make_grid,
-    set_days_aside,
-)
+from data.timeframe import DAY_NS, LONGEST_NS
+from data.week_rhythm import WeekGrid, count_cells, expect_by_rhythm, make_grid, set_days_aside
+from data.zones import find_steps
 
 ZONES = ("UTC", "America/New_York", "Europe/London")
 """Clocks by which sessions may be held; other countries change theirs with one of these, or not."""
@@ -32,7 +26,7 @@ LEAST_AGREEMENT = 0.9
 ALWAYS_OPEN_SHARE = 0.97
 """A market with bars in more of all quarters of an hour has no closed hours worth a search."""
 
-MOST_NAMED = 5
+BY_RHYTHM, MOST_NAMED = "the rhythm of its weeks", 5
 
 
 @dataclass(frozen=True)
@@ -85,19 +79,21 @@ class OpenGaps:
     @property
     def notes(self) -> tuple[str, ...]:
         """Lines about the gaps, and about what is none."""
-        pauses = f"{_count(self.pauses, 'pause')} in closed hours, by {self.rule}"
-        off = "day without a bar" if self.calendar is None else "holiday"
-        short = "short day" if self.calendar is None else "half day"
-        closed = "; ".join((pauses, *_name(off, self.days_off), *_name(short, self.short_days)))
-        closed_lines = tuple(filter(None, (self.clocks, closed if self.pauses else "")))
-        if not self.missing.any():
-            return closed_lines
-        longest = int(np.argmax(self.ends_ns - self.starts_ns))
-        start, end = (format_time(times[longest]) for times in (self.starts_ns, self.ends_ns))
-        lacking = _count(int(self.missing.sum()), "bar")
-        gaps = _count(len(self.missing), "gap") + (" in open hours" if self.rule else "")
-        line = f"{gaps}, {lacking} missing; the longest from {start} to {end}"
-        return (line, *closed_lines)
+        lines = [self.clocks] if self.clocks else []
+        if self.missing.any():
+            longest = int(np.argmax(self.ends_ns - self.starts_ns))
+            start, end = (format_time(times[longest]) for times in (self.starts_ns, self.ends_ns))
+            gaps = _count(len(self.missing), "gap") + (" in open hours" if self.rule else "")
+            lacking = _count(int(self.missing.sum()), "bar")
+            lines.insert(0, f"{gaps}, {lacking} missing; the longest from {start} to {end}")
+        if self.pauses:
+            off, short = ("day without a bar", "short day")
+            if self.calendar is not None:
+                off, short = ("holiday", "half day")
+            pauses = f"{_count(self.pauses, 'pause')} in closed hours, by {self.rule}"
+            named = (_name(off, self.days_off), _name(short, self.short_days))
+            lines.append("; ".join(filter(None, (pauses, *named))))
+        return tuple(lines)
 
 
 def find_open_gaps(
@@ -112,32 +108,25 @@ def find_open_gaps(
     """
     if calendar is not None:
         return _by_calendar(timestamp, timeframe_ns, zone, calendar)
-    steps = find_long_steps(timestamp, timeframe_ns)
-    changes = find_clock_changes(timestamp, steps, timeframe_ns, zone)
-    if changes:
+    if changes := find_clock_changes(timestamp, timeframe_ns, zone):
         return _join_clocks(timestamp, timeframe_ns, zone, changes)
-    cells = count_cells(timestamp, timeframe_ns) if len(steps) else None
+    every = list_gaps(timestamp, timeframe_ns)
+    cells = count_cells(timestamp, timeframe_ns) if len(every.starts_ns) else None
     if cells is None or len(cells.times) > ALWAYS_OPEN_SHARE * cells.span:
         return None
-    best: tuple[float, str, WeekGrid, Ints] | None = None
-    for clock in ZONES if zone == "UTC" else (zone,):
-        grid = make_grid(cells, clock)
-        agreement, expected = expect_by_rhythm(grid)
-        if agreement >= LEAST_AGREEMENT and (best is None or agreement > best[0]):
-            best = (agreement, clock, grid, expected)
-    if best is None:
+    grids = [make_grid(cells, clock) for clock in (ZONES if zone == "UTC" else (zone,))]
+    rhythms = [(*expect_by_rhythm(grid), grid) for grid in grids]
+    agreement, expected, grid = max(rhythms, key=lambda rhythm: rhythm[0])
+    if agreement < LEAST_AGREEMENT:
         return None
-    _, clock, grid, expected = best
-    lacking, days_off, short_days = set_days_aside(grid, expected)
-    on_clock = "" if clock == "UTC" else f" on the clock of {clock}"
-    rule = f"the rhythm of its weeks{on_clock}"
-    open_gaps = _measure(timestamp, grid, lacking, rule)
-    return _with_days(open_gaps, None, days_off, short_days)
+    on_clock = "" if grid.zone == "UTC" else f" on the clock of {grid.zone}"
+    lacking, *days = set_days_aside(grid, expected)
+    return _measure(every, grid, lacking, f"{BY_RHYTHM}{on_clock}", None, *days)
 
 
 def list_gaps(timestamp: Ints, timeframe_ns: int) -> OpenGaps:
     """All steps between bars [T] that are longer than one."""
-    before = find_long_steps(timestamp, timeframe_ns)
+    before = find_steps(timestamp, timeframe_ns + 1, LONGEST_NS)
     starts, ends = timestamp[before], timestamp[before + 1]
     return OpenGaps(starts, ends, (ends - starts) // timeframe_ns - 1)
 
@@ -162,14 +151,14 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
     else:
         expected = grid.count_slots(sessions.opens, sessions.closes)
     lacking = np.maximum(expected - grid.counts, 0)
-    open_gaps = _measure(timestamp, grid, lacking, f"the calendar of {calendar}")
     first, last = int(grid.days[0]), int(grid.days[-1])
     every = np.arange(first, last + 1)
     # Day 0 was a Thursday: the week is counted from there.
-    is_weekday = np.isin(every % 7, np.unique(sessions.days % 7))
+    is_weekday = np.isin(every % 7, sessions.days % 7)
     holidays = every[is_weekday & ~np.isin(every, sessions.days)]
     short = sessions.short_days[(sessions.short_days >= first) & (sessions.short_days <= last)]
-    return _with_days(open_gaps, calendar, holidays, short)
+    every_gap, rule = list_gaps(timestamp, timeframe_ns), f"the calendar of {calendar}"
+    return _measure(every_gap, grid, lacking, rule, calendar, holidays, short)
 
 
 def _join_clocks(
@@ -185,7 +174,7 @@ def _join_clocks(
         np.concatenate([part.starts_ns for part in known]),
         np.concatenate([part.ends_ns for part in known]),
         np.concatenate([part.missing for part in known]),
-        rule="the rhythm of its weeks",
+        rule=BY_RHYTHM,
         pauses=sum(part.pauses for part in known) + len(changes),
         days_off=tuple(day for part in known for day in part.days_off),
         short_days=tuple(day for part in known for day in part.short_days),
@@ -193,38 +182,24 @@ def _join_clocks(
     )
 
 
-def _measure(timestamp: Ints, grid: WeekGrid, lacking: Ints, rule: str) -> OpenGaps:
-    """The gaps of bars [T] of which cells lack so many [C]."""
-    steps = find_long_steps(timestamp, grid.timeframe_ns)
-    after, until = timestamp[steps] + grid.timeframe_ns, timestamp[steps + 1]
-    missing = grid.sum_between(lacking, after, until)
-    is_gap: Flags = missing > 0
-    return OpenGaps(
-        timestamp[steps][is_gap],
-        until[is_gap],
-        missing[is_gap],
-        rule,
-        pauses=int((~is_gap).sum()),
-    )
-
-
-def _with_days(
-    open_gaps: OpenGaps, calendar: str | None, days_off: Ints, short_days: Ints
+def _measure(
+    every: OpenGaps, grid: WeekGrid, lacking: Ints, rule: str, calendar: str | None, *days: Ints
 ) -> OpenGaps:
-    off, short = (
-        tuple(str(np.datetime64(int(day), "D")) for day in days) for days in (days_off, short_days)
-    )
-    return replace(open_gaps, calendar=calendar, days_off=off, short_days=short)
+    """Gaps at whose cells so many bars lack [C], the rest as pauses; `days` off, and short ones."""
+    missing = grid.sum_between(lacking, every.starts_ns + grid.timeframe_ns, every.ends_ns)
+    is_gap = missing > 0
+    off, short = (tuple(part.astype("datetime64[D]").astype(str).tolist()) for part in days)
+    starts, ends = every.starts_ns[is_gap], every.ends_ns[is_gap]
+    pauses = int((~is_gap).sum())
+    return OpenGaps(starts, ends, missing[is_gap], rule, calendar, pauses, off, short)
 
 
 def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _name(noun: str, days: tuple[str, ...]) -> tuple[str, ...]:
-    if not days:
-        return ()
-    head, _, rest = noun.partition(" ") if noun.startswith("day ") else (noun, "", "")
+def _name(noun: str, days: tuple[str, ...]) -> str:
+    """The first of some days, as "3 half days: 2024-07-03, ..."; empty where there are none."""
+    counted = _count(len(days), noun).replace("day without a bars", "days without a bar")
     more = f" and {len(days) - MOST_NAMED:,} more" if len(days) > MOST_NAMED else ""
-    count = f"{_count(len(days), head)}{' ' + rest if rest else ''}"
-    return (f"{count}: {', '.join(days[:MOST_NAMED])}{more}",)
+    return f"{counted}: {', '.join(days[:MOST_NAMED])}{more}" if days else ""
