@@ -1,6 +1,7 @@
 """Open hours of a market, as the weeks of its own bars show: cells of time on a local clock."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -69,17 +70,16 @@ class WeekGrid:
         """Bars that a cell can hold."""
         return self.cell_ns // self.timeframe_ns
 
-    @property
+    @cached_property
     def numbers(self) -> Ints:
         """Number of each cell since 1970, [C]."""
         return self.first + np.arange(len(self.counts), dtype=np.int64)
 
-    @property
+    @cached_property
     def days(self) -> Ints:
-        """Day of each cell since 1970, [C]."""
-        is_bar = self.cell_ns == self.timeframe_ns
-        usual_ns = self.phase_ns + ((self.cell_ns - 1) // 2 if is_bar else 0)
-        days: Ints = (self.numbers * self.cell_ns + usual_ns) // DAY_NS
+        """Day of each cell since 1970, [C]; that of its middle where it is one bar."""
+        middle_ns = (self.cell_ns - 1) // 2 if self.full == 1 else 0
+        days: Ints = (self.numbers * self.cell_ns + self.phase_ns + middle_ns) // DAY_NS
         return days
 
     def count_slots(self, opens: Ints, closes: Ints) -> Ints:
@@ -101,28 +101,15 @@ class WeekGrid:
             np.clip(times // self.cell_ns - self.first, 0, len(lacking) - 1)
             for times in (starts, ends - 1)
         )
+        edge_first, edge_last = ((cells + self.first) * self.cell_ns for cells in (first + 1, last))
         # Bars that fit from a time to the edge of its cell, rounded up.
-        room_first = -(-(np.minimum(ends, self._edge(first + 1)) - starts) // self.timeframe_ns)
-        room_last = -(-(ends - np.maximum(starts, self._edge(last))) // self.timeframe_ns)
+        room_first = -(-(np.minimum(ends, edge_first) - starts) // self.timeframe_ns)
+        room_last = -(-(ends - np.maximum(starts, edge_last)) // self.timeframe_ns)
         until = np.concatenate(([0], np.cumsum(lacking)))
-        from_whole = np.maximum(until[last] - until[np.minimum(first + 1, len(lacking))], 0)
-        from_first = np.minimum(lacking[first], np.maximum(room_first, 0))
-        from_last = np.where(last > first, np.minimum(lacking[last], np.maximum(room_last, 0)), 0)
-        total: Ints = np.where(last >= first, from_first + from_whole + from_last, 0)
-        return total
-
-    def _edge(self, cells: Ints) -> Ints:
-        edges: Ints = (cells + self.first) * self.cell_ns
-        return edges
-
-
-def find_long_steps(timestamp: Ints, longest_ns: int) -> Ints:
-    """Bars [K] of ascending ones [T] after which the next opens later than that."""
-    blocks = [
-        np.flatnonzero(np.diff(timestamp[at : at + BLOCK + 1]) > longest_ns) + at
-        for at in range(0, len(timestamp), BLOCK)
-    ]
-    return np.concatenate(blocks)
+        total: Ints = np.minimum(lacking[first], np.maximum(room_first, 0))
+        total += np.maximum(until[last] - until[np.minimum(first + 1, len(lacking))], 0)
+        total += (last > first) * np.minimum(lacking[last], np.maximum(room_last, 0))
+        return total * (last >= first)
 
 
 def count_cells(timestamp: Ints, timeframe_ns: int) -> Cells | None:
@@ -164,28 +151,29 @@ def expect_by_rhythm(grid: WeekGrid) -> tuple[float, Ints]:
     The share is 0 where there is none: too short a series, or no closed hours.
     """
     has_bars = grid.counts > 0
-    per_week = WEEK_NS // grid.cell_ns
-    weeks = (grid.numbers - grid.first) // per_week
-    blocks = np.minimum(weeks // BLOCK_WEEKS, max(len(weeks) // per_week // BLOCK_WEEKS - 1, 0))
-    slot = grid.numbers % per_week + blocks * per_week
-    is_counted = np.ones(len(slot), dtype=np.bool_)
-    if len(slot) < LEAST_WEEKS * per_week:
+    per_week, per_day = WEEK_NS // grid.cell_ns, max(DAY_NS // grid.cell_ns, 1)
+    is_counted = np.ones(len(has_bars), dtype=np.bool_)
+    if len(has_bars) < LEAST_WEEKS * per_week:
         # A short series has a rhythm of days, on weekdays that have bars.
-        per_day = max(DAY_NS // grid.cell_ns, 1)
-        slot = slot % per_day
         seen_days = np.unique(grid.days[has_bars])
-        is_counted = np.isin(grid.days % 7, seen_days % 7)
         if per_day == 1 or len(seen_days) < LEAST_DAYS:
             return 0.0, grid.counts
+        slot = grid.numbers % per_week % per_day
+        is_counted = np.isin(grid.days % 7, seen_days % 7)
+    else:
+        blocks = (grid.numbers - grid.first) // (per_week * BLOCK_WEEKS)
+        last_block = max(len(blocks) // per_week // BLOCK_WEEKS - 1, 0)
+        slot = grid.numbers % per_week + np.minimum(blocks, last_block) * per_week
     occurrences = np.bincount(slot[is_counted], minlength=int(slot.max()) + 1)
-    n_with_bars = np.bincount(slot[has_bars], minlength=len(occurrences))
-    is_open = ((occurrences > 0) & (n_with_bars >= OPEN_SHARE * occurrences))[slot] & is_counted
-    if not is_open.any() or is_open[is_counted].mean() > 1 - LEAST_CLOSED:
-        return 0.0, grid.counts
-    if has_bars[is_open].mean() < LEAST_FILLED:
+    with_bars = np.bincount(slot[has_bars], minlength=len(occurrences))
+    is_often = (with_bars > 0) & (with_bars >= OPEN_SHARE * occurrences)
+    is_open = is_often[slot] & is_counted
+    share_open = is_open[is_counted].mean()
+    if not 0 < share_open <= 1 - LEAST_CLOSED or has_bars[is_open].mean() < LEAST_FILLED:
         return 0.0, grid.counts
     expected = np.where(is_open, grid.full, 0)
-    _lower_edges(grid, slot, is_open, expected)
+    if grid.full > 1:
+        _lower_edges(grid, slot, is_open, expected)
     return float((is_open == has_bars).mean()), expected
 
 
@@ -207,26 +195,20 @@ def set_days_aside(grid: WeekGrid, expected: Ints) -> tuple[Ints, Ints, Ints]:
 
 def _lower_edges(grid: WeekGrid, slot: Ints, is_open: Flags, expected: Ints) -> None:
     """Expect of cells at the edge of a session what they usually hold: an auction, a half cell."""
-    if grid.full == 1:
-        return
-    beside = np.concatenate(([False], is_open, [False]))
+    beside = np.pad(is_open, 1)
     edges = np.flatnonzero(is_open & ~(beside[:-2] & beside[2:]))
     filled = edges[grid.counts[edges] > 0]
     # By slot, and by bars within one: a quantile of each slot is one position in its run.
-    order = np.lexsort((grid.counts[filled], slot[filled]))
-    known_slots, starts, sizes = np.unique(
-        slot[filled][order], return_index=True, return_counts=True
-    )
-    usual = grid.counts[filled][order][starts + (USUAL_QUANTILE * (sizes - 1)).astype(np.int64)]
-    indices = np.minimum(np.searchsorted(known_slots, slot[edges]), max(len(known_slots) - 1, 0))
-    if len(known_slots):
-        expected[edges] = np.where(known_slots[indices] == slot[edges], usual[indices], grid.full)
+    filled = filled[np.lexsort((grid.counts[filled], slot[filled]))]
+    known, starts, sizes = np.unique(slot[filled], return_index=True, return_counts=True)
+    usual = np.full(int(slot.max()) + 1, grid.full)
+    usual[known] = grid.counts[filled[starts + (USUAL_QUANTILE * (sizes - 1)).astype(np.int64)]]
+    expected[edges] = usual[slot[edges]]
 
 
 def _short_runs(days: Ints, is_empty: Flags) -> Ints:
     """Empty ones of ascending days, but for runs that are longer than holidays."""
-    flags = np.concatenate(([0], is_empty[days].astype(np.int8), [0]))
-    edges = np.flatnonzero(np.diff(flags))
+    edges = np.flatnonzero(np.diff(np.pad(is_empty[days].astype(np.int8), 1)))
     runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if b - a <= MOST_HOLIDAYS]
     return np.concatenate([days[:0], *(days[a:b] for a, b in runs)])
 
@@ -239,9 +221,8 @@ def _close_early(expected: Ints, lacking: Ints, days: Ints, day: int) -> bool:
         due, lacks = expected[start:end][::step], lacking[start:end][::step]
         due_before, lacks_before = (np.cumsum(part) - part for part in (due, lacks))
         due_after, lacks_after = due.sum() - due_before, lacks.sum() - lacks_before
-        is_cut = (lacks_after > (1 - THIN_SHARE) * due_after) & (
-            lacks_before <= INNER_SHARE * due_before
-        )
+        is_cut = lacks_after > (1 - THIN_SHARE) * due_after
+        is_cut &= lacks_before <= INNER_SHARE * due_before
         is_cut &= lacks_after > SHORT_SHARE * due.sum()
         cuts = np.flatnonzero(is_cut & (due_before > 0))
         if len(cuts):
