@@ -11,7 +11,7 @@ from data.timeframe import (
     MINUTE_NS,
     SECOND_NS,
     UNITS_NS,
-    Steps,
+    BarSteps,
     check_spacing,
     count_steps,
     find_lead,
@@ -147,7 +147,7 @@ def _refuse_parts_of_seconds(where: str, timestamp: Ints, timeframe_ns: int) -> 
     raise TimeframeError(f"{where}: bars of {seconds} do not last whole seconds{fitting}")
 
 
-def _note_shorter(steps: Steps, timeframe_ns: int) -> tuple[str, ...]:
+def _note_shorter(steps: BarSteps, timeframe_ns: int) -> tuple[str, ...]:
     shorter = steps.count_shorter(timeframe_ns)
     named = "step is" if shorter == 1 else "steps are"
     note = f"{shorter} {named} shorter than {format_timeframe(timeframe_ns)}"

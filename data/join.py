@@ -28,7 +28,13 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     if len(durations) != 1:
         named = ", ".join(f"{bars.timeframe} ({bars.symbol})" for bars in durations.values())
         raise BarsError(f"parts of one series must have bars of one duration, there are {named}")
-    _check_columns(series)
+    for bars in series:
+        odd = set(series[0].extra) ^ set(bars.extra) or set(series[0].dated) ^ set(bars.dated)
+        if odd:
+            raise BarsError(
+                "parts of one series must have the same extra columns: "
+                f"'{min(odd)}' is not in both {series[0].source} and {bars.source}"
+            )
     ordered = sorted(series, key=lambda bars: int(bars.timestamp[0]))
     parts = [{**{name: getattr(bars, name) for name in COLUMNS}, **bars.extra} for bars in ordered]
     stacked = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -41,10 +47,10 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         differs = twice[(now != before) & ~(np.isnan(now) & np.isnan(before))]
         if len(differs):
             i = int(differs[0])
-            earlier_value, later_value = (float(columns[name][k]) for k in (i - 1, i))
             raise BarsError(
                 f"two parts differ about {format_time(columns['timestamp'][i])}: {name} is "
-                f"{earlier_value!r} and {later_value!r}; leave one of them out"
+                f"{float(columns[name][i - 1])!r} and {float(columns[name][i])!r}; leave one of "
+                "them out"
             )
     # The gaps of the whole are not those of its parts.
     notes = dict.fromkeys(
@@ -57,11 +63,10 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     kept = {name: column[is_new] for name, column in columns.items()}
     opens, timeframe_ns = kept["timestamp"], ordered[0].timeframe_ns
     zones = {bars.zone for bars in series}
-    zone = zones.pop() if len(zones) == 1 else "UTC"
     calendars = {bars.open_gaps.calendar for bars in series if bars.open_gaps is not None}
-    open_gaps = find_open_gaps(
-        opens, timeframe_ns, zone, calendars.pop() if len(calendars) == 1 else None
-    )
+    zone = zones.pop() if len(zones) == 1 else "UTC"
+    calendar = calendars.pop() if len(calendars) == 1 else None
+    open_gaps = find_open_gaps(opens, timeframe_ns, zone, calendar)
     overlap = (f"{len(twice)} bars stood in two parts, equal in both",) if len(twice) else ()
     gaps = gap_lines(opens, timeframe_ns, open_gaps)
     return replace(
@@ -75,18 +80,6 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         open_gaps=open_gaps,
         notes=(f"joined from {len(series)} parts", *notes, *overlap, *gaps),
     )
-
-
-def _check_columns(series: Sequence[Bars]) -> None:
-    """Refuse parts that have not the same extra columns, each of one kind."""
-    first = series[0]
-    for bars in series:
-        odd = set(first.extra) ^ set(bars.extra) or set(first.dated) ^ set(bars.dated)
-        if odd:
-            raise BarsError(
-                "parts of one series must have the same extra columns: "
-                f"'{min(odd)}' is not in both {first.source} and {bars.source}"
-            )
 
 
 def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:

@@ -21,25 +21,20 @@ from data.checks import Flags, Floats, Ints, format_time
 from data.providers import PROVIDERS
 from data.timeframe import DAY_NS, UNITS_NS
 
-JUMP_FRAC = 0.25
-"""Opens that differ more from the close before are jumps, whatever bars around them do."""
-
-LEAST_JUMP_FRAC = 0.15
-"""Opens that differ less are none."""
+LEAST_JUMP_FRAC, JUMP_FRAC = 0.15, 0.25
+"""Opens that differ less from the close before are no jumps; those that differ more are, whatever
+bars around them do."""
 
 MOST_SMALL_SHARE = 0.01
 """Share of bars that may open as far off as a small jump, or show so long a wick; beyond, such
 prices are usual."""
 
-USUAL_TIMES, CALM_SHARE = 10, 0.15
-"""A small jump is so many times an hour's usual range, and the hour after it has at most this share
-of the jump as its range."""
+USUAL_TIMES, CALM_SHARE, HOURS_AROUND = 10, 0.15, 30
+"""A small jump is so many times the usual range of as many hours before and after it (longer bars
+count as hours), and the hour after it has at most this share of the jump as its range."""
 
 RARE_QUANTILE, RARE_TIMES = 0.99, 20
 """So many times what 99 in 100 opens of its kind differ at most, an open is a jump."""
-
-HOURS_AROUND = 30
-"""Hours before and after a jump whose ranges are the usual ones; longer bars count as hours."""
 
 WHOLE = (2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 25, 30, 40, 50, 100, 200, 500, 1000)
 PLAIN_SPLITS = {Fraction(whole): 0.05 for whole in WHOLE}
@@ -48,21 +43,14 @@ ODD_SPLITS = {
 }
 """Shares that become of one, and how far the price of a night may lie beside it."""
 
-FALSE_TIMES = 1.75
-"""A price that is off by less may be one: crashes and spikes of indices reach 1.7 times."""
+FALSE_TIMES, FALSE_BARS, LAST_TIMES = 1.75, 3, 5
+"""A price that is off by less may be one: crashes and spikes of indices reach 1.7 times. As far
+off, for so few bars, there is no market; nor is the last close, so many times its open."""
 
-FALSE_BARS = 3
-"""Bars as far off, for so few bars, are no prices of the market."""
-
-LAST_TIMES = 5
-"""The last close, which nothing follows, is no price where it is so many times its open."""
-
-FARTHER, MOST_ALIKE = 5.0, 10
+FARTHER, MOST_ALIKE, LEAST_OTHERS = 5.0, 10, 5
 """So many times farther from its neighbours than any other of its week a price stands alone, set
-aside others as far out: at most so many, and an eighth of the week's bars."""
-
-LEAST_OTHERS = 5
-"""In a series of fewer other bars nothing stands alone."""
+aside others as far out: at most so many, and an eighth of the week's bars, of which there are at
+least so many."""
 
 WEEK_NS, WEEK_BARS = 7 * DAY_NS, 32
 """Bars that open up to half a week before or after a bar are its week; at least so many each way,
@@ -71,16 +59,15 @@ where there are as many."""
 TRUE_VOLUME = 2.0
 """So many times the volume of any other bar of its week, a far price was traded."""
 
-MOST_TRIED = 2000
-"""More far prices than these, each of which is held against its week, are usual."""
+MOST_TRIED, MOST_NAMED = 2000, 5
+"""More far prices than the first, each of which is held against its week, are usual; so many are
+named."""
 
 BLOCK = 1 << 17
 """Bars that are looked at in one go, so that their columns stay in the processor's cache."""
 
 LEAST_PERCENT, MOST_PERCENT = 0.01, 1000
 """Times beyond which a change is not written in percent."""
-
-MOST_NAMED = 5
 
 
 class Wick(NamedTuple):
@@ -115,8 +102,8 @@ def jumps_of(bars: Bars) -> tuple[str, ...]:
     far = _find_far(bars)
     with np.errstate(over="ignore", under="ignore"):
         spikes = _find_spikes(bars, far)
-        tiny = np.finfo(np.float64).tiny
-        ratio: Floats = np.maximum(bars.open[far.opens] / bars.close[far.opens - 1], tiny)
+        ratio: Floats = bars.open[far.opens] / bars.close[far.opens - 1]
+        ratio = np.maximum(ratio, np.finfo(np.float64).tiny)
     wide = np.maximum(ratio, 1 / ratio)
     is_jump = wide > 1 + JUMP_FRAC
     small = np.flatnonzero((wide > 1 + LEAST_JUMP_FRAC) & ~is_jump)
@@ -124,9 +111,8 @@ def jumps_of(bars: Bars) -> tuple[str, ...]:
         is_jump[small] = _find_rare(bars, far, wide, small)
         for k in small[~is_jump[small]].tolist():
             is_jump[k] = _is_unlike(bars, int(far.opens[k]), float(ratio[k]))
-    runs = [spike for spike in spikes if spike.name in ("open", "close")]
-    inside = [bar for run in runs for bar in range(run.bar, run.end + 2)]
-    is_jump &= ~np.isin(far.opens, inside)
+    for run in (spike for spike in spikes if spike.name in ("open", "close")):
+        is_jump &= (far.opens < run.bar) | (far.opens > run.end + 1)
     return (*_name_spikes(bars, spikes), *_describe_jumps(bars, far.opens[is_jump], ratio[is_jump]))
 
 
@@ -152,14 +138,10 @@ def stands_alone(distance: float, others: Floats, most_alike: int = MOST_ALIKE) 
     """
     if len(others) < LEAST_OTHERS:
         return False
-    few = min(most_alike, len(others) // 8)
-    largest = np.sort(np.partition(others, len(others) - few - 1)[len(others) - few - 1 :])[::-1]
-    nearest = distance
-    for other in np.maximum(largest, 0.0).tolist():
-        if nearest > FARTHER * other:
-            return True
-        nearest = min(nearest, other)
-    return False
+    few = min(most_alike, len(others) // 8) + 1
+    largest = np.sort(np.partition(others, len(others) - few)[len(others) - few :])[::-1]
+    nearer = np.minimum.accumulate(np.append(distance, largest[:-1]))
+    return bool((nearer > FARTHER * np.maximum(largest, 0.0)).any())
 
 
 def _find_far(bars: Bars) -> _Far:
@@ -169,21 +151,18 @@ def _find_far(bars: Bars) -> _Far:
     with np.errstate(over="ignore"):
         for start in range(0, len(bars), BLOCK):
             block = slice(start, start + BLOCK)
-            opening, close = bars.open[block], bars.close[block]
-            before = bars.close[max(start - 1, 0) : start + len(opening) - 1]
-            if start == 0:
-                before = np.concatenate((opening[:1], before))
-            leaves = np.flatnonzero((opening > least * before) | (before > least * opening))
-            ratio = np.maximum(opening[leaves], before[leaves]) >= FALSE_TIMES * np.minimum(
-                opening[leaves], before[leaves]
+            opening, close, high, low = (
+                column[block] for column in (bars.open, bars.close, bars.high, bars.low)
             )
+            before = np.append(bars.close[start - 1] if start else opening[0], close[:-1])
+            leaves = np.flatnonzero((opening > least * before) | (before > least * opening))
+            pair = np.sort((opening[leaves], before[leaves]), axis=0)
             top, bottom = np.maximum(opening, close), np.minimum(opening, close)
             inside = np.flatnonzero(top >= FALSE_TIMES * bottom)
-            is_far = (bars.high[block] >= FALSE_TIMES * top) | (
-                FALSE_TIMES * bars.low[block] <= bottom
-            )
+            is_far = (high >= FALSE_TIMES * top) | (FALSE_TIMES * low <= bottom)
+            moves = (2 * leaves[pair[1] >= FALSE_TIMES * pair[0]], 2 * inside + 1)
             opens.append(leaves + start)
-            steps.append(np.sort(np.concatenate((2 * leaves[ratio], 2 * inside + 1))) + 2 * start)
+            steps.append(np.sort(np.concatenate(moves)) + 2 * start)
             wicks.append(np.flatnonzero(is_far) + start)
     return _Far(*(np.concatenate(parts) for parts in (opens, steps, wicks)))
 
@@ -191,22 +170,21 @@ def _find_far(bars: Bars) -> _Far:
 def _find_spikes(bars: Bars, far: _Far) -> list[_Spike]:
     """Prices that are none, by bar."""
     most = min(max(2 * MOST_ALIKE, MOST_SMALL_SHARE * len(bars)), MOST_TRIED)
-    runs = [] if len(far.steps) > 2 * most else _list_runs(bars, far.steps.tolist())
+    runs = _list_runs(bars, far.steps.tolist()) if len(far.steps) <= 2 * most else []
     taken = {bar for run in runs for bar in range(run.bar, run.end + 1)}
-    wicks = far.wicks.tolist() if len(far.wicks) <= most else []
-    lone = [wick for wick in wicks if wick not in taken]
-    bad = taken | set(lone)
-    found = [*runs, *(spike for bar in lone for spike in _list_wicks(bars, bar, bad))]
+    wicks = set(far.wicks.tolist() if len(far.wicks) <= most else []) - taken
+    bad = taken | wicks
+    found = [*runs, *(spike for bar in wicks for spike in _list_wicks(bars, bar, bad))]
     return sorted(spike for spike in found if _is_false(bars, spike))
 
 
 def _is_false(bars: Bars, spike: _Spike) -> bool:
     """Whether prices that are far off stand alone, and no volume says that they were traded."""
     week = first, end = _find_week(bars, spike.bar, 0, len(bars))
-    is_other = np.ones(end - first, dtype=np.bool_)
-    is_other[spike.bar - first : spike.end + 1 - first] = False
+    numbers = np.arange(first, end)
+    is_other = (numbers < spike.bar) | (numbers > spike.end)
     volume = bars.volume[first:end]
-    traded = float(volume[~is_other].max())
+    traded = volume[~is_other].max()
     if traded > 0 and traded >= TRUE_VOLUME * volume[is_other].max(initial=0.0):
         return False
     reach = np.maximum(*(reach for reach, _ in _measure_reach(bars, week, 0, len(bars))))
@@ -222,20 +200,17 @@ def _list_runs(bars: Bars, steps: list[int]) -> list[_Spike]:
         if back - step > 2 * FALSE_BARS:
             continue
         first = (step - 1) // 2
-        columns = (column[first : back // 2 + 1] for column in (bars.open, bars.close))
-        path = np.stack(list(columns), axis=1).reshape(-1)[step - 1 - 2 * first :]
-        prices, edges = path[1 : 1 + back - step], path[[0, 1 + back - step]]
-        low, high = float(edges.min()), float(edges.max())
-        distance = max(float(prices.min()) - high, low - float(prices.max()))
+        around = slice(first, back // 2 + 1)
+        path = np.stack((bars.open[around], bars.close[around]), axis=1).reshape(-1)
+        before, *prices, after = path[step - 1 - 2 * first :][: 2 + back - step].tolist()
+        low, high = sorted((before, after))
+        distance = max(min(prices) - high, low - max(prices))
         if high < (1 + JUMP_FRAC) * low and distance > 0:
-            runs.append(_describe_run(bars, step, back, distance, float(path[1] / path[0])))
+            runs.append(_describe_run(bars, step, back, distance, prices[0] / before))
             left.pop()
-    last = 2 * len(bars) - 1
-    if left and left[-1] == last:
-        opening, close = float(bars.open[-1]), float(bars.close[-1])
-        if max(opening, close) >= LAST_TIMES * min(opening, close):
-            distance = abs(close - opening)
-            runs.append(_describe_run(bars, last, last, distance, close / opening))
+    last, (opening, close) = 2 * len(bars) - 1, (float(bars.open[-1]), float(bars.close[-1]))
+    if left[-1:] == [last] and max(opening, close) >= LAST_TIMES * min(opening, close):
+        runs.append(_describe_run(bars, last, last, abs(close - opening), close / opening))
     return runs
 
 
@@ -256,28 +231,24 @@ def _describe_run(bars: Bars, step: int, back: int, distance: float, times: floa
 
 def _list_wicks(bars: Bars, bar: int, bad: set[int]) -> list[_Spike]:
     """The high and the low of a bar that lie far from its open and close and the bars beside it."""
-    beside = []
-    for step in (-1, 1):
-        other = bar + step
-        while other in bad:
-            other += step
-        if 0 <= other < len(bars):
-            beside.append(other)
+    ways = (range(bar - 1, -1, -1), range(bar + 1, len(bars)))
+    sound = (next((other for other in way if other not in bad), None) for way in ways)
+    beside = [other for other in sound if other is not None]
     opening, close = float(bars.open[bar]), float(bars.close[bar])
     found = []
-    for name, column in (("high", bars.high), ("low", bars.low)):
-        price, is_high = float(column[bar]), name == "high"
-        nearest = (max if is_high else min)(opening, close, *(float(column[k]) for k in beside))
-        far, near = (price, nearest) if is_high else (nearest, price)
-        distance = far - near
-        if far < FALSE_TIMES * near or distance < FARTHER * abs(close - opening) or not beside:
+    for name, column, nearest_of in (("high", bars.high, max), ("low", bars.low, min)):
+        price = float(column[bar])
+        nearest = nearest_of(opening, close, *column[beside].tolist())
+        near, far = sorted((nearest, price))
+        is_out = nearest_of(nearest, price) == price and far >= FALSE_TIMES * near
+        if not is_out or far - near < FARTHER * abs(close - opening) or not beside:
             continue
-        at = format_time(bars.timestamp[bar])
         line = (
-            f"the {name} of {at} is {price:.10g}, {price / nearest:.3g} times its open and close, "
-            f"and no bar beside it comes near ({nearest:.10g})"
+            f"the {name} of {format_time(bars.timestamp[bar])} is {price:.10g}, "
+            f"{price / nearest:.3g} times its open and close, and no bar beside it comes near "
+            f"({nearest:.10g})"
         )
-        found.append(_Spike(bar, bar, name, distance, line))
+        found.append(_Spike(bar, bar, name, far - near, line))
     return found
 
 
@@ -322,9 +293,8 @@ def _describe_jumps(bars: Bars, opens: Ints, ratio: Floats) -> tuple[str, ...]:
     for k, (bar, value) in enumerate(zip(opens.tolist(), ratio.tolist(), strict=True)):
         if k == MOST_NAMED:
             return (*lines, f"{len(opens) - k} more such opens")
-        change = f"{value - 1:+.0%} from"
-        if value >= MOST_PERCENT or value < LEAST_PERCENT:
-            change = f"{value:.3g} times"
+        is_percent = LEAST_PERCENT <= value < MOST_PERCENT
+        change = f"{value - 1:+.0%} from" if is_percent else f"{value:.3g} times"
         is_back = k + 1 < len(opens) and opens[k + 1] - bar <= FALSE_BARS
         is_back = is_back and 1 / (1 + JUMP_FRAC) < value * float(ratio[k + 1]) < 1 + JUMP_FRAC
         what = "" if is_back else _name_split(value, is_calm=_is_calm(bars, bar, value))
@@ -351,15 +321,13 @@ def _find_rare(bars: Bars, far: _Far, wide: Floats, small: Ints) -> Flags:
 
 def _is_unlike(bars: Bars, bar: int, ratio: float) -> bool:
     """Whether a jump is far wider than hours around it, and followed by a calm one."""
-    per_hour = _bars_an_hour(bars)
-    edges = [
-        *range(bar - per_hour, max(bar - 1 - HOURS_AROUND * per_hour, -1), -per_hour),
-        *range(bar, min(bar - 1 + HOURS_AROUND * per_hour, len(bars)), per_hour),
+    hour = _bars_an_hour(bars)
+    starts = [
+        *range(bar - hour, max(bar - 1 - HOURS_AROUND * hour, -1), -hour),
+        *range(bar, min(bar - 1 + HOURS_AROUND * hour, len(bars)), hour),
     ]
-    ranges = [_log_range(bars, max(edge, 0), edge + per_hour) for edge in edges]
-    usual = float(np.median(ranges))
-    is_wide = abs(np.log(ratio)) >= USUAL_TIMES * usual
-    return bool(is_wide) and _is_calm(bars, bar, ratio)
+    usual = np.median([_log_range(bars, start, start + hour) for start in starts])
+    return bool(abs(np.log(ratio)) >= USUAL_TIMES * usual) and _is_calm(bars, bar, ratio)
 
 
 def _is_calm(bars: Bars, bar: int, ratio: float) -> bool:
@@ -379,11 +347,11 @@ def _bars_an_hour(bars: Bars) -> int:
 
 def _name_split(ratio: float, *, is_calm: bool) -> str:
     """A remark on what a jump looks like; what is no plain split must be followed by calm bars."""
-    splits = PLAIN_SPLITS | (ODD_SPLITS if is_calm else {})
-    for split, tolerance in splits.items():
-        old, new = split.denominator, split.numerator
-        if abs(ratio * float(split) - 1) < tolerance:
-            return f", as a {new}:{old} split makes that is not adjusted for"
-        if abs(ratio / float(split) - 1) < tolerance:
-            return f", as a {old}:{new} split makes that is not adjusted for"
+    for split, tolerance in (PLAIN_SPLITS | (ODD_SPLITS if is_calm else {})).items():
+        for times, (old, new) in (
+            (ratio * float(split), (split.denominator, split.numerator)),
+            (ratio / float(split), (split.numerator, split.denominator)),
+        ):
+            if abs(times - 1) < tolerance:
+                return f", as a {new}:{old} split makes that is not adjusted for"
     return ", as a split or a spin-off makes that is not adjusted for" if is_calm else ""

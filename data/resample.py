@@ -48,16 +48,15 @@ def resample(bars: Bars, timeframe_ns: int, calendar: str | None = None) -> Bars
     """
     if timeframe_ns == bars.timeframe_ns:
         return bars
-    _check_multiple(bars.timeframe_ns, timeframe_ns)
     left_edge = _left_edges(bars, timeframe_ns)
     first = np.flatnonzero(np.diff(left_edge, prepend=left_edge[0] - 1))
     count = np.diff(first, append=len(bars))
+    opens, last = left_edge[first], first + count - 1
     finer_gaps = gap_lines(bars.timestamp, bars.timeframe_ns, bars.open_gaps)
-    opens = left_edge[first]
     open_gaps = find_open_gaps(opens, timeframe_ns, bars.zone, calendar)
     volume = _sum_oldest_first(bars.volume, first, count)
     if not np.isfinite(volume).all():
-        i = int(first[np.flatnonzero(~np.isfinite(volume))[0]])
+        i = int(first[np.argmin(np.isfinite(volume))])
         raise TimeframeError(
             f"--timeframe {format_timeframe(timeframe_ns)}: volumes from "
             f"{format_time(bars.timestamp[i])} on add up to more than a number holds; "
@@ -69,9 +68,9 @@ def resample(bars: Bars, timeframe_ns: int, calendar: str | None = None) -> Bars
         open=bars.open[first],
         high=np.maximum.reduceat(bars.high, first),
         low=np.minimum.reduceat(bars.low, first),
-        close=bars.close[first + count - 1],
+        close=bars.close[last],
         volume=volume,
-        extra={name: column[first + count - 1] for name, column in bars.extra.items()},
+        extra={name: column[last] for name, column in bars.extra.items()},
         timeframe_ns=timeframe_ns,
         notes=(
             *(note for note in bars.notes if note not in finer_gaps),
@@ -84,10 +83,26 @@ def resample(bars: Bars, timeframe_ns: int, calendar: str | None = None) -> Bars
 
 def _left_edges(bars: Bars, timeframe_ns: int) -> Ints:
     """Opening time of the coarser bar of each bar, [T] nanoseconds UTC."""
+    wanted = f"--timeframe {format_timeframe(timeframe_ns)}"
+    if timeframe_ns % bars.timeframe_ns:
+        fault = "finer than" if timeframe_ns < bars.timeframe_ns else "no multiple of"
+        raise TimeframeError(
+            f"{wanted} is {fault} the {bars.timeframe} bars of the source; leave it out or ask for "
+            f"a multiple of {bars.timeframe}"
+        )
     local_ns = to_local(bars.timestamp, bars.zone)
     origin = FIRST_MONDAY_NS if timeframe_ns % (7 * DAY_NS) == 0 else 0
     inside_ns = (local_ns - origin - _day_start(bars, local_ns)) % timeframe_ns
-    _check_edges(bars, inside_ns, timeframe_ns)
+    over = np.flatnonzero(inside_ns + bars.timeframe_ns > timeframe_ns)
+    if len(over):
+        # Bars may follow the clock of a zone that is not named.
+        is_on_clock = bars.zone == "UTC" and not (bars.timestamp % QUARTER_NS).any()
+        raise TimeframeError(
+            f"{wanted}: {len(over)} bars of {bars.timeframe} reach over an edge, the first is bar "
+            f"{over[0]} at {format_time(bars.timestamp[over[0]])}; "
+            f"{'name the zone of their clock with --tz, ' if is_on_clock else ''}leave it out or "
+            "ask for a duration whose edges the bars keep"
+        )
     if bars.zone == "UTC" or HOUR_NS % timeframe_ns == 0:
         return bars.timestamp - inside_ns
     # A clock that goes back does not open a coarser bar a second time.
@@ -98,38 +113,9 @@ def _left_edges(bars: Bars, timeframe_ns: int) -> Ints:
 
 def _day_start(bars: Bars, local_ns: Ints) -> int:
     """Time from midnight to the one at which all days open, negative on the day before; else 0."""
-    starts = local_ns % DAY_NS
-    if bars.timeframe_ns % DAY_NS or (starts != starts[0]).any():
-        return 0
-    start = int(starts[0])
-    return start if start < DAY_NS // 2 else start - DAY_NS
-
-
-def _check_multiple(have_ns: int, wanted_ns: int) -> None:
-    have, wanted = format_timeframe(have_ns), format_timeframe(wanted_ns)
-    if wanted_ns % have_ns:
-        fault = "finer than" if wanted_ns < have_ns else "no multiple of"
-        raise TimeframeError(
-            f"--timeframe {wanted} is {fault} the {have} bars of the source; "
-            f"leave it out or ask for a multiple of {have}"
-        )
-
-
-def _check_edges(bars: Bars, inside_ns: Ints, timeframe_ns: int) -> None:
-    over = np.flatnonzero(inside_ns + bars.timeframe_ns > timeframe_ns)
-    if len(over):
-        i = int(over[0])
-        raise TimeframeError(
-            f"--timeframe {format_timeframe(timeframe_ns)}: {len(over)} bars of {bars.timeframe} "
-            f"reach over an edge, the first is bar {i} at {format_time(bars.timestamp[i])}; "
-            f"{_clock_remedy(bars)}leave it out or ask for a duration whose edges the bars keep"
-        )
-
-
-def _clock_remedy(bars: Bars) -> str:
-    """A further remedy where bars may follow the clock of a zone that is not named."""
-    is_on_clock = not (bars.timestamp % QUARTER_NS).any()
-    return "name the zone of their clock with --tz, " if is_on_clock and bars.zone == "UTC" else ""
+    starts = (local_ns + DAY_NS // 2) % DAY_NS - DAY_NS // 2
+    is_one = bars.timeframe_ns % DAY_NS == 0 and (starts == starts[0]).all()
+    return int(starts[0]) if is_one else 0
 
 
 def _sum_oldest_first(

@@ -44,7 +44,7 @@ BLOCK, MOST_USUAL = 1 << 17, 16
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class BarSteps:
     """Steps between ascending times [T]: their lengths, ascending, and how many have each."""
 
     timestamp: Ints
@@ -149,7 +149,7 @@ def find_bar_ends(timestamp: Ints, timeframe_ns: int) -> Ints:
     return ends
 
 
-def count_steps(timestamp: Ints) -> Steps:
+def count_steps(timestamp: Ints) -> BarSteps:
     """Steps between ascending times [T], in blocks: a series may be as large as memory."""
     lengths, counts = [timestamp[:0]], [timestamp[:0]]
     for at in range(0, len(timestamp), BLOCK):
@@ -167,10 +167,10 @@ def count_steps(timestamp: Ints) -> Steps:
     every, place = np.unique(np.concatenate(lengths), return_inverse=True)
     total = np.zeros(len(every), dtype=np.int64)
     np.add.at(total, place, np.concatenate(counts))
-    return Steps(timestamp, every, total)
+    return BarSteps(timestamp, every, total)
 
 
-def infer_timeframe(timestamp: Ints, steps: Steps | None = None) -> int:
+def infer_timeframe(timestamp: Ints, steps: BarSteps | None = None) -> int:
     """The most common step of ascending times [T], in nanoseconds; `steps` if already counted.
 
     Raises:
@@ -198,7 +198,7 @@ def infer_timeframe(timestamp: Ints, steps: Steps | None = None) -> int:
     raise NoDurationError(_describe_unclear(steps))
 
 
-def check_spacing(steps: Steps, timeframe_ns: int) -> None:
+def check_spacing(steps: BarSteps, timeframe_ns: int) -> None:
     """Refuse bars of which more than one in a hundred are spaced otherwise than by a bar.
 
     Steps that are longer are gaps and sessions where they stand alone: between bars, once a day,
@@ -248,7 +248,7 @@ def _count_sustained_steps(steps: Ints, step: int) -> int | None:
     return int((until[edges[1:] - 1] - until[edges[:-1]])[is_long].sum())
 
 
-def _find_period(steps: Steps) -> str | None:
+def _find_period(steps: BarSteps) -> str | None:
     """Name of the period of calendars by which bars follow each other; None where it is none."""
     if steps.lengths[0] < SHORTEST_MONTH_NS or not (steps.lengths % UNITS_NS["w"]).any():
         return None
@@ -263,7 +263,7 @@ def _find_period(steps: Steps) -> str | None:
     return PERIODS.get(int(apart[most]))
 
 
-def _describe_unclear(steps: Steps) -> str:
+def _describe_unclear(steps: BarSteps) -> str:
     """Words about steps that do not show a duration, with the one that they allow."""
     lengths, counts = steps.lengths, steps.counts
     order = np.argsort(-counts, kind="stable")[:3]

@@ -63,13 +63,9 @@ def joined(windows: Sequence[Window]) -> tuple[Window, ...]:
     """
     merged: list[Window] = []
     for window in windows:
-        last = merged[-1] if merged else None
-        if last and (last.series, last.end, last.role) == (
-            window.series,
-            window.start,
-            window.role,
-        ):
-            merged[-1] = replace(last, end=window.end)
+        start = (window.series, window.start, window.role)
+        if merged and (merged[-1].series, merged[-1].end, merged[-1].role) == start:
+            merged[-1] = replace(merged[-1], end=window.end)
         else:
             merged.append(window)
     return tuple(merged)
@@ -109,12 +105,9 @@ def split_window(bars: Bars, window: Window, holdout: Holdout) -> tuple[Window, 
         cut = max(int(np.searchsorted(bars.timestamp, start_ns)), window.start)
     if not window.start < cut < window.end:
         part = "none left to search on" if cut <= window.start else "none held out"
+        share = holdout.share
+        told = holdout.start if share is None else f"{float(share * 100):g}%"
         raise WindowError(
-            f"--holdout {_format_holdout(holdout)}: {bars.symbol} has {len(window)} bars in the "
-            f"window, {part}"
+            f"--holdout {told}: {bars.symbol} has {len(window)} bars in the window, {part}"
         )
     return replace(window, end=cut), Window(window.series, cut, window.end, "held_out")
-
-
-def _format_holdout(holdout: Holdout) -> str:
-    return f"{float(holdout.share * 100):g}%" if holdout.share is not None else str(holdout.start)
