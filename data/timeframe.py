@@ -39,8 +39,8 @@ LEAST_SHORTEST_FRAC = 0.05
 MOST_SESSIONS = 3
 """Times a day that a market may pause alike: at night, at noon, for a break."""
 
-BLOCK, MOST_USUAL = 1 << 17, 16
-"""Bars whose steps are counted in one go; so many lengths are counted before the rest is sorted."""
+BLOCK = 1 << 17
+"""Bars whose steps are counted in one go."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,23 +151,13 @@ def find_bar_ends(timestamp: Ints, timeframe_ns: int) -> Ints:
 
 def count_steps(timestamp: Ints) -> BarSteps:
     """Steps between ascending times [T], in blocks: a series may be as large as memory."""
-    lengths, counts = [timestamp[:0]], [timestamp[:0]]
-    for at in range(0, len(timestamp), BLOCK):
-        rest = np.diff(timestamp[at : at + BLOCK + 1])
-        for _ in range(MOST_USUAL if len(rest) else 0):
-            others = rest[rest != rest[0]]
-            lengths.append(rest[:1])
-            counts.append(np.array([len(rest) - len(others)]))
-            rest = others
-            if not len(rest):
-                break
-        some, times = np.unique(rest, return_counts=True)
-        lengths.append(some)
-        counts.append(times)
-    every, place = np.unique(np.concatenate(lengths), return_inverse=True)
-    total = np.zeros(len(every), dtype=np.int64)
-    np.add.at(total, place, np.concatenate(counts))
-    return BarSteps(timestamp, every, total)
+    blocks = [
+        np.unique(np.diff(timestamp[at : at + BLOCK + 1]), return_counts=True)
+        for at in range(0, max(len(timestamp) - 1, 1), BLOCK)
+    ]
+    lengths, counts = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    every, place = np.unique(lengths, return_inverse=True)
+    return BarSteps(timestamp, every, np.bincount(place, weights=counts).astype(np.int64))
 
 
 def infer_timeframe(timestamp: Ints, steps: BarSteps | None = None) -> int:
@@ -220,11 +210,10 @@ def check_spacing(steps: BarSteps, timeframe_ns: int) -> None:
         # Where shorter steps than one stand everywhere, shorter than a longer one do.
         sustained = None if sustained is None else _count_sustained_steps(every, int(values[k]))
         n_bars = sustained or 0
-        days = steps.timestamp[1:][every == values[k]] // DAY_NS
-        is_daily = counts[k] > MOST_SESSIONS * (1 + np.count_nonzero(np.diff(days)))
-        is_usual = counts[k] > 2 * counts[:k][is_longer[:k]].sum()
-        if values[k] > 2 * timeframe_ns and is_daily and is_usual:
-            n_bars = int(counts[k])
+        if values[k] > 2 * timeframe_ns and counts[k] > 2 * counts[:k][is_longer[:k]].sum():
+            days = steps.timestamp[1:][every == values[k]] // DAY_NS
+            is_daily = counts[k] > MOST_SESSIONS * (1 + np.count_nonzero(np.diff(days)))
+            n_bars = int(counts[k]) if is_daily else n_bars
         if n_bars > least:
             spacings[int(values[k])] = n_bars
     if spacings:
