@@ -16,7 +16,7 @@ from data.errors import FetchError
 from data.timeframe import DAY_NS, parse_timeframe
 from data.vendor.account import find_account
 from data.vendor.calls import Pace, Tell
-from data.vendor.client import Query, VendorClient
+from data.vendor.client import VendorClient
 from data.vendor.paging import PageReader
 from data.vendor.sessions import missing_sessions
 
@@ -42,10 +42,9 @@ class PolygonSource:
         account = find_account()
         self.pace = Pace(account.calls_per_minute, tell)
         self._client, self._key = VendorClient(account, self.pace), key
-        self._step_ns = parse_timeframe(key.timeframe)
+        self._step_ms = parse_timeframe(key.timeframe) // MS_NS
         self._end_ms, self._is_last = 0, False
-        step_ms = self._step_ns // MS_NS
-        self.reader = PageReader(self._ask, step_ms, LIMIT, is_last=lambda: self._is_last)
+        self.reader = PageReader(self._ask, self._step_ms, LIMIT, is_last=lambda: self._is_last)
 
     def pages(self, span: TimeRange) -> Iterator[Floats]:
         """Bars [N, 6] of a range, as `PageReader.pages`."""
@@ -57,38 +56,41 @@ class PolygonSource:
         return tuple(map(str, missing_sessions(self._key.symbol, *span, times_ns)))
 
     def _ask(self, since_ms: int, limit: int, until_ms: int | None) -> Floats:
-        query = Query(
-            self._key.symbol,
-            int(self._key.timeframe[:-1]),
-            TIMESPANS[self._key.timeframe[-1]],
-            since_ms,
-            self._end_ms - 1,
-            bool(self._key.adjusted),
+        symbol, timeframe = self._key.symbol, self._key.timeframe
+        body = self._client.page(
+            *(symbol, int(timeframe[:-1]), TIMESPANS[timeframe[-1]], since_ms, self._end_ms - 1),
+            adjusted=str(self._key.adjusted).lower(),
+            sort="asc",
+            limit=str(limit),
         )
-        extra = {"adjusted": str(query.adjusted).lower(), "sort": "asc", "limit": str(limit)}
-        fields = read_fields(self._client.page(query, extra), query)
+        fields = read_fields(body, self._key)
         if fields["status"] != "OK" and self._end_ms * MS_NS > time.time_ns() - DAY_NS:
             raise FetchError(
                 f"{self._key}: the vendor holds back bars of the last day; end a day earlier "
                 "with --to"
             )
-        rows = read_rows(fields, query, self._step_ns // MS_NS)
+        rows = read_rows(fields, symbol)
+        # The bar that covers an edge belongs to the neighbour.
+        within = (since_ms - self._step_ms < rows[:, 0]) & (rows[:, 0] < self._end_ms + self._step_ms)
+        if not within.all():
+            at = int(rows[~within, 0][0])
+            raise FetchError(f"polygon:{symbol}: a bar at {at} ms lies outside of the range")
         self._is_last = fields.get("next_url") is None
         if not self._is_last and not (rows[:, 0] >= since_ms).any():
             raise FetchError(
-                f"polygon:{query.symbol}: a page does not go on in time, it holds no bar from "
+                f"polygon:{symbol}: a page does not go on in time, it holds no bar from "
                 f"{since_ms} ms on and says that more follow"
             )
         return rows
 
 
-def read_fields(body: bytes, query: Query) -> Mapping[str, object]:
-    """Fields of a page's raw body, which must answer the query.
+def read_fields(body: bytes, key: SeriesKey) -> Mapping[str, object]:
+    """Fields of a page's raw body, which must be of this series.
 
     Raises:
         FetchError: When it is no whole page, or answers another question.
     """
-    where = f"polygon:{query.symbol}"
+    where = f"polygon:{key.symbol}"
     try:
         fields = json.loads(body.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -99,7 +101,7 @@ def read_fields(body: bytes, query: Query) -> Mapping[str, object]:
     status = fields.get("status")
     if status not in STATUSES:
         raise FetchError(f"{where}: the page has the status {_shorten_repr(status)}, not OK")
-    for name, expected in (("ticker", query.symbol), ("adjusted", query.adjusted)):
+    for name, expected in (("ticker", key.symbol), ("adjusted", key.adjusted)):
         if fields.get(name) != expected:
             raise FetchError(
                 f"{where}: the page answers another question, {name} is "
@@ -108,13 +110,13 @@ def read_fields(body: bytes, query: Query) -> Mapping[str, object]:
     return fields
 
 
-def read_rows(fields: Mapping[str, object], query: Query, step_ms: int) -> Floats:
+def read_rows(fields: Mapping[str, object], symbol: str) -> Floats:
     """Bars [N, 6] of a page: time (milliseconds UTC), open, high, low, close, volume.
 
     Raises:
-        FetchError: When bars are cut, no bars, do not rise in time, or were not asked for.
+        FetchError: When bars are cut, no bars, or do not rise in time.
     """
-    where = f"polygon:{query.symbol}"
+    where = f"polygon:{symbol}"
     rows, count = fields.get("results", []), fields.get("resultsCount")
     if not isinstance(rows, list) or type(count) is not int or count != len(rows):
         held = len(rows) if isinstance(rows, list) else _shorten_repr(rows)
@@ -123,12 +125,11 @@ def read_rows(fields: Mapping[str, object], query: Query, step_ms: int) -> Float
         )
     bars: list[Mapping[str, object]] = [row if isinstance(row, dict) else {} for row in rows]
     times = [bar.get("t") for bar in bars]
-    earliest, latest = EARLIEST_NS // MS_NS, LATEST_NS // MS_NS
     for number, at in enumerate(times):
-        if type(at) is not int or not earliest <= at < latest:
+        if type(at) is not int or not EARLIEST_NS <= at * MS_NS < LATEST_NS:
             raise FetchError(f"{where}: bar {number} of the page has the time {_shorten_repr(at)}")
     # An index is a number that is not traded: its bars have no volume.
-    absent = {"v": 0} if query.symbol.startswith("I:") else {}
+    absent = {"v": 0} if symbol.startswith("I:") else {}
     columns = [_column(bars, key, absent.get(key), where) for key in FIELDS]
     table = np.column_stack([np.array(times, dtype=np.float64), *columns])
     back = np.flatnonzero(np.diff(table[:, 0]) <= 0)
@@ -137,17 +138,13 @@ def read_rows(fields: Mapping[str, object], query: Query, step_ms: int) -> Float
             f"{where}: bars {back[0]} and {back[0] + 1} of the page have the times "
             f"{times[back[0]]} and {times[back[0] + 1]}, which do not rise"
         )
-    # The bar that covers an edge belongs to the neighbour; anything further off was not asked for.
-    for at in table[[0, -1] if rows else [], 0].astype(np.int64).tolist():
-        if not query.start_ms - step_ms < at <= query.end_ms + step_ms:
-            raise FetchError(f"{where}: a bar at {at} ms lies outside of the range")
     return table
 
 
 def _column(bars: list[Mapping[str, object]], key: str, absent: int | None, where: str) -> Floats:
     numbers = [bar.get(key, absent) for bar in bars]
     for number, value in enumerate(numbers):
-        if type(value) is not float and type(value) is not int:
+        if type(value) not in (float, int):
             raise FetchError(
                 f"{where}: bar {number} of the page has {key} = {_shorten_repr(value)}"
             )

@@ -11,16 +11,13 @@ import urllib3
 from urllib3.exceptions import InvalidHeader
 
 TRIES = 8
-LONGEST_ASKED_S = 300.0
-"""A vendor that asks to wait longer is taken at its word: the fetch ends."""
-
-LONGEST_PAGE_S = 900.0
-"""Seconds for one page with all its tries and waits."""
+MINUTE_S = 60.0
+LONGEST_ASKED_S, LONGEST_PAGE_S = 300.0, 900.0
+"""A fetch ends where a vendor asks to wait longer, or a page with all its waits takes longer."""
 
 FIRST_GUESS_S = 1.0
 """Seconds for a page, before one was seen."""
 
-MINUTE_S = 60.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 """Waits after failures double from the first to the longest: eight tries outlast a minute's ban."""
 
@@ -49,8 +46,8 @@ class CallError(Exception):
     @property
     def wait(self) -> str:
         """The end of a message: the wait that was asked for."""
-        wait_s = self.retry_after_s
-        return f"; it asks to wait {wait_s:.0f} s" if wait_s is not None else ""
+        asked_s = self.retry_after_s
+        return "" if asked_s is None else f"; it asks to wait {asked_s:.0f} s"
 
 
 class Pace:
@@ -63,8 +60,7 @@ class Pace:
 
     def __init__(self, calls_per_minute: int | None, tell: Tell) -> None:
         self._made: deque[float] = deque(maxlen=calls_per_minute or 0)
-        self._calls_per_minute = calls_per_minute
-        self._tell = tell
+        self._calls_per_minute, self._tell = calls_per_minute, tell
         self._answers, self._answers_s = 0, 0.0
 
     def call(self, question: Callable[[], Answer]) -> Answer:
@@ -122,20 +118,14 @@ class Pace:
 
 
 def backoff_s(failures: int) -> float:
-    """Seconds to wait after so many failures in a row.
-
-    A doubling wait, between half of it and all of it, so that many programs that failed
-    together do not come back together.
-    """
+    """Seconds to wait after so many failures: drawn, so that programs do not come back together."""
     longest = min(FIRST_WAIT_S * 2.0 ** (failures - 1), LONGEST_WAIT_S)
     return longest * (0.5 + secrets.randbelow(501) / 1000)
 
 
 def parse_retry_delay(value: str | None) -> float | None:
     """Seconds that a Retry-After header asks for; None where it asks for none."""
-    if value is None:
-        return None
     try:
-        return max(urllib3.Retry().parse_retry_after(value), 0.0)
+        return None if value is None else max(urllib3.Retry().parse_retry_after(value), 0.0)
     except (InvalidHeader, ValueError, OverflowError):
         return None

@@ -99,6 +99,8 @@ class PageReader:
             return self._read_back(at, rows)
         if not self._has_looked_ahead and self._limit > self._reach:
             self._look_ahead(at, end, rows)
+            if self._lead:
+                return self._read(at, end)
         if len(rows) == 0:
             behind = self._skip_days(at, end)
             is_known = self._limit <= self._reach and self._knows_first
@@ -142,10 +144,14 @@ class PageReader:
         while len(rows) == 0 and at + stride < end:
             rows = self._from(at + stride, self._lead, self._limit)
             stride *= 2
-        if len(rows):
-            self._from(int(rows[0, 0]), self._lead, self._limit)
-        else:
+        if len(rows) == 0:
             self._reach = self._limit
+            return
+        for lead in (0, 1):
+            # Of a range that begins at a bar, or only of one that begins before it.
+            if self._is_on_time(first := int(rows[0, 0]), self._from(first, lead, self._limit)):
+                self._lead = lead
+                break
 
     def _find_empty(self, at: int, first: int) -> int:
         """A time up to which no bar lies before a first one; 0 where there may be one."""

@@ -116,7 +116,7 @@ def test_a_broken_connection_is_tried_again(command, vendor, fault):
 
 def test_silence_is_a_failure_that_may_pass(command, vendor, monkeypatch):
     """A silent vendor is left after the read limit, and asked again."""
-    monkeypatch.setattr("data.vendor.transport.READ_S", 2.0)
+    monkeypatch.setattr("data.vendor.client.READ_S", 2.0)
     vendor.fail(hanging)
     outcome = command(*FETCH)
     assert outcome.code == 0, outcome.err
@@ -125,7 +125,7 @@ def test_silence_is_a_failure_that_may_pass(command, vendor, monkeypatch):
 
 def test_a_body_that_drips_is_cut_off(command, vendor, monkeypatch):
     """The limit of one call counts from end to end, whatever trickles in between."""
-    monkeypatch.setattr("data.vendor.transport.CALL_S", 0.0)
+    monkeypatch.setattr("data.vendor.client.CALL_S", 0.0)
     assert "the answer took more than 0 s" in fails(command, vendor, calls=TRIES)
 
 
