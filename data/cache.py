@@ -1,10 +1,9 @@
 """Bars that were fetched, kept as files that are written once and never changed.
 
-A series is a folder: one for each provider, symbol, timeframe and adjustment. It holds parts, each
-a Parquet file of one range of time whose name states the range, the hash of its bars, and the
-SHA-256 of its bytes. A part appears whole or not at all, and its bytes are checked against its
-name when it is read. A damaged part is moved to ``quarantine``, one that was fetched anew to
-``superseded``; neither is read again, but the names in quarantine keep what was lost.
+A series is a folder of parts: Parquet files of one range of time each, whose names state the
+range, the hash of the bars, and the SHA-256 of the bytes, which each read checks. A part appears
+whole or not at all. A damaged one is moved to ``quarantine``, one that was fetched anew to
+``superseded``; neither is read again.
 """
 
 import contextlib
@@ -26,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from platformdirs import user_cache_path
 
-from data.checks import COLUMNS, VALUES, Floats, Ints
+from data.checks import VALUES, Floats, Ints
 from data.errors import CacheError
 from data.files import read_ordinary, remove_drafts, replace_whole, sync_folder
 from data.timeframe import SECOND_NS
@@ -35,7 +34,7 @@ APP = "exhaustion-optimizer"
 VERSION = 1
 META = b"exhaustion-optimizer"
 ASKED, QUARANTINE, SUPERSEDED = "asked", "quarantine", "superseded"
-LOCK, FORMER_DRAFT = "fetch.lock", ".draft"
+LOCK = "fetch.lock"
 LARGEST_PART_BYTES = 500_000_000
 POLL_S = 0.2
 
@@ -122,9 +121,9 @@ class DamagedPartError(Exception):
 class SeriesCache:
     """The parts of one series; `root` is the cache's folder, the user's own when None."""
 
-    def __init__(self, root: Path | None, key: SeriesKey, *below: str) -> None:
+    def __init__(self, root: Path | str | None, key: SeriesKey, *below: str) -> None:
         self.key, self._root = key, root
-        self.folder = (root or Path(user_cache_path(APP))).joinpath(key.folder, *below)
+        self.folder = Path(root or user_cache_path(APP)).joinpath(key.folder, *below)
 
     @property
     def asked(self) -> "SeriesCache":
@@ -135,7 +134,7 @@ class SeriesCache:
         """Ranges as they were asked for, the one that was fetched last at the end."""
         return sorted(_list_parts(self.asked.folder), key=_last_written)
 
-    def write_asked(self, span: TimeRange, bars: "PartBars") -> None:
+    def write_asked(self, span: TimeRange, bars: PartBars) -> None:
         """Keep a range as it was asked for, in place of those within it."""
         former = self.list_asked()
         written = self.asked.write(span.start_ns, span.end_ns, bars)
@@ -170,10 +169,8 @@ class SeriesCache:
             # Threads of pyarrow that end while the program does now and then end it with an error.
             table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
             header = json.loads(table.schema.metadata[META])
-            if header["version"] != VERSION:
-                raise DamagedPartError(
-                    f"it was written by version {header['version']} of the cache"
-                )
+            if (version := header["version"]) != VERSION:
+                raise DamagedPartError(f"it was written by version {version} of the cache")
             bars, series = _decode_bars(table, header), header["series"]
         except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError):
             raise DamagedPartError("it is no part of a cache") from None
@@ -184,90 +181,61 @@ class SeriesCache:
     def write(self, start_ns: int, end_ns: int, bars: PartBars) -> CachePart:
         """Keep the bars of a range that no part covers yet.
 
-        `start_ns` and `end_ns` (not included) are whole seconds; the part that is returned
-        is on disk.
+        `start_ns` and `end_ns` (not included) are whole seconds; the part is on disk then.
 
         Raises:
             CacheError: When it cannot be written.
-            OSError: When the disk is full.
         """
-        header = {
-            "version": VERSION,
-            "series": str(self.key),
-            "fetched_at": bars.fetched_at,
-            "missing": list(bars.missing),
-        }
+        header = {"version": VERSION, "series": str(self.key), "fetched_at": bars.fetched_at}
+        metadata = {META: json.dumps({**header, "missing": bars.missing}).encode()}
         table = pa.table({"timestamp": bars.timestamp, **{n: bars.values[n] for n in VALUES}})
         sink = pa.BufferOutputStream()
-        metadata = {META: json.dumps(header).encode()}
         pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
         content = sink.getvalue().to_pybytes()
         file_hash, short = hashlib.sha256(content).hexdigest(), bars_hash(bars)
         name = f"{start_ns // SECOND_NS}_{end_ns // SECOND_NS}_{short}_{file_hash}.parquet"
-        try:
+        with _using(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             replace_whole(self.folder / name, content)
             sync_folder(self.folder)
-        except OSError as error:
-            raise _wrap_os_error(self.folder, error) from None
         return CachePart(start_ns, end_ns, short, file_hash, self.folder / name)
 
     def set_aside(self, part: CachePart, subfolder: str = QUARANTINE) -> Path:
-        """Move a part to a folder that is never read again.
-
-        `subfolder` is `QUARANTINE` for what is damaged, `SUPERSEDED` for what is fetched anew.
-        """
-        try:
-            aside = self.folder / subfolder
+        """Move a part to `QUARANTINE` or `SUPERSEDED`, which are never read again."""
+        aside = self.folder / subfolder
+        target = aside / f"{time.time_ns()}-{part.path.name.rpartition('-')[2]}"
+        with _using(part.path):
             aside.mkdir(exist_ok=True)
-            target = aside / f"{time.time_ns()}-{part.path.name.rpartition('-')[2]}"
             os.replace(part.path, target)
-        except OSError as error:
-            raise _wrap_os_error(part.path, error) from None
         return target
 
     @contextlib.contextmanager
     def lock(self, on_wait: Callable[[str], None]) -> Iterator[None]:
-        """Lock of a series while it is fetched; a kernel lock, gone when its holder is.
+        """Kernel lock of a series while it is fetched; drafts of killed processes are removed.
 
         `on_wait` is called once, with a line, when another process holds it.
         """
-        try:
+        with _using(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise _wrap_os_error(self.folder, error) from None
         try:
-            has_waited = False
-            while not _try_lock(descriptor):
-                if not has_waited:
-                    on_wait("another process fetches this series, waiting for it")
-                    has_waited = True
-                time.sleep(POLL_S)
-            self._sweep()
+            if not _try_lock(self.folder, descriptor):
+                on_wait("another process fetches this series, waiting for it")
+                while not _try_lock(self.folder, descriptor):
+                    time.sleep(POLL_S)
+            remove_drafts(self.folder)
             yield
         finally:
             os.close(descriptor)
 
-    def _sweep(self) -> None:
-        """Remove drafts of killed processes; under the lock no other process writes."""
-        remove_drafts(self.folder)
-        for draft in self.folder.glob(f"*{FORMER_DRAFT}"):
-            draft.unlink(missing_ok=True)
-
 
 def missing_ranges(parts: list[CachePart], wanted: TimeRange) -> list[TimeRange]:
     """Ranges of time that parts, oldest first, leave uncovered of a wanted one."""
-    ranges = []
-    at = wanted.start_ns
-    for part in parts:
-        if part.range.overlaps(wanted):
-            if part.start_ns > at:
-                ranges.append(TimeRange(at, part.start_ns))
-            at = part.end_ns
-    if at < wanted.end_ns:
-        ranges.append(TimeRange(at, wanted.end_ns))
-    return ranges
+    within = [part.range for part in parts if part.range.overlaps(wanted)]
+    starts = [wanted.start_ns, *(span.end_ns for span in within)]
+    ends = [*(span.start_ns for span in within), wanted.end_ns]
+    gaps = zip(starts, ends, strict=True)
+    return [TimeRange(start_ns, end_ns) for start_ns, end_ns in gaps if start_ns < end_ns]
 
 
 def bars_hash(bars: PartBars) -> str:
@@ -309,25 +277,19 @@ class CachedSeries:
 def list_cached(root: Path | None) -> list[CachedSeries]:
     """The series of a cache (the user's own when None) that have parts, by their folders."""
     folder = root or Path(user_cache_path(APP))
-    cached = (_series(path) for path in sorted(folder.glob("*/*/*")) if path.is_dir())
-    return [series for series in cached if series is not None]
+    found = ((path, _list_parts(path)) for path in sorted(folder.glob("*/*/*")))
+    return [_series(path, parts) for path, parts in found if parts]
 
 
 def _list_parts(folder: Path) -> list[CachePart]:
-    try:
-        paths = [path for path in folder.iterdir() if path.is_file()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise _wrap_os_error(folder, error) from None
-    return [part for path in paths if (part := _parse_part(path)) is not None]
-
-
-def _parse_part(path: Path) -> CachePart | None:
-    match = NAME.fullmatch(path.name)
-    if match is None or int(match[1]) >= int(match[2]):
-        return None
-    return CachePart(int(match[1]) * SECOND_NS, int(match[2]) * SECOND_NS, match[3], match[4], path)
+    parts = []
+    with _using(folder), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        for path in folder.iterdir():
+            name = NAME.fullmatch(path.name)
+            if name and int(name[1]) < int(name[2]) and path.is_file():
+                start_ns, end_ns = int(name[1]) * SECOND_NS, int(name[2]) * SECOND_NS
+                parts.append(CachePart(start_ns, end_ns, name[3], name[4], path))
+    return parts
 
 
 def _last_written(part: CachePart) -> int:
@@ -338,42 +300,34 @@ def _last_written(part: CachePart) -> int:
 
 
 def _decode_bars(table: pa.Table, header: Mapping[str, object]) -> PartBars:
-    columns = {name: table.column(name).to_numpy() for name in COLUMNS}
+    times = table.column("timestamp").to_numpy().astype(np.int64)
+    values = {name: table.column(name).to_numpy().astype(np.float64) for name in VALUES}
     missing = header["missing"]
     if not isinstance(missing, list):
         raise TypeError(missing)
-    return PartBars(
-        columns.pop("timestamp").astype(np.int64),
-        {name: column.astype(np.float64) for name, column in columns.items()},
-        str(header["fetched_at"]),
-        tuple(str(day) for day in missing),
-    )
+    return PartBars(times, values, str(header["fetched_at"]), tuple(map(str, missing)))
 
 
-def _wrap_os_error(path: Path, error: OSError) -> CacheError:
-    return CacheError(
-        f"{path}: the cache cannot be used here ({error.strerror or error}); --cache names "
-        "another folder"
-    )
-
-
-def _try_lock(descriptor: int) -> bool:
+@contextlib.contextmanager
+def _using(path: Path) -> Iterator[None]:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        yield
     except OSError as error:
-        # Some network file systems have no locks.
         raise CacheError(
-            f"the cache cannot be locked here ({error.strerror}); --cache names another folder"
+            f"{path}: the cache cannot be used here ({error.strerror or error}); --cache names "
+            "another folder"
         ) from None
-    return True
 
 
-def _series(folder: Path) -> CachedSeries | None:
-    parts = _list_parts(folder)
-    if not parts:
-        return None
+def _try_lock(folder: Path, descriptor: int) -> bool:
+    # Some network file systems have no locks.
+    with _using(folder), contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _series(folder: Path, parts: list[CachePart]) -> CachedSeries:
     aside = folder / QUARANTINE
     unreadable = len(list(aside.iterdir())) if aside.is_dir() else 0
     bars, name, fetched = 0, "", ""
@@ -385,14 +339,6 @@ def _series(folder: Path) -> CachedSeries | None:
             name, fetched = str(header["series"]), max(fetched, str(header["fetched_at"]))
         except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, RecursionError):
             unreadable += 1
-    return CachedSeries(
-        name=name,
-        folder=folder,
-        parts=len(parts),
-        bars=bars,
-        start_ns=min(part.start_ns for part in parts),
-        end_ns=max(part.end_ns for part in parts),
-        size_bytes=sum(part.path.stat().st_size for part in parts),
-        fetched_at=fetched,
-        unreadable=unreadable,
-    )
+    start_ns, end_ns = min(part.start_ns for part in parts), max(part.end_ns for part in parts)
+    size = sum(part.path.stat().st_size for part in parts)
+    return CachedSeries(name, folder, len(parts), bars, start_ns, end_ns, size, fetched, unreadable)

@@ -7,16 +7,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from data.cache import PartBars, SeriesCache, SeriesKey, TimeRange
+from data.cache import SeriesCache, SeriesKey, TimeRange
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, SourceError, near_match
 from data.table import LoadOptions, RawTable
-from data.timeframe import DAY_NS, format_timeframe, parse_timeframe
+from data.timeframe import DAY_NS, SECOND_NS, format_timeframe, parse_timeframe
 from data.vendor.calls import CallError, Pace, Tell, parse_retry_delay
 from data.vendor.paging import NONE, PageReader
 from data.vendor.series import (
@@ -69,14 +68,13 @@ class Request:
     exchange: str
     symbol: str  # the market there, such as ``BTC/USDT``
     timeframe: str
-    start_ms: int  # open of the first bar, milliseconds UTC
-    end_ms: int  # bars that close by then count
-    is_open: bool = False  # whether the range ends with the newest bar
+    span: TimeRange  # bars that open in it, and close by its end
+    is_open: bool  # whether the range ends with the newest bar
 
     @property
-    def step_ms(self) -> int:
+    def step_ns(self) -> int:
         """Duration of a bar."""
-        return parse_timeframe(self.timeframe) // MS_NS
+        return parse_timeframe(self.timeframe)
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
@@ -91,19 +89,16 @@ def read(address: str, options: LoadOptions) -> RawTable:
         FetchError: When the exchange does not answer, not as it should, or may not be asked.
     """
     request, cache = _open_series(address, options)
-    start_ns, end_ns = request.start_ms * MS_NS, request.end_ms * MS_NS
-    how = _fetching(address, request, StepLog())
-    if options.fetch.may_fetch:
-        parts = fetch_range(cache, TimeRange(start_ns, end_ns), how)
-    else:
-        if request.is_open:
-            # It ends where the last fetch did.
-            kept = [part.end_ns for part in (*cache.parts(), *cache.list_asked())]
-            end_ns = min(end_ns, max([e for e in kept if e > start_ns], default=end_ns))
-        parts = cached_bars(cache, TimeRange(start_ns, end_ns), how)
-    times, values = join_parts(cache, TimeRange(start_ns, end_ns), parts, options.max_bytes)
-    step_ns = request.step_ms * MS_NS
-    is_closed = times + step_ns <= end_ns
+    span, step_ns = request.span, request.step_ns
+    if request.is_open and not options.fetch.may_fetch:
+        # It ends where the last fetch did.
+        kept = [part.end_ns for part in (*cache.parts(), *cache.list_asked())]
+        last_ns = max([end_ns for end_ns in kept if end_ns > span.start_ns], default=span.end_ns)
+        span = TimeRange(span.start_ns, min(span.end_ns, last_ns))
+    bring = fetch_range if options.fetch.may_fetch else cached_bars
+    parts = bring(cache, span, _fetching(address, request, StepLog()))
+    times, values, fetched = join_parts(cache, span, parts, options.max_bytes)
+    is_closed = times + step_ns <= span.end_ns
     times, values = times[is_closed], {name: values[name][is_closed] for name in VALUES}
     if len(times) == 0:
         raise SourceError(f"{address}: {request.exchange} has no bars of {request.symbol} then")
@@ -112,7 +107,10 @@ def read(address: str, options: LoadOptions) -> RawTable:
         values=values,
         symbol=request.symbol,
         where=f"{request.exchange} {request.symbol}",
-        notes=(_note_fetch(request, parts), *_notes(request, times, end_ns)),
+        notes=(
+            f"fetched from {request.exchange} through ccxt {ccxt.__version__}, {fetched}",
+            *_note_range(request, times, span.end_ns),
+        ),
         timeframe_ns=step_ns,
     )
 
@@ -127,13 +125,12 @@ def fetch(
     request, cache = _open_series(address, options)
     if refetch:
         set_all_aside(cache, watch)
-    wanted = TimeRange(request.start_ms * MS_NS, request.end_ms * MS_NS)
-    fetch_range(cache, wanted, _fetching(address, request, watch))
+    fetch_range(cache, request.span, _fetching(address, request, watch))
     return cache
 
 
-def parse_address(address: str, now_ms: int) -> Request:
-    """Read ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; the end never lies after `now_ms`."""
+def parse_address(address: str, now_ns: int) -> Request:
+    """Read ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; the end never lies after `now_ns`."""
     match = ADDRESS.fullmatch(address)
     if match is None:
         raise SourceError(
@@ -143,12 +140,13 @@ def parse_address(address: str, now_ms: int) -> Request:
     if match["exchange"] not in ccxt.exchanges:
         hint = near_match(match["exchange"], ccxt.exchanges)
         raise SourceError(f"ccxt knows no exchange {match['exchange']!r}{hint}")
-    start, now = _day_ms(match["start"]), now_ms // 1000 * 1000
-    end = now if match["end"] is None else min(_day_ms(match["end"]), now)
-    is_open = end == now
-    if start >= end:
+    start_ns, now_ns = _day_ns(match["start"]), now_ns // SECOND_NS * SECOND_NS
+    end_ns = now_ns if match["end"] is None else min(_day_ns(match["end"]), now_ns)
+    if start_ns >= end_ns:
         raise SourceError(f"ccxt:{address[:60]}: the range is empty, or lies in the future")
-    return Request(match["exchange"], match["symbol"], match["timeframe"], start, end, is_open)
+    span = TimeRange(start_ns, end_ns)
+    names = match["exchange"], match["symbol"], match["timeframe"]
+    return Request(*names, span, is_open=end_ns == now_ns)
 
 
 def open_exchange(name: str) -> ccxt.Exchange:
@@ -171,16 +169,15 @@ def stated_limit(exchange: ccxt.Exchange, symbol: str, timeframe: str) -> int:
 
 
 def _open_series(address: str, options: LoadOptions) -> tuple[Request, SeriesCache]:
-    request = parse_address(address, int(time.time() * 1000))
-    most = (request.end_ms - request.start_ms) // request.step_ms
+    request = parse_address(address, time.time_ns())
+    most = (request.span.end_ns - request.span.start_ns) // request.step_ns
     if most * ROW_BYTES > options.max_bytes:
         raise LimitError(
             f"{request.symbol}: up to {most} bars take {most * ROW_BYTES} bytes, above the cap of "
             f"{options.max_bytes}; --max-bytes raises it"
         )
-    root = None if options.fetch.cache is None else Path(options.fetch.cache)
     key = SeriesKey(f"ccxt:{request.exchange}", request.symbol, request.timeframe, adjusted=None)
-    return request, SeriesCache(root, key)
+    return request, SeriesCache(options.fetch.cache, key)
 
 
 def _fetching(address: str, request: Request, watch: Watch) -> Fetching:
@@ -205,17 +202,17 @@ class ExchangeSource:
         self._exchange, self._request, self._spec = exchange, request, spec
         self._check_market()
         limit = stated_limit(exchange, request.symbol, request.timeframe)
-        days = None
-        if request.step_ms * MS_NS < DAY_NS and "1d" in (exchange.timeframes or ()):
+        days, step_ms = None, request.step_ns // MS_NS
+        if request.step_ns < DAY_NS and "1d" in (exchange.timeframes or ()):
             days = PageReader(self._asking("1d"), DAY_NS // MS_NS, limit)
-        self.reader = PageReader(self._asking(request.timeframe), request.step_ms, limit, days)
+        self.reader = PageReader(self._asking(request.timeframe), step_ms, limit, days)
 
     def pages(self, span: TimeRange) -> Iterator[Floats]:
         """Bars [N, 6] of a range that have closed, as `PageReader.pages`."""
-        step_ms, end_ms = self._request.step_ms, span.end_ns // MS_NS
-        for page in self.reader.pages(span.start_ns // MS_NS, end_ms):
-            # At the end of what is asked for, a bar counts when it has closed.
-            yield page[page[:, 0] + step_ms <= max(end_ms, self._request.end_ms)]
+        # At the end of the range that is wanted, a bar counts when it has closed.
+        last_ms = (max(span.end_ns, self._request.span.end_ns) - self._request.step_ns) // MS_NS
+        for page in self.reader.pages(span.start_ns // MS_NS, span.end_ns // MS_NS):
+            yield page[page[:, 0] <= last_ms]
 
     def missing_days(self, span: TimeRange, times_ns: Ints) -> tuple[str, ...]:
         """Nothing: no exchange states on which days it trades."""
@@ -305,34 +302,25 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {shown[:SHOWN_CHARACTERS]}"
 
 
-def _note_fetch(request: Request, parts: list[PartBars]) -> str:
-    fetched = sorted({part.fetched_at for part in parts})
-    times = f"{fetched[0]} to {fetched[-1]}" if len(fetched) > 1 else fetched[0]
-    return f"fetched from {request.exchange} through ccxt {ccxt.__version__}, {times}"
-
-
-def _notes(request: Request, times: Ints, end_ns: int) -> tuple[str, ...]:
+def _note_range(request: Request, times: Ints, end_ns: int) -> Iterator[str]:
     """Where bars [N] do not answer what was asked for: they begin late, end early, differ."""
-    step_ns, notes = request.step_ms * MS_NS, []
-    if times[0] >= request.start_ms * MS_NS + step_ns:
-        notes.append(f"bars begin at {format_time(times[0])}, later than was asked for")
-    late_ns = LATE_NS if request.is_open else 0
-    behind_ns = int(times[-1]) + step_ns
+    step_ns, behind_ns = request.step_ns, int(times[-1]) + request.step_ns
+    if times[0] >= request.span.start_ns + step_ns:
+        yield f"bars begin at {format_time(times[0])}, later than was asked for"
     if request.is_open and behind_ns <= end_ns < behind_ns + step_ns:
-        notes.append(f"the bar of {format_time(behind_ns)} is still open, and is left out")
-    if behind_ns + step_ns + late_ns <= end_ns:
-        notes.append(f"bars end at {format_time(behind_ns)}, earlier than was asked for")
+        yield f"the bar of {format_time(behind_ns)} is still open, and is left out"
+    if behind_ns + step_ns + (LATE_NS if request.is_open else 0) <= end_ns:
+        yield f"bars end at {format_time(behind_ns)}, earlier than was asked for"
     steps, counts = np.unique(np.diff(times), return_counts=True)
     if len(steps) and (common := int(steps[np.argmax(counts)])) != step_ns:
-        notes.append(
+        yield (
             f"bars of {request.timeframe} were asked for, and {counts.max()} of {counts.sum()} "
             f"steps between bars are {format_timeframe(common)}"
         )
-    return tuple(notes)
 
 
-def _day_ms(day: str) -> int:
+def _day_ns(day: str) -> int:
     try:
-        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
+        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * SECOND_NS
     except ValueError:
         raise SourceError(f"{day!r} is no day; write it as 2024-01-31") from None

@@ -2,22 +2,16 @@
 
 import re
 import time
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 
 from data.bars import parse_time
 from data.cache import PartBars, SeriesCache, SeriesKey, TimeRange
-from data.checks import format_time
+from data.checks import Ints, format_time
 from data.errors import SourceError
 from data.table import FetchOptions, LoadOptions, RawTable
-from data.timeframe import (
-    DAY_NS,
-    MINUTE_NS,
-    SECOND_NS,
-    format_timeframe,
-    parse_timeframe,
-)
+from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS, format_timeframe, parse_timeframe
 from data.vendor.aggregates import opening
 from data.vendor.pieces import settled_end_ns
 from data.vendor.series import (
@@ -39,12 +33,9 @@ SYMBOL = re.compile(r"(?:[XCIO]:)?[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 DEFAULT_TIMEFRAME = "15m"
 EARLIEST = "1990-01-01"
 
-OFFERED_NS = tuple(
-    sorted(
-        {DAY_NS, 60 * MINUTE_NS}
-        | {n * unit for unit in (MINUTE_NS, SECOND_NS) for n in range(1, 60) if 60 % n == 0},
-        reverse=True,
-    )
+OFFERED_NS = (
+    DAY_NS,
+    *(n * unit for unit in (MINUTE_NS, SECOND_NS) for n in range(60, 0, -1) if 60 % n == 0),
 )
 """Durations that are fetched as they are, longest first: their edges lie at the same places for
 the vendor and for us. Longer ones are merged here from the longest of these that divides them."""
@@ -64,9 +55,19 @@ def read(address: str, options: LoadOptions) -> RawTable:
     wanted, notes = _resolve_range(cache, options.fetch)
     bring = fetch_range if options.fetch.may_fetch else cached_bars
     parts = bring(cache, wanted, _fetching(address, options, StepLog()))
+    timestamp, values, fetched = join_parts(cache, wanted, parts, options.max_bytes)
     if options.timeframe is None:
-        notes = (f"bars of {DEFAULT_TIMEFRAME}, as --timeframe names no other", *notes)
-    return _join_parts(cache, wanted, parts, notes, options.max_bytes)
+        notes.insert(0, f"bars of {DEFAULT_TIMEFRAME}, as --timeframe names no other")
+    kind = "adjusted for splits" if cache.key.adjusted else "not adjusted for splits"
+    notes.append(f"prices {kind}, fetched {fetched}")
+    return RawTable(
+        timestamp,
+        values,
+        cache.key.symbol,
+        str(cache.key),
+        notes=(*notes, *_note_days(cache.key.symbol, wanted, parts, timestamp)),
+        timeframe_ns=parse_timeframe(cache.key.timeframe),
+    )
 
 
 def fetch(
@@ -79,11 +80,9 @@ def fetch(
     """
     cache = open_series(address, options)
     wanted, notes = _resolve_range(cache, options.fetch, is_fetch=True)
-    if refetch:
-        had = set_all_aside(cache, watch)
-        if had is not None:
-            start_ns = min(wanted.start_ns, had.start_ns)
-            wanted = TimeRange(start_ns, max(wanted.end_ns, had.end_ns))
+    if refetch and (had := set_all_aside(cache, watch)) is not None:
+        start_ns = min(wanted.start_ns, had.start_ns)
+        wanted = TimeRange(start_ns, max(wanted.end_ns, had.end_ns))
     for note in notes:
         watch(FetchStep(cache.key.short, note=note))
     fetch_range(cache, wanted, _fetching(address, options, watch))
@@ -105,72 +104,49 @@ def open_series(address: str, options: LoadOptions) -> SeriesCache:
         )
     wanted_ns = parse_timeframe(options.timeframe or DEFAULT_TIMEFRAME)
     fetched_ns = next(offered for offered in OFFERED_NS if wanted_ns % offered == 0)
-    root = None if options.fetch.cache is None else Path(options.fetch.cache)
-    timeframe = format_timeframe(fetched_ns)
-    return SeriesCache(root, SeriesKey(PROVIDER, address, timeframe, options.fetch.adjusted))
+    key = SeriesKey(PROVIDER, address, format_timeframe(fetched_ns), options.fetch.adjusted)
+    return SeriesCache(options.fetch.cache, key)
 
 
 def _resolve_range(
     cache: SeriesCache, options: FetchOptions, *, is_fetch: bool = False
-) -> tuple[TimeRange, tuple[str, ...]]:
+) -> tuple[TimeRange, list[str]]:
     """Whole days that hold the stated range, and notes about them."""
     had = cached_range(cache)
     settled_ns = settled_end_ns(time.time_ns())
-    last_ns = settled_ns + DAY_NS
-    if options.start is None and had is None:
+    if options.start is not None:
+        earliest_ns = parse_time(EARLIEST, "--from")
+        start_ns = max(parse_time(options.start, "--from"), earliest_ns) // DAY_NS * DAY_NS
+    elif had is not None:
+        start_ns = had.start_ns
+    else:
         raise SourceError(
             f"{cache.key}: nothing is cached; --from (and --to) say what to fetch, such as "
             "--from 2024-01-01"
         )
-    start_ns = had.start_ns if options.start is None and had is not None else 0
-    if options.start is not None:
-        start_ns = (
-            max(parse_time(options.start, "--from"), parse_time(EARLIEST, "--from"))
-            // DAY_NS
-            * DAY_NS
-        )
+    end_ns = settled_ns if had is None or is_fetch else had.end_ns
     if options.end is not None:
         end_ns = -(-parse_time(options.end, "--to") // DAY_NS) * DAY_NS
-    else:
-        end_ns = settled_ns if had is None or is_fetch else had.end_ns
-    notes: tuple[str, ...] = ()
-    if end_ns > last_ns:
-        end_ns = last_ns
-        notes = (f"bars end at {format_time(end_ns)}, later days are not over",)
+    notes = []
+    if end_ns > settled_ns + DAY_NS:
+        end_ns = settled_ns + DAY_NS
+        notes.append(f"bars end at {format_time(end_ns)}, later days are not over")
     if start_ns >= end_ns:
         start, end = format_time(start_ns), format_time(end_ns)
         raise SourceError(f"{cache.key}: no day lies from {start} to {end}")
     return TimeRange(start_ns, end_ns), notes
 
 
-def _join_parts(
-    cache: SeriesCache,
-    wanted: TimeRange,
-    parts: list[PartBars],
-    notes: tuple[str, ...],
-    max_bytes: int,
-) -> RawTable:
-    timestamp, values = join_parts(cache, wanted, parts, max_bytes)
-    kind = "adjusted for splits" if cache.key.adjusted else "not adjusted for splits"
-    fetched = sorted(part.fetched_at for part in parts)
-    notes = (*notes, f"prices {kind}, fetched from {fetched[0]} to {fetched[-1]}")
-    first, last = (np.datetime64(ns // DAY_NS, "D") for ns in (wanted.start_ns, wanted.end_ns))
-    days = tuple(
-        day for part in parts for day in part.missing if first <= np.datetime64(day) < last
-    )
+def _note_days(
+    symbol: str, wanted: TimeRange, parts: list[PartBars], timestamp: Ints
+) -> Iterator[str]:
+    """Days of a range that lack bars [N], all of them or most."""
+    first, last = (str(np.datetime64(ns // DAY_NS, "D")) for ns in wanted)
+    days = tuple(day for part in parts for day in part.missing if first <= day < last)
     if days:
-        notes = (*notes, f"{name_days(days)} without any bar")
-    thin = thin_sessions(cache.key.symbol, wanted.start_ns, wanted.end_ns, timestamp)
+        yield f"{name_days(days)} without any bar"
+    thin = thin_sessions(symbol, *wanted, timestamp)
     if len(thin):
-        named = name_days(tuple(str(day) for day in thin))
-        notes = (*notes, f"{named} with fewer than half of the usual bars")
-    if not has_calendar(cache.key.symbol):
-        notes = (*notes, "no calendar is known for this market: missing sessions do not show")
-    return RawTable(
-        timestamp,
-        values,
-        cache.key.symbol,
-        str(cache.key),
-        notes=notes,
-        timeframe_ns=parse_timeframe(cache.key.timeframe),
-    )
+        yield f"{name_days(tuple(map(str, thin)))} with fewer than half of the usual bars"
+    if not has_calendar(symbol):
+        yield "no calendar is known for this market: missing sessions do not show"

@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from platformdirs import user_config_path
 
 from data.errors import SourceError, near_match
-from data.files import open_ordinary
+from data.files import read_ordinary
 
 APP = "exhaustion-optimizer"
 FILE = "vendors.toml"
@@ -25,10 +25,7 @@ VARIABLES = ("POLYGON_API_KEY", "MASSIVE_API_KEY")
 HOSTS = ("api.polygon.io", "api.massive.com")
 """The vendor's old and new name; both serve the same bars."""
 
-FREE_CALLS_PER_MINUTE = 5
-"""Calls that the vendor allows without a paid plan."""
-
-MOST_CALLS_PER_MINUTE = 1_000_000
+FREE_CALLS_PER_MINUTE, MOST_CALLS_PER_MINUTE = 5, 1_000_000
 LARGEST_FILE_BYTES = 100_000
 KEY = re.compile(r"[!-~]{8,256}")
 HIDDEN = "(key)"
@@ -39,10 +36,10 @@ READ_KEYS: set[str] = set()
 
 @dataclass(frozen=True)
 class VendorAccount:
-    """Key, address and pace of calls to the vendor; `url` is None for the client's own address."""
+    """Key, address and pace of calls to the vendor."""
 
     key: str = field(repr=False)
-    url: str | None = None
+    url: str | None = None  # None for the client's own
     calls_per_minute: int = FREE_CALLS_PER_MINUTE
 
     def redact(self, text: str) -> str:
@@ -67,12 +64,10 @@ def find_account() -> VendorAccount:
     """The account of this user, from the environment and the file.
 
     Raises:
-        SourceError: When there is no key, or the file holds what cannot be meant. No message
-            shows the key.
+        SourceError: When there is no key, or the file is not as it should be; it shows no key.
     """
-    path = config_file()
+    path, name = config_file(), _variable()
     settings = _read_settings(path)
-    name = _variable()
     key = os.environ[name] if name else settings.get("api_key")
     if key is None:
         raise SourceError(
@@ -85,7 +80,13 @@ def find_account() -> VendorAccount:
             "and no spaces"
         )
     READ_KEYS.add(key)
-    return VendorAccount(key, _checked_url(settings, path), _checked_calls(settings, path))
+    calls = settings.get("calls_per_minute", FREE_CALLS_PER_MINUTE)
+    if type(calls) is not int or not 1 <= calls <= MOST_CALLS_PER_MINUTE:
+        raise SourceError(
+            f"{path}: calls_per_minute must be a whole number from 1 to {MOST_CALLS_PER_MINUTE:,}"
+        )
+    url = settings.get("url")
+    return VendorAccount(key, None if url is None else check_url(str(url)), calls)
 
 
 def tell_key() -> str:
@@ -98,11 +99,7 @@ def tell_key() -> str:
 
 
 def check_url(url: str) -> str:
-    """Scheme, host and port of an address of the vendor, or of this machine (for tests).
-
-    Raises:
-        SourceError: For any other address.
-    """
+    """Scheme, host and port of an address of the vendor or of this machine; SourceError else."""
     parts = urlsplit(url)
     plain = not (parts.username or parts.password or parts.path.strip("/") or parts.query)
     is_vendor = parts.scheme == "https" and parts.netloc in HOSTS
@@ -127,29 +124,10 @@ def _is_loopback(host: str | None) -> bool:
         return False
 
 
-def _checked_url(settings: Mapping[str, object], path: Path) -> str | None:
-    url = settings.get("url")
-    if url is not None and not isinstance(url, str):
-        raise SourceError(f"{path}: url must be text")
-    return None if url is None else check_url(url)
-
-
-def _checked_calls(settings: Mapping[str, object], path: Path) -> int:
-    calls = settings.get("calls_per_minute", FREE_CALLS_PER_MINUTE)
-    if type(calls) is not int or not 1 <= calls <= MOST_CALLS_PER_MINUTE:
-        raise SourceError(
-            f"{path}: calls_per_minute must be a whole number from 1 to {MOST_CALLS_PER_MINUTE:,}"
-        )
-    return calls
-
-
 def _read_settings(path: Path) -> Mapping[str, object]:
     try:
-        with open_ordinary(path) as file:
-            mode = os.fstat(file.fileno()).st_mode
-            content = file.read(LARGEST_FILE_BYTES + 1)
-        if len(content) > LARGEST_FILE_BYTES:
-            raise SourceError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes")
+        content = read_ordinary(path, LARGEST_FILE_BYTES)
+        mode = path.stat().st_mode
         settings = tomllib.loads(content.decode("utf-8")).get(SECTION, {})
     except FileNotFoundError:
         return {}
@@ -157,8 +135,8 @@ def _read_settings(path: Path) -> Mapping[str, object]:
         raise SourceError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         # The message of the parser may show a line that holds the key.
-        page = "data/vendor/README.md"
-        raise SourceError(f"{path}: is no TOML file; see {page} for its form") from None
+        where = "see data/vendor/README.md for its form"
+        raise SourceError(f"{path}: is no TOML file; {where}") from None
     if not isinstance(settings, dict):
         raise SourceError(f"{path}: {SECTION} must be a table, [{SECTION}]")
     known = ["api_key", "url", "calls_per_minute"]

@@ -71,7 +71,9 @@ class PolygonSource:
             )
         rows = read_rows(fields, symbol)
         # The bar that covers an edge belongs to the neighbour.
-        within = (since_ms - self._step_ms < rows[:, 0]) & (rows[:, 0] < self._end_ms + self._step_ms)
+        within = (since_ms - self._step_ms < rows[:, 0]) & (
+            rows[:, 0] < self._end_ms + self._step_ms
+        )
         if not within.all():
             at = int(rows[~within, 0][0])
             raise FetchError(f"polygon:{symbol}: a bar at {at} ms lies outside of the range")

@@ -97,10 +97,8 @@ class PageReader:
                 return rows, self._behind(rows)
         if len(rows) and rows[-1, 0] > at + self._limit * self._step:
             return self._read_back(at, rows)
-        if not self._has_looked_ahead and self._limit > self._reach:
-            self._look_ahead(at, end, rows)
-            if self._lead:
-                return self._read(at, end)
+        if self._look_ahead(at, end, rows):
+            return self._read(at, end)
         if len(rows) == 0:
             behind = self._skip_days(at, end)
             is_known = self._limit <= self._reach and self._knows_first
@@ -137,8 +135,10 @@ class PageReader:
         closest = np.diff(rows[:, 0]).min(initial=self._step)
         return int(rows[-1, 0] + closest)
 
-    def _look_ahead(self, at: int, end: int, rows: Floats) -> None:
-        """Learn from bars that lie ahead how much an answer holds; ever further, if need be."""
+    def _look_ahead(self, at: int, end: int, rows: Floats) -> bool:
+        """Learn from a bar that lies ahead how ranges begin; whether it is a bar early."""
+        if self._has_looked_ahead or self._limit <= self._reach:
+            return False
         self._has_looked_ahead = True
         stride = self._limit * self._step
         while len(rows) == 0 and at + stride < end:
@@ -146,12 +146,13 @@ class PageReader:
             stride *= 2
         if len(rows) == 0:
             self._reach = self._limit
-            return
-        for lead in (0, 1):
-            # Of a range that begins at a bar, or only of one that begins before it.
-            if self._is_on_time(first := int(rows[0, 0]), self._from(first, lead, self._limit)):
-                self._lead = lead
-                break
+            return False
+        first = int(rows[0, 0])
+        leads = (
+            lead for lead in (0, 1) if self._is_on_time(first, self._from(first, lead, self._limit))
+        )
+        self._lead = next(leads, self._lead)
+        return self._lead > 0
 
     def _find_empty(self, at: int, first: int) -> int:
         """A time up to which no bar lies before a first one; 0 where there may be one."""

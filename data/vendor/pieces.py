@@ -16,7 +16,7 @@ from data.timeframe import DAY_NS, SECOND_NS
 HEAD = struct.Struct("<II")
 """Bytes of a page and their check sum, before each page."""
 
-COLUMNS = 6
+SUFFIX = ".pages"
 LARGEST_BYTES = 500_000_000
 
 
@@ -25,13 +25,13 @@ def settled_end_ns(now_ns: int) -> int:
     return (now_ns - DAY_NS) // DAY_NS * DAY_NS
 
 
-def split_range(whole: TimeRange, unit: str) -> Iterator[TimeRange]:
-    """The pieces of a range, which end where the calendar does."""
-    at = whole.start_ns
-    while at < whole.end_ns:
-        end = min(whole.end_ns, _calendar_piece(at, unit).end_ns)
-        yield TimeRange(at, end)
-        at = end
+def split_ranges(spans: list[TimeRange], unit: str) -> Iterator[TimeRange]:
+    """The pieces of ranges, which end where the days, months or years of the calendar do."""
+    for at, end in spans:
+        while at < end:
+            piece = TimeRange(at, min(end, _calendar_piece(at, unit).end_ns))
+            yield piece
+            at = piece.end_ns
 
 
 def is_settled(piece: TimeRange, unit: str) -> bool:
@@ -44,7 +44,7 @@ class PageDraft:
     """File of the pages of one range, in their order; the last one may be cut, and is left out."""
 
     def __init__(self, folder: Path, start_ns: int) -> None:
-        self.path = folder / f"{start_ns // SECOND_NS}.pages"
+        self.path = folder / f"{start_ns // SECOND_NS}{SUFFIX}"
 
     def read(self) -> list[Floats]:
         """Pages [N, 6] that are whole, up to the first that is not."""
@@ -53,13 +53,12 @@ class PageDraft:
         except OSError:
             return []
         pages, at = [], 0
-        while at + HEAD.size <= len(content):
+        while at + HEAD.size < len(content):
             size, check = HEAD.unpack_from(content, at)
             body = content[at + HEAD.size : at + HEAD.size + size]
-            is_cut = len(body) != size or not size or size % (8 * COLUMNS)
-            if is_cut or zlib.crc32(body) != check:
+            if not body or zlib.crc32(body) != check:
                 break
-            pages.append(np.frombuffer(body, dtype="<f8").reshape(-1, COLUMNS))
+            pages.append(np.frombuffer(body, dtype="<f8").reshape(-1, 6))
             at += HEAD.size + size
         return pages
 
@@ -72,17 +71,17 @@ class PageDraft:
         with open(self.path, "ab") as file:
             file.write(_pack(page))
 
-    def drop(self) -> None:
-        """Forget all pages."""
-        self.path.unlink(missing_ok=True)
+
+def drop_drafts(folder: Path) -> None:
+    """Forget the pages of all ranges of a series."""
+    for path in folder.glob(f"*{SUFFIX}"):
+        path.unlink(missing_ok=True)
 
 
 def _calendar_piece(at_ns: int, unit: str) -> TimeRange:
     """The day, month or year that holds a time."""
     start = np.datetime64(at_ns, "ns").astype(f"datetime64[{unit}]")
-    return TimeRange(
-        *(int(t.astype("datetime64[ns]").astype(np.int64)) for t in (start, start + 1))
-    )
+    return TimeRange(*(int(t.astype("datetime64[ns]").astype("i8")) for t in (start, start + 1)))
 
 
 def _pack(page: Floats) -> bytes:

@@ -1,8 +1,8 @@
 """A range of one series: from the cache, and what is missing there over a network.
 
-A range is fetched in pieces that end where the calendar does. Each piece reaches back into the bars
-that are cached beside it. Where those are not the same any more, history was rewritten: nothing is
-merged then. Pages of a piece are kept as they come, and a fetch that was ended goes on behind them.
+A range is fetched in pieces that end where the calendar does. Each reaches into the days that are
+cached beside it; where those are not the same any more, history was rewritten, and nothing is
+merged. Pages of a piece are kept as they come, and a fetch that was ended goes on behind them.
 """
 
 import logging
@@ -30,7 +30,7 @@ from data.errors import FetchError, LimitError, RewrittenError, list_some
 from data.timeframe import DAY_NS
 from data.vendor.calls import Pace, Tell
 from data.vendor.paging import PageReader
-from data.vendor.pieces import PageDraft, is_settled, split_range
+from data.vendor.pieces import PageDraft, drop_drafts, is_settled, split_ranges
 
 MS_NS = 1_000_000
 MOST_NAMED_DAYS = 5
@@ -88,8 +88,8 @@ class StepLog:
             left = step.pieces - step.done
             pieces = "1 piece" if left == 1 else f"{left} pieces"
             had = f", {step.bars:,} bars so far" if step.bars else ""
-            line = "%s: fetching %s, %d:%02d left%s"
-            logger.info(line, step.series, pieces, minutes, seconds, had)
+            line = f"fetching {pieces}, {minutes}:{seconds:02d} left{had}"
+            logger.info("%s: %s", step.series, line)
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,12 @@ class Fetching:
     watch: Watch = field(default_factory=StepLog)
     accept_missing: bool = False  # whether to take bars although whole sessions are missing
     units: Mapping[str, str] = field(default_factory=lambda: MONTHS)
-    # Whether only whole pieces that hold bars and change no more are kept for good; the others are
-    # fetched anew each time.
+    # Whether pieces that are not whole, empty, or may change are fetched anew each time.
     is_whole_only: bool = False
+
+    def split(self, spans: list[TimeRange], key: SeriesKey) -> Iterator[TimeRange]:
+        """The pieces of ranges of a series."""
+        return split_ranges(spans, self.units[key.timeframe[-1]])
 
 
 def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
@@ -115,40 +118,37 @@ def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[Pa
         FetchError, SourceError, CacheError: When bars cannot be had. Pieces and pages that were
             fetched before stay in the cache.
     """
-    held, damaged = _read_all(cache, wanted)
-    if damaged or missing_ranges([part for part, _ in held], wanted):
-        with cache.lock(lambda line: how.watch(FetchStep(cache.key.short, note=line))):
+    if _read_held(cache, wanted)[1]:
+        with _locking(cache, how.watch):
             _fill(cache, wanted, how)
     return cached_bars(cache, wanted, how)
 
 
 def cached_bars(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[PartBars]:
-    """Parts of the cache that cover a range, as `fetch_range`, without a call or a write.
+    """Parts of the cache that cover a range, as `fetch_range`, without a call.
 
     Raises:
         FetchError, CacheError: When the cache lacks a part of the range.
     """
-    held, damaged = _read_all(cache, wanted)
-    bars = {part.start_ns: part_bars for part, part_bars in held}
-    unit = how.units[cache.key.timeframe[-1]]
-    for span in missing_ranges([part for part, _ in held], wanted):
-        for piece in split_range(span, unit):
-            asked = [part for part in cache.list_asked() if part.range.covers(piece)]
-            if damaged or not asked:
-                start, end = format_time(piece.start_ns)[:10], format_time(span.end_ns)[:10]
-                raise FetchError(
-                    f"{cache.key}: the cache has no bars from {start} to {end}, and no vendor is "
-                    "asked for a run; fetch them: python -m optimizer data fetch "
-                    f"{how.again.format(start=start, end=end)}"
-                )
-            bars[piece.start_ns] = _cut(_read(cache.asked, asked[-1]), piece)
+    bars, missing = _read_held(cache, wanted)
+    for piece in how.split(missing, cache.key):
+        asked = [part for part in cache.list_asked() if part.range.covers(piece)]
+        if not asked:
+            span = next(span for span in missing if span.covers(piece))
+            start, end = format_time(piece.start_ns)[:10], format_time(span.end_ns)[:10]
+            raise FetchError(
+                f"{cache.key}: the cache has no bars from {start} to {end}, and no vendor is "
+                "asked for a run; fetch them: python -m optimizer data fetch "
+                f"{how.again.format(start=start, end=end)}"
+            )
+        bars[piece.start_ns] = _cut(_read(cache.asked, asked[-1]), piece)
     return [bars[start_ns] for start_ns in sorted(bars)]
 
 
 def join_parts(
     cache: SeriesCache, wanted: TimeRange, parts: list[PartBars], max_bytes: int
-) -> tuple[Ints, Mapping[str, Floats]]:
-    """Times [N] and values, [N] each, of the bars of a range.
+) -> tuple[Ints, Mapping[str, Floats], str]:
+    """Times [N] and values, [N] each, of the bars of a range, and when they were fetched.
 
     Raises:
         LimitError: When they take more than `max_bytes`.
@@ -160,16 +160,18 @@ def join_parts(
         )
     cuts = [_cut(part, wanted) for part in parts]
     values = {name: np.concatenate([cut.values[name] for cut in cuts]) for name in VALUES}
-    return np.concatenate([cut.timestamp for cut in cuts]), values
+    fetched = sorted({part.fetched_at for part in parts})
+    when = fetched[0] if len(fetched) == 1 else f"{fetched[0]} to {fetched[-1]}"
+    return np.concatenate([cut.timestamp for cut in cuts]), values, when
 
 
 def set_all_aside(cache: SeriesCache, watch: Watch) -> TimeRange | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
-    with cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line))):
+    with _locking(cache, watch):
         covered = cached_range(cache)
         for part in cache.parts():
             cache.set_aside(part, SUPERSEDED)
-        _drop_drafts(cache)
+        drop_drafts(cache.folder)
     return covered
 
 
@@ -185,27 +187,29 @@ def name_days(days: tuple[str, ...]) -> str:
     return f"{len(days)} trading {'day' if len(days) == 1 else 'days'} ({shown})"
 
 
+def _locking(cache: SeriesCache, watch: Watch) -> AbstractContextManager[None]:
+    return cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line)))
+
+
 def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
     """Set damaged parts aside, and fetch and keep what is missing; the lock is held."""
-    for part, why in _read_all(cache, wanted)[1]:
-        cache.set_aside(part)
-        note = f"{part.path.name[:40]}... set aside: {why}"
-        how.watch(FetchStep(cache.key.short, note=note))
-    unit = how.units[cache.key.timeframe[-1]]
-    pieces = [p for span in missing_ranges(cache.parts(), wanted) for p in split_range(span, unit)]
-    if not pieces:
+    fill = _Fill(cache, how)
+    fill.pieces = list(how.split(_read_held(cache, wanted, fill.set_aside)[1], cache.key))
+    if not fill.pieces:
         return
-    fill = _Fill(cache, how, pieces)
     with how.opening(cache.key, fill.tell) as source:
         fill.source = source
+        fill.watch()
         for piece in fill.pieces:
-            bars = fill.fetch(piece)
-            if how.is_whole_only and not (is_settled(piece, unit) and len(bars.timestamp)):
+            bars = fill.fetch(source, piece)
+            is_kept = is_settled(piece, how.units[cache.key.timeframe[-1]]) and len(bars.timestamp)
+            if how.is_whole_only and not is_kept:
                 cache.write_asked(piece, bars)
             else:
                 cache.write(piece.start_ns, piece.end_ns, bars)
-            fill.keep(bars)
-    _drop_drafts(cache)
+            fill.done, fill.bars = fill.done + 1, fill.bars + len(bars.timestamp)
+            fill.watch()
+    drop_drafts(cache.folder)
 
 
 @dataclass
@@ -214,24 +218,32 @@ class _Fill:
 
     cache: SeriesCache
     how: Fetching
-    pieces: list[TimeRange]
+    pieces: list[TimeRange] = field(default_factory=list)
     done: int = 0
     bars: int = 0
     source: BarSource | None = None
 
     def tell(self, note: str) -> None:
-        self._watch(note=note)
+        self.watch(note=note)
 
-    def keep(self, bars: PartBars) -> None:
-        self.done, self.bars = self.done + 1, self.bars + len(bars.timestamp)
-        self._watch()
+    def set_aside(self, part: CachePart, why: str) -> None:
+        self.cache.set_aside(part)
+        self.tell(f"{part.path.name[:40]}... set aside: {why}")
 
-    def fetch(self, piece: TimeRange) -> PartBars:
+    def watch(self, bars: int = 0, left: TimeRange | None = None, note: str = "") -> None:
+        """Show how far the fetch is: bars of the piece that is fetched, and what is left of it."""
+        left_s, ahead = 0.0, self.pieces[self.done :]
+        if self.source is not None:
+            ahead[:1] = ahead[:1] if left is None else [left]
+            count = self.source.reader.count_calls
+            calls = sum(count(span.start_ns // MS_NS, span.end_ns // MS_NS) for span in ahead)
+            left_s = self.source.pace.estimate_seconds(calls)
+        short, total = self.cache.key.short, self.bars + bars
+        self.how.watch(FetchStep(short, self.done, len(self.pieces), total, left_s, note))
+
+    def fetch(self, source: BarSource, piece: TimeRange) -> PartBars:
         """One piece, checked against the calendar and against the bars that are cached beside."""
-        cache, source = self.cache, self.source
-        assert source is not None
-        if self.done == 0:
-            self._watch()
+        cache = self.cache
         beside = _beside(cache, piece)
         start_ns = min([piece.start_ns, *(overlap.start_ns for overlap, _ in beside)])
         end_ns = max([piece.end_ns, *(overlap.end_ns for overlap, _ in beside)])
@@ -274,74 +286,49 @@ class _Fill:
             kept.append(page)
             bars += len(page)
             if len(page) and page[-1, 0] * MS_NS < span.end_ns - DAY_NS:
-                left = TimeRange(int(page[-1, 0]) * MS_NS, span.end_ns)
-                self._watch(bars, left)
+                self.watch(bars, TimeRange(int(page[-1, 0]) * MS_NS, span.end_ns))
         return np.concatenate([np.empty((0, len(VALUES) + 1)), *kept])
-
-    def _watch(self, bars: int = 0, left: TimeRange | None = None, note: str = "") -> None:
-        step = FetchStep(self.cache.key.short, note=note)
-        if self.source is not None:
-            current = self.pieces[self.done : self.done + 1] if left is None else [left]
-            ahead = current + self.pieces[self.done + 1 :]
-            calls = sum(
-                self.source.reader.count_calls(span.start_ns // MS_NS, span.end_ns // MS_NS)
-                for span in ahead
-            )
-            step = replace(step, left_s=self.source.pace.estimate_seconds(calls))
-        self.how.watch(
-            replace(step, done=self.done, pieces=len(self.pieces), bars=self.bars + bars)
-        )
-
-
-def _drop_drafts(cache: SeriesCache) -> None:
-    for path in cache.folder.glob("*.pages"):
-        path.unlink(missing_ok=True)
 
 
 def _beside(cache: SeriesCache, piece: TimeRange) -> list[tuple[TimeRange, PartBars]]:
     """The cached days that touch a piece, before and after it, and the parts that hold them."""
-    neighbours = []
+    found = []
     for part in cache.parts():
-        if part.end_ns != piece.start_ns and part.start_ns != piece.end_ns:
+        start_ns, end_ns = part.range
+        if piece.start_ns != end_ns and piece.end_ns != start_ns:
             continue
         bars = _read(cache, part)
         if len(bars.timestamp) == 0:
             continue
-        if part.end_ns == piece.start_ns:
-            last = int(bars.timestamp[-1]) // DAY_NS * DAY_NS
-            overlap = TimeRange(max(last, part.start_ns), part.end_ns)
+        first_day, last_day = (int(t) // DAY_NS * DAY_NS for t in bars.timestamp[[0, -1]])
+        if end_ns == piece.start_ns:
+            start_ns = max(last_day, start_ns)
         else:
-            first_end = int(bars.timestamp[0]) // DAY_NS * DAY_NS + DAY_NS
-            overlap = TimeRange(part.start_ns, min(first_end, part.end_ns))
-        neighbours.append((overlap, bars))
-    return neighbours
+            end_ns = min(first_day + DAY_NS, end_ns)
+        found.append((TimeRange(start_ns, end_ns), bars))
+    return found
 
 
 def _check_same(cache: SeriesCache, fetched: PartBars, overlap: TimeRange, held: PartBars) -> None:
     """Refuse bars that do not go on from those that are cached."""
     new, old = _cut(fetched, overlap), _cut(held, overlap)
-    new_times, old_times = new.timestamp, old.timestamp
-    if not np.array_equal(new_times, old_times):
-        odd = np.setxor1d(new_times, old_times)
-        kind = "is new" if odd[0] in new_times else "is gone"
-        raise _rewritten(
-            cache, f"{len(odd)} bars came or went, that of {format_time(odd[0])} {kind}"
+    odd = np.setxor1d(new.timestamp, old.timestamp)
+    if len(odd):
+        kind = "is new" if odd[0] in new.timestamp else "is gone"
+        what = f"{len(odd)} bars came or went, that of {format_time(odd[0])} {kind}"
+    else:
+        differ = {name: np.flatnonzero(new.values[name] != old.values[name]) for name in VALUES}
+        name = next((name for name in VALUES if len(differ[name])), None)
+        if name is None:
+            return
+        i = differ[name][0]
+        before, now = (float(bars.values[name][i]) for bars in (old, new))
+        what = (
+            f"{len(differ[name])} of {len(new.timestamp)} bars differ, {name} of "
+            f"{format_time(new.timestamp[i])} was {before!r} and is {now!r}, fetched "
+            f"{held.fetched_at}"
         )
-    for name in VALUES:
-        changed = np.flatnonzero(new.values[name] != old.values[name])
-        if len(changed):
-            i = changed[0]
-            before, now = float(old.values[name][i]), float(new.values[name][i])
-            at = format_time(new_times[i])
-            raise _rewritten(
-                cache,
-                f"{len(changed)} of {len(new_times)} bars differ, {name} of {at} "
-                f"was {before!r} and is {now!r}, fetched {held.fetched_at}",
-            )
-
-
-def _rewritten(cache: SeriesCache, what: str) -> RewrittenError:
-    return RewrittenError(
+    raise RewrittenError(
         f"{cache.key}: the vendor rewrote history (a split, or a correction): {what}; nothing was "
         "merged; data fetch --refetch sets the cached bars aside and fetches them all anew"
     )
@@ -358,18 +345,21 @@ def _read(cache: SeriesCache, part: CachePart) -> PartBars:
         ) from None
 
 
-def _read_all(
-    cache: SeriesCache, wanted: TimeRange
-) -> tuple[list[tuple[CachePart, PartBars]], list[tuple[CachePart, str]]]:
-    """Parts within a range: those that are whole, and those that are not, with the reason."""
-    held, damaged = [], []
+def _read_held(
+    cache: SeriesCache,
+    wanted: TimeRange,
+    on_damage: Callable[[CachePart, str], None] = lambda part, why: None,
+) -> tuple[dict[int, PartBars], list[TimeRange]]:
+    """Whole parts within a range, by their first time, and the ranges that they leave uncovered."""
+    bars, whole = {}, []
     for part in cache.parts():
         if part.range.overlaps(wanted):
             try:
-                held.append((part, cache.read(part)))
+                bars[part.start_ns] = cache.read(part)
+                whole.append(part)
             except DamagedPartError as error:
-                damaged.append((part, str(error)))
-    return held, damaged
+                on_damage(part, str(error))
+    return bars, missing_ranges(whole, wanted)
 
 
 def _cut(bars: PartBars, within: TimeRange) -> PartBars:

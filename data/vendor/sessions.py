@@ -1,9 +1,8 @@
-"""Days on which a market has bars, and which of them a range lacks.
+"""Days on which a market has bars, by a rule and not a feed, and which of them a range lacks.
 
-The calendar is a rule and not a feed: crypto trades every day, currencies Monday to Friday except
-25 December and 1 January, American stocks and indices on weekdays that are no holiday of the New
-York exchange. Options trade too rarely for a rule. A day is one of UTC: the regular session of
-New York lies within one.
+Crypto trades every day, currencies Monday to Friday except 25 December and 1 January, American
+stocks and indices on weekdays that are no holiday of the New York exchange, and options too rarely
+for a rule. A day is one of UTC, in which the regular session of New York lies.
 """
 
 import numpy as np
@@ -35,10 +34,7 @@ CLOSED = (
 
 
 class NewYorkHolidays(AbstractHolidayCalendar):
-    """Full holidays of the New York exchange; a New Year on a Saturday is not made up for.
-
-    Source: NYSE Rule 7.2.
-    """
+    """Full holidays of the New York exchange, by its rule 7.2."""
 
     rules = [  # noqa: RUF012 - the form that the base class reads
         Holiday("New Year", month=1, day=1, observance=sunday_to_monday),
@@ -82,10 +78,7 @@ def missing_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -
 
 
 def thin_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -> Days:
-    """Days that have bars, but fewer than half of what is usual.
-
-    A short session before a holiday has more than half.
-    """
+    """Days that have bars, but fewer than half of the usual; a short session has more."""
     days, counts = np.unique(timestamp // DAY_NS, return_counts=True)
     expected = session_days(symbol, start_ns, end_ns)
     inside = np.isin(days.astype("datetime64[D]"), expected)

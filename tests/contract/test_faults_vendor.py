@@ -409,9 +409,9 @@ def test_drafts_of_the_killed_are_swept(command, vendor):
     """What a kill left half written is gone after the next fetch, and was never read."""
     command(*FETCH)
     folder = min(vendor.cache.rglob("*.parquet")).parent
-    (folder / "1709251200_1.123.draft").write_bytes(b"half")
+    (folder / ".1_2.parquet.1a2b.part").write_bytes(b"half")
     command("data", "fetch", SYMBOL, "--from", "2024-01-01", "--to", "2024-04-01")
-    assert not list(folder.glob("*.draft"))
+    assert not list(folder.glob(".*.part"))
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_drafts_of_the_killed_are_swept(command, vendor):
         ('[polygon]\nurl = "https://user@api.polygon.io"\n', "would go to a stranger"),
         ('[polygon]\nurl = "http://api.polygon.io"\n', "would go to a stranger"),
         ('[polygon]\nurl = "http://localhost.example.org"\n', "would go to a stranger"),
-        ("[polygon]\nurl = 5\n", "url must be text"),
+        ("[polygon]\nurl = 5\n", "is not the vendor's"),
         ("[polygon]\ncalls_per_minute = 0\n", "calls_per_minute must be a whole number"),
         ("[polygon]\ncalls_per_minute = true\n", "calls_per_minute must be a whole number"),
         ("[polygon]\nkey = 'x'\n", "'key' is unknown"),
