@@ -140,7 +140,7 @@ def parse_address(address: str, now_ns: int) -> Request:
     if match["exchange"] not in ccxt.exchanges:
         hint = near_match(match["exchange"], ccxt.exchanges)
         raise SourceError(f"ccxt knows no exchange {match['exchange']!r}{hint}")
-    start_ns, now_ns = _day_ns(match["start"]), now_ns // SECOND_NS * SECOND_NS
+    start_ns = _day_ns(match["start"])
     end_ns = now_ns if match["end"] is None else min(_day_ns(match["end"]), now_ns)
     if start_ns >= end_ns:
         raise SourceError(f"ccxt:{address[:60]}: the range is empty, or lies in the future")
@@ -169,7 +169,7 @@ def stated_limit(exchange: ccxt.Exchange, symbol: str, timeframe: str) -> int:
 
 
 def _open_series(address: str, options: LoadOptions) -> tuple[Request, SeriesCache]:
-    request = parse_address(address, time.time_ns())
+    request = parse_address(address, int(time.time()) * SECOND_NS)
     most = (request.span.end_ns - request.span.start_ns) // request.step_ns
     if most * ROW_BYTES > options.max_bytes:
         raise LimitError(

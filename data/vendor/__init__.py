@@ -5,8 +5,7 @@ calls.py        pace, retries and waits
 series.py       a range of one series from the cache, and what is missing there over the network
 pieces.py       pieces of a range, and the pages of one that is not whole yet
 account.py      Polygon: key, address and calls a minute
-transport.py    one call: limits on bytes and time, no redirects, what may be tried again
-client.py       the vendor's own client behind one face
+client.py       one call by the vendor's own client: limits on bytes and time, no redirects
 aggregates.py   its pages as bars; what is cut or contradicts itself is an error
 sessions.py     days on which a market has bars
 """

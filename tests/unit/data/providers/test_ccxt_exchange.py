@@ -252,13 +252,10 @@ def test_what_is_not_as_it_was_asked_for_is_noted(exchange, kept, note):
 def test_symbols_with_a_colon_are_understood():
     """A perpetual is named after what it settles in."""
     address = "binance:BTC/USDT:USDT:1h:2024-01-01:2024-02-01"
-    address_parts = ccxt_exchange.parse_address(address, 2 * START_MS)
-    assert (address_parts.symbol, address_parts.timeframe, address_parts.step_ms) == (
-        "BTC/USDT:USDT",
-        "1h",
-        HOUR_MS,
-    )
-    assert np.diff([address_parts.start_ms, address_parts.end_ms]).tolist() == [31 * 24 * HOUR_MS]
+    request = ccxt_exchange.parse_address(address, 2 * START_MS * 10**6)
+    assert (request.symbol, request.timeframe) == ("BTC/USDT:USDT", "1h")
+    assert request.step_ns == HOUR_MS * 10**6
+    assert np.diff(request.span).tolist() == [31 * 24 * request.step_ns]
 
 
 def test_without_the_package_the_message_says_what_to_install(monkeypatch):
