@@ -143,8 +143,9 @@ def _refuse_parts_of_seconds(where: str, timestamp: Ints, timeframe_ns: int) -> 
     fitting = wrong_unit(timestamp) or (
         f"; {larger:,} times as far apart they last {format_timeframe(timeframe_ns * larger)}"
     )
-    seconds = f"{timeframe_ns / SECOND_NS:g} s"
-    raise TimeframeError(f"{where}: bars of {seconds} do not last whole seconds{fitting}")
+    raise TimeframeError(
+        f"{where}: bars of {timeframe_ns / SECOND_NS:g} s do not last whole seconds{fitting}"
+    )
 
 
 def _note_shorter(steps: BarSteps, timeframe_ns: int) -> tuple[str, ...]:

@@ -57,16 +57,16 @@ def find_spans(
         prices: Their columns by name, each [T].
         finer: Of the same market.
     """
-    first = np.searchsorted(finer.timestamp, timestamp)
-    end = np.searchsorted(finer.timestamp, over_ns)
+    first, end = (np.searchsorted(finer.timestamp, times) for times in (timestamp, over_ns))
     some = np.flatnonzero(end > first)
     spans = np.stack([first, first]).astype(np.int64)
     if len(some):
-        edges = np.stack([first[some], end[some]], axis=1).reshape(-1)
+        start, stop = first[some], end[some]
+        edges = np.stack([start, stop], axis=1).reshape(-1)
         opens, highs, lows, closes = np.pad(finer.prices, ((0, 0), (0, 1)))
-        is_whole = opens[first[some]] == prices["open"][some]
+        is_whole = opens[start] == prices["open"][some]
         is_whole &= np.maximum.reduceat(highs, edges)[::2] == prices["high"][some]
         is_whole &= np.minimum.reduceat(lows, edges)[::2] == prices["low"][some]
-        is_whole &= closes[end[some] - 1] == prices["close"][some]
-        spans[1, some[is_whole]] = end[some[is_whole]]
+        is_whole &= closes[stop - 1] == prices["close"][some]
+        spans[1, some[is_whole]] = stop[is_whole]
     return spans

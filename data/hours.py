@@ -31,19 +31,12 @@ BY_RHYTHM, MOST_NAMED = "the rhythm of its weeks", 5
 
 @dataclass(frozen=True)
 class Gaps:
-    """Gaps between neighbouring bars.
+    """Gaps between neighbouring bars."""
 
-    Args:
-        count: Steps longer than one bar.
-        missing_bars: Bars that would fill them.
-        longest_ns: Longest step, nanoseconds; 0 without gaps.
-        longest_at: Number of the bar that ends it; -1 without gaps.
-    """
-
-    count: int
-    missing_bars: int
-    longest_ns: int
-    longest_at: int
+    count: int  # steps longer than one bar
+    missing_bars: int  # bars that would fill them
+    longest_ns: int  # longest step, nanoseconds; 0 without gaps
+    longest_at: int  # number of the bar that ends it; -1 without gaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +61,12 @@ class OpenGaps:
         first, last = (
             np.searchsorted(self.ends_ns, part[[0, -1]], side="right") if len(part) else (0, 0)
         )
-        steps = (self.ends_ns - self.starts_ns)[first:last]
-        if not len(steps):
+        if first == last:
             return Gaps(count=0, missing_bars=0, longest_ns=0, longest_at=-1)
+        steps = (self.ends_ns - self.starts_ns)[first:last]
         at = int(np.argmax(steps))
-        missing = int(self.missing[first:last].sum())
         ends_at = int(np.searchsorted(timestamp, self.ends_ns[first + at]))
-        return Gaps(len(steps), missing, int(steps[at]), ends_at)
+        return Gaps(len(steps), int(self.missing[first:last].sum()), int(steps[at]), ends_at)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -87,9 +79,8 @@ class OpenGaps:
             lacking = _count(int(self.missing.sum()), "bar")
             lines.insert(0, f"{gaps}, {lacking} missing; the longest from {start} to {end}")
         if self.pauses:
-            off, short = ("day without a bar", "short day")
-            if self.calendar is not None:
-                off, short = ("holiday", "half day")
+            is_known = self.calendar is not None
+            off, short = ("holiday", "half day") if is_known else ("day without a bar", "short day")
             pauses = f"{_count(self.pauses, 'pause')} in closed hours, by {self.rule}"
             named = (_name(off, self.days_off), _name(short, self.short_days))
             lines.append("; ".join(filter(None, (pauses, *named))))

@@ -33,17 +33,11 @@ class Inspection:
 
 @dataclass(frozen=True)
 class Quality:
-    """Bars of a part of a series, silent ones among them, and gaps.
-
-    Args:
-        bars: Bars of the part.
-        silent: How many of them have no volume.
-        gaps: Steps longer than a bar that end in the part, without closed hours.
-    """
+    """Bars of a part of a series, silent ones among them, and gaps."""
 
     bars: int
-    silent: int
-    gaps: Gaps
+    silent: int  # bars that have no volume
+    gaps: Gaps  # steps longer than a bar that end in the part, without closed hours
 
 
 def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:

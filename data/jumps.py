@@ -60,8 +60,7 @@ TRUE_VOLUME = 2.0
 """So many times the volume of any other bar of its week, a far price was traded."""
 
 MOST_TRIED, MOST_NAMED = 2000, 5
-"""More far prices than the first, each of which is held against its week, are usual; so many are
-named."""
+"""More far prices than the first, each held against its week, are usual; so many are named."""
 
 BLOCK = 1 << 17
 """Bars that are looked at in one go, so that their columns stay in the processor's cache."""
@@ -348,10 +347,8 @@ def _bars_an_hour(bars: Bars) -> int:
 def _name_split(ratio: float, *, is_calm: bool) -> str:
     """A remark on what a jump looks like; what is no plain split must be followed by calm bars."""
     for split, tolerance in (PLAIN_SPLITS | (ODD_SPLITS if is_calm else {})).items():
-        for times, (old, new) in (
-            (ratio * float(split), (split.denominator, split.numerator)),
-            (ratio / float(split), (split.numerator, split.denominator)),
-        ):
+        for times, shares in ((ratio * float(split), split), (ratio / float(split), 1 / split)):
             if abs(times - 1) < tolerance:
-                return f", as a {new}:{old} split makes that is not adjusted for"
+                made = f"{shares.numerator}:{shares.denominator}"
+                return f", as a {made} split makes that is not adjusted for"
     return ", as a split or a spin-off makes that is not adjusted for" if is_calm else ""

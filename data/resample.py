@@ -133,9 +133,8 @@ def _sum_oldest_first(
 def _note(bars: Bars, timeframe_ns: int, count: npt.NDArray[np.intp]) -> str:
     full = timeframe_ns // bars.timeframe_ns
     usual = full if bars.open_gaps is None else int(np.bincount(count).argmax())
-    incomplete = int((count < usual).sum())
     return (
         f"merged {len(bars)} bars of {bars.timeframe} into {len(count)} of "
-        f"{format_timeframe(timeframe_ns)}; {incomplete} hold fewer than "
+        f"{format_timeframe(timeframe_ns)}; {int((count < usual).sum())} hold fewer than "
         f"{full if usual == full else f'the usual {usual}'}"
     )

@@ -22,22 +22,17 @@ LONGEST_NS = 2**62 // DAY_NS * DAY_NS
 FORM, MOST_DIGITS = re.compile(r"([1-9][0-9]*)([smhdw])"), 6
 """Form of a duration, and digits of its number of units."""
 
-MOST_SHORT_STEPS_FRAC = 0.01
-"""Share of steps that may be shorter than a bar for no reason."""
-
-LARGEST_LEAD = 0.375
-"""Share of a bar by which a stamp may lie beside the usual one: two trading days of a week, the
-hours by which an exchange closes early."""
+MOST_SHORT_STEPS_FRAC, LARGEST_LEAD = 0.01, 0.375
+"""Share of steps that may be shorter than a bar for no reason, and share of a bar by which a stamp
+may lie beside the usual one: two trading days of a week, hours by which exchanges close early."""
 
 PERIODS = {1: "months", 3: "quarters", 6: "half years", 12: "years"}
 SHORTEST_MONTH_NS, MOST_PERIODS_FRAC = 28 * DAY_NS, 0.9
 """Bars that are mostly so many months apart, and never two in a month, have no fixed length."""
 
-LEAST_SHORTEST_FRAC = 0.05
-"""Share of steps that are one bar, of bars shorter than a minute in a market that trades seldom."""
-
-MOST_SESSIONS = 3
-"""Times a day that a market may pause alike: at night, at noon, for a break."""
+LEAST_SHORTEST_FRAC, MOST_SESSIONS = 0.05, 3
+"""Share of steps that are one bar, of bars shorter than a minute in a market that trades seldom;
+times a day that a market may pause alike: at night, at noon, for a break."""
 
 BLOCK = 1 << 17
 """Bars whose steps are counted in one go."""
@@ -113,9 +108,8 @@ def parse_timeframe(text: str, option: str = "--timeframe") -> int:
             f"{option} {text!r} is not a duration; write a whole number and one of "
             "s, m, h, d, w, such as 15m, 1h or 1d"
         )
-    too_large = 10**MOST_DIGITS
-    count = int(match[1]) if len(match[1]) <= MOST_DIGITS else too_large
-    if count == too_large or count * UNITS_NS[match[2]] > LONGEST_NS:
+    count = int(match[1][: MOST_DIGITS + 1])
+    if count >= 10**MOST_DIGITS or count * UNITS_NS[match[2]] > LONGEST_NS:
         raise TimeframeError(
             f"{option} {text!r} is too long; write up to {MOST_DIGITS} digits, and at most "
             f"{format_timeframe(LONGEST_NS)}"

@@ -17,17 +17,13 @@ BLOCK = 1 << 20
 
 MOST_CELLS = 3_000_000
 
-LEAST_WEEKS, LEAST_DAYS = 4, 3
-"""Shorter series show a rhythm of days, and still shorter ones none."""
+LEAST_WEEKS, LEAST_DAYS, BLOCK_WEEKS = 4, 3, 26
+"""Shorter series show a rhythm of days, and still shorter ones none; a market may change its hours:
+each half year has a rhythm of its own."""
 
-BLOCK_WEEKS = 26
-"""A market may change its hours: each half year has a rhythm of its own."""
-
-OPEN_SHARE = 0.5
-"""Share of weeks that have bars at a time at which a market is open."""
-
-LEAST_CLOSED, LEAST_FILLED = 0.02, 0.8
-"""Shares of a rhythm: so many cells at least are closed, and so many of the open ones have bars."""
+OPEN_SHARE, LEAST_CLOSED, LEAST_FILLED = 0.5, 0.02, 0.8
+"""Share of weeks that have bars at a time at which a market is open; and shares of a rhythm: so
+many cells at least are closed, and so many of the open ones have bars."""
 
 USUAL_QUANTILE = 0.9
 

@@ -17,14 +17,11 @@ SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
 
 @dataclass(frozen=True)
 class Holdout:
-    """Bars to keep from a search, as a share or by date.
+    """Bars to keep from a search, as a share or by date."""
 
-    Args:
-        share: Share of a window's bars, above 0 and below 1; None where a date decides.
-        start: ISO 8601 time from which bars are held out; None where a share decides.
-    """
-
+    # Share of a window's bars, above 0 and below 1; None where a date decides.
     share: Fraction | None = None
+    # ISO 8601 time from which bars are held out; None where a share decides.
     start: str | None = None
 
 
