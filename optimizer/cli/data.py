@@ -89,7 +89,7 @@ def import_files(
     as_json: AnyJson = False,
 ) -> None:
     """Read files of any layout and keep each as a Parquet file of one form."""
-    from data import join_bars, keep_bars, load_bars
+    from data import join_bars, keep_bars, load_bars, quirks_of
     from data.bars import check_symbol
     from data.files import is_input, note_input
     from data.save_parquet import file_name
@@ -102,8 +102,9 @@ def import_files(
     options, rows = load_options(config), []
     loaded = (load_bars(spec, options) for spec in track_sources(named_specs(config), "importing"))
     for bars in loaded if join is None else [join_bars(list(loaded), check_symbol(join))]:
-        for note in bars.notes:
-            stderr().say(f"note: {bars.symbol}: {note}")
+        for kind, lines in (("quirk", quirks_of(bars)), ("note", bars.notes)):
+            for line in lines:
+                stderr().say(f"{kind}: {bars.symbol}: {line}")
         may_replace = replace and not is_input(into / file_name(bars.symbol))
         path, written = keep_bars(bars, into, may_replace=may_replace)
         note_input(path)
