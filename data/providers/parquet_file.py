@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -54,10 +53,6 @@ FLAGS, BYTE, INTEGERS, DOUBLE, TEXT, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8,
 
 LONG_LIST, DEEPEST = 15, 8
 """Stands in place of a count that follows; records and lists within each other."""
-
-NUMBERS = tuple(kind.id for kind in (pa.float64(), pa.int64(), pa.timestamp("ns")))
-BATCH_ROWS = 1 << 15
-"""Rows that are decoded at once, so that a cache holds them."""
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
@@ -167,37 +162,11 @@ def read_capped(
         # A number in bytes is decoded as text first, of which each value may be as long as a page.
         few = max(1, max_bytes // max(unpacked, 1))
         return pa.Table.from_batches(file.iter_batches(few, columns=used), pa.schema(fields))
-    columns = []
-    for name in used:
-        numbers = _read_numbers(file, name)
-        whole = [numbers] if numbers is not None else file.read(columns=[name]).columns
-        for column in whole:
-            # Bytes that are no text would show only where a value is looked at.
-            column.validate(full=True)
-            columns.append(column)
+    columns = [column for name in used for column in file.read([name], use_threads=False).columns]
+    for column in columns:
+        # Bytes that are no text would show only where a value is looked at.
+        column.validate(full=True)
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def _read_numbers(file: pq.ParquetFile, name: str) -> pa.Array | None:
-    """A column of 64-bit numbers or times in one piece; None where it is another or lacks some."""
-    places = [place for place, other in enumerate(file.schema_arrow.names) if other == name]
-    kind, rows = file.schema_arrow.field(places[0]).type, file.metadata.num_rows
-    if len(places) > 1 or kind.id not in NUMBERS:
-        return None
-    filled = np.empty(rows, np.float64 if kind == pa.float64() else np.int64)
-    count = 0
-    for batch in file.iter_batches(BATCH_ROWS, columns=[name], use_threads=False):
-        part = batch.column(0)
-        if part.null_count:
-            return None
-        if len(part) > rows - count:
-            break
-        part = part if kind == pa.float64() else part.cast(pa.int64())
-        filled[count : count + len(part)] = np.from_dlpack(part)
-        count += len(part)
-    if count != rows:
-        raise pa.ArrowInvalid(f"column {name!r} has other rows than its file")
-    return pa.array(filled).view(kind)
 
 
 def _has_long_numbers(file: pq.ParquetFile, fields: Iterable[pa.Field]) -> bool:
