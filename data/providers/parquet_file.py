@@ -1,6 +1,6 @@
 """Bars from a Parquet file; what its pages unpack to is known before a row is read."""
 
-from collections.abc import Iterable
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -35,24 +35,16 @@ SMALLEST_FOOTER = 10_000_000
 FOOTER_GROWTH = 100
 """Bytes of memory that a byte of a footer may become, nearly."""
 
-LONGEST_PAGE_HEADER = 1 << 16
-
 FOOTER_END = 8
 """A file ends in the length of its footer and its mark, of four bytes each."""
-
-ROWS, GROUPS, COLUMNS, GROUP_ROWS, DESCRIPTION = 3, 4, 1, 3, 3
-N_VALUES, FIRST_PAGE, DICTIONARY_PAGE = 5, 9, 11
-"""Fields of a footer, of its groups of rows, of their columns, and of what describes these."""
 
 UNPACKED, PACKED, DICTIONARY = 2, 3, 7
 VALUE_COUNTS = (5, 7, 8)
 """Fields of the header of a page; of three, one for each kind of page, the first counts values."""
 
-FLAGS, BYTE, INTEGERS, DOUBLE, TEXT, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 12
-"""Kinds of fields in Thrift's compact form."""
-
-LONG_LIST, DEEPEST = 15, 8
-"""Stands in place of a count that follows; records and lists within each other."""
+INTEGERS, INTEGER, TEXT, STRUCT = (4, 5, 6), 5, 8, 12
+WIDTHS = {1: 0, 2: 0, 3: 1, 7: 8}
+"""Kinds of fields in Thrift's compact form; of flags, bytes and doubles their width."""
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
@@ -116,7 +108,7 @@ def _read_places(
 
 
 def open_capped(source: IO[bytes], where: str, max_bytes: int) -> pq.ParquetFile:
-    """Open a Parquet file, whose text will be read as dictionaries.
+    """Open a Parquet file.
 
     Raises:
         LimitError: When its footer alone may take more than `max_bytes`.
@@ -128,18 +120,7 @@ def open_capped(source: IO[bytes], where: str, max_bytes: int) -> pq.ParquetFile
     footer = min(int.from_bytes(end[:4], "little"), size) * FOOTER_GROWTH
     if end.endswith(PARQUET) and footer > max(max_bytes, SMALLEST_FOOTER):
         raise refuse_size(where, f"its footer takes {footer} bytes", max_bytes)
-    with pq.ParquetFile(source) as file:
-        kinds = map(file.schema.column, range(file.metadata.num_columns))
-        texts = [kind.path for kind in kinds if kind.physical_type == BINARY]
-        whole = file.metadata
-    # One long word may stand in every row, so text stays a dictionary until its size is known.
-    return pq.ParquetFile(
-        source,
-        metadata=whole,
-        read_dictionary=texts,
-        pre_buffer=False,
-        page_checksum_verification=True,
-    )
+    return pq.ParquetFile(source, pre_buffer=False)
 
 
 def read_capped(
@@ -151,118 +132,106 @@ def read_capped(
         LimitError: When they would take more than `max_bytes`.
         pa.ArrowException, OSError: When they are damaged.
     """
-    schema = file.schema_arrow
+    schema, rows = file.schema_arrow, file.metadata.num_rows
     fields = [field for name in used for field in schema if field.name == name]
     refuse_nested(fields, where)
-    refuse_rows(file.metadata.num_rows, len(fields), where, max_bytes)
-    unpacked = _unpacked_bytes(file, source, {*used})
-    if unpacked > max_bytes:
-        raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
-    if _has_long_numbers(file, fields):
-        # A number in bytes is decoded as text first, of which each value may be as long as a page.
-        few = max(1, max_bytes // max(unpacked, 1))
-        return pa.Table.from_batches(file.iter_batches(few, columns=used), pa.schema(fields))
-    columns = [column for name in used for column in file.read([name], use_threads=False).columns]
+    refuse_rows(rows, len(fields), where, max_bytes)
+    leaves = [file.schema.column(place) for place in range(len(file.schema))]
+    pages, columns = _Pages(source, where, max_bytes), []
+    # One long word may stand in every row, so text stays a dictionary until its size is known.
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == BINARY]
+    counted = pq.ParquetFile(
+        pages,
+        metadata=file.metadata,
+        read_dictionary=texts,
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
+    for name in used:
+        mine = [leaf for leaf in leaves if leaf.path == name]
+        pages.width = max(VALUE_BYTES, *(leaf.length for leaf in mine))
+        # A footer may promise rows without end: no more are made room for than it has.
+        few = max(rows, 1)
+        if name in texts and not pa.types.is_dictionary(counted.schema_arrow.field(name).type):
+            # Each number in bytes is decoded as text first, and may be as long as a page.
+            before = pages.size
+            for group in range(counted.num_row_groups):
+                next(counted.iter_batches(1, [group], [name], use_threads=False), None)
+            few, pages.size = max(1, max_bytes // max(pages.size, 1)), before
+        batches = list(counted.iter_batches(few, columns=[name], use_threads=False))
+        columns += pa.Table.from_batches(
+            batches, pa.schema([field for field in counted.schema_arrow if field.name == name])
+        ).columns
     for column in columns:
         # Bytes that are no text would show only where a value is looked at.
         column.validate(full=True)
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    if any(len(column) != rows for column in columns):
+        raise pa.ArrowInvalid("its columns have other rows than the file")
+    return pa.Table.from_arrays(columns, names=[field.name for field in fields])
 
 
-def _has_long_numbers(file: pq.ParquetFile, fields: Iterable[pa.Field]) -> bool:
-    numbers = {field.name for field in fields if not pa.types.is_dictionary(field.type)}
-    leaves = map(file.schema.column, range(file.metadata.num_columns))
-    return any(leaf.path in numbers and leaf.physical_type == BINARY for leaf in leaves)
+class _Pages(io.RawIOBase):
+    """A file of which pyarrow reads a column of a group at once; its pages are counted before."""
+
+    def __init__(self, source: IO[bytes], where: str, max_bytes: int) -> None:
+        self._source, self._where, self._max_bytes = source, where, max_bytes
+        self.size, self.width = 0, VALUE_BYTES
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Go to a place of the file."""
+        return self._source.seek(offset, whence)
+
+    def tell(self) -> int:
+        """The place in the file."""
+        return self._source.tell()
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The pages of a column, unless they unpack to too much."""
+        pages, at = self._source.read(size), 0
+        try:
+            while at < len(pages):
+                fields, at = _read_fields(pages, at)
+                counts = {kind: fields[kind][1] for kind in VALUE_COUNTS if kind in fields}
+                if len(counts) != 1 or min(*counts.values(), fields[UNPACKED], fields[PACKED]) < 0:
+                    raise pa.ArrowInvalid("a page counts nothing, or below zero")
+                words = counts.get(DICTIONARY, 0)
+                values = sum(counts.values()) - words
+                self.size += words * max(WORD_BYTES, self.width)
+                self.size += max(fields[UNPACKED], values * self.width)
+                at += fields[PACKED]
+        except (LookupError, TypeError, RecursionError):
+            raise pa.ArrowInvalid("it describes no pages") from None
+        if self.size > self._max_bytes:
+            raise refuse_size(self._where, f"it unpacks to {self.size} bytes", self._max_bytes)
+        return pages
 
 
-def _unpacked_bytes(file: pq.ParquetFile, source: IO[bytes], used: set[str]) -> int:
-    """Bytes that columns take unpacked, by the headers of their pages; of text, each word once.
-
-    The footer is read here, which may state less: a library that reads it column by column ends
-    the process where sizes in it contradict each other.
-
-    Raises:
-        pa.ArrowInvalid: When a page, or its description in the footer, cannot be.
-    """
-    leaves = [file.schema.column(place) for place in range(len(file.schema))]
-    total = 0
-    try:
-        footer, _ = _read_fields(_read_footer(source), 0)
-        if footer[ROWS] != sum(group[GROUP_ROWS] for group in footer[GROUPS]):
-            raise pa.ArrowInvalid("its groups have other rows than the file")
-        for group in footer[GROUPS]:
-            for leaf, column in zip(leaves, group[COLUMNS], strict=True):
-                if leaf.path in used:
-                    width, rows = max(VALUE_BYTES, leaf.length), group[GROUP_ROWS]
-                    total += max(_chunk_bytes(source, column, rows, width), rows * width)
-    except (LookupError, TypeError, ValueError):
-        raise pa.ArrowInvalid("it describes no pages") from None
-    return total
-
-
-def _read_footer(source: IO[bytes]) -> bytes:
-    size = source.seek(0, 2)
-    source.seek(size - FOOTER_END)
-    length = int.from_bytes(source.read(4), "little")
-    source.seek(max(size - FOOTER_END - length, 0))
-    return source.read(length)
-
-
-def _chunk_bytes(source: IO[bytes], column: dict[int, Any], rows: int, width: int) -> int:
-    """Bytes that the pages of a column unpack to, until all rows of a group have had a value."""
-    described = column[DESCRIPTION]
-    if rows < 0 or described[N_VALUES] != rows:
-        raise pa.ArrowInvalid(f"{described[N_VALUES]} values stand in {rows} rows")
-    at = min(described[FIRST_PAGE], described.get(DICTIONARY_PAGE) or described[FIRST_PAGE])
-    size = 0
-    while rows > 0:
-        source.seek(at)
-        fields, length = _read_fields(source.read(LONGEST_PAGE_HEADER), 0)
-        counts = {kind: fields[kind][1] for kind in VALUE_COUNTS if kind in fields}
-        if len(counts) != 1 or min(*counts.values(), fields[UNPACKED], fields[PACKED]) < 0:
-            raise pa.ArrowInvalid("a page counts nothing, or below zero")
-        size += fields[UNPACKED] + counts.get(DICTIONARY, 0) * max(WORD_BYTES, width)
-        rows -= 0 if DICTIONARY in counts else sum(counts.values())
-        at += length + fields[PACKED]
-    return size
-
-
-def _read_fields(head: bytes, at: int, depth: int = 0) -> tuple[dict[int, Any], int]:
-    """Fields by number of a record in Thrift's compact form, and where it ends."""
-    if depth > DEEPEST:
-        raise pa.ArrowInvalid("its records are nested too deeply")
+def _read_fields(head: bytes, at: int) -> tuple[dict[int, Any], int]:
+    """Whole numbers and records in a record of Thrift's compact form, and where it ends."""
     fields: dict[int, Any] = {}
     number = 0
     while byte := head[at]:
-        at += 1
+        kind, at = byte & 15, at + 1
         if byte >> 4:
             number += byte >> 4
         else:
             number, at = _read_integer(head, at)
-        fields[number], at = _read_value(head, at, byte & 15, depth)
+        if kind == STRUCT:
+            fields[number], at = _read_fields(head, at)
+        elif kind in INTEGERS:
+            value, at = _read_integer(head, at)
+            # A field of another width is passed over, as pyarrow does.
+            fields |= {number: value} if kind == INTEGER else {}
+        elif kind == TEXT:
+            length, at = _read_varint(head, at)
+            at += length
+        else:
+            at += WIDTHS[kind]
     return fields, at + 1
-
-
-def _read_value(head: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
-    """A field's whole number, record or list, and where it ends; of others the end alone counts."""
-    if kind in INTEGERS:
-        return _read_integer(head, at)
-    if kind == STRUCT:
-        return _read_fields(head, at, depth + 1)
-    if kind in LISTS:
-        count, kind, at = head[at] >> 4, head[at] & 15, at + 1
-        if count == LONG_LIST:
-            count, at = _read_varint(head, at)
-        values = []
-        for _ in range(count):
-            # In a list, flags take a byte each.
-            value, at = _read_value(head, at, BYTE if kind in FLAGS else kind, depth + 1)
-            values.append(value)
-        return values, at
-    if kind == TEXT:
-        length, at = _read_varint(head, at)
-        return None, at + length
-    return None, at + {BYTE: 1, DOUBLE: 8, **dict.fromkeys(FLAGS, 0)}[kind]
 
 
 def _read_integer(head: bytes, at: int) -> tuple[int, int]:
