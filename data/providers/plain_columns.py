@@ -114,15 +114,18 @@ def find_doubtful(
     """
     numbers = [name for name in dict.fromkeys(names) if kinds[name] in (FLOAT, COUNT)]
     texts = {name: bare_numbers(head.column(name).combine_chunks()) for name in numbers}
-    is_large = {name: pc.max(columns.column(name)).as_py() >= THOUSAND for name in numbers}
-    is_settled = any(is_large[name] for name in numbers if kinds[name] == COUNT) or any(
-        pc.any(pc.match_substring_regex(text, SETTLED)).as_py() for text in texts.values()
-    )
     floats = [name for name in numbers if kinds[name] == FLOAT]
+
+    def is_large(name: str) -> bool:
+        return bool(pc.max(columns.column(name)).as_py() >= THOUSAND)
+
+    is_settled = any(
+        pc.any(pc.match_substring_regex(text, SETTLED)).as_py() for text in texts.values()
+    ) or any(is_large(name) for name in numbers if kinds[name] == COUNT)
     doubtful = [
         name
         for name in floats
-        if not is_large[name] and (not len(texts[name]) or all_match(texts[name], f"^{DOTTED}$"))
+        if (not len(texts[name]) or all_match(texts[name], f"^{DOTTED}$")) and not is_large(name)
     ]
     return (doubtful if is_settled or not doubtful else floats), is_settled
 
