@@ -229,11 +229,11 @@ def _shift(times: Ints, edges: Ints, offsets: Ints) -> Ints:
     shifted = np.empty_like(times)
     for start in range(0, len(times), BLOCK):
         part = slice(start, start + BLOCK)
-        np.add(times[part], _look_up(times[part], edges, offsets), out=shifted[part])
+        np.add(times[part], look_up(times[part], edges, offsets), out=shifted[part])
     return shifted
 
 
-def _look_up(times: Ints, edges: Ints, offsets: Ints) -> Ints:
+def look_up(times: Ints, edges: Ints, offsets: Ints) -> Ints:
     """The offset that holds at each time [N]."""
     first, last = np.searchsorted(edges, (times.min(), times.max()), side="right")
     if first == last:
@@ -250,7 +250,7 @@ def _offsets_by_both_clocks(local_ns: Ints, changes: Changes) -> tuple[Ints, Int
     at, offsets = changes
     before, after = offsets[:-1], offsets[1:]
     shifts = (np.maximum(before, after), np.minimum(before, after))
-    earlier, later = (_look_up(local_ns, at + shift, offsets) for shift in shifts)
+    earlier, later = (look_up(local_ns, at + shift, offsets) for shift in shifts)
     return earlier, later
 
 

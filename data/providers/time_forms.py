@@ -19,21 +19,18 @@ from data.timeframe import DAY_NS, SECOND_NS
 Letters = npt.NDArray[np.uint8]
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
-MONTH_NAMES = (
-    "january|february|march|april|may|june|july|august|september|october|november|december"
-)
-MONTHS = [name[:3] for name in MONTH_NAMES.split("|")]
-DAY_NAMES = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 YEAR = r"(?P<Y>(?:19|20)[0-9]{2})"
 MONTH = r"(?P<m>0?[1-9]|1[0-2])"
 DAY = r"(?P<d>0?[1-9]|[12][0-9]|3[01])"
 NAME = (
     r"(?P<b>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
-    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\.?"
+    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))"
 )
-WEEKDAY = r"(?:(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?"
-HALF = r"(?: ?(?P<p>[AaPp])(?:[Mm]|\. ?[Mm]\.))?"
+WEEKDAY = "(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
+OF_WEEK = rf"(?:{WEEKDAY},? )?"
+HALF = r"(?P<p>[AaPp](?:[Mm]|\. ?[Mm]\.))"
 OFFSET = r"[+-][0-9]{2}:?[0-9]{2}"
 ZONE = (
     rf"(?: ?(?P<z>[Zz]|{OFFSET}|[+-][0-9]{{2}}|"
@@ -44,48 +41,37 @@ ZONE_ALONE = rf" ?(?P<Z>[Zz]|UTC|GMT|{OFFSET})"
 
 CLOCK = (
     r"(?:[T ,]+(?P<H>[01]?[0-9]|2[0-3]):(?P<M>[0-5][0-9])"
-    rf"(?::(?P<S>[0-5][0-9])(?:[.,](?P<f>[0-9]{{1,9}}))?)?{HALF}{ZONE}|{ZONE_ALONE})?"
+    rf"(?::(?P<S>[0-5][0-9])(?:[.,](?P<f>[0-9]{{1,9}}))?)?(?: ?{HALF})?{ZONE}|{ZONE_ALONE})?"
 )
-HOUR_HALF = r"(?P<H>0?[1-9]|1[0-2])-(?P<p>[AaPp])[Mm]"
 DATE_DIGITS = r"(?P<Y>(?:19|20)[0-9]{2})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12][0-9]|3[01])"
 MINUTE_DIGITS = r"(?P<H>[01][0-9]|2[0-3]):?(?P<M>[0-5][0-9])"
 SECOND_DIGITS = r":?(?P<S>[0-5][0-9])(?:[.,]?(?P<f>[0-9]{3}(?:[0-9]{3}){0,2}))?"
-
-LONG_OFFSET = r"[+-][0-9]{2}:?[0-5][0-9](?::?[0-5][0-9](?:\.[0-9]{1,6})?)?|Z"
 
 DIRECTIVES = {
     "Y": r"(?P<Y>[0-9]{4})",
     "y": r"(?P<y>[0-9]{2})",
     "m": r"(?P<m>1[0-2]|0[1-9]|[1-9])",
     "d": r"(?P<d>3[0-1]|[1-2][0-9]|0[1-9]|[1-9]| [1-9])",
-    "b": rf"(?P<b>{'|'.join(MONTHS)})",
-    "B": rf"(?P<b>{MONTH_NAMES})",
+    "b": NAME,
+    "B": NAME,
     "j": r"(?P<j>36[0-6]|3[0-5][0-9]|[1-2][0-9]{2}|0[1-9][0-9]|00[1-9]|[1-9][0-9]|0[1-9]|[1-9])",
     "H": r"(?P<H>2[0-3]|[0-1][0-9]|[0-9])",
     "I": r"(?P<I>1[0-2]|0[1-9]|[1-9])",
     "M": r"(?P<M>[0-5][0-9]|[0-9])",
     "S": r"(?P<S>6[0-1]|[0-5][0-9]|[0-9])",
-    "f": r"(?P<f>[0-9]{1,6})",
-    "p": r"(?P<p>[ap])(?:m|\. ?m\.)",
-    "z": rf"(?P<z>{LONG_OFFSET})",
+    "f": r"(?P<f>[0-9]{1,9}(?![0-9])|[0-9]{1,6})",
+    "p": HALF,
+    "z": r"(?P<z>[+-][0-9]{2}:?[0-5][0-9](?::?[0-5][0-9](?:\.[0-9]{1,6})?)?|Z|"
+    r"[+-][0-9]{2}(?![0-9:.]))",
     "Z": r"(?P<z>utc|gmt)",
-    "a": f"(?:{'|'.join(name[:3] for name in DAY_NAMES.split('|'))})",
-    "A": f"(?:{DAY_NAMES})",
+    "a": WEEKDAY,
+    "A": WEEKDAY,
 }
-"""Letters of a ``--time-format``, with alternatives in the order in which `strptime` tries them."""
-
-LONGER = {"f": r"(?P<f>[0-9]{1,9})", "z": rf"(?P<z>{LONG_OFFSET}|[+-][0-9]{{2}})"}
-"""Forms that `strptime` does not know, nanoseconds and bare hours of offsets, before no digit."""
-
-SAME = {
-    "D": "%m/%d/%y", "e": "%d", "F": "%Y-%m-%d", "h": "%b", "k": "%H", "l": "%I", "L": "%f",
-    "n": "a blank", "N": "%f", "R": "%H:%M", "T": "%H:%M:%S", "-": "the letter without the dash",
-}  # fmt: skip
-"""Replacements for letters that other programs know after a percent sign."""
+"""Letters of a ``--time-format``, with alternatives in the order in which `strptime` tries them;
+nanoseconds and bare hours of offsets, which it does not know, stand before no digit."""
 
 WIDEST = {"Y": 4, "y": 2, "m": 2, "d": 2, "j": 3, "H": 2, "I": 2, "M": 2, "S": 2, "f": 9}
-RANGES = {"m": (1, 12), "d": (1, 31), "j": (1, 366), "H": (0, 23), "I": (1, 12)}
-"""Groups of a pattern that are numbers: most digits, and least and most numbers of some."""
+"""Groups of a pattern that are numbers, with their most digits."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +88,23 @@ class TimeForm:
         """The pattern for one text."""
         return re.compile(self.pattern, re.ASCII)
 
+    def write_format(self, text: str) -> str:
+        """The ``--time-format`` of a text that the form fits.
+
+        >>> FORMS[4].write_format("3/4/2024 9:30 AM")
+        '%d/%m/%Y %I:%M %p'
+        """
+        match = self.regex.fullmatch(text)
+        parts = {} if match is None else match.groupdict()
+        spans = {name: match.span(name) for name in parts if match and parts[name]}
+        for name, (begin, end) in sorted(spans.items(), key=lambda span: span[1], reverse=True):
+            written = f"%{'I' if name == 'H' and 'p' in spans else name}"
+            if name in "zZ":
+                written = re.sub("[+-].+|[zZ]$", "%z", text[begin:end])
+                written = "%Z" if "%" not in written else written
+            text = text[:begin] + written + text[end:]
+        return text
+
 
 ISO = TimeForm(
     "ISO 8601",
@@ -117,11 +120,20 @@ FORMS = (
     TimeForm("day/month/year", f"^{DAY}[/-]{MONTH}[/-]{YEAR}{CLOCK}$"),
     TimeForm("month/day/year", f"^{MONTH}[/-]{DAY}[/-]{YEAR}{CLOCK}$"),
     TimeForm("year-month-day", f"^{YEAR}[/.-]{MONTH}[/.-]{DAY}{CLOCK}$"),
-    TimeForm("year-month-day hour-AM/PM", f"^{YEAR}-{MONTH}-{DAY} {HOUR_HALF}$"),
-    TimeForm("month name, day, year", f"^{WEEKDAY}{NAME} {DAY},? {YEAR}{CLOCK}$"),
-    TimeForm("day, month name, year", f"^{WEEKDAY}{DAY}[ -]{NAME}[ -]{YEAR}{CLOCK}$"),
-    TimeForm("year, month name, day", f"^{YEAR}[ -]{NAME}[ -]{DAY}{CLOCK}$"),
+    TimeForm("year-month-day hour-AM/PM", f"^{YEAR}-{MONTH}-{DAY} (?P<I>0?[1-9]|1[0-2])-{HALF}$"),
+    TimeForm("month name, day, year", rf"^{OF_WEEK}{NAME}\.? {DAY},? {YEAR}{CLOCK}$"),
+    TimeForm("day, month name, year", rf"^{OF_WEEK}{DAY}[ -]{NAME}\.?[ -]{YEAR}{CLOCK}$"),
+    TimeForm("year, month name, day", rf"^{YEAR}[ -]{NAME}\.?[ -]{DAY}{CLOCK}$"),
 )
+
+SHORT_FORMS = tuple(
+    TimeForm(date, rf"^{pattern}[/.-](?P<y>[0-9]{{2}}){CLOCK}$")
+    for date, pattern in (
+        ("day/month/year", f"{DAY}[/.-]{MONTH}"),
+        ("month/day/year", f"{MONTH}[/.-]{DAY}"),
+    )
+)
+"""Forms of short years, which are read where a person names one."""
 
 BLANKS = "[\u00a0\u202f\u2009]"
 """Blanks that programs put before AM and PM, or between date and time."""
@@ -163,56 +175,28 @@ def parse_time_format(time_format: str) -> TimeForm:
         TableError: When it holds something unknown or twice, or makes no one time.
     """
     shown = f"--time-format {time_format[:40]!r}"
-    pieces = re.findall(r"%(.?)|(\s+)|([^%\s]+)", time_format.strip(), re.DOTALL)
     pattern, seen = "", ""
-    for k, (directive, blank, literal) in enumerate(pieces):
+    for directive, blank, literal in re.findall(
+        r"%(.?)|(\s+)|([^%\s]+)", time_format.strip(), re.S
+    ):
         if blank or literal or directive == "%":
             pattern += r"\s+" if blank else re.escape(literal or "%")
         elif directive in seen or directive not in DIRECTIVES:
             known = " ".join(f"%{name}" for name in DIRECTIVES)
-            hint = f"; write {SAME[directive]} for it" if directive in SAME else ""
-            raise TableError(
-                f"{shown}: '%{directive}' is unknown or repeated; known: {known}{hint}"
-            )
+            raise TableError(f"{shown}: '%{directive}' is unknown or repeated; known: {known}")
         else:
             seen += directive
-            may_be_longer = directive in LONGER and not _begins_with_digit(pieces[k + 1 :])
-            pattern += (LONGER if may_be_longer else DIRECTIVES)[directive]
-    groups = re.findall(r"\?P<(\w)>", pattern)
-    years, months, days = (sum(groups.count(name) for name in names) for names in ("Yy", "mb", "d"))
-    is_date = years == 1 and (months, days, groups.count("j")) in ((1, 1, 0), (0, 0, 1))
-    if not is_date or groups.count("z") > 1:
+            pattern += DIRECTIVES[directive]
+    groups = sorted(re.findall(r"\?P<(\w)>", pattern.replace("<y>", "<Y>").replace("<b>", "<m>")))
+    date, hours, zone = (
+        "".join(filter(kind.__contains__, groups)) for kind in ("Ydmj", "HIp", "z")
+    )
+    if date not in ("Ydm", "Yj") or hours not in ("", "H", "Ip") or zone == "zz":
         raise TableError(
             f"{shown} must name year, month and day once, such as %d/%m/%Y %H:%M, or year and day "
-            "of the year, such as %Y %j"
-        )
-    if ("I" in groups) != ("p" in groups) or {"H", "I"} <= set(groups):
-        raise TableError(
-            f"{shown}: hours are %H from 0 to 23, or %I from 1 to 12 together with %p, such as "
-            "%d/%m/%Y %I:%M %p"
+            "of the year, such as %Y %j; hours are %H, or %I with %p"
         )
     return TimeForm(time_format, f"(?is)^{pattern}(?P<rest>.*)$")
-
-
-def suggest_format(example: str, date: str) -> str:
-    """The format of a time such as ``3/4/2024 9:30 AM``, whose date has the format `date`.
-
-    >>> suggest_format("3/4/2024 9:30 AM", "%d/%m/%Y")
-    '%d/%m/%Y %I:%M %p'
-    """
-    separator = next(letter for letter in example if not letter.isdigit())
-    clock = re.sub(r"^[0-9]+\D[0-9]+\D[0-9]+", "", example)
-    is_half = re.search(r"[ap](m|\. ?m\.)", clock, re.IGNORECASE)
-    for written, directive in (
-        (r"(utc|gmt)$", "%Z"),
-        (r"(?<=[0-9mtc.])( ?)([+-][0-9:]+|Z)$", r"\1%z"),
-        (r"[ap](m|\. ?m\.)", "%p"),
-        (r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}", "%H:%M:%S"),
-        (r"[0-9]{1,2}:[0-9]{2}", "%H:%M"),
-        (r"([.,])[0-9]+", r"\1%f"),
-    ):
-        clock = re.sub(written, directive, clock, flags=re.IGNORECASE)
-    return date.replace("/", separator) + (clock.replace("%H", "%I") if is_half else clock)
 
 
 def parse_times(column: Column, form: TimeForm, *, must_fit: bool = False) -> Moments:
@@ -263,13 +247,6 @@ def plain_blanks(texts: Column) -> Column:
 def all_match(column: Column, pattern: str) -> bool:
     """Whether a pattern occurs in every text that is there, and some is."""
     return pc.all(pc.match_substring_regex(column, pattern)).as_py() is True
-
-
-def _begins_with_digit(pieces: list[tuple[str, str, str]]) -> bool:
-    """Whether the next piece of a format may begin with a digit, or go on with an offset."""
-    directive, blank, literal = pieces[0] if pieces else ("", " ", "")
-    is_text = bool(blank) or (bool(directive) and directive in "bBpaAzZ%")
-    return not is_text and (not literal or literal[0].isdigit() or literal[0] in ":.")
 
 
 def _parse_block(texts: pa.Array, form: TimeForm, moments: Moments, start: int) -> None:
@@ -330,7 +307,7 @@ def _read_parts(match: re.Match[str]) -> tuple[dict[str, int], str]:
     if "b" in part:
         numbers["m"] = MONTHS.index(part["b"][:3].lower()) + 1
     if "p" in part:
-        numbers["p"] = "ap".find((part["p"] or "-").lower())
+        numbers["p"] = "ap".find((part["p"] or "-")[0].lower())
     if "rest" in part:
         numbers["rest"] = len(part["rest"])
     return numbers, part.get("z") or part.get("Z") or ""
@@ -352,8 +329,6 @@ def _parse_alike(cells: Letters, first: Letters, shape: Shape) -> tuple[Flags, I
         for digit in values[begin + 1 : begin + len(each)]:
             number = number * 10 + digit
         begin += len(each)
-        least, most = RANGES.get(name, (0, 10**9))
-        fits &= (number >= least) & (number <= most)
         part[name] = number * 10 ** (9 - len(each)) if name == "f" else number
     time_ns, is_time = _count_time(part)
     return fits & is_time, time_ns - (read_offset(zone) or 0)
@@ -389,11 +364,12 @@ def _count_time(part: Mapping[str, Any]) -> tuple[Ints, Flags]:
     at = np.where(is_time, (years - FIRST_YEAR) * 12 + month - 1, 0)
     begins = FIRST_DAYS[at]
     is_time &= (day >= 1) & (begins + day <= FIRST_DAYS[at + (12 if "j" in part else 1)])
-    hours = part["I"] if "I" in part else part.get("H", 0)
+    hours, is_half = part.get("I", part.get("H", 0)), "I" in part
+    is_time &= np.greater_equal(hours, is_half) & np.less(hours, 13 if is_half else 24)
     if "p" in part:
         hours = np.where(np.less(part["p"], 0), hours, hours % 12 + 12 * np.equal(part["p"], 1))
     minutes, seconds = part.get("M", 0), part.get("S", 0)
-    is_time &= np.less(hours, 24) & np.less(minutes, 60) & np.less(seconds, 60)
+    is_time &= np.less(minutes, 60) & np.less(seconds, 60)
     time_ns: Ints = (begins + (day - 1)) * DAY_NS
     time_ns += ((hours * 60 + minutes) * 60 + seconds) * np.int64(SECOND_NS) + part.get("f", 0)
     return time_ns, is_time

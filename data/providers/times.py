@@ -1,6 +1,7 @@
 """Times of a column to nanoseconds UTC: recognised when there is one reading, else refused."""
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
@@ -15,7 +16,7 @@ from data.providers import time_forms as forms
 from data.providers.column_names import find_local_zone
 from data.providers.time_forms import Column, TimeForm, all_match, plain_blanks, split_chunks
 from data.server_clock import note_server
-from data.zones import AS_UTC, LocalZone, localise
+from data.zones import AS_UTC, LocalZone, localise, look_up
 
 DIGITS = r"^[0-9]{1,19}$"
 WHOLE = r"^[0-9]{9,19}\.0+$"
@@ -29,7 +30,7 @@ TIME_OF_DAY = (
     r"(?: ?(?:[AaPp]\.?[Mm]\.?|Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?$"
 )
 SHORT_ZONE = "[0-9] ?[A-Z]{2,5}$"
-SHORT_YEAR = r"^[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2}(?:[ ,T].*)?$"
+
 
 NAMED_ZONE = (
     r"^(?P<time>.*[^ ]) *[ \[]"
@@ -38,14 +39,20 @@ NAMED_ZONE = (
 """As Interactive Brokers and Java write them, in brackets behind an offset. Short names such as EST
 are none: whether they stand for summer too is not known."""
 
-DATES = {"day/month/year": "%d/%m/%Y", "month/day/year": "%m/%d/%Y"}
-"""Forms whose day and month may be exchanged, and the formats that tell them apart."""
+READABLE = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating)
 
 UTC, SAMPLE = "UTC", 1000
 """Values from all of a column's length that rule most readings out before all are looked at."""
 
 TICKS_1970, TICKS_S = 621_355_968_000_000_000, 10**7
 """Ticks of .NET, which count from year 1: those of 1970 and of a second."""
+
+UNIT_NAMES = {unit_ns: unit for unit, unit_ns in UNITS}
+EDGES = np.array([edge * 10**9 // unit_ns for unit_ns in UNIT_NAMES for edge in (FIRST_S, LAST_S)])
+BETWEEN = np.array([0, *(part for unit_ns in UNIT_NAMES for part in (unit_ns, 0))])
+"""Numbers at which a unit begins or ends to mean 1980 to 2100, and the units between them."""
+
+INSTEAD = "write ISO 8601 times such as 2024-01-31T09:30:00Z"
 
 
 class Written(NamedTuple):
@@ -70,15 +77,13 @@ def read_column(
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _read_typed(column, tz, label)
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    if not is_number and not pa.types.is_string(kind):
-        raise TableError(f"{label} holds {kind}, which is no time; write ISO 8601 times")
-    sample = take_sample(column)
-    texts = sample if pa.types.is_string(kind) else sample.cast(pa.string())
-    if pa.types.is_integer(kind) and all_match(texts, CALENDAR):
+    if not any(is_kind(kind) for is_kind in READABLE):
+        raise TableError(f"{label} holds {kind}, which is no time; {INSTEAD}")
+    sample = take_sample(column).cast(pa.string())
+    if pa.types.is_integer(kind) and all_match(sample, CALENDAR):
         column = column.cast(pa.string())
     if pa.types.is_string(column.type) and time_format is None:
-        column = _read_digits(column, texts, label)
+        column = _read_digits(column, sample, label)
     if not pa.types.is_string(column.type):
         return _read_whole(column, tz, label)
     return place(read_written(column, label, time_format), tz, label)
@@ -91,18 +96,16 @@ def place(written: Written, tz: LocalZone | None, label: str) -> tuple[Ints, tup
         TableError: When a time exists twice, or not at all.
     """
     time_ns, named, notes = written
-    unused = (
-        () if tz is None or named is None else (f"--tz {tz} changes no time: they name their zone",)
-    )
+    if tz is not None and named is not None:
+        notes = (*notes, f"--tz {tz} changes no time: they name their zone")
     if named == UTC:
-        return time_ns, (*notes, *unused)
+        return time_ns, notes
     zone = tz if named is None else LocalZone(named, None if tz is None else tz.ambiguous)
     if zone is None:
         return time_ns, (*notes, AS_UTC, *note_server(time_ns, UTC))
     utc_ns, settled = localise(time_ns, zone, label)
     server = () if named else note_server(time_ns, zone.name)
-    notes = (*notes, f"times name no zone, read as {zone}", *settled, *server)
-    return utc_ns, (*notes, *unused)
+    return utc_ns, (*notes, f"times name no zone, read as {zone}", *settled, *server)
 
 
 def read_written(column: Column, label: str, time_format: str | None = None) -> Written:
@@ -125,10 +128,10 @@ def read_written(column: Column, label: str, time_format: str | None = None) -> 
     fitting = _find_forms(column, sample)
     example = sample[0].as_py()[:40]
     if len(fitting) > 1:
-        words = [form.words for form, _ in fitting]
+        words = " and ".join(form.words for form, _ in fitting)
         raise TableError(
-            f"{label} holds times such as {example!r}, which can be read as {' and '.join(words)}; "
-            f"--time-format says which, {_name_formats(example, *map(DATES.__getitem__, words))}"
+            f"{label} holds times such as {example!r}, which can be read as {words}; --time-format "
+            f"says which, {_name_formats(sample[0].as_py(), [form for form, _ in fitting])}"
         )
     if fitting:
         ((form, moments),) = fitting
@@ -146,13 +149,14 @@ def read_written(column: Column, label: str, time_format: str | None = None) -> 
 
 def _find_forms(column: Column, sample: pa.Array) -> list[tuple[TimeForm, forms.Moments]]:
     """The forms that every value fits, and the times that they make of them."""
-    fitting: list[tuple[TimeForm, forms.Moments]] = []
+    fitting = []
     for form in forms.FORMS:
-        if fitting and fitting[0][0] is forms.ISO:
-            break
         if all_match(sample, form.pattern):
             moments = forms.parse_times(column, form, must_fit=True)
-            fitting += [] if moments.misfits else [(form, moments)]
+            if not moments.misfits:
+                fitting.append((form, moments))
+                if form is forms.ISO:
+                    break
     return fitting
 
 
@@ -171,8 +175,7 @@ def find_column_zone(column: Column) -> str | None:
 def find_unit(column: Column) -> str | None:
     """The unit in which the numbers of a column, typed or written, are times; None without one."""
     numbers = _try_cast(column, pa.float64())
-    unit = None if numbers is None else _find_unit(np.asarray(numbers.drop_null()))
-    return None if unit is None else unit[0]
+    return None if numbers is None else UNIT_NAMES.get(_find_unit(np.asarray(numbers.drop_null())))
 
 
 def take_sample(column: Column) -> pa.Array:
@@ -207,12 +210,11 @@ def _read_typed(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints,
     if exact is not None:
         return place(Written(_to_ints(exact), zone and UTC), tz, label)
     numbers, help_ = _try_cast(column.drop_null(), pa.int64()), ""
-    unit = None if numbers is None else _find_unit(_to_ints(numbers))
-    if numbers is not None and unit is not None:
+    if numbers is not None and (unit_ns := _find_unit(_to_ints(numbers))):
         first = numbers[0].as_py()
         help_ = (
-            f": it is typed {column.type}, and numbers such as {first} are {unit[0]} since 1970 "
-            f"({format_time(first * unit[1])}); write the column anew with that unit"
+            f": it is typed {column.type}, and numbers such as {first} are {UNIT_NAMES[unit_ns]} "
+            f"since 1970 ({format_time(first * unit_ns)}); write the column anew with that unit"
         )
     raise TableError(f"{label} holds times outside 1678 to 2262{help_}")
 
@@ -239,75 +241,59 @@ def _read_digits(column: Column, sample: pa.Array, label: str) -> Column:
 
 def _read_whole(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints, tuple[str, ...]]:
     if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
         present = np.asarray(column.cast(pa.float64()).drop_null())
-        present = present[~np.isnan(present)]
-        is_part = present != np.floor(present)
-        if is_part.any() or (np.abs(present) > 2**53).any():
+        is_odd = (present != np.floor(present)) | (np.abs(present) > 2**53)
+        if is_odd.any():
             raise TableError(
                 f"{label} holds numbers with fractions or beyond 2^53, such as "
-                f"{float(present[np.flatnonzero(is_part)[:1]].sum())!r}; write ISO 8601 times or "
-                "whole numbers"
+                f"{float(present[np.argmax(is_odd)])!r}; {INSTEAD}, or whole numbers"
             )
-        column = pc.if_else(pc.is_nan(column), None, column)
     whole = _try_cast(column, pa.int64())
     if whole is None:
         raise _unknown_unit(label, column.drop_null()[0].as_py())
     numbers = _to_ints(whole)
     if whole.null_count == len(whole):
         return numbers, ()
-    known = numbers[numbers != NO_TIME] if whole.null_count else numbers
-    unit = _find_unit(known)
-    if unit is None:
-        time_ns, words = _read_units(numbers, label)
-    else:
-        time_ns, words = numbers * unit[1], f"{unit[0]} since 1970 UTC"
-    if unit == UNITS[-1]:
-        _refuse_ticks(known, label)
-    time_ns[numbers == NO_TIME] = NO_TIME
+    rows = np.flatnonzero(numbers != NO_TIME) if whole.null_count else slice(None)
+    known = numbers[rows]
+    unit_ns = look_up(known, EDGES, BETWEEN)
+    if not unit_ns.all():
+        raise _unknown_unit(label, known[np.argmin(unit_ns)])
+    _refuse_ticks(known[unit_ns == 1], label)
+    time_ns = np.full(len(numbers), NO_TIME)
+    time_ns[rows] = known * unit_ns
+    words = f"times are whole numbers, read as {_name_units(time_ns, rows, unit_ns, label)}"
     unused = () if tz is None else (f"--tz {tz} changes no time: they count from 1970 UTC",)
-    return time_ns, (f"times are whole numbers, read as {words}", *unused)
+    return time_ns, (words, *unused)
 
 
-def _find_unit(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
-    """The unit in which all numbers [N] lie between 1980 and 2100, and its nanoseconds."""
-    if not len(numbers):
-        return None
-    least, most = numbers.min(), numbers.max()
-    for unit, unit_ns in UNITS:
-        first, last = (edge * (10**9 // unit_ns) for edge in (FIRST_S, LAST_S))
-        if first <= least and most < last:
-            return unit, unit_ns
-    return None
+def _find_unit(numbers: npt.NDArray[Any]) -> int:
+    """Nanoseconds of the unit in which all numbers [N] lie between 1980 and 2100; 0 without one."""
+    unit_ns = look_up(numbers, EDGES, BETWEEN) if len(numbers) else np.zeros(1, np.int64)
+    return int(unit_ns[0]) if (unit_ns == unit_ns[0]).all() else 0
 
 
-def _read_units(numbers: Ints, label: str) -> tuple[Ints, str]:
-    """Times of numbers [N] whose unit changes, as Binance's did in 2025, and the units in words.
+def _name_units(time_ns: Ints, rows: Ints | slice, unit_ns: Ints, label: str) -> str:
+    """The units of rows [n] in words; they may change, as Binance's did in 2025.
 
     Each unit must have its rows behind one another, whose times go on where it changes.
     """
-    unit_ns = np.zeros_like(numbers)
-    for _, each_ns in UNITS:
-        first, last = (edge * (10**9 // each_ns) for edge in (FIRST_S, LAST_S))
-        unit_ns[(numbers >= first) & (numbers < last)] = each_ns
-    rows = np.flatnonzero(numbers != NO_TIME)
-    strange = rows[unit_ns[rows] == 0]
-    if len(strange):
-        raise _unknown_unit(label, int(numbers[strange[0]]))
-    _refuse_ticks(numbers[rows][unit_ns[rows] == 1], label)
-    time_ns = numbers * unit_ns
-    changes = np.flatnonzero(np.diff(unit_ns[rows])) + 1
-    steps = time_ns[rows[changes]] - time_ns[rows[changes - 1]]
-    goes_on = np.sign(steps) * np.sign(time_ns[rows[-1]] - time_ns[rows[0]]) > 0
-    names = {each_ns: unit for unit, each_ns in UNITS}
-    blocks = [(int(row), names[int(unit_ns[row])]) for row in rows[[0, *changes]]]
-    if len({unit for _, unit in blocks}) < len(blocks) or not goes_on.all():
-        shown = ", ".join(f"{unit} from row {row}" for row, unit in blocks[:SHOWN])
+    starts = np.append(0, np.flatnonzero(unit_ns[1:] != unit_ns[:-1]) + 1)
+    first, *others = (UNIT_NAMES[unit] for unit in unit_ns[starts[: SHOWN + 1]].tolist())
+    if not others:
+        return f"{first} since 1970 UTC"
+    at = np.arange(len(time_ns))[rows][starts[1:]]
+    words = "".join(f", from row {row} on as {unit}" for row, unit in zip(at, others, strict=False))
+    known_ns = time_ns[rows]
+    steps = np.append(known_ns[starts[1:]] - known_ns[starts[1:] - 1], known_ns[-1] - known_ns[0])
+    goes_on = (steps > 0).all() or (steps < 0).all()
+    if len(set(unit_ns[starts].tolist())) < len(starts) or not goes_on:
         raise TableError(
-            f"{label} holds whole numbers of several units since 1970 ({shown}), whose times do "
-            "not go on where the unit changes; write all in one unit"
+            f"{label} holds whole numbers of several units since 1970 ({first}{words}), whose "
+            "times do not go on where the unit changes; write all in one unit"
         )
-    others = "".join(f", from row {row} on as {unit}" for row, unit in blocks[1:])
-    return time_ns, f"{blocks[0][1]} since 1970 UTC{others}"
+    return f"{first} since 1970 UTC{words}"
 
 
 def _refuse_ticks(numbers: Ints, label: str) -> None:
@@ -315,19 +301,18 @@ def _refuse_ticks(numbers: Ints, label: str) -> None:
     first, last = (edge * TICKS_S + TICKS_1970 for edge in (FIRST_S, LAST_S))
     if not len(numbers) or numbers.min() < first or numbers.max() >= last:
         return
-    if ((numbers - TICKS_1970) % TICKS_S).any() or not (numbers % (60 * 10**9)).any():
-        return
-    both = (format_time(int(numbers[0])), format_time(int(numbers[0] - TICKS_1970) * 100))
-    raise TableError(
-        f"{label} holds numbers such as {numbers[0]}, which are {both[0]} in ns since 1970 and "
-        f"{both[1]} in ticks of .NET; write ISO 8601 times such as 2024-01-31T09:30:00Z"
-    )
+    if not ((numbers - TICKS_1970) % TICKS_S).any() and (numbers % (60 * 10**9)).any():
+        as_ns, as_ticks = numbers[0], (numbers[0] - TICKS_1970) * 100
+        raise TableError(
+            f"{label} holds numbers such as {as_ns}, which are {format_time(as_ns)} in ns since "
+            f"1970 and {format_time(as_ticks)} in ticks of .NET; {INSTEAD}"
+        )
 
 
 def _unknown_unit(label: str, example: object) -> TableError:
     return TableError(
         f"{label} holds whole numbers such as {example}, which do not all lie between 1980 and "
-        "2100 as s, ms, us or ns; write ISO 8601 times such as 2024-01-31T09:30:00Z"
+        f"2100 as s, ms, us or ns; {INSTEAD}"
     )
 
 
@@ -353,9 +338,9 @@ def _part_named_zone(column: Column) -> tuple[Column, str] | None:
     return pc.struct_field(groups, "time"), zones[0]
 
 
-def _name_formats(example: str, *dates: str) -> str:
-    """The options that read a time such as `example`, whose date has one of some formats."""
-    options = (f"--time-format '{forms.suggest_format(example, date)}'" for date in dates)
+def _name_formats(example: str, fitting: Iterable[TimeForm]) -> str:
+    """The options that read a time as each of some forms has it."""
+    options = (f"--time-format '{form.write_format(example)}'" for form in fitting)
     return f"such as {' or '.join(options)}"
 
 
@@ -372,25 +357,23 @@ def _find_odd_rows(column: Column, sample: pa.Array) -> list[int]:
 
 def _refuse(column: Column, sample: pa.Array, rows: list[int], label: str) -> TableError:
     """The error about rows that are no times, or are unlike most others."""
-    zone = find_local_zone(sample[0].as_py())
+    example = sample[0].as_py()
+    zone = find_local_zone(example)
     if len(rows) < len(column) - plain_blanks(column).null_count:
         what, help_ = "unlike most others", "correct these rows or take them out"
     elif all_match(sample, TIME_OF_DAY):
-        what = "of day without a date"
-        help_ = (
-            "where another column holds dates, name both with --column date=NAME --column time=NAME"
+        what, help_ = (
+            "of day without a date",
+            "name dates too: --column date=NAME --column time=NAME",
         )
     elif zone is not None and all_match(sample, SHORT_ZONE):
         what = "that end in short names of zones, of which each stands for several"
         help_ = f"write them without, and --tz {zone} says which"
     else:
+        short = [form for form in forms.SHORT_FORMS if all_match(sample, form.pattern)]
         what = "that have no single reading"
-        help_ = (
-            "write ISO 8601 times such as 2024-01-31T09:30:00Z, or name their form with "
-            "--time-format"
-        )
-        if all_match(sample, SHORT_YEAR):
-            help_ += f", {_name_formats(sample[0].as_py()[:40], '%d/%m/%y', '%m/%d/%y')}"
+        help_ = f"{INSTEAD}, or name their form with --time-format"
+        help_ += f", {_name_formats(example, short)}" if short else ""
     return TableError(f"{label} holds times {what}: {_show(column, rows)}; {help_}")
 
 

@@ -96,7 +96,7 @@ CHANGES = (
     refuses("files joined in the wrong order",
             bars([*days("us", "us", start=2), *days("ms", "ms")]), {}, BarsError, "--sort",
             then={"times": as_days(4)}),
-    *(refuses(name, bars(times), {}, TableError, "several units", "ms from row 0, us from row",
+    *(refuses(name, bars(times), {}, TableError, "several units", "(ms, from row", " on as us",
               never="--sort") for name, times in (
           ("units to and fro", days("ms", "us", "ms", "us")),
           ("the same times in another unit", days("ms", "ms") + days("us", "us")))),
