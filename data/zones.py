@@ -1,8 +1,9 @@
 """Clocks of time zones: local times to UTC and back, with the hours that a clock repeats."""
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -16,8 +17,6 @@ from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
 
 AS_UTC = "times name no zone, read as UTC; --tz names another"
 """Note about local times that name no zone."""
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 TWICE, NEVER = -(2**62), -(2**62) - 1
 """Stand in for an offset where a local time exists twice, or not at all."""
@@ -41,7 +40,7 @@ UNCHANGED_NS = 3 * DAY_NS
 MOST_SHIFT_MIN, REACH_NS = 14 * 60, 2 * DAY_NS
 """A shift is no larger than the offset of a zone; no clock is further from UTC than both."""
 
-MOST_ETC_NS = 12 * HOUR_NS
+MOST_ETC_HOURS = 12
 """Offset up to which there is a zone of fixed hours both ways."""
 
 KNOWN_CLOCKS = 256
@@ -108,26 +107,23 @@ def localise(
     Raises:
         TableError: When a time exists twice and nothing settles which is meant, or not at all.
     """
-    changes = _find_changes(local_ns, zone.name)
-    utc_ns = local_ns.copy()
-    odd, unknown = [], []
+    utc_ns, odd = local_ns.copy(), [np.zeros(0, dtype=np.int64)]
     for start in range(0, len(local_ns), BLOCK):
         part = slice(start, start + BLOCK)
         times = local_ns[part]
-        earlier, later = _offsets_by_both_clocks(times, changes)
+        earlier, later = _find_offsets(times, zone.name)
         is_known = (times >= EARLIEST_NS) & (times < LATEST_NS)
         is_odd = is_known & (earlier != later)
-        np.subtract(utc_ns[part], earlier, out=utc_ns[part], where=is_known & ~is_odd)
+        np.subtract(times, earlier, out=utc_ns[part], where=is_known & ~is_odd)
         odd.append(start + np.flatnonzero(is_odd))
-        unknown.append(start + np.flatnonzero(~is_known))
-    rows = np.concatenate([np.zeros(0, dtype=np.int64), *odd])
+    rows = np.concatenate(odd)
     if not len(rows):
         return utc_ns, ()
-    earlier, later = _offsets_by_both_clocks(local_ns[rows], changes)
+    earlier, later = _find_offsets(local_ns[rows], zone.name)
     shift_ns = np.where(earlier > later, TWICE, NEVER)
     notes: tuple[str, ...] = ()
     if (shift_ns == TWICE).any():
-        apart = np.concatenate(unknown)
+        apart = np.flatnonzero((local_ns < EARLIEST_NS) | (local_ns >= LATEST_NS))
         known_ns = np.delete(local_ns, apart) if len(apart) else local_ns
         # Rows without a time do not part those beside them.
         places = rows - np.searchsorted(apart, rows)
@@ -176,12 +172,7 @@ def _parse_clock(tz: str) -> ZoneClock | None:
 
 def clock_that_repeats(local_ns: int) -> str | None:
     """One of the zones that many files are written in whose clock shows a local time twice."""
-    times = np.array([local_ns])
-    for name in CLOCKS:
-        earlier, later = _find_local_offsets(times, name)
-        if earlier[0] > later[0]:
-            return name
-    return None
+    return _find_clock(np.array([local_ns]), np.greater)
 
 
 def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
@@ -191,11 +182,19 @@ def clock_that_skips(local_ns: Ints, timeframe_ns: int) -> str | None:
     """
     step_ns = HOUR_NS + timeframe_ns
     missing = local_ns[find_steps(local_ns, step_ns, step_ns)] + timeframe_ns
-    for name in CLOCKS if 0 < len(missing) <= MOST_SKIPS else ():
-        earlier, later = _find_local_offsets(missing, name)
-        if 2 * (earlier < later).sum() > len(missing):
-            return name
-    return None
+    return _find_clock(missing, np.less) if 0 < len(missing) <= MOST_SKIPS else None
+
+
+def _find_clock(local_ns: Ints, is_changed: np.ufunc) -> str | None:
+    """The first of `CLOCKS` whose offsets before and after differ so at most local times [N]."""
+    return next(
+        (
+            name
+            for name in CLOCKS
+            if 2 * is_changed(*_find_offsets(local_ns, name)).sum() > len(local_ns)
+        ),
+        None,
+    )
 
 
 def find_steps(times: Ints, least_ns: int, most_ns: int) -> npt.NDArray[np.intp]:
@@ -205,11 +204,6 @@ def find_steps(times: Ints, least_ns: int, most_ns: int) -> npt.NDArray[np.intp]
         steps = np.diff(times[start : start + BLOCK + 1])
         found.append(start + np.flatnonzero((steps >= least_ns) & (steps <= most_ns)))
     return np.concatenate(found)
-
-
-def find_utc_offsets(utc_ns: Ints, tz: str) -> Ints:
-    """Nanoseconds by which a zone's clock is ahead of UTC at each time [N]."""
-    return to_local(utc_ns, tz) - utc_ns
 
 
 def to_local(utc_ns: Ints, tz: str) -> Ints:
@@ -241,22 +235,17 @@ def look_up(times: Ints, edges: Ints, offsets: Ints) -> Ints:
     return offsets[np.searchsorted(edges, times, side="right")]
 
 
-def _offsets_by_both_clocks(local_ns: Ints, changes: Changes) -> tuple[Ints, Ints]:
+def _find_offsets(local_ns: Ints, tz: str) -> tuple[Ints, Ints]:
     """Offsets of local times [N] by the clock before a change and by the one after it.
 
     They are equal but near a change: a time that exists twice has the greater one first, one that
     does not exist the smaller one, as `fold` has it in PEP 495.
     """
-    at, offsets = changes
+    changes, offsets = _find_changes(local_ns, tz)
     before, after = offsets[:-1], offsets[1:]
     shifts = (np.maximum(before, after), np.minimum(before, after))
-    earlier, later = (look_up(local_ns, at + shift, offsets) for shift in shifts)
+    earlier, later = (look_up(local_ns, changes + shift, offsets) for shift in shifts)
     return earlier, later
-
-
-def _find_local_offsets(local_ns: Ints, tz: str) -> tuple[Ints, Ints]:
-    """Both offsets of local times [N] in a zone."""
-    return _offsets_by_both_clocks(local_ns, _find_changes(local_ns, tz))
 
 
 def _find_changes(times_ns: Ints, tz: str) -> Changes:
@@ -277,23 +266,20 @@ def _list_changes(tz: str, first_year: int, last_year: int) -> Changes:
     offsets = [_utc_offset_ns(edge, clock.zone) for edge in edges]
     changes, between = [], [offsets[0]]
     for edge, before, after in zip(edges, offsets, offsets[1:], strict=False):
-        if before == after:
-            continue
-        # Bisected to the second at which the clock changes.
-        early, late = edge, edge + UNCHANGED_NS
-        while late - early > SECOND_NS:
-            middle = (early + late) // 2 // SECOND_NS * SECOND_NS
-            is_before = _utc_offset_ns(middle, clock.zone) == before
-            early, late = (middle, late) if is_before else (early, middle)
-        changes.append(late)
-        between.append(after)
+        if before != after:
+            # The first second at which it is no longer as before.
+            seconds = range(edge // SECOND_NS, (edge + UNCHANGED_NS) // SECOND_NS + 1)
+            at = bisect_left(
+                seconds, True, key=lambda s: _utc_offset_ns(s * SECOND_NS, clock.zone) != before
+            )
+            changes.append(seconds[at] * SECOND_NS)
+            between.append(after)
     return np.array(changes, dtype=np.int64), np.array(between, dtype=np.int64) + clock.shift_ns
 
 
 def _utc_offset_ns(utc_ns: int, clock: ZoneInfo) -> int:
-    moment = EPOCH + timedelta(microseconds=utc_ns // 1000)
-    offset = moment.astimezone(clock).utcoffset() or timedelta(0)
-    return offset // timedelta(microseconds=1) * 1000
+    moment = datetime.fromtimestamp(utc_ns // SECOND_NS, clock)
+    return (moment.utcoffset() or timedelta(0)) // timedelta(seconds=1) * SECOND_NS
 
 
 def _settle_repeated(
@@ -309,9 +295,8 @@ def _settle_repeated(
     `known_ns` are local times [N], and `places` [K] those of them in question.
     """
     twice = np.flatnonzero(shift_ns == TWICE)
-    starts = range(0, len(known_ns), BLOCK)
-    directions = (np.sign(np.diff(known_ns[i : i + BLOCK + 1])).sum() for i in starts)
-    is_newest_first = sum(map(int, directions)) < 0
+    before, behind = known_ns[:-1], known_ns[1:]
+    is_newest_first = np.count_nonzero(behind < before) > np.count_nonzero(behind > before)
     counts = {"by the order of rows": 0, f"by --ambiguous {ambiguous}": 0}
     for run in np.split(twice, np.flatnonzero(np.diff(places[twice]) > 1) + 1):
         ordered = run[::-1] if is_newest_first else run
@@ -347,28 +332,26 @@ def _find_turn(times: Ints) -> int | None:
 def _refuse_impossible(
     local_ns: Ints, rows: npt.NDArray[np.intp], shift_ns: Ints, label: str, zone: LocalZone
 ) -> None:
-    kinds = ((TWICE, "exist twice"), (NEVER, "do not exist"))
-    for mark, words in kinds:
+    for mark, words in ((TWICE, "exist twice"), (NEVER, "do not exist")):
         bad = rows[shift_ns == mark]
-        if len(bad):
-            first = (f"row {i} {format_time(local_ns[i])}" for i in bad[:SHOWN])
-            shown = list_some(first, len(bad))
-            remedy = (
-                "the order of rows does not show which is meant, "
-                f"--tz {zone} --ambiguous earlier (or later) says so"
-                if mark == TWICE
-                else _fixed_clock(int(local_ns[bad[0]]), zone.name)
-            )
-            raise TableError(
-                f"{label}, in --tz {zone}: {len(bad)} local times {words} because clocks change: "
-                f"{shown}; {remedy}"
-            )
+        if not len(bad):
+            continue
+        shown = list_some((f"row {i} {format_time(local_ns[i])}" for i in bad[:SHOWN]), len(bad))
+        remedy = (
+            "the order of rows does not show which is meant, "
+            f"--tz {zone} --ambiguous earlier (or later) says so"
+            if mark == TWICE
+            else _fixed_clock(local_ns[bad[:1]], zone.name)
+        )
+        raise TableError(
+            f"{label}, in --tz {zone}: {len(bad)} local times {words} because clocks change: "
+            f"{shown}; {remedy}"
+        )
 
 
-def _fixed_clock(local_ns: int, tz: str) -> str:
-    """The end of an error about times that a zone skips: a zone of the same hours that does not."""
-    offset_ns = int(_find_local_offsets(np.array([local_ns]), tz)[0][0])
-    if offset_ns % HOUR_NS or not 0 < abs(offset_ns) <= MOST_ETC_NS:
+def _fixed_clock(local_ns: Ints, tz: str) -> str:
+    """The end of an error about a time [1] that a zone skips: a zone of the same hours without."""
+    hours, odd_ns = divmod(int(_find_offsets(local_ns, tz)[0][0]), HOUR_NS)
+    if odd_ns or not 0 < abs(hours) <= MOST_ETC_HOURS:
         return "name the zone that they were written in, or write them in UTC"
-    fixed = f"Etc/GMT{-offset_ns // HOUR_NS:+d}"
-    return f"--tz {fixed} reads a clock that is not put forward, --tz UTC one that shows UTC"
+    return f"--tz Etc/GMT{-hours:+d} reads a clock that is not put forward, --tz UTC one of UTC"

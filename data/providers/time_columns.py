@@ -95,19 +95,21 @@ def read_alike(
 
     times = _read_each(read, (layout.times, *layout.same_times))
     closes = _read_closes(read, layout.closes)
-    wanted, others = {}, []
+    wanted, others = {}, {}
     for names, each in times.items():
-        if _find_end(names, each[0], closes, options, where) in (None, options.stamped):
+        end, words = _find_end(names, each[0], closes, options, where)
+        if end in (None, options.stamped):
             wanted[names] = each
         else:
-            others.append(repr(names[0]))
+            others[names] = words
     if not wanted:
-        raise _refuse_end(layout.times, times[layout.times][0], closes, options, where)
+        raise TableError(f"{where}: column {layout.times[-1]!r} {others[layout.times]}")
     time_ns, notes = _agree(wanted, where)
-    if not others:
-        return time_ns, notes
-    end = "close" if options.stamped == "open" else "open"
-    return time_ns, (*notes, f"column {' and '.join(others)} is not read: it says when bars {end}")
+    if others:
+        end = "close" if options.stamped == "open" else "open"
+        unread = " and ".join(repr(names[0]) for names in others)
+        notes = (*notes, f"column {unread} is not read: it says when bars {end}")
+    return time_ns, notes
 
 
 def _read_each(read: Callable[[Names], Read], columns: tuple[Names, ...]) -> dict[Names, Read]:
@@ -138,10 +140,21 @@ def _read_closes(read: Callable[[Names], Read], names: Names) -> dict[str, Ints]
 
 def _find_end(
     names: Names, time_ns: Ints, closes: Mapping[str, Ints], options: LoadOptions, where: str
-) -> End | None:
-    """The end of bars at which times [N] lie, by what they hold, a column of closes, or a name."""
-    if find_role(names[0]) == "close_time" or (len(time_ns) > 1 and find_lead(time_ns)[0]):
-        return "close"
+) -> tuple[End | None, str]:
+    """The end of bars at which times [N] lie, and how it shows, with what else helps.
+
+    A close shows by a name, by times a moment before whole minutes, or beside a column of closes.
+    """
+    opens_words = (
+        f"says when bars open; leave --stamped out, or {_options(names)} lets it be closes"
+    )
+    if find_role(names[0]) == "close_time":
+        return "close", "says when bars close; --stamped close reads it so"
+    if len(time_ns) > 1 and find_lead(time_ns)[0]:
+        return "close", (
+            f"holds times such as {format_time(time_ns[0])}, a moment before a whole minute, at "
+            "which bars close; --stamped close reads them"
+        )
     is_stated = bool({"timestamp", "date", "time"} & options.columns.keys())
     says_open = not is_stated and SAYS_OPEN.search(plain(names[0])) is not None
     for name, close_ns in closes.items():
@@ -166,8 +179,13 @@ def _find_end(
                 f"and {_options(names)} reads them without their closes"
             )
         if not says_open:
-            return "close" if (ends <= opens).mean() >= MOST else "open"
-    return "open" if says_open else None
+            if (ends > opens).mean() > 1 - MOST:
+                return "open", opens_words
+            return "close", (
+                f"holds the times of column {name!r}, at which bars close; --stamped close reads "
+                f"them so, and {_options(names)} as opens"
+            )
+    return ("open" if says_open else None), opens_words
 
 
 def _agree(times: Mapping[Names, Read], where: str) -> Read:
@@ -184,27 +202,6 @@ def _agree(times: Mapping[Names, Read], where: str) -> Read:
             )
     # The column that needs fewest words leaves least to doubt.
     return min(times.values(), key=lambda read: len(read[1]))
-
-
-def _refuse_end(
-    names: Names, time_ns: Ints, closes: Mapping[str, Ints], options: LoadOptions, where: str
-) -> TableError:
-    """The error about times of the other end of bars than the wanted one."""
-    if options.stamped == "close":
-        what = f"says when bars open; leave --stamped out, or {_options(names)} lets it be closes"
-    elif find_role(names[0]) == "close_time":
-        what = "says when bars close; --stamped close reads it so"
-    elif find_lead(time_ns)[0]:
-        what = (
-            f"holds times such as {format_time(time_ns[0])}, a moment before a whole minute, at "
-            "which bars close; --stamped close reads them"
-        )
-    else:
-        what = (
-            f"holds the times of column {next(iter(closes))!r}, at which bars close; --stamped "
-            f"close reads them so, and {_options(names)} as opens"
-        )
-    return TableError(f"{where}: column {names[-1]!r} {what}")
 
 
 def _find_misfit(opens: Ints, ends: Ints, starts: Ints) -> tuple[str, int] | None:

@@ -8,7 +8,7 @@ import pytest
 
 from data import LoadOptions, load_bars, zones
 from data.errors import TableError
-from data.zones import earliest_moments, find_utc_offsets
+from data.zones import earliest_moments, to_local
 from tests.corpus.row import bars, time_ns
 
 
@@ -21,13 +21,14 @@ def test_offsets_of_many_years_agree_with_the_standard_library(tz):
     """Every six hours of fifty years, and the hours around each change of them."""
     times = np.arange("1970-01-02", "2020-01-01", 6, dtype="datetime64[h]")
     seconds = times.astype("datetime64[s]").astype(np.int64)
-    before = seconds[:-1][np.diff(find_utc_offsets(seconds * 10**9, tz)) != 0]
+    before = seconds[:-1][np.diff(to_local(seconds * 10**9, tz) - seconds * 10**9) != 0]
     near = (before[:, None] + np.arange(0, 6 * 3600, 900)).ravel()
     for moments in (seconds, near, near - 1):
         zone = ZoneInfo(tz)
         aware = [datetime.fromtimestamp(moment, zone) for moment in moments.tolist()]
         expected = [time.utcoffset().total_seconds() for time in aware]
-        assert (find_utc_offsets(moments * 10**9, tz) / 10**9).tolist() == expected
+        offsets = to_local(moments * 10**9, tz) - moments * 10**9
+        assert (offsets / 10**9).tolist() == expected
 
 
 def test_a_day_may_begin_an_hour_late():
