@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +24,6 @@ Names = tuple[str, ...]
 
 Read = tuple[Ints, tuple[str, ...]]
 """Times [N], and notes about how they were read."""
-
-End = Literal["open", "close"]
 
 MOST, FEWEST = 0.5, 4
 """Share of bars whose close shows at which end their times lie, and bars that show a rhythm."""
@@ -140,14 +137,12 @@ def _read_closes(read: Callable[[Names], Read], names: Names) -> dict[str, Ints]
 
 def _find_end(
     names: Names, time_ns: Ints, closes: Mapping[str, Ints], options: LoadOptions, where: str
-) -> tuple[End | None, str]:
+) -> tuple[str | None, str]:
     """The end of bars at which times [N] lie, and how it shows, with what else helps.
 
     A close shows by a name, by times a moment before whole minutes, or beside a column of closes.
     """
-    opens_words = (
-        f"says when bars open; leave --stamped out, or {_options(names)} lets it be closes"
-    )
+    as_open = f"says when bars open; leave --stamped out, or {_options(names)} lets it be closes"
     if find_role(names[0]) == "close_time":
         return "close", "says when bars close; --stamped close reads it so"
     if len(time_ns) > 1 and find_lead(time_ns)[0]:
@@ -161,9 +156,8 @@ def _find_end(
         rows = np.flatnonzero((time_ns != NO_TIME) & (close_ns != NO_TIME))
         if not len(rows):
             continue
-        opens, ends = time_ns[rows], close_ns[rows]
-        starts = opens if (np.diff(opens) > 0).all() else np.unique(opens)
-        every = starts if len(rows) == len(time_ns) else np.unique(time_ns[time_ns != NO_TIME])
+        opens, ends, starts = time_ns[rows], close_ns[rows], time_ns[time_ns != NO_TIME]
+        starts = starts if (np.diff(starts) > 0).all() else np.unique(starts)
         if (misfit := _find_misfit(opens, ends, starts)) is not None:
             what, i = misfit[0], rows[misfit[1]]
             raise TableError(
@@ -171,7 +165,7 @@ def _find_end(
                 f"and {format_time(close_ns[i])} in column {name!r}; {_options(names)} reads it "
                 "without the other"
             )
-        if options.source_timeframe is None and (found := _find_short(ends - opens, every)):
+        if options.source_timeframe is None and (found := _find_short(ends - opens, starts)):
             longest, step = map(format_timeframe, found)
             raise TableError(
                 f"{where}: bars close {longest} after they open by column {name!r}, or sooner, "
@@ -180,12 +174,12 @@ def _find_end(
             )
         if not says_open:
             if (ends > opens).mean() > 1 - MOST:
-                return "open", opens_words
+                return "open", as_open
             return "close", (
                 f"holds the times of column {name!r}, at which bars close; --stamped close reads "
                 f"them so, and {_options(names)} as opens"
             )
-    return ("open" if says_open else None), opens_words
+    return ("open" if says_open else None), as_open
 
 
 def _agree(times: Mapping[Names, Read], where: str) -> Read:
@@ -208,20 +202,22 @@ def _find_misfit(opens: Ints, ends: Ints, starts: Ints) -> tuple[str, int] | Non
     """Why times [N] are no opens of bars which end at others [N], and the first row to show it.
 
     Most bars would close before they open or after the next opens, or begin and end at trades,
-    whose times follow no step. `starts` are the opens in order, each once [M].
+    whose times follow no step. `starts` are all opens in order, each once [M].
     """
     nexts = np.append(starts[1:], starts[-1])
-    if starts is not opens:
+    if not np.array_equal(starts, opens):
         nexts = nexts[np.searchsorted(starts, opens)]
-    trades = np.full(len(opens), _are_of_trades(starts, ends - opens))
-    for is_wrong, what in (
-        (ends < opens, "bars would close before they open"),
-        ((opens < nexts) & (ends > nexts), "bars would close after the next one opens"),
-        (trades, "bars would begin and end at their trades, in no regular step"),
-    ):
-        if is_wrong.mean() >= MOST:
-            return what, int(np.argmax(is_wrong))
-    return None
+    is_early, is_late = ends < opens, (opens < nexts) & (ends > nexts)
+    if is_early.mean() >= MOST:
+        return "bars would close before they open", int(np.argmax(is_early))
+    if is_late.mean() >= MOST:
+        return "bars would close after the next one opens", int(np.argmax(is_late))
+    if len(starts) < FEWEST or not (starts % MINUTE_NS).any():
+        return None
+    steps, counts = np.diff(starts), np.unique(ends - opens, return_counts=True)[1]
+    if (steps % steps.min() != 0).mean() < MOST or counts.max() >= MOST * len(opens):
+        return None
+    return "bars would begin and end at their trades, in no regular step", 0
 
 
 def _find_short(left_ns: Ints, starts: Ints) -> tuple[int, int] | None:
@@ -237,15 +233,6 @@ def _find_short(left_ns: Ints, starts: Ints) -> tuple[int, int] | None:
     longest_ns = -(-longest_ns // unit_ns) * unit_ns
     is_short = step_ns != DAY_NS and 0 < 2 * longest_ns <= step_ns
     return (longest_ns, step_ns) if is_short else None
-
-
-def _are_of_trades(starts: Ints, left_ns: Ints) -> bool:
-    """Whether bars that begin at times in order [M], and last so long [N], follow no step."""
-    if len(starts) < FEWEST or not (starts % MINUTE_NS).any():
-        return False
-    steps = np.diff(starts)
-    _, counts = np.unique(left_ns, return_counts=True)
-    return bool((steps % steps.min() != 0).mean() >= MOST and counts.max() < MOST * len(left_ns))
 
 
 def _options(names: Names) -> str:
@@ -271,10 +258,11 @@ def _read_two(
         return place(_read_apart(days, clocks, label, time_format), tz, label)
     if days is not None and _are_whole(days[1].take(days[0]), times):
         return read_column(times, tz, label, time_format)
+    either = " or ".join(write_option("timestamp", name) for name in columns)
     raise TableError(
-        f"{where}: columns {first!r} and {second!r} could both be the time of a bar, and are "
-        "no date (2024-01-31) and time of day (09:30) that belong together; say which is the "
-        f"time with {write_option('timestamp', first)} or {write_option('timestamp', second)}"
+        f"{where}: columns {first!r} and {second!r} could both be the time of a bar, and are no "
+        "date (2024-01-31) and time of day (09:30) that belong together; say which is the time "
+        f"with {either}"
     )
 
 
@@ -316,16 +304,16 @@ def _read_apart(days: Coded, clocks: Coded, label: str, time_format: str | None)
     n_days = len(day_texts)
     at_firsts = written.time_ns[pc.index(day_texts, firsts[0]).as_py()]
     # Behind the last value, in place of one that is missing.
-    day_ns, clock_ns = (
-        np.append(part, NO_TIME) for part in (written.time_ns[:n_days], written.time_ns[n_days:])
-    )
-    numbers = [np.asarray(codes.fill_null(-1)) for codes in (day_codes, clock_codes)]
+    day_ns = np.append(written.time_ns[:n_days], NO_TIME)
+    clock_ns = np.append(written.time_ns[n_days:], NO_TIME)
     time_ns = np.empty(len(day_codes), np.int64)
     for start in range(0, len(time_ns), BLOCK):
-        part = slice(start, start + BLOCK)
-        on_day, on_clock = day_ns[numbers[0][part]], clock_ns[numbers[1][part]]
-        is_there = (on_day != NO_TIME) & (on_clock != NO_TIME)
-        time_ns[part] = np.where(is_there, on_day + (on_clock - at_firsts), NO_TIME)
+        day, clock = (
+            part_ns[np.asarray(codes.slice(start, BLOCK).fill_null(-1))]
+            for part_ns, codes in ((day_ns, day_codes), (clock_ns, clock_codes))
+        )
+        is_there = (day != NO_TIME) & (clock != NO_TIME)
+        time_ns[start : start + BLOCK] = np.where(is_there, day + (clock - at_firsts), NO_TIME)
     return written._replace(time_ns=time_ns)
 
 
@@ -337,32 +325,21 @@ def _write_days(dates: pa.Array) -> pa.Array | None:
         return days.cast(pa.string()) if days.cast(kind).equals(dates) else None
     if pa.types.is_date(kind):
         return dates.cast(pa.date32()).cast(pa.string())
-    if _is_whole_number(dates):
-        dates = dates.cast(pa.int64()).cast(pa.string())
-    if not pa.types.is_string(dates.type):
-        return None
-    texts = plain_blanks(dates)
-    return texts if all_match(texts, DATE) else None
+    texts = _write_plain(dates)
+    return texts if texts is not None and all_match(texts, DATE) else None
 
 
 def _write_clock(times: pa.Array) -> pa.Array | None:
     """Times of day as text such as 09:30:00, None where the column holds others."""
-    kind = times.type
-    if pa.types.is_duration(kind):
+    if pa.types.is_duration(times.type):
         passed = times.cast(pa.duration("ns")).cast(pa.int64())
         inside = pc.and_(pc.greater_equal(passed, 0), pc.less(passed, DAY_NS))
         if not pc.all(inside, min_count=0).as_py():
             return None
         times = passed.cast(pa.time64("ns"))
-    if _is_whole_number(times):
-        times = times.cast(pa.int64())
-    if not (
-        pa.types.is_string(kind) or pa.types.is_time(times.type) or pa.types.is_int64(times.type)
-    ):
-        return None
-    texts = plain_blanks(times.cast(pa.string()))
-    if not all_match(texts, r"^[0-9]{1,9}$"):
-        return texts if all_match(texts, TIME_OF_DAY) else None
+    texts = times.cast(pa.string()) if pa.types.is_time(times.type) else _write_plain(times)
+    if texts is None or not all_match(texts, r"^[0-9]{1,9}$"):
+        return texts if texts is not None and all_match(texts, TIME_OF_DAY) else None
     # Numbers such as 931, 093100 or 93100000: the longest counts the digits.
     longest = pc.max(pc.utf8_length(texts)).as_py()
     width, pattern, clock = next(form for form in CLOCKS if longest <= form[0])
@@ -371,10 +348,15 @@ def _write_clock(times: pa.Array) -> pa.Array | None:
     return pc.replace_substring_regex(padded, pattern, clock) if is_clock else None
 
 
-def _is_whole_number(column: pa.Array) -> bool:
-    if not pa.types.is_floating(column.type):
-        return bool(pa.types.is_integer(column.type))
-    return pc.all(pc.equal(column, pc.floor(column))).as_py() is True
+def _write_plain(column: pa.Array) -> pa.Array | None:
+    """Texts or whole numbers as bare texts, None where the column holds others."""
+    kind = column.type
+    is_whole = pa.types.is_integer(kind) or (
+        pa.types.is_floating(kind) and pc.all(pc.equal(column, pc.floor(column))).as_py()
+    )
+    if not is_whole and not pa.types.is_string(kind):
+        return None
+    return plain_blanks((column.cast(pa.int64()) if is_whole else column).cast(pa.string()))
 
 
 def _refuse_serials(sample: pa.Array, label: str) -> None:
