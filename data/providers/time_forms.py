@@ -70,6 +70,9 @@ DIRECTIVES = {
 """Letters of a ``--time-format``, with alternatives in the order in which `strptime` tries them;
 nanoseconds and bare hours of offsets, which it does not know, stand before no digit."""
 
+ONE_TIME = "(?:H|(I))?M?S?Y(?:df?m|f?j)(?(1)p)z?"
+"""Letters that make one time, in their order; those of short years and names count as the long."""
+
 WIDEST = {"Y": 4, "y": 2, "m": 2, "d": 2, "j": 3, "H": 2, "I": 2, "M": 2, "S": 2, "f": 9}
 """Groups of a pattern that are numbers, with their most digits."""
 
@@ -126,12 +129,9 @@ FORMS = (
     TimeForm("year, month name, day", rf"^{YEAR}[ -]{NAME}\.?[ -]{DAY}{CLOCK}$"),
 )
 
-SHORT_FORMS = tuple(
-    TimeForm(date, rf"^{pattern}[/.-](?P<y>[0-9]{{2}}){CLOCK}$")
-    for date, pattern in (
-        ("day/month/year", f"{DAY}[/.-]{MONTH}"),
-        ("month/day/year", f"{MONTH}[/.-]{DAY}"),
-    )
+SHORT_FORMS = (
+    TimeForm("day/month/year", f"^{DAY}[/.-]{MONTH}[/.-]{DIRECTIVES['y']}{CLOCK}$"),
+    TimeForm("month/day/year", f"^{MONTH}[/.-]{DAY}[/.-]{DIRECTIVES['y']}{CLOCK}$"),
 )
 """Forms of short years, which are read where a person names one."""
 
@@ -148,6 +148,7 @@ FIRST_DAYS = np.arange("1900-01", "2101-02", dtype="M8[M]").astype("M8[D]").asty
 """First day of each month since 1900, counted from 1970."""
 
 LARGEST_OFFSET_NS = 14 * 3600 * SECOND_NS
+OFFSET_PARTS = r"(?:utc|gmt|z)?(?:([+-])([0-9]{1,2}):?([0-5][0-9])?:?([0-5][0-9])?(?:\.([0-9]+))?)?"
 
 
 @dataclass
@@ -176,9 +177,8 @@ def parse_time_format(time_format: str) -> TimeForm:
     """
     shown = f"--time-format {time_format[:40]!r}"
     pattern, seen = "", ""
-    for directive, blank, literal in re.findall(
-        r"%(.?)|(\s+)|([^%\s]+)", time_format.strip(), re.S
-    ):
+    pieces = re.findall(r"%(.?)|(\s+)|([^%\s]+)", time_format.strip(), re.DOTALL)
+    for directive, blank, literal in pieces:
         if blank or literal or directive == "%":
             pattern += r"\s+" if blank else re.escape(literal or "%")
         elif directive in seen or directive not in DIRECTIVES:
@@ -187,11 +187,8 @@ def parse_time_format(time_format: str) -> TimeForm:
         else:
             seen += directive
             pattern += DIRECTIVES[directive]
-    groups = sorted(re.findall(r"\?P<(\w)>", pattern.replace("<y>", "<Y>").replace("<b>", "<m>")))
-    date, hours, zone = (
-        "".join(filter(kind.__contains__, groups)) for kind in ("Ydmj", "HIp", "z")
-    )
-    if date not in ("Ydm", "Yj") or hours not in ("", "H", "Ip") or zone == "zz":
+    groups = re.findall(r"\?P<(\w)>", pattern.replace("<y>", "<Y>").replace("<b>", "<m>"))
+    if re.fullmatch(ONE_TIME, "".join(sorted(groups))) is None:
         raise TableError(
             f"{shown} must name year, month and day once, such as %d/%m/%Y %H:%M, or year and day "
             "of the year, such as %Y %j; hours are %H, or %I with %p"
@@ -225,17 +222,15 @@ def read_offset(zone: str) -> int | None:
     >>> read_offset("UTC+1") == read_offset("+01:00") == 3600 * 10**9
     True
     """
-    parts = re.fullmatch(
-        r"(?:utc|gmt|z)?(?:([+-])([0-9]{1,2}):?([0-9]{2})?:?([0-9]{2})?\.?([0-9]*))?", zone.lower()
-    )
-    hours, minutes, seconds = (
-        int(text or 0) for text in (parts.groups()[1:4] if parts else (15, 0, 0))
-    )
-    offset_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS
-    if parts is None or minutes > 59 or seconds > 59 or offset_ns > LARGEST_OFFSET_NS:
+    match = re.fullmatch(OFFSET_PARTS, zone.lower())
+    if match is None:
         return None
-    offset_ns += int((parts[5] or "").ljust(9, "0"))
-    return -offset_ns if parts[1] == "-" else offset_ns
+    sign, hours, minutes, seconds, fraction = match.groups("0")
+    offset_ns = ((int(hours) * 60 + int(minutes)) * 60 + int(seconds)) * SECOND_NS
+    if offset_ns > LARGEST_OFFSET_NS:
+        return None
+    offset_ns += int(fraction.ljust(9, "0"))
+    return -offset_ns if sign == "-" else offset_ns
 
 
 def plain_blanks(texts: Column) -> Column:
@@ -336,24 +331,21 @@ def _parse_alike(cells: Letters, first: Letters, shape: Shape) -> tuple[Flags, I
 
 def _parse_singly(texts: pa.Array, rows: Ints, form: TimeForm, moments: Moments) -> None:
     """Read texts that have shapes of their own into `rows` [n] of `moments`."""
-    found, zones, places = [], [], []
+    found = []
     for row, text in zip(rows.tolist(), plain_blanks(texts).to_pylist(), strict=True):
-        match = form.regex.fullmatch(text) if text else None
-        if match is not None:
-            numbers, zone = _read_parts(match)
-            found.append(numbers)
-            zones.append(zone)
-            places.append(row)
+        if (match := form.regex.fullmatch(text or "")) is not None:
+            found.append((row, *_read_parts(match)))
         elif text:
             moments.misfits.append(row)
     if not found:
         return
-    part = {name: np.array([numbers[name] for numbers in found]) for name in found[0]}
-    time_ns, is_time = _count_time(part)
-    is_time &= np.equal(part.get("rest", 0), 0)
+    places, numbers, zones = zip(*found, strict=True)
+    time_ns, is_time = _count_time({k: np.array([each[k] for each in numbers]) for k in numbers[0]})
+    is_time &= np.array([each.get("rest", 0) for each in numbers]) == 0
     time_ns -= np.array([read_offset(zone) or 0 for zone in zones], dtype=np.int64)
-    moments.wrong += np.array(places)[~is_time].tolist()
-    moments.add(np.array(places)[is_time], time_ns[is_time], np.array(zones)[is_time].tolist())
+    at = np.array(places)
+    moments.wrong += at[~is_time].tolist()
+    moments.add(at[is_time], time_ns[is_time], np.array(zones)[is_time].tolist())
 
 
 def _count_time(part: Mapping[str, Any]) -> tuple[Ints, Flags]:

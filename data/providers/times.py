@@ -14,6 +14,7 @@ from data.checks import FIRST_S, LAST_S, NO_TIME, SHOWN, UNITS, Ints, format_tim
 from data.errors import TableError, list_some
 from data.providers import time_forms as forms
 from data.providers.column_names import find_local_zone
+from data.providers.numbers import to_array
 from data.providers.time_forms import Column, TimeForm, all_match, plain_blanks, split_chunks
 from data.server_clock import note_server
 from data.zones import AS_UTC, LocalZone, localise, look_up
@@ -30,7 +31,6 @@ TIME_OF_DAY = (
     r"(?: ?(?:[AaPp]\.?[Mm]\.?|Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?$"
 )
 SHORT_ZONE = "[0-9] ?[A-Z]{2,5}$"
-
 
 NAMED_ZONE = (
     r"^(?P<time>.*[^ ]) *[ \[]"
@@ -149,14 +149,11 @@ def read_written(column: Column, label: str, time_format: str | None = None) -> 
 
 def _find_forms(column: Column, sample: pa.Array) -> list[tuple[TimeForm, forms.Moments]]:
     """The forms that every value fits, and the times that they make of them."""
-    fitting = []
+    fitting: list[tuple[TimeForm, forms.Moments]] = []
     for form in forms.FORMS:
-        if all_match(sample, form.pattern):
+        if (not fitting or fitting[0][0] is not forms.ISO) and all_match(sample, form.pattern):
             moments = forms.parse_times(column, form, must_fit=True)
-            if not moments.misfits:
-                fitting.append((form, moments))
-                if form is forms.ISO:
-                    break
+            fitting += [] if moments.misfits else [(form, moments)]
     return fitting
 
 
@@ -197,10 +194,7 @@ def _try_cast(column: Column, kind: pa.DataType) -> Column | None:
 
 def _to_ints(column: Column) -> Ints:
     """Whole numbers [N], `NO_TIME` where one is missing."""
-    parts = [
-        np.asarray(pc.fill_null(chunk, NO_TIME) if chunk.null_count else chunk)
-        for chunk in split_chunks(column.cast(pa.int64()))
-    ]
+    parts = [to_array(chunk, NO_TIME) for chunk in split_chunks(column.cast(pa.int64()))]
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
 
 
@@ -346,10 +340,9 @@ def _name_formats(example: str, fitting: Iterable[TimeForm]) -> str:
 
 def _find_odd_rows(column: Column, sample: pa.Array) -> list[int]:
     """The rows that do not fit the form of most others; all where there is no such form."""
+    match, texts = pc.match_substring_regex, plain_blanks(column)
     patterns = (r"^[0-9]{9,19}$", *(form.pattern for form in forms.FORMS))
-    match = pc.match_substring_regex
-    best = max(patterns, key=lambda pattern: sum(match(sample, pattern).to_pylist()))
-    texts = plain_blanks(column)
+    best = max(patterns, key=lambda pattern: pc.sum(match(sample, pattern)).as_py())
     odd: list[int] = pc.indices_nonzero(pc.invert(match(texts, best))).to_pylist()
     present: list[int] = pc.indices_nonzero(pc.is_valid(texts)).to_pylist()
     return odd if 0 < 2 * len(odd) < len(present) else present
@@ -362,10 +355,8 @@ def _refuse(column: Column, sample: pa.Array, rows: list[int], label: str) -> Ta
     if len(rows) < len(column) - plain_blanks(column).null_count:
         what, help_ = "unlike most others", "correct these rows or take them out"
     elif all_match(sample, TIME_OF_DAY):
-        what, help_ = (
-            "of day without a date",
-            "name dates too: --column date=NAME --column time=NAME",
-        )
+        what = "of day without a date"
+        help_ = "name a column of dates too: --column date=NAME --column time=NAME"
     elif zone is not None and all_match(sample, SHORT_ZONE):
         what = "that end in short names of zones, of which each stands for several"
         help_ = f"write them without, and --tz {zone} says which"
