@@ -249,15 +249,16 @@ def _read_whole(column: Column, tz: LocalZone | None, label: str) -> tuple[Ints,
     numbers = _to_ints(whole)
     if whole.null_count == len(whole):
         return numbers, ()
-    rows = np.flatnonzero(numbers != NO_TIME) if whole.null_count else slice(None)
-    known = numbers[rows]
+    known = numbers[numbers != NO_TIME] if whole.null_count else numbers
     unit_ns = look_up(known, EDGES, BETWEEN)
     if not unit_ns.all():
         raise _unknown_unit(label, known[np.argmin(unit_ns)])
     _refuse_ticks(known[unit_ns == 1], label)
-    time_ns = np.full(len(numbers), NO_TIME)
-    time_ns[rows] = known * unit_ns
-    words = f"times are whole numbers, read as {_name_units(time_ns, rows, unit_ns, label)}"
+    time_ns = known * unit_ns
+    words = f"times are whole numbers, read as {_name_units(time_ns, unit_ns, numbers, label)}"
+    if whole.null_count:
+        time_ns, known_ns = np.full(len(numbers), NO_TIME), time_ns
+        time_ns[numbers != NO_TIME] = known_ns
     unused = () if tz is None else (f"--tz {tz} changes no time: they count from 1970 UTC",)
     return time_ns, (words, *unused)
 
@@ -268,8 +269,8 @@ def _find_unit(numbers: npt.NDArray[Any]) -> int:
     return int(unit_ns[0]) if (unit_ns == unit_ns[0]).all() else 0
 
 
-def _name_units(time_ns: Ints, rows: Ints | slice, unit_ns: Ints, label: str) -> str:
-    """The units of rows [n] in words; they may change, as Binance's did in 2025.
+def _name_units(time_ns: Ints, unit_ns: Ints, numbers: Ints, label: str) -> str:
+    """The units of times [n], of numbers [N], in words; they may change, as Binance's did in 2025.
 
     Each unit must have its rows behind one another, whose times go on where it changes.
     """
@@ -277,10 +278,9 @@ def _name_units(time_ns: Ints, rows: Ints | slice, unit_ns: Ints, label: str) ->
     first, *others = (UNIT_NAMES[unit] for unit in unit_ns[starts[: SHOWN + 1]].tolist())
     if not others:
         return f"{first} since 1970 UTC"
-    at = np.arange(len(time_ns))[rows][starts[1:]]
+    at = np.flatnonzero(numbers != NO_TIME)[starts[1:]]
     words = "".join(f", from row {row} on as {unit}" for row, unit in zip(at, others, strict=False))
-    known_ns = time_ns[rows]
-    steps = np.append(known_ns[starts[1:]] - known_ns[starts[1:] - 1], known_ns[-1] - known_ns[0])
+    steps = np.append(time_ns[starts[1:]] - time_ns[starts[1:] - 1], time_ns[-1] - time_ns[0])
     goes_on = (steps > 0).all() or (steps < 0).all()
     if len(set(unit_ns[starts].tolist())) < len(starts) or not goes_on:
         raise TableError(
