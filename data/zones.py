@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -40,11 +41,8 @@ UNCHANGED_NS = 3 * DAY_NS
 MOST_SHIFT_MIN, REACH_NS = 14 * 60, 2 * DAY_NS
 """A shift is no larger than the offset of a zone; no clock is further from UTC than both."""
 
-MOST_ETC_HOURS = 12
-"""Offset up to which there is a zone of fixed hours both ways."""
-
-KNOWN_CLOCKS = 256
-"""Lists of changes that are remembered, for many files alike."""
+MOST_ETC_HOURS, KNOWN_CLOCKS = 12, 256
+"""Offset up to which zones of fixed hours lie both ways, and lists of changes that are kept."""
 
 BLOCK = 1 << 16
 """Rows that are looked at together: most blocks lie between two changes of a clock."""
@@ -55,9 +53,6 @@ SHIFTED = re.compile(
 )
 Ambiguous = Literal["earlier", "later"]
 """Moment that a local time stands for, of its two in the hour that a clock repeats."""
-
-Changes = tuple[Ints, Ints]
-"""Times at which a clock is changed [K], and its offsets before, between and after [K + 1]."""
 
 
 class ZoneClock(NamedTuple):
@@ -109,12 +104,11 @@ def localise(
     """
     utc_ns, odd = local_ns.copy(), [np.zeros(0, dtype=np.int64)]
     for start in range(0, len(local_ns), BLOCK):
-        part = slice(start, start + BLOCK)
-        times = local_ns[part]
+        times, out = (each[start : start + BLOCK] for each in (local_ns, utc_ns))
         earlier, later = _find_offsets(times, zone.name)
         is_known = (times >= EARLIEST_NS) & (times < LATEST_NS)
         is_odd = is_known & (earlier != later)
-        np.subtract(times, earlier, out=utc_ns[part], where=is_known & ~is_odd)
+        np.subtract(times, earlier, out=out, where=is_known & ~is_odd)
         odd.append(start + np.flatnonzero(is_odd))
     rows = np.concatenate(odd)
     if not len(rows):
@@ -248,15 +242,15 @@ def _find_offsets(local_ns: Ints, tz: str) -> tuple[Ints, Ints]:
     return earlier, later
 
 
-def _find_changes(times_ns: Ints, tz: str) -> Changes:
-    """Changes and offsets, as `_list_changes` has them, that reach beyond times [N]."""
+def _find_changes(times_ns: Ints, tz: str) -> tuple[Ints, Ints]:
+    """Changes [K] and offsets [K + 1], as `_list_changes` has them, that reach beyond times [N]."""
     edges = (times_ns.min(), times_ns.max()) if len(times_ns) else (0, 0)
     first, last = (min(max(int(edge), EARLIEST_NS), LATEST_NS) for edge in edges)
     return _list_changes(tz, (first - REACH_NS) // YEAR_NS, (last + REACH_NS) // YEAR_NS)
 
 
 @lru_cache(KNOWN_CLOCKS)
-def _list_changes(tz: str, first_year: int, last_year: int) -> Changes:
+def _list_changes(tz: str, first_year: int, last_year: int) -> tuple[Ints, Ints]:
     """Times at which a clock is changed [K], and its offsets before, between and after [K + 1].
 
     Years are those of 365 days since 1970.
@@ -297,21 +291,19 @@ def _settle_repeated(
     twice = np.flatnonzero(shift_ns == TWICE)
     before, behind = known_ns[:-1], known_ns[1:]
     is_newest_first = np.count_nonzero(behind < before) > np.count_nonzero(behind > before)
-    counts = {"by the order of rows": 0, f"by --ambiguous {ambiguous}": 0}
+    settled: Counter[str] = Counter()
     for run in np.split(twice, np.flatnonzero(np.diff(places[twice]) > 1) + 1):
-        ordered = run[::-1] if is_newest_first else run
+        ordered, how = run[::-1] if is_newest_first else run, "by the order of rows"
         turn = _find_turn(known_ns[places[ordered]]) if is_series else None
-        if turn is None and ambiguous is None:
-            continue
-        first_later = (len(run) if ambiguous == "earlier" else 0) if turn is None else turn
-        parts = (ordered[:first_later], ordered[first_later:])
-        for part, of_fold in zip(parts, offsets, strict=True):
-            shift_ns[part] = of_fold[part]
-        counts[list(counts)[turn is None]] += len(run)
+        if turn is None and ambiguous is not None:
+            turn, how = len(run) if ambiguous == "earlier" else 0, f"by --ambiguous {ambiguous}"
+        if turn is not None:
+            for part, of_fold in zip((ordered[:turn], ordered[turn:]), offsets, strict=True):
+                shift_ns[part] = of_fold[part]
+            settled[how] += len(run)
     return tuple(
         f"{count} local times that clocks show twice are told apart {how}"
-        for how, count in counts.items()
-        if count
+        for how, count in settled.items()
     )
 
 

@@ -41,7 +41,6 @@ CLOCKS = (
 SERIAL_1970 = 25_569
 """Days that spreadsheets count at the first one of 1970."""
 
-
 UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])(?! ?[+-] ?0?[1-9])")
 
 
@@ -56,25 +55,23 @@ def read_times(
     Raises:
         TableError: When the values have no reading, or more than one.
     """
-    label = f"{where}: column {' and '.join(repr(name) for name in columns)}"
+    label = f"{where}: column{'s' * (len(columns) > 1)} {' and '.join(map(repr, columns))}"
     if len(columns) == 1:
         (column,) = columns.values()
         if time_format is None and not pa.types.is_temporal(column.type):
             _refuse_serials(take_sample(column), label)
         time_ns, notes = read_column(column, tz, label, time_format)
     else:
-        time_ns, notes = _read_two(columns, tz, where, time_format)
-    if AS_UTC not in notes:
-        return time_ns, notes
-    for name in columns:
+        time_ns, notes = _read_two(columns, tz, label, time_format)
+    for name in columns if AS_UTC in notes else ():
         if (zone := find_local_zone(name)) is not None:
             raise TableError(
                 f"{where}: column {name!r} names a zone that its times do not, and short names do "
                 f"not tell whether summer is counted; say which clock it is, such as --tz {zone}"
             )
-    # A column of such a name holds times in UTC.
-    is_utc = any(UTC_NAME.search(name.lower()) for name in columns)
-    return time_ns, tuple(note for note in notes if not (is_utc and note == AS_UTC))
+        if UTC_NAME.search(name.lower()):
+            notes = tuple(note for note in notes if note != AS_UTC)
+    return time_ns, notes
 
 
 def read_alike(
@@ -242,7 +239,7 @@ def _options(names: Names) -> str:
 
 
 def _read_two(
-    columns: Mapping[str, Column], tz: LocalZone | None, where: str, time_format: str | None
+    columns: Mapping[str, Column], tz: LocalZone | None, label: str, time_format: str | None
 ) -> Read:
     """Times [N] from a column of dates and one of times of day, in this order.
 
@@ -251,18 +248,16 @@ def _read_two(
     Raises:
         TableError: When the two are no dates and times of day.
     """
-    (first, dates), (second, times) = columns.items()
-    label = f"{where}: column {first!r} and {second!r}"
+    dates, times = columns.values()
     days, clocks = _encode(dates, _write_days), _encode(times, _write_clock)
     if days is not None and clocks is not None:
         return place(_read_apart(days, clocks, label, time_format), tz, label)
     if days is not None and _are_whole(days[1].take(days[0]), times):
         return read_column(times, tz, label, time_format)
-    either = " or ".join(write_option("timestamp", name) for name in columns)
     raise TableError(
-        f"{where}: columns {first!r} and {second!r} could both be the time of a bar, and are no "
-        "date (2024-01-31) and time of day (09:30) that belong together; say which is the time "
-        f"with {either}"
+        f"{label} could both be the time of a bar, and are no date (2024-01-31) and time of day "
+        "(09:30) that belong together; say which is the time with "
+        f"{' or '.join(write_option('timestamp', name) for name in columns)}"
     )
 
 
