@@ -58,6 +58,7 @@ class PageReader:
         self._ask_once, self._step, self._days = ask, step_ms, days
         self._limit, self._is_last = max(limit, LEAST), is_last
         self._most = 0  # most bars of an answer: so many always fit
+        self._far = 0  # bars that a range of the limit surely reaches
         self._reach = 0  # largest limit whose answer began where it should
         self._lead = 0  # bars by which a range begins earlier, as its first bar does not come
         self._has_first = False  # whether an answer held the bar at which its range begins
@@ -116,8 +117,8 @@ class PageReader:
 
     @property
     def _surely(self) -> int:
-        """Bars that an empty answer shows not to be: some ranges are half as long as stated."""
-        return self._limit // 2 - 1
+        """Bars that an empty answer shows not to be; some ranges are half as long as stated."""
+        return max(self._limit // 2 - 1, min(self._limit, self._far) - self._lead)
 
     def _is_settled(self, at: int, rows: Floats, most: int) -> bool:
         """Whether no bar lies between a time and the first that came."""
@@ -171,8 +172,8 @@ class PageReader:
         for lead, limit in forms * 2:
             rows = self._from(at, lead, limit)
             if self._is_on_time(at, rows):
-                if lead == self._lead:
-                    self._limit = min(self._limit, limit)
+                if lead == self._lead and limit < self._limit:
+                    self._limit, self._far = limit, 0
                 self._lead = lead
                 return rows, self._behind(rows)
             if len(rows) and rows[-1, 0] > at + limit * self._step:
@@ -245,6 +246,8 @@ class PageReader:
         rows = rows[rows[:, 0] >= since]
         self._most = max(self._most, len(rows))
         if len(rows) and until is None:
+            if limit <= self._limit:
+                self._far = max(self._far, min(self._most, int(rows[-1, 0] - since) // self._step))
             self._has_first |= bool(rows[0, 0] == since)
             if rows[0, 0] < at + self._step:
                 self._reach = max(self._reach, limit)

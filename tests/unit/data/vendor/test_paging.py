@@ -59,6 +59,16 @@ def test_years_before_a_listing_cost_few_calls(limit):
     assert world.calls < 400
 
 
+@pytest.mark.parametrize("bars", [1, 13, 300])
+@pytest.mark.parametrize(("anchor", "end", "at"), [("front", "open", 1), ("end", "limit", 534)])
+def test_few_bars_cost_few_calls(bars, anchor, end, at):
+    """Where a range leaves its first bar out, and most of it is empty."""
+    world = World(START_MS + STEP_MS * (at + np.arange(bars)), 500, 500, anchor, end, False)
+    got, expected = read_world(world, START_MS, START_MS + 960 * STEP_MS)
+    np.testing.assert_array_equal(got, expected)
+    assert world.calls < 60
+
+
 def test_days_that_are_none_are_not_believed():
     """An exchange that answers minutes whatever it is asked for is read to its last bar."""
     times = START_MS + STEP_MS * np.r_[np.arange(90), np.arange(5000, 5100)]
