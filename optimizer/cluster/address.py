@@ -3,6 +3,8 @@
 import ipaddress
 import json
 import re
+import shlex
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,9 +81,8 @@ def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = Fa
         raise ConfigError(f"--cluster '{text}' must be {FORMS}, got address {scheduler!r}")
     if scheduler.startswith("tls://") != (tls is not None):
         raise ConfigError(f"--cluster {text}: tls:// and --cluster-tls FOLDER need each other")
-    for name in KEY_FILES if tls else ():
-        if not (Path(str(tls)) / name).is_file():
-            raise ConfigError(f"--cluster-tls {tls}: needs {', '.join(KEY_FILES)}; no {name} there")
+    if tls is not None:
+        _check_keys(tls)
     return Address(text, scheduler=scheduler, tls=tls, is_plaintext=is_plaintext)
 
 
@@ -101,6 +102,20 @@ def is_loopback(address: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _check_keys(folder: Path) -> None:
+    """Refuse a folder of keys that lacks a file, or whose key others can read."""
+    for name in KEY_FILES:
+        if not (folder / name).is_file():
+            raise ConfigError(
+                f"--cluster-tls {folder}: needs {', '.join(KEY_FILES)}; no {name} there"
+            )
+    key = folder / KEY_FILES[-1]
+    if stat.S_IMODE(key.stat().st_mode) & 0o077:
+        raise ConfigError(
+            f"--cluster-tls: others can read the key; chmod 600 {shlex.quote(str(key))}"
+        )
 
 
 def _read_scheduler_file(path: Path) -> str:

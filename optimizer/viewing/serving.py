@@ -115,6 +115,9 @@ class RunServer:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not host.strip():
+        # The system takes an empty host for all of its addresses.
+        raise ConfigError("--host is empty; name an address, such as 127.0.0.1")
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -414,6 +414,7 @@ def test_the_command_prints_its_address_and_ends_quietly(runs):
 def test_the_command_says_what_is_missing_or_taken(command, monkeypatch, asker):
     """A port that is taken, and an extra that is not installed, are a line each."""
     port = asker.host.rpartition(":")[2]
+    assert command("ui", "--host", " ").error.startswith("--host is empty")
     taken = command("ui", "--port", port)
     assert taken.code == 2
     assert f"--host 127.0.0.1 --port {port} cannot be listened at" in taken.error

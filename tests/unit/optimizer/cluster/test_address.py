@@ -13,7 +13,7 @@ from optimizer.errors import ConfigError
 def keys(folder):
     """A folder with files of the right names."""
     for name in KEY_FILES:
-        (folder / name).touch()
+        (folder / name).touch(mode=0o600)
     return folder
 
 
@@ -59,6 +59,16 @@ def test_encryption_needs_all_keys(tmp_path):
     for text, folder in (("tls://10.0.0.1:8786", None), ("tcp://127.0.0.1:8786", tmp_path)):
         with pytest.raises(ConfigError, match="need each other"):
             parse_address(text, folder)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_a_key_that_others_read_is_refused(tmp_path, mode):
+    """As the file of the vendor's key is; the certificates beside it are public."""
+    folder = keys(tmp_path)
+    (folder / "ca.pem").chmod(0o644)
+    (folder / "key.pem").chmod(mode)
+    with pytest.raises(ConfigError, match="others can read the key; chmod 600"):
+        parse_address("tls://10.0.0.1:8786", folder)
 
 
 def test_the_file_of_a_scheduler_is_read(tmp_path):
