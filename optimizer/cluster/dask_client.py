@@ -319,13 +319,19 @@ def _require_answer(address: str, security: Security) -> None:
 
     async def greet() -> None:
         options = security.get_connection_args("client")
-        greeted = await connect(address, timeout=CALL_S, **options)
         try:
-            known = await send_recv(greeted, op="identity")
-        finally:
-            greeted.abort()
-        if known["type"] in ("Worker", "Nanny"):
-            raise OSError(f"a {known['type'].lower()} listens there")
+            greeted = await connect(address, timeout=CALL_S, **options)
+            try:
+                kind = (await send_recv(greeted, op="identity"))["type"]
+            finally:
+                greeted.abort()
+        except (OSError, TimeoutError):
+            raise
+        except Exception:
+            # The library takes the words of a mail or ssh server for lengths, of exabytes too.
+            raise OSError("another program listens there") from None
+        if kind in ("Worker", "Nanny"):
+            raise OSError(f"a {kind.lower()} listens there")
 
     # In a thread of its own: a notebook has a loop that runs already. Who is stopped meanwhile does
     # not wait for its end.

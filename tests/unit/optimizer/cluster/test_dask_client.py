@@ -126,6 +126,29 @@ def test_a_port_that_says_nothing_is_no_scheduler(monkeypatch):
             dask_client.Link(address)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [b"SSH-2.0-OpenSSH_9.6\r\n", b"220 mail ESMTP\r\n", b"HTTP/1.0 400\r\n\r\n", b"\0" * 64],
+)
+def test_a_port_that_speaks_first_is_no_scheduler(words):
+    """Its words are no lengths of messages, and ask for no memory."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def speak():
+            with other.accept()[0] as connection:
+                connection.sendall(words)
+                # Until the client leaves.
+                while connection.recv(1024):
+                    pass
+
+        speaker = threading.Thread(target=speak)
+        speaker.start()
+        address = parse_address(f"tcp://127.0.0.1:{other.getsockname()[1]}")
+        with bounded_time(60), pytest.raises(SchedulerLostError, match="another program listens"):
+            Link(address)
+        speaker.join(60)
+
+
 @contextmanager
 def listening(greetings):
     """A port that speaks as a scheduler does for so many messages, and then is silent."""
