@@ -80,8 +80,10 @@ def drop_drafts(folder: Path) -> None:
 
 def _calendar_piece(at_ns: int, unit: str) -> TimeRange:
     """The day, month or year that holds a time."""
-    start = np.datetime64(at_ns, "ns").astype(f"datetime64[{unit}]")
-    return TimeRange(*(int(t.astype("datetime64[ns]").astype("i8")) for t in (start, start + 1)))
+    kind = f"datetime64[{unit}]"
+    number = np.datetime64(at_ns, "ns").astype(kind).astype(np.int64)
+    edges = np.array([number, number + 1]).astype(kind).astype("datetime64[ns]")
+    return TimeRange(*edges.astype(np.int64).tolist())
 
 
 def _pack(page: Floats) -> bytes:
