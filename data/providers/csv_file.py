@@ -15,11 +15,10 @@ from data.errors import SourceError
 from data.providers.arrow_table import to_raw
 from data.providers.column_names import number_doubles
 from data.providers.columns import Layout, recognise
-from data.providers.header import Header, read_header
+from data.providers.header import Header, cut_remarks, drop_headers, read_header
 from data.providers.markets import part_market
 from data.providers.mixed_rows import Columns
 from data.providers.numbers import note_dots
-from data.providers.other_lines import cut_remarks, drop_headers
 from data.providers.plain_columns import (
     TEXT,
     choose_kinds,

@@ -1,21 +1,28 @@
-"""The head of a text file: where its rows begin and what its columns are called."""
+"""Lines of a text file that are no rows: those above them name the columns, others are left out."""
 
 import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.checks import PRICES
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
 from data.providers.column_names import find_role
-from data.providers.columns import LISTS, MEANINGS, list_counted
+from data.providers.columns import LISTS, MEANINGS, Layout, list_counted
 from data.providers.markets import PRICE, TICKER, name_market_columns
 from data.providers.numbers import NUMBER
 from data.providers.shapes import name_columns, suggest_columns
 
 SEPARATORS = ",;\t|"
 LONGEST_HEADER_BYTES = 1 << 16
-MOST_LINES_ABOVE = 10
+MOST_LINES_ABOVE = MOST_LINES_BELOW = 10
+
+COMPARED_BYTES = 1 << 14
+"""Of the head and the end of a file, whose rows a line below them must not be like."""
 
 REMARK = re.compile(r'"?(?:#|%|//|\?|!|\$|;(?=\s*\w))+')
 """Begin of a line above the header that is no row, and may name the columns."""
@@ -82,8 +89,7 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
         return Header(separator, names, above, None, (*notes, note), assumed=tuple(map(str, known)))
     if len(rows) == 1:
         line = ascii(lines[above].strip()[:80])
-        error = SourceError(f"{where}: there are no bars after the header line, {line}")
-        raise _too_wide(text, where) if len(text) > LONGEST_HEADER_BYTES else error
+        raise SourceError(f"{where}: there are no bars after the header line, {line}")
     names = rows[0]
     if counted and len(counted) not in LISTS and not is_numbered:
         ways = suggest_columns(rows[1:], names)
@@ -104,7 +110,11 @@ def _refuse_taiwan(rows: Sequence[Sequence[str]], where: str) -> None:
 
 
 def _split(line: str, separator: str) -> list[str]:
-    return next(csv.reader([line], delimiter=separator), [])
+    """The cells of a line; none where it is no line of a table."""
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return []
 
 
 def _is_row(cells: Sequence[str]) -> bool:
@@ -124,25 +134,23 @@ def _are_rows(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _first_lines(text: bytes, where: str) -> list[str]:
-    head = text[:LONGEST_HEADER_BYTES].splitlines()
+    lines = text[:LONGEST_HEADER_BYTES].splitlines()
     if len(text) > LONGEST_HEADER_BYTES:
-        if len(head) < 2:
-            raise _too_wide(text, where)
-        head = head[:-1]
-    if not head:
+        # The last may go on.
+        del lines[-1]
+        if len(lines) < 2:
+            line = max(text.split(b"\n", 2)[:2], key=len)
+            count = max(line.count(mark.encode()) for mark in SEPARATORS) + 1
+            raise SourceError(
+                f"{where}: has a line of {len(line)} bytes and {count} columns where columns are "
+                f"named; at most {LONGEST_HEADER_BYTES} bytes are read there, so leave out what is "
+                "no bar"
+            )
+    if not lines:
         raise SourceError(f"{where}: the file is empty; it needs a header line and bars")
-    if not head[0].strip():
+    if not lines[0].strip():
         raise SourceError(f"{where}: the first line is blank; it must name the columns")
-    return [line.decode(errors="replace") for line in head[: MOST_LINES_ABOVE + 3]]
-
-
-def _too_wide(text: bytes, where: str) -> SourceError:
-    line = max(text.split(b"\n", 2)[:2], key=len)
-    count = max(line.count(mark.encode()) for mark in SEPARATORS) + 1
-    return SourceError(
-        f"{where}: has a line of {len(line)} bytes and {count} columns where columns are named; "
-        f"at most {LONGEST_HEADER_BYTES} bytes are read there, so leave out what is no bar"
-    )
+    return [line.decode(errors="replace") for line in lines[: MOST_LINES_ABOVE + 3]]
 
 
 def _locate_header(lines: Sequence[str], where: str) -> tuple[int, str]:
@@ -155,12 +163,11 @@ def _locate_header(lines: Sequence[str], where: str) -> tuple[int, str]:
     for n_above, line in enumerate(lines):
         bare = line.strip().strip('"')
         remark = REMARK.match(bare)
+        # Rows do not begin as remarks do.
+        is_remark = remark and not (last and last[0][:1] == remark[0][:1])
         if re.fullmatch(r"sep=.", bare, re.IGNORECASE):
             separator = bare[-1]
-        # Rows do not begin as remarks do.
-        elif bare and not (remark and not (last and last[0][:1] == remark[0][:1])) and (
-            not re.match(r"https?://", bare)
-        ):  # fmt: skip
+        elif bare and not is_remark and not re.match(r"https?://", bare):
             return n_above + _count_titles(lines[n_above:]), separator
     raise SourceError(f"{where}: there are no columns in the first {len(lines)} lines")
 
@@ -196,20 +203,103 @@ def _count_titles(lines: Sequence[str]) -> int:
 def _two_names(rows: Sequence[Sequence[str]]) -> list[tuple[str, str]] | None:
     """Price and market of each column, as yfinance writes them into two lines; else None."""
     first, second = rows[0], rows[1]
-    if len(first) != len(second) or len(first) < 6:
+    labels = {row[0].strip().lower() for row in (first, second) if row}
+    is_labelled = labels == {PRICE, TICKER} or (labels == {""} and not _is_row(second))
+    if len(first) != len(second) or len(first) < 6 or not is_labelled:
         return None
-    label = (first[0].strip().lower(), second[0].strip().lower())
-    if label not in ((PRICE, TICKER), (TICKER, PRICE), ("", "")):
-        return None
-    if not any(label) and _is_row(second):
-        return None
-    lower = {cell.strip().lower() for cell in first[1:]}
-    prices, markets = (first, second) if "close" in lower else (second, first)
-    if "close" not in {cell.strip().lower() for cell in prices[1:]}:
-        return None
-    time = rows[2][0] if _is_index_line(rows[2]) else "Date"
-    return [(time, ""), *zip(prices[1:], markets[1:], strict=True)]
+    for prices, markets in ((first, second), (second, first)):
+        if "close" in {cell.strip().lower() for cell in prices[1:]}:
+            time = rows[2][0] if _is_index_line(rows[2]) else "Date"
+            return [(time, ""), *zip(prices[1:], markets[1:], strict=True)]
+    return None
 
 
 def _is_index_line(row: Sequence[str]) -> bool:
     return bool(row) and bool(row[0].strip()) and not any(cell.strip() for cell in row[1:])
+
+
+def cut_remarks(head: bytes, tail: bytes, header: Header) -> tuple[bytes, tuple[str, ...]]:
+    """The last lines of a text that are no rows, and a note for each.
+
+    Such a line has words in its first cell and nothing behind it, or fewer cells than there are
+    columns, and does not begin as a row does: a row that was cut stays. `head` and `tail` are the
+    begin and the end of the text, or all of it.
+    """
+    rows = [
+        *head[:COMPARED_BYTES].split(b"\n")[header.skip :],
+        *tail[-COMPARED_BYTES:].split(b"\n")[1:-1],
+    ]
+    end, notes = len(tail), list[str]()
+    while len(notes) < MOST_LINES_BELOW:
+        stop = len(tail[:end].rstrip())
+        start = tail.rfind(b"\n", 0, stop) + 1
+        line = tail[start:stop].decode(errors="replace").strip()
+        if stop - start > COMPARED_BYTES or not _is_remark(line, rows, header):
+            break
+        notes.append(f"a line below the rows is passed over: {line[:80]!r}")
+        end = start
+    return (tail[end:] if notes else b""), tuple(notes[::-1])
+
+
+def _is_remark(line: str, rows: Sequence[bytes], header: Header) -> bool:
+    """Whether a line is too short for a row, and begins with words as no row does."""
+    cells, width = _split(line, header.separator), len(header.names)
+    if not cells or (len(cells) >= width and any(cell.strip() for cell in cells[1:])):
+        return False
+    if len(re.findall(r"[^\W\d_]{2,}", cells[0])) < 2:
+        return False
+    others = (_split(row.decode(errors="replace"), header.separator) for row in rows)
+    shapes = (_find_shape(row[0]) for row in others if len(row) == width and any(row[1:]))
+    return not any(shape.startswith(_find_shape(cells[0])) for shape in shapes)
+
+
+def _find_shape(cell: str) -> str:
+    """A cell with one letter for each word and one digit for each number."""
+    return re.sub(r"[0-9]+", "0", re.sub(r"[^\W\d_]+", "a", " ".join(cell.split())))
+
+
+def drop_headers(
+    columns: pa.Table, layout: Layout, header: Header, where: str, *, may_drop: bool
+) -> tuple[pa.Array | None, tuple[str, ...]]:
+    """Flags of rows [N] that do not name the columns again, and a note about those that do.
+
+    None where no row does.
+
+    Raises:
+        TableError: When there are such rows, and a person did not ask to drop bad ones.
+    """
+    time, opening = layout.times[0], layout.values[0]
+    if not pa.types.is_string(columns.column(opening).type):
+        # A number names no column.
+        return None, ()
+    lines = [
+        {name: cells[header.names.index(name)].strip() for name in columns.column_names}
+        for cells in header.lines
+        if len(cells) == len(header.names)
+    ]
+    times, opens = (pc.utf8_trim_whitespace(columns.column(name)) for name in (time, opening))
+    words = pc.unique(opens.filter(pc.ascii_is_alpha(opens))).to_pylist()
+    titles = pa.array([word for word in words if find_role(word) == "open"], pa.string())
+    names = pa.array([cells[time] for cells in lines], pa.string())
+    may_be = pc.indices_nonzero(pc.or_(pc.is_in(opens, titles), pc.is_in(times, names)))
+    rows = [
+        row for row in may_be.to_pylist() if _is_header(columns.slice(row, 1), layout, lines)
+    ]  # fmt: skip
+    if not rows:
+        return None, ()
+    if not may_drop:
+        raise TableError(
+            f"{where}: row {rows[0]} names the columns again, as where files were joined; "
+            "--drop-bad-bars drops such rows"
+        )
+    keep = np.ones(columns.num_rows, dtype=np.bool_)
+    keep[rows] = False
+    count = "1 row that names" if len(rows) == 1 else f"{len(rows)} rows that name"
+    return pa.array(keep), (f"dropped {count} the columns again",)
+
+
+def _is_header(row: pa.Table, layout: Layout, lines: list[dict[str, str]]) -> bool:
+    """Whether a row is a line of the header, or names what each column of values holds."""
+    cells = {name: row.column(name)[0].as_py().strip() for name in row.column_names}
+    meant = zip(VALUES, layout.values, strict=True)
+    return cells in lines or all(find_role(cells[name]) == role for role, name in meant if name)

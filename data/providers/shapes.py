@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from itertools import combinations, groupby
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from data.checks import FIRST_S, LAST_S, PRICES, UNITS, VALUES, Floats
 from data.errors import TableError
 from data.providers.column_names import write_option
 from data.providers.columns import NONE, list_names
-from data.providers.numbers import MISSING, NUMBER
+from data.providers.numbers import COMMA, MISSING, NUMBER, POINT, PROOFS, plain_numbers
 from data.providers.time_columns import read_times
 from data.timeframe import DAY_NS, SECOND_NS
 
@@ -33,39 +32,33 @@ KINDS = (
 )  # fmt: skip
 """Letters of kinds of columns, their words, and the form of most of their cells.
 
-``h`` may be a clock. More are ``u``, as long as a time and none; ``q``, one of two prices beside
-each other; and ``_``, a column without a cell.
+``h`` may be a clock. ``u`` is as long as a time and none, ``q`` one of two prices beside each
+other, ``_`` a column without a cell.
 """
 
 W, N = "[nwhu]", "[nwhut_]"
 SHAPES = (
-    (rf"[tw]{W}{{2,3}}t[fw]*", "trades (a number that counts, price, quantity, time)", None),
-    (rf"[tw]{W}{{2}}[tw]{{2}}tf+", "trades (a number that counts, price, quantity, time)", None),
+    (rf"[tw]{W}{{2,3}}t[fw]*|[tw]{W}{{2}}[tw]{{2}}tf+", "trades", None),
     (r".*q.?.?q.*", "quotes (time, bid, ask)", ()),
-    (rf"[td]k?{W}{{1,2}}[fwh_]?", "trades or closes alone (time, price, quantity)", ()),
-    (rf"t[wh]{W}{{2}}[fwh]", "trades (time, a number that counts, price, quantity, side)", ()),
     (r"[tu].{5}[tu].{5}", "a Binance dump", ("timestamp", *VALUES, *(f"_{k}" for k in range(6)))),
     (rf"[^tux](?:k|h(?!hhh)){N}{{5}}", "a MetaTrader export", ("date", "time", *VALUES)),
     (rf"[tu]{N}{{5}}[whu]", "a Kraken dump", ("timestamp", *VALUES, "_trades")),
     (rf"[^kf](?!h(?!hhh)){N}{{5}}", "time and values", ("timestamp", *VALUES)),
-    (r".*[td].*f.*|.*f.*[td].*", "trades (time, price, quantity, side)", ()),
+    (rf"[td]k?{W}{{1,2}}[fwh_]?", "trades or closes alone", ()),
+    (rf"t[wh]{W}{{2}}[fwh]|.*[td].*f.*|.*f.*[td].*", "trades", ()),
 )
 """Kinds of all columns, what rows are, and names for their columns: none where they are no bars.
 
-None stands where that is sure; else they are bars where a person names columns by place, or prices
-of bars are found.
+None stands where that is sure; else a person may name columns by place, or prices be found.
 """
 
 LARGEST = 1e290
 """Numbers from here on are left out: sums of others are finite."""
 
 MOST, CLEAR, WIDEST, NEAR = 0.5, 0.5, 2.0, 0.01
-"""Share of rows in which an average price lies within its bar; share of the step from a close to
-the next open that the right order leaves of any other's; high to low of a usual bar; from bid to
-ask, or of an adjusted price from another."""
-
-COMMA_PROOF = re.compile(r"^[^.]*[0-9],(?:[0-9]{1,2}|[0-9]{4,})$|\.[0-9]{3},[0-9]+$")
-"""Numbers with a decimal comma, and no mark of thousands."""
+"""Share of rows that decide a kind, or in which an average price lies within its bar; share of the
+step from a close to the next open that the right order leaves of any other's; high to low of a
+usual bar; from bid to ask, or of an adjusted price from another."""
 
 LOTS = (1, 100, 1000)
 """Shares in a unit of volume, where money stands beside it."""
@@ -152,40 +145,26 @@ def guess_order(columns: Sequence[Floats]) -> dict[str, int]:
 def _read_columns(rows: Sequence[Sequence[str]], width: int) -> tuple[list[str], list[Floats]]:
     """Kind of each column, and its numbers [N], NaN where a cell is none."""
     cells = [[row[k].strip() for row in rows if len(row) == width] for k in range(width)]
-    is_comma = any(COMMA_PROOF.search(cell) for column in cells for cell in column)
-    texts = [[_bare(cell, is_comma=is_comma) for cell in column] for column in cells]
+    is_comma = any(re.search(PROOFS[COMMA], cell) for column in cells for cell in column)
+    decimal = COMMA if is_comma else POINT
+    texts = [plain_numbers(pa.array(column, pa.string()), decimal).to_pylist() for column in cells]
     columns = [
         _drop_largest([float(cell) if NUMBER.fullmatch(cell) else np.nan for cell in column])
         for column in texts
     ]
     kinds = list(map(_find_kind, cells, texts))
     time = next((k for k, kind in enumerate(kinds) if kind in "td"), 0)
-    for k, column in enumerate(columns):
-        steps, seconds = np.diff(column), [column * (unit / 10**9) for _, unit in UNITS]
+    for k in (k for k, kind in enumerate(kinds) if kind == "t"):
+        steps, seconds = np.diff(columns[k]), [columns[k] * (unit / 10**9) for _, unit in UNITS]
         is_ordered = k == time or (steps >= 0).all() or (steps <= 0).all()
         are_times = np.any([(s >= FIRST_S) & (s <= LAST_S) for s in seconds], axis=0).all()
-        if kinds[k] == "t" and not (is_ordered and are_times):
-            kinds[k] = "u"
+        kinds[k] = "t" if is_ordered and are_times else "u"
     return kinds, columns
 
 
-def _drop_largest(numbers: npt.ArrayLike) -> Floats:
+def _drop_largest(numbers: Sequence[float] | Floats) -> Floats:
     column = np.array(numbers, dtype=np.float64)
     return np.where(np.abs(column) < LARGEST, column, np.nan)
-
-
-def _bare(cell: str, *, is_comma: bool) -> str:
-    """A number without marks of thousands, as far as it shows which they are.
-
-    >>> [_bare(cell, is_comma=False) for cell in ("1,234,567", "1.234,5", "12,5", "49 004", "1.5")]
-    ['1234567', '1234.5', '12.5', '49004', '1.5']
-    """
-    whole = re.sub(r"(?<=[0-9])[ '\u2019\xa0\u202f](?=[0-9]{3})", "", cell)
-    if is_comma:
-        return whole.replace(".", "").replace(",", ".")
-    marks, (*groups, last) = re.sub("[^.,]", "", cell), re.split("[.,]", whole)
-    has_decimals = len(set(marks)) == 2 or marks == "." or (marks == "," and len(last) != 3)
-    return "".join(groups) + ("." if has_decimals else "") + last
 
 
 def _find_kind(cells: Sequence[str], texts: Sequence[str]) -> str:
@@ -242,23 +221,18 @@ def _find_places(
     except TableError:
         # The reader asks for their format next.
         time_ns = np.arange(len(rows)) * DAY_NS
-    is_market = np.ones(len(rows), dtype=np.bool_)
-    if time and kinds[0] == "x":
-        meant, is_market = {"symbol": 0, **meant}, np.array([row[0] == rows[0][0] for row in rows])
-    order = np.flatnonzero(is_market)[np.argsort(time_ns[is_market], kind="stable")]
+    has_market = time > 0 and kinds[0] == "x"
+    is_market = np.array([not has_market or row[0] == rows[0][0] for row in rows])
     steps = np.diff(time_ns[is_market])
     step_ns = int(np.abs(steps).min(initial=DAY_NS))
-    if step_ns < SECOND_NS or not ((steps > 0).all() or (steps < 0).all()):
+    is_ordered = step_ns >= SECOND_NS and ((steps > 0).all() or (steps < 0).all())
+    if not is_ordered or (step_ns < DAY_NS // 2 and (steps % step_ns).any()):
         return {}
-    if step_ns < DAY_NS // 2 and (steps % step_ns).any():
-        return {}
+    order = np.flatnonzero(is_market)[np.argsort(time_ns[is_market], kind="stable")]
     numbers = [k for k, kind in enumerate(kinds) if kind in W and k > max(meant.values())]
     found = guess_order([columns[k][order] for k in numbers])
-    return (
-        {**meant, **{name: numbers[found[name]] for name in VALUES if name in found}}
-        if found
-        else {}
-    )
+    values = {name: numbers[k] for name, k in found.items()}
+    return ({"symbol": 0} if has_market else {}) | meant | values if found else {}
 
 
 def _find_orders(
@@ -306,4 +280,6 @@ def _find_volume(columns: Sequence[Floats], prices: dict[str, int]) -> int | Non
         )
     ]  # fmt: skip
     broken = [k for k in held if (columns[k] % 1).any()]
-    return next((likely[0] for likely in (held, traded, broken) if len(likely) == 1), None)
+    # A count of trades stands behind the volume.
+    likely = (held, traded, broken if broken == held[:1] else [])
+    return next((places[0] for places in likely if len(places) == 1), None)
