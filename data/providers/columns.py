@@ -8,7 +8,6 @@ from data.errors import NoTimeError, TableError, list_some, near_match
 from data.providers.column_names import (
     PERIOD_STARTS,
     TIMES,
-    UPBIT_LOCAL,
     bare_name,
     find_role,
     is_alike,
@@ -18,21 +17,16 @@ from data.providers.column_names import (
 )
 from data.providers.numbers import NUMBER
 
-INDEX = "__index_level_0__"
-"""Name under which pandas keeps an index without one; read as the time when no column is."""
-
-NAMELESS = ("", "Unnamed: 0", "index")
-"""Names of such an index in a text file, where it is the first column."""
+INDEX, NAMELESS = "__index_level_0__", ("", "Unnamed: 0", "index")
+"""Names of an index that has none, of pandas and as the first column of a text: it may be times."""
 
 MEANINGS = ("timestamp", "date", "time", *VALUES, "symbol")
 """Meanings that a person may give to a column."""
 
 DATE_PARTS = ("year", "month", "day")
-"""Names of columns that make up a date together."""
 
 NONE = "none"
-"""In place of a volume's column: there is none, and every bar's is zero; of the symbol's: all rows
-are of one market."""
+"""In place of a volume's column: every bar's is zero; of the symbol's: all are of one market."""
 
 ADJUSTED = ("adj_close", "adjclose", "adjusted_close")
 AT_CLOSE = "whose bars are stamped at their close: --stamped close reads them so"
@@ -70,18 +64,14 @@ class Layout:
     times: tuple[str, ...]  # the column with the time, or the two with date and time of day
     values: tuple[str, ...]  # of open, high, low, close, volume; the last may be empty
     symbol: str | None = None
-    # Other columns of times at which bars open; they must agree with `times`.
-    same_times: tuple[tuple[str, ...], ...] = ()
-    # Columns of times at which bars close, for times whose name shows no end.
-    closes: tuple[str, ...] = ()
+    same_times: tuple[tuple[str, ...], ...] = ()  # others at which bars open: equal to `times`
+    closes: tuple[str, ...] = ()  # at which bars close, for times whose name shows no end
     tick_volume: str | None = None  # counts ticks, for where the volume is zero throughout
     volumes: tuple[tuple[str, str], ...] = ()  # asset to column, of both assets of a pair
-    aligned: tuple[tuple[str, str], ...] = ()  # name to column, of those that a person asked for
+    aligned: tuple[tuple[str, str], ...] = ()  # name to column, as a person asked for
     market: str | None = None
     notes: tuple[str, ...] = ()
-    # Names, or places from 1, of the columns of time and values where their order was
-    # assumed, and must agree with what they hold; else empty.
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()  # names or places of time and values in an assumed order
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -129,8 +119,8 @@ def recognise(
     times = _choose_times(roles, names, where)
     volume, ticks, volumes = _choose_volume(roles)
     missing = [role for role in PRICES if role not in roles]
-    missing += [] if volume is not None else ["volume"]
     if volume is None or missing:
+        missing += ["volume"] if volume is None else []
         raise TableError(_missing(missing, names, where))
     return Layout(
         times[0],
@@ -191,19 +181,18 @@ def _find_aligned(
 
 def _find(flag: str, name: str, names: Sequence[str], where: str) -> str:
     """The column of a name, in any case where it is the only one, or of a place from 1."""
-    alike = _list_alike(name, names)
-    if name in names or len(alike) == 1:
-        return name if name in names else alike[0]
+    alike = [name] if name in names else _list_alike(name, names)
     if not alike and name.isdecimal() and 1 <= int(name) <= len(names):
-        return names[int(name) - 1]
+        alike = [names[int(name) - 1]]
+    if len(alike) == 1:
+        return alike[0]
+    if alike:
+        options = " or ".join(f"{flag}={names.index(other) + 1}" for other in alike)
+        reason = f"{len(alike)} columns are named so; say which by its place, {options}"
+    else:
+        reason = f"there is no such column; columns are {list_names(names)}"
     shown = flag if flag == f"--aligned-column {name}" else f"{flag}={name}"
-    if not alike:
-        columns = list_names(names)
-        raise TableError(f"{where}: {shown}: there is no such column; columns are {columns}")
-    options = " or ".join(f"{flag}={names.index(other) + 1}" for other in alike)
-    raise TableError(
-        f"{where}: {shown}: {len(alike)} columns are named so; say which by its place, {options}"
-    )
+    raise TableError(f"{where}: {shown}: {reason}")
 
 
 def _list_alike(name: str, names: Sequence[str]) -> list[str]:
@@ -255,10 +244,9 @@ def _choose_times(
     times += [parted] if parted else []
     starts = [time for time in times if plain(time[0]) in PERIOD_STARTS]
     # CoinAPI's ``time_open`` is that of a trade, and Upbit's ``timestamp``.
-    is_upbit = UPBIT_LOCAL in map(plain, names)
-    if len(starts) == 1 and all(
-        is_upbit or plain(time[0]) == "time_open" for time in times if time not in starts
-    ):
+    is_upbit = "candle_date_time_kst" in map(plain, names)
+    others = {plain(time[0]) for time in times if time not in starts}
+    if len(starts) == 1 and (is_upbit or others <= {"time_open"}):
         return starts
     if times:
         return times
@@ -285,14 +273,11 @@ def _choose_volume(
     roles: Mapping[str, list[str]],
 ) -> tuple[str | None, str | None, tuple[tuple[str, str], ...]]:
     """The column of volumes, that of ticks beside it, and those of each asset of a pair."""
-    ticks = roles.get("tick_volume", [None])[0]
-    assets = roles.get("asset volume", [])
-    if "volume" in roles:
-        return roles["volume"][0], ticks, ()
-    if assets:
-        pairs = tuple((plain(name).removeprefix("volume_").strip("()"), name) for name in assets)
-        return assets[0], None, pairs if len(pairs) > 1 else ()
-    return ticks, ticks, ()
+    ticks, assets = roles.get("tick_volume", [None])[0], roles.get("asset volume", [])
+    if "volume" in roles or not assets:
+        return roles.get("volume", [ticks])[0], ticks, ()
+    pairs = tuple((plain(name).removeprefix("volume_").strip("()"), name) for name in assets)
+    return assets[0], None, pairs if len(pairs) > 1 else ()
 
 
 def _list_notes(
@@ -306,34 +291,32 @@ def _list_notes(
         if plain(name) in ADJUSTED and name not in beside.values():
             yield f"column {name!r} is not read: open, high, low and close stay as they are"
     if beside:
-        named = (
+        named = ", ".join(
             repr(name) + (f" ({column!r})" if column != name else "")
             for name, column in beside.items()
         )
-        yield f"aligned: {', '.join(named)}, stated to be known at the close of each bar"
+        yield f"aligned: {named}, stated to be known at the close of each bar"
     known = set(map(plain, names))
     for program, columns, note in OF_PROGRAMS:
         if known >= set(map(plain, columns)):
             yield f"columns {' and '.join(map(repr, columns))} are as {program} writes them, {note}"
     volumes = roles.get("volume", ())
-    others = [name for name in roles.get("asset volume", ()) if name not in volumes]
+    others = [repr(name) for name in roles.get("asset volume", ()) if name not in volumes]
     if volumes and others:
-        shown = " or ".join(map(repr, others))
-        yield f"volume is read from column {volumes[0]!r}, and not from {shown}"
+        yield f"volume is read from column {volumes[0]!r}, and not from {' or '.join(others)}"
     if assumed:
-        program = LISTS[sum(name.isdecimal() for name in names)]
+        program = LISTS[len(list_counted(names))]
         order = ", ".join(("timestamp", *VALUES))
         yield f"names only count columns: read as {program} lists bars ({order})"
 
 
 def _missing(missing: Sequence[str], names: Sequence[str], where: str) -> str:
-    n_numbers = sum(NUMBER.fullmatch(name.strip()) is not None for name in names)
-    header = " (is there a header line?)" if n_numbers else ""
     # Any column that has no name may be the volume.
+    n_numbers = sum(NUMBER.fullmatch(name.strip()) is not None for name in names)
     none = " (or --column volume=none)" if "volume" in missing and n_numbers < len(names) else ""
     alike = {role: [name for name in names if is_alike(name, role)] for role in missing}
     options = " ".join(write_option(role, next(iter(alike[role]), "NAME")) for role in missing)
     return (
-        f"{where}: no column is named {' or '.join(missing)}{header}; "
-        f"columns are {list_names(names)}; say which it is with {options}{none}"
+        f"{where}: no column is named {' or '.join(missing)}; columns are {list_names(names)}; "
+        f"say which it is with {options}{none}"
     )

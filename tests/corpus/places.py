@@ -143,7 +143,7 @@ ROWS = (
         for i in range(40))), None, DataError,
             then={"values": {"open": {0: 11}, "close": {0: 12}}}),
     refuses("open, close, high, low", text("".join(
-        f"{1_704_067_200 + 60 * i},{10 + i},{11 + i}.5,{12 + i},{9 + i},5,60.5\n"
+        f"{1_704_067_200 + 60 * i},{10 + i},{11 + i}.5,{12 + i},{9 + i},5.5,60\n"
         for i in range(9))), None, DataError,
             then={"values": {"close": {0: 11.5}, "high": {0: 12}}}),
 )  # fmt: skip
