@@ -28,7 +28,7 @@ JSON_TO_CSV = (
     "pandas.read_json('x.json'{}).to_csv('x.csv', index=False{})"
 )
 
-AS_CSV, ANEW, UNPACK = "save it as CSV", "write it anew as Parquet or CSV", "unpack it first"
+AS_CSV, ANEW = "save it as CSV", "write it anew as Parquet or CSV"
 OTHERS = (
     (rb"\x89HDF\r\n\x1a\n", "an HDF5 file", ANEW),
     (rb"\xd0\xcf\x11\xe0", "an old Excel file", AS_CSV),
@@ -38,29 +38,24 @@ OTHERS = (
     (rb"ORC(?=.*[\0-\x08])", "an ORC file", ANEW),
     (rb"Obj\x01", "an Avro file", ANEW),
     (rb"\x93NUMPY", "an array of numpy", "write it as CSV with a header line"),
-    (rb"MATLAB [57]\.", "a MATLAB file", "write it with writetable"),
-    (rb"<stata_dta>|\$FL[23]@|.{12}\xc2\xea\x81`", "a file of Stata, SPSS or SAS", ANEW),
+    (rb"MATLAB [57]\.|<stata_dta>|\$FL[23]@|.{12}\xc2\xea\x81`", "a file of Stata, SPSS, SAS or MATLAB",
+     ANEW),
     (rb"RD[AX][23]\n|[XA]\n\0\0\0", "a file of R",
      "write it with write.csv or arrow::write_parquet"),
     (rb"[\x90\x91]\x01\0\0", "a history file of MetaTrader (.hst)",
      "export it as CSV from its History Center"),
-    (rb"\x95\x01\0\0", "a test file of MetaTrader (.fxt)", "export its history as CSV"),
-    (rb"[\xf4-\xf7]\x01\0\0", "a history file of MetaTrader (.hcc, .hc, .tkc)",
+    (rb"[\x95\xf4-\xf7]\x01\0\0", "a file of MetaTrader (.fxt, .hcc, .hc, .tkc)",
      "export its bars as CSV from the window of symbols"),
     (rb"SC(?:ID|DD)[\x20-\xff]\0\0\0", "a file of Sierra Chart (.scid, .depth)",
      "Edit > Export Bar and Study Data of its chart writes text"),
     (rb"\]\0\0..(?:\xff{8}|.{4}\0{4})", "an LZMA file, as Dukascopy packs ticks (.bi5)",
      "download its bars as CSV"),
     (rb"%PDF", "a PDF", AS_CSV),
-    (rb"7z\xbc\xaf", "a 7z archive", UNPACK),
-    (rb"Rar!", "a rar archive", UNPACK),
-    (rb"BZh(?=.*[\0-\x08])", "a bzip2 file", UNPACK),
-    (rb"\xfd7zXZ", "an xz file", UNPACK),
-    (rb"LZIP[\0\1]", "an lzip file", UNPACK),
-    (rb"[\2\4]\x22M\x18", "an lz4 file", UNPACK),
-    (rb"\xff\x06\0\0sNaPpY", "a snappy file", UNPACK),
-    (rb"\x28\xb5\x2f\xfd", "a zstd file", UNPACK),
-    (rb".{257}ustar", "a tar archive", UNPACK),
+    *((magic, kind, "unpack it first") for magic, kind in (
+        (rb"7z\xbc\xaf", "a 7z archive"), (rb"Rar!", "a rar archive"),
+        (rb"BZh(?=.*[\0-\x08])", "a bzip2 file"), (rb"\xfd7zXZ", "an xz file"),
+        (rb"\x28\xb5\x2f\xfd", "a zstd file"), (rb".{257}ustar", "a tar archive"),
+        (rb"LZIP[\0\1]|[\2\4]\x22M\x18|\xff\x06\0\0sNaPpY", "a packed file"))),
     (rb"\x80[\2-\5][\x95c}\]]|c(?:pandas|numpy|copy_reg|collections)\S*\n", "a pickle of Python",
      "write it with to_parquet or to_csv"),
     (rb"\s*<(?i:!doctype html|html|\?xml|table)", "a web page or XML and no table",
@@ -68,14 +63,8 @@ OTHERS = (
 )  # fmt: skip
 """Files that are not read: form of their first bytes, kind, and remedy."""
 
-ENDS = {
-    **dict.fromkeys((".ncd", ".nrd", ".ntd"), "a file of NinjaTrader; export its data as text"),
-    ".bi5": "a damaged file of Dukascopy; download its bars as CSV",
-}
-"""Kinds of files by the ends of their names, where their first bytes tell none."""
-
 JSON = re.compile(rb"\s*(?:\[\s*[\[{]|\{\s*(?:\"|\}))")
-SHEETS = ("[Content_Types].xml", "mimetype")
+SHEETS = {"[Content_Types].xml", "mimetype"}
 """Members of an archive that is a spreadsheet, of Excel and of others."""
 
 
@@ -107,8 +96,9 @@ def describe_binary(content: bytes, name: str) -> str:
             f"holds {content.count(0)} zero bytes, the first in line "
             f"{content.count(bytes((10,)), 0, zero) + 1}: it was not written whole; copy it again"
         )
-    known = ENDS.get(name[-4:].lower())
-    return f"is {known}" if known else "is no text in UTF-8; save it anew as CSV"
+    if name.lower().endswith((".ncd", ".nrd", ".ntd")):
+        return "is a file of NinjaTrader; export its data as text"
+    return "is no text in UTF-8; save it anew as CSV"
 
 
 def describe_other(content: bytes) -> str:
@@ -149,7 +139,6 @@ def is_spreadsheet(content: bytes) -> bool:
     """Whether a zip archive is a file of Excel, or of another spreadsheet."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
-            names = archive.namelist()
+            return not SHEETS.isdisjoint(archive.namelist())
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError):
         return False
-    return any(name in names for name in SHEETS)

@@ -37,13 +37,12 @@ def to_utf8(text: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
     """
     if kind := describe_kind(text):
         raise SourceError(f"{where}: is {kind}")
-    for mark, encoding in MARKED.items():
-        if text.startswith(mark):
-            try:
-                return text.decode(encoding).encode(), ()
-            except UnicodeError as error:
-                reason = first_line(error)
-                raise SourceError(f"{where}: is no text in {encoding.upper()} ({reason})") from None
+    if encoding := next((MARKED[mark] for mark in MARKED if text.startswith(mark)), None):
+        try:
+            return text.decode(encoding).encode(), ()
+        except UnicodeError as error:
+            reason = first_line(error)
+            raise SourceError(f"{where}: is no text in {encoding.upper()} ({reason})") from None
     if b"\0" in text:
         raise SourceError(f"{where}: {describe_binary(text, where)}")
     while text.startswith(codecs.BOM_UTF8):
@@ -78,6 +77,7 @@ def _decode(text: bytes, encoding: str) -> str | None:
 
 def _names_prices(head: str) -> bool:
     """Whether a line names all prices."""
-    rows = ({find_role(cell.strip('"# ')) for cell in re.split("[,;\t|]", line)}
-            for line in head.splitlines())  # fmt: skip
-    return any(set(PRICES) <= roles for roles in rows)
+    return any(
+        set(PRICES) <= {find_role(cell.strip('"# ')) for cell in re.split("[,;\t|]", line)}
+        for line in head.splitlines()
+    )
