@@ -26,8 +26,7 @@ class Provider:
     form: str  # how a spec is written, for messages
     summary: str
     module: str  # module with the function ``read``
-    # Endings of a path that mean this source where a spec is a bare path.
-    endings: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()  # of a bare path that means this source
 
     def read(self, address: str, options: LoadOptions) -> RawTable:
         """Read the rows at an address.
@@ -129,12 +128,13 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     path = Path(path_text).expanduser()
     if colon and not is_named and not isdir(path):
         return (spec,)
-    kinds = [PROVIDERS[name]] if is_named else [p for p in PROVIDERS.values() if p.endings]
     if isdir(path):
-        inside = sorted(str(file) for file in path.iterdir() if file.is_file())
-        files = [file for file in inside if _has_known_ending(Path(file), kinds)]
-        endings = ", ".join(ending for kind in kinds for ending in kind.endings)
-        lack = f"no file in this folder ends in {endings}{_name_others(spec, inside)}"
+        kinds = [PROVIDERS[name]] if is_named else PROVIDERS.values()
+        endings = tuple(ending for kind in kinds for ending in kind.endings)
+        # A hidden file is none of a person's: other systems leave such beside each of theirs.
+        inside = sorted(str(f) for f in path.iterdir() if f.is_file() and f.name[0] != ".")
+        files = [file for file in inside if file.lower().endswith(endings)]
+        lack = f"no file in this folder ends in {', '.join(endings)}{_name_others(spec, inside)}"
     elif has_magic(str(path)) and not path.exists():
         files = sorted(file for file in glob(str(path), recursive=True) if Path(file).is_file())
         lack = "no file has such a name"
@@ -147,17 +147,13 @@ def expand_spec(spec: str) -> tuple[str, ...]:
 
 def _name_others(spec: str, files: list[str]) -> str:
     """The end of an error about a folder of other files: the pattern that names them."""
-    others = [Path(file).name for file in files if not Path(file).name.startswith(".")]
-    if not others:
+    if not files:
         return ""
-    pattern = f"{_shorten_spec(spec).rstrip('/')}/*{Path(others[0]).suffix}"
-    return f"; it holds {_shorten_spec(others[0])}: name such files by a pattern, as in '{pattern}'"
-
-
-def _has_known_ending(path: Path, kinds: list[Provider]) -> bool:
-    # A hidden file is none of a person's: other systems leave such beside each of theirs.
-    is_hidden = path.name.startswith(".")
-    return not is_hidden and any(path.name.lower().endswith(kind.endings) for kind in kinds)
+    first = Path(files[0])
+    pattern = f"{_shorten_spec(spec).rstrip('/')}/*{first.suffix}"
+    return (
+        f"; it holds {_shorten_spec(first.name)}: name such files by a pattern, as in '{pattern}'"
+    )
 
 
 def _shorten_spec(spec: str) -> str:

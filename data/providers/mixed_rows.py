@@ -16,24 +16,15 @@ from data.providers.times import find_unit
 from data.table import RawTable
 from data.timeframe import DAY_NS
 
-FEWEST_BARS, MOST_BARS = 20, 10_000
-"""Bars from which on the values of columns show their order, and so many of them that are read."""
+FEWEST_BARS, MOST_BARS, MOST_COLUMNS = 20, 10_000, 30
+"""Bars from which on values show their order, bars that are read so, and columns tried in pairs."""
 
-LEAST_SHARED = 0.1
-"""Share of rows that repeat a time where several markets stand beside each other."""
-
-OFTEN = 0.5
-"""Share of bars that break the law of bars, and of the step from a close to the next open that
-is left where the two are exchanged."""
+LEAST_SHARED, OFTEN = 0.1, 0.5
+"""Share of rows that repeat a time where markets stand beside each other; of bars that break the
+law of bars, and of the step from a close to the next open that is left where both are exchanged."""
 
 SWAPPED = ("timestamp", "close", "high", "low", "open", "volume")
 """Order in which yfinance writes columns."""
-
-MOST_COLUMNS = 30
-"""Columns that are tried in pairs."""
-
-COUNTED_FROM = "0"
-"""The first name of columns that are only counted; places are counted from 1."""
 
 HOURS = ("hour", "hours", "hr", "stunde", "hour_ending", "he")
 """Names of columns of hours, which part no markets."""
@@ -108,30 +99,25 @@ def _list_parting(
     time_ns: Ints, others: Callable[[], Columns], where: str
 ) -> dict[str, pa.DictionaryArray]:
     """Columns that may part rows into series, as codes; none where times go one way."""
-    now, before = time_ns[1:], time_ns[:-1]
-    if (now > before).all() or (now < before).all():
+    steps = np.diff(time_ns)
+    if (steps > 0).all() or (steps < 0).all():
         return {}
-    encoded = {name: _encode(column) for name, column in others() if not _is_hours(name)}
-    columns = {
-        name: column
-        for name, column in encoded.items()
-        if not column.null_count and 2 <= len(column.dictionary) <= len(column) // 2
-    }
-    hours = [] if len(np.unique(time_ns % DAY_NS)) > 2 or not _is_shared(time_ns) else [
-        name for name, _ in others() if _is_hours(name)
-    ]  # fmt: skip
+    hours, columns = "", {}
+    for name, column in others():
+        if plain(name) in HOURS or find_role(name) == "time":
+            hours = hours or name
+            continue
+        codes = _encode(column)
+        if not codes.null_count and 2 <= len(codes.dictionary) <= len(codes) // 2:
+            columns[name] = codes
     # Local midnights are two moments of UTC.
-    if hours and not _find_parting(columns, time_ns, 1):
+    are_dates = hours and len(np.unique(time_ns % DAY_NS)) <= 2 and _is_shared(time_ns)
+    if are_dates and not _find_parting(columns, time_ns, 1):
         raise TableError(
-            f"{where}: column {hours[0]!r} holds the hours of dates that stand in another column; "
+            f"{where}: column {hours!r} holds the hours of dates that stand in another column; "
             "write both as one, such as 2024-01-31 09:00"
         )
     return columns
-
-
-def _is_hours(name: str) -> bool:
-    """Sign of a column of times of day, which a date beside it lacks."""
-    return plain(name) in HOURS or find_role(name) == "time"
 
 
 def _find_parting(
@@ -216,21 +202,22 @@ def refuse_other_order(table: RawTable, columns: Sequence[str], times: pa.Array)
     Raises:
         TableError: Naming the order that they seem to have.
     """
-    is_named = columns[0] == COUNTED_FROM
-    what = "names only count columns, and" if is_named else "there is no header line, and read as"
-    reason = _find_other_order(table, times, is_named=is_named)
-    order: tuple[str, ...] = ()
+    # Names count from 0, and places from 1.
+    is_named = columns[0] == "0"
+    reason, order = _find_other_order(table, times, is_named=is_named), SWAPPED
     if reason:
         order = _guess_order(table)
         reason += "; say which is which, such as " if order else ", nor are they in another order"
     elif _are_swapped(table):
-        order = SWAPPED
         reason = (
             " open, high, low, close most bars would close where the bar before opened; if they "
             "are close, high, low, open: "
         )
     if reason:
-        order = order if len(columns) == len(SWAPPED) else ("date", "time", *order[1:])
+        what = "names only count columns," if is_named else "there is no header line,"
+        what += " and" if is_named else " and read as"
+        has_clock = order and len(columns) > len(order)
+        order = ("date", "time", *order[1:]) if has_clock else order
         options = " ".join(map(write_option, order, columns))
         raise TableError(f"{table.where}: {what}{reason}{options}")
 
@@ -247,10 +234,9 @@ def _find_other_order(table: RawTable, times: pa.Array, *, is_named: bool) -> st
     # A bar of one price breaks no law in any order.
     is_flat = (opens == highs) & (highs == lows) & (lows == closes)
     share = is_odd.sum() / max((~is_flat).sum(), 1)
-    if share < OFTEN:
-        return ""
     order = "" if is_named else " open, high, low, close, volume"
-    return f"{order} in {share:.0%} of bars a high or low would miss open or close"
+    reason = f"{order} in {share:.0%} of bars a high or low would miss open or close"
+    return reason if share >= OFTEN else ""
 
 
 def _guess_order(table: RawTable) -> tuple[str, ...]:

@@ -52,13 +52,11 @@ SHAPES = (
 None stands where that is sure; else a person may name columns by place, or prices be found.
 """
 
-LARGEST = 1e290
-"""Numbers from here on are left out: sums of others are finite."""
-
-MOST, CLEAR, WIDEST, NEAR = 0.5, 0.5, 2.0, 0.01
-"""Share of rows that decide a kind, or in which an average price lies within its bar; share of the
-step from a close to the next open that the right order leaves of any other's; high to low of a
-usual bar; from bid to ask, or of an adjusted price from another."""
+LARGEST, MOST, CLEAR, WIDEST, NEAR = 1e290, 0.5, 0.5, 2.0, 0.01
+"""Largest number, so that sums are finite; share of rows that decide a kind, or in which an average
+price lies within its bar; share of the step from a close to the next open that the right order
+leaves of any other's; high to low of a usual bar; from bid to ask, or adjusted from other prices.
+"""
 
 LOTS = (1, 100, 1000)
 """Shares in a unit of volume, where money stands beside it."""
