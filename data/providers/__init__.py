@@ -109,13 +109,9 @@ def _find_source_within(path: str) -> str:
 def expand_spec(spec: str) -> tuple[str, ...]:
     """The sources that a spec stands for.
 
-    Args:
-        spec: As `load_bars` takes it, or with a folder or a pattern such as ``csv:bars/*.csv`` in
-            place of a path. Of a folder the files count that end as the source's files do; those of
-            folders within it do not.
-
-    Returns:
-        One spec a file, in the order of their names; the spec itself where it is neither.
+    A folder or a pattern such as ``csv:bars/*.csv`` may stand in place of a path: it gives one
+    spec a file, in the order of their names. Of a folder the files count that end as the source's
+    do; those of folders within it do not.
 
     Raises:
         SourceError: When a folder or pattern holds no such file.

@@ -314,8 +314,8 @@ def _missing(missing: Sequence[str], names: Sequence[str], where: str) -> str:
     # Any column that has no name may be the volume.
     n_numbers = sum(NUMBER.fullmatch(name.strip()) is not None for name in names)
     none = " (or --column volume=none)" if "volume" in missing and n_numbers < len(names) else ""
-    alike = {role: [name for name in names if is_alike(name, role)] for role in missing}
-    options = " ".join(write_option(role, next(iter(alike[role]), "NAME")) for role in missing)
+    alike = [next((name for name in names if is_alike(name, role)), "NAME") for role in missing]
+    options = " ".join(map(write_option, missing, alike))
     return (
         f"{where}: no column is named {' or '.join(missing)}; columns are {list_names(names)}; "
         f"say which it is with {options}{none}"

@@ -11,13 +11,9 @@ from data.errors import TableError, list_some
 PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
 """Name of a column that has two, as pandas writes it in a Parquet file."""
 
-TICKER, PRICE = "ticker", "price"
-
+TICKER, PRICE, ELSEWHERE = "ticker", "price", "(of another market)"
 SIGN = "#"
 """Stands before each name of a market behind a path."""
-
-ELSEWHERE = "(of another market)"
-"""Stands for the name of a column that is not read."""
 
 
 def part_market(address: str) -> tuple[str, str | None]:
@@ -85,7 +81,7 @@ def find_name_pairs(names: Sequence[str]) -> list[tuple[str, str]] | None:
 def name_market_columns(
     pairs: Sequence[tuple[str, str]], chosen: str | None, where: str
 ) -> tuple[list[str], str | None]:
-    """One name a column, `ELSEWHERE` for those of other markets, and the market that was chosen."""
+    """One name a column, `ELSEWHERE` where it is of another market, and the chosen market."""
     markets = list(dict.fromkeys(market for _, market in pairs if market))
     market = choose_market(markets, chosen, where)
     return [price if owner in ("", market) else ELSEWHERE for price, owner in pairs], market

@@ -23,7 +23,7 @@ LEAST_SHARED, OFTEN = 0.1, 0.5
 """Share of rows that repeat a time where markets stand beside each other; of bars that break the
 law of bars, and of the step from a close to the next open that is left where both are exchanged."""
 
-SWAPPED = ("timestamp", "close", "high", "low", "open", "volume")
+SWAPPED: tuple[str, ...] = ("timestamp", "close", "high", "low", "open", "volume")
 """Order in which yfinance writes columns."""
 
 HOURS = ("hour", "hours", "hr", "stunde", "hour_ending", "he")
@@ -49,12 +49,11 @@ def refuse_mixed(
     if not names:
         return
     values = [_list_markets(columns[name].dictionary) for name in names]
-    firsts = [each[0] for each in values]
     shown = f"columns {' and '.join(map(repr, names))} part the rows by both"
     if len(names) == 1:
         again = f" of {market!r} once more," if market else ""
         shown = f"column {names[0]!r} {show_markets(values[0], again)}"
-    address = name_market(where, *filter(None, [market]), *firsts)
+    address = name_market(where, *filter(None, [market]), *(held[0] for held in values))
     option = option if market else write_option("symbol", names[0])
     which = "one of each" if len(names) > 1 else "both" if market else "one of them"
     raise TableError(f"{where}: {shown}; name {which}, such as {address}{option and ' '}{option}")
@@ -143,8 +142,7 @@ def _encode(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
     if not pa.types.is_dictionary(whole.type):
         return pc.dictionary_encode(whole)
     codes = pc.dictionary_encode(whole.indices)
-    held = whole.dictionary.take(codes.dictionary)
-    return pa.DictionaryArray.from_arrays(codes.indices, held)
+    return pa.DictionaryArray.from_arrays(codes.indices, whole.dictionary.take(codes.dictionary))
 
 
 def _list_markets(values: pa.Array) -> list[object]:

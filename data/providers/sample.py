@@ -12,8 +12,7 @@ from data.table import LoadOptions, RawTable
 from data.timeframe import parse_timeframe
 
 FOLDER = Path(__file__).parent.parent / "sample"
-SYMBOL = "SIMULATED"
-TIMEFRAME_NS = parse_timeframe("15m")
+SYMBOL, TIMEFRAME_NS = "SIMULATED", parse_timeframe("15m")
 NOTE = "simulated market: a program invented it, and results on it say nothing about a real one"
 
 

@@ -191,17 +191,16 @@ def _is_price(column: Floats, low: Floats, high: Floats) -> bool:
 
 def _mark_quotes(kinds: list[str], columns: Sequence[Floats]) -> list[str]:
     """Kinds, with bid and ask: two columns near each other in one order, or near a third."""
+    numbers = [k for k, kind in enumerate(kinds) if kind in W]
     pairs = [
-        (a, b)
-        for a, b in combinations([k for k, kind in enumerate(kinds) if kind in W], 2)
+        (a, b) for a, b in combinations(numbers, 2)
         if (np.abs(columns[b] - columns[a]) <= NEAR * np.abs(columns[a])).all()
-    ]
+    ]  # fmt: skip
     near = {place for pair in pairs for place in pair}
     gap = columns[pairs[0][1]] - columns[pairs[0][0]] if pairs else np.zeros(1)
-    is_pair = len(near) == 2 and gap.any() and bool((gap >= 0).all() or (gap <= 0).all())
-    return [
-        "q" if k in near and (is_pair or len(near) == 3) else kind for k, kind in enumerate(kinds)
-    ]
+    is_pair = len(near) == 2 and gap.any() and ((gap >= 0).all() or (gap <= 0).all())
+    quotes = near if is_pair or len(near) == 3 else ()
+    return ["q" if k in quotes else kind for k, kind in enumerate(kinds)]
 
 
 def _find_places(
