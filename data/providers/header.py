@@ -139,10 +139,12 @@ def _first_lines(text: bytes, where: str) -> list[str]:
         # The last may go on.
         del lines[-1]
         if len(lines) < 2:
-            longest = max(map(len, text.split(b"\n", 2)[:2]))
+            line = max(text.split(b"\n", 2)[:2], key=len)
+            count = max(line.count(mark.encode()) for mark in SEPARATORS) + 1
             raise SourceError(
-                f"{where}: has a line of {longest} bytes where columns are named; "
-                f"at most {LONGEST_HEADER_BYTES} are read there, so leave out what is no bar"
+                f"{where}: has a line of {len(line)} bytes and {count} columns where columns are "
+                f"named; at most {LONGEST_HEADER_BYTES} bytes are read there, so leave out what is "
+                "no bar"
             )
     if not lines:
         raise SourceError(f"{where}: the file is empty; it needs a header line and bars")
