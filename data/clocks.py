@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.checks import Ints
-from data.timeframe import DAY_NS, LONGEST_NS, MINUTE_NS
-from data.zones import HOUR_NS, find_steps, to_local
+from data.timeframe import DAY_NS, HOUR_NS, LONGEST_NS, MINUTE_NS
+from data.zones import find_steps, to_local
 
 BREAK_NS = 4 * HOUR_NS
 """Bars further apart belong to two sessions: nights and weekends, no break at noon."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_IMODE, S_ISREG
 from time import monotonic, sleep
 
 DRAFT = ".part"
@@ -76,6 +76,11 @@ def is_input(path: Path) -> bool:
             if os.path.samefile(name, path):
                 return True
     return False
+
+
+def others_reach(mode: int) -> bool:
+    """Whether a file of this mode can be reached by others than its owner, as no key may be."""
+    return S_IMODE(mode) & 0o077 != 0
 
 
 def replace_whole(path: Path, content: bytes) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from data.bars import Bars
 from data.checks import Flags, Floats, Ints, format_time
 from data.providers import PROVIDERS
-from data.timeframe import DAY_NS, UNITS_NS
+from data.timeframe import HOUR_NS, WEEK_NS
 
 LEAST_JUMP_FRAC, JUMP_FRAC = 0.15, 0.25
 """Opens that differ less from the close before are no jumps; those that differ more are, whatever
@@ -52,7 +52,7 @@ FARTHER, MOST_ALIKE, LEAST_OTHERS = 5.0, 10, 5
 aside others as far out: at most so many, and an eighth of the week's bars, of which there are at
 least so many."""
 
-WEEK_NS, WEEK_BARS = 7 * DAY_NS, 32
+WEEK_BARS = 32
 """Bars that open up to half a week before or after a bar are its week; at least so many each way,
 where there are as many."""
 
@@ -341,7 +341,7 @@ def _log_range(bars: Bars, start: int, end: int) -> float:
 
 
 def _bars_an_hour(bars: Bars) -> int:
-    return max(UNITS_NS["h"] // bars.timeframe_ns, 1)
+    return max(HOUR_NS // bars.timeframe_ns, 1)
 
 
 def _name_split(ratio: float, *, is_calm: bool) -> str:

@@ -20,8 +20,8 @@ from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
 from data.hours import find_open_gaps, gap_lines
-from data.timeframe import DAY_NS, MINUTE_NS, format_timeframe
-from data.zones import HOUR_NS, earliest_moments, to_local
+from data.timeframe import DAY_NS, HOUR_NS, MINUTE_NS, format_timeframe
+from data.zones import earliest_moments, to_local
 
 QUARTER_NS = 15 * MINUTE_NS
 """Clocks of zones differ by whole quarters of an hour."""

@@ -1,13 +1,13 @@
 """The clock of a server, as the weeks of a market show it that trades around the clock."""
 
 from data.checks import Ints
-from data.timeframe import DAY_NS
-from data.zones import HOUR_NS, NEW_YORK, SERVER_CLOCK, earliest_moments, find_steps, to_local
+from data.timeframe import DAY_NS, HOUR_NS, WEEK_NS
+from data.zones import NEW_YORK, SERVER_CLOCK, earliest_moments, find_steps, to_local
 
 SERVERS = (SERVER_CLOCK, "EET")
 """Clocks of MetaTrader's servers: with American summer time, and with European."""
 
-WEEK_NS, SUNDAY_NS = 7 * DAY_NS, 3 * DAY_NS
+SUNDAY_NS = 3 * DAY_NS
 
 LONGEST_PAUSE_NS, WEEKEND_NS, LONGEST_WEEKEND_NS = 4 * HOUR_NS, 40 * HOUR_NS, 5 * DAY_NS
 """A market that trades around the clock pauses so long within its weeks, and between them."""

@@ -12,8 +12,9 @@ from data.errors import NoDurationError, TimeframeError
 SECOND_NS = 10**9
 MOMENTS = ((SECOND_NS, "second"), (10**6, "ms"), (1000, "us"), (1, "ns"))
 """Leads of times over the end of the bar that they stand for, in nanoseconds, with their names."""
-MINUTE_NS, DAY_NS = 60 * SECOND_NS, 86_400 * SECOND_NS
-UNITS_NS = {"w": 7 * DAY_NS, "d": DAY_NS, "h": 60 * MINUTE_NS, "m": MINUTE_NS, "s": SECOND_NS}
+MINUTE_NS, HOUR_NS, DAY_NS = 60 * SECOND_NS, 3600 * SECOND_NS, 86_400 * SECOND_NS
+MS_NS, WEEK_NS = 10**6, 7 * DAY_NS
+UNITS_NS = {"w": WEEK_NS, "d": DAY_NS, "h": HOUR_NS, "m": MINUTE_NS, "s": SECOND_NS}
 """Units of fixed length, longest first; months have none."""
 
 LONGEST_NS = 2**62 // DAY_NS * DAY_NS
@@ -84,11 +85,14 @@ def find_lead(time_ns: npt.NDArray[np.int64]) -> tuple[int, str]:
 
     Missing ones do not count.
     """
-    known = time_ns[time_ns != NO_TIME]
+    is_known = time_ns != NO_TIME
+    if not is_known.any():
+        return 0, ""
+    first_ns = int(time_ns[np.argmax(is_known)])
     for moment_ns, name in MOMENTS:
         # The first time rules out most, of however many.
-        is_first = len(known) and (known[0] + moment_ns) % MINUTE_NS == 0
-        if is_first and not ((known + moment_ns) % MINUTE_NS).any():
+        is_first = (first_ns + moment_ns) % MINUTE_NS == 0
+        if is_first and not ((time_ns[is_known] + moment_ns) % MINUTE_NS).any():
             return moment_ns, name
     return 0, ""
 

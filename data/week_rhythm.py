@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from data.checks import Flags, Ints
-from data.timeframe import DAY_NS, MINUTE_NS
+from data.timeframe import DAY_NS, MINUTE_NS, WEEK_NS
 from data.zones import to_local
 
-CELL_NS, WEEK_NS = 15 * MINUTE_NS, 7 * DAY_NS
+CELL_NS = 15 * MINUTE_NS
 """Shorter bars are counted by quarters of an hour: also in a market that trades in few minutes."""
 
 BLOCK = 1 << 20

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from data.checks import EARLIEST_NS, LATEST_NS, SHOWN, Ints, format_time
 from data.errors import TableError, list_some, near_match
-from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
+from data.timeframe import DAY_NS, HOUR_NS, MINUTE_NS, SECOND_NS
 
 AS_UTC = "times name no zone, read as UTC; --tz names another"
 """Note about local times that name no zone."""
@@ -31,7 +31,7 @@ CLOCKS = (
     "Australia/Sydney",
 )
 
-HOUR_NS, YEAR_NS = 60 * MINUTE_NS, 365 * DAY_NS
+YEAR_NS = 365 * DAY_NS
 MOST_SKIPS = 100
 """Missing hours that are looked at: a file of more has other reasons for them."""
 

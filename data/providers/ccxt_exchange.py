@@ -14,12 +14,12 @@ import numpy as np
 from data.cache import SeriesCache, SeriesKey, TimeRange
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, SourceError, near_match
+from data.providers.source_file import first_line
 from data.table import LoadOptions, RawTable
-from data.timeframe import DAY_NS, SECOND_NS, format_timeframe, parse_timeframe
+from data.timeframe import DAY_NS, MS_NS, SECOND_NS, format_timeframe, parse_timeframe
 from data.vendor.calls import CallError, Pace, Tell, parse_retry_delay
 from data.vendor.paging import NONE, PageReader
 from data.vendor.series import (
-    MS_NS,
     Fetching,
     StepLog,
     Watch,
@@ -53,7 +53,6 @@ LATE_NS = 60 * 10**9
 """Time within which an exchange publishes a bar that has closed."""
 
 TIMEOUT_MS = 20_000
-SHOWN_CHARACTERS = 160
 
 MALFORMED = (RecursionError, TypeError, ValueError, LookupError, AttributeError)
 """Errors of ccxt's own code on an answer that has another form, or is nested without an end."""
@@ -297,9 +296,7 @@ def _to_rows(page: Sequence[Sequence[float | None]], exchange: str) -> Floats:
 
 
 def _describe(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    shown = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return f"{type(error).__name__}: {shown[:SHOWN_CHARACTERS]}"
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def _note_range(request: Request, times: Ints, end_ns: int) -> Iterator[str]:

@@ -4,7 +4,6 @@ import base64
 import ipaddress
 import os
 import re
-import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from platformdirs import user_config_path
 
 from data.errors import SourceError, near_match
-from data.files import read_ordinary
+from data.files import others_reach, read_ordinary
 
 APP = "exhaustion-optimizer"
 FILE = "vendors.toml"
@@ -143,6 +142,6 @@ def _read_settings(path: Path) -> Mapping[str, object]:
     for name in settings:
         if name not in known:
             raise SourceError(f"{path}: {name[:40]!r} is unknown{near_match(name, known)}")
-    if "api_key" in settings and stat.S_IMODE(mode) & 0o077:
+    if "api_key" in settings and others_reach(mode):
         raise SourceError(f"{path}: others can read the key in it; chmod 600 {path}")
     return settings

@@ -13,7 +13,7 @@ import numpy as np
 from data.cache import SeriesKey, TimeRange
 from data.checks import EARLIEST_NS, LATEST_NS, Floats, Ints
 from data.errors import FetchError
-from data.timeframe import DAY_NS, parse_timeframe
+from data.timeframe import DAY_NS, MS_NS, parse_timeframe
 from data.vendor.account import find_account
 from data.vendor.calls import Pace, Tell
 from data.vendor.client import VendorClient
@@ -23,7 +23,6 @@ from data.vendor.sessions import missing_sessions
 LIMIT = 50_000
 """Base bars a page, the most that the vendor allows."""
 
-MS_NS = 1_000_000
 FIELDS = ("o", "h", "l", "c", "v")
 STATUSES = ("OK", "DELAYED")
 TIMESPANS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}

@@ -27,12 +27,11 @@ from data.cache import (
 )
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, RewrittenError, list_some
-from data.timeframe import DAY_NS
+from data.timeframe import DAY_NS, MS_NS
 from data.vendor.calls import Pace, Tell
 from data.vendor.paging import PageReader
 from data.vendor.pieces import PageDraft, drop_drafts, is_settled, split_ranges
 
-MS_NS = 1_000_000
 MOST_NAMED_DAYS = 5
 LINE_EVERY_S = 30.0
 """Seconds between two lines about one fetch, where no one watches it."""

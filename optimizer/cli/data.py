@@ -89,12 +89,17 @@ def import_files(
     as_json: AnyJson = False,
 ) -> None:
     """Read files of any layout and keep each as a Parquet file of one form."""
-    from data import join_bars, keep_bars, load_bars, quirks_of
+    from data import join_bars, keep_bars, load_bars
     from data.bars import check_symbol
     from data.files import is_input, note_input
     from data.save_parquet import file_name
     from optimizer.cli.console import stderr
-    from optimizer.cli.data_tables import describe_bars, print_imported, track_sources
+    from optimizer.cli.data_tables import (
+        describe_bars,
+        list_remarks,
+        print_imported,
+        track_sources,
+    )
     from optimizer.config.run_config import resolve_config
     from optimizer.run.sources import load_options, named_specs
 
@@ -102,9 +107,7 @@ def import_files(
     options, rows = load_options(config), []
     loaded = (load_bars(spec, options) for spec in track_sources(named_specs(config), "importing"))
     for bars in loaded if join is None else [join_bars(list(loaded), check_symbol(join))]:
-        for kind, lines in (("quirk", quirks_of(bars)), ("note", bars.notes)):
-            for line in lines:
-                stderr().say(f"{kind}: {bars.symbol}: {line}")
+        stderr().say_all(list_remarks(bars, f"{bars.symbol}: "))
         may_replace = replace and not is_input(into / file_name(bars.symbol))
         path, written = keep_bars(bars, into, may_replace=may_replace)
         note_input(path)

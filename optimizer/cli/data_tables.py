@@ -79,7 +79,7 @@ def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
         console.print(facts_table(collect_facts(bars)))
         console.print()
         console.say_all(price_chart(bars, mark=mark))
-        console.say_all(_list_remarks(bars))
+        console.say_all(list_remarks(bars))
 
 
 def collect_facts(bars: Bars) -> dict[str, object]:
@@ -126,16 +126,16 @@ def print_inspected(inspected: Sequence[Inspection], *, as_json: bool) -> None:
             stdout().say(
                 f"{report.spec}: {'refused' if report.bars is None else _summary(report.bars)}"
             )
-            for line in (*report.problems, *_list_remarks(report.bars)):
+            for line in (*report.problems, *list_remarks(report.bars)):
                 stdout().say(f"  {line}")
 
 
-def _list_remarks(bars: Bars | None) -> list[str]:
-    """Quirks and notes of a series, a line each; none of bars that were refused."""
+def list_remarks(bars: Bars | None, about: str = "") -> list[str]:
+    """Quirks and notes of a series, a line each, about one that is named; none of refused bars."""
     if bars is None:
         return []
-    quirks = [f"quirk: {quirk}" for quirk in quirks_of(bars)]
-    return quirks + [f"note: {note}" for note in bars.notes]
+    quirks = [f"quirk: {about}{quirk}" for quirk in quirks_of(bars)]
+    return quirks + [f"note: {about}{note}" for note in bars.notes]
 
 
 def print_imported(

@@ -4,11 +4,11 @@ import ipaddress
 import json
 import re
 import shlex
-import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from data.files import others_reach
 from optimizer.errors import ConfigError
 
 FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, or the file that a scheduler wrote"
@@ -112,7 +112,7 @@ def _check_keys(folder: Path) -> None:
                 f"--cluster-tls {folder}: needs {', '.join(KEY_FILES)}; no {name} there"
             )
     key = folder / KEY_FILES[-1]
-    if stat.S_IMODE(key.stat().st_mode) & 0o077:
+    if others_reach(key.stat().st_mode):
         raise ConfigError(
             f"--cluster-tls: others can read the key; chmod 600 {shlex.quote(str(key))}"
         )

@@ -11,7 +11,7 @@ import numpy as np
 from data import cut_at_gaps, parse_timeframe
 from data.bars import Bars, parse_time
 from data.checks import VALUES, Ints, format_time
-from data.week_rhythm import WEEK_NS
+from data.timeframe import WEEK_NS
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import Verdict
