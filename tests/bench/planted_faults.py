@@ -1,199 +1,339 @@
-"""Which suite catches a wrong rule: each is planted in a copy of the project, and all are run.
+"""Which test sees a fault: each of two tables is planted in a copy of the project, one at a time.
 
-    python -m tests.bench.planted_faults [--processes 2] [--real FOLDER]
+    python -m tests.bench.planted_faults [--only NAME ...] [--room optimizer/store]
+        [--processes 16] [--whole] [--check] [--real FOLDER]
 
-A fault is planted in the loops of a CPU alone, as a slip of an optimization, and in the
-law as well, as a wrong reading of it, which no comparison of both can see. What TradingView's lists
-say needs the folder beside the project that has them.
+What should see it runs until a test fails: the tests of the file, of its room, of commands and
+pages that show it, then the slow ones of these; with `--whole` all others. A test counts only if it
+passes without the fault. With `--check` each is planted and its files are imported, no more. What
+TradingView's lists say needs the folder beside the project that has them.
+
+A line a fault says which test saw it and after how many seconds, or MISSED; all is in
+`build/planted_faults.json` too. Each process has a copy of its own with the compiled loops that
+this project has; what it compiles stays there.
 """
 
 import argparse
+import importlib.util
+import json
 import os
+import queue
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from engine.runtime.machine import available_cores
+from tests.bench.faults import Fault, engine, optimizer
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PARTS = ("data", "strategy", "engine", "optimizer", "tests", "pyproject.toml", "conftest.py")
-"""What a copy has."""
+OUTCOMES = ROOT / "build" / "planted_faults.json"
 
+FAULTS = (*optimizer.FAULTS, *engine.FAULTS)
 
-class Edit(NamedTuple):
-    """Text of a file in place of another one."""
+LEFT_OUT = (".git", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "build", "runs")
+"""Entries of the project that a copy lacks."""
 
-    file: str
-    before: str
-    after: str
+QUICK, SLOW = "not slow and not gpu and not network", "slow and not gpu and not network"
 
+FLAGS = ("-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "no:benchmark")
 
-class Fault(NamedTuple):
-    """A wrong rule, as it is planted in the loops of a CPU, and in the law."""
+LIMIT_S = 1200
+"""Seconds of one call of the tests; one that takes longer has seen nothing."""
 
-    stage: str
-    rule: str
-    loops: tuple[Edit, ...]
-    law: tuple[Edit, ...]
+MOST_BROKEN = 5
+"""Tests that fail without the fault as well and are passed over, before a fault is given up."""
 
+PAGES = ("test_report_page.py", "test_report_cases.py", "test_pages.py")
 
-FAULTS = (
-    Fault(
-        "indicators", "a z-score leaves the mean out",
-        (Edit("engine/indicators/cpu/rows.py", "(x - mean) / root", "x / root"),),
-        (Edit("strategy/indicators/rolling.py", "(values[t] - means[t]) /", "values[t] /"),),
-    ),
-    Fault(
-        "conditions", "`>` holds where both are equal",
-        (Edit("engine/conditions/cpu/expression_vm.py", "if relation < 2 else", "if False else"),),
-        (Edit("strategy/signals.py", '">": np.greater,', '">": np.greater_equal,'),),
-    ),
-    Fault(
-        "positions", "an entry is a bar late",
-        (
-            Edit("engine/positions/cpu/both_sides.py", "bar + 1 + asks", "bar + 2 + asks"),
-            Edit("engine/positions/cpu/chain.py", "t + 1 + exits", "t + 2 + exits"),
-            Edit("engine/positions/cpu/orders.py", "t + 1 + asks", "t + 2 + asks"),
-            Edit("engine/positions/cpu/order_bars.py", "t + 1 + delay", "t + 2 + delay"),
-        ),
-        (
-            Edit("engine/positions/reference_orders.py", "j - 1 - world", "j - 2 - world"),
-            Edit("engine/positions/reference_orders.py", "t + 1 + world", "t + 2 + world"),
-        ),
-    ),
-    Fault(
-        "positions", "an open at the stop is no gap",
-        (
-            Edit("engine/positions/cpu/exits.py", "gap = price <= stop", "gap = price < stop"),
-            Edit("engine/positions/cpu/order_exits.py", "opened <= stop if", "opened < stop if"),
-        ),
-        (
-            Edit(
-                "engine/positions/reference_exits.py",
-                "if side * opened <= side * at.stop", "if side * opened < side * at.stop",
-            ),
-        ),
-    ),
-    Fault(
-        "positions", "costs are paid at the exit alone",
-        (
-            Edit("engine/positions/cpu/both_sides.py", "* (at.entry + price)", "* price"),
-            Edit("engine/positions/cpu/chain.py", "* (entry + price)", "* price"),
-            Edit("engine/positions/cpu/ordered.py", "* (at.entry + price)", "* price"),
-        ),
-        (Edit("engine/positions/reference_trades.py", "* (at.entry + leave)", "* leave"),),
-    ),
-    Fault(
-        "accounts", "a drawdown is measured from the start",
-        (
-            Edit(
-                "engine/accounts/cpu/folding.py",
-                "(out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]", "1.0 - out[EQUITY]",
-            ),
-        ),
-        (
-            Edit(
-                "engine/accounts/reference.py", "(peak - worth) / peak", "1.0 - worth / stake.cash"
-            ),
-        ),
-    ),
-)  # fmt: skip
-
-SUITES: dict[str, Sequence[str]] = {
-    "hand-made": (
-        "-m", "pytest", "tests/unit/engine/positions/test_positions.py",
-        "tests/unit/engine/positions/test_rules.py", "tests/unit/engine/accounts/test_account.py",
-        "tests/unit/strategy/indicators",
-    ),
-    "goldens": ("-m", "pytest", "tests/golden/test_golden.py"),
-    "parity": (
-        "-m", "pytest", "tests/parity/test_language.py", "tests/parity/test_positions.py",
-        "tests/parity/test_stages.py",
-    ),
-    "TradingView": ("-m", "pytest", "tests/agreement/test_trade_lists.py"),
-    "certificate": (
-        "-m", "optimizer", "parity", "--engine", "cpu", "--individuals", "60", "--strategy",
-        "mean_reversion",
-    ),
+COMMANDS = {
+    "optimizer/store": ("test_cli_runs.py", "test_cli_resume.py", "test_hostile_runs.py"),
+    "optimizer/evidence": ("test_cli_judge.py", "test_cli_schedule.py"),
+    "optimizer/judging": ("test_cli_judge.py", "test_cli_pick.py", "test_cli_schedule.py"),
+    "optimizer/goals": ("test_cli_goals.py", "test_cli_search.py", "test_cli_windows.py"),
+    "optimizer/search": ("test_cli_search.py", "test_cli_resume.py", "test_cli_limits.py"),
+    "optimizer/run": ("test_cli_resume.py", "test_cli_results.py", "test_cli_received.py",
+                      "test_cli_points.py", "test_cli_copies.py"),
+    "optimizer/schedule": ("test_cli_schedule.py",),
+    "optimizer/report": ("test_cli_report.py", *PAGES),
+    "optimizer/signals": ("test_cli_signal.py", "test_cli_watch.py"),
+    "optimizer/export": ("test_cli_export.py",),
+    "optimizer/cluster": ("test_cli_cluster.py", "test_shadowing.py"),
+    "optimizer/cli": ("test_cli.py", "test_cli_results.py", "test_cli_runs.py",
+                      "test_cli_caveats.py", "test_cli_backtest.py"),
+    "optimizer/portfolios": ("test_portfolio_page.py", "test_cli_money.py"),
+    "optimizer/forecasts": ("test_cli_forecast.py",),
+    "optimizer/viewing": ("test_ui.py", "test_ui_browser.py"),
+    "optimizer/verifying": ("test_cli_runs.py", "test_hostile_runs.py"),
+    "optimizer/trend_scan": ("test_cli_scan.py",),
+    "data": ("test_cli_data.py", "test_cli_files.py", "test_vendor_page.py"),
 }  # fmt: skip
-"""What runs in a copy, by the name that the table has."""
+"""Tests of commands and pages that show what a room does, in `tests/contract`."""
 
-FLAGS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:benchmark")
-
-LIMIT_S = 240
-"""Seconds of a suite; one that takes longer has caught nothing."""
-
-
-def plant(edits: Sequence[Edit], folder: Path) -> None:
-    """Plant edits in a copy; each must be there."""
-    for file, before, after in edits:
-        path = folder / file
-        text = path.read_text()
-        if before not in text:
-            raise SystemExit(f"{file} has no {before!r} any more: this list is out of date")
-        path.write_text(text.replace(before, after))
-
-
-def copy_project(folder: Path, real: Path | None) -> Path:
-    """A copy of the project, beside the same shared folder."""
-    copy = folder / "project"
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / part, copy / part)
-    if real is not None:
-        (folder / "shared").symlink_to(real)
-    return copy
+BESIDE = {
+    "optimizer/store": ("tests/properties/test_run_store.py", "tests/unit/optimizer/run"),
+    "optimizer/evidence": ("tests/unit/optimizer/judging", "tests/unit/optimizer/report"),
+    "optimizer/judging": ("tests/unit/optimizer/verifying", "tests/unit/optimizer/signals"),
+    "optimizer/goals": ("tests/properties/test_goals.py",),
+    "optimizer/search": ("tests/properties/test_operators.py", "tests/unit/optimizer/run"),
+    "optimizer/run": ("tests/unit/optimizer/judging", "tests/unit/optimizer/store"),
+    "optimizer/schedule": ("tests/unit/optimizer/judging/test_schedule.py",),
+    "optimizer/portfolios": ("tests/unit/optimizer/report",),
+    "engine": ("tests/unit/engine/test_reference.py", "tests/parity", "tests/golden",
+               "tests/properties", "tests/agreement/test_trade_lists.py"),
+    "strategy": ("tests/unit/engine/indicators", "tests/parity/test_language.py", "tests/parity",
+                 "tests/golden", "tests/agreement/test_trade_lists.py"),
+    "data": ("tests/unit/data", "tests/properties/test_data_resample.py"),
+}  # fmt: skip
+"""Other tests that see a room, quick ones first; of the engine by the law and by other programs."""
 
 
-def run_suites(edits: Sequence[Edit], real: Path | None) -> dict[str, str]:
-    """Outcome of each suite on a copy with these edits."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = copy_project(Path(folder), real)
-        plant(edits, copy)
-        return {name: run_suite(copy, command) for name, command in SUITES.items()}
+class Outcome(NamedTuple):
+    """Outcome of the tests on a copy with a fault."""
+
+    name: str
+    room: str
+    is_blind: bool
+    breaks: str
+    test: str  # that saw it; empty where none did
+    stage: str  # in which it did, or why there is no answer
+    seconds: float
 
 
-def run_suite(copy: Path, command: Sequence[str]) -> str:
-    """Whether a suite fails in a copy: ``caught``, ``passed``, or ``skipped``."""
-    flags = FLAGS if "pytest" in command else ()
-    places = os.environ | {"NUMBA_CACHE_DIR": str(copy / "loops"), "PYTHONPATH": os.pathsep.join(
-        [str(copy), *filter(None, [os.environ.get("PYTHONPATH")])])}  # fmt: skip
-    try:
-        done = subprocess.run([sys.executable, *command, *flags], cwd=copy, env=places,
-                              capture_output=True, text=True, timeout=LIMIT_S)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return "took too long"
-    if done.returncode == 0:
-        is_empty = "pytest" in command and " passed" not in done.stdout
-        return "skipped" if is_empty else "passed"
-    return "caught"
+class Copy:
+    """A copy of the project with the compiled loops that it has, beside the same shared folder."""
+
+    def __init__(self, folder: Path, real: Path | None) -> None:
+        self.path = folder / "project"
+        shutil.copytree(ROOT, self.path, ignore=_leave_out, symlinks=True)
+        if real is not None:
+            (folder / "shared").symlink_to(real)
+        folders = (str(self.path), os.environ.get("PYTHONPATH"))
+        self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
+
+    @contextmanager
+    def plant(self, fault: Fault) -> Iterator[None]:
+        """Have a fault in the copy; each text before has to be there once."""
+        files = [self.path / edit.file for edit in fault.edits]
+        originals = {file: file.read_bytes() for file in files}
+        try:
+            for file, (name, before, after) in zip(files, fault.edits, strict=True):
+                text = file.read_text(encoding="utf-8")
+                if text.count(before) != 1:
+                    count = text.count(before)
+                    raise SystemExit(f"{fault.name}: {name} has {before!r} {count} times, not once")
+                _write(file, text.replace(before, after).encode())
+            yield
+        finally:
+            for file, content in originals.items():
+                _write(file, content)
+
+    def run(self, *command: str) -> tuple[int, str]:
+        """Exit code and output of Python on the copy; -1 where it took too long."""
+        words = [sys.executable, *command]
+        try:
+            done = subprocess.run(words, cwd=self.path, env=self._environment, text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, errors="replace",
+                                  timeout=LIMIT_S, check=False)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return -1, ""
+        return done.returncode, done.stdout
+
+    def find_failing(self, places: Sequence[str], mark: str, passed_over: Sequence[str]) -> str:
+        """The first test that fails, or why none could say; empty where all pass."""
+        there = [place for place in places if (self.path / place.partition("::")[0]).exists()]
+        if places and not there:
+            return ""
+        deselected = [f"--deselect={test}" for test in passed_over]
+        base = f"--basetemp={self.path.parent / 'temporary'}"
+        code, text = self.run("-m", "pytest", *FLAGS, base, "-m", mark, *deselected, *there)
+        if code in (0, 5):
+            return ""
+        match = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", text, re.MULTILINE)
+        if match:
+            return match[1]
+        return TOO_LONG if code == -1 else f"{ENDED} {code}: {text.strip()[-300:]}"
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Plant each fault, and print who catches it; without any nothing may be caught."""
+TOO_LONG, ENDED = "took too long", "pytest ended with"
+
+
+def _leave_out(folder: str, names: list[str]) -> list[str]:
+    """Entries of a folder that a copy lacks: compiled Python, but not compiled loops."""
+    if Path(folder).name == "__pycache__":
+        return [name for name in names if name != "loops"]
+    return [name for name in names if name in LEFT_OUT] if Path(folder) == ROOT else []
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write a file; what Python compiled of it goes, which knows it by its second and length."""
+    file.write_bytes(content)
+    if file.suffix == ".py":
+        Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
+
+
+def list_stages(fault: Fault, *, is_whole: bool) -> Iterator[tuple[str, Sequence[str], str]]:
+    """Names, paths and marks of what should see a fault, the quickest first."""
+    rooms = [Path(fault.room), *Path(fault.room).parents][:-1]
+    room = next(str(place) for place in (Path("tests/unit") / each for each in rooms)
+                if (ROOT / place).exists())  # fmt: skip
+    beside, shown = (
+        next((table[str(each)] for each in rooms if str(each) in table), ())
+        for table in (BESIDE, COMMANDS)
+    )
+    beside = (*beside, *(f"tests/contract/{name}" for name in shown))
+    own = f"{room}/test_{Path(fault.edits[0].file).stem}.py"
+    if (ROOT / own).exists():
+        yield "own", (own,), QUICK
+    yield "room", (room,), QUICK
+    yield "beside", beside, QUICK
+    yield "slow", (room, *beside), SLOW
+    if is_whole:
+        yield "whole", (), f"{QUICK} or {SLOW}"
+
+
+def try_fault(copy: Copy, fault: Fault, sound: "SoundTests", *, is_whole: bool) -> Outcome:
+    """The first test that sees a fault and passes without it."""
+    known = fault.name, fault.room, fault.is_blind, fault.breaks
+    began, passed_over = time.perf_counter(), list(sound.broken)
+    for stage, places, mark in list_stages(fault, is_whole=is_whole):
+        while True:
+            with copy.plant(fault):
+                test = copy.find_failing(places, mark, passed_over)
+            seconds = time.perf_counter() - began
+            if not test:
+                break
+            if test.startswith((TOO_LONG, ENDED)):
+                return Outcome(*known, "", f"{stage} {test}", seconds)
+            if sound.passes(copy, test):
+                return Outcome(*known, test, stage, seconds)
+            passed_over.append(test)
+            if len(passed_over) - len(sound.broken) > MOST_BROKEN:
+                return Outcome(*known, "", f"{test} fails without it too", seconds)
+    return Outcome(*known, "", "", time.perf_counter() - began)
+
+
+class SoundTests:
+    """Tests that pass without a fault, which many faults ask for."""
+
+    def __init__(self) -> None:
+        self._passes: dict[str, bool] = {}
+        self._turn = threading.Lock()
+
+    @property
+    def broken(self) -> list[str]:
+        """Tests that fail without any fault."""
+        with self._turn:
+            return [test for test, passes in self._passes.items() if not passes]
+
+    def passes(self, copy: Copy, test: str) -> bool:
+        """Whether a test passes on a copy without a fault."""
+        with self._turn:
+            known = self._passes.get(test)
+        if known is None:
+            known = not copy.find_failing((test,), "not gpu", ())
+            with self._turn:
+                self._passes[test] = known
+        return known
+
+
+def check_fault(copy: Copy, fault: Fault) -> Outcome:
+    """Whether the files of a planted fault can be imported."""
+    began, lines = time.perf_counter(), []
+    for edit in fault.edits:
+        if edit.file.endswith(".py"):
+            module = edit.file.removesuffix(".py").replace("/", ".")
+            lines.append(f"importlib.import_module({module!r})")
+    with copy.plant(fault):
+        code, text = copy.run("-c", "; ".join(["import importlib", *lines]))
+    said = "" if code == 0 else (text.strip().splitlines() or [f"ended with {code}"])[-1]
+    known = fault.name, fault.room, fault.is_blind, fault.breaks
+    return Outcome(*known, "imports" if code == 0 else "", said, time.perf_counter() - began)
+
+
+def choose_faults(names: Sequence[str], rooms: Sequence[str]) -> list[Fault]:
+    """Faults by name and by room, all without either; a part of a room is named like it."""
+    known = {fault.name for fault in FAULTS}
+    if unknown := [name for name in names if name not in known]:
+        raise SystemExit(f"there is no fault {', '.join(unknown)}")
+    rooms = [room.strip("/") for room in rooms]
+    return [
+        fault
+        for fault in FAULTS
+        if (not names or fault.name in names)
+        and (not rooms or any(f"{fault.room}/".startswith(f"{room}/") for room in rooms))
+    ]
+
+
+def print_summary(outcomes: Sequence[Outcome]) -> None:
+    """Count by part of the project, and those that nothing saw."""
+    for part in dict.fromkeys(outcome.room.partition("/")[0] for outcome in outcomes):
+        some = [outcome for outcome in outcomes if outcome.room.partition("/")[0] == part]
+        blind = [outcome for outcome in some if outcome.is_blind]
+        seen, seen_blind = (sum(bool(one.test) for one in many) for many in (some, blind))
+        print(f"{part}: {seen} of {len(some)} seen, {seen_blind} of {len(blind)} drawn blindly")
+    for outcome in outcomes:
+        if not outcome.test:
+            print(f"MISSED {outcome.name} ({outcome.room}): {outcome.breaks} {outcome.stage}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Plant faults, say which test sees each; 1 where one is missed."""
     parser = argparse.ArgumentParser("python -m tests.bench.planted_faults")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--room", nargs="+", default=[], metavar="ROOM")
     parser.add_argument("--processes", type=int, default=available_cores())
+    parser.add_argument("--whole", action="store_true", help="then all other tests")
+    parser.add_argument("--check", action="store_true", help="plant and import, run no test")
     parser.add_argument("--real", type=Path, help="the folder `shared`", default=ROOT / "../shared")
     asked = parser.parse_args(arguments)
+    faults = choose_faults(asked.only, asked.room)
     real = asked.real.resolve() if asked.real.is_dir() else None
-    jobs = [("", "none", ())]
-    for stage, rule, loops, law in FAULTS:
-        jobs += [(stage, rule, loops), (stage, f"{rule}; in the law too", loops + law)]
-    print("| stage | wrong rule |", " | ".join(SUITES), "|")
-    print("| --- | --- |", " | ".join("---" for _ in SUITES), "|")
-    with ThreadPoolExecutor(asked.processes) as pool:
-        outcomes = pool.map(lambda job: run_suites(job[2], real), jobs)
-        for (stage, rule, _), outcome in zip(jobs, outcomes, strict=True):
-            print(f"| {stage} | {rule} |", " | ".join(outcome.values()), "|", flush=True)
+    copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
+    sound, outcomes = SoundTests(), []
+
+    def plant(fault: Fault) -> Outcome:
+        copy = copies.get()
+        try:
+            if asked.check:
+                return check_fault(copy, fault)
+            return try_fault(copy, fault, sound, is_whole=asked.whole)
+        finally:
+            copies.put(copy)
+
+    with tempfile.TemporaryDirectory() as folder:
+        count = min(asked.processes, len(faults))
+        for number in range(count):
+            place = Path(folder, str(number))
+            place.mkdir()
+            copies.put(Copy(place, real))
+        with ThreadPoolExecutor(max(count, 1)) as pool:
+            for done in as_completed([pool.submit(plant, fault) for fault in faults]):
+                outcomes.append(done.result())
+                _print_outcome(outcomes[-1])
+                if not asked.check:
+                    OUTCOMES.parent.mkdir(exist_ok=True)
+                    rows = [outcome._asdict() for outcome in outcomes]
+                    OUTCOMES.write_text(json.dumps(rows, indent=1) + "\n")
+    print_summary(outcomes)
+    return int(not all(outcome.test for outcome in outcomes))
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    seen = f"{outcome.stage} {outcome.test}" if outcome.test else f"MISSED {outcome.stage}"
+    where = f"{outcome.room} {outcome.name}"
+    print(f"{outcome.seconds:7.1f} s  {where:48}  {seen.strip()}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
