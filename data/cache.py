@@ -194,7 +194,7 @@ class SeriesCache:
         content = sink.getvalue().to_pybytes()
         file_hash, short = hashlib.sha256(content).hexdigest(), bars_hash(bars)
         name = f"{start_ns // SECOND_NS}_{end_ns // SECOND_NS}_{short}_{file_hash}.parquet"
-        with _using(self.folder):
+        with using(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             replace_whole(self.folder / name, content)
             sync_folder(self.folder)
@@ -204,7 +204,7 @@ class SeriesCache:
         """Move a part to `QUARANTINE` or `SUPERSEDED`, which are never read again."""
         aside = self.folder / subfolder
         target = aside / f"{time.time_ns()}-{part.path.name.rpartition('-')[2]}"
-        with _using(part.path):
+        with using(part.path):
             aside.mkdir(exist_ok=True)
             os.replace(part.path, target)
         return target
@@ -215,7 +215,7 @@ class SeriesCache:
 
         `on_wait` is called once, with a line, when another process holds it.
         """
-        with _using(self.folder):
+        with using(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -283,7 +283,7 @@ def list_cached(root: Path | None) -> list[CachedSeries]:
 
 def _list_parts(folder: Path) -> list[CachePart]:
     parts = []
-    with _using(folder), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+    with using(folder), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for path in folder.iterdir():
             name = NAME.fullmatch(path.name)
             if name and int(name[1]) < int(name[2]) and path.is_file():
@@ -309,7 +309,8 @@ def _decode_bars(table: pa.Table, header: Mapping[str, object]) -> PartBars:
 
 
 @contextlib.contextmanager
-def _using(path: Path) -> Iterator[None]:
+def using(path: Path) -> Iterator[None]:
+    """Refuse a place of the cache that cannot be used, in a line."""
     try:
         yield
     except OSError as error:
@@ -321,7 +322,7 @@ def _using(path: Path) -> Iterator[None]:
 
 def _try_lock(folder: Path, descriptor: int) -> bool:
     # Some network file systems have no locks.
-    with _using(folder), contextlib.suppress(BlockingIOError):
+    with using(folder), contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False

@@ -1,7 +1,29 @@
 """Errors of reading bars; the exit code is 2 unless a class gives another."""
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+ELSEWHERE = "name another place"
+FREE = f"free some space, or {ELSEWHERE}"
+TODO = {
+    errno.ENOENT: "make its folder first",
+    errno.EROFS: ELSEWHERE,
+    errno.EACCES: ELSEWHERE,
+    errno.EPERM: ELSEWHERE,
+}
+"""Remedies where a file cannot be written, by the number of the error."""
+
+NO_FOLDER = "No usable temporary directory"
+"""Python's message where no file can be written for a while, as on a full disk."""
+
+FULL_DISK = {
+    errno.ENOSPC: FREE,
+    errno.EDQUOT: FREE,
+    errno.EFBIG: f"raise ulimit -f, or {ELSEWHERE}",
+    errno.EIO: f"look at the system's log, or {ELSEWHERE}",
+}
+"""Remedies where a disk takes no more: such an error, or one that it causes, is exit code 4."""
 
 
 class DataError(Exception):
@@ -56,6 +78,25 @@ class CacheError(DataError):
 
 class WindowError(DataError):
     """A range of bars is empty or reversed."""
+
+
+def describe_unwritten(name: object, error: OSError) -> str:
+    """Say that a file cannot be written, why, and where it is known what to do about it.
+
+    >>> describe_unwritten("x/a.csv", FileNotFoundError(2, "No such file or directory"))
+    'x/a.csv cannot be written: No such file or directory; make its folder first'
+    """
+    todo = (TODO | FULL_DISK).get(error.errno or 0)
+    return f"{name} cannot be written: {error.strerror or error}" + (f"; {todo}" if todo else "")
+
+
+def is_full_disk(error: BaseException | None) -> bool:
+    """Whether a disk that takes no more is the error, or the cause that one names."""
+    while error is not None:
+        if isinstance(error, OSError) and (error.errno in FULL_DISK or NO_FOLDER in str(error)):
+            return True
+        error = error.__cause__
+    return False
 
 
 def list_some(shown: Iterable[str], count: int) -> str:

@@ -110,12 +110,23 @@ def drafting(path: Path) -> Iterator[Path]:
     remove_drafts(path.parent, path.name)
     draft, descriptor = _make_draft(path)
     try:
-        yield draft
-        os.replace(draft, path)
+        with naming(path):
+            yield draft
+            os.replace(draft, path)
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def naming(name: object) -> Iterator[None]:
+    """Let errors of the body name the file that a person knows; those of a write name none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(name), None
+        raise
 
 
 def remove_drafts(folder: Path, name: str | None = None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from data.bars import Bars
 from data.checks import VALUES
-from data.errors import DataError, SourceError
+from data.errors import DataError, SourceError, describe_unwritten
 from data.files import drafting, remove_drafts, taking_turns
 from data.load import load_bars
 from data.statement import state_bars
@@ -62,7 +62,7 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
             remove_drafts(folder)
             return path, _keep(bars, path, may_replace=may_replace)
     except OSError as error:
-        raise SourceError(f"{path}: cannot be written ({error.strerror or error})") from None
+        raise SourceError(describe_unwritten(path, error)) from error
 
 
 def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:

@@ -1,8 +1,6 @@
 """The command line: ``python -m optimizer COMMAND``.
 
-Exit codes: 0 done; 2 usage, configuration or data refused; 3 bars could not be fetched; 4 run
-store, cache, or the scheduler of a cluster; 5 device, or the workers of a cluster; 130
-interrupted, with everything recorded so far kept; 1 a defect of ours, or engines that disagree.
+Exit codes stand in docs/reference/commands.md.
 """
 
 import contextlib
@@ -19,7 +17,6 @@ from typer.exceptions import TyperException
 
 from optimizer.cli.app import app
 from optimizer.cli.help import ASKED_FOR_ALL
-from optimizer.cli.limits import explain_limit
 from optimizer.cli.notes import (
     LOGGERS,
     STOPPED,
@@ -30,7 +27,7 @@ from optimizer.cli.notes import (
     stop_now,
     tell,
 )
-from optimizer.cli.streams import keep_for_json
+from optimizer.cli.streams import keep_for_json, speak_on
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 PACKAGE = "exhaustion-optimizer"
@@ -50,8 +47,6 @@ COMPLETE = "_OPTIMIZER_COMPLETE"
 """In the environment where a shell asks what may follow."""
 
 ASKS_FOR_COMPLETION = {"--install-completion", "--show-completion"}
-
-FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -85,9 +80,9 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
     given = [argument for argument in given if argument != "--debug"]
     ASKED_FOR_ALL.set("--help-all" in given)
     given = ["--help" if argument == "--help-all" else argument for argument in given]
-    if COMPLETE in os.environ or ASKS_FOR_COMPLETION.intersection(given):
-        return _run_shell_completion(given)
     _replace_closed_streams()
+    if own is not None:
+        speak_on()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the command.
         if isinstance(stream, io.TextIOWrapper):
@@ -99,14 +94,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
             interrupt_again(),
             relay_logs(LOGGERS, note),
         ):
-            if given == ["--version"]:
-                # Only here, because it imports much.
-                from importlib.metadata import version
-
-                sys.stdout.write(f"{PACKAGE} {version(PACKAGE)}\n")
-                return 0
-            words = given or ["--help"]
-            code = app(words, standalone_mode=False, prog_name="python -m optimizer", obj=own)
+            code = _call(given, own)
             sys.stdout.flush()
         # The command line's library makes a code of Ctrl-C, silently.
         return (
@@ -120,13 +108,21 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
         return _report_error(error, is_debug=is_debug)
 
 
-def _run_shell_completion(given: list[str]) -> int:
-    """Answer a shell that completes the installed command, or say how to make it do so."""
-    try:
-        app(given, prog_name="optimizer", complete_var=COMPLETE, standalone_mode=False)
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    return 0
+def _call(given: list[str], own: list[str] | None) -> int | None:
+    """Call the command that arguments name, or answer a shell that completes them."""
+    if given == ["--version"]:
+        # Only here, because it imports much.
+        from importlib.metadata import version
+
+        sys.stdout.write(f"{PACKAGE} {version(PACKAGE)}\n")
+        return 0
+    if COMPLETE in os.environ or ASKS_FOR_COMPLETION.intersection(given):
+        with contextlib.suppress(SystemExit):
+            app(given, prog_name="optimizer", complete_var=COMPLETE, standalone_mode=False)
+        return 0
+    words = given or ["--help"]
+    code: int | None = app(words, standalone_mode=False, prog_name="python -m optimizer", obj=own)
+    return code
 
 
 def _end_at_once(code: int) -> None:
@@ -148,7 +144,9 @@ def _report_error(error: BaseException, *, is_debug: bool = False) -> int:
     if isinstance(error, StoppedError | KeyboardInterrupt):
         _tell(str(error) or "stopped")
         return StoppedError.exit_code
-    if isinstance(error, OSError) and error.errno in FULL_DISK:
+    try:
+        sys.stdout.flush()
+    except OSError:
         _forget(sys.stdout)
     message, code = _describe_error(error)
     if STOPPED.is_set() and code == DEFECT and not isinstance(error, OptimizerError):
@@ -170,10 +168,19 @@ def _tell(text: str) -> None:
 
 
 def _describe_error(error: BaseException) -> tuple[str, int]:
-    """Message for a person, and the exit code."""
+    """Message for a person, and the exit code: of a full disk one, whatever was written."""
     # Imported only now: the way without an error needs none of them.
-    from data.errors import DataError
+    from data.errors import is_full_disk
+
+    message, code = _describe_kind(error)
+    return message, StoreError.exit_code if is_full_disk(error) else code
+
+
+def _describe_kind(error: BaseException) -> tuple[str, int]:
+    """Message for a person, and the exit code that goes with the kind of the error."""
+    from data.errors import DataError, describe_unwritten, is_full_disk
     from engine.errors import DeviceError, EngineError
+    from optimizer.cli.limits import explain_limit
     from strategy.errors import StrategyError
 
     if isinstance(error, TyperException):
@@ -190,8 +197,8 @@ def _describe_error(error: BaseException) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, OSError) and error.errno in UNUSABLE_NAME:
         return f"{error.filename or 'a file'}: {error.strerror}", 2
-    if isinstance(error, OSError) and error.errno in FULL_DISK:
-        return f"the output could not be written: {error.strerror}", StoreError.exit_code
+    if isinstance(error, OSError) and is_full_disk(error):
+        return describe_unwritten(error.filename or "the output", error), DEFECT
     name = type(error).__name__
     return f"{name}: {error} (a defect of the optimizer; --debug shows where)", DEFECT
 

@@ -1,28 +1,17 @@
 """Files written whole: what a reader finds is the old content or the new, never a part."""
 
-import errno
 import os
 import stat
 import sys
 from pathlib import Path
 
+from data.errors import describe_unwritten
 from data.files import is_input, open_ordinary, replace_whole
 from data.providers.kinds import HEAD_BYTES, PARQUET
 from optimizer.errors import OptimizerError
 
 MARK_LETTERS = 9
 """Letters that one kind of result begins with."""
-
-ELSEWHERE = "; name another place"
-TODO = {
-    errno.ENOENT: "; make its folder first",
-    errno.ENOSPC: "; free some space, or name another place",
-    errno.EDQUOT: "; free some space, or name another place",
-    errno.EROFS: ELSEWHERE,
-    errno.EACCES: ELSEWHERE,
-    errno.EPERM: ELSEWHERE,
-}
-"""What to do where a file cannot be written, by the number of the error."""
 
 OF_A_RUN = b" of run "
 """In the comment that programs of all platforms begin with."""
@@ -120,17 +109,7 @@ def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) ->
         target = Path(os.path.realpath(path)) if may_follow else path
         replace_whole(target, payload)
     except OSError as error:
-        raise OptimizerError(describe_unwritten(path, error)) from None
-
-
-def describe_unwritten(path: Path, error: OSError) -> str:
-    """Say that a file cannot be written, why, and where it is known what to do about it.
-
-    >>> describe_unwritten(Path("x/a.csv"), FileNotFoundError(2, "No such file or directory"))
-    'x/a.csv cannot be written: No such file or directory; make its folder first'
-    """
-    todo = TODO.get(error.errno or 0, "")
-    return f"{path} cannot be written: {error.strerror or error}{todo}"
+        raise OptimizerError(describe_unwritten(path, error)) from error
 
 
 def is_stream(path: Path) -> bool:

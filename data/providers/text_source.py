@@ -15,6 +15,7 @@ from typing import IO
 import numpy as np
 
 from data.errors import SourceError, list_some
+from data.files import naming
 from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
 from data.providers.size_caps import refuse_size
 from data.providers.source_file import first_line
@@ -125,16 +126,22 @@ def unpack(file: IO[bytes], where: str, max_bytes: int) -> Iterator[IO[bytes]]:
         yield file
         return
     with SpooledTemporaryFile(SPOOLED_BYTES) as text:
-        try:
-            with _open_compressed(file, where) as packed:
-                while text.tell() <= max_bytes and (piece := packed.read(PIECE_BYTES)):
-                    text.write(piece)
-        except UNPACKING as error:
-            raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
-        if text.tell() > max_bytes:
-            raise refuse_size(where, f"it unpacks to more than {max_bytes} bytes", max_bytes)
+        for piece in _read_compressed(file, where):
+            with naming("a temporary file"):
+                text.write(piece)
+            if text.tell() > max_bytes:
+                raise refuse_size(where, f"it unpacks to more than {max_bytes} bytes", max_bytes)
         text.seek(0)
         yield text
+
+
+def _read_compressed(file: IO[bytes], where: str) -> Iterator[bytes]:
+    try:
+        with _open_compressed(file, where) as packed:
+            while piece := packed.read(PIECE_BYTES):
+                yield piece
+    except UNPACKING as error:
+        raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
 
 
 def _count_lines(file: IO[bytes]) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data.cache import TimeRange
+from data.cache import TimeRange, using
 from data.checks import Floats
 from data.files import read_ordinary
 from data.timeframe import DAY_NS, SECOND_NS
@@ -64,11 +64,12 @@ class PageDraft:
 
     def begin(self, pages: list[Floats]) -> None:
         """Keep these pages, and no others."""
-        self.path.write_bytes(b"".join(map(_pack, pages)))
+        with using(self.path):
+            self.path.write_bytes(b"".join(map(_pack, pages)))
 
     def add(self, page: Floats) -> None:
         """Keep one more page."""
-        with open(self.path, "ab") as file:
+        with using(self.path), open(self.path, "ab") as file:
             file.write(_pack(page))
 
 

@@ -6,6 +6,8 @@ import resource
 import traceback
 from pathlib import Path
 
+from data.errors import NO_FOLDER
+
 THREADS = (
     "can't start new thread",
     "failed to launch worker thread",
@@ -14,9 +16,6 @@ THREADS = (
 MEMORY = ("failed to map segment", "cannot allocate memory", "std::bad_alloc")
 UNLOADED = "load shared object"
 """Messages of libraries, in small letters; the last for want of memory, or of a library."""
-
-NO_ROOM = "no usable temporary directory"
-"""Message of `tempfile`, in small letters."""
 
 SETTINGS = {
     "numba": ("NUMBA_",),
@@ -51,7 +50,7 @@ def explain_limit(error: BaseException) -> str | None:
     if number in (errno.EMFILE, errno.ENFILE):
         files = _name_limits(resource.RLIMIT_NOFILE, "n")
         return f"this process may have no further file open{files} ({error})"
-    if NO_ROOM in text:
+    if NO_FOLDER in str(error):
         return f"temporary files have no room: free some, or let TMPDIR name a folder ({error})"
     if number == errno.ENOENT and not _has_folder():
         return "the folder in which this was started is gone: change into one that is there"

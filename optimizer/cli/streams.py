@@ -1,14 +1,41 @@
-"""Stdout of a command that prints JSON: kept for that alone, whatever libraries print."""
+"""Streams of a command: JSON alone on stdout, and a stderr that ends nothing where it is full."""
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _KEPT: ContextVar[TextIO | None] = ContextVar("stdout", default=None)
 """Our own output while other words go elsewhere."""
+
+
+class _Spoken(io.FileIO):
+    """Stderr; words that a full disk does not take are dropped."""
+
+    def write(self, words: "ReadableBuffer", /) -> int:
+        """Write, or forget."""
+        try:
+            return super().write(words)
+        except OSError as error:
+            # Only here: without an error none of it is needed.
+            from data.errors import is_full_disk
+
+            if not is_full_disk(error):
+                raise
+            return memoryview(words).nbytes
+
+
+def speak_on() -> None:
+    """Let progress and notes end no command where the disk of stderr is full."""
+    if sys.stderr is not None and sys.stderr is sys.__stderr__:
+        raw = io.BufferedWriter(_Spoken(2, "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(raw, encoding=sys.stderr.encoding, line_buffering=True)
 
 
 def find_own_stdout() -> TextIO:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.atomic_write import describe_unwritten, write_output
+from data.errors import describe_unwritten
+from optimizer.atomic_write import write_output
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.formatting import evenly
 from optimizer.goals.objectives import is_maximised
@@ -81,7 +82,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
             study.add_trials(trials)
             write_output(to, draft.read_bytes())
     except OSError as error:
-        raise OptimizerError(describe_unwritten(to, error)) from None
+        raise OptimizerError(describe_unwritten(to, error)) from error
     members = int(is_member.sum())
     return (
         f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "

@@ -17,7 +17,7 @@ import numpy as np
 
 from data import Bars
 from data.checks import Floats, Ints
-from data.errors import DataError
+from data.errors import DataError, describe_unwritten
 from data.files import read_ordinary, taking_turns
 from data.point_in_time import SYMBOL, VALUE
 from data.table import LARGEST_SOURCE_BYTES
@@ -200,7 +200,7 @@ def write_forecast(forecast: Forecast, path: Path) -> Forecast:
             forecast = replace(forecast, record=record)
             write_whole(path, _as_parquet(forecast))
     except OSError as error:
-        raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise OptimizerError(describe_unwritten(path, error)) from error
     return forecast
 
 

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from data.errors import describe_unwritten
 from data.files import read_ordinary, taking_turns
 from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
-from optimizer.atomic_write import describe_unwritten, write_whole
+from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import encode_figures
 from optimizer.evidence.folds import Range

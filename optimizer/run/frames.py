@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.checks import NO_TIME, VALUES, Ints, format_time
-from data.errors import DataError, NoTimeError, SourceError, list_some
+from data.errors import DataError, NoTimeError, SourceError, describe_unwritten, list_some
 from data.providers.column_names import bare_name, find_role
 from data.providers.columns import Layout, recognise
 from data.providers.mixed_rows import Columns, find_markets, show_markets
 from data.statement import state_frame
 from data.table import LoadOptions
 from data.timeframe import DAY_NS
-from optimizer.atomic_write import describe_unwritten, write_whole
+from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.run.frame_columns import (
@@ -96,7 +96,7 @@ def _keep(table: pa.Table, folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OptimizerError(describe_unwritten(path, error)) from None
+        raise OptimizerError(describe_unwritten(path, error)) from error
     if not _states(path, digest.encode()):
         stated = {**table.schema.metadata, DIGEST: digest.encode()}
         file = pa.BufferOutputStream()

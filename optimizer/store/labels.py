@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from unicodedata import normalize
 
+from data.errors import describe_unwritten
 from data.files import taking_turns
-from optimizer.atomic_write import describe_unwritten, write_whole
+from optimizer.atomic_write import write_whole
 from optimizer.config.values import MOST_TAGS, TAG_RULE, is_tag
 from optimizer.errors import ConfigError, StoreError
 from optimizer.store.files import LABELS, open_plain

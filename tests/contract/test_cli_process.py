@@ -1,6 +1,5 @@
 """Commands as processes: what they import, and how they end by a signal."""
 
-import os
 import random
 import shutil
 import signal
@@ -100,15 +99,6 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, market):
         err = process.stderr.read()
     assert process.returncode == 141
     assert err == ""
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_under_stdout_is_exit_code_4(tmp_path, market):
-    """What could not be written is one line of error."""
-    with open("/dev/full", "w") as full:
-        outcome = run("backtest", "--data", market, "--json", cwd=tmp_path, stdout=full)
-    assert outcome.code == 4
-    assert outcome.error == "the output could not be written: No space left on device"
 
 
 def test_a_ledger_goes_to_our_own_output_on_request(command, tmp_path, market):

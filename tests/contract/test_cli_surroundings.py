@@ -53,15 +53,6 @@ def test_a_reader_of_json_that_goes_away_is_no_error(tmp_path, market):
     assert (process.returncode, errors) == (141, "")
 
 
-@pytest.mark.slow
-def test_a_full_disk_under_json_is_said(tmp_path, market):
-    """Exit code 4 and one line, as for words."""
-    with open("/dev/full", "w") as full:
-        shown = run("data", "show", market, "--json", cwd=tmp_path, stdout=full)
-    assert shown.code == 4
-    assert "No space left" in shown.error
-
-
 def limit_memory():
     """Give a process too little address space for compiled loops."""
     resource.setrlimit(resource.RLIMIT_AS, (1_200_000_000, 1_200_000_000))

@@ -127,7 +127,7 @@ def start(*arguments, cwd, program=("-m", "optimizer"), **options):
         [sys.executable, *map(str, (*program, *arguments))],
         cwd=cwd,
         stdout=options.pop("stdout", subprocess.PIPE),
-        stderr=subprocess.PIPE,
+        stderr=options.pop("stderr", subprocess.PIPE),
         text=True,
         env={**os.environ, **FINDS, **options.pop("env", {})},
         **options,
@@ -138,7 +138,7 @@ def run(*arguments, cwd, **options):
     """Run a command as a process of its own, to its end."""
     with start(*arguments, cwd=cwd, **options) as process:
         out, err = process.communicate(timeout=120)
-    return Outcome(process.returncode, out or "", err)
+    return Outcome(process.returncode, out or "", err or "")
 
 
 def write_market(path, length=3000, *, seed=3, **changes):

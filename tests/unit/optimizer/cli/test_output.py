@@ -94,8 +94,6 @@ def test_places_that_hold_no_file_are_refused(tmp_path, monkeypatch, name):
     ("number", "todo"),
     [
         (errno.ENOENT, "make its folder first"),
-        (errno.ENOSPC, "free some space, or name another place"),
-        (errno.EDQUOT, "free some space, or name another place"),
         (errno.EROFS, "name another place"),
         (errno.EACCES, "name another place"),
         (errno.EPERM, "name another place"),
