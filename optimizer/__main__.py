@@ -27,7 +27,7 @@ from optimizer.cli.notes import (
     stop_now,
     tell,
 )
-from optimizer.cli.streams import keep_for_json, speak_on
+from optimizer.cli.streams import keep_for_json, replace_stderr
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 PACKAGE = "exhaustion-optimizer"
@@ -82,7 +82,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
     given = ["--help" if argument == "--help-all" else argument for argument in given]
     _replace_closed_streams()
     if own is not None:
-        speak_on()
+        replace_stderr()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the command.
         if isinstance(stream, io.TextIOWrapper):

@@ -31,11 +31,12 @@ class _Spoken(io.FileIO):
             return memoryview(words).nbytes
 
 
-def speak_on() -> None:
+def replace_stderr() -> None:
     """Let progress and notes end no command where the disk of stderr is full."""
-    if sys.stderr is not None and sys.stderr is sys.__stderr__:
+    stream: TextIO = sys.stderr
+    if stream is sys.__stderr__:
         raw = io.BufferedWriter(_Spoken(2, "w", closefd=False))
-        sys.stderr = io.TextIOWrapper(raw, encoding=sys.stderr.encoding, line_buffering=True)
+        sys.stderr = io.TextIOWrapper(raw, encoding=stream.encoding, line_buffering=True)
 
 
 def find_own_stdout() -> TextIO:
