@@ -1,12 +1,13 @@
 """Which test sees a fault: each of two tables is planted in a copy of the project, one at a time.
 
     python -m tests.bench.planted_faults [--only NAME ...] [--room optimizer/store]
-        [--processes 16] [--whole] [--check] [--real FOLDER]
+        [--processes 16] [--quick | --whole | --check] [--real FOLDER]
 
 What should see it runs until a test fails: the tests of the file, of its room, of commands and
-pages that show it, then the slow ones of these; with `--whole` all others. A test counts only if it
-passes without the fault. With `--check` each is planted and its files are imported, no more. What
-TradingView's lists say needs the folder beside the project that has them.
+pages that show it, then the slow ones of these; with `--whole` all others, with `--quick` only the
+first two. A test counts only if it passes without the fault. With `--check` each is planted and its
+files are imported, no more. What TradingView's lists say needs the folder beside the project that
+has them.
 
 A line a fault says which test saw it and after how many seconds, or MISSED; all is in
 `build/planted_faults.json` too. Each process has a copy of its own with the compiled loops that
@@ -52,6 +53,12 @@ LIMIT_S = 1200
 
 MOST_BROKEN = 5
 """Tests that fail without the fault as well and are passed over, before a fault is given up."""
+
+EXTENTS = {
+    "quick": "tests of the file and its room alone",
+    "whole": "at last all other tests",
+    "check": "plant and import, run no test",
+}
 
 PAGES = ("test_report_page.py", "test_report_cases.py", "test_pages.py")
 
@@ -182,8 +189,11 @@ def _write(file: Path, content: bytes) -> None:
         Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
 
 
-def list_stages(fault: Fault, *, is_whole: bool) -> Iterator[tuple[str, Sequence[str], str]]:
-    """Names, paths and marks of what should see a fault, the quickest first."""
+def list_stages(fault: Fault, extent: str) -> Iterator[tuple[str, Sequence[str], str]]:
+    """Names, paths and marks of what should see a fault, the quickest first.
+
+    `extent` is ``quick``, ``whole``, or empty for what lies between.
+    """
     rooms = [Path(fault.room), *Path(fault.room).parents][:-1]
     room = next(str(place) for place in (Path("tests/unit") / each for each in rooms)
                 if (ROOT / place).exists())  # fmt: skip
@@ -196,17 +206,19 @@ def list_stages(fault: Fault, *, is_whole: bool) -> Iterator[tuple[str, Sequence
     if (ROOT / own).exists():
         yield "own", (own,), QUICK
     yield "room", (room,), QUICK
+    if extent == "quick":
+        return
     yield "beside", beside, QUICK
     yield "slow", (room, *beside), SLOW
-    if is_whole:
+    if extent == "whole":
         yield "whole", (), f"{QUICK} or {SLOW}"
 
 
-def try_fault(copy: Copy, fault: Fault, sound: "SoundTests", *, is_whole: bool) -> Outcome:
+def try_fault(copy: Copy, fault: Fault, sound: "SoundTests", extent: str) -> Outcome:
     """The first test that sees a fault and passes without it."""
     known = fault.name, fault.room, fault.is_blind, fault.breaks
     began, passed_over = time.perf_counter(), list(sound.broken)
-    for stage, places, mark in list_stages(fault, is_whole=is_whole):
+    for stage, places, mark in list_stages(fault, extent):
         while True:
             with copy.plant(fault):
                 test = copy.find_failing(places, mark, passed_over)
@@ -293,8 +305,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--room", nargs="+", default=[], metavar="ROOM")
     parser.add_argument("--processes", type=int, default=available_cores())
-    parser.add_argument("--whole", action="store_true", help="then all other tests")
-    parser.add_argument("--check", action="store_true", help="plant and import, run no test")
+    extents = parser.add_mutually_exclusive_group()
+    for name, text in EXTENTS.items():
+        extents.add_argument(
+            f"--{name}", dest="extent", action="store_const", const=name, help=text
+        )
     parser.add_argument("--real", type=Path, help="the folder `shared`", default=ROOT / "../shared")
     asked = parser.parse_args(arguments)
     faults = choose_faults(asked.only, asked.room)
@@ -305,9 +320,9 @@ def main(arguments: list[str] | None = None) -> int:
     def plant(fault: Fault) -> Outcome:
         copy = copies.get()
         try:
-            if asked.check:
+            if asked.extent == "check":
                 return check_fault(copy, fault)
-            return try_fault(copy, fault, sound, is_whole=asked.whole)
+            return try_fault(copy, fault, sound, asked.extent or "")
         finally:
             copies.put(copy)
 
@@ -321,7 +336,7 @@ def main(arguments: list[str] | None = None) -> int:
             for done in as_completed([pool.submit(plant, fault) for fault in faults]):
                 outcomes.append(done.result())
                 _print_outcome(outcomes[-1])
-                if not asked.check:
+                if asked.extent != "check":
                     OUTCOMES.parent.mkdir(exist_ok=True)
                     rows = [outcome._asdict() for outcome in outcomes]
                     OUTCOMES.write_text(json.dumps(rows, indent=1) + "\n")
