@@ -148,7 +148,7 @@ DRAWN = (
      "return bool((nearer > 20 * FARTHER * np.maximum(largest, 0.0)).any())",
      "a high a hundred times off in one bar is told, one of five times is not"),
     ("bars-of-ends", "data/vendor/paging.py",
-     "self._reach = max(self._reach, limit)", "self._reach = max(self._reach, 2 * limit)",
+     "self._front >= SURE", "self._front >= 0",
      "bars before those that an exchange gives last are taken for gaps"),
 )
 # fmt: on
