@@ -6,6 +6,7 @@ frames. ``portfolio`` trades members of several runs as one account, ``scan`` cl
 ``forecast`` fits a model that a strategy then reads as a column, ``ui`` shows runs in a browser.
 """
 
+import os
 import sys
 
 IS_PROGRAM = sys.argv[0].rpartition("/")[2] == __name__ or (
@@ -14,11 +15,16 @@ IS_PROGRAM = sys.argv[0].rpartition("/")[2] == __name__ or (
 )
 """Whether this process is our program, as far as that is known while it begins."""
 
-if IS_PROGRAM and sys.argv[0] == "-m" and not sys.flags.safe_path:
+if IS_PROGRAM:
     # Before any import: no file of the folder that it is started from is a module that it means.
-    del sys.path[0]
+    # An empty entry of PYTHONPATH means that folder too; only its whole name is meant.
+    try:
+        _here = os.getcwd()
+    except FileNotFoundError:
+        _here = ""
+    if _here not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+        sys.path[:] = [folder for folder in sys.path if folder not in ("", _here)]
 
-import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder

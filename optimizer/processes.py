@@ -1,25 +1,92 @@
-"""Processes that this one begins: their command, and the modules that they import."""
+"""Processes that this one begins: one way for all, which leaves open folders alone.
+
+A folder is open when it is the working folder, which may be a stranger's, or when others may put
+files there: a file in it would stand for a module of a library, whatever its name.
+"""
 
 import os
+import stat
+import subprocess
 import sys
+from collections.abc import Mapping
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from typing import Any
 
 ROOT = str(Path(__file__).parents[1])
 """Where our packages lie."""
 
 
-def python_command(module: str, *arguments: str) -> list[str]:
-    """Command of a Python process that runs a module and imports nothing of its working folder."""
-    return [sys.executable, "-P", "-m", module, *arguments]
+def begin(
+    module: str,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    **options: Any,  # noqa: ANN401 - those of Popen
+) -> subprocess.Popen[bytes]:
+    """Begin a process of Python that runs a module of ours.
 
+    Args:
+        module: Its name, with dots.
+        arguments: Of its command line.
+        variables: Of its environment, beside those of this process.
+        options: As of `subprocess.Popen`.
 
-def child_environment(**variables: str) -> dict[str, str]:
-    """Environment in which a child finds the modules of this process, its folder's last.
-
-    A file of the folder that a child works in stands for no module of a library, whatever its
-    name; a strategy that was defined in a module there is still found.
+    Raises:
+        OSError: When the system begins none.
     """
-    here = ("", os.getcwd())
-    folders = [folder for folder in sys.path if folder not in here]
-    ordered = [*folders, ROOT, *(os.getcwd() for folder in sys.path if folder in here)]
-    return {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(dict.fromkeys(ordered))}
+    environment = {**os.environ, **(variables or {}), **safe_variables()}
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(command, env=environment, **options)
+
+
+def safe_variables() -> dict[str, str]:
+    """Variables under which Python finds the modules of this process, but none in open folders."""
+    return {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(_folders_of_child())}
+
+
+def _folders_of_child() -> list[str]:
+    """Where a child looks for modules."""
+    return list(dict.fromkeys([*(each for each in sys.path if not _is_open(each)), ROOT]))
+
+
+def _is_open(folder: str) -> bool:
+    """Whether a folder is the working folder, or one in which others may write."""
+    try:
+        status = os.stat(folder or ".")
+        return bool(status.st_mode & stat.S_IWOTH) or os.path.samestat(status, os.stat("."))
+    except OSError:
+        return False
+
+
+def folders_of_own_modules() -> dict[str, str]:
+    """Folders of modules that this process imported and that a child would not find, by name.
+
+    A strategy may be defined in one: a person's script imported it from the folder it lies in.
+    """
+    searched, folders = {os.path.realpath(folder) for folder in _folders_of_child()}, {}
+    for name, module in list(sys.modules.items()):
+        spec = getattr(module, "__spec__", None)
+        if not isinstance(spec, ModuleSpec) or spec.name != name or "." in name:
+            continue
+        places = [*(spec.submodule_search_locations or ()), spec.has_location and spec.origin]
+        if places[0]:
+            folder = os.path.dirname(os.path.realpath(str(places[0])))
+            if folder not in searched:
+                folders[name] = folder
+    return folders
+
+
+class OwnModules:
+    """Finds modules where another process found them, after all libraries.
+
+    Args:
+        folders: As of `folders_of_own_modules`.
+    """
+
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        self._folders = folders
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """As `importlib.abc.MetaPathFinder`."""
+        folder = self._folders.get(name)
+        return None if folder is None else PathFinder.find_spec(name, [folder])

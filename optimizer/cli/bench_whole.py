@@ -6,12 +6,12 @@ table is kept, so that the next one is printed beside it.
 """
 
 import json
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from optimizer.cli.bench_calls import VERIFIED_INDIVIDUALS, extend_bars
 from optimizer.cli.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.processes import python_command
+from optimizer.processes import begin
 from optimizer.run.task import prepare
 from optimizer.store.result import RunResult, refuse_red
 
@@ -163,13 +163,13 @@ def _write_case_bars(case: Case, sample: Bars, folder: Path) -> list[str]:
 def _run(case: Case, flags: Sequence[str]) -> WholeTime:
     """Time one process from its start to its end."""
     fixed = ("evolve", "--json", "--quiet", "--no-report")
-    command = python_command("optimizer", *fixed, *case.flags, *flags)
     began = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    with begin("optimizer", *fixed, *case.flags, *flags, stdout=PIPE, stderr=PIPE) as process:
+        out, err = process.communicate()
     wall_s = time.perf_counter() - began
-    if done.returncode:
-        raise OptimizerError(f"case {case.name} failed: {done.stderr.strip().splitlines()[-1]}")
-    printed = json.loads(done.stdout)
+    if process.returncode:
+        raise OptimizerError(f"case {case.name} failed: {err.decode().strip().splitlines()[-1]}")
+    printed = json.loads(out)
     result, null = RunResult.read(printed), printed["judgement"].get("null") or {}
     refuse_red(result.certificate)
     return WholeTime(

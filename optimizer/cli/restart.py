@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from engine.errors import DeviceLostError
 from optimizer.cli.streams import give_back_stdout
 from optimizer.config.run_config import RunConfig
+from optimizer.processes import safe_variables
 from optimizer.store import RunStore
 from optimizer.store.lock import NO_GENERATION
 
@@ -98,4 +99,5 @@ def _replace_program(arguments: Sequence[str], environment: Mapping[str, str]) -
     head = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     give_back_stdout()
     sys.stderr.flush()
-    os.execve(sys.executable, [sys.executable, *head, *arguments], {**os.environ, **environment})
+    environment = {**os.environ, **environment, **safe_variables()}
+    os.execve(sys.executable, [sys.executable, *head, *arguments], environment)

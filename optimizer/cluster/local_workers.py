@@ -11,7 +11,9 @@ from distributed import LocalCluster, WorkerPlugin
 from distributed import Worker as DaskWorker
 from distributed.core import Status
 
+from engine.runtime.compiling.cache_dirs import workers_folder
 from optimizer.errors import WorkersLostError
+from optimizer.processes import safe_variables
 
 START_S = 45.0
 """A worker of this machine that takes longer to begin is begun anew."""
@@ -21,9 +23,6 @@ PARENT = "__DASK_PARENT_PID"
 
 FOR_WORKERS = "distributed.nanny.pre-spawn-environ"
 """Setting of the library: variables that a process has before it begins a worker."""
-
-SAFE_PATH = "PYTHONSAFEPATH"
-"""Variable under which Python imports no file of the working folder, such as a ``signal.py``."""
 
 
 class _LeavesCtrlC(WorkerPlugin):
@@ -41,11 +40,21 @@ def begin_workers(count: int) -> Iterator[LocalCluster]:
     Raises:
         WorkersLostError: When one does not begin in time.
     """
+    folder = workers_folder()
+    if folder is None:
+        raise WorkersLostError(
+            f"--cluster local:{count}: there is no folder for temporary files that can be written; "
+            "let TMPDIR name one"
+        )
+    safe = safe_variables()
+    settings = {f"{FOR_WORKERS}.{name}": value for name, value in safe.items()}
+    # The library imports from its folder of temporary files, which others may have made.
+    settings["temporary-directory"] = str(folder)
     # Once more at the end, for workers that were begun again meanwhile.
-    with dask.config.set({f"{FOR_WORKERS}.{SAFE_PATH}": 1}), _keep_environment():
+    with dask.config.set(settings), _keep_environment():
         with _keep_environment():
             # Before the first worker Python begins a process of its own, which keeps semaphores.
-            os.environ[SAFE_PATH] = "1"
+            os.environ.update(safe)
             try:
                 cluster = LocalCluster(
                     n_workers=count,

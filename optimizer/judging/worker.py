@@ -1,7 +1,8 @@
 """A process that does jobs: reads setups and jobs from stdin, answers on stdout, in pickles.
 
-A setup comes as bytes and holds until the next one; a job comes as a tuple of one. Its outcome is
-sent as a tuple of result and error, a question before it and its answer as tuples of one.
+A setup comes as bytes and holds until the next one, after the folders of modules that it may need;
+a job comes as a tuple of one. Its outcome is sent as a tuple of result and error, a question before
+it and its answer as tuples of one.
 
 It talks with its parent process alone, and ends with it.
 """
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 from engine.runtime.collector import pause_collector
 from engine.runtime.cpu.row_memory import keeping_row_memory
+from optimizer.processes import OwnModules
 
 SETUPS = "optimizer.judging.executors"
 """Imports what setups are made of."""
@@ -37,6 +39,8 @@ def main() -> None:
         importlib.import_module(SETUPS)
     threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
     setup: Any = None
+    own_modules: dict[str, str] = {}
+    sys.meta_path.append(OwnModules(own_modules))
 
     def ask(question: object) -> Any:  # noqa: ANN401 - of any kind
         """The parent's answer."""
@@ -46,6 +50,9 @@ def main() -> None:
 
     while True:
         message = messages.get()
+        if isinstance(message, dict):
+            own_modules.update(message)
+            continue
         if isinstance(message, bytes):
             setup = pickle.loads(message)
             continue

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from io import BufferedReader
 from typing import Any, Protocol
 
-from optimizer.processes import child_environment, python_command
+from optimizer.processes import begin, folders_of_own_modules
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """There is a process for each core already."""
@@ -76,16 +76,15 @@ class Pool:
         self._idle = [process for process in self._idle if process not in dead]
         for process in dead:
             _reap(process)
-        environment = child_environment(**ONE_THREAD)
         # Fewer do the same, where the system starts no more of them.
         with suppress(BlockingIOError):
             while len(self._idle) < count:
-                process = subprocess.Popen(
-                    python_command("optimizer.judging.worker"),
+                process = begin(
+                    "optimizer.judging.worker",
+                    variables=ONE_THREAD,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     pipesize=PIPE_BYTES,
-                    env=environment,
                 )
                 self._idle.append(process)
 
@@ -258,6 +257,7 @@ class JobBatch:
             try:
                 if not is_set_up:
                     assert process.stdin is not None
+                    pickle.dump(folders_of_own_modules(), process.stdin)
                     pickle.dump(setup, process.stdin)
                     is_set_up = True
                 reply: tuple[Any, ...] = self._ask(process, (job,))

@@ -5,12 +5,12 @@ compiled, and waits for what it is compiling: no loop is compiled by both.
 """
 
 import atexit
-import subprocess
 from functools import cache
+from subprocess import DEVNULL
 
 from engine.runtime.compiling.loops import is_missing
 from engine.runtime.machine import available_cores
-from optimizer.processes import child_environment, python_command
+from optimizer.processes import begin
 from optimizer.search.compiled.leaving import truncate
 
 
@@ -23,9 +23,5 @@ def compile_in_background(*first: str) -> None:
     """
     if not is_missing(truncate) or available_cores() < 2:
         return
-    command = python_command("optimizer.first_run", *first)
-    nothing = subprocess.DEVNULL
-    process = subprocess.Popen(
-        command, env=child_environment(), stdin=nothing, stdout=nothing, stderr=nothing
-    )
+    process = begin("optimizer.first_run", *first, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
     atexit.register(process.kill)

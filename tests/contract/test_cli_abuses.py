@@ -8,79 +8,10 @@ import time
 
 import pytest
 
-from tests.support.commands import SMALL, run, start, write_market
-from tests.support.paths import FINDS, ROOT
+from tests.support.commands import SMALL, start, write_market
+from tests.support.paths import FINDS
 
 pytestmark = pytest.mark.slow
-
-FOREIGN = 'raise AssertionError("a file of the person was imported")\n'
-
-
-CHILD = f"""
-import subprocess, sys
-sys.path[:0] = [{str(ROOT)!r}, ""]
-from optimizer.processes import child_environment
-program = "import signal, mine; print(mine.x, hasattr(signal, 'SIGINT'))"
-subprocess.run([sys.executable, "-P", "-c", program], env=child_environment(), check=True)
-"""
-
-STARTED = """import sys
-print(*sys.modules)
-"""
-
-
-def test_no_module_of_the_folder_is_ever_imported(tmp_path):
-    """Every module of Python that its own start leaves open is Python's, not the folder's.
-
-    Libraries are those that are installed, and ours are ours.
-    """
-    package = tmp_path / "plain"
-    package.mkdir()
-    (package / "__init__.py").write_text(STARTED)
-    (package / "__main__.py").write_text("")
-    begun = run(cwd=tmp_path, program=("-m", "plain")).out.split()
-    place = tmp_path / "received"
-    place.mkdir()
-    ours = {"data", "strategy", "engine"}
-    names = {*sys.stdlib_module_names, *ours, "numpy", "typer", "sitecustomize"}
-    for name in names.difference(begun, sys.builtin_module_names):
-        (place / f"{name}.py").write_text(FOREIGN)
-    for program in (("-m", "optimizer"), ("-um", "optimizer"), ("-moptimizer",)):
-        process = run("strategies", "list", cwd=place, program=program)
-        assert (process.code, process.err) == (0, "")
-        assert "seller_exhaustion" in process.out
-
-
-def test_children_look_in_their_folder_last(tmp_path):
-    """Workers of a process that looks there first find libraries, and then what lies there."""
-    (tmp_path / "signal.py").write_text(FOREIGN)
-    (tmp_path / "mine.py").write_text("x = 5\n")
-    process = run(cwd=tmp_path, program=("-Ic", CHILD))
-    assert process.out.split() == ["5", "True"], process.err
-
-
-def test_they_are_not_taken_where_the_package_is_imported(tmp_path):
-    """A notebook beside a data.py has our data, and its own files of other names."""
-    (tmp_path / "data.py").write_text(FOREIGN)
-    (tmp_path / "mine.py").write_text("x = 5\n")
-    program = ("-c", "import optimizer, mine, data; print(mine.x, data.__file__)")
-    process = run(cwd=tmp_path, program=program)
-    assert process.out.split() == ["5", str(ROOT / "data" / "__init__.py")], process.err
-
-
-def test_a_program_that_begins_anew_finds_ours_too(tmp_path):
-    """The restart after a lost GPU is another program in the same folder."""
-    (tmp_path / "strategy.py").write_text(FOREIGN)
-    program = (
-        "-c",
-        "import sys; sys.path.insert(0, sys.argv[1]); from optimizer.cli import restart;"
-        "sys.orig_argv = ['python', '-m', 'optimizer', 'x']; sys.argv = ['m', 'x'];"
-        "restart._replace_program(['strategies', 'list'], {})",
-    )
-    process = run(ROOT, cwd=tmp_path, program=program)
-    assert (process.code, process.err) == (0, "")
-    assert "seller_exhaustion" in process.out
-
 
 LONG = "a" * 300
 NAMED = [

@@ -1,7 +1,6 @@
 """bench --whole: whole runs from command to end, verified first, beside those of last time."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
@@ -19,8 +18,6 @@ def small(monkeypatch, tmp_path):
     cases = (Case("tiny", 8, 1, null=2), Case("two", 8, 1, bars=3000, symbols=2))
     monkeypatch.setattr(bench_whole, "CASES", cases)
     monkeypatch.setattr(bench_whole, "user_cache_path", lambda app: tmp_path / "cache")
-    # The runs are processes of their own, which start in the test's empty folder.
-    monkeypatch.setenv("PYTHONPATH", ":".join(folder for folder in sys.path if folder))
 
 
 def test_whole_runs_are_timed_beside_the_last_table(command, small):
@@ -55,7 +52,7 @@ def test_nothing_is_timed_on_a_red_comparison(command, small, monkeypatch):
         return replace(honest(engine, genomes), mismatches=1, first_mismatch="trade 0: r differs")
 
     monkeypatch.setattr(bench_whole, "certify", red)
-    monkeypatch.setattr(bench_whole.subprocess, "run", None)
+    monkeypatch.setattr(bench_whole, "begin", None)
     outcome = command("bench", "--whole", "tiny", "--device", "cpu")
     assert (outcome.code, outcome.out) == (1, "")
     assert "trade 0: r differs" in outcome.err

@@ -1,83 +1,253 @@
 """Files of the working folder with names of modules: no process that we start runs them."""
 
 import ast
+import json
+import re
+import sys
+from importlib.metadata import packages_distributions
 
 import pytest
 
-from tests.support.commands import SMALL, run
-from tests.support.paths import ROOT
+from tests.support.commands import run
+from tests.support.own_files import momentum_file
+from tests.support.paths import FINDS, ROOT
 
-STARTS = {"Popen", "run", "call", "check_call", "check_output", "execve", "execv", "fork", "system",
-          "LocalCluster", "Nanny", "ProcessPoolExecutor", "get_context", "posix_spawn"}  # fmt: skip
-"""Names of functions that start a process."""
+STARTS = re.compile(
+    r"subprocess\.(Popen|run|call|check_\w+|get\w*output)|os\.(exec|fork|spawn|posix_spawn)\w*"
+    r"|os\.(system|popen|startfile)|(multiprocessing|pty|webbrowser|loky|joblib|pexpect)\..+"
+    r"|concurrent\.futures\.(process\..+|ProcessPoolExecutor)|_posixsubprocess\..+"
+    r"|asyncio\.(subprocess\.)?create_subprocess_\w+|.+\.subprocess_(exec|shell)"
+    r"|(dask\.)?distributed\.(.+\.)?(LocalCluster|SpecCluster|SubprocessCluster|Nanny)"
+)
+"""Functions that start a process, by their whole names."""
 
 PLACES = {
-    "optimizer/cli/bench_whole.py": "python_command",
-    "optimizer/cli/restart.py": "the command of this process, which has left the folder",
-    "optimizer/cluster/local_workers.py": "PYTHONSAFEPATH",
-    "optimizer/judging/workers.py": "python_command",
-    "optimizer/search/compiling.py": "python_command",
+    "optimizer/cli/restart.py": "safe_variables",
+    "optimizer/cluster/local_workers.py": "safe_variables",
+    "optimizer/processes.py": "the one way",
     "optimizer/signals/messages.py": "a person's own command",
     "strategy/watched.py": "-I -S",
 }
-"""Files that start a process, and why it leaves the folder alone."""
+"""Files that start a process, and how it leaves the folder alone.
 
-LIBRARIES = ("asyncio", "bisect", "cloudpickle", "dask", "data", "datetime", "deap", "decimal",
-             "distributed", "engine", "heapq", "json", "logging", "msgpack", "multiprocessing",
-             "numba", "numpy", "pandas", "pickle", "psutil", "pyarrow", "queue", "random", "signal",
-             "socket", "strategy", "struct", "subprocess", "tempfile", "threading", "torch",
-             "tornado", "uuid", "weakref", "yaml")  # fmt: skip
-"""Modules that one process or another imports while it begins."""
+A watcher imports nothing but Python's own modules, and lies below our other packages.
+"""
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A working folder in which each of these modules leaves its name when it is run."""
-    work = tmp_path / "work"
-    work.mkdir()
-    for name in LIBRARIES:
-        line = f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\n"
-        (work / f"{name}.py").write_text(line)
-    return work
+def walk(node):
+    """A node and all below it; types that are only mentioned are left out."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, ast.AST) and name not in ("annotation", "returns"):
+                yield from walk(each)
 
 
-def starts_process(tree, imported):
-    """Whether a module calls a function that starts a process."""
-    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    for call in calls:
-        if isinstance(call, ast.Attribute) and isinstance(call.value, ast.Name):
-            if call.value.id in {"subprocess", "os", "multiprocessing"} and call.attr in STARTS:
-                return True
-        elif isinstance(call, ast.Name) and call.id in STARTS & imported:
-            return True
-    return False
+def find_starts(text):
+    """Functions that a module mentions and that start a process, under whatever name."""
+    nodes, names, found = list(walk(ast.parse(text))), {}, set()
+    for node in nodes:
+        for alias in node.names if isinstance(node, ast.Import) else ():
+            name = alias.name if alias.asname else alias.name.partition(".")[0]
+            names[alias.asname or name] = name
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    for node in nodes:
+        words = []
+        while isinstance(node, ast.Attribute):
+            words, node = [node.attr, *words], node.value
+        first = names.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+        if STARTS.fullmatch(whole := ".".join([first, *words])):
+            found.add(whole)
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import subprocess as s; s.Popen([])",
+        "from subprocess import Popen as P\nP([])",
+        "import subprocess\nbegin = subprocess.run",
+        "def f():\n    import os\n    os.spawnv(0, '', [])",
+        "from os import fork\nfork()",
+        "from multiprocessing import get_context\nget_context('spawn').Process()",
+        "import multiprocessing.pool\nmultiprocessing.pool.Pool()",
+        "from concurrent.futures import ProcessPoolExecutor as E\nE()",
+        "import concurrent.futures\nconcurrent.futures.process.ProcessPoolExecutor()",
+        "import asyncio\nasyncio.run(asyncio.create_subprocess_exec('a'))",
+        "async def f(loop): await loop.subprocess_exec(None, 'a')",
+        "from distributed.deploy.local import LocalCluster\nLocalCluster()",
+        "import pty\npty.spawn('a')",
+        "import webbrowser as w\nw.open('a')",
+        "from loky import get_reusable_executor\nget_reusable_executor()",
+    ],
+)
+def test_every_way_to_start_a_process_is_seen(text):
+    """Under another name too."""
+    assert find_starts(text)
 
 
 def test_every_place_that_starts_a_process_is_listed():
     """A new one must say how it leaves the working folder alone."""
-    found = set()
-    for package in ("data", "strategy", "engine", "optimizer"):
-        for path in (ROOT / package).rglob("*.py"):
-            tree = ast.parse(path.read_text())
-            froms = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-            imported = {alias.name for node in froms for alias in node.names}
-            if starts_process(tree, imported):
-                found.add(str(path.relative_to(ROOT)))
+    files = [path for name in ("data", "strategy", "engine", "optimizer")
+             for path in (ROOT / name).rglob("*.py")]  # fmt: skip
+    found = {str(path.relative_to(ROOT)) for path in files if find_starts(path.read_text())}
     assert found == set(PLACES)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("doctor", "--cluster", "local:2"),
-        ("evolve", "--data", "sample", *(flag for flag in SMALL if flag != "--no-judge"),
-         "--folds", "2", "--null", "2", "--resamples", "19"),
-    ],
-    ids=["workers of a cluster", "a judged search"],
-)  # fmt: skip
-def test_no_module_of_the_working_folder_is_run(command, folder, tmp_path):
-    """Of our own process and of all that it starts."""
-    ended = run(*command, cwd=folder)
+MISSING = ("IPython", "_winapi", "cityhash", "colorama", "crick", "cupy", "cython", "cytoolz",
+           "gilknocker", "jupyter_server_proxy", "lz4", "mmh3", "msvcrt", "nt", "org", "pynvml",
+           "rmm", "setproctitle", "sitecustomize", "snappy", "usercustomize", "winreg", "xxhash",
+           "zstandard")  # fmt: skip
+"""Modules that libraries look for and do without."""
+
+PYTHONS = ("optimizer", "sitecustomize", "usercustomize")
+"""Modules that Python itself looks for before ours begins."""
+
+LOCAL = ("--cluster", "local:2")
+
+RECORDER = """
+import json, os, sys
+file = os.open({0!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def note(words):
+    os.write(file, (json.dumps([os.fsdecode(word) for word in words]) + chr(10)).encode())
+note(sys.orig_argv)
+sys.addaudithook(lambda name, given: note(given[1]) if name == "subprocess.Popen" else None)
+"""
+"""Notes the words of each process of Python, and of all that these begin."""
+
+SCRIPT = """
+from optimizer.__main__ import main
+if __name__ == "__main__":
+    raise SystemExit(main())
+"""
+"""As the installed command has it."""
+
+JUDGES = """
+import os, sys
+from optimizer.judging.workers import Workers
+sys.path.append(os.getcwd())
+import mine
+sys.path.pop()
+done = dict(Workers(mine.Doubles(), 2).results(range(4)))
+assert {job: double for job, (double, _) in done.items()} == {0: 0, 1: 2, 2: 4, 3: 6}
+assert os.getpid() not in {process for _, process in done.values()}
+"""
+
+MINE = """
+import os
+class Doubles:
+    def run(self, job):
+        return 2 * job, os.getpid()
+"""
+
+COMPILES = """
+from optimizer.search import compiling
+begun = []
+compiling.is_missing, compiling.available_cores = lambda loop: True, lambda: 2
+compiling.atexit.register = lambda kill: begun.append(kill.__self__)
+compiling.compile_in_background()
+raise SystemExit(begun[0].wait())
+"""
+
+RESTARTS = """
+import sys
+from optimizer.cli import restart
+sys.orig_argv, sys.argv = ["python", "-m", "optimizer", "x"], ["m", "x"]
+restart._replace_program(["strategies", "list"], {})
+"""
+
+TRIED = {
+    "workers of a cluster": ("doctor --cluster local:2", ["resource_tracker", "spawn_main"]),
+    "a watcher": ("backtest --strategy own.py", ["watcher.py"]),
+    "whole runs": ("bench --whole 64x3 --device cpu", ["-m optimizer evolve"]),
+    "judges": (JUDGES, ["-m optimizer.judging.worker"]),
+    "a compiler": (COMPILES, ["-m optimizer.first_run"]),
+    "a program in place of this one": (RESTARTS, ["-m optimizer strategies list"]),
+}
+"""Command, or program, that begins each of our processes, and words of theirs."""
+
+
+def write_modules(folder, names):
+    """Write modules, every second one a package, each of which leaves its name when it is run."""
+    for number, name in enumerate(sorted(names)):
+        path = folder / (f"{name}/__init__.py" if number % 2 else f"{name}.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"open({str(folder / 'ran')!r}, 'a').write({f'{name} '!r})\n")
+
+
+def check_untouched(ended, folder):
+    """A process succeeded, and no module of the folder was run."""
+    assert not (folder / "ran").exists(), (folder / "ran").read_text()
     assert ended.code == 0, ended.err
-    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+
+
+@pytest.fixture(scope="module")
+def names():
+    """Names of all modules of Python, of what is installed, of ours, and of the missing ones."""
+    installed = (name for name in packages_distributions() if name.isidentifier())
+    return {*sys.stdlib_module_names, *installed, *MISSING, "data", "strategy", "engine"}
+
+
+@pytest.fixture(scope="module")
+def folder(names, tmp_path_factory):
+    """A working folder of all of them, and two files of a person."""
+    work = tmp_path_factory.mktemp("work")
+    write_modules(work, names)
+    (work / "own.py").write_text(momentum_file())
+    (work / "mine.py").write_text(MINE)
+    return work
+
+
+@pytest.fixture
+def script(tmp_path):
+    """The installed command."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "optimizer").write_text(SCRIPT)
+    return tmp_path / "bin" / "optimizer"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", TRIED)
+def test_no_module_of_the_working_folder_is_run(place, script, folder, tmp_path):
+    """Of our own process and of all that it starts, and each is started.
+
+    Nor one of the shared folder of temporary files, where others may have made Dask's.
+    """
+    words, expected = TRIED[place]
+    is_program = "\n" in words
+    begun, shared = tmp_path / "begun", tmp_path / "shared"
+    (tmp_path / "sitecustomize.py").write_text(RECORDER.format(str(begun)))
+    shared.mkdir()
+    (shared / "dask-scratch-space").symlink_to(folder)
+    env = {"PYTHONPATH": f"{tmp_path}:{FINDS['PYTHONPATH']}", "TMPDIR": str(shared)}
+    program = ("-P", "-c", words) if is_program else (script, *words.split())
+    check_untouched(run(cwd=folder, program=program, env=env), folder)
+    lines = [" ".join(json.loads(line)) for line in begun.read_text().splitlines()]
+    for word in expected:
+        assert [line for line in lines[1:] if word in line], lines
+
+
+@pytest.mark.slow
+def test_nor_one_that_the_start_of_python_leaves_open(names, script, tmp_path):
+    """Where Python looks in the folder first, our program leaves it before it imports anything."""
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "__init__.py").write_text("import sys\nprint(*sys.modules)\n")
+    (tmp_path / "plain" / "__main__.py").write_text("")
+    start = run(cwd=tmp_path, program=("-m", "plain")).out.split()
+    work = tmp_path / "work"
+    write_modules(work, names.difference(start, PYTHONS))
+    for program in (("-m", "optimizer"), ("-um", "optimizer"), ("-moptimizer",)):
+        check_untouched(run("strategies", "list", cwd=work, program=program), work)
+    # PYTHONPATH=$PYTHONPATH:/mine has an empty entry, which is the working folder.
+    env = {"PYTHONPATH": f"{FINDS['PYTHONPATH']}:"}
+    check_untouched(run("doctor", *LOCAL, cwd=work, program=(script,), env=env), work)
+
+
+def test_a_notebook_beside_a_file_of_our_name_has_our_package(tmp_path):
+    """And its own files of other names."""
+    write_modules(tmp_path, ["data"])
+    (tmp_path / "mine.py").write_text("x = 5\n")
+    program = ("-c", "import optimizer, mine, data; print(mine.x, data.__file__)")
+    process = run(cwd=tmp_path, program=program)
+    assert process.out.split() == ["5", str(ROOT / "data" / "__init__.py")], process.err

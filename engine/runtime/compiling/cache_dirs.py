@@ -45,7 +45,7 @@ def kernels_folder() -> Path:
             name = "TRITON_CACHE_DIR" if configured else "TRITON_HOME"
             raise DeviceError(
                 f"compiled kernels cannot be kept in {folder}, which {name} names: "
-                "it cannot be written; name another folder"
+                "it cannot be written, or others can write it too; name another folder"
             )
         return folder
     usable = _first_usable(_folders_of_user("kernels"))
@@ -55,6 +55,11 @@ def kernels_folder() -> Path:
             "let TRITON_CACHE_DIR name one"
         )
     return usable
+
+
+def workers_folder() -> Path | None:
+    """Where workers on this machine keep temporary files: Dask also imports modules from there."""
+    return _first_usable(_folders_of_user("workers")[::-1])
 
 
 def keep_kernels() -> None:
@@ -81,11 +86,13 @@ def _first_usable(folders: list[Path]) -> Path | None:
 
 
 def _is_usable(folder: Path) -> bool:
-    """Whether we can write there; in a shared folder, whether only we can."""
+    """Whether we can write there and others cannot: they would leave code that we run."""
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.parent == _private_folder() and not _is_private(folder.parent):
+            return False
+        if folder.stat().st_mode & stat.S_IWOTH:
             return False
         with tempfile.TemporaryFile(dir=folder):
             return True

@@ -105,6 +105,20 @@ def test_loops_are_kept_where_a_person_says(fresh, tmp_path):
     assert (tmp_path / "mine").is_dir()
 
 
+def test_a_folder_that_others_can_write_is_passed_over(closed_package, fresh):
+    """They would leave code there that we run; it makes no difference who named it."""
+    places = [closed_package / "mine", closed_package / "room" / "__pycache__"]
+    for place in places:
+        place.mkdir(parents=True)
+        place.chmod(0o777)
+    for name in ("NUMBA_CACHE_DIR", "TRITON_CACHE_DIR"):
+        fresh.setenv(name, str(places[0]))
+    kept = closed_package / "home" / cache_dirs.APP / "loops"
+    assert cache_dirs.loops_folder(closed_package / "room") == kept
+    with pytest.raises(DeviceError, match="or others can write it too"):
+        cache_dirs.kernels_folder()
+
+
 def test_loops_are_kept_beside_the_package(fresh):
     """Where it can be written, an upgrade that removes it removes them too."""
     assert cache_dirs.loops_folder() == cache_dirs.ENGINE / "__pycache__"
