@@ -24,8 +24,14 @@ if IS_PROGRAM:
         _here = ""
     if _here not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
         sys.path[:] = [folder for folder in sys.path if folder not in ("", _here)]
+    import signal
 
-import signal
+    # Looking for plugins among all installed packages takes a tenth of what `--help` takes.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Until a command listens, Ctrl-C ends it without a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from inspect import Parameter, signature
@@ -61,13 +67,6 @@ class OwnPackages:
 
 
 sys.meta_path.insert(0, OwnPackages)
-
-if IS_PROGRAM:
-    # Looking for plugins among all installed packages takes a tenth of what `--help` takes.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Until a command listens, Ctrl-C ends it without a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def evolve(**settings: "Unpack[RunKeywords]") -> "Run":
