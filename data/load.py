@@ -3,12 +3,14 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from data.bars import Bars, check_symbol
 from data.checks import Floats
 from data.duration import clock_notes, decide_timeframe, open_times
 from data.errors import SourceError
 from data.hours import find_open_gaps, gap_lines
+from data.plain import takes_plain
 from data.providers import find_provider
 from data.repair import repair_rows
 from data.resample import resample
@@ -19,7 +21,10 @@ from data.zones import AS_UTC, clock_that_skips, find_zone
 DEFAULTS = LoadOptions()
 
 
-def load_bars(spec: str, options: LoadOptions = DEFAULTS, *, now_ns: int | None = None) -> Bars:
+@takes_plain(SourceError)
+def load_bars(
+    spec: str | Path, options: LoadOptions = DEFAULTS, *, now_ns: int | None = None
+) -> Bars:
     """Read bars from a source.
 
     Args:
@@ -38,6 +43,7 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS, *, now_ns: int | None 
     >>> bars.symbol, len(bars), bars.timeframe
     ('SIMULATED', 35040, '15m')
     """
+    spec = str(spec)
     wanted_ns = None if options.timeframe is None else parse_timeframe(options.timeframe)
     provider, address = find_provider(spec)
     if options.aligned and not provider.endings:

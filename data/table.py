@@ -1,16 +1,16 @@
 """Raw columns of a provider, in the file's own order, times already in UTC."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from data.checks import COLUMNS
 from data.errors import LimitError, TableError
+from data.plain import require
 from data.zones import Ambiguous, LocalZone
 
 LARGEST_SOURCE_BYTES = 200_000_000
@@ -82,9 +82,9 @@ class LoadOptions:
     drop_bad_bars: bool = False
     sort: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
-    aligned_columns: Sequence[str] = ()
+    aligned_columns: str | Sequence[str] = ()
     time_format: str | None = None
-    decimal: str | None = None
+    decimal: Literal[".", ","] | None = None
     tick: float = 0.0
     price_offset: float = 0.0
     calendar: str | None = None
@@ -92,17 +92,12 @@ class LoadOptions:
     fetch: FetchOptions = FetchOptions()
 
     def __post_init__(self) -> None:
-        if self.ambiguous not in (None, *get_args(Ambiguous)):
-            raise TableError(f"--ambiguous must be earlier or later, and not {self.ambiguous!r}")
-        if self.stamped not in get_args(Stamped):
-            raise TableError(f"--stamped must be open or close, and not {self.stamped!r}")
-        if self.decimal not in (None, ".", ","):
-            raise TableError(f"--decimal must be . or , and not {self.decimal!r}")
-        if not (self.tick >= 0 and math.isfinite(self.tick)):
+        for part in fields(self):
+            value = require(part.name, getattr(self, part.name), part.type, TableError)
+            object.__setattr__(self, part.name, value)
+        if self.tick < 0:
             raise TableError(f"--tick must be a number of at least 0, got {self.tick!r}")
-        if not math.isfinite(self.price_offset):
-            raise TableError(f"--price-offset must be a number, got {self.price_offset!r}")
-        if isinstance(self.max_bytes, bool) or self.max_bytes < 1:
+        if self.max_bytes < 1:
             raise LimitError(f"--max-bytes must be at least 1, got {self.max_bytes!r}")
         _ = self.aligned
 

@@ -33,12 +33,19 @@ if IS_PROGRAM:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib.machinery import ModuleSpec, PathFinder
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from optimizer.keywords import ForecastKeywords, JudgeKeywords, RunKeywords, ScanKeywords
+from optimizer.keywords import (
+    ForecastKeywords,
+    JudgeKeywords,
+    RunKeywords,
+    ScanKeywords,
+    Specs,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -69,6 +76,45 @@ class OwnPackages:
 sys.meta_path.insert(0, OwnPackages)
 
 
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
+
+
+def _taking(
+    keywords: type | None = None,
+) -> Callable[[Callable[Given, Made]], Callable[Given, Made]]:
+    """Let a function take values of other libraries, and refuse others by their names.
+
+    Its settings have the names and types of `keywords`, also for shells that complete.
+    """
+    types = None if keywords is None else keywords.__annotations__
+
+    def decorate(function: Callable[Given, Made]) -> Callable[Given, Made]:
+        @wraps(function)
+        def called(*values: Given.args, **named: Given.kwargs) -> Made:
+            from data.plain import fit_arguments
+            from optimizer.errors import ConfigError
+
+            bound = fit_arguments(function, values, named, ConfigError, types)
+            made: Made = function(*bound.args, **bound.kwargs)
+            return made
+
+        if not IS_PROGRAM:
+            declared = [*signature(function).parameters.values()]
+            kept = [part for part in declared if part.kind is not Parameter.VAR_KEYWORD]
+            taken = {part.name for part in kept}
+            kept += [
+                Parameter(name, Parameter.KEYWORD_ONLY, default=Ellipsis)
+                for name in types or ()
+                if name not in taken
+            ]
+            vars(called)["__signature__"] = signature(function).replace(parameters=kept)
+        return called
+
+    return decorate
+
+
+@_taking(RunKeywords)
 def evolve(**settings: "Unpack[RunKeywords]") -> "Run":
     """Search, certify and record; a notebook or an interactive session shows how far it is.
 
@@ -93,6 +139,7 @@ def evolve(**settings: "Unpack[RunKeywords]") -> "Run":
     return search(settings)
 
 
+@_taking(RunKeywords)
 def backtest(genes: Mapping[str, float] | None = None, **settings: "Unpack[RunKeywords]") -> "Run":
     """Backtest one individual.
 
@@ -114,6 +161,7 @@ def backtest(genes: Mapping[str, float] | None = None, **settings: "Unpack[RunKe
     return trade(settings, genes or {})
 
 
+@_taking(ForecastKeywords)
 def forecast(out: str | Path, **settings: "Unpack[ForecastKeywords]") -> "Forecast":
     """Fit a model walk-forward, keep what it forecasts as a file, and say how good it was.
 
@@ -129,21 +177,26 @@ def forecast(out: str | Path, **settings: "Unpack[ForecastKeywords]") -> "Foreca
     Raises:
         ConfigError: When a setting is unknown or wrong, or does not fit the bars.
     """
+    from optimizer.forecasts.settings import ForecastSettings
     from optimizer.report.notebook import LiveLine
-    from optimizer.run.forecasting import forecast_by_settings
+    from optimizer.run.forecasting import forecast_to_file
     from optimizer.run.frames import for_a_while
 
-    line = LiveLine()
-    with for_a_while(settings) as loaded:
-        made = forecast_by_settings(Path(out), loaded, line.train)
+    line, names = LiveLine(), ForecastSettings.__dataclass_fields__
+    chosen: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
+    knobs = ForecastSettings(**chosen)
+    bars = {name: value for name, value in settings.items() if name not in names}
+    with for_a_while(bars, "forecast") as config:
+        made = forecast_to_file(Path(out), config, knobs, line.train)
     line.end()
     return made
 
 
+@_taking(JudgeKeywords)
 def judge(
-    name: str = "latest",
+    name: str | Path = "latest",
     runs: str | Path = "runs",
-    data: str | Sequence[str] | None = None,
+    data: Specs | None = None,
     *,
     pick: int | None = None,
     is_open: bool = False,
@@ -170,15 +223,15 @@ def judge(
     """
     from optimizer.report.run import judge as find_out
 
-    if trust:
-        load_run(name, runs, trust=True)
-    return find_out(name, runs, data, pick=pick, is_open=is_open, settings=settings)
+    where = str(name), Path(runs)
+    return find_out(*where, data, pick=pick, is_open=is_open, trust=trust, settings=settings)
 
 
+@_taking()
 def load_run(
-    name: str = "latest",
+    name: str | Path = "latest",
     runs: str | Path = "runs",
-    data: str | Sequence[str] | None = None,
+    data: Specs | None = None,
     *,
     trust: bool = False,
 ) -> "Run":
@@ -197,13 +250,19 @@ def load_run(
     Raises:
         StoreError: When there is no such run, it is damaged, or it has no generation yet.
     """
-    from optimizer.report import load_run as load
+    from optimizer.report.run import Run
+    from optimizer.run.recorded_code import trust_run
+    from optimizer.store import find_run
 
-    return load(name, runs, data, trust=trust)
+    path = find_run(Path(runs), str(name))
+    if trust:
+        trust_run(path)
+    return Run(path, data)
 
 
+@_taking()
 def portfolio(  # noqa: PLR0913 - each is given by its name
-    members: Sequence[str],
+    members: Sequence[str | Path],
     weights: Sequence[float] | None = None,
     runs: str | Path = "runs",
     *,
@@ -244,11 +303,12 @@ def portfolio(  # noqa: PLR0913 - each is given by its name
     costs = Costs(
         risk_fraction=risk, max_positions=max_positions, max_leverage=max_leverage, rank=rank
     )
-    pairs = [split_member(name) for name in members]
+    pairs = [split_member(str(name)) for name in members]
     shares = check_weights(weights, len(pairs), trusts_leverage=trust_leverage)
     return build_portfolio(pairs, shares, Path(runs), costs, cash)
 
 
+@_taking(ScanKeywords)
 def scan(
     parameters: Mapping[str, int] | None = None,
     *,
@@ -283,15 +343,16 @@ def scan(
     """
     from optimizer.run.frames import for_a_while
     from optimizer.trend_scan.params import ScanParams
-    from optimizer.trend_scan.scan import Ways, scan_by_settings
+    from optimizer.trend_scan.scan import Ways, scan_sources
 
     question = ScanParams(parameters or {}, high, low, is_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     source = "memory" if settings.get("bars") is not None else None
-    with for_a_while(settings) as loaded:
-        return scan_by_settings(loaded, question, ways, is_kept=is_kept, source=source)
+    with for_a_while(settings, "scan") as config:
+        return scan_sources(config, question, ways, is_kept=is_kept, source=source)
 
 
+@_taking()
 def ui(
     runs: str | Path = "runs", port: int = 0, forecasts: str | Path = "forecasts"
 ) -> "RunServer":
@@ -322,30 +383,3 @@ def ui(
 def __dir__() -> list[str]:
     """The public names."""
     return sorted(__all__)
-
-
-def _name_settings(function: Callable[..., object], keywords: type) -> None:
-    """Give a function a signature in which its settings have names, for shells that complete."""
-    declared = signature(function)
-    named = [
-        parameter
-        for parameter in declared.parameters.values()
-        if parameter.kind is not Parameter.VAR_KEYWORD
-    ]
-    settings = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=Ellipsis)
-        for name in keywords.__annotations__
-        if name not in declared.parameters
-    ]
-    vars(function)["__signature__"] = declared.replace(parameters=[*named, *settings])
-
-
-if not IS_PROGRAM:
-    for _function, _keywords in (
-        (evolve, RunKeywords),
-        (backtest, RunKeywords),
-        (judge, JudgeKeywords),
-        (forecast, ForecastKeywords),
-        (scan, ScanKeywords),
-    ):
-        _name_settings(_function, _keywords)

@@ -5,14 +5,18 @@ the names against those models.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal, TypedDict
+
+Specs = str | Path | Sequence[str | Path]
+"""Sources of bars."""
 
 
 class BarsKeywords(TypedDict, total=False):
     """Which bars, and bars in memory."""
 
     bars: object
-    data: str | Sequence[str]
+    data: Specs
     timeframe: str | None
     source_timeframe: str | None
     stamped: Literal["open", "close"]
@@ -30,15 +34,15 @@ class BarsKeywords(TypedDict, total=False):
     max_bytes: int | str
     adjusted: bool
     accept_missing: bool
-    cache: str | None
+    cache: str | Path | None
 
 
 class DataKeywords(BarsKeywords, total=False):
     """All fields of `optimizer.config.data.DataSettings`, and bars in memory."""
 
     aligned_columns: Sequence[str]
-    column_file: str | Sequence[str]
-    finer: str | Sequence[str]
+    column_file: Specs
+    finer: Specs
 
 
 class JudgeKeywords(TypedDict, total=False):
@@ -96,7 +100,7 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     max_seconds: float | None
     plateau: int | None
     seed: int
-    warm_start: str | None
+    warm_start: str | Path | None
     member: int | None
     repair: bool
     polish: int
@@ -117,7 +121,7 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     on_gpu_loss: Literal["stop", "cpu"]
     threads: int | None
     memory: int | str | None
-    runs: str
+    runs: str | Path
     keep: Literal["all", "front", "last"]
     budget: int | str
     journal: Literal["wal", "delete"]

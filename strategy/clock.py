@@ -10,8 +10,9 @@ from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError, available_timezone
 import numpy as np
 
 from data.errors import near_match
+from data.plain import quote_value
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
-from strategy.errors import StrategyError, quote_value
+from strategy.errors import StrategyError
 from strategy.genes import Floats, Ints
 
 MOST_OFFSET = 840

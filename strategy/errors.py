@@ -8,9 +8,6 @@ StrategyError
 
 from data.errors import near_match
 
-MOST_QUOTED = 60
-"""Characters of a value that a message quotes; of a longer one it names the type."""
-
 
 class StrategyError(Exception):
     """A strategy is described wrongly; the message names the fault, its place and the remedy."""
@@ -28,24 +25,6 @@ def unknown(kind: str, name: str, known: list[str]) -> str:
     """One line for an error: a name of a kind is unknown, the known ones, the nearest of them."""
     listed = ", ".join(sorted(known))
     return f"{kind} '{name}' is unknown; known: {listed}{near_match(name, known)}"
-
-
-def quote_value(value: object) -> str:
-    """A value as a message quotes it, in one line: what is long or has no short form by its type.
-
-    What a word made is quoted as it is written, without its arguments.
-
-    >>> quote_value("5"), quote_value(max), quote_value([0] * 99)
-    ("'5'", 'a function', 'a list')
-    """
-    if callable(value):
-        return "a function"
-    word = getattr(value, "written", "")
-    if word and isinstance(word, str):
-        return f"{word}(...)"
-    text = repr(value)
-    is_plain = len(text) <= MOST_QUOTED and "\n" not in text and not text.startswith("<")
-    return text if is_plain else f"a {type(value).__name__}"
 
 
 def in_one_line(error: BaseException) -> str:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from data.plain import quote_value
 from data.timeframe import MINUTE_NS
 from strategy.clock import Offset, check_offset, local_time
-from strategy.errors import StrategyError, quote_value
+from strategy.errors import StrategyError
 from strategy.expressions import (
     DAY_MINUTES,
     Arithmetic,

@@ -1,14 +1,13 @@
 """Expressions as plain data: columns, numbers, genes, arithmetic, indicators of one another."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import ClassVar, Literal, get_args
 
+from data.plain import LARGEST, make_plain, quote_value
 from strategy.clock import Offset, check_offset
 from strategy.custom_indicator import OwnIndicator
-from strategy.errors import StrategyError, quote_value, unknown
+from strategy.errors import StrategyError, unknown
 from strategy.gene import Gene
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS, ROW_NAMES
 from strategy.indicators import ANY, Parameter
@@ -46,14 +45,15 @@ class Number(Expression):
     value: float
 
     def __post_init__(self) -> None:
-        if isinstance(self.value, bool) or not isinstance(self.value, Real):
+        value = make_plain(self.value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
             hint = ", or an @indicator of your own" if hasattr(self.value, "__len__") else ""
             raise StrategyError(
                 f"{quote_value(self.value)} is no number; write a number, a row or a gene{hint}"
             )
-        if not math.isfinite(self.value):
-            raise StrategyError(f"a constant must be finite, got {self.value}")
-        object.__setattr__(self, "value", float(self.value) + 0.0)
+        if not abs(value) <= LARGEST:
+            raise StrategyError(f"a constant must be finite, got {quote_value(self.value)}")
+        object.__setattr__(self, "value", float(value) + 0.0)
 
 
 @dataclass(frozen=True)

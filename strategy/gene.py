@@ -6,6 +6,7 @@ from typing import Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from data.plain import make_plain, require
 from strategy.errors import GeneError, unknown
 
 Floats = npt.NDArray[np.float64]
@@ -66,7 +67,7 @@ class Gene:
                 f"gene '{self.name}': default {self.default} is outside {self.low} .. {self.high}"
             )
         if self.step is not None:
-            self._check_step(self.step)
+            self._check_step(require(f"gene '{self.name}': step", self.step, float, GeneError))
 
     @property
     def is_int(self) -> bool:
@@ -97,7 +98,7 @@ class Gene:
                     f"gene '{self.name}': {unknown('option', value, list(self.options))}"
                 )
             return float(self.options.index(value))
-        number = cast(float, value)
+        number = cast(float, make_plain(value))
         self.check(number, label)
         return number
 
@@ -121,8 +122,7 @@ class Gene:
             GeneError: When it is not finite, not whole for an int gene, or not positive where it
                 must be.
         """
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise GeneError(f"gene '{self.name}': {label} must be a finite number, got {value!r}")
+        require(f"gene '{self.name}': {label}", value, float, GeneError)
         if self.is_int and value != int(value):
             raise GeneError(f"gene '{self.name}': {label} must be whole, got {value!r}")
         if self.is_int and abs(value) > LONGEST_LENGTH:

@@ -4,8 +4,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from data.plain import quote_value
 from strategy.conditions import Switch
-from strategy.errors import StrategyError, quote_value
+from strategy.errors import StrategyError
 from strategy.expressions import Choose, Expression, GeneValue, holds_row
 from strategy.gene import Gene
 from strategy.language import Claim, Operand, Term, as_condition, as_expression, word

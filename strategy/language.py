@@ -11,8 +11,9 @@ from functools import wraps
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 
 from data.errors import near_match
+from data.plain import make_plain, quote_value
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negate_condition
-from strategy.errors import StrategyError, quote_value
+from strategy.errors import StrategyError
 from strategy.expressions import Arithmetic, Expression, Number, Operation, Setting
 from strategy.nodes import Node, check_extent
 from strategy.other_parts import suggest_part
@@ -184,8 +185,8 @@ def word(function: Callable[P, Result]) -> Callable[P, Result]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Result:
-        check_arguments(function.__name__, signature, args, kwargs)
-        return function(*args, **kwargs)
+        bound = check_arguments(function.__name__, signature, args, kwargs)
+        return function(*bound.args, **bound.kwargs)
 
     return locate_errors(call)
 
@@ -226,9 +227,9 @@ def build_word(
 def check_arguments(
     name: str, signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> inspect.BoundArguments:
-    """The arguments of a word by name; wrong ones are refused with what it takes."""
+    """Plain arguments of a word by name; wrong ones are refused with what it takes."""
     try:
-        return signature.bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         takes, message = ", ".join(signature.parameters), str(error)
         # One that is not known often stands for one that is missing, so it is named first.
@@ -240,6 +241,8 @@ def check_arguments(
         if "positional" in message and (named := _by_name(signature)):
             message = f"{message}; write {named[0]}=... and so on"
         raise StrategyError(f"{name}({takes}): {message}") from None
+    bound.arguments = {name: make_plain(value) for name, value in bound.arguments.items()}
+    return bound
 
 
 def _by_name(signature: inspect.Signature) -> list[str]:

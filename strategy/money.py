@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, NamedTuple
 
-from strategy.errors import StrategyError, quote_value
+from data.plain import quote_value
+from strategy.errors import StrategyError
 from strategy.exits import PriceForm, check_side, split_sides
 from strategy.expressions import (
     Expression,

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from strategy.errors import StrategyError, quote_value
+from data.plain import quote_value
+from strategy.errors import StrategyError
 from strategy.exits import TARGETS, PriceForm, check_side, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting, check_settings
 from strategy.indicators import Parameter

@@ -5,7 +5,8 @@ from dataclasses import MISSING, fields
 from inspect import Parameter
 from typing import Any, NamedTuple, TypeVar
 
-from strategy.errors import StrategyError, quote_value
+from data.plain import quote_value
+from strategy.errors import StrategyError
 from strategy.exits import (
     BeyondBar,
     BySide,

@@ -15,12 +15,13 @@ from inspect import Parameter
 from itertools import starmap
 
 from data.errors import TimeframeError
+from data.plain import quote_value
 from data.timeframe import SECOND_NS, parse_timeframe
 from strategy import composed_words, conditions
 from strategy.clock import Offset
 from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
-from strategy.errors import StrategyError, quote_value
+from strategy.errors import StrategyError
 from strategy.exits import BySide, SessionExit, check_side, split_sides
 from strategy.expressions import Clock, Column, Higher, check_column_name
 from strategy.gene_words import choice, gene, length, switch, whole

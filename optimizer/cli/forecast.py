@@ -49,10 +49,12 @@ def fit_forecast(
 ) -> None:
     """Train a model walk-forward, write its forecasts, and say how good they were."""
     from optimizer.cli.forecast_tables import print_forecast, watch_training
+    from optimizer.config.run_config import resolve_config
     from optimizer.run.forecasting import forecast_to_file
 
+    config = resolve_config(None, flags)
     target = out or Path("forecasts") / f"{settings.model}.parquet"
-    forecast = forecast_to_file(target, flags, settings, watch_training(quiet=quiet))
+    forecast = forecast_to_file(target, config, settings, watch_training(quiet=quiet))
     print_forecast(forecast, target, as_json=as_json)
 
 

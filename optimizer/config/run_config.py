@@ -21,8 +21,6 @@ from optimizer.config.search import GoalSettings, SearchSettings
 from optimizer.config.values import Decides, Words, read_schema_extra
 from optimizer.errors import ConfigError
 
-MOST_SHOWN_CHARACTERS = 60
-
 LARGEST_FILE_BYTES = 1_000_000
 """A configuration is a page of text; anything larger is something else."""
 
@@ -209,10 +207,10 @@ def _toml_value(value: object) -> str:
 
 def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[str]) -> str:
     """One wrong value: where it stands, what may stand there, and what does."""
+    # Only here: a command that only names flags shall not wait for numpy.
+    from data.plain import quote_value
+
     name, path = str(key_path[0]), ".".join(str(part) for part in key_path if part != "[key]")
-    shown = repr(value)
-    if len(shown) > MOST_SHOWN_CHARACTERS:
-        shown = f"{shown[: MOST_SHOWN_CHARACTERS - 3]}..."
     if name not in RunConfig.model_fields:
         if isinstance(value, Mapping):
             return f"{name} is unknown; {NO_TABLES}"
@@ -225,7 +223,7 @@ def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[s
     entry = words.entry if words is not None and len(key_path) > 1 else ""
     if name in flags:
         path = format_flag(name) + (f" {key_path[1]}" if entry else "")
-    return f"{path} must be {entry or describe_allowed_values(name)}, got {shown}"
+    return f"{path} must be {entry or describe_allowed_values(name)}, got {quote_value(value)}"
 
 
 def _describe_range(field: FieldInfo) -> str:

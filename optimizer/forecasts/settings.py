@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from typing import TypeVar
 
+from data.plain import require
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError
 
@@ -65,6 +66,11 @@ class ForecastSettings:
     threads: int = _knob(1, "Of the CPU; they decide the last bits.", "COUNT", 1, 4096)
 
     def __post_init__(self) -> None:
+        for knob in fields(self):
+            value = require(
+                format_flag(knob.name), getattr(self, knob.name), knob.type, ConfigError
+            )
+            object.__setattr__(self, knob.name, value)
         for name, known in (("model", MODELS), ("target", TARGETS)):
             _check_known(name, getattr(self, name), known)
         for knob in fields(self):
@@ -104,8 +110,8 @@ def format_flag(name: str) -> str:
     return f"--{name.removeprefix('is_')}"
 
 
-def _check_within(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+def _check_within(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
         raise ConfigError(f"--{name} {value}: a whole number from {low:,} to {high:,} is needed")
 
 

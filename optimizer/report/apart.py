@@ -6,15 +6,19 @@ from itertools import zip_longest
 import numpy as np
 import pandas as pd
 
+from data.plain import methods_take_plain
 from engine.accounts.ledger import Ledger
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
+from optimizer.errors import ConfigError
+from optimizer.report.tables import require_place
 from optimizer.report.trades import build_trades_frame, collect_trades
 from optimizer.run.task import Task
 from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats
 
 
+@methods_take_plain(ConfigError)
 class Apart:
     """An individual in one window, seen from inside.
 
@@ -31,7 +35,8 @@ class Apart:
         self.task = task
         self.genome = genome
         self.genes: Mapping[str, float] = task.spec.layout.decode(genome)
-        self.window = task.markets.all_windows[window]
+        windows = task.markets.all_windows
+        self.window = windows[require_place("window", window, len(windows))]
         markets = task.markets
         self._number = window
         self._engine = task.full_engine(device="cpu")

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from data.plain import takes_plain
 from engine.runtime.collector import pause_collector
 from optimizer.atomic_write import write_output, write_whole
 from optimizer.errors import ConfigError
@@ -59,6 +60,7 @@ LEVEL = 6
 """Of compression: 9 takes five times as long and saves one hundredth."""
 
 
+@takes_plain(ConfigError)
 def write_report(run: Tables, path: Path | None = None, member: int | None = None) -> Path:
     """Write a run's report; into the run's own directory unless a path is given.
 
@@ -87,6 +89,7 @@ def renew_report(run: Tables) -> Path | None:
     return write_report(run) if (run.path / REPORT).is_file() else None
 
 
+@takes_plain(ConfigError)
 @pause_collector()
 def page_html(run: Tables, member: int | None = None) -> str:
     """The report of a run as one page; see `write_report`."""

@@ -4,18 +4,21 @@ from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
+from data.plain import methods_take_plain
 from optimizer.errors import ConfigError
 from optimizer.report import gallery
 from optimizer.report.account import find_hold_scale
 from optimizer.report.charts import price, results
 from optimizer.report.grids import choose_genes, find_candidates
 from optimizer.report.schedule import require_schedule
-from optimizer.report.tables import Tables
+from optimizer.report.tables import Tables, require_place
+from strategy.errors import unknown
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
+@methods_take_plain(ConfigError)
 class Plots:
     """Figures of one run.
 
@@ -44,9 +47,11 @@ class Plots:
 
     def convergence(self, what: str = "hypervolume") -> "Figure":
         """Hypervolume of the front, or the best of one objective, over the generations."""
-        names = [*self._run.objectives]
+        names = ["hypervolume", *self._run.objectives]
+        if what not in names:
+            raise ConfigError(unknown("measure", what, names))
         charts = gallery.convergence(self._run)
-        return charts[names.index(what) - len(names) if what in names else 0].figure()
+        return charts[names.index(what) - len(names) if what in names[1:] else 0].figure()
 
     def gene(self, gene: str) -> "Figure":
         """How a gene spread over the population, generation by generation."""
@@ -130,7 +135,7 @@ class Plots:
     def price(self, member: int, series: int = 0) -> "Figure":
         """Prices of a series with the entries and exits of a member."""
         run = self._run
-        frame = gallery.market(run, series)
+        frame = gallery.market(run, require_place("series", series, len(run.series)))
         marks = price.entries_and_exits(run.trade_columns(member), series)
         return replace(frame, alt=marks.alt, data=[*frame.data, *marks.data]).figure()
 
@@ -138,7 +143,7 @@ class Plots:
         """One trade of a member bar by bar; `number` is its row in `run.trades(member)`."""
         run = self._run
         trades = run.trade_columns(member)
-        bars = run.series[int(trades.series[number])]
+        bars = run.series[int(trades.series[require_place("trade", number, len(trades))])]
         return price.trade(bars, trades, number).figure()
 
     def distribution(self, member: int) -> "Figure":

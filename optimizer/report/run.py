@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from data.plain import methods_take_plain, quote_value, takes_plain
 from engine.accounts.metrics import METRICS
 from engine.batch import Engine
 from engine.replay.certificate import certify
-from optimizer.config.run_config import make_config
+from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import SIMULATED, Verdict
 from optimizer.export.programs import build_judged_schedule_program
@@ -19,6 +20,7 @@ from optimizer.judging.concurrent_folds import share_cores
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.plan import build_plan
+from optimizer.keywords import RunKeywords, Specs
 from optimizer.report.apart import Apart
 from optimizer.report.evidence import ALONE
 from optimizer.report.grids import find_candidates
@@ -27,7 +29,7 @@ from optimizer.report.page import renew_report
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
 from optimizer.report.regimes import Regimes, find_regimes
-from optimizer.report.tables import Specs, Tables, build_data_flags
+from optimizer.report.tables import Tables, build_data_flags
 from optimizer.run.causal import prove_one, prove_shown
 from optimizer.run.genes_file import encode_genome
 from optimizer.run.header import build_run_header
@@ -42,10 +44,10 @@ from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, change_labels, read_labels
 from optimizer.store.result import RunHeader, refuse_red
 from strategy import STRATEGIES, StrategyError, load_strategy, register
-from strategy.errors import quote_value
 from strategy.model import Strategy
 
 
+@methods_take_plain(ConfigError)
 class Run(Tables):
     """A run as tables and charts, and its members taken apart."""
 
@@ -166,20 +168,6 @@ class Run(Tables):
         return Apart(self.task, self.genomes[self.check_member(member)], window)
 
 
-def load_run(
-    name: str = "latest",
-    runs: str | Path = "runs",
-    data: Specs | None = None,
-    *,
-    trust: bool = False,
-) -> Run:
-    """Open a recorded run; see `optimizer.load_run`."""
-    path = find_run(Path(runs), name)
-    if trust:
-        trust_run(path)
-    return Run(path, data)
-
-
 def evolve(settings: Mapping[str, object]) -> Run:
     """Search with settings, and judge what was found; see `optimizer.evolve`.
 
@@ -187,8 +175,8 @@ def evolve(settings: Mapping[str, object]) -> Run:
     >>> evolve({"population": 8, "generations": 1, "runs": tempfile.mkdtemp()}).status
     'finished'
     """
-    with _as_configured(settings) as configured:
-        config, line = make_config(configured, where="evolve"), LiveLine()
+    with _as_configured(settings, "evolve") as config:
+        line = LiveLine()
         with share_cores(config) as beside:
             watcher = LineWatcher(line, beside)
             result = start_run(config, watcher, lambda: False)
@@ -202,15 +190,18 @@ def evolve(settings: Mapping[str, object]) -> Run:
 
 def judge(
     name: str,
-    runs: str | Path,
+    runs: Path,
     data: Specs | None,
     *,
     pick: int | None,
     is_open: bool,
+    trust: bool,
     settings: Mapping[str, object],
 ) -> Run:
     """Judge a recorded run; see `optimizer.judge`."""
-    path, config = find_run(Path(runs), name), make_config(settings, where="judge")
+    path, config = find_run(runs, name), make_config(settings, where="judge")
+    if trust:
+        trust_run(path)
     with RunStore.open(path) as store:
         earlier = read_judgement(store)
     plan = build_plan(config, settings, earlier, pick=pick, is_open=is_open)
@@ -224,8 +215,8 @@ def judge(
 
 def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Single":
     """Backtest one individual; see `optimizer.backtest`."""
-    with _as_configured(settings) as configured:
-        task = prepare(make_config(configured, where="backtest"), genes=genes)
+    with _as_configured(settings, "backtest") as config:
+        task = prepare(config, genes=genes)
         genome = encode_genome(task.spec.layout, genes)
         check_genome_fits(task, genome)
         prove_one(task, genome)
@@ -271,17 +262,15 @@ class Single(Run):
         return self.source or "this backtest"
 
 
-def _as_configured(
-    settings: Mapping[str, object],
-) -> AbstractContextManager[dict[str, object]]:
-    """Settings in which a strategy has a name, and bars in memory are a file."""
+def _as_configured(settings: Mapping[str, object], where: str) -> AbstractContextManager[RunConfig]:
+    """Configuration in which a strategy has a name, and bars in memory are a file."""
     # Only now: few runs are of bars in memory.
     from optimizer.run.frames import frames_as_files
 
     named = dict(settings)
     if "strategy" in named:
         named["strategy"] = _strategy_named(named["strategy"])
-    return frames_as_files(named, Path(str(named.get("runs", "runs"))))
+    return frames_as_files(named, where)
 
 
 def _strategy_named(spec: object) -> str:
@@ -315,6 +304,7 @@ def _find_strategy_address(spec: Strategy) -> str | None:
         return None
 
 
+@takes_plain(ConfigError)
 def compare_runs(**runs: Run) -> pd.DataFrame:
     """A row a run with the same objectives: its members, those undominated, its hypervolume.
 
@@ -337,14 +327,15 @@ def compare_runs(**runs: Run) -> pd.DataFrame:
     return compare({name: run.minimised for name, run in runs.items()})
 
 
+@takes_plain(ConfigError, RunKeywords)
 def check_strategy(spec: Strategy, individuals: int = 20, **settings: object) -> pd.Series:
     """Try a strategy before a search: random individuals, in reference and engine.
 
     The strategy is known by its name afterwards; `settings` are fields of `RunConfig`. Returns
     individuals, their trades, mismatches (there must be none), and the first of them in words.
     """
-    with _as_configured({**settings, "strategy": spec}) as configured:
-        task = prepare(make_config(configured, where="check_strategy"), for_search=True)
+    with _as_configured({**settings, "strategy": spec}, "check_strategy") as config:
+        task = prepare(config, for_search=True)
         certificate = certify(
             task.engine(device="cpu"), task.random_individuals(individuals), threads=1
         )

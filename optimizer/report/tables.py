@@ -10,6 +10,7 @@ import pandas as pd
 
 from data.bars import Bars, Window
 from data.errors import DataError
+from data.plain import methods_take_plain
 from engine.batch import Engine
 from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError, StoreError
@@ -20,6 +21,7 @@ from optimizer.export.programs import build_program
 from optimizer.formatting import HELD_OUT
 from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import build_unfinished_verdict, derive_verdict, find_pick
+from optimizer.keywords import Specs
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, parse_weights
@@ -34,14 +36,23 @@ from optimizer.store import GenerationSummary, RunStore
 from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, sort_best_first
 from strategy.errors import StrategyError, unknown
 
-Specs = str | Sequence[str]
-
 
 def build_data_flags(data: Specs | None) -> dict[str, object]:
     """The flags that say where bars are now; none where they have not moved."""
-    return {} if data is None else {"data": [data] if isinstance(data, str) else list(data)}
+    if data is None:
+        return {}
+    return {"data": [str(spec) for spec in ([data] if isinstance(data, str | Path) else data)]}
 
 
+def require_place(what: str, number: int, count: int) -> int:
+    """The number of one of several things, refused when there is none such."""
+    if not 0 <= number < count:
+        have = f"0 to {count - 1}" if count else "none"
+        raise ConfigError(f"there is no {what} {number}; there is {have}")
+    return number
+
+
+@methods_take_plain(ConfigError)
 class Tables:
     """A recorded run.
 

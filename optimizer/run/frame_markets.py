@@ -11,11 +11,11 @@ import pandas as pd
 from data.bars import check_symbol
 from data.checks import PRICES
 from data.errors import BarsError
+from data.plain import quote_value
 from data.providers.column_names import find_role
 from data.table import LoadOptions
 from optimizer.errors import ConfigError
 from optimizer.run.frame_columns import has_times
-from strategy.errors import quote_value
 
 KIND = (
     "bars is a frame of pandas or polars, or symbols with a frame each, and given in place of data"

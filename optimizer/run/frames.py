@@ -1,8 +1,9 @@
 """Bars in memory, of pandas, polars or pyarrow, as files that everything else reads."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +21,7 @@ from data.statement import state_frame
 from data.table import LoadOptions
 from data.timeframe import DAY_NS
 from optimizer.atomic_write import write_whole
-from optimizer.config.run_config import make_config
+from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.run.frame_columns import (
     CLOSE,
@@ -34,9 +35,6 @@ from optimizer.run.frame_columns import (
 from optimizer.run.frame_markets import MarketFrame, list_markets
 from optimizer.run.sources import FRAME, load_options
 
-READING = ("columns", "aligned_columns", "tz", "ambiguous", "time_format")
-"""Settings that say how columns of a frame are read."""
-
 DIGEST = b"exhaustion-optimizer digest"
 """Name of the hash of a frame in the metadata of its file."""
 
@@ -45,45 +43,87 @@ SYMBOL = "symbol"
 
 
 @contextmanager
-def frames_as_files(settings: Mapping[str, object], folder: Path) -> Iterator[dict[str, object]]:
-    """Settings in which frames are files; errors within name the frames as they were passed.
+def frames_as_files(
+    settings: Mapping[str, object], where: str, folder: Path | None = None
+) -> Iterator[RunConfig]:
+    """Configuration in which frames are files; errors within name the frames as they were passed.
+
+    All settings are checked before a file is written. Where the block fails and recorded no run,
+    no file that was written for it stays.
 
     Args:
         settings: Where ``bars`` is a frame, symbols with a frame each, or groups of rows, in place
             of ``data``.
-        folder: Where frames are kept: once, by the columns that are read of them.
+        where: Name of the function that has the settings, for errors.
+        folder: Where frames are kept: once, by the columns that are read of them; ``runs`` of the
+            settings if None.
 
     Raises:
-        ConfigError: When ``bars`` is something else, or ``data`` is given too.
+        ConfigError: When a setting is wrong, ``bars`` is something else, or ``data`` is given too.
         DataError: When columns of a frame cannot be recognised.
     """
     readable = {name: value for name, value in settings.items() if name != "bars"}
-    if "bars" not in settings:
-        yield readable
+    config = make_config(readable, where=where)
+    if settings.get("bars") is None:
+        yield config
         return
     if "data" in readable:
         raise ConfigError("bars is given in place of data: leave one of them out")
-    reading = {name: readable[name] for name in READING if name in readable}
-    options = load_options(make_config(reading, where="bars"))
+    options = load_options(config)
     markets = list_markets(settings["bars"], options)
-    paths = [_keep(tabulate_bars(market, options), folder) for market in markets]
-    names = {path.stem: market.name for path, market in zip(paths, markets, strict=True)}
-    readable["data"] = [f"parquet:{path}" for path in paths]
-    try:
-        yield readable
-    except SourceError:
-        # It is the file that cannot be read.
-        raise
-    except (DataError, OptimizerError) as error:
-        error.args = (*(_name_frames(part, names) for part in error.args),)
-        raise
+    with _kept(markets, options, folder or Path(config.runs)) as paths:
+        names = {path.stem: market.name for path, market in zip(paths, markets, strict=True)}
+        data = tuple(f"parquet:{path}" for path in paths)
+        try:
+            yield config.model_copy(update={"data": data})
+        except SourceError:
+            # It is the file that cannot be read.
+            raise
+        except (DataError, OptimizerError) as error:
+            error.args = (*(_name_frames(part, names) for part in error.args),)
+            raise
 
 
 @contextmanager
-def for_a_while(settings: Mapping[str, object]) -> Iterator[dict[str, object]]:
-    """Settings in which frames are files, as long as these are read."""
-    with TemporaryDirectory() as folder, frames_as_files(settings, Path(folder)) as readable:
-        yield readable
+def for_a_while(settings: Mapping[str, object], where: str) -> Iterator[RunConfig]:
+    """Configuration in which frames are files, as long as these are read."""
+    with TemporaryDirectory() as folder, frames_as_files(settings, where, Path(folder)) as config:
+        yield config
+
+
+@contextmanager
+def _kept(
+    markets: Sequence[MarketFrame], options: LoadOptions, folder: Path
+) -> Iterator[list[Path]]:
+    """Files of frames; new ones go again where the block fails and no run was recorded."""
+    before = _list_names(folder)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    paths: list[Path] = []
+    try:
+        for market in markets:
+            paths.append(_keep(tabulate_bars(market, options), folder))
+        yield paths
+    except BaseException:
+        if not any((folder / name).is_dir() for name in _list_names(folder) - before):
+            _remove([path for path in paths if path.name not in before], missing)
+        raise
+    for path, market in zip(paths, markets, strict=True):
+        if not path.is_file():
+            # Another call with the same bars failed, and took them along.
+            _keep(tabulate_bars(market, options), folder)
+
+
+def _list_names(folder: Path) -> set[str]:
+    return set(os.listdir(folder)) if folder.is_dir() else set()
+
+
+def _remove(files: Sequence[Path], folders: Sequence[Path]) -> None:
+    """Remove files, then folders as far as they are empty."""
+    with suppress(OSError):
+        for path in files:
+            path.unlink(missing_ok=True)
+        for path in folders:
+            path.rmdir()
 
 
 def _keep(table: pa.Table, folder: Path) -> Path:

@@ -18,14 +18,13 @@ from data.duration import note_open_bar
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.trends import Trend, trends
-from optimizer.config.run_config import RunConfig, make_config
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, ParityError
 from optimizer.formatting import format_count
 from optimizer.run.markets import Markets
 from optimizer.run.sources import load_options, named_specs
 from optimizer.trend_scan.classes import Int8s, classify_bars, find_directions
 from optimizer.trend_scan.history import Recalled, ScanHistory
-from optimizer.trend_scan.knobs import SCANNED
 from optimizer.trend_scan.params import ScanParams
 from optimizer.trend_scan.result import (
     Change,
@@ -37,7 +36,6 @@ from optimizer.trend_scan.result import (
     hash_rows,
     summarise_symbol,
 )
-from strategy.errors import unknown
 from strategy.genes import Floats
 from strategy.indicators import adaptive_trend as law
 
@@ -64,21 +62,9 @@ class Ways:
     end: str | None = None  # bars that open before this ISO time; None for all that are closed
     now_ns: int | None = None  # the time by which a bar is closed, nanoseconds UTC; None for now
 
-
-def scan_by_settings(
-    settings: Mapping[str, object],
-    question: ScanParams,
-    ways: Ways,
-    *,
-    is_kept: bool,
-    source: str | None,
-) -> Scan:
-    """Scan by settings of Python; see `optimizer.scan`."""
-    for name in settings:
-        if name not in SCANNED:
-            raise ConfigError(unknown("setting", name, list(SCANNED)))
-    config = make_config(settings, where="scan")
-    return scan_sources(config, question, ways, is_kept=is_kept, source=source)
+    def __post_init__(self) -> None:
+        if self.history < 0:
+            raise ConfigError(f"history must be at least 0, got {self.history}")
 
 
 def scan_sources(

@@ -80,15 +80,15 @@ def changed_frames(draw):
 
 def write_memory(frame, folder):
     """As bars that a person passes."""
-    with frames_as_files({"bars": frame}, Path(folder)) as readable:
-        return readable["data"][0]
+    with frames_as_files({"bars": frame}, "evolve", Path(folder)) as config:
+        return config.data[0]
 
 
 def write_rows(frame, folder):
     """As bars that a person passes whose times are a column."""
     rows = frame.reset_index(allow_duplicates=True)
-    with frames_as_files({"bars": rows}, Path(folder)) as readable:
-        return readable["data"][0]
+    with frames_as_files({"bars": rows}, "evolve", Path(folder)) as config:
+        return config.data[0]
 
 
 @pytest.mark.parametrize("write", [write_memory, write_rows])

@@ -11,7 +11,6 @@ import pytest
 
 from data import load_bars
 from data.errors import DataError
-from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.run.frames import frames_as_files
 from optimizer.run.sources import load_options
@@ -23,7 +22,7 @@ INDEX = pd.date_range("2024-01-01", periods=COUNT, freq="15min", tz="UTC")
 
 def keep_frames(settings, folder):
     """Settings in which frames are files."""
-    with frames_as_files(settings, folder) as readable:
+    with frames_as_files(settings, "evolve", folder) as readable:
         return readable
 
 
@@ -46,9 +45,9 @@ NAMED = FRAME.rename(columns={low: high for high, low in PRICES.items()})
 
 def read(tmp_path, bars, **settings):
     """Series of what is passed as bars, by symbol."""
-    with frames_as_files({"bars": bars, **settings}, tmp_path) as given:
-        options = load_options(make_config({**given, "data": ["sample"]}, where="test"))
-        series = [load_bars(source, options) for source in given["data"]]
+    with frames_as_files({"bars": bars, **settings}, "evolve", tmp_path) as config:
+        options = load_options(config)
+        series = [load_bars(source, options) for source in config.data]
     return {bars.symbol: bars for bars in series}
 
 

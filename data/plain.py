@@ -1,0 +1,313 @@
+"""Plain values of Python for those of NumPy, pandas and other libraries, fitted to a type.
+
+All that a person gives a function goes through here, so that a number of any library is the
+number, and what is none is refused in one line that names the argument.
+"""
+
+import inspect
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, wraps
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+
+from data.errors import near_match
+from data.timeframe import format_timeframe
+
+WORDS: Mapping[object, str] = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a finite number",
+    str: "text",
+    NoneType: "None",
+}
+
+LARGEST = sys.float_info.max
+"""The largest number: a whole one above it is no float."""
+
+LONGEST = 60
+"""Characters of a value that a message quotes; of a longer one it names the type."""
+
+Kind = TypeVar("Kind", bound=type)
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+
+def quote_value(value: object) -> str:
+    """A value as a message quotes it, in one line: what is long or has no short form by its type.
+
+    What a word made is quoted as it is written, without its arguments.
+
+    >>> quote_value("5"), quote_value(max), quote_value([0] * 99)
+    ("'5'", 'a function', 'a list')
+    """
+    if callable(value):
+        return "a function"
+    word = getattr(value, "written", "")
+    if word and isinstance(word, str):
+        return f"{word}(...)"
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        # Python writes no whole number of thousands of digits.
+        text = "\n"
+    is_plain = len(text) <= LONGEST and text.isprintable() and not text.startswith("<")
+    kind = "number of many digits" if isinstance(value, int) else type(value).__name__
+    return text if is_plain else f"a {kind}"
+
+
+def make_plain(value: object) -> object:
+    """The same value as Python and JSON have it; what has no such form as it is.
+
+    Numbers, texts, lists and tables; a time is its ISO text, a span one such as ``15m``.
+
+    >>> make_plain(np.int64(3)), make_plain((np.float64(0.5), "a")), make_plain(Decimal("64.0"))
+    (3, [0.5, 'a'], 64)
+    """
+    try:
+        return _plain_of(value)
+    except (OverflowError, RecursionError, TypeError):
+        return value
+
+
+def fit(value: object, kind: Any) -> Any:  # noqa: ANN401 - of the kind that is named
+    """A value as one of a type: a plain one, a choice, a list, a table, or one of several.
+
+    Types of other things are for `isinstance`; what is named by a text fits as it is.
+
+    Raises:
+        ValueError: When it is of no such type.
+    """
+    if kind is object or isinstance(kind, str | TypeVar):
+        return value
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _fit_one(value, inner)
+    if not isinstance(kind, type) and origin is None:
+        return value
+    made = make_plain(value)
+    if origin is Literal:
+        return _require(made, isinstance(made, str) and made in inner)
+    if origin is not None and not issubclass(origin, Mapping | Sequence):
+        return value
+    if origin is not None and issubclass(origin, Mapping):
+        table: Any = value.to_dict() if hasattr(value, "to_dict") else made
+        _require(table, isinstance(table, dict))
+        return {fit(name, inner[0]): fit(entry, inner[1]) for name, entry in table.items()}
+    if origin is not None:
+        _require(made, isinstance(made, list))
+        return [fit(entry, inner[0]) for entry in made]  # type: ignore[attr-defined]
+    return _fit_plain(made, kind)
+
+
+def describe_kind(kind: Any) -> str:  # noqa: ANN401 - any type
+    """A type in words.
+
+    >>> describe_kind(int | None), describe_kind(Sequence[str])
+    ('a whole number or None', 'a list, each text')
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(describe_kind, inner)))
+    if origin is Literal:
+        return f"one of {', '.join(inner)}"
+    if origin is not None and issubclass(origin, Mapping):
+        return f"a table, each entry {describe_kind(inner[1])}"
+    if origin is not None:
+        return f"a list, each {describe_kind(inner[0])}"
+    if issubclass(kind, os.PathLike):
+        return "a path"
+    return WORDS.get(kind) or f"a {kind.__name__}"
+
+
+def require(name: str, value: object, kind: Any, error: type[Exception]) -> Any:  # noqa: ANN401
+    """A value as one of a type, or an error that names it."""
+    try:
+        return fit(value, kind)
+    except (ValueError, OverflowError, RecursionError):
+        raise error(f"{name} must be {describe_kind(kind)}, got {quote_value(value)}") from None
+
+
+def fit_arguments(
+    function: Callable[..., Any],
+    values: Sequence[object],
+    named: Mapping[str, object],
+    error: type[Exception],
+    keywords: Mapping[str, object] | None = None,
+) -> inspect.BoundArguments:
+    """Arguments of a call, each as one of its type.
+
+    Args:
+        function: Its parameters have the types.
+        values: Given by their place.
+        named: Given by their name.
+        error: Raised in one line that names the argument.
+        keywords: Types of settings behind the function's own parameters, which refuse what does
+            not fit themselves; None where there are none.
+
+    Raises:
+        error: When an argument is unknown or of another type.
+    """
+    signature, where = _signature_of(function), function.__name__
+    declared = signature.parameters
+    open_ends = [name for name, p in declared.items() if p.kind is p.VAR_KEYWORD]
+    known = [name for name in (*declared, *(keywords or ())) if name not in open_ends]
+    is_open = bool(open_ends) and keywords is None
+    for name in named:
+        if not is_open and name not in known:
+            raise error(f"{where}: {name} is unknown{near_match(name, known)}")
+    try:
+        bound = signature.bind(*values, **named)
+    except TypeError as problem:
+        raise error(f"{where}: {problem}") from None
+    for name, value in bound.arguments.items():
+        parameter = declared[name]
+        kind = parameter.annotation
+        if keywords is not None and parameter.kind is parameter.VAR_KEYWORD:
+            value = {name: _try(entry, keywords[name]) for name, entry in value.items()}
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            value = {name: require(name, entry, kind, error) for name, entry in value.items()}
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            value = tuple(require(name, entry, kind, error) for entry in value)
+        elif value is not parameter.default:
+            value = require(f"{where}: {name}", value, kind, error)
+        bound.arguments[name] = value
+    return bound
+
+
+def takes_plain(error: type[Exception], keywords: type | None = None) -> Callable[[Called], Called]:
+    """Let a function take values of other libraries, refuse others, and name them by `error`.
+
+    Its settings have the names and types of `keywords`, also for shells that complete.
+    """
+    types = None if keywords is None else keywords.__annotations__
+
+    def decorate(function: Called) -> Called:
+        @wraps(function)
+        def called(*values: object, **named: object) -> object:
+            bound = fit_arguments(function, values, named, error, types)
+            return function(*bound.args, **bound.kwargs)
+
+        return called  # type: ignore[return-value]
+
+    return decorate
+
+
+def methods_take_plain(error: type[Exception]) -> Callable[[Kind], Kind]:
+    """As `takes_plain`, for each public method of a class that takes something."""
+
+    def decorate(kind: Kind) -> Kind:
+        for name, method in list(vars(kind).items()):
+            is_public = inspect.isfunction(method) and not name.startswith("_")
+            if is_public and len(inspect.signature(method).parameters) > 1:
+                setattr(kind, name, takes_plain(error)(method))
+        return kind
+
+    return decorate
+
+
+_signature_of = cache(inspect.signature)
+
+
+def _fit_one(value: object, kinds: Sequence[Any]) -> object:
+    """A value as one of the first type that it fits; a path is more than text."""
+    is_path = any(isinstance(kind, type) and issubclass(kind, os.PathLike) for kind in kinds)
+    for kind in kinds:
+        if kind is str and is_path:
+            continue
+        try:
+            made = fit(value, kind)
+        except (ValueError, OverflowError):
+            continue
+        # A path of a library may write its slashes in another way than the text.
+        return make_plain(value) if isinstance(made, os.PathLike) and str in kinds else made
+    raise ValueError("of none of these types")
+
+
+def _fit_plain(made: Any, kind: Any) -> object:  # noqa: ANN401 - what was given
+    """A plain value as one of a type without parts."""
+    if kind is inspect.Parameter.empty:
+        return made
+    if kind is int and isinstance(made, int | float) and not isinstance(made, bool):
+        return int(_require(made, made == made // 1 and abs(made) < 2**63))
+    if kind is float:
+        is_number = isinstance(made, int | float) and not isinstance(made, bool)
+        return _require(made, is_number and abs(made) <= LARGEST)
+    if issubclass(kind, os.PathLike):
+        return Path(_require(made, isinstance(made, str) and made != "" and "\0" not in made))
+    return _require(made, type(made) is kind if kind in WORDS else isinstance(made, kind))
+
+
+def _require(made: Any, holds: bool) -> Any:  # noqa: ANN401 - what was given
+    if not holds:
+        raise ValueError("of another type")
+    return made
+
+
+def _try(value: object, kind: object) -> object:
+    """A value as one of a type; where it is none the plain value, for settings to refuse."""
+    try:
+        return fit(value, kind)
+    except (ValueError, OverflowError, RecursionError):
+        return make_plain(value)
+
+
+def _plain_of(value: Any) -> object:  # noqa: ANN401 - of any type
+    if value is None or isinstance(value, bool | type):
+        return value
+    for kinds, convert in _FORMS:
+        if isinstance(value, kinds):
+            return convert(value)
+    lister = getattr(value, "tolist", None) or getattr(value, "to_list", None)
+    return _plain_of(lister()) if callable(lister) else value
+
+
+def _number_of(value: Any) -> object:  # noqa: ANN401 - of either kind
+    """A whole number where it is one that is not enormous, else a float."""
+    if isinstance(value, Decimal) and not value.is_finite():
+        return math.nan
+    is_whole = abs(value) < 2**63 and value == int(value)
+    return int(value) if is_whole else float(value)
+
+
+def _scalar_of(value: Any) -> object:  # noqa: ANN401 - one of NumPy
+    if value != value and isinstance(value, np.datetime64 | np.timedelta64):
+        return value
+    if isinstance(value, np.datetime64):
+        return str(value)
+    if isinstance(value, np.timedelta64):
+        return format_timeframe(int(value.astype("timedelta64[ns]").astype(np.int64)))
+    item = value.item()
+    return _plain_of(float(item) if isinstance(item, np.floating) else item)
+
+
+def _span_of(value: timedelta) -> object:
+    ns = getattr(value, "value", None)
+    whole = value // timedelta(microseconds=1) * 1000 if ns is None else ns
+    return format_timeframe(int(whole)) if value == value else value
+
+
+_FORMS: Sequence[tuple[Any, Callable[[Any], object]]] = (
+    (np.generic, _scalar_of),
+    (str, str.__str__),
+    (int, int),
+    (float, float),
+    ((Decimal, Fraction), _number_of),
+    (timedelta, _span_of),
+    (date, lambda value: value.isoformat() if value == value else value),
+    (os.PathLike, os.fspath),
+    ((list, tuple, range), lambda values: [_plain_of(value) for value in values]),
+    (Mapping, lambda table: {_key_of(name): _plain_of(held) for name, held in table.items()}),
+)
+"""How values of each type become plain ones, the first type that one is of."""
+
+
+def _key_of(name: object) -> object:
+    return name if isinstance(name, tuple) else _plain_of(name)
