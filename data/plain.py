@@ -69,7 +69,7 @@ def make_plain(value: object) -> object:
     Numbers, texts, lists and tables; a time is its ISO text, a span one such as ``15m``.
 
     >>> make_plain(np.int64(3)), make_plain((np.float64(0.5), "a")), make_plain(Decimal("64.0"))
-    (3, [0.5, 'a'], 64)
+    (3, (0.5, 'a'), 64)
     """
     try:
         return _plain_of(value)
@@ -102,7 +102,7 @@ def fit(value: object, kind: Any) -> Any:  # noqa: ANN401 - of the kind that is 
         _require(table, isinstance(table, dict))
         return {fit(name, inner[0]): fit(entry, inner[1]) for name, entry in table.items()}
     if origin is not None:
-        _require(made, isinstance(made, list))
+        _require(made, isinstance(made, list | tuple))
         return [fit(entry, inner[0]) for entry in made]  # type: ignore[attr-defined]
     return _fit_plain(made, kind)
 
@@ -162,7 +162,8 @@ def fit_arguments(
     is_open = bool(open_ends) and keywords is None
     for name in named:
         if not is_open and name not in known:
-            raise error(f"{where}: {name} is unknown{near_match(name, known)}")
+            hint = near_match(name, known) or f"; help({where}) lists all names"
+            raise error(f"{where}: {name} is unknown{hint}")
     try:
         bound = signature.bind(*values, **named)
     except TypeError as problem:
@@ -303,7 +304,8 @@ _FORMS: Sequence[tuple[Any, Callable[[Any], object]]] = (
     (timedelta, _span_of),
     (date, lambda value: value.isoformat() if value == value else value),
     (os.PathLike, os.fspath),
-    ((list, tuple, range), lambda values: [_plain_of(value) for value in values]),
+    (tuple, lambda values: tuple(map(_plain_of, values))),
+    ((list, range), lambda values: [*map(_plain_of, values)]),
     (Mapping, lambda table: {_key_of(name): _plain_of(held) for name, held in table.items()}),
 )
 """How values of each type become plain ones, the first type that one is of."""

@@ -169,12 +169,8 @@ def _as_bytes(value: object) -> object:
     return parse_bytes(value) if isinstance(value, str) else value
 
 
-def _as_list(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _as_bounds(value: object) -> object:
-    bounds = [value, value] if isinstance(value, str) else _as_list(value)
+    bounds = [value, value] if isinstance(value, str) else value
     for bound in bounds if isinstance(bounds, list) else ():
         if isinstance(bound, bool) or not isinstance(bound, float | int | str):
             raise ValueError(f"{bound!r} is no bound")
@@ -182,7 +178,7 @@ def _as_bounds(value: object) -> object:
 
 
 def _as_tags(value: object) -> object:
-    return [value] if isinstance(value, str) else _as_list(value)
+    return [value] if isinstance(value, str) else value
 
 
 def _as_specs(value: object) -> object:

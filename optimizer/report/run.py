@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from data.plain import methods_take_plain, quote_value, takes_plain
+from data.plain import make_plain, methods_take_plain, quote_value, takes_plain
 from engine.accounts.metrics import METRICS
 from engine.batch import Engine
 from engine.replay.certificate import certify
@@ -275,8 +275,8 @@ def _as_configured(settings: Mapping[str, object], where: str) -> AbstractContex
 
 def _strategy_named(spec: object) -> str:
     """The name or file of a strategy; one in memory gets a name that no other one has."""
-    if isinstance(spec, str | Path):
-        return str(spec)
+    if isinstance(named := make_plain(spec), str):
+        return named
     if not isinstance(spec, Strategy):
         raise ConfigError(
             "strategy is the name or the file of a strategy, or what strategy(...) made, got "

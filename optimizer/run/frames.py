@@ -64,7 +64,7 @@ def frames_as_files(
     """
     readable = {name: value for name, value in settings.items() if name != "bars"}
     config = make_config(readable, where=where)
-    if settings.get("bars") is None:
+    if "bars" not in settings:
         yield config
         return
     if "data" in readable:

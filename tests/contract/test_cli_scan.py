@@ -202,16 +202,6 @@ def test_wrong_use_is_one_line(command, flags, message):
     assert message in outcome.error
 
 
-def test_python_refuses_settings_that_a_scan_would_not_heed():
-    """With what it knows, and the nearest."""
-    with pytest.raises(
-        ConfigError, match="setting 'population' is unknown; known: accept_missing, "
-    ):
-        scan(population=8)
-    with pytest.raises(ConfigError, match="did you mean 'dedupe'"):
-        scan(dedup=True)
-
-
 def test_tables_fit_a_terminal(folder):
     """Nothing is cut or folded at 80 columns, nor at 140 with the votes."""
     result = scan(data=f"csv:{folder}", is_kept=False, history=3)

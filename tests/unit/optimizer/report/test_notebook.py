@@ -15,7 +15,6 @@ from optimizer import load_run
 from optimizer.config.data import DataSettings
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import MODELS, TARGETS, ForecastSettings
 from optimizer.keywords import ForecastKeywords, JudgeKeywords, RunKeywords, ScanKeywords
 from optimizer.report.notebook import LiveLine, is_watched
@@ -100,8 +99,6 @@ def test_a_notebook_shows_a_scan_and_a_forecast(tmp_path):
     assert first == f"On a simulated market: {forecast.record.skill.sentence}"
     assert second == f"Forecast(naive, 4 bars ahead, {len(forecast.values):,} rows)"
     assert forecast._repr_html_().startswith("<p>On a simulated market: ")
-    with pytest.raises(ConfigError, match=r"setting 'modle' is unknown.* did you mean 'model'"):
-        optimizer.forecast(tmp_path / "a.parquet", modle="naive")
 
 
 def test_scripts_stay_silent(capsys, monkeypatch):

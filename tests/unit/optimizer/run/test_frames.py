@@ -211,7 +211,7 @@ def test_a_column_that_is_not_read_does_not_matter(tmp_path, name):
     """Whatever it holds: the file is that of the frame without it."""
     frame = FRAME.assign(**{name: UNUSED[name]})
     frame.attrs["client"] = object()
-    sources = [keep_frames({"bars": each}, tmp_path)["data"] for each in (FRAME, frame)]
+    sources = [keep_frames({"bars": each}, tmp_path).data for each in (FRAME, frame)]
     assert sources[0] == sources[1]
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -571,7 +571,7 @@ def test_errors_name_what_was_passed(tmp_path):
 
 def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
     """Cut short, or saved by another program; other damage is an error that names the file."""
-    (source,) = keep_frames({"bars": FRAME}, tmp_path)["data"]
+    (source,) = keep_frames({"bars": FRAME}, tmp_path).data
     path = tmp_path / source.rpartition("/")[2]
     content = path.read_bytes()
     pd.read_parquet(path).assign(close=OTHER["close"].to_numpy()).to_parquet(path)

@@ -1,0 +1,394 @@
+"""The Python interface takes values of any library, and refuses the rest in one line."""
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import optimizer
+from data import DataError, LoadOptions, load_bars
+from engine.errors import EngineError
+from optimizer.errors import ConfigError, OptimizerError
+from optimizer.report import check_strategy, compare_runs, page_html, write_report
+from strategy import StrategyError, find_strategy, words
+from tests.support.runs import record_run
+
+OURS = (OptimizerError, DataError, StrategyError, EngineError)
+
+
+class Somewhere:
+    """A path of no library that we know."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __fspath__(self):
+        return self.text
+
+
+def whole(number):
+    """A whole number, and the same of other libraries."""
+    return number, (
+        np.int64(number),
+        np.uint8(number),
+        np.array(number),
+        Decimal(f"{number}.0"),
+        Fraction(number),
+        float(number),
+    )
+
+
+def real(number):
+    """A number of few binary digits, and the same of other libraries."""
+    forms = (np.float64, np.float32, np.array, Decimal, Fraction)
+    return number, tuple(form(number) for form in forms)
+
+
+def text(word):
+    """A text, and the same of other libraries."""
+    return word, (np.str_(word), np.array(word))
+
+
+def path(word):
+    """A path as text, and as other libraries have it."""
+    return word, (Path(word), Somewhere(word), np.str_(word))
+
+
+def flag(is_so):
+    """A flag, and the same of NumPy."""
+    return is_so, (np.bool_(is_so), np.array(is_so))
+
+
+def several(*entries):
+    """A list, and the same of other libraries."""
+    held = list(entries)
+    return held, (tuple(held), np.array(held), pd.Series(held), pl.Series(held), pd.Index(held))
+
+
+def moment(day):
+    """A day as text, and as other libraries have it."""
+    return day, (
+        pd.Timestamp(day),
+        np.datetime64(day),
+        datetime.fromisoformat(day),
+        date.fromisoformat(day),
+    )
+
+
+def span(hours):
+    """So many hours as text, and as other libraries have them."""
+    return f"{hours}h", (
+        pd.Timedelta(hours=hours),
+        timedelta(hours=hours),
+        np.timedelta64(hours, "h"),
+    )
+
+
+def choose(word):
+    """A text that is one of several, or one gene, metric or column."""
+    return text(word)
+
+
+def table(name, number):
+    """A table of one number, and the same of other libraries."""
+    return {name: number}, ({np.str_(name): np.float64(number)}, pd.Series({name: number}))
+
+
+def backtested(**settings):
+    """Trades of one individual."""
+    return optimizer.backtest(**settings).trades(0).to_csv()
+
+
+def fit_forecast(**settings):
+    """How good a forecast of the plainest model is."""
+    forecast = optimizer.forecast("f.parquet", model="naive", **settings)
+    return repr(forecast)
+
+
+PLACES = {
+    "trades": (lambda run, v: run.trades(v).to_csv(), whole(0)),
+    "equity": (lambda run, v: run.equity(v).to_csv(), whole(0)),
+    "drawdowns": (lambda run, v: run.drawdowns(v).to_csv(), whole(0)),
+    "regimes": (lambda run, v: run.regimes(v).to_csv(), whole(0)),
+    "population": (lambda run, v: run.population(v).to_csv(), whole(1)),
+    "apart": (lambda run, v: run.apart(v).trades().to_csv(), whole(0)),
+    "apart_window": (lambda run, v: run.apart(0, v).trades().to_csv(), whole(0)),
+    "program": (lambda run, v: run.program(0, v), choose("pine")),
+    "grid": (lambda run, v: run.grid(v, "reward_r").to_csv(), choose("ema_fast")),
+    "grid_metric": (lambda run, v: run.grid("ema_fast", "reward_r", v).to_csv(), choose("sharpe")),
+    "importance": (lambda run, v: run.importance(v).to_csv(), choose("strength")),
+    "by_weight": (lambda run, v: run.by_weight(strength=v), real(0.5)),
+    "label": (lambda run, v: run.label(v) or run.tags, text("mine")),
+    "note": (lambda run, v: run.label(note=v) or run.note, text("a note")),
+    "page": (lambda run, v: len(page_html(run, v)), whole(0)),
+    "report": (lambda run, v: write_report(run, v).name, path("page.html")),
+    "plot_front": (lambda run, v: run.plot.front(v).to_json(), choose("trades")),
+    "plot_convergence": (lambda run, v: run.plot.convergence(v).to_json(), choose("strength")),
+    "plot_gene": (lambda run, v: run.plot.gene(v).to_json(), choose("ema_fast")),
+    "plot_equity": (lambda run, v: run.plot.equity(v).to_json(), whole(0)),
+    "plot_price": (lambda run, v: run.plot.price(0, v).to_json(), whole(0)),
+    "plot_trade": (lambda run, v: run.plot.trade(0, v).to_json(), whole(1)),
+    "compare_runs": (lambda run, v: compare_runs(a=v), (None, ())),
+    "load_run": (lambda run, v: repr(optimizer.load_run(v)), path("runs/one")),
+    "load_run_runs": (lambda run, v: repr(optimizer.load_run("latest", v)), path("runs")),
+    "load_run_data": (
+        lambda run, v: optimizer.load_run(data=v).trades(0).to_csv(),
+        several("sample"),
+    ),
+    "load_run_trust": (lambda run, v: repr(optimizer.load_run(trust=v)), flag(False)),
+    "judge_name": (lambda run, v: optimizer.judge(v, null=0, folds=0, blocks=0), (None, ())),
+    "judge_pick": (
+        lambda run, v: repr(optimizer.judge(pick=v, null=0, folds=0, blocks=0)),
+        whole(0),
+    ),
+    "judge_open": (lambda run, v: optimizer.judge(is_open=v, folds=0), (None, ())),
+    "judge_folds": (lambda run, v: optimizer.judge(folds=v), (None, ())),
+    "portfolio": (lambda run, v: repr(optimizer.portfolio(v)), several("latest:0")),
+    "portfolio_member": (lambda run, v: repr(optimizer.portfolio([v])), text("latest:0")),
+    "portfolio_weights": (
+        lambda run, v: repr(optimizer.portfolio(["latest:0"], v)),
+        several(0.5),
+    ),
+    "portfolio_risk": (lambda run, v: repr(optimizer.portfolio(["latest:0"], risk=v)), real(0.25)),
+    "portfolio_positions": (
+        lambda run, v: repr(optimizer.portfolio(["latest:0"], max_positions=v)),
+        whole(2),
+    ),
+    "scan": (lambda run, v: optimizer.scan(v).frame().to_csv(), table("ema_len", 21)),
+    "scan_high": (lambda run, v: optimizer.scan(high=v).frame().to_csv(), real(0.25)),
+    "scan_history": (lambda run, v: optimizer.scan(history=v).frame().to_csv(), whole(2)),
+    "scan_verify": (lambda run, v: optimizer.scan(verify=v).frame().to_csv(), choose("all")),
+    "forecast": (lambda run, v: optimizer.forecast(v, model="naive"), (None, ())),
+    "forecast_model": (lambda run, v: optimizer.forecast("f.parquet", model=v), (None, ())),
+    "forecast_horizon": (lambda run, v: fit_forecast(horizon=v), whole(8)),
+    "forecast_features": (lambda run, v: fit_forecast(features=v), text("returns")),
+    "ui_runs": (lambda run, v: optimizer.ui(v).stop(), path("runs")),
+    "ui_port": (lambda run, v: optimizer.ui(port=v).stop(), whole(0)),
+    "genes": (
+        lambda run, v: optimizer.backtest(v).trades(0).to_csv(),
+        table("reward_r", 2.5),
+    ),
+    "gene": (lambda run, v: optimizer.backtest({"reward_r": v}).trades(0).to_csv(), real(2.5)),
+    "data": (lambda run, v: backtested(data=v), several("sample")),
+    "strategy": (lambda run, v: backtested(strategy=v), text("seller_exhaustion")),
+    "start": (lambda run, v: backtested(start=v), moment("2024-02-01")),
+    "timeframe": (lambda run, v: backtested(timeframe=v), span(1)),
+    "fee_bp": (lambda run, v: backtested(fee_bp=v), real(2.5)),
+    "scale_lengths": (lambda run, v: backtested(scale_lengths=v), flag(False)),
+    "bounds": (lambda run, v: backtested(bounds={"reward_r": v}), several(1.0, 5.0)),
+    "bound": (lambda run, v: backtested(bounds={"reward_r": (v, 5)}), real(0.5)),
+    "constraints": (lambda run, v: backtested(constraints=v), several("max_drawdown <= 0.5")),
+    "max_bytes": (lambda run, v: backtested(max_bytes=v), text("100MB")),
+    "runs": (lambda run, v: backtested(runs=v), path("elsewhere")),
+    "check_strategy": (
+        lambda run, v: check_strategy(find_strategy("seller_exhaustion"), v).to_csv(),
+        whole(2),
+    ),
+    "load_bars": (lambda run, v: repr(load_bars(v)), path("sample")),
+    "load_timeframe": (lambda run, v: repr(load_bars("sample", LoadOptions(timeframe=v))), span(1)),
+    "load_offset": (
+        lambda run, v: load_bars("sample", LoadOptions(price_offset=v)).close[0],
+        real(0.5),
+    ),
+    "load_bytes": (lambda run, v: LoadOptions(max_bytes=v), whole(100)),
+    "load_dedupe": (lambda run, v: LoadOptions(dedupe=v), flag(True)),
+    "word_length": (lambda run, v: repr(words.ema(words.close, v)), whole(20)),
+    "word_number": (lambda run, v: repr(words.close > v), real(2.5)),
+    "word_gene": (lambda run, v: repr(words.gene("g", v, 0.5, 4)), real(2.5)),
+    "word_share": (lambda run, v: repr(words.share(v)), real(0.25)),
+}
+"""Each argument: a call with its value, and a plain value with its twins."""
+
+EVOLVE = {
+    name: (lambda run, v, name=name: optimizer.evolve(**{name: v}, runs="other", **FRAME))
+    for name in ("population", "generations", "fee_bp", "objectives", "seed", "tags", "device")
+}
+"""Settings of a search of bars in memory, which is refused before any of these is written."""
+
+FRAME = {"bars": pd.DataFrame()}
+"""Bars of a test that searches in memory."""
+
+NEVER = {
+    "nan": float("nan"),
+    "infinity": float("inf"),
+    "numpy_nan": np.float64("nan"),
+    "bytes": b"latest",
+    "set": {1},
+    "object": object(),
+    "complex": 1j,
+    "huge": 10**400,
+    "enormous": 10**5000,
+    "function": len,
+    "class": int,
+    "frame": pd.DataFrame({"a": [1, 2]}),
+    "missing": pd.NA,
+    "no_time": pd.NaT,
+    "nested": [[1], [2, 3]],
+    "table": {1: object()},
+}
+"""Values that no argument takes."""
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A folder with a recorded run."""
+    folder = tmp_path_factory.mktemp("work")
+    record_run(folder / "runs").rename(folder / "runs" / "one")
+    return folder
+
+
+@pytest.fixture
+def run(work, monkeypatch):
+    """The run, in whose folder a test works."""
+    monkeypatch.chdir(work)
+    return optimizer.load_run()
+
+
+@pytest.fixture
+def frame():
+    """Bars in memory, as the keyword that passes them."""
+    bars = load_bars("sample")
+    columns = ("timestamp", "open", "high", "low", "close", "volume")
+    FRAME["bars"] = pd.DataFrame({name: getattr(bars, name)[:3000] for name in columns})
+    return FRAME
+
+
+def list_files():
+    """All that lies in the working folder."""
+    return sorted(map(str, Path().rglob("*")))
+
+
+def require_refusal(call, run, value):
+    """The one line with which it is refused, while nothing is written."""
+    before = list_files()
+    with pytest.raises(OURS) as caught:
+        call(run, value)
+    message = str(caught.value)
+    assert message
+    assert message.isprintable()
+    assert list_files() == before
+    return message
+
+
+def generate():
+    """A generator, which can be read but once."""
+    yield "sample"
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_values_of_any_library_are_those_of_python(name, run):
+    """With the same result; what is no value of that kind is refused."""
+    call, (plain, twins) = PLACES[name]
+    for value in (*NEVER.values(), generate()):
+        require_refusal(call, run, value)
+    expected = None if plain is None else call(run, plain)
+    for twin in twins:
+        assert call(run, twin) == expected
+    if isinstance(plain, int | float) and not isinstance(plain, bool):
+        # A price may be compared with any number.
+        negative = () if name == "word_number" else (-1e300,)
+        for value in (True, np.True_, str(plain), [plain], *negative):
+            require_refusal(call, run, value)
+    if isinstance(plain, str):
+        for value in (3, True, np.array([3]), ["no", 3], {"a": 1}):
+            require_refusal(call, run, value)
+
+
+@pytest.mark.parametrize("name", EVOLVE)
+def test_a_search_that_is_refused_leaves_no_file(name, run, frame):
+    """Not even the bars that it was to keep."""
+    for value in (*NEVER.values(), generate(), None):
+        assert name in require_refusal(EVOLVE[name], run, value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"strategy": "nothing"},
+        {"max_evaluations": 2},
+        {"threads": 4096},
+        {"start": "2050-01-01"},
+        {"bounds": {"nothing": [1, 2]}},
+        {"columns": {"volume": "nothing"}},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_bars_that_were_kept_for_a_search_go_with_its_refusal(settings, run, frame):
+    """Whatever fails after all settings were read, and the folders with them."""
+
+    def search(run, value):
+        optimizer.evolve(runs="one/two", **settings, **value)
+
+    require_refusal(search, run, frame)
+
+
+def test_bars_of_a_recorded_run_stay(run, frame, monkeypatch):
+    """Also where the search was stopped."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("optimizer.run.runner._last_generation", stop)
+    with pytest.raises(OptimizerError, match="stopped at once"):
+        optimizer.evolve(population=8, runs="stopped", **frame)
+    assert list(Path("stopped").glob("bars-*.parquet"))
+
+
+def test_a_search_of_odd_numbers_is_that_of_plain_ones(run, frame):
+    """Settings, front and bars, all in one record."""
+    plain = {"population": 8, "generations": 1, "min_trades": 3, "judge": False, "fee_bp": 2.5}
+    odd = {
+        "population": np.int32(8),
+        "generations": np.array(1),
+        "min_trades": Decimal(3),
+        "judge": np.False_,
+        "fee_bp": np.float32(2.5),
+        "start": pd.Timestamp("2024-01-02"),
+        "tags": np.array(["one", "two"]),
+        "runs": Path("odd"),
+    }
+    plain |= {"start": "2024-01-02T00:00:00", "tags": ["one", "two"], "runs": "plain"}
+    one, other = optimizer.evolve(**frame, **plain), optimizer.evolve(**frame, **odd)
+    assert one.front.equals(other.front)
+    assert one.tags == other.tags
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: optimizer.evolve(populaton=8), "evolve: populaton is unknown; did you mean"),
+        (lambda: optimizer.evolve(64), "evolve: too many positional arguments"),
+        (lambda: optimizer.evolve(settings=3), "evolve: settings is unknown"),
+        (lambda: optimizer.evolve(data=None), "evolve: data must be a source of bars"),
+        (lambda: optimizer.evolve(bars=None), "bars is a frame of pandas or polars"),
+        (lambda: optimizer.judge(nul=3), "judge: nul is unknown; did you mean 'null'?"),
+        (
+            lambda: optimizer.judge(population=8),
+            r"population is unknown; help\(judge\) lists",
+        ),
+        (lambda: optimizer.judge(None), "judge: name must be text or a path, got None"),
+        (lambda: optimizer.judge("latest", trust=True, nul=3), "judge: nul is unknown"),
+        (lambda: optimizer.load_run(nmae="x"), "load_run: nmae is unknown; did you mean 'name'?"),
+        (lambda: optimizer.load_run(3), "load_run: name must be text or a path, got 3"),
+        (lambda: optimizer.load_run(""), "load_run: name must be text or a path, got ''"),
+        (
+            lambda: optimizer.portfolio([None]),
+            "members must be a list, each text or a path",
+        ),
+        (lambda: optimizer.portfolio("latest:0"), "portfolio: members must be a list"),
+        (lambda: optimizer.scan(population=8), r"scan: population is unknown; help\(scan\) lists"),
+        (lambda: optimizer.scan(dedup=True), "scan: dedup is unknown; did you mean 'dedupe'?"),
+        (lambda: optimizer.scan(verify="most"), "scan: verify must be one of sample, all"),
+        (lambda: optimizer.forecast("f.parquet", modle="gru"), "forecast: modle is unknown; did"),
+        (lambda: optimizer.ui(port=99999), "99999"),
+    ],
+)
+def test_wrong_names_and_kinds_are_named(call, expected, run):
+    """With the nearest name, or what the argument takes."""
+    with pytest.raises(ConfigError, match=expected):
+        call()
