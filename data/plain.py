@@ -72,7 +72,7 @@ def make_plain(value: object) -> object:
     (3, (0.5, 'a'), 64)
     """
     try:
-        return _plain_of(value)
+        return _convert(value)
     except (OverflowError, RecursionError, TypeError):
         return value
 
@@ -155,7 +155,7 @@ def fit_arguments(
     Raises:
         error: When an argument is unknown or of another type.
     """
-    signature, where = _signature_of(function), function.__name__
+    signature, where = _read_signature(function), function.__name__
     declared = signature.parameters
     open_ends = [name for name, p in declared.items() if p.kind is p.VAR_KEYWORD]
     known = [name for name in (*declared, *(keywords or ())) if name not in open_ends]
@@ -192,11 +192,11 @@ def takes_plain(error: type[Exception], keywords: type | None = None) -> Callabl
 
     def decorate(function: Called) -> Called:
         @wraps(function)
-        def called(*values: object, **named: object) -> object:
+        def call(*values: object, **named: object) -> object:
             bound = fit_arguments(function, values, named, error, types)
             return function(*bound.args, **bound.kwargs)
 
-        return called  # type: ignore[return-value]
+        return call  # type: ignore[return-value]
 
     return decorate
 
@@ -214,7 +214,7 @@ def methods_take_plain(error: type[Exception]) -> Callable[[Kind], Kind]:
     return decorate
 
 
-_signature_of = cache(inspect.signature)
+_read_signature = cache(inspect.signature)
 
 
 def _fit_one(value: object, kinds: Sequence[Any]) -> object:
@@ -260,17 +260,17 @@ def _try(value: object, kind: object) -> object:
         return make_plain(value)
 
 
-def _plain_of(value: Any) -> object:  # noqa: ANN401 - of any type
+def _convert(value: Any) -> object:  # noqa: ANN401 - of any type
     if value is None or isinstance(value, bool | type):
         return value
     for kinds, convert in _FORMS:
         if isinstance(value, kinds):
             return convert(value)
     lister = getattr(value, "tolist", None) or getattr(value, "to_list", None)
-    return _plain_of(lister()) if callable(lister) else value
+    return _convert(lister()) if callable(lister) else value
 
 
-def _number_of(value: Any) -> object:  # noqa: ANN401 - of either kind
+def _convert_number(value: Any) -> object:  # noqa: ANN401 - of either kind
     """A whole number where it is one that is not enormous, else a float."""
     if isinstance(value, Decimal) and not value.is_finite():
         return math.nan
@@ -278,7 +278,7 @@ def _number_of(value: Any) -> object:  # noqa: ANN401 - of either kind
     return int(value) if is_whole else float(value)
 
 
-def _scalar_of(value: Any) -> object:  # noqa: ANN401 - one of NumPy
+def _convert_scalar(value: Any) -> object:  # noqa: ANN401 - one of NumPy
     if value != value and isinstance(value, np.datetime64 | np.timedelta64):
         return value
     if isinstance(value, np.datetime64):
@@ -286,30 +286,30 @@ def _scalar_of(value: Any) -> object:  # noqa: ANN401 - one of NumPy
     if isinstance(value, np.timedelta64):
         return format_timeframe(int(value.astype("timedelta64[ns]").astype(np.int64)))
     item = value.item()
-    return _plain_of(float(item) if isinstance(item, np.floating) else item)
+    return _convert(float(item) if isinstance(item, np.floating) else item)
 
 
-def _span_of(value: timedelta) -> object:
+def _convert_span(value: timedelta) -> object:
     ns = getattr(value, "value", None)
     whole = value // timedelta(microseconds=1) * 1000 if ns is None else ns
     return format_timeframe(int(whole)) if value == value else value
 
 
 _FORMS: Sequence[tuple[Any, Callable[[Any], object]]] = (
-    (np.generic, _scalar_of),
+    (np.generic, _convert_scalar),
     (str, str.__str__),
     (int, int),
     (float, float),
-    ((Decimal, Fraction), _number_of),
-    (timedelta, _span_of),
+    ((Decimal, Fraction), _convert_number),
+    (timedelta, _convert_span),
     (date, lambda value: value.isoformat() if value == value else value),
     (os.PathLike, os.fspath),
-    (tuple, lambda values: tuple(map(_plain_of, values))),
-    ((list, range), lambda values: [*map(_plain_of, values)]),
-    (Mapping, lambda table: {_key_of(name): _plain_of(held) for name, held in table.items()}),
+    (tuple, lambda values: tuple(map(_convert, values))),
+    ((list, range), lambda values: [*map(_convert, values)]),
+    (Mapping, lambda table: {_convert_key(name): _convert(held) for name, held in table.items()}),
 )
 """How values of each type become plain ones, the first type that one is of."""
 
 
-def _key_of(name: object) -> object:
-    return name if isinstance(name, tuple) else _plain_of(name)
+def _convert_key(name: object) -> object:
+    return name if isinstance(name, tuple) else _convert(name)

@@ -91,7 +91,7 @@ def _taking(
 
     def decorate(function: Callable[Given, Made]) -> Callable[Given, Made]:
         @wraps(function)
-        def called(*values: Given.args, **named: Given.kwargs) -> Made:
+        def call(*values: Given.args, **named: Given.kwargs) -> Made:
             from data.plain import fit_arguments
             from optimizer.errors import ConfigError
 
@@ -108,8 +108,8 @@ def _taking(
                 for name in types or ()
                 if name not in taken
             ]
-            vars(called)["__signature__"] = signature(function).replace(parameters=kept)
-        return called
+            vars(call)["__signature__"] = signature(function).replace(parameters=kept)
+        return call
 
     return decorate
 

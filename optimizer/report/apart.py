@@ -11,7 +11,7 @@ from engine.accounts.ledger import Ledger
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
-from optimizer.report.tables import require_place
+from optimizer.report.pick import require_place
 from optimizer.report.trades import build_trades_frame, collect_trades
 from optimizer.run.task import Task
 from optimizer.run.trade_details import list_details
@@ -36,7 +36,7 @@ class Apart:
         self.genome = genome
         self.genes: Mapping[str, float] = task.spec.layout.decode(genome)
         windows = task.markets.all_windows
-        self.window = windows[require_place("window", window, len(windows))]
+        self.window = windows[require_place("the candidate", "window", window, len(windows))]
         markets = task.markets
         self._number = window
         self._engine = task.full_engine(device="cpu")

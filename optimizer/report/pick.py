@@ -42,6 +42,14 @@ def parse_weights(objectives: tuple[str, ...], weights: Mapping[str, float]) -> 
     return values
 
 
+def require_place(owner: str, what: str, number: int, count: int) -> int:
+    """The number of one of several things, refused when there is none such."""
+    if not 0 <= number < count:
+        have = f"0 to {count - 1}" if count else "none"
+        raise ConfigError(f"{owner} has no {what} {number}; it has {have}")
+    return number
+
+
 def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
     """A row a front [F, O]: its members, how many no other front dominates, its hypervolume."""
     names, arrays = list(fronts), list(fronts.values())

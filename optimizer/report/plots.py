@@ -10,8 +10,9 @@ from optimizer.report import gallery
 from optimizer.report.account import find_hold_scale
 from optimizer.report.charts import price, results
 from optimizer.report.grids import choose_genes, find_candidates
+from optimizer.report.pick import require_place
 from optimizer.report.schedule import require_schedule
-from optimizer.report.tables import Tables, require_place
+from optimizer.report.tables import Tables
 from strategy.errors import unknown
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Plots:
     def price(self, member: int, series: int = 0) -> "Figure":
         """Prices of a series with the entries and exits of a member."""
         run = self._run
-        frame = gallery.market(run, require_place("series", series, len(run.series)))
+        frame = gallery.market(run, require_place("the run", "series", series, len(run.series)))
         marks = price.entries_and_exits(run.trade_columns(member), series)
         return replace(frame, alt=marks.alt, data=[*frame.data, *marks.data]).figure()
 
@@ -143,7 +144,9 @@ class Plots:
         """One trade of a member bar by bar; `number` is its row in `run.trades(member)`."""
         run = self._run
         trades = run.trade_columns(member)
-        bars = run.series[int(trades.series[require_place("trade", number, len(trades))])]
+        bars = run.series[
+            int(trades.series[require_place("the member", "trade", number, len(trades))])
+        ]
         return price.trade(bars, trades, number).figure()
 
     def distribution(self, member: int) -> "Figure":

@@ -275,15 +275,15 @@ def _as_configured(settings: Mapping[str, object], where: str) -> AbstractContex
 
 def _strategy_named(spec: object) -> str:
     """The name or file of a strategy; one in memory gets a name that no other one has."""
-    if isinstance(named := make_plain(spec), str):
-        return named
+    if isinstance(address := make_plain(spec), str):
+        return address
     if not isinstance(spec, Strategy):
         raise ConfigError(
             "strategy is the name or the file of a strategy, or what strategy(...) made, got "
             f"{quote_value(spec)}"
         )
-    if (address := _find_strategy_address(spec)) is not None:
-        return address
+    if (place := _find_strategy_address(spec)) is not None:
+        return place
     # An earlier one of that name, such as before an edit, stays what its runs were made with.
     unlike = f"{spec.name or 'strategy'}_{spec.digest[:8]}"
     for name in filter(None, (spec.name, unlike)):

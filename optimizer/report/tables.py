@@ -24,7 +24,7 @@ from optimizer.judging.verdict import build_unfinished_verdict, derive_verdict, 
 from optimizer.keywords import Specs
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
-from optimizer.report.pick import by_weight, knee, parse_weights
+from optimizer.report.pick import by_weight, knee, parse_weights, require_place
 from optimizer.report.trades import Ints, Trades, build_trades_frame, collect_trades
 from optimizer.run.header import shown_task
 from optimizer.run.importance import measure_run_importance
@@ -42,14 +42,6 @@ def build_data_flags(data: Specs | None) -> dict[str, object]:
     if data is None:
         return {}
     return {"data": [str(spec) for spec in ([data] if isinstance(data, str | Path) else data)]}
-
-
-def require_place(what: str, number: int, count: int) -> int:
-    """The number of one of several things, refused when there is none such."""
-    if not 0 <= number < count:
-        have = f"0 to {count - 1}" if count else "none"
-        raise ConfigError(f"there is no {what} {number}; there is {have}")
-    return number
 
 
 @methods_take_plain(ConfigError)
@@ -399,10 +391,7 @@ class Tables:
 
     def check_member(self, member: int) -> int:
         """The number of a member, refused when there is none such."""
-        if not 0 <= member < len(self.members):
-            have = f"0 to {len(self.members) - 1}" if self.members else "none: the front is empty"
-            raise ConfigError(f"run '{self.id}' has no member {member}; it has {have}")
-        return member
+        return require_place(f"run '{self.id}'", "member", member, len(self.members))
 
 
 def _flatten_figures(figures: Figures) -> dict[str, float]:

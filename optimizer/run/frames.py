@@ -71,7 +71,7 @@ def frames_as_files(
         raise ConfigError("bars is given in place of data: leave one of them out")
     options = load_options(config)
     markets = list_markets(settings["bars"], options)
-    with _kept(markets, options, folder or Path(config.runs)) as paths:
+    with _keep_frames(markets, options, folder or Path(config.runs)) as paths:
         names = {path.stem: market.name for path, market in zip(paths, markets, strict=True)}
         data = tuple(f"parquet:{path}" for path in paths)
         try:
@@ -92,7 +92,7 @@ def for_a_while(settings: Mapping[str, object], where: str) -> Iterator[RunConfi
 
 
 @contextmanager
-def _kept(
+def _keep_frames(
     markets: Sequence[MarketFrame], options: LoadOptions, folder: Path
 ) -> Iterator[list[Path]]:
     """Files of frames; new ones go again where the block fails and no run was recorded."""
