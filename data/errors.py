@@ -109,14 +109,37 @@ def list_some(shown: Iterable[str], count: int) -> str:
     return ", ".join(texts) + (f" and {count - len(texts)} more" if count > len(texts) else "")
 
 
-def near_match(name: str, known: Iterable[str]) -> str:
+def near_match(name: str, known: Iterable[str], *, only_slips: bool = False) -> str:
     """The hint that ends an error about an unknown name; empty when no known name is near.
 
-    Case counts for nothing.
+    Near is one in which the hand slipped once, of longer ones once in four letters, or, but for
+    `only_slips`, one that begins or goes on so; case counts for nothing.
 
     >>> near_match("utc+1", ["UTC", "Europe/Berlin"])
     "; did you mean 'UTC'?"
+    >>> near_match("--pairs", ["--parts"])
+    ''
     """
     as_known = {known_name.lower(): known_name for known_name in known}
-    near = get_close_matches(name.lower(), as_known, n=1)
-    return f"; did you mean '{as_known[near[0]]}'?" if near else ""
+    for other in get_close_matches(name.lower(), as_known, n=5):
+        short, long = sorted((name.lower().strip("-"), other.strip("-")), key=len)
+        goes_on = not only_slips and long.startswith(short) and len(long) <= 2 * len(short)
+        if goes_on or (len(short) > 1 and _count_slips(short, long) <= max(1, len(long) // 4)):
+            return f"; did you mean '{as_known[other]}'?"
+    return ""
+
+
+def _count_slips(a: str, b: str) -> int:
+    """Letters changed, left out, added, or swapped with the next, between two names.
+
+    The restricted Damerau-Levenshtein distance.
+    """
+    before, row = list[int](), list(range(len(b) + 1))
+    for i, letter in enumerate(a):
+        above, last = row, before
+        before, row = row, [i + 1]
+        for j, other in enumerate(b):
+            least = min(above[j] + (letter != other), above[j + 1] + 1, row[j] + 1)
+            is_swapped = i and j and (a[i - 1], letter) == (other, b[j - 1])
+            row.append(min(least, last[j - 1] + 1) if is_swapped else least)
+    return row[-1]

@@ -4,11 +4,15 @@ The imports of a command happen when it runs, and that of its file when it is na
 """
 
 from collections import UserDict
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
+
+from optimizer.errors import ConfigError
 
 COMMANDS = (
     "evolve", "backtest", "parity", "judge", "signal", "watch", "portfolio", "report", "scan",
@@ -27,7 +31,40 @@ class _Commands(UserDict[str, Any]):
         return super().__getitem__(name)
 
 
-class _Program(TyperGroup):
+class AnsweringGroup(TyperGroup):
+    """Commands, of which an unknown name or flag is answered in a line."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:  # noqa: ANN401 - the library's own
+        """Run a command line."""
+        try:
+            return super().main(args, *more, **extra)
+        except TyperException as error:
+            if not _is_unknown_flag(error):
+                raise
+            from optimizer.cli.unknown import explain_flag
+
+            unknown: Any = error
+            message = explain_flag(unknown.option_name, unknown.ctx, args or ())
+            raise ConfigError(message) from None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the library's own
+        """Find a command by its name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except TyperException as error:
+            if _is_unknown_flag(error):
+                raise
+            from optimizer.cli.unknown import explain_command
+
+            raise ConfigError(explain_command(args[0], ctx)) from None
+
+
+def _is_unknown_flag(error: TyperException) -> bool:
+    # The library's own class of it is private.
+    return hasattr(error, "possibilities")
+
+
+class _Program(AnsweringGroup):
     """The program, of whose commands only that which is named is imported."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - the library's own

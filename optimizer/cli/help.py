@@ -21,39 +21,16 @@ SECTIONS: dict[str, tuple[type[Settings], ...]] = {
 }
 """Groups of knobs by the word that help has for them."""
 
-EVERYDAY = frozenset(
-    [
-        "data",
-        "timeframe",
-        "tz",
-        "dedupe",
-        "start",
-        "end",
-        "holdout",
-        "strategy",
-        "bounds",
-        "fee_bp",
-        "slippage_bp",
-        "objectives",
-        "constraints",
-        "min_trades",
-        "population",
-        "generations",
-        "seed",
-        "warm_start",
-        "member",
-        "judge",
-        "null",
-        "folds",
-        "device",
-        "threads",
-        "memory",
-        "runs",
-        "keep",
-        "report",
-    ]
-)
+EVERYDAY = frozenset([
+    "data", "timeframe", "tz", "dedupe", "finer", "start", "end", "holdout", "strategy", "bounds",
+    "fee_bp", "slippage_bp", "max_positions", "rank", "objectives", "constraints", "min_trades",
+    "population", "generations", "seed", "warm_start", "member", "judge", "null", "folds", "every",
+    "device", "threads", "memory", "runs", "keep", "report",
+])  # fmt: skip
 """Knobs that help shows without being asked for all."""
+
+SELDOM = frozenset(["cluster_plaintext"])
+"""A command's own flags that help shows among all."""
 
 ASKED_FOR_ALL = ContextVar("asked_for_all", default=False)
 """Whether --help-all was given."""
@@ -67,7 +44,7 @@ class Sectioned(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the library's own
         """Write arguments, the command's own flags, then knobs by section."""
         sections: dict[str, Records] = {name: [] for name in ("Arguments", "Options", *SECTIONS)}
-        hidden = 0
+        hidden, seldom = 0, SELDOM.union(_SECTION_OF)
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             name = parameter.name or ""
@@ -75,7 +52,7 @@ class Sectioned(TyperCommand):
                 continue
             if parameter.param_type_name == "argument":
                 sections["Arguments"].append(record)
-            elif ASKED_FOR_ALL.get() or name not in _SECTION_OF or name in EVERYDAY:
+            elif ASKED_FOR_ALL.get() or name in EVERYDAY or name not in seldom:
                 sections[_SECTION_OF.get(name, "Options")].append(record)
             else:
                 hidden += 1

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from optimizer.cli.app import AnsweringGroup
 from optimizer.cli.flags import argument, option
 from optimizer.config.compute import ComputeSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
@@ -68,7 +69,11 @@ MOST = 10_000_000
 def command_group(text: str) -> typer.Typer:
     """Commands under one word, of which `text` is the help."""
     return typer.Typer(
-        help=text, callback=lambda: None, add_completion=False, rich_markup_mode=None
+        cls=AnsweringGroup,
+        help=text,
+        callback=lambda: None,
+        add_completion=False,
+        rich_markup_mode=None,
     )
 
 

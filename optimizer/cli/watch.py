@@ -34,11 +34,15 @@ def watch_drift(
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.signal import read_clock
     from optimizer.signals.drift import watch_run
+    from optimizer.signals.unrecorded import describe_unrecorded, may_record
     from optimizer.store import find_run
 
     path = find_run(runs, run)
     record = watch_run(path, flags, read_clock(now))
-    _renew_report(path)
+    if may_record(path):
+        _renew_report(path)
+    else:
+        note(describe_unrecorded(path))
     if as_json:
         print_json({"run": path.name, "drift": record.payload(), "sentence": record.sentence})
     else:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from engine.accounts.metrics import METRICS
 from optimizer.errors import ConfigError
+from optimizer.other_programs import describe_unknown
 from optimizer.search.generation import Floats
-from strategy.errors import unknown
 
 ALIASES = {"expectancy": "mean_r"}
 """Other names of metrics, as traders call them."""
@@ -124,7 +124,8 @@ def parse_constraint(text: str) -> Constraint:
     if metric in FORMER:
         raise ConfigError(f"constraint '{text}': {FORMER[metric]}")
     if metric not in METRICS:
-        raise ConfigError(f"constraint '{text}': {unknown('metric', metric, list(METRICS))}")
+        problem = describe_unknown("metric", metric, list(METRICS))
+        raise ConfigError(f"constraint '{text}': {problem}")
     bound = float(match["bound"]) / (100.0 if match["percent"] else 1.0)
     if not np.isfinite(bound) or abs(bound) > LARGEST_MISS:
         raise ConfigError(f"constraint '{text}': {match['bound']} is too large a number")

@@ -26,6 +26,7 @@ from optimizer.goals.constraints import (
 )
 from optimizer.goals.near import NEAR, Neighbourhoods
 from optimizer.goals.violations import list_values, measure_misses, sum_columns
+from optimizer.other_programs import describe_other, describe_unknown
 from optimizer.search.generation import Evaluation, Floats, Indices
 from strategy.errors import unknown
 
@@ -318,13 +319,15 @@ def parse_objective(text: str) -> Objective:
     Objective(name='trades:min@worst', metric='trades', maximise=False, over='worst')
     """
     match = _TEXT.fullmatch(text)
+    if match is None and (answer := describe_other(text)):
+        raise ConfigError(f"objective {answer}")
     if match is None:
         raise ConfigError(f"objective '{text}' must look like sharpe, trades:min or sharpe@worst")
     name, direction, over = match["name"], match["direction"], match["over"]
     if name in FORMER:
         raise ConfigError(f"objective '{text}': {FORMER[name]}")
     if name not in OBJECTIVES:
-        raise ConfigError(unknown("objective", name, list(OBJECTIVES)))
+        raise ConfigError(describe_unknown("objective", name, list(OBJECTIVES)))
     if direction is not None and direction not in DIRECTIONS:
         raise ConfigError(f"objective '{text}': {unknown('direction', direction, ['max', 'min'])}")
     published = OBJECTIVES[name]

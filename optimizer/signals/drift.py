@@ -33,6 +33,7 @@ from optimizer.schedule.stitched import stitch
 from optimizer.signals.account import TradeChain, build_account
 from optimizer.signals.source import list_chains, list_pieces
 from optimizer.signals.today import find_todays_genes, trade_steps
+from optimizer.signals.unrecorded import open_to_record
 from optimizer.store import RunStore
 from optimizer.store.result import RunResult
 
@@ -53,7 +54,7 @@ class _Judged:
 
 
 def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftRecord:
-    """Drift of a run's pick by a clock, recorded where it is another than before.
+    """Drift of a run's pick by a clock, recorded where it is another than before, if it may be.
 
     Args:
         path: The run.
@@ -65,7 +66,7 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
             run's own bars are not among these.
         StoreError: When the run has no result, is owned, or its members would trade otherwise.
     """
-    with RunStore.open(path, writable=True) as store:
+    with open_to_record(path, {}) as store:
         result, judgement = require_result(store), read_judgement(store)
         task = prepare_whole(store, flags)
         config = recorded_config(store, flags)

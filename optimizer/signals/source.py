@@ -27,6 +27,7 @@ from optimizer.signals.account import TradeChain, build_account
 from optimizer.signals.records import SymbolState
 from optimizer.signals.state import read_states
 from optimizer.signals.today import SignalStep, find_todays_genes, trade_steps
+from optimizer.signals.unrecorded import Findings, describe_unrecorded, open_to_record
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 from optimizer.store.result import RunResult
@@ -96,6 +97,7 @@ class SignalSource:
         self._path, self._member, self._flags = path, member, flags
         self._may_search = may_search
         self._before: dict[str, Bars] = {}
+        self._findings: Findings = {}
 
     def read(self, now_ns: int) -> Signal:
         """State by a clock, nanoseconds UTC.
@@ -128,10 +130,13 @@ class SignalSource:
         self._before = {chain.symbol: chain.bars for chain in chains}
         today = None
         if made is not None:
-            with RunStore.open(self._path, writable=self._may_search) as store:
+            may_search, path = self._may_search, self._path
+            opened = open_to_record(path, self._findings) if may_search else RunStore.open(path)
+            with opened as store:
                 today = find_todays_genes(
-                    store, task, config, result, made, chains, may_search=self._may_search
+                    store, task, config, result, made, chains, may_search=may_search
                 )
+            notes += [describe_unrecorded(path)] if self._findings else []
             genome = today.genomes[-1]
         account = build_account(task, chains)
         if today is not None:

@@ -191,7 +191,6 @@ def test_a_red_check_prints_no_class(command, monkeypatch):
         (("--csv", "."), "is a folder, name a file"),
         (("--plot", "drawn.html"), "--plot drawn.html: write SYMBOL=FILE, the file named .html"),
         (("--plot", "other=drawn.html"), "symbol 'other' is unknown; known: "),
-        (("--population", "8"), "No such option: --population"),
     ],
     ids=lambda value: "_".join(value).strip("-") if isinstance(value, tuple) else "",
 )

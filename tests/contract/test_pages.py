@@ -1,7 +1,6 @@
 """The pages lead somewhere and build without a warning; the packages carry what they need."""
 
 import importlib.util
-import inspect
 import json
 import re
 import shlex
@@ -13,8 +12,6 @@ import pytest
 import typer
 
 from optimizer.cli.app import app
-from optimizer.store.result import FIGURES
-from strategy import words
 from tests.support.paths import ROOT
 
 PACKAGES = ("data", "strategy", "engine", "optimizer")
@@ -75,27 +72,6 @@ def test_commands_of_pages_are_known(line):
         name, *words = words
         command = command.commands[name]
     command.make_context(name, words)
-
-
-def list_flags(command):
-    """Every flag of a command and of those under it."""
-    own = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
-    return own.union(*(list_flags(option) for option in getattr(command, "commands", {}).values()))
-
-
-def test_what_other_tools_have_is_called_so_here():
-    """Flags, words, parts of a strategy and metrics in our column of the page are ours."""
-    page = (ROOT / "docs" / "howto" / "coming_from.md").read_text(encoding="utf-8")
-    ours = "\n".join(row.split("|")[-2] for row in page.splitlines() if row.startswith("| "))
-    flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", ours))
-    assert flags <= list_flags(typer.main.get_command(app))
-    called = set(re.findall(r"`@?([a-z_]+)\(", ours))
-    assert all(hasattr(words, name) for name in called)
-    parts = set(re.findall(r"`([a-z_]+)=`", ours))
-    assert parts <= set(inspect.signature(words.strategy).parameters)
-    metrics = set(re.findall(r"`([a-z]+_[a-z_]+)`", ours)) - {"_trades"}
-    assert metrics <= set(FIGURES)
-    assert min(len(flags), len(called), len(parts), len(metrics)) > 5
 
 
 @pytest.mark.slow

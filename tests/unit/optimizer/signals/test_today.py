@@ -13,6 +13,7 @@ from optimizer.errors import ConfigError
 from optimizer.judging.schedule import StepSetup
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
+from optimizer.signals import unrecorded
 from optimizer.signals.drift import watch_run
 from optimizer.store import RunStore
 from tests.support.signals import GrowingMarket
@@ -53,7 +54,10 @@ def test_genes_are_those_of_the_last_step(market, schedule):
 
 
 def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
-    """Without it the pick before goes on, with a note; with it the new one is recorded."""
+    """Without it the pick before goes on, with a note; with it the new one is recorded.
+
+    Where it cannot be recorded, the source has it.
+    """
     rows = list_step_rows(market.path)
     assert len(rows) == len(schedule.rows)
     due_ns = int(np.datetime64(schedule.next_date, "ns").astype(np.int64))
@@ -64,9 +68,17 @@ def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
     now = market.write(first + 1)
     lazy = market.source(may_search=False).read(now)
     assert (lazy.step.due, lazy.genes) == (schedule.next_date, before.genes)
+    with monkeypatch.context() as reading:
+        reading.setattr(unrecorded, "may_record", lambda path: False)
+        source = market.source()
+        told = source.read(now)
+        reading.setattr(StepSetup, "run_in_step", None)
+        assert source.read(now) == told
+    assert told.notes == (f"{market.path} cannot be written: this is not recorded",)
     assert list_step_rows(market.path) == rows
     signal = market.source().read(now)
     assert (signal.step.date, signal.step.due) == (schedule.next_date, None)
+    assert (told.genes, told.step) == (signal.genes, signal.step)
     assert list_step_rows(market.path) == [*rows, f"schedule/rolling-2d-5d-0/{len(rows)}"]
     monkeypatch.setattr(StepSetup, "run_in_step", None)
     assert market.source().read(market.write(first + 2)).genes == signal.genes
