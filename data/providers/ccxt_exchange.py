@@ -15,6 +15,7 @@ from data.cache import SeriesCache, SeriesKey, TimeRange
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, SourceError, near_match
 from data.providers.source_file import first_line
+from data.shell import write_command
 from data.table import LoadOptions, RawTable
 from data.timeframe import DAY_NS, MS_NS, SECOND_NS, format_timeframe, parse_timeframe
 from data.vendor.calls import CallError, Pace, Tell, parse_retry_delay
@@ -190,7 +191,7 @@ def _fetching(address: str, request: Request, watch: Watch) -> Fetching:
             if session is not None:
                 session.close()
 
-    return Fetching(opening, f"'ccxt:{address}'", watch, units=UNITS, is_whole_only=True)
+    return Fetching(opening, f"ccxt:{address}", watch, units=UNITS, is_whole_only=True)
 
 
 class ExchangeSource:
@@ -258,8 +259,8 @@ class ExchangeSource:
         try:
             return self.pace.call(lambda: self._call_once(question))
         except CallError as error:
-            again = f"; pages that came are kept, data fetch '{self._spec}' goes on behind them"
-            again = again if error.can_repeat else ""
+            goes_on = f"{write_command('data', 'fetch', self._spec)} goes on behind them"
+            again = f"; pages that came are kept, {goes_on}" if error.can_repeat else ""
             raise FetchError(f"{self._request.exchange}: {error}{error.wait}{again}") from None
 
     def _call_once(self, question: Callable[[], Answer]) -> Answer:

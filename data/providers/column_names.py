@@ -1,11 +1,12 @@
 """Names of columns as programs and people write them, by what the columns hold."""
 
 import re
-import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+
+from data.shell import quote_word
 
 KNOWN_NAMES = 4096
 """Names that are remembered, for many files alike."""
@@ -132,7 +133,7 @@ def write_option(meaning: str, name: str) -> str:
     ("--column 'close=Close Price'", '--column close=3')
     """
     match = AT_PLACE.search(name)
-    return f"--column {shlex.quote(f'{meaning}={match[1] if match else name}')}"
+    return f"--column {quote_word(f'{meaning}={match[1] if match else name}')}"
 
 
 @lru_cache(KNOWN_NAMES)

@@ -1,12 +1,12 @@
 """Markets of a file that holds several: in its rows, or in columns that have two names."""
 
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from data.bars import LONGEST_SYMBOL
 from data.errors import TableError, list_some
+from data.shell import quote_word
 
 PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
 """Name of a column that has two, as pandas writes it in a Parquet file."""
@@ -37,9 +37,9 @@ def name_market(where: str, *markets: object) -> str:
     ('prices.csv#AAPL', "'my prices.csv#BRK B#XNYS'")
     """
     # Within a word the sign begins no comment.
-    is_plain = all(shlex.quote(part) == part for part in (where, *map(str, markets)))
-    address = SIGN.join((where, *map(str, markets)))
-    return address if is_plain else shlex.quote(address)
+    parts = (where, *map(str, markets))
+    is_plain = all(quote_word(part) == part for part in parts)
+    return SIGN.join(parts) if is_plain else quote_word(SIGN.join(parts))
 
 
 def choose_market(

@@ -90,8 +90,7 @@ def fetch(
 
 
 def _fetching(address: str, options: LoadOptions, watch: Watch) -> Fetching:
-    again = f"{PROVIDER}:{address} --from {{start}} --to {{end}}"
-    return Fetching(opening, again, watch, options.fetch.accept_missing)
+    return Fetching(opening, f"{PROVIDER}:{address}", watch, options.fetch.accept_missing)
 
 
 def open_series(address: str, options: LoadOptions) -> SeriesCache:

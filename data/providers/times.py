@@ -17,6 +17,7 @@ from data.providers.column_names import find_local_zone
 from data.providers.numbers import to_array
 from data.providers.time_forms import Column, TimeForm, all_match, plain_blanks, split_chunks
 from data.server_clock import note_server
+from data.shell import quote_word
 from data.zones import AS_UTC, LocalZone, localise, look_up
 
 DIGITS = r"^[0-9]{1,19}$"
@@ -334,7 +335,7 @@ def _part_named_zone(column: Column) -> tuple[Column, str] | None:
 
 def _name_formats(example: str, fitting: Iterable[TimeForm]) -> str:
     """The options that read a time as each of some forms has it."""
-    options = (f"--time-format '{form.write_format(example)}'" for form in fitting)
+    options = (f"--time-format {quote_word(form.write_format(example))}" for form in fitting)
     return f"such as {' or '.join(options)}"
 
 

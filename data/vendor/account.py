@@ -14,6 +14,7 @@ from platformdirs import user_config_path
 
 from data.errors import SourceError, near_match
 from data.files import others_reach, read_ordinary
+from data.shell import quote_word
 
 APP = "exhaustion-optimizer"
 FILE = "vendors.toml"
@@ -143,5 +144,5 @@ def _read_settings(path: Path) -> Mapping[str, object]:
         if name not in known:
             raise SourceError(f"{path}: {name[:40]!r} is unknown{near_match(name, known)}")
     if "api_key" in settings and others_reach(mode):
-        raise SourceError(f"{path}: others can read the key in it; chmod 600 {path}")
+        raise SourceError(f"{path}: others can read the key in it; chmod 600 {quote_word(path)}")
     return settings

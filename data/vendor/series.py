@@ -27,6 +27,7 @@ from data.cache import (
 )
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, RewrittenError, list_some
+from data.shell import write_command
 from data.timeframe import DAY_NS, MS_NS
 from data.vendor.calls import Pace, Tell
 from data.vendor.paging import PageReader
@@ -96,12 +97,17 @@ class Fetching:
     """How a series is fetched."""
 
     opening: Callable[[SeriesKey, Tell], AbstractContextManager[BarSource]]
-    again: str  # arguments of ``data fetch`` that bring it
+    spec: str
     watch: Watch = field(default_factory=StepLog)
     accept_missing: bool = False  # whether to take bars although whole sessions are missing
     units: Mapping[str, str] = field(default_factory=lambda: MONTHS)
     # Whether pieces that are not whole, empty, or may change are fetched anew each time.
     is_whole_only: bool = False
+
+    def write_again(self, start: str, end: str) -> str:
+        """The command that brings a range; the spec of an exchange says which by itself."""
+        dates = () if self.is_whole_only else ("--from", start, "--to", end)
+        return write_command("data", "fetch", self.spec, *dates)
 
     def split(self, spans: list[TimeRange], key: SeriesKey) -> Iterator[TimeRange]:
         """The pieces of ranges of a series."""
@@ -137,8 +143,7 @@ def cached_bars(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[Pa
             start, end = format_time(piece.start_ns)[:10], format_time(span.end_ns)[:10]
             raise FetchError(
                 f"{cache.key}: the cache has no bars from {start} to {end}, and no vendor is "
-                "asked for a run; fetch them: python -m optimizer data fetch "
-                f"{how.again.format(start=start, end=end)}"
+                f"asked for a run; fetch them: {how.write_again(start, end)}"
             )
         bars[piece.start_ns] = _cut(_read(cache.asked, asked[-1]), piece)
     return [bars[start_ns] for start_ns in sorted(bars)]

@@ -1,6 +1,5 @@
 """Tables of bars and their sources, a small chart of prices, and how far fetching is."""
 
-import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from data import PROVIDERS, Bars, longest_gaps, quirks_of
 from data.cache import CachedSeries
 from data.inspection import Inspection
 from data.providers import find_provider
+from data.shell import quote_word
 from data.table import LoadOptions
 from optimizer.cli.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.formatting import format_count, minute, number
@@ -154,8 +154,8 @@ def print_imported(
         name, frame = str(row["symbol"]), str(row["timeframe"])
         table.add_row(name, number(row["bars"]), frame, *times, hash_, kept)
     stdout().print(table)
-    beside = "".join(f" --aligned-column {shlex.quote(name)}" for name in aligned)
-    stdout().say(f"use them with --data {shlex.quote(str(folder))}{beside}")
+    beside = "".join(f" --aligned-column {quote_word(name)}" for name in aligned)
+    stdout().say(f"use them with --data {quote_word(folder)}{beside}")
 
 
 def price_chart(bars: Bars, *, mark: str = "|") -> list[str]:

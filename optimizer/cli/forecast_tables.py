@@ -6,6 +6,7 @@ from time import monotonic
 
 from rich.table import Table
 
+from data.shell import quote_word
 from optimizer.cli.console import LINE_EVERY_S, plain_table, print_json, stderr, stdout
 from optimizer.forecasts.column import Forecast, ForecastRecord
 from optimizer.forecasts.fit import Watch
@@ -49,7 +50,8 @@ def print_forecast(forecast: Forecast, path: Path, *, as_json: bool) -> None:
     console.print(_skill_table(record))
     console.print()
     console.say_all((*describe_record(record), list_digests(record)))
-    console.say(f'read it in a strategy as column("forecast"), with --column-file forecast={path}')
+    flag = f"--column-file {quote_word(f'forecast={path}')}"
+    console.say(f'read it in a strategy as column("forecast"), with {flag}')
 
 
 def _skill_table(record: ForecastRecord) -> Table:

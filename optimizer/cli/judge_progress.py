@@ -1,6 +1,5 @@
 """How far judging is, and how to go on with a judge that was stopped."""
 
-import shlex
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
+from data.shell import quote_word, write_command
 from optimizer.cli.console import LINE_EVERY_S, Lines, stderr
 from optimizer.cli.view import JudgeView
 from optimizer.config.evidence import EvidenceSettings
@@ -118,7 +118,7 @@ def describe_kept(path: Path, settings: EvidenceSettings, request: Asked | None)
     wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}
     default = {name: field.default for name, field in EvidenceSettings.model_fields.items()}
     flags = [
-        format_flag(name) + ("" if value is True else f" {value}")
+        format_flag(name) + ("" if value is True else f" {quote_word(str(value))}")
         for name, value in wanted.items()
         if value != default[name] and name != "judge"
     ]
@@ -127,5 +127,5 @@ def describe_kept(path: Path, settings: EvidenceSettings, request: Asked | None)
             "--open"
         ] * request.is_open
     return "the front is recorded, and so is what was found out about it, go on with: " + " ".join(
-        [f"python -m optimizer judge {shlex.quote(str(path))}", *flags]
+        [write_command("judge", path), *flags]
     )

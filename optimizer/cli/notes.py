@@ -33,9 +33,12 @@ LOGGERS = (
 COMPILES = "engine.runtime.compiling.loops"
 """The log of compiling, which would be a long silence otherwise."""
 
+QUOTED = r"""\$?'[^']*'(?:"'"'[^']*')*"""
+"""A word as `data.shell.quote_word` quotes it."""
+
 COMMAND = re.compile(
-    r"python -m optimizer \w+"
-    r"(?: (?:latest|show|list|new|check|source|OTHER|-\S+|'[^']*'|\S*[\d/.]\S*))*"
+    r"python -m optimizer \w+(?: (?:latest|show|list|new|check|source|tag|verify|fetch|OTHER|WORD"
+    rf"|-\S+|{QUOTED}|\S*[\d/.]\S*))*|(?<![^\s(=]){QUOTED}"
 )
 """A command to copy in a line for people: words, flags, and names with a digit, a dot or quotes."""
 

@@ -1,8 +1,9 @@
 """A result as a person and as a program read it: the verdict, the front, and what proves it."""
 
-import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
+from data.shell import write_command
 from optimizer.cli.console import Lines, stdout
 from optimizer.cli.tables import (
     SHOWN_MEMBERS,
@@ -180,7 +181,7 @@ def _describe_closed(result: RunResult, grade: str) -> str:
     )
     if grade in DROPPED:
         return f"{closed}; keep them closed for another search"
-    return f"{closed}: python -m optimizer judge {shlex.quote(result.path)} --open"
+    return f"{closed}: {write_command('judge', Path(result.path), '--open')}"
 
 
 def _describe_seconds(result: RunResult) -> str:

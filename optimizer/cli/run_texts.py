@@ -1,11 +1,11 @@
 """Record of a run: printed, and as tables and programs in files."""
 
 import io
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from data.shell import write_command
 from optimizer.atomic_write import write_output
 from optimizer.cli.console import Lines, facts_table, format_csv, format_json, print_json, stdout
 from optimizer.cli.result import print_answer, print_result, result_json
@@ -57,10 +57,11 @@ def print_run(path: Path, *, is_whole: bool, as_json: bool) -> None:
             "data": store.header.get("data"),
             "generations": f"{number(max(len(summaries) - 1, 0))} of {number(store.planned)}",
             "front": summaries[-1].front if summaries else 0,
-            "go on with": resume_command(store.path),
         }
         console = stdout()
         console.print(facts_table(facts))
+        # A cell would part it.
+        console.say(f"go on with: {resume_command(store.path)}")
         _print_labels(console, labels)
 
 
@@ -87,7 +88,7 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
     print_individual(console, chosen, data.windows, find_window_rule(result))
     console.print()
     console.say_all(describe_account(chosen, 1))
-    backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {index}"
+    backtest = write_command("backtest", Path(result.path), "--member", str(index))
     console.say(f"Its trades: {backtest}")
     console.say(f"On other bars: {backtest} --data OTHER")
     if pick is not None and not is_pick:

@@ -1,6 +1,5 @@
 """runs: list, show, label, export, compare, check and delete what was recorded."""
 
-import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -57,19 +56,23 @@ def list_recorded(
     as_json: AsJson = False,
 ) -> None:
     """Recorded runs with verdict, pick, tags and note, oldest first."""
+    from data.shell import write_command
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.listing import choose_runs, print_runs
     from optimizer.store.listing import list_runs
 
-    known = list_runs(runs)
+    known, where = list_runs(runs), () if runs == Path("runs") else ("--runs", runs)
     chosen = choose_runs(known, verdict, symbol, tag or (), order=sort)
     if as_json:
         print_json([asdict(run) | {"path": str(run.path)} for run in chosen])
     elif not known:
-        stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
+        stdout().say(
+            f"there are no runs in {runs}; start one with: {write_command('evolve', *where)}"
+        )
     elif not chosen:
         stdout().say(
-            f"of {len(known):,} in {runs} there is no such run: see them all with runs list"
+            f"of {len(known):,} in {runs} there is no such run: see them all with "
+            f"{write_command('runs', 'list', *where)}"
         )
     else:
         print_runs(chosen)
@@ -86,6 +89,7 @@ def tag_run(
     runs: Runs = Path("runs"),
 ) -> None:
     """Give a run tags, by which runs list --tag finds it, or take some away."""
+    from data.shell import write_command
     from optimizer.cli.console import stdout
     from optimizer.store import find_run
     from optimizer.store.labels import change_labels, read_labels
@@ -93,7 +97,8 @@ def tag_run(
     path = find_run(runs, run)
     labels = change_labels(path, add=words or (), remove=remove or ()) if words or remove else None
     labels = labels or read_labels(path)
-    tags = ", ".join(labels.tags) or f"none; add some with: runs tag {shlex.quote(path.name)} WORD"
+    add = write_command("runs", "tag", path, "WORD")
+    tags = ", ".join(labels.tags) or f"none; add some with: {add}"
     stdout().say(f"{path.name}: tags {tags}")
 
 

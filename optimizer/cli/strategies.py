@@ -1,6 +1,5 @@
 """strategies: list those that ship, all words of the language, and begin one of your own."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +50,7 @@ def write_beginning(
     name: Annotated[str, argument("Of the strategy and its file.", "NAME")],
 ) -> None:
     """Write a commented file to begin a strategy of your own from."""
+    from data.shell import write_command
     from optimizer.atomic_write import write_whole
     from optimizer.cli.console import stdout
     from optimizer.cli.strategy_texts import BEGINNING, is_module
@@ -66,9 +66,11 @@ def write_beginning(
     if path.exists():
         raise ConfigError(f"{path} is there already")
     title = path.stem.replace("_", " ").capitalize()
-    quoted = shlex.quote(path.as_posix())
-    write_whole(path, BEGINNING.format(title=title, path=quoted, variable=path.stem.upper()))
-    stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {quoted}")
+    check = write_command("strategies", "check", path)
+    search = write_command("evolve", "--strategy", path, "--judge")
+    names = {"title": title, "check": check, "search": search, "variable": path.stem.upper()}
+    write_whole(path, BEGINNING.format(**names))
+    stdout().say(f"wrote {path}; check it: {check}")
 
 
 @app.command("check")

@@ -14,8 +14,8 @@ from strategy.model import Strategy
 
 BEGINNING = '''"""{title}: say here in a sentence what it waits for.
 
-Check it:   python -m optimizer strategies check {path}
-Search it:  python -m optimizer evolve --strategy {path} --judge
+Check it:   {check}
+Search it:  {search}
 All words:  python -m optimizer strategies words
 """
 

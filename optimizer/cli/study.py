@@ -1,6 +1,5 @@
 """A run as an Optuna study in one journal file, for its dashboard; the only import of Optuna."""
 
-import shlex
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.errors import describe_unwritten
+from data.shell import quote_word
 from optimizer.atomic_write import write_output
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.formatting import evenly
@@ -86,7 +86,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     members = int(is_member.sum())
     return (
         f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "
-        f"candidates; to look at it: optuna-dashboard {shlex.quote(str(to))}"
+        f"candidates; to look at it: optuna-dashboard {quote_word(to)}"
     )
 
 

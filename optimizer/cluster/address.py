@@ -3,12 +3,12 @@
 import ipaddress
 import json
 import re
-import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from data.files import others_reach
+from data.shell import quote_word
 from optimizer.errors import ConfigError
 
 FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, or the file that a scheduler wrote"
@@ -113,9 +113,7 @@ def _check_keys(folder: Path) -> None:
             )
     key = folder / KEY_FILES[-1]
     if others_reach(key.stat().st_mode):
-        raise ConfigError(
-            f"--cluster-tls: others can read the key; chmod 600 {shlex.quote(str(key))}"
-        )
+        raise ConfigError(f"--cluster-tls: others can read the key; chmod 600 {quote_word(key)}")
 
 
 def _read_scheduler_file(path: Path) -> str:

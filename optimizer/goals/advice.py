@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator, Mapping
 
 import numpy as np
 
+from data.shell import quote_word
 from engine.accounts.derived import FEWEST_DAYS
 from optimizer.formatting import format_count, metric, number
 from optimizer.goals.constraints import Constraint, parse_constraint
@@ -114,12 +115,13 @@ def advise(
         )
     kind, _, text = first.partition(":")
     if kind == BROKEN:
-        return f"Loosen what failed most, or let it be missed: --constraint '{text} soft'."
+        soft = quote_word(f"{text} soft")
+        return f"Loosen what failed most, or let it be missed: --constraint {soft}."
     if kind != UNDEFINED:
         return REMEDIES.get(kind, REMEDIES[TOO_FEW_TRADES])
     name = _metric(text)
     if re.search("[<>]", text):
-        return f"Leave out --constraint '{text}': most candidates have no {name}."
+        return f"Leave out --constraint {quote_word(text)}: most candidates have no {name}."
     return f"Search for what is defined, such as --objectives strength,mean_r, not {name}."
 
 

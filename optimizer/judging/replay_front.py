@@ -1,11 +1,11 @@
 """The front of a recorded run, on its own bars or on others, at its own costs or at others."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from data.shell import write_command
 from engine.certificate import data_hash
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.run_config import RunConfig, format_flag
@@ -109,5 +109,5 @@ def _refuse_held_out(store: RunStore, task: Task) -> None:
     if overlap(held_out, list_bar_ranges(task.markets.describe())):
         raise ConfigError(
             f"run '{store.run_id}' held out bars that are among these, and nobody has opened them: "
-            f"python -m optimizer judge {shlex.quote(str(store.path))} --open counts the look"
+            f"{write_command('judge', store.path, '--open')} counts the look"
         )

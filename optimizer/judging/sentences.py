@@ -1,8 +1,9 @@
 """All evidence, first what disagrees with the verdict, and the next step; the same everywhere."""
 
-import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
+from data.shell import write_command
 from optimizer.evidence.null import MOST_P_OF_ALL
 from optimizer.evidence.robust import CHECKED
 from optimizer.evidence.statistic import AGAINST, FOR, Around, Weighed
@@ -66,13 +67,12 @@ def _is_searched_too_often(judgement: Judgement) -> bool:
 
 def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | None) -> str:
     """The step that follows from a verdict."""
-    path = shlex.quote(result.path)
-    judge = f"python -m optimizer judge {path}"
+    judge = write_command("judge", Path(result.path))
     command = verdict.sentence.partition(NEXT)[2]
     if command:
         return command
     if verdict.grade == "invalid":
-        return f"do not trade it: {_suggest_mending(result, judgement, path)}."
+        return f"do not trade it: {_suggest_mending(result, judgement)}."
     if verdict.grade == "weak":
         if result.data.held_out_bars and (judgement is None or judgement.held_out is None):
             return f"{judge} --open looks at the held-out bars, once."
@@ -85,10 +85,10 @@ def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | Non
     return STEPS.get(verdict.grade, f"{judge} --null 199")
 
 
-def _suggest_mending(result: RunResult, judgement: Judgement | None, path: str) -> str:
+def _suggest_mending(result: RunResult, judgement: Judgement | None) -> str:
     """Next step where engines disagree, a rule reads later bars, or an account is gone."""
     if result.certificate.mismatches:
-        return f"python -m optimizer parity --run {path} compares every trade"
+        return f"{write_command('parity', '--run', Path(result.path))} compares every trade"
     parts = () if judgement is None else (judgement.causal, judgement.schedule)
     if not any(part.mismatches for part in parts if part is not None):
         return "stake less in account(...), so that no close takes all of it, and search again"

@@ -1,7 +1,6 @@
 """The verdict that follows from the evidence on a run."""
 
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from data.shell import write_command
 from engine.workload import CORE_RATE, GPU_START_S, Workload
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
 from optimizer.evidence.figures import Number
@@ -77,7 +77,7 @@ def add_verdict(
         is_warm_started: Whether the search began with individuals of another.
     """
     pick, null, held_out = judgement.pick, judgement.null, judgement.held_out
-    command = f"python -m optimizer judge {shlex.quote(str(path))}"
+    command = write_command("judge", path)
     facts = Facts(
         is_certified=not result.certificate.mismatches,
         differences=0 if judgement.causal is None else judgement.causal.mismatches,

@@ -1,9 +1,9 @@
 """Evidence on a page: the pick, all evidence row by row, folds as a table."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from data.shell import write_command
 from optimizer.evidence.drift import DriftRecord
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.statistic import Weighed
@@ -94,7 +94,7 @@ def _read_drift(run: Tables) -> DriftRecord | None:
 
 def _list_missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
     """Rows on evidence that was not asked for yet."""
-    judge = f"python -m optimizer judge {shlex.quote(str(run.path))}"
+    judge = write_command("judge", run.path)
     if judgement.folds is None and judgement.schedule is None:
         yield Weighed("folds", f"Nobody searched again in folds: {judge} does.", "")
     if judgement.causal is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from data.shell import write_command
 from engine.accounts.ledger import REASONS
 from optimizer.formatting import (
     HELD_OUT,
@@ -97,7 +98,7 @@ def build_page_data(run: Tables, chosen: Chosen | None) -> Plain:
         "meanings": {words(name): meaning for name, meaning in MEANINGS.items()},
         "called": "" if run.is_search else run.name_member(0),
         "reasons": [words(reason) for reason in REASONS],
-        "command": f"python -m optimizer report {run.id} --member ",
+        "command": f"{write_command('report', run.path)} --member ",
         "hasBars": not run.bars_problem,
         "bars": {},
         "shownSeries": [],

@@ -4,11 +4,11 @@ No value of a record names a file that is run. A strategy is data. Functions of 
 own are made of the text that the record holds, once that text is trusted by its digest.
 """
 
-import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from data.shell import write_command
 from optimizer.errors import StoreError
 from optimizer.run.identity import different_lines, require_identity
 from optimizer.run.trust import (
@@ -178,7 +178,7 @@ def _own_indicators(store: RunStore, file: StrategyFile) -> dict[str, OwnIndicat
         raise StoreError(
             f"run '{store.run_id}' holds Python of {file.path}, which can do all that you can and "
             "runs only once you trust it: read it with "
-            f"`python -m optimizer runs source {shlex.quote(str(store.path))}`, then add --trust"
+            f"`{write_command('runs', 'source', store.path)}`, then add --trust"
         )
     made = build_strategies(file.text, file.path).values()
     # Two strategies of a file may each have an indicator of the same name.

@@ -4,9 +4,9 @@ Of a run that was begun here, or is trusted, files are read where it names them.
 what lies in its own folder is read, the sample, and bars of a vendor from this user's own cache.
 """
 
-import shlex
 from collections.abc import Collection, Mapping
 
+from data.shell import write_command
 from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import StoreError
 from optimizer.run.columns import kept_columns
@@ -75,5 +75,5 @@ def _not_read(store: RunStore, what: str, path: str, knob: str) -> str:
     return (
         f"run '{store.run_id}' was not begun here, so its {what} are not read from where it says "
         f"({path}): name them with {format_flag(knob)}, or add --trust if you trust who made it "
-        f"(`python -m optimizer runs show {shlex.quote(str(store.path))}` needs neither)"
+        f"(`{write_command('runs', 'show', store.path)}` needs neither)"
     )

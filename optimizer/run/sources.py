@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import fields
 
 from data import LoadOptions, expand_spec
+from data.shell import quote_word
 from data.table import FetchOptions
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
@@ -47,6 +48,7 @@ def load_options(config: RunConfig, *, may_fetch: bool = True) -> LoadOptions:
         if name in ROW_NAMES:
             raise ConfigError(
                 f"--aligned-column {name}: a strategy means something else by '{name}'; "
-                f"--aligned-column {name}_2={options.aligned[name]} gives it another name"
+                f"--aligned-column {quote_word(f'{name}_2={options.aligned[name]}')} gives it "
+                "another name"
             )
     return options

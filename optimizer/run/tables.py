@@ -3,7 +3,6 @@
 Columns are plain lists, so that any kind of file can be made from them.
 """
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from data.shell import write_command
 from optimizer.errors import StoreError
 from optimizer.formatting import format_count
 from optimizer.search.generation import (
@@ -71,7 +71,7 @@ def require_result(store: RunStore) -> RunResult:
 
 def resume_command(run: Path) -> str:
     """The command that goes on with a run, as a person may type it."""
-    return f"python -m optimizer evolve --resume {shlex.quote(str(run))}"
+    return write_command("evolve", "--resume", run)
 
 
 def recorded_individuals(store: RunStore) -> Recorded:

@@ -1,6 +1,5 @@
 """A member of a recorded run on the newest bars of its source, read as often as is asked for."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from data import cut_at_gaps, parse_timeframe
 from data.bars import Bars, parse_time
 from data.checks import VALUES, Ints, format_time
+from data.shell import write_command
 from data.timeframe import WEEK_NS
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError
@@ -300,8 +300,8 @@ def _refuse_held_out(
         if parse_time(window.first) <= time_ns and is_in:
             raise ConfigError(
                 f"run '{store.run_id}' held out bars of {window.symbol} up to the newest, and "
-                f"nobody has opened it: python -m optimizer judge {shlex.quote(str(store.path))} "
-                "--open counts the look"
+                f"nobody has opened it: {write_command('judge', store.path, '--open')} counts the "
+                "look"
             )
 
 

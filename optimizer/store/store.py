@@ -7,7 +7,6 @@ header, so that what is read back is what was recorded, in the order in which it
 import fcntl
 import logging
 import os
-import shlex
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from types import MappingProxyType, TracebackType
 from typing import Literal
 
 from data.files import sync_folder
+from data.shell import write_command
 from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
@@ -286,7 +286,7 @@ class RunStore(Reader):
             raise StoreError(
                 f"{self.database} is damaged ({problem}): it is read as far as it is sound, and "
                 "not written to; begin another run from its front: "
-                f"python -m optimizer evolve --warm-start {shlex.quote(str(self.path))}"
+                f"{write_command('evolve', '--warm-start', self.path)}"
             )
 
     def _warn(self, lines: Iterable[str]) -> None:

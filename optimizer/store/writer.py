@@ -2,11 +2,11 @@
 
 import logging
 import os
-import shlex
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from data.shell import write_command
 from optimizer.config.values import Keep
 from optimizer.errors import DisturbedError, StoreError
 from optimizer.formatting import format_count
@@ -112,7 +112,8 @@ class Writer:
         lines = [*recovery.warnings, *reader.find_losses()] or ["rows differ from those recorded"]
         raise DisturbedError(
             f"{reader.database} does not hold what was recorded ({lines[0]}): another program "
-            f"changed it while it was written; see runs verify {shlex.quote(str(reader.path))}"
+            "changed it while it was written; see "
+            f"{write_command('runs', 'verify', reader.path)}"
         )
 
 
@@ -341,9 +342,9 @@ class Presence:
             )
         return (
             f"run '{run.name}' was moved to {now} while it was written: what was recorded is "
-            f"there, go on with: python -m optimizer evolve --resume {shlex.quote(str(now))}"
+            f"there, go on with: {write_command('evolve', '--resume', now)}"
         )
 
     @staticmethod
     def _advice(run: Path) -> str:
-        return f"what is left says: python -m optimizer runs verify {shlex.quote(str(run))}"
+        return f"what is left says: {write_command('runs', 'verify', run)}"

@@ -1,10 +1,10 @@
 """Verification of a run, as far as its record and its bars go."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from data.errors import DataError
+from data.shell import write_command
 from engine.certificate import Certificate
 from engine.errors import EngineError
 from optimizer.errors import OptimizerError, ParityError
@@ -126,7 +126,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
 
 def _format_unfinished(store: RunStore, left: Unstated) -> str:
     """Line on rows left by an interrupted judge, and the command that goes on with them."""
-    command = f"python -m optimizer judge {shlex.quote(str(store.path))} {left.flags}"
+    command = f"{write_command('judge', store.path)} {left.flags}"
     return f"{left.what} are in no judgement, go on with: {command}"
 
 

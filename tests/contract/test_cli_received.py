@@ -264,7 +264,7 @@ def test_an_exchange_is_asked_by_those_who_name_it(monkeypatch, tmp_path):
     """What was fetched last is had again; where nothing was, the line has the command for it."""
     monkeypatch.setattr("data.cache.user_cache_path", lambda _: tmp_path)
     spec, offline = "ccxt:binance:BTC/USDT:1h:2024-01-01", FetchOptions(may_fetch=False)
-    with pytest.raises(FetchError, match=f"data fetch '{spec}'"):
+    with pytest.raises(FetchError, match=f"data fetch {spec}"):
         load_bars(spec, LoadOptions(fetch=offline))
     with serve_exchange(FakeExchange(2000)) as open_exchange:
         monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)

@@ -241,7 +241,7 @@ def test_a_link_to_a_member_shows_it_or_the_command_that_does(chromium, run, tmp
     named, count = choose_members(run, None).named, len(run.members)
     absent = next(member for member in range(count) if member not in named)
     file = write_report(run, tmp_path / "few.html")
-    command = f"python -m optimizer report {run.id} --member {absent}"
+    command = f"python -m optimizer report {run.path} --member {absent}"
     sentences = {
         f"#member={absent}": f"Member {absent} is not on this page, which holds {len(named)} of "
         f"{count} members. To see it: {command}",

@@ -80,7 +80,7 @@ def test_a_fault_that_stays_ends_it(exchange, waits):
     """After a bounded number of attempts, with the exchange's own words on one line."""
     exchange.faults = [(503, b"<html>\nmaintenance</html>")] * 20
     with pytest.raises(
-        FetchError, match=r"binance: ExchangeNotAvailable: .* after 8 tries; .* data fetch 'ccxt:bi"
+        FetchError, match=r"binance: ExchangeNotAvailable: .* after 8 tries; .* data fetch ccxt:bi"
     ) as caught:
         load_bars(SPEC)
     assert "\n" not in str(caught.value)
