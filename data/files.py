@@ -3,24 +3,25 @@
 import contextlib
 import errno
 import fcntl
-import glob
 import os
-import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
 from time import monotonic, sleep
 
 DRAFT = ".part"
-"""Ending of the name of a file that is being written."""
+"""Ending of the name of a file or a folder that is being made."""
+
+DRAFT_LETTERS = len(f".012345012345{DRAFT}")
+"""Letters that the name of a draft has behind that of what it becomes."""
 
 CLAIM_SECONDS = 0.02
 """Between two looks at a claim that another process holds."""
 
-IS_DRAFT = re.compile(rf"\.(?P<name>.+)\.[0-9a-f]+{re.escape(DRAFT)}")
-"""Name of a draft, and in it that of the file that it becomes."""
-
+CLAIM = "0" * 6
+"""In the name of a claim in place of what is drawn."""
 
 INPUTS: set[str] = set()
 """Absolute names of files that a person named, or sent with those, and this process has read."""
@@ -97,18 +98,34 @@ def replace_whole(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def name_draft(name: str, drawn: str = "") -> str:
+    """A name for the draft of a file or a folder, which no other program gives to anything."""
+    drawn = drawn or os.urandom(3).hex()
+    check = zlib.crc32(os.fsencode(f"{name}.{drawn}")) & 0xFFFFFF
+    return f".{name}.{drawn}{check:06x}{DRAFT}"
+
+
+def strip_draft(name: str) -> str:
+    """The name of which a draft of ours has this name; any other name as it is."""
+    former, drawn = name[1:-DRAFT_LETTERS], name[1 - DRAFT_LETTERS : 7 - DRAFT_LETTERS]
+    return former if drawn and name == name_draft(former, drawn) else name
+
+
 @contextlib.contextmanager
 def drafting(path: Path) -> Iterator[Path]:
     """An empty file beside another one, whose place it takes at the end of the body.
 
     Its writer holds a lock on it, so that drafts of writers that were killed are known, and are
-    removed by the next one.
+    removed by the next one in that folder.
 
     Raises:
         OSError: When it cannot be made or moved; a file that was there is left as it was.
     """
-    remove_drafts(path.parent, path.name)
-    draft, descriptor = _make_draft(path)
+    remove_drafts(path.parent)
+    descriptor = -1
+    while descriptor < 0:
+        draft = path.with_name(name_draft(path.name))
+        descriptor = _lock_draft(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL)
     try:
         with naming(path):
             yield draft
@@ -129,39 +146,47 @@ def naming(name: object) -> Iterator[None]:
         raise
 
 
-def remove_drafts(folder: Path, name: str | None = None) -> None:
-    """Remove drafts of writers that were killed, of all files or of one of that name.
+@contextlib.contextmanager
+def working_folder(name: str) -> Iterator[Path]:
+    """A folder among temporary files, gone at the end of the body or with the next one made.
 
-    Those that are being written stay.
+    Raises:
+        OSError: When it cannot be made.
     """
-    for draft in folder.glob(f".{'*' if name is None else glob.escape(name)}.*{DRAFT}"):
-        if not IS_DRAFT.fullmatch(draft.name):
-            continue
+    # Only here: no other command needs them.
+    from shutil import rmtree
+    from tempfile import gettempdir
+
+    place, descriptor = Path(gettempdir()), -1
+    remove_drafts(place, lambda draft: rmtree(draft) if strip_draft(draft.name) == name else None)
+    while descriptor < 0:
+        folder = place / name_draft(name)
+        folder.mkdir(mode=0o700)
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = _lock_draft(folder, os.O_DIRECTORY)
+    try:
+        yield folder
+    finally:
+        rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def remove_drafts(folder: Path, remove: Callable[[Path], object] = os.unlink) -> None:
+    """Remove drafts in a folder whose writers are gone; those that are being written stay.
+
+    `remove` gets each, locked; without it drafts of files are removed, of folders none.
+    """
+    drafts = [path for path in folder.glob(f".*{DRAFT}") if strip_draft(path.name) != path.name]
+    for draft in drafts:
         with contextlib.suppress(OSError):
-            descriptor = os.open(draft, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            # A network's disk locks only files that may be written, and no folders.
+            kind = os.O_DIRECTORY if draft.is_dir() else os.O_RDWR
+            descriptor = os.open(draft, kind | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                draft.unlink()
+                remove(draft)
             finally:
                 os.close(descriptor)
-
-
-def _make_draft(path: Path) -> tuple[Path, int]:
-    """A new file beside another one, and the descriptor that holds its lock."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    while True:
-        draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}{DRAFT}")
-        try:
-            descriptor = os.open(draft, flags, 0o666)
-        except FileExistsError:
-            continue
-        # Where a file system has no locks, drafts of the killed stay.
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:
-            return draft, descriptor
-        # Another writer took it for one that was left, before it was locked.
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -170,13 +195,14 @@ def claiming(path: Path, seconds: float) -> Iterator[None]:
 
     The claim is a locked draft of the file, so that it ends with its process.
     """
-    draft, until, descriptor = path.with_name(f".{path.name}.0{DRAFT}"), monotonic() + seconds, -1
+    draft, until = path.with_name(name_draft(path.name, CLAIM)), monotonic() + seconds
+    descriptor = -1
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = _lock_claim(draft)
+        descriptor = _lock_draft(draft, os.O_RDWR | os.O_CREAT)
         while descriptor < 0 and monotonic() < until:
             sleep(CLAIM_SECONDS)
-            descriptor = _lock_claim(draft)
+            descriptor = _lock_draft(draft, os.O_RDWR | os.O_CREAT)
     try:
         yield
     finally:
@@ -186,21 +212,23 @@ def claiming(path: Path, seconds: float) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _lock_claim(draft: Path) -> int:
-    """The descriptor that holds a claim; -1 where another process has it."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(draft, flags, 0o666)
+def _lock_draft(draft: Path, kind: int) -> int:
+    """The descriptor that holds the lock of a draft; -1 where another process took it."""
+    try:
+        descriptor = os.open(draft, kind | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except FileExistsError:
+        return -1
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return -1
+        # Its holder, or a writer that took it for one that was left, may have removed it.
+        is_there = os.path.samestat(os.fstat(descriptor), os.lstat(draft))
+    except (BlockingIOError, FileNotFoundError):
+        is_there = False
     except OSError:
-        # A file system without locks lets all go on.
+        # A file system without locks lets all go on; drafts of the killed stay there.
         return descriptor
-    if os.fstat(descriptor).st_nlink:
+    if is_there:
         return descriptor
-    # Its holder removed it, before it was locked.
     os.close(descriptor)
     return -1
 

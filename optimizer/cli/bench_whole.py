@@ -6,7 +6,6 @@ table is kept, so that the next one is printed beside it.
 """
 
 import json
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from rich.table import Table
 
 from data import Bars
 from data.checks import COLUMNS, FIRST_NS
+from data.files import working_folder
 from engine.replay.certificate import certify
 from engine.runtime.compiling.cache_dirs import APP
 from engine.runtime.machine import describe_processor
@@ -134,9 +134,9 @@ def _select_cases(wanted: str, device: str, sample_bars: int) -> list[Case]:
 
 def _time_cases(cases: Sequence[Case], sample: Bars, device: str) -> Iterator[WholeTime]:
     """Run the cases, each with its own folder of runs."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+    with working_folder("bench") as folder:
         for case in cases:
-            data = _write_case_bars(case, sample, Path(folder))
+            data = _write_case_bars(case, sample, folder)
             yield _run(case, [*data, "--device", device, "--runs", f"{folder}/{case.name}"])
 
 

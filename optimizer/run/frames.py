@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 
 from data.checks import NO_TIME, VALUES, Ints, format_time
 from data.errors import DataError, NoTimeError, SourceError, describe_unwritten, list_some
+from data.files import working_folder
 from data.providers.column_names import bare_name, find_role
 from data.providers.columns import Layout, recognise
 from data.providers.mixed_rows import Columns, find_markets, show_markets
@@ -87,7 +87,7 @@ def frames_as_files(
 @contextmanager
 def for_a_while(settings: Mapping[str, object], where: str) -> Iterator[RunConfig]:
     """Configuration in which frames are files, as long as these are read."""
-    with TemporaryDirectory() as folder, frames_as_files(settings, where, Path(folder)) as config:
+    with working_folder("bars") as folder, frames_as_files(settings, where, folder) as config:
         yield config
 
 

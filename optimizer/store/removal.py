@@ -2,12 +2,12 @@
 
 import os
 import re
-import time
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from data.files import IS_DRAFT, open_ordinary, remove_drafts, sync_folder
+from data.files import name_draft, open_ordinary, remove_drafts, strip_draft, sync_folder
 from optimizer.errors import StoreError
 from optimizer.store.database import APPLICATION_ID
 from optimizer.store.files import (
@@ -22,11 +22,8 @@ from optimizer.store.files import (
     list_folders,
 )
 from optimizer.store.labels import has_labels
-from optimizer.store.lock import OwnerLock, is_owned, read_owner
+from optimizer.store.lock import OwnerLock, read_owner
 from optimizer.store.reader import Reader
-
-DRAFT_SECONDS = 60.0
-"""A directory of a run that was never begun is left alone for so long."""
 
 REPORT_MARKS = (b'http-equiv="Content-Security-Policy"', b'rel="icon" href="data:,"')
 """In the first `HEAD_BYTES` of a page that this program wrote."""
@@ -36,29 +33,43 @@ HEAD_BYTES = 1024
 MARK = slice(68, 72)
 """Bytes of a SQLite file that hold its application id. Source: SQLite, "Database File Format"."""
 
-_DRAFT = re.compile(r"\.new-[A-Za-z0-9._-]+-[0-9a-f]{6}")
 _ROW = re.compile(r"[0-9a-f]{64}\.row")
 
 
-def draft_path(runs_dir: Path, run_id: str) -> Path:
-    """Path where a run is prepared: a run's directory exists complete or not at all."""
-    return runs_dir / f".new-{run_id}-{os.urandom(3).hex()}"
+def begin_draft(runs_dir: Path, run_id: str) -> tuple[Path, OwnerLock]:
+    """A folder in which a run is prepared, so that it is there whole or not at all, and its lock.
+
+    Raises:
+        StoreError, OSError: When it cannot be made.
+    """
+    while True:
+        draft = runs_dir / name_draft(run_id)
+        draft.mkdir()
+        try:
+            return draft, OwnerLock.acquire(draft)
+        except StoreError:
+            # Another process may have taken it for one that was left.
+            if draft.exists():
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
 
 
 def sweep_drafts(runs_dir: Path) -> int:
-    """Remove drafts of runs whose owner ended; returns how many.
+    """Remove drafts in the folder of runs whose writers are gone; how many there were of runs.
 
-    A draft is a folder with such a name in which there is nothing but files of a run.
+    In that of a run, files of a run alone are removed.
     """
-    swept = 0
-    for draft in runs_dir.glob(".new-*"):
-        if not _DRAFT.fullmatch(draft.name) or draft.is_symlink() or not draft.is_dir():
-            continue
-        is_old = time.time() - draft.stat().st_mtime > DRAFT_SECONDS
-        if is_old and not is_owned(draft) and not list_foreign_files(draft):
+    swept: list[Path] = []
+
+    def remove(draft: Path) -> None:
+        if not draft.is_dir():
+            draft.unlink()
+        elif not list_foreign_files(draft):
             _remove_files(draft)
-            swept += 1
-    return swept
+            swept.append(draft)
+
+    remove_drafts(runs_dir, remove)
+    return len(swept)
 
 
 def remove_leftovers(directory: Path) -> None:
@@ -74,8 +85,8 @@ def list_run_files(directory: Path) -> list[Path]:
         return []
     columns, rows = (_list_entries(directory / name) for name in (COLUMN_FOLDER, ROW_FOLDER))
     names = _list_column_names(directory)
-    paths = [path for path in columns if _strip_draft(path).stem in names]
-    paths += [path for path in rows if _ROW.fullmatch(_strip_draft(path).name)]
+    paths = [path for path in columns if Path(strip_draft(path.name)).stem in names]
+    paths += [path for path in rows if _ROW.fullmatch(strip_draft(path.name))]
     paths += [path for path in _list_entries(directory) if _is_page(path) or _is_label(path)]
     last = sorted(NAMES, key=(DATABASE, OWNER).count)
     paths += [directory / name for name in last if os.path.lexists(directory / name)]
@@ -109,10 +120,11 @@ def delete_run(path: Path) -> None:
     try:
         gone = path
         if not list_foreign_files(path):
-            gone = draft_path(path.parent, path.name)
+            gone = path.with_name(name_draft(path.name))
             os.rename(path, gone)
             sync_folder(path.parent)
         _remove_files(gone)
+        sweep_drafts(path.parent)
     except OSError as error:
         raise StoreError(f"{path} cannot be removed: {error.strerror or error}") from None
     finally:
@@ -156,7 +168,7 @@ def _list_column_names(directory: Path) -> set[str]:
 def _is_page(path: Path) -> bool:
     """Whether a file is a report that this program wrote, or the draft of one."""
     if path.name != REPORT:
-        return _strip_draft(path).name == REPORT
+        return strip_draft(path.name) == REPORT
     if not path.is_file():
         return False
     with open(path, "rb") as file:
@@ -167,14 +179,8 @@ def _is_page(path: Path) -> bool:
 def _is_label(path: Path) -> bool:
     """Whether a file holds the tags and note of a run, or is the draft of such a file."""
     if path.name != LABELS:
-        return _strip_draft(path).name == LABELS
+        return strip_draft(path.name) == LABELS
     return has_labels(path.parent)
-
-
-def _strip_draft(path: Path) -> Path:
-    """The name of a file, or that of the file of which it is a draft."""
-    part = IS_DRAFT.fullmatch(path.name)
-    return Path(part["name"] if part else path.name)
 
 
 def _list_entries(folder: Path) -> Iterator[Path]:

@@ -28,7 +28,7 @@ from optimizer.store.lock import OwnerLock, is_owned
 from optimizer.store.payload import encode
 from optimizer.store.reader import DIGEST, Reader, compute_resumption_digest
 from optimizer.store.recorder import Note
-from optimizer.store.removal import draft_path, remove_leftovers, sweep_drafts
+from optimizer.store.removal import begin_draft, remove_leftovers, sweep_drafts
 from optimizer.store.space import JOURNALS, KEEPS, build_write_error, refuse_network
 from optimizer.store.writer import Writer
 
@@ -322,17 +322,13 @@ def _require_known(keep: str, journal: str) -> None:
 
 def _create_folder(runs_dir: Path, target: Path, payload: bytes) -> OwnerLock:
     """Make a run's directory, complete and owned from the first instant that it has its name."""
-    draft = draft_path(runs_dir, target.name)
-    draft.mkdir()
-    lock = None
+    draft, lock = begin_draft(runs_dir, target.name)
     try:
-        lock = OwnerLock.acquire(draft)
         create_tables(draft / DATABASE, payload)
         os.rename(draft, target)
         sync_folder(runs_dir)
     except BaseException:
-        if lock is not None:
-            lock.release()
+        lock.release()
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return lock

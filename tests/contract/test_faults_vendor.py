@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from data.files import name_draft
 from tests.support.vendor import (
     KEY,
     bomb,
@@ -409,7 +410,7 @@ def test_drafts_of_the_killed_are_swept(command, vendor):
     """What a kill left half written is gone after the next fetch, and was never read."""
     command(*FETCH)
     folder = min(vendor.cache.rglob("*.parquet")).parent
-    (folder / ".1_2.parquet.1a2b.part").write_bytes(b"half")
+    (folder / name_draft("1_2.parquet")).write_bytes(b"half")
     command("data", "fetch", SYMBOL, "--from", "2024-01-01", "--to", "2024-04-01")
     assert not list(folder.glob(".*.part"))
 

@@ -117,6 +117,7 @@ class LoopCache(_Cache):
         numba's own first loads all that compiling needs, which takes half a second a process.
         """
         rtsys.initialize(target_context)
+        _sweep(self._folder)
         path = self._place(sig, target_context.codegen()) if self._is_enabled else None
         content = None if path is None else _read_code(path)
         if path is not None and content is None:
@@ -193,14 +194,13 @@ class LoopCache(_Cache):
             return None
 
     def _remove_old(self) -> None:
-        """Remove the oldest versions of the loop, and drafts of processes that were killed."""
+        """Remove the oldest versions of the loop."""
         entries = list_entries(self._folder, f"{self._name}-*{ENDING}")
         versions = [entry.path.name[len(self._name) :].split("-")[1] for entry in entries]
         newest = list(dict.fromkeys(reversed(versions)))[:MOST_VERSIONS]
         for entry, version in zip(entries, versions, strict=True):
             if version not in newest:
                 remove_entry(entry.path)
-        remove_drafts(self._folder)
 
 
 MOST_SECONDS = 60.0
@@ -274,6 +274,12 @@ def _cache_loop(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
 def keep_loop(loop: Any, base: Path) -> None:  # noqa: ANN401 - numba has no types
     """Keep on disk what numba makes of a loop."""
     loop._cache = LoopCache(loop, base / "loops")
+
+
+@cache
+def _sweep(folder: Path) -> None:
+    """Remove what processes left that were killed, once here: all loops may be there already."""
+    remove_drafts(folder)
 
 
 @cache

@@ -3,12 +3,22 @@
 import fcntl
 import os
 import random
+import tempfile
 import threading
 
 import pytest
 
 from data import files
-from data.files import DRAFT, claiming, drafting, remove_drafts, replace_whole
+from data.files import (
+    CLAIM,
+    DRAFT,
+    claiming,
+    drafting,
+    name_draft,
+    remove_drafts,
+    replace_whole,
+    working_folder,
+)
 from tests.support.kill import child, kill_process
 from tests.support.writers import NAMES, WRITERS, child_write
 
@@ -20,28 +30,41 @@ def list_names(folder):
 
 def leave_draft(path):
     """A draft of a writer that was killed."""
-    draft = path.with_name(f".{path.name}.0a1b{DRAFT}")
+    draft = path.with_name(name_draft(path.name))
     draft.write_bytes(b"half")
     return draft
 
 
-def test_a_draft_of_a_killed_writer_goes_with_the_next_one(tmp_path):
-    """Only that of the same file: a draft of another one may be of anybody."""
-    leave_draft(tmp_path / "a.csv")
-    leave_draft(tmp_path / "b.csv")
-    (tmp_path / ".a.csv.mine.part").write_text("mine")
+OTHERS = (".a.csv.mine.part", ".a.csv.0a1b.part", ".a.csv.0a1b2c3d4e5f.part", ".part", ".hidden")
+"""Hidden files of a person and of other programs."""
+
+
+def test_drafts_of_killed_writers_go_with_the_next_one(tmp_path):
+    """All of ours in its folder, whatever file they were of; nothing else."""
+    for name in ("a.csv", "b.csv", "*", "two\nlines", os.fsdecode(b"\xff"), ".part"):
+        leave_draft(tmp_path / name)
+    for name in OTHERS:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / name_draft("run")).mkdir()
     replace_whole(tmp_path / "a.csv", b"whole")
-    assert list_names(tmp_path) == [".a.csv.mine.part", ".b.csv.0a1b.part", "a.csv"]
+    assert list_names(tmp_path) == sorted([*OTHERS, "a.csv"])
     assert (tmp_path / "a.csv").read_bytes() == b"whole"
+    assert len(list(tmp_path.iterdir())) == len(OTHERS) + 2
 
 
-@pytest.mark.parametrize("name", ["a[1].csv", "*.csv", "?"])
-def test_a_name_is_no_pattern(tmp_path, name):
-    """Drafts of files that such a pattern would match stay."""
-    leave_draft(tmp_path / "a1.csv")
-    leave_draft(tmp_path / name)
-    replace_whole(tmp_path / name, b"whole")
-    assert list_names(tmp_path) == sorted([".a1.csv.0a1b.part", name])
+def test_folders_of_the_killed_go_with_the_next_one(tmp_path, monkeypatch):
+    """One that is in use stays, and so do other folders and folders of other names."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, other = (tmp_path / name_draft(name) for name in ("bars", "run"))
+    for folder in (left, other, tmp_path / ".bars.0a1b2c3d4e5f.part", tmp_path / "bars"):
+        folder.mkdir()
+        (folder / "file").write_text("mine")
+    with working_folder("bars") as first, working_folder("bars") as second:
+        assert not left.exists()
+        (first / "file").write_text("half")
+        assert len(list(tmp_path.iterdir())) == 5
+        assert second.stat().st_mode & 0o777 == 0o700
+    assert len(list_names(tmp_path)) == len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_draft_that_is_being_written_stays(tmp_path):
@@ -78,10 +101,14 @@ def test_without_locks_files_are_written_and_no_draft_is_touched(tmp_path, monke
     def refuse(descriptor, kind):
         raise OSError
 
-    draft = leave_draft(tmp_path / "a.csv")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    draft, folder = leave_draft(tmp_path / "a.csv"), tmp_path / name_draft("bars")
+    folder.mkdir()
     monkeypatch.setattr(files.fcntl, "flock", refuse)
     replace_whole(tmp_path / "a.csv", b"whole")
-    assert list_names(tmp_path) == [draft.name, "a.csv"]
+    with working_folder("bars"):
+        pass
+    assert set(tmp_path.iterdir()) == {draft, folder, tmp_path / "a.csv"}
 
 
 def test_a_claim_blocks_a_second_one(tmp_path):
@@ -105,9 +132,9 @@ def test_a_claim_blocks_a_second_one(tmp_path):
 
 def test_a_claim_ends_with_its_process(tmp_path):
     """What is left of it is no claim."""
-    (tmp_path / f".a.csv.0{DRAFT}").touch()
+    (tmp_path / name_draft("a.csv", CLAIM)).touch()
     with claiming(tmp_path / "a.csv", 0.0):
-        holder = os.open(tmp_path / f".a.csv.0{DRAFT}", os.O_RDWR)
+        holder = os.open(tmp_path / name_draft("a.csv", CLAIM), os.O_RDWR)
         with pytest.raises(BlockingIOError):
             fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(holder)
@@ -180,7 +207,8 @@ def test_a_link_named_like_a_draft_is_not_followed(tmp_path):
     """Neither it nor what it names is removed."""
     precious = tmp_path / "precious"
     precious.write_text("mine")
-    os.symlink(precious, tmp_path / f".a.csv.0a1b{DRAFT}")
+    link = name_draft("a.csv")
+    os.symlink(precious, tmp_path / link)
     replace_whole(tmp_path / "a.csv", b"whole")
-    assert list_names(tmp_path) == [f".a.csv.0a1b{DRAFT}", "a.csv", "precious"]
+    assert list_names(tmp_path) == [link, "a.csv", "precious"]
     assert precious.read_text() == "mine"

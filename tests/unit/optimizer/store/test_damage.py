@@ -7,10 +7,12 @@ from contextlib import closing
 
 import pytest
 
+from data.files import name_draft
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
 from optimizer.store.listing import DATABASE
 from optimizer.store.lock import OWNER, OwnerLock
+from optimizer.store.removal import begin_draft
 from tests.support.forging import change
 from tests.support.kill import child, child_record, kill_process
 from tests.support.recording import (
@@ -400,7 +402,8 @@ def test_half_written_transaction_is_undone_before_anything_is_read(tmp_path):
 def test_drafts_in_a_run_that_was_killed_are_removed(run):
     """A half-made copy is removed by the next owner, and so are drafts of other files."""
     (run / "columns").mkdir()
-    for name in ("rebuilt.sqlite", ".report.html.0a1b.part", "columns/.rate.csv.7.part"):
+    rate = f"columns/{name_draft('rate.csv')}"
+    for name in ("rebuilt.sqlite", name_draft("report.html"), rate):
         (run / name).write_bytes(b"half")
     with RunStore.open(run, writable=True) as store:
         assert_sound(store, 9)
@@ -408,16 +411,17 @@ def test_drafts_in_a_run_that_was_killed_are_removed(run):
 
 
 def test_drafts_of_runs_never_begun_are_swept(tmp_path):
-    """An old draft without an owner goes, with a note; a fresh, an owned and a foreign one stay."""
-    for name in (".new-old-0a1b2c", ".new-fresh-0a1b2c", ".new-foreign", ".other"):
+    """A draft without an owner goes at once, with a note; an owned and a foreign one stay."""
+    begin_draft(tmp_path, "killed")[1].release()
+    owned, lock = begin_draft(tmp_path, "owned")
+    for name in (".new-foreign-0a1b2c", ".other"):
         (tmp_path / name).mkdir()
         OwnerLock.acquire(tmp_path / name).release()
-        if name != ".new-fresh-0a1b2c":
-            os.utime(tmp_path / name, (0, 0))
     with RunStore.create(tmp_path, RUN, HEADER) as store:
         assert store.warnings == ("removed what 1 interrupted starts of runs had left",)
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == [".new-foreign", ".new-fresh-0a1b2c", ".other", RUN]
+    lock.release()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {".new-foreign-0a1b2c", ".other", owned.name, RUN}
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from data.files import name_draft
 from optimizer.atomic_write import write_whole
 from optimizer.errors import StoreError
 from optimizer.report import Run, write_report
@@ -92,6 +93,6 @@ def test_a_draft_follows_no_link(tmp_path, precious, monkeypatch):
     target = tmp_path / "out.txt"
     names = iter([b"x", b"y"])
     monkeypatch.setattr("data.files.os.urandom", lambda size: next(names))
-    (tmp_path / f".out.txt.{b'x'.hex()}.part").symlink_to(precious)
+    (tmp_path / name_draft("out.txt", b"x".hex())).symlink_to(precious)
     write_whole(target, "new")
     assert (precious.read_text(), target.read_text()) == (PRECIOUS, "new")

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from data.files import name_draft
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, RunSummary, find_run, list_runs
 from optimizer.store.listing import DATABASE
@@ -28,7 +29,7 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
     (record(tmp_path, "20261103-000000-aaaaaa", day=3) / DATABASE).write_bytes(b"")
     (tmp_path / "notes.txt").write_text("x")
     (tmp_path / "folder").mkdir()
-    (tmp_path / ".new-x-0a1b2c").mkdir()
+    (tmp_path / name_draft("x")).mkdir()
     (tmp_path / "a link").symlink_to(tmp_path / "zeta")
     (tmp_path / "link").symlink_to(tmp_path / "zeta")
     created = {"created_at": "2026-11-04T00:00:00+00:00"}

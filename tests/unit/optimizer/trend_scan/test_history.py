@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from data.files import name_draft
 from optimizer.trend_scan import history as memory_module
 from optimizer.trend_scan.history import build_key, with_told
 from optimizer.trend_scan.params import ScanParams
@@ -139,7 +140,7 @@ def test_rows_of_former_versions_are_let_go(tmp_path, monkeypatch):
     """They count as what was used longest ago; drafts of who was killed go too."""
     (tmp_path / "former.trend").write_bytes(bytes(100_000))
     os.utime(tmp_path / "former.trend", (0, 0))
-    (tmp_path / ".one.trend.0a1b.part").write_text("")
+    (tmp_path / name_draft("one.trend")).write_text("")
     monkeypatch.setattr(memory_module, "MOST_BYTES", 50_000)
     scan_markets(symbol(), folder=tmp_path)
     (path,) = tmp_path.iterdir()
