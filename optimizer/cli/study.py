@@ -1,18 +1,18 @@
 """A run as an Optuna study in one journal file, for its dashboard; the only import of Optuna."""
 
-import tempfile
+import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from data.errors import describe_unwritten
 from data.shell import quote_word
 from optimizer.atomic_write import write_output
-from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.errors import ConfigError, StoreError
 from optimizer.formatting import evenly
 from optimizer.goals.objectives import is_maximised
 from optimizer.run.tables import Recorded, natural, newest_front, recorded_individuals
@@ -29,7 +29,7 @@ try:
         FloatDistribution,
         IntDistribution,
     )
-    from optuna.storages.journal import JournalFileBackend
+    from optuna.storages.journal import BaseJournalBackend
     from optuna.study import StudyDirection
     from optuna.trial import FrozenTrial, TrialState, create_trial
 except ModuleNotFoundError:
@@ -66,28 +66,39 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
         StudyDirection.MAXIMIZE if is_maximised(name) else StudyDirection.MINIMIZE
         for name in header.objectives
     ]
-    try:
-        with (
-            _silence(),
-            tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as folder,
-        ):
-            draft = Path(folder) / to.name
-            storage = optuna.storages.JournalStorage(JournalFileBackend(str(draft)))
-            study = optuna.create_study(
-                study_name=store.run_id, storage=storage, directions=directions
-            )
-            study.set_metric_names(list(header.objectives))
-            for field in ("strategy", "data", "is_simulated", "seed"):
-                study.set_user_attr(field, getattr(header, field))
-            study.add_trials(trials)
-            write_output(to, draft.read_bytes())
-    except OSError as error:
-        raise OptimizerError(describe_unwritten(to, error)) from error
+    journal = _Journal()
+    with _silence():
+        study = optuna.create_study(
+            study_name=store.run_id,
+            storage=optuna.storages.JournalStorage(journal),
+            directions=directions,
+        )
+        study.set_metric_names(list(header.objectives))
+        for field in ("strategy", "data", "is_simulated", "seed"):
+            study.set_user_attr(field, getattr(header, field))
+        study.add_trials(trials)
+    write_output(to, "".join(journal.lines))
     members = int(is_member.sum())
     return (
         f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "
         f"candidates; to look at it: optuna-dashboard {quote_word(to)}"
     )
+
+
+class _Journal(BaseJournalBackend):
+    """Lines of a journal in memory: Optuna's own writer leaves files beside one when it is killed.
+
+    Source: Optuna, `JournalFileBackend`.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def read_logs(self, log_number_from: int) -> Iterable[dict[str, Any]]:
+        return map(json.loads, self.lines[log_number_from:])
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        self.lines += [json.dumps(log, separators=(",", ":")) + "\n" for log in logs]
 
 
 def _all_individuals(store: RunStore, front: Population) -> Recorded:
