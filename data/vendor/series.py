@@ -263,6 +263,8 @@ class _Fill:
                 f"{cache.key}: {name_days(days)} without any bar; --from and --to avoid them, "
                 "--accept-missing takes them as they are"
             )
+        # Before they are kept: a fetch that is killed then leaves no pages that none asks for.
+        PageDraft(cache.folder, start_ns).path.unlink(missing_ok=True)
         return replace(bars, missing=days)
 
     def _read_pages(self, source: BarSource, span: TimeRange) -> Floats:
