@@ -136,6 +136,24 @@ def drafting(path: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
+def temporary_folder() -> Path:
+    """The folder for temporary files, from now on that of all libraries.
+
+    Python's own search writes a file into each, which stays when the process is killed.
+
+    Raises:
+        FileNotFoundError: When there is none.
+    """
+    # Only here: most commands need none.
+    import tempfile
+
+    if tempfile.tempdir is None:
+        places = (*map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp")
+        usable = (place for place in places if place and os.access(place, os.W_OK | os.X_OK))
+        tempfile.tempdir = next(map(os.path.abspath, usable), None)
+    return Path(tempfile.gettempdir())
+
+
 @contextlib.contextmanager
 def naming(name: object) -> Iterator[None]:
     """Let errors of the body name the file that a person knows; those of a write name none."""
@@ -153,11 +171,10 @@ def working_folder(name: str) -> Iterator[Path]:
     Raises:
         OSError: When it cannot be made.
     """
-    # Only here: no other command needs them.
+    # Only here: no other command needs it.
     from shutil import rmtree
-    from tempfile import gettempdir
 
-    place, descriptor = Path(gettempdir()), -1
+    place, descriptor = temporary_folder(), -1
     remove_drafts(place, lambda draft: rmtree(draft) if strip_draft(draft.name) == name else None)
     while descriptor < 0:
         folder = place / name_draft(name)

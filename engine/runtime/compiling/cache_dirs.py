@@ -12,6 +12,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from data.files import temporary_folder
 from engine.errors import DeviceError
 
 APP = "exhaustion-optimizer"
@@ -76,7 +77,7 @@ def _folders_of_user(name: str) -> list[Path]:
 def _private_folder() -> Path | None:
     """A folder among temporary files; None where the system has no room for any."""
     try:
-        return Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}"
+        return temporary_folder() / f"{APP}-{os.getuid()}"
     except FileNotFoundError:
         return None
 

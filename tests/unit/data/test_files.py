@@ -5,6 +5,7 @@ import os
 import random
 import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from data.files import (
     name_draft,
     remove_drafts,
     replace_whole,
+    temporary_folder,
     working_folder,
 )
 from tests.support.kill import child, kill_process
@@ -65,6 +67,15 @@ def test_folders_of_the_killed_go_with_the_next_one(tmp_path, monkeypatch):
         assert len(list(tmp_path.iterdir())) == 5
         assert second.stat().st_mode & 0o777 == 0o700
     assert len(list_names(tmp_path)) == len(list(tmp_path.iterdir())) == 3
+
+
+def test_the_folder_for_temporary_files_is_found_without_a_file(tmp_path, monkeypatch):
+    """As a process that is killed would leave it; other libraries then take that folder."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    monkeypatch.setenv("TEMP", str(tmp_path))
+    monkeypatch.setattr(tempfile, "_get_default_tempdir", lambda: pytest.fail("writes a file"))
+    assert temporary_folder() == Path(tempfile.gettempdir()) == tmp_path
 
 
 def test_a_draft_that_is_being_written_stays(tmp_path):
