@@ -231,7 +231,8 @@ def load_result(store: RunStore) -> RunResult | None:
     if recorded is None:
         return None
     # A run may have been moved or copied since.
-    result = RunResult.read({**recorded, "run": store.run_id, "path": str(store.path)})
+    result = RunResult.read({**recorded, "run": store.run_id, "path": ""})
+    result = replace(result, path=str(store.path))
     header, last = RunHeader.read(store.header), store.last_generation()
     front = None if last is None else final_front(last)
     if front is None or not _is_agreeing(result, header, front):
