@@ -206,7 +206,7 @@ def _describe_kind(error: BaseException) -> tuple[str, int]:
 def _one_line(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     line = "; ".join(lines).replace(":; ", ": ")
-    # A byte that a shell reads as `\\xe9` is one sign of a name.
+    # A byte that a shell reads as `\xe9` is one sign of a name.
     too_long = rf"(?:(?>\\x[0-9a-f]{{2}}|[^\s/])){{{LONGEST_NAME + 10},}}"
     return re.sub(too_long, lambda name: f"{name[0][:60]}...", line)
 
