@@ -129,16 +129,12 @@ class Copy:
 
     @contextmanager
     def plant(self, fault: Fault) -> Iterator[None]:
-        """Have a fault in the copy; each text before has to be there once."""
+        """Have a fault in the copy."""
         files = [self.path / edit.file for edit in fault.edits]
         originals = {file: file.read_bytes() for file in files}
         try:
-            for file, (name, before, after) in zip(files, fault.edits, strict=True):
-                text = file.read_text(encoding="utf-8")
-                if text.count(before) != 1:
-                    count = text.count(before)
-                    raise SystemExit(f"{fault.name}: {name} has {before!r} {count} times, not once")
-                _write(file, text.replace(before, after).encode())
+            for file, (_, before, after) in zip(files, fault.edits, strict=True):
+                _write(file, file.read_text(encoding="utf-8").replace(before, after).encode())
             yield
         finally:
             for file, content in originals.items():
@@ -204,9 +200,9 @@ def list_stages(fault: Fault, extent: str) -> Iterator[tuple[str, Sequence[str],
         for table in (BESIDE, COMMANDS)
     )
     beside = (*beside, *(f"tests/contract/{name}" for name in shown))
-    own = f"{room}/test_{Path(fault.edits[0].file).stem}.py"
-    if (ROOT / own).exists():
-        yield "own", (own,), QUICK
+    file = fault.edits[0].file
+    # Examples of a file are tests too.
+    yield "own", (file, f"{room}/test_{Path(file).stem}.py"), QUICK
     yield "room", (room,), QUICK
     if extent == "quick":
         return
@@ -295,6 +291,15 @@ def choose_faults(names: Sequence[str], rooms: Sequence[str]) -> list[Fault]:
     ]
 
 
+def require_texts(faults: Sequence[Fault]) -> None:
+    """Refuse a fault whose text before is not in its file once."""
+    for fault in faults:
+        for name, before, _ in fault.edits:
+            count = (ROOT / name).read_text(encoding="utf-8").count(before)
+            if count != 1:
+                raise SystemExit(f"{fault.name}: {name} has {before!r} {count} times, not once")
+
+
 def print_summary(outcomes: Sequence[Outcome]) -> None:
     """Count by part of the project, and those that nothing saw."""
     for part in dict.fromkeys(outcome.room.partition("/")[0] for outcome in outcomes):
@@ -321,6 +326,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--real", type=Path, help="the folder `shared`", default=ROOT / "../shared")
     asked = parser.parse_args(arguments)
     faults = choose_faults(asked.only, asked.room)
+    require_texts(faults)
     real = asked.real.resolve() if asked.real.is_dir() else None
     copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
     sound, outcomes = SoundTests(), []
