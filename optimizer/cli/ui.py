@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Annotated
 
 from optimizer.cli.flags import option
-from optimizer.cli.notes import handle_signals, note
+from optimizer.cli.notes import handle_signals, note, relay_logs
 from optimizer.cli.shared import Runs, single_command
 from optimizer.errors import ConfigError
 
@@ -16,6 +16,9 @@ POLITE = 10
 """Niceness: a search on the same cores comes first."""
 
 MOST_PORT = 65_535
+
+CROWDED = "optimizer.viewing.connections"
+"""The log of connections, a line a minute of a kind."""
 
 
 @app.command("ui")
@@ -36,20 +39,21 @@ def serve_runs(
     from optimizer.cli.console import stdout
 
     try:
-        from optimizer.viewing.access import OWN_NAMES
+        from optimizer.viewing.access import is_loopback
         from optimizer.viewing.serving import RunServer
     except ModuleNotFoundError as error:
         raise ConfigError(describe_missing(error)) from None
     server = RunServer(runs, port, host, forecasts)
     os.nice(POLITE)
-    if host not in OWN_NAMES:
-        note(f"whoever reaches {host} and has the address sees these runs; nothing is encrypted")
+    if not is_loopback(server.bound):
+        who = f"whoever reaches {server.bound} and has the address"
+        note(f"{who} sees these runs; nothing is encrypted")
     stdout().say(server.address)
 
     def end(_received: int, _frame: FrameType | None) -> None:
         server.stop()
 
-    with handle_signals(end):
+    with handle_signals(end), relay_logs((CROWDED,), note):
         server.run()
 
 

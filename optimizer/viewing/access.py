@@ -3,6 +3,7 @@
 Sources: RFC 6265bis on cookies; Fetch Standard on ``Origin``; Content Security Policy Level 3.
 """
 
+import asyncio
 import hashlib
 import ipaddress
 import secrets
@@ -23,7 +24,7 @@ TOKEN_HEADER = "x-optimizer-token"
 
 OWN_NAMES = ("127.0.0.1", "localhost", "::1")
 
-WILDCARDS = ("0.0.0.0", "::", "")
+NO_TOKEN = "The token is missing or wrong: open the address that the server printed.\n"
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; "
@@ -43,19 +44,23 @@ HEADERS = {
 """Of every answer that does not say otherwise."""
 
 
+PIECE = 65_536
+"""Bytes that are handed on at once: who reads slowly costs no more memory than some of them."""
+
+
 class Guard:
     """Lets requests through that know the token, name this host and come from its own pages.
 
     Args:
         app: What is guarded.
         token: That every request has, in a cookie or in its address.
-        host: On which the server listens.
+        hosts: Names and addresses at which the server listens.
     """
 
-    def __init__(self, app: ASGIApp, token: str, host: str) -> None:
-        self._app, self._token = app, token
-        self._is_open, self._names = host in WILDCARDS, {*OWN_NAMES, host}
-        if host not in OWN_NAMES:
+    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:
+        self._app, self._token, self._names = app, token, {*OWN_NAMES, *hosts}
+        self._is_open = any(map(is_wildcard, hosts))
+        if not self._names <= {*OWN_NAMES}:
             self._names.add(socket.gethostname().lower())
         # Cookies are shared by all ports of a host, on which another server may listen.
         self._cookie = f"optimizer_{hashlib.sha256(token.encode()).hexdigest()[:8]}"
@@ -71,7 +76,13 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-            await send(message)
+            body = message.get("body", b"")
+            last = max(len(body) - 1, 0) // PIECE * PIECE
+            for begin in range(0, last, PIECE):
+                piece = body[begin : begin + PIECE]
+                await send({**message, "body": piece, "more_body": True})
+                await asyncio.sleep(0)  # a client that left is heard of
+            await send({**message, "body": body[last:]} if last else message)
 
         await (response or self._app)(scope, receive, send_guarded)
 
@@ -86,7 +97,7 @@ class Guard:
         elif scope["method"] not in ("GET", "HEAD") and origin is None:
             sentence = "What writes comes from a page of this server, which names its origin."
         elif not any(map(self._is_token, self._list_tokens(scope, headers))):
-            sentence = "The token is missing or wrong: open the address that the server printed."
+            sentence = NO_TOKEN.strip()
         else:
             return None
         return PlainTextResponse(f"{sentence}\n", 403)
@@ -119,16 +130,28 @@ class Guard:
             name = (urlsplit(f"//{host}").hostname or "").lower()
         except ValueError:
             return False
-        return name in self._names or (self._is_open and _is_number(name))
+        return name in self._names or (self._is_open and _read_number(name) is not None)
 
 
-def _is_number(name: str) -> bool:
-    """Whether a host is named by a number, which cannot be bound to another one."""
+def is_wildcard(host: str) -> bool:
+    """Whether it stands for all addresses of this machine."""
+    number = _read_number(host)
+    return number is not None and number.is_unspecified
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    number = _read_number(host)
+    return number is not None and number.is_loopback
+
+
+def _read_number(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The number that names a host, which cannot be bound to another one; None of a name."""
     try:
-        ipaddress.ip_address(name)
+        number = ipaddress.ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
+    return getattr(number, "ipv4_mapped", None) or number
 
 
 def _list_parameters(scope: Scope) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from starlette.responses import StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 SOONEST_S, LATEST_S = 1.0, 30.0
 """Between two looks."""
@@ -21,9 +21,6 @@ SHARE = 0.003
 
 HEARTBEAT_S = 15.0
 """After so long without news a comment is sent, which finds out who has gone."""
-
-PATIENCE_S = 20.0
-"""How long a viewer may leave what was sent unread."""
 
 
 class ChannelState(NamedTuple):
@@ -50,23 +47,19 @@ class Channel:
 
     async def follow(self) -> AsyncGenerator[bytes, None]:
         """States as server-sent events, from the present one on."""
-        self.viewers += 1
         if self._task is None:
             # What was seen when the last one left is old.
             self._state, self._version = b"", 0
             self._task = asyncio.create_task(self._keep_looking())
         seen = 0
-        try:
-            while True:
-                if self._version > seen:
-                    seen = self._version
-                    yield b"data: " + self._state + b"\n\n"
-                elif self.is_over:
-                    return
-                else:
-                    yield await self._wait_for_news()
-        finally:
-            self.viewers -= 1
+        while True:
+            if self._version > seen:
+                seen = self._version
+                yield b"data: " + self._state + b"\n\n"
+            elif self.is_over:
+                return
+            else:
+                yield await self._wait_for_news()
 
     def close(self) -> None:
         """End all streams."""
@@ -114,38 +107,18 @@ class Channel:
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events, which end where a viewer does not read them."""
+    """Server-sent events, which end where their viewer does."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(events)
-        self._events = events
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(channel.follow())
+        self._channel = channel
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until they end, or the viewer is gone: some servers do not say so later."""
-        tasks = [
-            asyncio.create_task(self.stream_response(send)),
-            asyncio.create_task(self.listen_for_disconnect(receive)),
-        ]
+        """Send the states of a channel until it is closed or its viewer is gone."""
+        self._channel.viewers += 1
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await super().__call__(scope, receive, send)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def stream_response(self, send: Send) -> None:
-        """Send all events, each in time."""
-
-        async def send_in_time(message: Message) -> None:
-            async with asyncio.timeout(PATIENCE_S):
-                await send(message)
-
-        try:
-            await super().stream_response(send_in_time)
-        except TimeoutError:
-            return
-        finally:
-            # Else it counts as watched until its memory is collected.
-            await self._events.aclose()
+            self._channel.viewers -= 1

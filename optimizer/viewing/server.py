@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +61,19 @@ class Viewer:
     Args:
         runs: Folder of runs.
         token: That every request has to know.
-        host: On which the server listens.
+        hosts: Names and addresses at which the server listens.
         forecasts: Folder of forecasts.
+
+    Attributes:
+        most_viewers: Streams that may be open at a time, where connections are few.
     """
 
-    def __init__(self, runs: Path, token: str, host: str, forecasts: Path) -> None:
+    most_viewers = MOST_VIEWERS
+
+    def __init__(self, runs: Path, token: str, hosts: Iterable[str], forecasts: Path) -> None:
         self.index = RunIndex(runs)
         self._token, self._forecasts = token, forecasts
         self._readers = ThreadPoolExecutor(READERS, "reading")
-        # A first visit a moment later finds the runs read.
-        self._readers.submit(self._encode_rows)
         self._computer = Computer()
         self.channels: dict[str, Channel] = {}
         self._live: dict[str, LiveRun] = {}
@@ -93,7 +97,11 @@ class Viewer:
             404: explain_absence,
             Exception: explain_defect,
         }
-        self.app = Guard(Starlette(routes=routes, exception_handlers=handlers), token, host)
+        self.app = Guard(Starlette(routes=routes, exception_handlers=handlers), token, hosts)
+
+    def begin(self) -> None:
+        """Read all runs, so that a first visit a moment later finds them read."""
+        self._readers.submit(self._encode_rows)
 
     def close(self) -> None:
         """End all streams."""
@@ -102,7 +110,7 @@ class Viewer:
 
     async def show_index(self, _: Request) -> Response:
         """The index as a page."""
-        return HTMLResponse(render_page("index.html", columns=COLUMNS, most=MOST_COMPARED))
+        return HTMLResponse(make_index())
 
     async def stream_rows(self, _: Request) -> Response:
         """Lines of the index whenever one changes."""
@@ -216,13 +224,15 @@ class Viewer:
         return self._live.setdefault(path.name, LiveRun(path))
 
     def _stream(self, key: str, look: Callable[[], ChannelState]) -> Response:
-        if sum(channel.viewers for channel in self.channels.values()) >= MOST_VIEWERS:
+        if sum(channel.viewers for channel in self.channels.values()) >= min(
+            self.most_viewers, MOST_VIEWERS
+        ):
             raise BusyError("Too many pages watch already: close some.")
         channel = self.channels.get(key)
         if channel is None or channel.is_over:
             self._leave_unwatched()
             channel = self.channels[key] = Channel(look, self._readers)
-        return EventStream(channel.follow())
+        return EventStream(channel)
 
     def _leave_unwatched(self) -> None:
         """Forget runs without a viewer, where there are many."""
@@ -230,6 +240,12 @@ class Viewer:
         for key in idle[: max(len(self.channels) - MOST_CHANNELS, 0)]:
             del self.channels[key]
             self._live.pop(key, None)
+
+
+@cache
+def make_index() -> str:
+    """The index as a page, which a stream fills."""
+    return render_page("index.html", columns=COLUMNS, most=MOST_COMPARED)
 
 
 async def show_scan(_: Request) -> Response:

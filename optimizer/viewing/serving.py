@@ -11,13 +11,11 @@ from pathlib import Path
 import uvicorn
 
 from optimizer.errors import ConfigError
-from optimizer.viewing.access import OWN_NAMES, TOKEN, WILDCARDS
+from optimizer.viewing.access import OWN_NAMES, TOKEN, is_wildcard
+from optimizer.viewing.connections import PATIENCE_S, Door
 from optimizer.viewing.server import Viewer
 
 TOKEN_BYTES = 24
-
-MOST_CONNECTIONS = 300
-"""Beyond them the answer is that the server is busy."""
 
 BACKLOG = 2048
 """Connections that wait to be taken."""
@@ -27,20 +25,39 @@ LEAVING_S = 2
 
 
 class _Quiet(uvicorn.Server):
-    """Leaves signals to its process, and ends its streams when it ends."""
+    """Leaves signals to its process and connections to a door, and ends its streams at its end."""
 
-    def __init__(self, config: uvicorn.Config, viewer: Viewer) -> None:
+    def __init__(
+        self, config: uvicorn.Config, viewer: Viewer, listener: socket.socket, token: str
+    ) -> None:
         super().__init__(config)
         self._viewer = viewer
+        self._door = Door(listener, token, self)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Capture none."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open the door, in place of servers of the event loop."""
+        await self.lifespan.startup()
+        self.servers = []
+        self._door.open()
+        self._viewer.begin()
+        self.started = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look at connections twice a second."""
+        if counter % 5 == 0:
+            self._door.look()
+            self._viewer.most_viewers = self._door.room // 2
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all streams, then all else."""
         self._viewer.close()
+        self._door.close()
         await super().shutdown(sockets)
 
 
@@ -56,6 +73,7 @@ class RunServer:
     Attributes:
         address: To open, token included.
         viewer: What answers.
+        bound: Number of the host at which it listens.
 
     Raises:
         ConfigError: When it cannot listen there.
@@ -70,9 +88,11 @@ class RunServer:
     ) -> None:
         self._socket = _listen(host, port)
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        shown = OWN_NAMES[0] if host in WILDCARDS else f"[{host}]" if ":" in host else host
-        self.address = f"http://{shown}:{self._socket.getsockname()[1]}/?{TOKEN}={token}"
-        self.viewer = viewer = Viewer(runs, token, host, forecasts)
+        bound, port = self._socket.getsockname()[:2]
+        self.bound = bound
+        shown = OWN_NAMES[0] if is_wildcard(bound) else f"[{host}]" if ":" in host else host
+        self.address = f"http://{shown}:{port}/?{TOKEN}={token}"
+        self.viewer = viewer = Viewer(runs, token, (host, bound), forecasts)
         config = uvicorn.Config(
             viewer.app,
             http="h11",
@@ -84,10 +104,10 @@ class RunServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=int(2 * PATIENCE_S),  # by then it has ended
             timeout_graceful_shutdown=LEAVING_S,
         )
-        self._server = _Quiet(config, viewer)
+        self._server = _Quiet(config, viewer, self._socket, token)
         self._thread: threading.Thread | None = None
 
     def __repr__(self) -> str:
@@ -115,15 +135,15 @@ class RunServer:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    if not host.strip():
+    if host.split() != [host]:
         # The system takes an empty host for all of its addresses.
-        raise ConfigError("--host is empty; name an address, such as 127.0.0.1")
+        raise ConfigError(f"--host {host!r} is empty or holds blanks; an address is 127.0.0.1")
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen(BACKLOG)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, TypeError, ValueError) as error:
         listener.close()
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"--host {host} --port {port} cannot be listened at: {why}") from None

@@ -1,0 +1,150 @@
+"""Clients that would shut the live page: how long they are waited for, and that it is served."""
+
+import resource
+import select
+import shutil
+import socket
+import time
+from contextlib import closing, suppress
+
+import psutil
+import pytest
+
+from optimizer.viewing import connections
+from optimizer.viewing.access import is_loopback
+from optimizer.viewing.channels import Channel
+from tests.bench.hostile_page import Page, measure
+from tests.support.hostile_clients import KINDS, STRANGERS
+from tests.support.runs import record_run
+from tests.support.viewing import GrowingRun, serving
+
+
+@pytest.fixture(scope="module")
+def run_path(tmp_path_factory):
+    """A small run."""
+    return record_run(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def asker(run_path):
+    """A server of its folder."""
+    with serving(run_path.parent) as asking:
+        yield asking
+
+
+@pytest.fixture(scope="module")
+def command_page(run_path):
+    """The command, with few handles."""
+    with Page(run_path.parent, 64) as page:
+        yield page
+
+
+async def make_much(_):
+    """News that fills every buffer."""
+    return b":" + b"x" * 1_000_000 + b"\n\n"
+
+
+def test_a_thousand_connections_are_answered(asker):
+    """All at once; the server takes no more than some memory, and answers the next one."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4000, hard), hard))
+    before = psutil.Process().memory_info().rss
+    name, port = asker.host.split(":")
+    sockets = [socket.create_connection((name, int(port)), timeout=60) for _ in range(1000)]
+    asked = f"GET / HTTP/1.1\r\nHost: {asker.host}\r\nCookie: {asker.cookie}\r\n\r\n".encode()
+    try:
+        for connection in sockets:
+            connection.sendall(asked)
+        codes = {connection.recv(12).decode() for connection in sockets}
+    finally:
+        for connection in sockets:
+            connection.close()
+    assert codes == {"HTTP/1.1 200"}
+    assert psutil.Process().memory_info().rss - before < 100_000_000
+    assert asker.ask("/").code == 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_client_is_waited_for_long(asker, monkeypatch, kind):
+    """Whoever says too little, or leaves a page or a stream unread, is ended."""
+    monkeypatch.setattr(connections, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(Channel, "_wait_for_news", make_much)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        name, port = asker.host.split(":")
+        client.connect((name, int(port)))
+        client.send(KINDS[kind].begin(asker.host, asker.cookie, asker.token))
+        until = time.monotonic() + 20
+        poll = select.poll()
+        poll.register(client, select.POLLRDHUP)
+        while not poll.poll(50):
+            assert time.monotonic() < until
+            with suppress(ConnectionError):
+                client.send(KINDS[kind].each_s)
+    assert asker.ask("/").code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [*STRANGERS, "mixed"])
+def test_the_page_cannot_be_shut(command_page, run_path, kind):
+    """Hundreds of hostile sockets that come again at once, few handles: all is served."""
+    with closing(GrowingRun(run_path, run_path.parent, "growing")) as growing:
+        measured = measure(command_page, growing, kind, 400, 3)
+    shutil.rmtree(growing.path)
+    assert measured.states > 0
+    assert measured.handles <= 0
+    assert command_page.count_said() < 1000
+
+
+@pytest.mark.slow
+def test_an_attack_keeps_no_server_alive(command_page):
+    """SIGTERM ends it without a word more."""
+    with command_page.attacked("mixed", 400) as clients:
+        assert clients.stdout.readline()
+        command_page.end()
+    assert command_page.process.returncode == 0
+    assert command_page.count_said() < 1000
+
+
+def test_without_handles_nothing_spins(asker, caplog):
+    """A line says it, tries are few, and whoever waited is served once there are some."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    name, port = asker.host.split(":")
+    with socket.socket() as client:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, before[1]))
+        try:
+            client.connect((name, int(port)))
+            client.send(KINDS["kept alive"].begin(asker.host, asker.cookie, asker.token))
+            began = time.process_time()
+            time.sleep(1)
+            spent = time.process_time() - began
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert client.recv(12) == b"HTTP/1.1 200"
+    assert spent < 0.3
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["no connection can be taken for now: Too many open files"]
+
+
+@pytest.mark.parametrize(
+    ("host", "is_everywhere"),
+    [
+        ("0", True), ("0x0", True), ("0.0", True), ("::", True), ("0::0", True), ("\uff10", True),
+        ("::ffff:0.0.0.0", True), ("127.1", False), ("::ffff:127.0.0.1", False),
+    ],
+)  # fmt: skip
+def test_a_host_is_known_by_its_number(run_path, host, is_everywhere):
+    """However it is written: who listens on all addresses is open, and shown at its own."""
+    with serving(run_path.parent, host=host) as asking:
+        assert ("//127.0.0.1:" in asking.address) == is_everywhere
+        assert asking.ask("/", Host="192.0.2.7").code == (200 if is_everywhere else 403)
+        assert is_loopback(asking.server.bound) != is_everywhere
+
+
+@pytest.mark.parametrize(
+    "host", ["", " ", "\t\n", "0.0.0.0 ", " ::", "a\0b", "*", "<any>", "x" * 80]
+)
+def test_a_host_that_is_none_is_refused(command, host):
+    """In a line, before anything listens."""
+    outcome = command("ui", "--host", host)
+    assert (outcome.code, outcome.error.startswith("--host")) == (2, True)
