@@ -25,7 +25,7 @@ STUDIES = "`runs list`"
 
 OURS: Mapping[str, Mapping[str, str]] = {
     "TradingView": {
-        "symbol, ticker": SERIES,
+        "symbol, symbols, ticker, tickers": SERIES,
         "interval, resolution": "`--timeframe`",
         "initial_capital, default_qty_type, default_qty_value": ACCOUNT,
         "commission_type, commission_value": COSTS,
@@ -78,6 +78,9 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "--export, --export-filename, --backtest-filename, --backtest-directory": "`runs export`",
         "--breakdown, --print-all": PAGE,
         "--print-json": "`--json`",
+        "--erase": "`--refetch` of `data fetch`",
+        "--freqaimodel, --freqai-backtest-live-models": "`forecast fit`, forecasts as columns",
+        "--logfile, --no-color": "none: notes go to stderr, plain where it is no terminal",
         "SharpeHyperOptLoss, SharpeHyperOptLossDaily": "`sharpe`",
         "SortinoHyperOptLoss, SortinoHyperOptLossDaily": "`sortino`",
         "CalmarHyperOptLoss": "`calmar`",
@@ -188,6 +191,9 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "walk-forward, walk-forward-analysis, wfo, wfa": "`--folds`, and `--schedule` of `judge`",
         "grid, grid-search": "`evolve --search lattice`",
         "init, new": "`strategies new`",
+        "download": "`data fetch`",
+        "ls, rm, remove": "`runs list`, `runs delete`",
+        "--metric, --fitness": "`--objectives`",
         "help, -h": "`--help`",
         "-v, --verbose": "none: progress shows unless `--quiet` is given, `--debug` shows errors",
         "--gpu, --cuda": "`--device cuda`",
