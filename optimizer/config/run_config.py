@@ -7,7 +7,6 @@ variable changes a result.
 
 import tomllib
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
@@ -208,14 +207,16 @@ def _toml_value(value: object) -> str:
 def _problem(key_path: tuple[int | str, ...], value: object, flags: Collection[str]) -> str:
     """One wrong value: where it stands, what may stand there, and what does."""
     # Only here: a command that only names flags shall not wait for numpy.
+    from data.errors import near_match
     from data.plain import quote_value
+    from optimizer.other_programs import describe_other
 
     name, path = str(key_path[0]), ".".join(str(part) for part in key_path if part != "[key]")
     if name not in RunConfig.model_fields:
         if isinstance(value, Mapping):
             return f"{name} is unknown; {NO_TABLES}"
-        near = get_close_matches(name.lower(), list(RunConfig.model_fields), n=1)
-        return f"{name} is unknown" + (f"; did you mean '{near[0]}'?" if near else "")
+        near = near_match(name, RunConfig.model_fields)
+        return ("" if near else describe_other(name)) or f"{name} is unknown{near}"
     kind = find_value_type(RunConfig.model_fields[name])
     if isinstance(value, Mapping) and len(key_path) == 1 and get_origin(kind) is not dict:
         return f"{name} is a table; {NO_TABLES}"

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from difflib import get_close_matches
 from typing import TypeVar
 
+from data.errors import near_match
 from data.plain import require
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError
@@ -116,8 +116,6 @@ def _check_within(name: str, value: int, low: int, high: int) -> None:
 
 
 def _check_known(name: str, value: str, known: Sequence[str]) -> None:
-    if value in known:
-        return
-    near = get_close_matches(value, known, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    raise ConfigError(f"--{name} '{value}' is unknown: use {', '.join(known)}{hint}")
+    if value not in known:
+        hint = near_match(value, known)
+        raise ConfigError(f"--{name} '{value}' is unknown: use {', '.join(known)}{hint}")

@@ -133,11 +133,12 @@ def test_limits_are_legal(field, value):
         ("bound", "; did you mean 'bounds'?"),
         ("run", "; did you mean 'runs'?"),
         ("qqq", ""),
+        ("max_open_trades", "freqtrade's: here --max-positions"),
     ],
 )
 def test_unknown_keys_are_refused_with_the_nearest(key, hint):
-    """A key that is misspelt or in the wrong case is an error, and not passed over."""
-    assert refusal(**{key: 3}) == f"here: {key} is unknown{hint}"
+    """A key that is misspelt, in the wrong case or another program's is an error."""
+    assert refusal(**{key: 3}) in (f"here: {key} is unknown{hint}", f"here: {key} is {hint}")
 
 
 @pytest.mark.parametrize("key", ["search", "serch", "costs", "data", "holdout", "population"])
