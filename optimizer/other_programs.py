@@ -241,11 +241,3 @@ def describe_unknown(kind: str, name: str, known: list[str]) -> str:
     """One line for an error on a name that is not known: the near one, ours for it, or all."""
     answer = "" if near_match(name, known) else describe_other(name)
     return f"{kind} {answer}" if answer else unknown(kind, name, known)
-
-
-def list_page_rows(program: str) -> list[str]:
-    """Rows of a program in the page's table."""
-    return [
-        f"| {', '.join(f'`{name}`' for name in theirs.split(', '))} | {ours} |"
-        for theirs, ours in OURS[program].items()
-    ]

@@ -34,34 +34,28 @@ class _Commands(UserDict[str, Any]):
 class AnsweringGroup(TyperGroup):
     """Commands, of which an unknown name or flag is answered in a line."""
 
-    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:  # noqa: ANN401 - the library's own
+    def main(self, args: Sequence[str] | None = None, *more: Any, **named: Any) -> Any:  # noqa: ANN401 - the library's own
         """Run a command line."""
         try:
-            return super().main(args, *more, **extra)
+            return super().main(args, *more, **named)
         except TyperException as error:
-            if not _is_unknown_flag(error):
+            unknown: Any = error
+            # The library's own class of an unknown flag is private.
+            if not hasattr(unknown, "possibilities"):
                 raise
             from optimizer.cli.unknown import explain_flag
 
-            unknown: Any = error
             message = explain_flag(unknown.option_name, unknown.ctx, args or ())
-            raise ConfigError(message) from None
+        raise ConfigError(message)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the library's own
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - the library's own
         """Find a command by its name."""
-        try:
-            return super().resolve_command(ctx, args)
-        except TyperException as error:
-            if _is_unknown_flag(error):
-                raise
+        command = super().get_command(ctx, cmd_name)
+        if command is None and not ctx.resilient_parsing and not cmd_name.startswith("-"):
             from optimizer.cli.unknown import explain_command
 
-            raise ConfigError(explain_command(args[0], ctx)) from None
-
-
-def _is_unknown_flag(error: TyperException) -> bool:
-    # The library's own class of it is private.
-    return hasattr(error, "possibilities")
+            raise ConfigError(explain_command(cmd_name, ctx))
+        return command
 
 
 class _Program(AnsweringGroup):

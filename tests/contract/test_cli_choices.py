@@ -59,25 +59,6 @@ def test_what_a_run_wrote_is_read_by_name(command, arguments, result, tmp_path):
     assert changed.json["genes"]["average"] == "sma"
 
 
-@pytest.mark.parametrize(
-    ("flags", "error"),
-    [
-        (("--bound", "average=emu"), "option 'emu' is unknown; known: ema, sma, wma"),
-        (("--bound", "average=wma:sma"), "low 2.0 is above high 0.0"),
-        (("--bound", "span=short"), "low must be a finite number, got 'short'"),
-        (("--bound", "average=sma:2"), "must look like ema_fast=10:50, or average=ema"),
-        (("--bound", "far=0.6:2"), "near it are 1.85 and 2.1"),
-        (("--search", "lattice", "--step", "average=2"), "its options have no order"),
-        (("--search", "lattice", "--step", "far=0.3"), "a multiple of its own, 0.25"),
-    ],
-)
-def test_what_is_no_option_or_step_is_refused(command, arguments, flags, error):
-    """With what there is."""
-    outcome = command("evolve", *arguments, *flags)
-    assert outcome.code == 2
-    assert error in outcome.error
-
-
 def test_a_lattice_has_every_option(command, arguments):
     """One gene of three options and one of 15 steps."""
     steps = ("--step", "average=1", "--step", "far=0.5")

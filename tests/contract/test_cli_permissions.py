@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import SMALL, market_columns
+from tests.support.commands import SMALL
 from tests.support.recording import quick_directory
-from tests.support.series import csv_text
-from tests.support.signals import SETTINGS
+from tests.support.signals import OFTEN, grow
 
 pytestmark = pytest.mark.slow
 
@@ -46,24 +45,16 @@ def place(monkeypatch):
     """A folder with a market in it that all users may read; commands run in it."""
     with quick_directory() as directory:
         directory.chmod(0o755)
-        grow(directory / "bars.csv", 2600)
         monkeypatch.chdir(directory)
+        grow(2600)
         yield directory
 
 
 @pytest.fixture
 def own_run(command, place):
     """A run in that folder, by the user of the tests; all that commands need is loaded by it."""
-    genes = (f"{gene}={low}:{high}" for gene, (low, high) in SETTINGS["bounds"].items())
-    bounds = (word for bound in genes for word in ("--bound", bound))
-    arguments = ("--data", "csv:bars.csv", "--no-scale-lengths", *bounds, *SMALL)
-    return command("evolve", *arguments, "--json", "--quiet").json
-
-
-def grow(path, count):
-    """Let a file of bars hold so many of a longer market."""
-    columns = market_columns(3, 4000, jump=0.05)
-    path.write_text(csv_text({name: column[:count] for name, column in columns.items()}))
+    arguments = ("--data", "csv:bars.csv", *OFTEN, *SMALL, "--json", "--quiet")
+    return command("evolve", *arguments).json
 
 
 @contextmanager
@@ -95,7 +86,7 @@ def test_each_command_reads_such_a_run_or_refuses_it_in_a_line(command, place, o
     with somebody_else(run.parent, run):
         for arguments, code, expected in OF_A_RUN_THAT_IS_READ:
             if arguments.startswith("watch"):
-                grow(place / "bars.csv", 4000)
+                grow(4000)
             outcome = command(*arguments.split())
             assert (outcome.code, expected in outcome.out + outcome.err) == (code, True), outcome
             assert "Traceback" not in outcome.err

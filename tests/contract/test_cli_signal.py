@@ -10,16 +10,8 @@ import pytest
 
 from tests.support.commands import SMALL, market_columns, start, write_market
 from tests.support.series import csv_text
-from tests.support.signals import SETTINGS
+from tests.support.signals import OFTEN
 
-OFTEN = (
-    "--no-scale-lengths",
-    *(
-        word
-        for gene, (low, high) in SETTINGS["bounds"].items()
-        for word in ("--bound", f"{gene}={low}:{high}")
-    ),
-)
 NOW = "2030-01-01"
 
 

@@ -1,33 +1,18 @@
 """watch: evidence and limit in a line, an exit code, and what there is nothing to watch by."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.support.commands import SMALL, market_columns
-from tests.support.series import csv_text
-from tests.support.signals import SETTINGS
+from tests.support.commands import SMALL
+from tests.support.signals import OFTEN, grow
 
-OFTEN = tuple(
-    word
-    for gene, (low, high) in SETTINGS["bounds"].items()
-    for word in ("--bound", f"{gene}={low}:{high}")
-)
 NOW = ("--now", "2030-01-01")
-
-
-def grow(count):
-    """Let the file of bars hold so many of a longer market."""
-    columns = market_columns(3, 4000, jump=0.05)
-    cut = {name: column[:count] for name, column in columns.items()}
-    Path("bars.csv").write_text(csv_text(cut))
 
 
 @pytest.mark.slow
 def test_trades_since_are_watched(command, recordings):
     """The line is printed, recorded and listed; JSON has its numbers."""
     grow(2600)
-    search = ("evolve", "--data", "csv:bars.csv", "--no-scale-lengths", *OFTEN, *SMALL)
+    search = ("evolve", "--data", "csv:bars.csv", *OFTEN, *SMALL)
     assert command(*search, "--quiet").code == 0
     assert command("judge", "latest", "--folds", "4", "--blocks", "0", "--quiet").code == 0
     grow(4000)

@@ -1,6 +1,7 @@
 """A recorded run whose file of bars grows, and the clock at its newest close."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 
@@ -23,6 +24,20 @@ SETTINGS = {
     "scale_lengths": False,
 }  # fmt: skip
 """Of a run whose members trade often."""
+
+OFTEN = (
+    "--no-scale-lengths",
+    *(f"--bound={gene}={low}:{high}" for gene, (low, high) in SETTINGS["bounds"].items()),
+)
+"""The same as flags."""
+
+
+def grow(count):
+    """Let the file of bars in this folder hold so many of a longer market."""
+    columns = market_columns(3, 4000, jump=0.05)
+    Path("bars.csv").write_text(
+        csv_text({name: column[:count] for name, column in columns.items()})
+    )
 
 
 def read_state(spec, bars, costs):

@@ -63,8 +63,6 @@ def test_bounds_are_in_bars_of_the_data(market):
 @pytest.mark.parametrize(
     ("changes", "error", "expected"),
     [
-        ({"strategy": "seler_exhaustion"}, StrategyError, "did you mean 'seller_exhaustion'"),
-        ({"objectives": "sharp"}, ConfigError, "did you mean 'sharpe'"),
         ({"objectives": "sharpe,sharpe"}, ConfigError, "more than once"),
         ({"bounds": {"ema_fst": [1.0, 2.0]}}, StrategyError, "did you mean 'ema_fast'"),
         ({"bounds": {"ema_fast": [20.0, 10.0]}}, StrategyError, "low 20.0 is above high 10.0"),
