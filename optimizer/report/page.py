@@ -109,7 +109,7 @@ def render_page(name: str, data: object, policy: str, script: str, **values: obj
     environment.filters["short"] = short
     environment.filters["whole_flags"] = whole_flags
     template = environment.from_string(read_asset(f"{name}.html"))
-    return template.render(
+    page = template.render(
         **values,
         policy=policy,
         style=read_asset("report.css"),
@@ -117,6 +117,8 @@ def render_page(name: str, data: object, policy: str, script: str, **values: obj
         data=pack(data),
         library=_begin_packing_library().result(),
     )
+    # A path may hold bytes that are no character.
+    return page.encode(errors="replace").decode()
 
 
 def short(text: object, most: int = LONGEST_TEXT) -> str:

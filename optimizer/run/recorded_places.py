@@ -4,15 +4,17 @@ Of a run that was begun here, or is trusted, files are read where it names them.
 what lies in its own folder is read, the sample, and bars of a vendor from this user's own cache.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from data.shell import write_command
 from optimizer.config.run_config import RunConfig, format_flag
-from optimizer.errors import StoreError
+from optimizer.errors import ConfigError, StoreError
 from optimizer.run.columns import kept_columns
 from optimizer.run.identity import require_identity
+from optimizer.run.recorded_code import strategy_file
 from optimizer.run.trust import is_begun_here, may_read_files
 from optimizer.store import RunStore
+from strategy.model import Strategy
 
 WITHOUT_FILE = ("sample", "polygon")
 """Sources that name no file: what ships, and a vendor's bars in this user's own cache."""
@@ -49,6 +51,46 @@ def confine_places(
     if isinstance(files := confined.get("column_file"), list) and "column_file" not in flags:
         confined["column_file"] = kept_columns(files, store.path, may_read=may_read)
     return confined
+
+
+def require_text(config: RunConfig, names: Collection[str], others: Mapping[str, object]) -> None:
+    """Refuse texts that no record can hold, such as a path whose bytes are no UTF-8.
+
+    Args:
+        config: Of a run.
+        names: Of its settings that are to be recorded.
+        others: Further values that are to be recorded, by what they are.
+
+    Raises:
+        ConfigError: Naming the text, and what it is.
+    """
+    chosen = config.model_dump(include=set(names)).items()
+    for what, value in ({format_flag(name): value for name, value in chosen} | others).items():
+        for text in _list_texts(value):
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise ConfigError(
+                    f"{what} {text!r} is no text in UTF-8, and a record holds no other: give it "
+                    "another name"
+                ) from None
+
+
+def list_strategy_texts(spec: Strategy) -> dict[str, object]:
+    """What a record says of a strategy and where it stood, by what it is."""
+    file = strategy_file(spec)
+    places = {} if file is None else {"its file": file.path, "the working folder": file.folder}
+    return {"the strategy's text": [spec.name, spec.summary, spec.described], **places}
+
+
+def _list_texts(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from _list_texts([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for held in value:
+            yield from _list_texts(held)
+    elif isinstance(value, str):
+        yield value
 
 
 def require_warm_start(store: RunStore, config: RunConfig, flags: Collection[str] = ()) -> None:

@@ -32,7 +32,7 @@ from optimizer.run.indicator_snapshot import remove_unlisted_rows, write_rows
 from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.run.progress import WARMING, Mark, Progress, measure_progress
 from optimizer.run.recorded_code import trust_begun
-from optimizer.run.recorded_places import require_warm_start
+from optimizer.run.recorded_places import list_strategy_texts, require_text, require_warm_start
 from optimizer.run.search import numbered_front
 from optimizer.run.tables import resume_command
 from optimizer.run.task import Task, check_limit_fits, prepare
@@ -103,6 +103,7 @@ def start_run(
     """
     check_limit_fits(config)
     task, warm_start = _warm_start(prepare(config, for_search=True))
+    require_text(config, RunConfig.model_fields, list_strategy_texts(task.spec))
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
     observer.on_task(task, warm_start)
@@ -178,6 +179,7 @@ def resume_run(
             return finished
         recorded = require_identity(store)
         task = task_to_resume(store, config, flags)
+        require_text(config, flags, {"the run's folder": str(path)})
         is_begun = last is not None and not flags.keys() & set(names_deciding("warm start"))
         if not is_begun:
             require_warm_start(store, config, flags)

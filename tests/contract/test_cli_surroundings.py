@@ -1,8 +1,10 @@
 """What surrounds a command, such as limits, settings and libraries that print, in one line."""
 
 import errno
+import os
 import re
 import resource
+import shutil
 from pathlib import Path
 
 import pytest
@@ -162,3 +164,79 @@ def test_a_setting_is_named_where_it_may_be_the_cause(
     explained = explain_limit(caught.value)
     assert (explained is not None) == is_told
     assert not is_told or setting in explained
+
+
+IDEA = """from strategy.words import *
+IDEA = strategy(
+    "Buys strength.",
+    long=close > sma(close, length("n", 20, 5, 50)),
+    stop=share(gene("stop", 0.03, 0.01, 0.2)),
+    target=r_multiple(2),
+    max_hold=20,
+)
+"""
+
+FOLDERS = {
+    "line": "a\nline",
+    "escape": "an\x1b[2J\tescape",
+    "quotes": "  it's \"🐢\" ",
+    "long": "n" * 255,
+    "bytes": os.fsdecode(b"caf\xe9"),
+}
+
+
+@pytest.fixture(params=FOLDERS.values(), ids=FOLDERS)
+def odd_folder(request, command, market, tmp_path, monkeypatch):
+    """A working folder of any name, with a strategy's file and bars."""
+    folder = tmp_path / request.param
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    Path("idea.py").write_text(IDEA)
+    shutil.copy(market.removeprefix("csv:"), "bars.csv")
+    return folder
+
+
+def search(command, folder, *words):
+    """Search; where it is refused nothing was written, else the run is whole."""
+    before = sorted(folder.rglob("*"))
+    outcome = command("evolve", *SMALL, *words)
+    if not is_text(str(folder)) and any(str(folder) in word or "idea" in word for word in words):
+        assert outcome.code == 2
+        assert "is no text in UTF-8" in outcome.error
+        assert sorted(folder.rglob("*")) == before
+    else:
+        assert (outcome.code, outcome.err.count("Traceback")) == (0, 0)
+
+
+def is_text(name):
+    """Whether a name is text in UTF-8."""
+    return name.encode(errors="replace").decode() == name
+
+
+def test_a_folder_of_any_name_is_worked_in(command, odd_folder):
+    """Or a search is refused before anything is written, where no record can hold the name."""
+    search(command, odd_folder, "--data", "csv:bars.csv")
+    run = str(next((odd_folder / "runs").glob("2*")))
+    search(command, odd_folder, "--data", "csv:bars.csv", "--strategy", "idea.py")
+    search(command, odd_folder, "--data", f"csv:{odd_folder / 'bars.csv'}")
+    search(command, odd_folder, "--data", "csv:bars.csv", "--runs", str(odd_folder / "other"))
+    search(command, odd_folder, "--data", "csv:bars.csv", "--warm-start", run)
+    resume = ("--resume", run, "--generations", "3", "--no-judge")
+    before = command("runs", "show", run, "--json").json
+    outcome = command("evolve", *resume)
+    if outcome.code:
+        assert "is no text in UTF-8" in outcome.error
+        assert command("runs", "show", run, "--json").json == before
+    for words in (
+        ("judge", run, "--null", "0", "--folds", "0", "--blocks", "0"),
+        ("report", run),
+        ("report", run, "--out", str(odd_folder / "page.html")),
+        ("backtest", "--run", run, "--member", "0", "--trades", str(odd_folder / "trades.csv")),
+        ("runs", "export", run, str(odd_folder / "x.journal")),
+        ("runs", "verify", run),
+        ("data", "check", f"csv:{odd_folder / 'bars.csv'}"),
+        ("portfolio", f"{run}:0"),
+    ):
+        outcome = command(*words)
+        assert outcome.code == 0, outcome.err
+    assert not [run["damaged"] for run in command("runs", "list", "--json").json if run["damaged"]]
