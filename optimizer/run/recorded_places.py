@@ -65,7 +65,8 @@ def require_text(config: RunConfig, names: Collection[str], others: Mapping[str,
         ConfigError: Naming the text, and what it is.
     """
     chosen = config.model_dump(include=set(names)).items()
-    for what, value in ({format_flag(name): value for name, value in chosen} | others).items():
+    texts = {format_flag(name): value for name, value in chosen}
+    for what, value in {**texts, **others}.items():
         for text in _list_texts(value):
             try:
                 text.encode()

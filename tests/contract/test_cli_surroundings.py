@@ -179,7 +179,7 @@ IDEA = strategy(
 FOLDERS = {
     "line": "a\nline",
     "escape": "an\x1b[2J\tescape",
-    "quotes": "  it's \"🐢\" ",
+    "quotes": '  it\'s "🐢" ',
     "long": "n" * 255,
     "bytes": os.fsdecode(b"caf\xe9"),
 }
