@@ -247,6 +247,15 @@ def test_nor_one_that_the_start_of_python_leaves_open(names, script, tmp_path):
     check_untouched(run("doctor", *LOCAL, cwd=work, program=(script,), env=env), work)
 
 
+@pytest.mark.slow
+def test_settings_of_numba_in_the_folder_are_refused(tmp_path):
+    """Before it reads them."""
+    (tmp_path / ".numba_config.yaml").write_text("num_threads: 0\n")
+    refused = run("backtest", cwd=tmp_path)
+    assert (refused.code, refused.out) == (2, "")
+    assert ".numba_config.yaml, which changes how numba compiles" in refused.error
+
+
 def test_a_notebook_beside_a_file_of_our_name_has_our_package(tmp_path):
     """And its own files of other names."""
     write_modules(tmp_path, ["data"])
