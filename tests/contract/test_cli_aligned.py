@@ -1,8 +1,6 @@
 """A column of the bars' own file, from the flag to the verdict, and what is refused of it."""
 
 import html
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -202,6 +200,6 @@ def test_an_exported_program_reads_it(command, place):
     """From the same file, by its name, to the same trades."""
     search_column(command, *place)
     command("runs", "export", "latest", "mine_vbt.py", "--member", "0", "--as", "vectorbt")
-    assert "bars.extra('mood')" in Path("mine_vbt.py").read_text()
-    compiled = subprocess.run([sys.executable, "-m", "py_compile", "mine_vbt.py"], check=False)
-    assert compiled.returncode == 0
+    text = Path("mine_vbt.py").read_text()
+    assert "bars.extra('mood')" in text
+    compile(text, "mine_vbt.py", "exec")

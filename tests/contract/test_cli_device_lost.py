@@ -5,7 +5,6 @@ import os
 import random
 import shlex
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,8 +12,7 @@ import pytest
 
 from engine.devices import why_absent
 from optimizer.store import RunStore, list_runs
-from tests.support.commands import Outcome, market_columns, run, start
-from tests.support.paths import FINDS
+from tests.support.commands import Outcome, market_columns, printed, run, start
 from tests.support.series import write_parquet
 
 pytestmark = pytest.mark.slow
@@ -303,14 +301,6 @@ def test_a_search_in_a_process_of_others_is_not_restarted(tmp_path, market):
         "except DeviceLostError as error:\n"
         "    print(error)\n"
     )
-    completed = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={**os.environ, **FINDS},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert completed.returncode == 0, completed.stderr
-    assert completed.stdout.startswith("the GPU failed (injected): a new process may use it")
-    assert "go on with: python -m optimizer evolve --resume runs/" in completed.stdout
+    said = printed(program, cwd=tmp_path)
+    assert said.startswith("the GPU failed (injected): a new process may use it")
+    assert "go on with: python -m optimizer evolve --resume runs/" in said

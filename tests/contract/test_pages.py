@@ -4,14 +4,13 @@ import importlib.util
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import typer
 
 from optimizer.cli.app import app
+from tests.support.commands import printed, run
 from tests.support.paths import ROOT
 
 PACKAGES = ("data", "strategy", "engine", "optimizer")
@@ -80,19 +79,16 @@ def test_pages_build_without_a_warning(tmp_path):
     if missing := [name for name in TOOLS if importlib.util.find_spec(name) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
     words = ("-m", "sphinx", "--fail-on-warning", "-q", "-b", "dummy", "docs", tmp_path)
-    built = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
-    assert (built.returncode, built.stderr) == (0, "")
+    built = run(cwd=ROOT, program=words)
+    assert (built.code, built.err) == (0, "")
 
 
 def test_packages_carry_every_file_of_theirs():
     """Sample, types, page of the report and the law; nothing from elsewhere."""
-    completed = subprocess.run(
-        [sys.executable, "-c", SHIPPED], cwd=ROOT, capture_output=True, text=True, check=True
-    )
     expected = {
         str(file.relative_to(ROOT))
         for name in PACKAGES
         for file in (ROOT / name).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    assert expected == {str(Path(file)) for file in json.loads(completed.stdout)}
+    assert expected == {str(Path(file)) for file in json.loads(printed(SHIPPED))}

@@ -15,7 +15,7 @@ import typer.main
 
 from data.files import INPUTS
 from optimizer.__main__ import main
-from tests.support.paths import FINDS
+from tests.support.paths import FINDS, ROOT
 from tests.support.series import csv_text
 from tests.support.worlds import make_bars
 
@@ -139,6 +139,13 @@ def run(*arguments, cwd, **options):
     with start(*arguments, cwd=cwd, **options) as process:
         out, err = process.communicate(timeout=120)
     return Outcome(process.returncode, out or "", err or "")
+
+
+def printed(program, *arguments, cwd=ROOT, **options):
+    """Output of a program of Python, which must succeed."""
+    ended = run(*arguments, cwd=cwd, program=("-c", program), **options)
+    assert ended.code == 0, ended.err[-3000:]
+    return ended.out
 
 
 def write_market(path, length=3000, *, seed=3, **changes):

@@ -2,14 +2,13 @@
 
 import atexit
 import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from engine.devices import why_absent
+from tests.support.commands import start
 from tests.support.forking import Forking
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +46,7 @@ def _interpreter():
 
 def on_gpu(name):
     """What ``tests.support.name`` prints on a GPU; fails where it does."""
-    command = [sys.executable, "-m", f"tests.support.{name}", "cuda"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    with start("cuda", cwd=ROOT, program=("-m", f"tests.support.{name}")) as process:
+        out, err = process.communicate()
+    assert process.returncode == 0, err[-3000:]
+    return out

@@ -1,13 +1,11 @@
 """Closed hours of a series, beside the rows of the corpus that find them: wherever bars go."""
 
-import subprocess
-import sys
-
 import pytest
 
 from data import LoadOptions, cut_at_gaps, join_bars, load_bars, quality_of, resample
 from data.mmap_store import pack_bars, unpack_bars
 from tests.corpus.rhythm import HOUR_NS, MINUTE_NS, file_of, without_three
+from tests.support.commands import printed
 
 pytestmark = pytest.mark.filterwarnings("ignore:Series.values returning:DeprecationWarning")
 """The package asks pandas so; Python hides a library's own deprecations."""
@@ -64,9 +62,6 @@ def test_the_package_is_asked_for_where_it_is_missing(stock):
         "try: load_bars('sample', LoadOptions(calendar='XNYS'))\n"
         "except Exception as error: print(error)\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    read, refused = ran.stdout.splitlines()
+    read, refused = printed(program).splitlines()
     assert read.endswith(" False")
     assert "pip install 'exhaustion-optimizer[calendars]', or leave --calendar out" in refused

@@ -1,6 +1,5 @@
 """A strategy's file: found, run as no module, named, and refused in one line."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from strategy.deserialize import from_described
 from strategy.errors import StrategyError
 from strategy.files import build_strategy, first_difference
 from tests.support import examples, own_words
+from tests.support.commands import printed
 
 HEAD = "from strategy.words import *\n"
 ONE = "RISING = strategy('Up.', long=close > open, stop=share(0.01))\n"
@@ -214,8 +214,7 @@ def test_a_file_changes_nothing_that_others_import(write, tmp_path):
 def test_words_are_imported_without_pandas_or_a_compiler():
     """A file is read in a moment."""
     asked = "import sys, strategy.words; print({'pandas', 'numba', 'torch'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert printed(asked) == "set()\n"
 
 
 @pytest.mark.parametrize(

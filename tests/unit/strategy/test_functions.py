@@ -1,10 +1,6 @@
 """What a plain function is made of is found in one order, in every process."""
 
-import os
-import subprocess
-import sys
-
-from tests.support.paths import FINDS
+from tests.support.commands import printed
 
 PRINT_DIGEST = """
 from engine.positions.reference import take_signals
@@ -17,12 +13,4 @@ print(text_digest(take_signals), [f.__name__ for f in functions], list(encode_co
 
 def test_one_digest_in_every_process():
     """Python's sets have another order in each; a digest that had it would refuse to resume."""
-    digests = set()
-    for seed in ("0", "1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, **FINDS}
-        command = [sys.executable, "-c", PRINT_DIGEST]
-        completed = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True
-        )
-        digests.add(completed.stdout)
-    assert len(digests) == 1
+    assert len({printed(PRINT_DIGEST, env={"PYTHONHASHSEED": seed}) for seed in "012"}) == 1

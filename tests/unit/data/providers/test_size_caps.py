@@ -1,8 +1,6 @@
 """The cap on a source holds for what is decoded, whatever size its file states."""
 
 import gzip
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -13,6 +11,8 @@ import pytest
 
 from data.load import load_bars
 from data.table import LARGEST_SOURCE_BYTES, LoadOptions
+from tests.support.commands import run
+from tests.support.paths import ROOT
 from tests.support.series import make_columns
 
 CAP = 20_000_000
@@ -180,13 +180,10 @@ def test_a_source_beyond_the_cap_is_refused_before_memory_grows(tmp_path, name):
     source, _, file = spec.partition(":")
     write(tmp_path / file)
     assert (tmp_path / file).stat().st_size < CAP
-    done = subprocess.run(
-        [sys.executable, "-c", READING, f"{source}:{tmp_path}/{file}", str(CAP)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "LimitError" in done.stderr, done.stderr
-    assert words in done.stderr
-    assert int(done.stdout) < PEAK + (LARGEST_SOURCE_BYTES if source == "dated" else 0)
+    done = run(f"{source}:{tmp_path}/{file}", CAP, cwd=ROOT, program=("-c", READING))
+    assert "LimitError" in done.err, done.err
+    assert words in done.err
+    assert int(done.out) < PEAK + (LARGEST_SOURCE_BYTES if source == "dated" else 0)
 
 
 def test_columns_that_nobody_needs_are_not_read(tmp_path):

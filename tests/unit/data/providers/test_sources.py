@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -13,6 +11,7 @@ from data import PROVIDERS, expand_spec, load_bars
 from data.errors import DataError, SourceError
 from data.providers import find_provider
 from tests.corpus.kinds import BARS, RECORDS, TEXT
+from tests.support.commands import printed
 from tests.support.series import make_bars
 
 FIVE = make_bars(5).content_hash
@@ -64,8 +63,7 @@ def test_registry_is_keyed_by_name():
 def test_naming_sources_loads_no_library():
     """Importing the package costs neither pandas nor pyarrow."""
     code = "import data, sys; print(sorted({'pandas', 'pyarrow'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert printed(code) == "[]\n"
 
 
 @pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "feather"])

@@ -1,8 +1,6 @@
 """What is free is bounded by the machine and by every control group around the process."""
 
 import ctypes
-import subprocess
-import sys
 from pathlib import Path
 
 import psutil
@@ -12,6 +10,7 @@ from data.bars import Window
 from engine.batch import Engine
 from engine.cpu.backend import CpuBackend
 from engine.runtime.free_memory import free_host_bytes
+from tests.support.commands import printed
 from tests.support.worlds import SHORT_SPECS, make_bars
 
 
@@ -87,9 +86,7 @@ taken = psutil.Process().memory_info().{taken}
 resource.setrlimit(resource.{limit}, (taken + 10**8, -1))
 print(free_host_bytes())
 """
-    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert completed.stderr == ""
-    assert 9 * 10**7 < int(completed.stdout) <= 10**8
+    assert 9 * 10**7 < int(printed(program)) <= 10**8
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs the GNU library")

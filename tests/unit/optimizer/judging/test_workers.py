@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -11,8 +10,9 @@ import pytest
 
 from optimizer.judging.workers import Pool, Workers
 from tests.support import jobs
+from tests.support.commands import run, start
 from tests.support.jobs import Dying, Failing, Squares, Talking
-from tests.support.paths import FINDS, ROOT
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -168,22 +168,16 @@ def test_a_setup_of_a_script_is_done_in_the_script(tmp_path):
         "workers = Workers(Mine(), 2)\n"
         "print(workers.alone, [found for _, found in workers.results(range(3))])\n"
     )
-    environment = {**os.environ, **FINDS}
-    ran = subprocess.run(
-        [sys.executable, script], env=environment, capture_output=True, text=True, check=True
-    )
-    assert ran.stdout.startswith("other processes do not know")
-    assert ran.stdout.rstrip().endswith("[True, True, True]")
-    assert ran.stderr == ""
+    ran = run(cwd=tmp_path, program=(script,))
+    assert ran.out.startswith("other processes do not know")
+    assert ran.out.rstrip().endswith("[True, True, True]")
+    assert (ran.code, ran.err) == (0, "")
 
 
 def test_no_worker_outlives_a_parent_that_is_killed():
     """It sees the end of its input, and ends within a second or so."""
     program = f"from {jobs.__name__} import child_with_workers; child_with_workers()"
-    parent = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    with parent:
+    with start(cwd=ROOT, program=("-c", program)) as parent:
         workers = set()
         while len(workers) < 2:
             workers.add(int(parent.stdout.readline()))

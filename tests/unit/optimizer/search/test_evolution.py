@@ -1,8 +1,5 @@
 """The search: what each generation holds, how it repeats, and where it stops."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +14,7 @@ from optimizer.search.generation import Evaluation, Generation, Population, fina
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from strategy import STRATEGIES
+from tests.support.commands import printed
 from tests.support.fresh import live_bytes, malloc_totals, run_fresh
 from tests.support.searches import (
     Analytic,
@@ -338,14 +336,8 @@ def test_front_hash_does_not_depend_on_the_process():
         "*_, last = evolve(HalfForbidden(float_layout(4)), settings(9, 6));"
         "print(front_hash(last.population.genomes, last.population.objectives))"
     )
-    hashes = set()
-    for seed in ("0", "1"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        command = [sys.executable, "-W", "error", "-c", script]
-        done = subprocess.run(
-            command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        hashes.add(done.stdout)
+    variables = {"PYTHONWARNINGS": "error"}
+    hashes = {printed(script, env={**variables, "PYTHONHASHSEED": seed}) for seed in "01"}
     assert len(hashes) == 1
 
 

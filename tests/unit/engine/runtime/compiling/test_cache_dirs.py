@@ -1,14 +1,14 @@
 """Compiled code on disk: where it lies, and many runs that keep theirs at once."""
 
 import os
-import subprocess
-import sys
+from subprocess import PIPE
 
 import pytest
 
 from engine.errors import DeviceError
 from engine.runtime.compiling import cache_dirs
-from tests.support.paths import FINDS, ROOT
+from tests.support.commands import run, start
+from tests.support.paths import ROOT
 
 MANY_VERSIONS = """
 import sys
@@ -74,14 +74,8 @@ def close_home(folder):
 
 def start_process(program, environment, *arguments):
     """A process that waits for its start."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
-        cwd=ROOT,
-        env={**os.environ, **FINDS, **environment},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    program = ("-c", program)
+    process = start(*arguments, cwd=ROOT, program=program, env=environment, stdin=PIPE)
     assert process.stdout.readline() == "ready\n"
     return process
 
@@ -94,6 +88,7 @@ def all_at_once(program, environment, arguments):
     messages = [process.stdout.read() for process in processes]
     for process in processes:
         process.stdout.close()
+        process.stderr.close()
         assert process.wait() == 0
     return messages
 
@@ -191,10 +186,8 @@ def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
         "assert double_values(numpy.ones(2)).tolist() == [2.0, 2.0]\n"
         "assert type(double_values._cache).__name__ == 'NullCache'\n"
     )
-    completed = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (completed.returncode, completed.stderr) == (0, "")
+    ended = run(cwd=ROOT, program=("-c", program))
+    assert (ended.code, ended.err) == (0, "")
 
 
 @pytest.mark.slow

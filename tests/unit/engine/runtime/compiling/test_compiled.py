@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import engine
 from engine.accounts.cpu.folding import fold
 from optimizer.search.compiled import sorting
 from optimizer.search.compiled.sorting import rising_orders, sort_words
+from tests.support.commands import printed
 
 CALLER = """
 from engine.loops_of_a_test.callee import callee
@@ -34,14 +33,9 @@ def callee(x: float) -> float:
 def ask(folder):
     """What a fresh process finds when it calls the loop."""
     code = "from engine.loops_of_a_test.caller import caller; print(caller(1.0))"
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    environment.pop("NUMBA_CACHE_DIR", None)
     # Python's own code of a file is kept by its second and its length, which may be the same here.
-    command = [sys.executable, "-B", "-c", code]
-    completed = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
-    )
-    return float(completed.stdout)
+    env = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    return float(printed(code, cwd=folder, env=env))
 
 
 @pytest.mark.slow
@@ -82,13 +76,11 @@ def test_a_kept_loop_is_loaded_without_what_compiling_needs(tmp_path):
     code = """
 import sys, numba, numpy as np
 from optimizer.search.compiled.sorting import rising_orders, sort_words
+from tests.support.commands import printed
 print(rising_orders(np.array([[2.0, 1.0]])).tolist(), "numba.typed.typeddict" in sys.modules)
 print(numba.njit(lambda x: np.sort(x))(np.array([2.0, 1.0])).tolist())
 """
-    completed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert completed.stdout.split("\n")[:2] == ["[[1, 0]] False", "[1.0, 2.0]"]
+    assert printed(code).split("\n")[:2] == ["[[1, 0]] False", "[1.0, 2.0]"]
 
 
 def test_loops_of_the_engine_are_kept_inside_the_package():

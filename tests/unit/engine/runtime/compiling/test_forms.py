@@ -1,9 +1,6 @@
 """Definitions compiled as they read: what they call goes along, what changes is compiled anew."""
 
-import os
 import shutil
-import subprocess
-import sys
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 import engine
 import strategy
 from engine.runtime.compiling.forms import NotCompiledError, compiled_definition
+from tests.support.commands import printed
 
 STEP = 3.0
 
@@ -105,14 +103,8 @@ def test_an_error_of_the_definition_is_not_one_of_the_compiler():
 
 def ask(folder):
     """What a fresh process computes, compiled and not."""
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    environment.pop("NUMBA_CACHE_DIR", None)
-    command = [sys.executable, "-B", "-c", ASK]
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return [float(number) for number in done.stdout.split()]
+    env = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    return [float(number) for number in printed(ASK, cwd=folder, env=env).split()]
 
 
 @pytest.mark.slow
