@@ -17,9 +17,9 @@ from tests.support.series import csv_text
 
 SETTINGS = {
     "bounds": {
-        "ema_fast": (8, 20), "ema_slow": (30, 90), "z_window": (30, 90), "atr_window": (8, 30),
-        "max_hold": (4, 20), "vol_z_min": (0.5, 0.6), "tr_z_min": (0.3, 0.4),
-        "close_location_min": (0.3, 0.4), "atr_stop_mult": (1.0, 3.0),
+        "ema_fast": [8, 20], "ema_slow": [30, 90], "z_window": [30, 90], "atr_window": [8, 30],
+        "max_hold": [4, 20], "vol_z_min": [0.5, 0.6], "tr_z_min": [0.3, 0.4],
+        "close_location_min": [0.3, 0.4], "atr_stop_mult": [1.0, 3.0],
     },
     "scale_lengths": False,
 }  # fmt: skip
