@@ -304,7 +304,7 @@ _FORMS: Sequence[tuple[Any, Callable[[Any], object]]] = (
     (timedelta, _convert_span),
     (date, lambda value: value.isoformat() if value == value else value),
     (os.PathLike, os.fspath),
-    (tuple, lambda values: tuple(map(_convert, values))),
+    (tuple, lambda held: held if hasattr(held, "_fields") else tuple(map(_convert, held))),
     ((list, range), lambda values: [*map(_convert, values)]),
     (Mapping, lambda table: {_convert_key(name): _convert(held) for name, held in table.items()}),
 )
