@@ -1,15 +1,19 @@
 """Runs of a folder, and the one that a name stands for."""
 
+import errno
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from unicodedata import normalize
 
 from data.errors import list_some
+from data.files import strip_draft
 from optimizer.errors import StoreError
+from optimizer.printable import clean_text
 from optimizer.store.answers import RunAnswer, mapping_or_empty, read_answer
 from optimizer.store.files import DATABASE
 from optimizer.store.labels import find_label_problem, read_labels
@@ -18,6 +22,11 @@ from optimizer.store.reader import Reader
 
 LATEST = "latest"
 """Stands for the run that was created last, wherever a run can be named."""
+
+LEFT_OUT = "left out"
+"""Status of a run that is named in lists, with the reason, and found by its path alone."""
+
+_NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 _RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
@@ -31,7 +40,7 @@ class RunSummary:
 
     id: str
     path: Path
-    # ``finished``, ``running``, ``interrupted``, or ``damaged`` where it cannot be read.
+    # ``finished``, ``running``, ``interrupted``, ``damaged`` where it cannot be read, `LEFT_OUT`.
     status: str
     created_at: str | None = None
     strategy: str | None = None
@@ -50,23 +59,27 @@ class RunSummary:
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""
     drift: str = ""  # of trades since, in a line; empty where it was never watched
-    damaged: str = ""  # why it cannot be trusted whole, or an empty string
+    damaged: str = ""  # why it is left out, or cannot be trusted whole; empty for a sound run
     # Rank in the order of creation, 0 of older versions; None where it cannot be read.
     number: int | None = None
 
 
 def list_runs(runs_dir: Path, read: Callable[[Path], RunSummary] | None = None) -> list[RunSummary]:
-    """All runs in a directory, oldest first; those that cannot be read say why.
+    """All runs in a directory, oldest first; those left out or not readable say why.
 
     `read` gives the summary of a folder, in place of `summarise`.
 
     Raises:
         StoreError: When the directory itself cannot be read.
     """
-    try:
-        return _sort_runs([(read or summarise)(folder) for folder in list_run_folders(runs_dir)])
-    except OSError as error:
-        raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
+    return _sort_runs(
+        [
+            RunSummary(show_name(folder), folder, LEFT_OUT, damaged=why)
+            if why
+            else (read or summarise)(folder)
+            for folder, why in scan_runs(runs_dir)
+        ]
+    )
 
 
 def find_next_number(runs_dir: Path) -> int:
@@ -75,12 +88,11 @@ def find_next_number(runs_dir: Path) -> int:
     A clock may be set back, so runs are counted. Those of older versions have no number.
     """
     try:
-        return 1 + max(
-            (_read_run_number(folder) or 0 for folder in list_run_folders(runs_dir)), default=0
-        )
-    except OSError:
+        folders = list_run_folders(runs_dir)
+    except StoreError:
         # Creating a run there names what is wrong.
         return 1
+    return 1 + max((_read_run_number(folder) or 0 for folder in folders), default=0)
 
 
 def summarise(path: Path) -> RunSummary:
@@ -105,28 +117,33 @@ def _read_summary(path: Path) -> RunSummary:
 def find_run(runs_dir: Path, name: str) -> Path:
     """Directory of the run that a person means.
 
-    `name` is ``latest``, a run id, the beginning of exactly one, or the path of a run.
+    `name` is ``latest``, the name of a run, the beginning of exactly one, or the path of a run.
 
     Raises:
         StoreError: When there is none, or more than one, naming those that there are.
     """
-    if "/" in name or (Path(name) / DATABASE).is_file():
+    if "/" in name or os.path.isfile(Path(name) / DATABASE):
         return _resolve_path(Path(name))
-    ids = [run.id for run in list_runs(runs_dir)]
-    if name.lower() == LATEST and ids:
-        return run_path(runs_dir, ids[-1])
-    if name in ids:
-        return run_path(runs_dir, name)
-    matching = [run_id for run_id in ids if run_id.startswith(name)] if name else []
+    for folder in list_run_folders(runs_dir):
+        if folder.name == name:
+            return folder
+    runs = list_runs(runs_dir)
+    paths = {run.id: run.path for run in runs if run.status != LEFT_OUT}
+    if name.lower() == LATEST and paths:
+        return [*paths.values()][-1]
+    matching = _match_names(paths, name)
     if len(matching) == 1:
-        return run_path(runs_dir, matching[0])
+        return paths[matching[0]]
     if matching:
         newest = list_some(matching[-5:], len(matching))
-        raise StoreError(f"'{name}' begins more than one run: {newest}")
-    if name.lower() != LATEST:
-        validate_run_id(name)
-    known = f"there are {list_some(ids[-5:], len(ids))}" if ids else "there are no runs at all"
-    raise StoreError(f"there is no run '{name}' in {runs_dir}: {known}")
+        raise StoreError(f"{_quote_text(name)} begins more than one run: {newest}")
+    for run in runs:
+        if run.status == LEFT_OUT and name in (run.id, run.path.name):
+            raise StoreError(f"run '{run.id}' in {runs_dir} is left out: {run.damaged}")
+    known = (
+        f"there are {list_some([*paths][-5:], len(paths))}" if paths else "there are no runs at all"
+    )
+    raise StoreError(f"there is no run {_quote_text(name)} in {runs_dir}: {known}")
 
 
 def new_run_id(now: datetime | None = None) -> str:
@@ -140,7 +157,7 @@ def new_run_id(now: datetime | None = None) -> str:
 
 
 def validate_run_id(text: str) -> str:
-    """Return `text` when it is a legal run id.
+    """Return `text` when a new run may have it as its id; a recorded one may be renamed freely.
 
     It has 1 to 64 letters, digits, dots, underscores and hyphens, starts with a letter or a
     digit, does not end with a dot, and is not ``latest``.
@@ -171,19 +188,21 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
 
 def _build_summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
-    damaged, generations, planned, result, verdict = "", 0, None, None, None
+    problems: list[str] = []
+    generations, planned, result, verdict = 0, None, None, None
     answer, drift = RunAnswer(), ""
     try:
+        problems += reader.find_losses()
         planned = reader.planned
         result = reader.result
         generations = len(reader.generations())
-        damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.find_losses())))
+        problems += reader.recover().warnings
         judgement = _read_newest_row(reader, "judgement")
         drift = _read_text(_read_newest_row(reader, "drift"), "sentence") or ""
         verdict = _read_text(mapping_or_empty(judgement.get("verdict")), "grade")
         answer = read_answer(header, result, judgement)
     except StoreError as error:
-        damaged = _first_line(str(error))
+        problems.append(_first_line(str(error)))
     return RunSummary(
         id=path.name,
         path=path,
@@ -197,7 +216,7 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         verdict=verdict,
         **answer._asdict(),
         drift=drift,
-        damaged=damaged,
+        damaged="; ".join(dict.fromkeys(problems)),
         number=reader.number,
     )
 
@@ -229,9 +248,31 @@ def _sort_runs(runs: list[RunSummary]) -> list[RunSummary]:
 
 
 def list_run_folders(runs_dir: Path) -> list[Path]:
-    """Directories of runs."""
-    entries = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
-    return [entry for entry in entries if _is_run(entry)]
+    """Directories of runs that are listed.
+
+    Raises:
+        StoreError: When the directory cannot be read.
+    """
+    return [folder for folder, why in scan_runs(runs_dir) if not why]
+
+
+def scan_runs(runs_dir: Path) -> list[tuple[Path, str]]:
+    """Folders with a run in them, by name, and why one is left out; empty for one that is listed.
+
+    Raises:
+        StoreError: When the directory cannot be read.
+    """
+    try:
+        entries = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
+    except OSError as error:
+        raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
+    reasons = ((entry, _find_reason(entry)) for entry in entries)
+    return [(entry, why) for entry, why in reasons if why is not None]
+
+
+def show_name(folder: Path) -> str:
+    """Name of a run as it is listed: escaped where a sign of it cannot be printed."""
+    return folder.name if _is_printable(folder.name) else repr(folder.name)[1:-1]
 
 
 def _read_run_number(path: Path) -> int | None:
@@ -242,13 +283,33 @@ def _read_run_number(path: Path) -> int | None:
         return None
 
 
-def _is_run(folder: Path) -> bool:
-    """Whether a directory is meant as a run: a legal name, a database in it, and no link."""
+def _find_reason(entry: Path) -> str | None:
+    """Why a run is left out, empty for one that is listed; None for an entry without a run."""
+    if strip_draft(entry.name) != entry.name:
+        return None
     try:
-        validate_run_id(folder.name)
-    except StoreError:
-        return False
-    return not folder.is_symlink() and (folder / DATABASE).exists()
+        os.lstat(entry / DATABASE)
+    except OSError as error:
+        why = f"it cannot be opened ({error.strerror}): it may hold a run"
+        return None if error.errno in _NO_FOLDER else why
+    if entry.is_symlink():
+        return "it is a link, and links are not followed: name the run by its path"
+    if not _is_printable(entry.name):
+        return "its name has signs that cannot be printed: rename the folder"
+    if entry.name.lower() == LATEST:
+        return f"'{LATEST}' stands for the newest run: rename the folder"
+    return ""
+
+
+def _is_printable(name: str) -> bool:
+    return clean_text(name, "") == name
+
+
+def _match_names(names: Iterable[str], text: str) -> list[str]:
+    """Names that are a text, or else begin so, however their accents are encoded."""
+    wanted, known = normalize("NFC", text), {name: normalize("NFC", name) for name in names}
+    equal = [name for name, form in known.items() if form == wanted]
+    return equal or [name for name, form in known.items() if text and form.startswith(wanted)]
 
 
 def find_status(path: Path) -> str:
@@ -261,7 +322,7 @@ def find_status(path: Path) -> str:
 
 def _resolve_path(path: Path) -> Path:
     folder = path.parent if path.name == DATABASE else path
-    if not (folder / DATABASE).is_file():
+    if not os.path.isfile(folder / DATABASE):
         raise StoreError(f"{folder} is not a run: there is no file {DATABASE} in it")
     return folder
 

@@ -13,8 +13,9 @@ from optimizer.store.files import DATABASE, LABELS, OWNER
 from optimizer.store.listing import (
     RunSummary,
     find_status,
-    list_run_folders,
     list_runs,
+    scan_runs,
+    show_name,
     summarise,
 )
 
@@ -60,7 +61,8 @@ class RunIndex:
         """
         with self._turn:
             runs = list_runs(self.folder, self._read)
-            self._known = {run.id: self._known[run.id] for run in runs}
+            ids = {run.id for run in runs}
+            self._known = {name: known for name, known in self._known.items() if name in ids}
         return runs
 
     def find(self, run_id: str) -> Path:
@@ -69,8 +71,10 @@ class RunIndex:
         Raises:
             StoreError: When there is no such run, in a sentence.
         """
-        for folder in list_run_folders(self.folder):
-            if folder.name == run_id:
+        for folder, why in scan_runs(self.folder):
+            if show_name(folder) == run_id:
+                if why:
+                    raise StoreError(f"This run is left out: {why}.")
                 return folder
         raise StoreError("There is no such run: it was deleted, moved or never there.")
 

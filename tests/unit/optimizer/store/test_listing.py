@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 
-from data.files import name_draft
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, RunSummary, find_run, list_runs
 from optimizer.store.listing import DATABASE
@@ -29,9 +28,6 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
     (record(tmp_path, "20261103-000000-aaaaaa", day=3) / DATABASE).write_bytes(b"")
     (tmp_path / "notes.txt").write_text("x")
     (tmp_path / "folder").mkdir()
-    (tmp_path / name_draft("x")).mkdir()
-    (tmp_path / "a link").symlink_to(tmp_path / "zeta")
-    (tmp_path / "link").symlink_to(tmp_path / "zeta")
     created = {"created_at": "2026-11-04T00:00:00+00:00"}
     with RunStore.create(tmp_path, "beta", HEADER | created) as store:
         store.record(make_generation(0))
@@ -119,12 +115,12 @@ def test_a_path_finds_its_run_wherever_it_is(tmp_path):
 
 @pytest.mark.parametrize("name", ["latest", "absent", "..", "", "-x", "a b"])
 def test_a_name_that_finds_nothing_is_an_error(tmp_path, name):
-    """The message names a run as missing, or its name as not legal."""
-    with pytest.raises(StoreError, match=r"there are no runs at all|is not legal"):
+    """The message names a run as missing, and those that there are."""
+    with pytest.raises(StoreError, match="there are no runs at all"):
         find_run(tmp_path, name)
     record(tmp_path, "only")
     if name != "latest":
-        with pytest.raises(StoreError, match=r"there are only|is not legal"):
+        with pytest.raises(StoreError, match="there are only"):
             find_run(tmp_path, name)
 
 
