@@ -112,7 +112,7 @@ def list_cautions(run: Tables) -> list[Caution]:
 
 
 def _list_grave(run: Tables) -> list[Caution]:
-    listed = []
+    listed = [Caution("lost", f"Damaged: {line}.", is_grave=True) for line in run.losses]
     if run.header.is_simulated:
         text = "The market is simulated. Nothing here says anything about a real one."
         listed.append(Caution("simulated", text, is_grave=True))

@@ -57,6 +57,7 @@ class Tables:
 
     Attributes:
         judgement: All evidence on it; None where it was never judged.
+        losses: Losses of what was recorded, a line each, as `runs verify` has them.
 
     Raises:
         StoreError: When there is no such run, it is damaged, or it has no generation yet.
@@ -64,6 +65,8 @@ class Tables:
 
     is_search = True
     """Whether a search led to the front."""
+
+    losses: tuple[str, ...] = ()
 
     def __init__(self, path: Path, data: Specs | None = None) -> None:
         self.path = path
@@ -74,7 +77,7 @@ class Tables:
             self.result: RunResult | None = recorded
             self.status: str = store.status
             self.summaries: tuple[GenerationSummary, ...] = tuple(store.generations())
-            last = store.last_generation()
+            last, self.losses = store.last_generation(), store.warnings
         if last is None:
             raise StoreError(f"run '{path.name}' has recorded no generation yet")
         self._last = last

@@ -169,7 +169,7 @@ def resume_run(
         if flags.get("tags"):
             change_labels(path, add=config.tags)
         # A result that follows from lost generations is found anew.
-        result = None if store.recover().warnings else load_result(store)
+        result = None if store.recover().losses else load_result(store)
         finished = None
         is_longer = done < config.generations and flags.keys() & set(names_deciding("end"))
         if result is not None and done >= result.generation and not is_longer:

@@ -19,6 +19,7 @@ from optimizer.store.database import (
     read_result,
     write_result,
 )
+from optimizer.store.files import OWNER
 from optimizer.store.lock import NO_GENERATION, Owner
 from optimizer.store.payload import decode, encode, sha256
 from optimizer.store.rows import Columns, Digests, require_sound, unpack, unpack_state
@@ -29,6 +30,11 @@ SUBJECT = ("front_hash", "data_hash", "generation", "evaluated", "stopped_by")
 GONE = (
     "are gone: the write-ahead log was deleted, cut or not copied, or an older state of the file "
     "was put back"
+)
+
+UNCOUNTED = (
+    f"{OWNER} is gone or damaged, which counts all rows, so that some may miss at the end: copy "
+    "the run again, whole"
 )
 
 
@@ -63,12 +69,18 @@ class Recovery:
     # The newest one that is whole and undamaged; None when none was recorded.
     generation: Generation | None
     chain: bytes  # digest that the next row has to follow
-    warnings: tuple[str, ...] = ()  # what was lost, one line each; empty for a sound run
+    losses: tuple[str, ...] = ()  # a line each; none of a sound run
 
     @property
     def number(self) -> int:
         """Number of that generation, `NO_GENERATION` without one."""
         return NO_GENERATION if self.generation is None else self.generation.number
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Losses, and where the run goes on after them."""
+        further = f"going on from generation {self.number}, the newest that is sound"
+        return (*self.losses, further) if self.losses else ()
 
 
 def follow_chain(
@@ -112,6 +124,8 @@ def find_losses(
 
     `noted` is what the owner noted to be on disk before this connection began to read.
     """
+    if noted is None and chain.rows:
+        return (UNCOUNTED, *find_lost_generations(chain, noted))
     return (*find_lost_generations(chain, noted), *_find_lost_rows(connection, chain, noted))
 
 
@@ -150,19 +164,17 @@ def recover(connection: sqlite3.Connection, genesis: bytes, noted: Owner | None 
         StoreError: When generations were recorded and none of them can be used.
     """
     chain = follow_chain(connection, genesis)
-    warnings = [*find_lost_generations(chain, noted)]
+    losses = [*find_lost_generations(chain, noted)]
     for digests in reversed(chain.rows):
         try:
             generation = load_generation(connection, digests)
         except ValueError as error:
-            warnings.append(f"generation {digests.number}: {error}")
+            losses.append(f"generation {digests.number}: {error}")
             continue
-        if warnings:
-            warnings.append(f"going on from generation {digests.number}, the newest that is sound")
-        return Recovery(generation, digests.chain, tuple(warnings))
-    if warnings:
+        return Recovery(generation, digests.chain, tuple(losses))
+    if losses:
         raise StoreError(
-            "no recorded generation can be used: " + "; ".join(warnings[:3]) + ": start a new run"
+            "no recorded generation can be used: " + "; ".join(losses[:3]) + ": start a new run"
         )
     return Recovery(None, genesis)
 

@@ -63,7 +63,10 @@ class OwnerLock:
         self._descriptor = descriptor
         self._note = -1
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        before = read_owner(directory) or Owner(0, "", "")
+        noted = read_owner(directory)
+        self.is_known = noted is not None
+        """Whether an earlier owner's note on the rows was there."""
+        before = noted or Owner(0, "", "")
         self._owner = Owner(os.getpid(), socket.gethostname(), now, before.committed, before.rows)
         try:
             self._note = self._open_note(directory)
@@ -104,12 +107,14 @@ class OwnerLock:
         """Take how many rows are on disk, by table, to be noted with the generation."""
         self._owner = replace(self._owner, rows=rows)
 
-    def note(self, committed: int) -> None:
+    def note(self, committed: int, *, is_final: bool = True) -> None:
         """Note the newest generation that is on disk.
 
-        Call it after a commit; before one that removes anything, with what that will leave.
+        Call it after a commit; before one that removes anything, with what that will leave. Unless
+        it `is_final`, one that is lost stays noted until another takes its place.
         """
-        self._owner = replace(self._owner, committed=committed)
+        known = committed if is_final else max(committed, self._owner.committed)
+        self._owner = replace(self._owner, committed=known)
         if os.fstat(self._note).st_nlink == 0:
             self._renew_note()
         self._write()

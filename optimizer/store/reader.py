@@ -62,6 +62,9 @@ Others keep what they say: a gene, a folder or a symbol may bear the same name."
 DIGEST = "digest"
 """In a note that the run was taken up again: the note's own, which follows that before."""
 
+LOST = "lost"
+"""In such a note: losses that its owner noticed, a line each, which stay whatever follows."""
+
 NOT_FOLLOWING = "the result does not follow from the last generation"
 
 
@@ -137,10 +140,20 @@ class Reader:
             return recover(self._connection, sha256(self.payload), noted)
 
     def find_losses(self) -> tuple[str, ...]:
-        """Losses of all that was recorded, a line each, as far as its owner noted it."""
+        """Losses of all that was recorded, a line each: those that an owner noticed stay first."""
+        return tuple(dict.fromkeys((*self.list_noticed_losses(), *self.find_present_losses())))
+
+    def find_present_losses(self) -> tuple[str, ...]:
+        """Losses of what the last owner noted to be on disk, whoever noticed them before."""
         noted = read_owner(self.path)
         with self._snapshot(), _name_damaged(self.database):
             return find_losses(self._connection, self._follow_chain(), noted)
+
+    def list_noticed_losses(self) -> list[str]:
+        """Losses that the record itself says, a line each."""
+        noted = [note[LOST] for note in self.resumptions if LOST in note]
+        lines = [line for lost in noted for line in (lost if isinstance(lost, list) else [lost])]
+        return [" ".join(str(line).split()) for line in lines]
 
     def count_rows(self) -> dict[str, int]:
         """Rows of result, evidence and resumptions, by table."""
@@ -212,7 +225,7 @@ class Reader:
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
-        """When the run was taken up again, and what had changed that may, as far as is readable.
+        """When the run was taken up again, and what had changed or was lost, as far as is readable.
 
         Nothing hangs on such a note, so one that is damaged is left out; `verify` names it.
         """
@@ -221,7 +234,11 @@ class Reader:
             return tuple(note for note in notes if note is not None)
 
     def verify(self) -> list[str]:
-        """Everything that is wrong, one line each, found by reading everything."""
+        """Everything that is or was wrong, one line each, found by reading everything."""
+        return list(dict.fromkeys((*self.list_noticed_losses(), *self.find_damage())))
+
+    def find_damage(self) -> list[str]:
+        """Everything that is wrong now, one line each, found by reading everything."""
         noted = read_owner(self.path)
         with self._snapshot():
             lines = [f"database: {line}" for line in check_integrity(self._connection)]

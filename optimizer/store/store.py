@@ -21,12 +21,13 @@ from data.shell import write_command
 from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
+from optimizer.store.chain import UNCOUNTED, Recovery
 from optimizer.store.database import check_integrity, create_tables
 from optimizer.store.files import DATABASE, DRAFT, SIDES
 from optimizer.store.listing import find_next_number, run_path
 from optimizer.store.lock import OwnerLock, is_owned
 from optimizer.store.payload import encode
-from optimizer.store.reader import DIGEST, Reader, compute_resumption_digest
+from optimizer.store.reader import DIGEST, LOST, Reader, compute_resumption_digest
 from optimizer.store.recorder import Note
 from optimizer.store.removal import begin_draft, remove_leftovers, sweep_drafts
 from optimizer.store.space import JOURNALS, KEEPS, build_write_error, refuse_network
@@ -208,10 +209,12 @@ class RunStore(Reader):
         `differences` has a line for each circumstance that is another one now,
         `generations` is how many it is asked for now.
         """
+        self._add_note({"differences": differences, "generations": generations})
+
+    def _add_note(self, facts: Mapping[str, object]) -> None:
         writer = self._require_writer()
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        note = {"at": now, "after": writer.last, "differences": differences}
-        note["generations"] = generations
+        note = {"at": now, "after": writer.last, **facts}
         writer.recorder.flush()
         earlier = self.resumptions
         before = str(earlier[-1].get(DIGEST, "")) if earlier else ""
@@ -267,15 +270,28 @@ class RunStore(Reader):
             refuse_network(self.path, self.journal)
             remove_leftovers(self.path)
             recovery = self.recover()
-            self._warn(recovery.warnings)
             self._require_sound()
+            losses = self._list_unsaid(recovery, is_counted=lock.is_known)
             self._writer = Writer(self, lock, recovery)
+            if losses:
+                # Before anything else is recorded, which would hide them.
+                self._add_note({LOST: losses})
+                self.flush()
         except (OSError, sqlite3.Error) as error:
             self._connection.close()
             raise build_write_error(error, self.database, 0) from None
         except BaseException:
             self._connection.close()
             raise
+
+    def _list_unsaid(self, recovery: Recovery, *, is_counted: bool) -> list[str]:
+        """Losses that a writer notices, and of which the record says nothing yet."""
+        found = [] if is_counted or recovery.generation is None else [UNCOUNTED]
+        found += [*recovery.losses, *self.find_present_losses()]
+        with self._snapshot():
+            found += self._list_result_problems(self._follow_chain())
+        noticed = self.list_noticed_losses()
+        return [line for line in dict.fromkeys(found) if line not in noticed]
 
     def _require_sound(self) -> None:
         """Refuse to write to a file that SQLite finds damaged; its sound rows stay readable."""

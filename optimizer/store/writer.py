@@ -109,7 +109,9 @@ class Writer:
         recovery, rows = reader.recover(), reader.count_rows()
         if (recovery.chain, rows) == (self._committer.chain, self._committer.rows):
             return
-        lines = [*recovery.warnings, *reader.find_losses()] or ["rows differ from those recorded"]
+        lines = [*recovery.warnings, *reader.find_present_losses()] or [
+            "rows differ from those recorded"
+        ]
         raise DisturbedError(
             f"{reader.database} does not hold what was recorded ({lines[0]}): another program "
             "changed it while it was written; see "
@@ -150,7 +152,7 @@ class Committer:
             self._presence.check()
             self.rows = count_rows(self._connection)
             self._lock.count_rows(self.rows)
-            self._lock.note(self._last)
+            self._lock.note(self._last, is_final=self._is_clean)
             self._watch_log(sum(record.n_bytes for record in records))
         except (sqlite3.Error, OSError) as error:
             # A file whose write or sync failed once is not trusted again with this descriptor.

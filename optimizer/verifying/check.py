@@ -18,9 +18,8 @@ from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore
-from optimizer.store.files import OWNER
+from optimizer.store.chain import UNCOUNTED
 from optimizer.store.labels import Labels, find_label_problem, read_labels
-from optimizer.store.lock import read_owner
 from optimizer.store.result import RunResult, load_result
 from optimizer.verifying.differing import find_differences
 from optimizer.verifying.evidence import Rejudged, verdict_problems
@@ -83,11 +82,12 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
         ParityError: When reference and engine disagree.
         StoreError: When members of the result are not those of its last generation.
     """
-    problems = [*store.verify(), *find_label_problem(store.path)] or recorded_rows(
-        store
-    ).list_damaged()
-    if problems:
-        return Checked(tuple(problems))
+    found = [*store.find_damage(), *find_label_problem(store.path)]
+    lost = [*store.list_noticed_losses(), *(line for line in found if line == UNCOUNTED)]
+    damage = [line for line in found if line != UNCOUNTED] or recorded_rows(store).list_damaged()
+    if damage:
+        return Checked(tuple(dict.fromkeys((*lost, *damage))))
+    problems: list[str] = []
     result, judged = load_result(store), RecordedJudgements.read(store.evidence)
     judgement = judged.newest
     unchecked: list[str] = []
@@ -115,7 +115,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     regret = OF_A_RESULT if result and result.regret else ()
     judged_by = OF_A_JUDGEMENT if judgement else ()
     return Checked(
-        (*problems, *_note_problems(store)),
+        (*lost, *problems),
         tuple(unchecked),
         certificate,
         bool(individuals),
@@ -128,16 +128,6 @@ def _format_unfinished(store: RunStore, left: Unstated) -> str:
     """Line on rows left by an interrupted judge, and the command that goes on with them."""
     command = f"{write_command('judge', store.path)} {left.flags}"
     return f"{left.what} are in no judgement, go on with: {command}"
-
-
-def _note_problems(store: RunStore) -> tuple[str, ...]:
-    """Reason why the last rows of a run may be gone unnoticed; empty where none are."""
-    if read_owner(store.path) is not None:
-        return ()
-    return (
-        f"{OWNER} is gone or damaged, which counts all rows, so that some may miss at "
-        "the end: copy the run again, whole, or go on with it as it is",
-    )
 
 
 def _own_problems(store: RunStore, result: RunResult | None) -> Iterator[str]:

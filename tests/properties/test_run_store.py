@@ -49,6 +49,7 @@ class RunLife(RuleBasedStateMachine):
         self.safe = -1  # newest generation acknowledged
         self.whole = 0  # sound whole generations at the end, as far as it matters
         self.is_damaged = False
+        self.is_noticed = False  # damage that an owner noticed, for ever
 
     @initialize(
         keep=st.sampled_from(["all", "front", "last"]),
@@ -116,7 +117,8 @@ class RunLife(RuleBasedStateMachine):
         last = self.store.last_generation()
         newest = -1 if last is None else last.number
         assert newest >= self.safe
-        assert bool(self.store.warnings) == self.is_damaged
+        self.is_noticed |= self.is_damaged
+        assert bool(self.store.warnings) == self.is_noticed
         if self.is_damaged:
             assert newest == self.safe
         if last is not None:
@@ -199,8 +201,8 @@ class RunLife(RuleBasedStateMachine):
             if last is not None:
                 assert_same_generation(make_generation(number), last)
             if not self.is_damaged:
-                assert store.verify() == []
-                assert store.warnings == ()
+                assert store.verify() == list(store.warnings)
+                assert bool(store.warnings) == self.is_noticed
 
     def acknowledge(self):
         """Everything handed over is on disk; the first commit after damage has healed it."""

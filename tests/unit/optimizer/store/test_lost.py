@@ -5,10 +5,13 @@ import shutil
 import pytest
 
 from optimizer import load_run
+from optimizer.report.facts import list_cautions
 from optimizer.store import RunStore
+from optimizer.store.chain import UNCOUNTED
 from optimizer.store.files import DATABASE
 from optimizer.store.listing import summarise
 from optimizer.store.lock import OWNER, read_owner
+from optimizer.viewing.run_index import RunIndex, list_rows
 from tests.support.commands import Commands
 from tests.support.forging import change
 from tests.support.judging import judge_briefly
@@ -122,67 +125,132 @@ def test_evidence_that_was_lost_with_the_log_is_said(path, tmp_path):
 
 @pytest.mark.parametrize("rows", ['"x"', '{"evidence": "3"}', "[1]"])
 def test_a_note_with_other_counts_is_nobodys(path, rows):
-    """A damaged note is ignored."""
+    """A damaged note counts nothing, which is said."""
     note = (path / OWNER).read_text().rstrip()
     start = note.index('"rows"')
     (path / OWNER).write_text(f'{note[:start]}"rows": {rows}}}')
     assert read_owner(path) is None
     with RunStore.open(path) as store:
-        assert store.warnings == ()
+        assert store.warnings == (UNCOUNTED,)
 
 
 @pytest.fixture(scope="module")
-def put_back(tmp_path_factory):
-    """A judged run whose file is the one from before it was judged."""
-    path = record_run(tmp_path_factory.mktemp("runs"))
-    before = shutil.copy(path / DATABASE, path.parent / "before")
+def judged(tmp_path_factory):
+    """A folder with a judged run of which bars are held out, and in `before` its former files."""
+    place = tmp_path_factory.mktemp("judged")
+    path = record_run(place / "runs", holdout="20%").rename(place / "runs" / "run")
+    shutil.copytree(path, place / "before")
     judge_briefly(path)
-    shutil.move(before, path / DATABASE)
-    return path
+    with RunStore.open(path, writable=True) as store:
+        store.note_resumption([], 3)
+        store.add_evidence("drift", {"sentence": "none"})
+    return place
 
 
-READERS = {
-    "show": ("runs", "show", "RUN"),
-    "show a member": ("runs", "show", "RUN", "--member", "0"),
-    "show as JSON": ("runs", "show", "RUN", "--json"),
-    "genes": ("runs", "show", "RUN", "--importance"),
-    "export": ("runs", "export", "RUN", "TO/front.csv"),
-    "export all": ("runs", "export", "RUN", "TO/all.csv", "--what", "individuals"),
-    "compare": ("runs", "compare", "RUN", "COPY"),
-    "report": ("report", "RUN"),
-    "backtest": ("backtest", "RUN", "--member", "0"),
-    "parity": ("parity", "--run", "RUN"),
-    "judge": ("judge", "RUN", "--folds", "0", "--blocks", "0"),
-    "resume": ("evolve", "--resume", "RUN", "--no-judge", "--no-report"),
+def put_back(place):
+    """The database of before the judgement, beside the files of now."""
+    shutil.copy(place / "before" / DATABASE, place / "runs" / "run" / DATABASE)
+
+
+def put_back_uncounted(place):
+    """The same, and what counts its rows is gone."""
+    put_back(place)
+    (place / "runs" / "run" / OWNER).unlink()
+
+
+def put_back_twice(place):
+    """A loss that was noticed, then another one in its place."""
+    put_back(place)
+    judge_briefly(place / "runs" / "run")
+    put_back(place)
+
+
+def lose_log(place):
+    """A copy of the files while they were written, without the log."""
+    run, copy = place / "runs" / "run", place / "copy"
+    with RunStore.open(run, writable=True) as store:
+        store.add_evidence("opened later", {})
+        store.flush()
+        shutil.copytree(run, copy, ignore=shutil.ignore_patterns("*-wal", "*-shm"))
+    shutil.rmtree(run)
+    copy.rename(run)
+
+
+def edit(statement):
+    """A change of the database behind the back of the store."""
+    return lambda place: change(place / "runs" / "run", statement)
+
+
+ENDS = ("result", "evidence", "resumption")
+
+HARMS = {
+    "older": put_back,
+    "older, uncounted": put_back_uncounted,
+    "older, twice": put_back_twice,
+    "no log": lose_log,
+    "no count": lambda place: (place / "runs" / "run" / OWNER).unlink(),
+    "last evidence": edit("DELETE FROM evidence WHERE name = 'drift'"),
+    "some evidence": edit("DELETE FROM evidence WHERE id = 1"),
+    "all evidence": edit("DELETE FROM evidence"),
+    "other evidence": edit("UPDATE evidence SET payload = x'7b7d' WHERE id = 1"),
+    "result": edit("DELETE FROM result"),
+    "all ends": lambda place: [edit(f"DELETE FROM {table}")(place) for table in ENDS],
+    "resumption": edit("DELETE FROM resumption"),
+    "last generation": edit("DELETE FROM generation WHERE number = 3"),
+    "some generation": edit("DELETE FROM generation WHERE number = 1"),
+    "population": edit("UPDATE generation SET genomes = x'' WHERE number = 3"),
 }
+"""How something that was recorded is lost."""
+
+AFTERWARDS = (
+    ("runs", "tag", "RUN", "seen"),
+    ("runs", "note", "RUN", "seen"),
+    ("runs", "export", "RUN", "front.csv"),
+    ("judge", "RUN", "--folds", "0", "--blocks", "0"),
+    ("evolve", "--resume", "RUN", "--no-judge", "--no-report"),
+    ("judge", "RUN", "--folds", "0", "--blocks", "0"),
+    ("judge", "RUN", "--folds", "2", "--blocks", "0", "--open"),
+    ("signal", "RUN"),
+    ("copy",),
+    ("evolve", "--resume", "RUN", "--generations", "5", "--no-judge", "--no-report"),
+    ("judge", "RUN", "--folds", "0", "--blocks", "0"),
+)
+"""What is recorded afterwards, one after the other; some of it is refused."""
 
 
-@pytest.mark.parametrize("use", READERS, ids=list(READERS))
-def test_an_older_state_that_was_put_back_is_said_everywhere(put_back, tmp_path, capsys, use):
-    """Each command notes once that rows are gone, and does what was asked."""
-    run = shutil.copytree(put_back, tmp_path / "runs" / "run")
-    copy = shutil.copytree(put_back, tmp_path / "runs" / "copy")
-    names = {"RUN": str(run), "COPY": str(copy)}
-    given = [names.get(word, word.replace("TO", str(tmp_path))) for word in READERS[use]]
-    outcome = Commands(capsys)(*given)
-    assert outcome.code == 0, outcome
-    messages = [line for line in outcome.err.splitlines() if "(run 'run')" in line]
-    assert len(messages) == 1, outcome.err
-    assert "that were recorded 1 are gone" in messages[0]
-    assert "an older state of the file was put back" in messages[0]
-
-
-def test_python_says_it_too(put_back, caplog):
-    """As a warning of the log."""
-    load_run(str(put_back))
-    assert "an older state of the file was put back" in caplog.text
-
-
-def test_verify_and_list_say_it(put_back, capsys):
-    """Verify as an error."""
-    command = Commands(capsys)
-    outcome = command("runs", "verify", put_back)
-    assert outcome.code == 4
-    assert "of 'evidence' that were recorded" in outcome.error
-    listed = command("runs", "list", "--runs", put_back.parent, "--json").json
-    assert "of 'evidence' that were recorded" in listed[0]["damaged"]
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
+def test_a_loss_stays_said_whatever_is_recorded_afterwards(
+    judged, tmp_path, capsys, caplog, monkeypatch, harm
+):
+    """By verify, lists, the index, reports, commands and Python; a new loss is said beside it."""
+    place, command = tmp_path / "place", Commands(capsys)
+    shutil.copytree(judged, place)
+    monkeypatch.chdir(place)
+    harm(place)
+    path = place / "runs" / "run"
+    said = RunStore.open(path).verify()
+    assert said
+    for given in AFTERWARDS:
+        if given == ("copy",):
+            shutil.copytree(path, path.with_name("copy"))
+            path.rename(path.with_name("moved"))
+            path = path.with_name("copy")
+        else:
+            command(*(str(path) if word == "RUN" else word for word in given))
+        assert set(said) <= set(RunStore.open(path).verify()), given
+        outcome = command("runs", "verify", path, "--individuals", "0")
+        assert (outcome.code, said[0] in outcome.error) == (4, True), given
+        assert said[0].removeprefix("result: ") in summarise(path).damaged
+    capsys.readouterr()
+    caplog.clear()
+    run = load_run(str(path))
+    assert set(said) <= set(run.losses)
+    assert said[0] in caplog.text
+    assert said[0] in "".join(caution.text for caution in list_cautions(run) if caution.is_grave)
+    (row,) = [
+        row for row in list_rows(RunIndex(path.parent).list_summaries()) if row["id"] == "copy"
+    ]
+    assert said[0] in row["problem"]
+    for words in ("runs show", "runs export", "report"):
+        outcome = command(*words.split(), path, *(["x.csv"] if "export" in words else []))
+        assert (outcome.code, outcome.err.count(f"{said[0]} (run 'copy')")) == (0, 1), outcome

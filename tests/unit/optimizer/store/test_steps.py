@@ -42,9 +42,9 @@ class Camera:
             connection.set_trace_callback(self.shoot)
             return connection
 
-        def note_commit(lock, committed):
+        def note_commit(lock, committed, **more):
             self.shoot()
-            note(lock, committed)
+            note(lock, committed, **more)
             self.shoot()
 
         monkeypatch.setattr(writer_module, "open_writer", trace_call)
