@@ -120,7 +120,8 @@ def delete_run(path: Path) -> None:
     try:
         gone = path
         if not list_foreign_files(path):
-            gone = path.with_name(name_draft(path.name))
+            # Its own name may be as long as a name may be.
+            gone = path.with_name(name_draft("deleted"))
             os.rename(path, gone)
             sync_folder(path.parent)
         _remove_files(gone)
