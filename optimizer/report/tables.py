@@ -33,7 +33,7 @@ from optimizer.run.task import Task
 from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats, final_front
 from optimizer.store import GenerationSummary, RunStore
-from optimizer.store.result import FIGURES, Figures, Member, RunHeader, RunResult, sort_best_first
+from optimizer.store.result import FIGURES, Figures, Member, RunHeader, sort_best_first
 from strategy.errors import StrategyError, unknown
 
 
@@ -57,7 +57,6 @@ class Tables:
 
     Attributes:
         judgement: All evidence on it; None where it was never judged.
-        losses: Losses of what was recorded, a line each, as `runs verify` has them.
 
     Raises:
         StoreError: When there is no such run, it is damaged, or it has no generation yet.
@@ -65,16 +64,14 @@ class Tables:
 
     is_search = True
     """Whether a search led to the front."""
-
-    losses: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()  # of what was recorded, a line each, as `runs verify` has them
 
     def __init__(self, path: Path, data: Specs | None = None) -> None:
         self.path = path
         self._flags = build_data_flags(data)
         with RunStore.open(path) as store:
             self.header = RunHeader.read(store.header)
-            recorded, self.judgement = read_opened_result(store)
-            self.result: RunResult | None = recorded
+            self.result, self.judgement = read_opened_result(store)
             self.status: str = store.status
             self.summaries: tuple[GenerationSummary, ...] = tuple(store.generations())
             last, self.losses = store.last_generation(), store.warnings

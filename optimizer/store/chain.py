@@ -5,7 +5,7 @@ before and the first the run's result, so that it is of this result and of no ot
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -21,8 +21,14 @@ from optimizer.store.database import (
 )
 from optimizer.store.files import OWNER
 from optimizer.store.lock import NO_GENERATION, Owner
-from optimizer.store.payload import decode, encode, sha256
+from optimizer.store.payload import decode, encode, read_mapping, sha256
 from optimizer.store.rows import Columns, Digests, require_sound, unpack, unpack_state
+
+DIGEST = "digest"
+"""In a note that the run was taken up again: the note's own, which follows that before."""
+
+LOST = "lost"
+"""In such a note: losses that its owner noticed, a line each, which stay whatever follows."""
 
 SUBJECT = ("front_hash", "data_hash", "generation", "evaluated", "stopped_by")
 """Fields of a result on which evidence depends."""
@@ -300,3 +306,33 @@ def _digest_subject(payload: bytes) -> bytes:
 
 def _digest_evidence(before: bytes, name: str, payload: bytes) -> bytes:
     return sha256(before, name.encode(), b"\0", payload)
+
+
+def compute_resumption_digest(note: Mapping[str, object], before: str) -> str:
+    """SHA-256, hexadecimal, of a note that a run was taken up again, and of that of the one before.
+
+    Notes of former versions have none.
+    """
+    content = {name: value for name, value in note.items() if name != DIGEST}
+    return sha256(before.encode(), encode(content, what="the resumption")).hex()
+
+
+def list_resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
+    """Notes that cannot be read or do not follow from the one before, a line each."""
+    before = ""
+    for number, payload in enumerate(payloads, start=1):
+        note = decode_note(payload)
+        if note is None:
+            yield f"resumption {number} cannot be read"
+            continue
+        if DIGEST in note and note[DIGEST] != compute_resumption_digest(note, before):
+            yield f"resumption {number} does not match its SHA-256"
+        before = str(note.get(DIGEST, ""))
+
+
+def decode_note(payload: object) -> Mapping[str, object] | None:
+    """A note that the run was taken up again; None where it cannot be read."""
+    try:
+        return read_mapping(payload) if isinstance(payload, bytes) else None
+    except ValueError:
+        return None

@@ -188,3 +188,15 @@ def _not_finite(value: object, where: str) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
             yield from _not_finite(inner, f"{where}[{index}]")
+
+
+def read_mapping(payload: bytes) -> Mapping[str, object]:
+    """JSON of an object; ValueError where it is anything else."""
+    return require_mapping(decode(payload))
+
+
+def require_mapping(value: object) -> Mapping[str, object]:
+    """A part of JSON that is an object; ValueError where it is anything else."""
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object where there must be one")
+    return value

@@ -3,7 +3,7 @@
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +12,13 @@ from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation, Population
 from optimizer.store.chain import (
+    LOST,
     Chain,
     Recovery,
+    decode_note,
     find_losses,
     follow_chain,
+    list_resumption_problems,
     load_columns,
     load_generation,
     read_evidence,
@@ -33,7 +36,7 @@ from optimizer.store.database import (
 )
 from optimizer.store.files import DATABASE, refuse_links
 from optimizer.store.lock import read_owner
-from optimizer.store.payload import decode, encode, sha256
+from optimizer.store.payload import read_mapping, require_mapping, sha256
 from optimizer.store.rows import Digests, GenerationSummary, front_population, unpack
 from optimizer.store.space import JOURNALS, KEEPS
 
@@ -58,12 +61,6 @@ FIELDS = frozenset(
 """Fields of headers, results and summaries that hold names of metrics, or texts with such in them.
 
 Others keep what they say: a gene, a folder or a symbol may bear the same name."""
-
-DIGEST = "digest"
-"""In a note that the run was taken up again: the note's own, which follows that before."""
-
-LOST = "lost"
-"""In such a note: losses that its owner noticed, a line each, which stay whatever follows."""
 
 NOT_FOLLOWING = "the result does not follow from the last generation"
 
@@ -211,7 +208,7 @@ class Reader:
             chain = self._follow_chain()
             if not _is_following(recorded, chain):
                 raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
-            return self._rename_metrics(_read_mapping(recorded[0]))
+            return self._rename_metrics(read_mapping(recorded[0]))
 
     @property
     def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
@@ -221,7 +218,7 @@ class Reader:
             StoreError: When it is damaged, or does not follow from the result.
         """
         with self._snapshot(), _name_damaged(self.database):
-            return tuple((name, _read_mapping(row)) for name, row in self._read_evidence())
+            return tuple((name, read_mapping(row)) for name, row in self._read_evidence())
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
@@ -230,7 +227,7 @@ class Reader:
         Nothing hangs on such a note, so one that is damaged is left out; `verify` names it.
         """
         with self._snapshot():
-            notes = map(_decode_note, read_resumptions(self._connection))
+            notes = map(decode_note, read_resumptions(self._connection))
             return tuple(note for note in notes if note is not None)
 
     def verify(self) -> list[str]:
@@ -246,7 +243,7 @@ class Reader:
             lines.extend(find_losses(self._connection, chain, noted))
             lines.extend(self._list_row_problems(chain))
             lines.extend(self._list_result_problems(chain))
-            lines.extend(_list_resumption_problems(read_resumptions(self._connection)))
+            lines.extend(list_resumption_problems(read_resumptions(self._connection)))
         return lines
 
     def _rename_metrics(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
@@ -272,7 +269,7 @@ class Reader:
         try:
             recorded = read_result(self._connection)
             if recorded is not None:
-                _read_mapping(recorded[0])
+                read_mapping(recorded[0])
                 if not _is_following(recorded, chain):
                     yield NOT_FOLLOWING
             self._read_evidence()
@@ -361,49 +358,10 @@ def _is_following(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
 def _split_header(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """Parts of the header: that of the store, and that of the caller of `create`."""
     try:
-        sections = _read_mapping(payload)
-        store = _require_mapping(sections["store"])
+        sections = read_mapping(payload)
+        store = require_mapping(sections["store"])
         if store["keep"] not in KEEPS or store["journal"] not in JOURNALS:
             raise ValueError(f"it keeps {store['keep']!r} by {store['journal']!r}")
-        return store, _require_mapping(sections["run"])
+        return store, require_mapping(sections["run"])
     except (ValueError, KeyError) as error:
         raise StoreError(f"{path}: the header is not that of a run ({error})") from None
-
-
-def _read_mapping(payload: bytes) -> Mapping[str, object]:
-    return _require_mapping(decode(payload))
-
-
-def compute_resumption_digest(note: Mapping[str, object], before: str) -> str:
-    """SHA-256, hexadecimal, of a note that a run was taken up again, and of that of the one before.
-
-    Notes of former versions have none.
-    """
-    content = {name: value for name, value in note.items() if name != DIGEST}
-    return sha256(before.encode(), encode(content, what="the resumption")).hex()
-
-
-def _list_resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
-    before = ""
-    for number, payload in enumerate(payloads, start=1):
-        note = _decode_note(payload)
-        if note is None:
-            yield f"resumption {number} cannot be read"
-            continue
-        if DIGEST in note and note[DIGEST] != compute_resumption_digest(note, before):
-            yield f"resumption {number} does not match its SHA-256"
-        before = str(note.get(DIGEST, ""))
-
-
-def _decode_note(payload: object) -> Mapping[str, object] | None:
-    """A note that the run was taken up again; None where it cannot be read."""
-    try:
-        return _read_mapping(payload) if isinstance(payload, bytes) else None
-    except ValueError:
-        return None
-
-
-def _require_mapping(value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object where there must be one")
-    return value

@@ -21,13 +21,13 @@ from data.shell import write_command
 from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
-from optimizer.store.chain import UNCOUNTED, Recovery
+from optimizer.store.chain import DIGEST, LOST, UNCOUNTED, Recovery, compute_resumption_digest
 from optimizer.store.database import check_integrity, create_tables
 from optimizer.store.files import DATABASE, DRAFT, SIDES
 from optimizer.store.listing import find_next_number, run_path
 from optimizer.store.lock import OwnerLock, is_owned
 from optimizer.store.payload import encode
-from optimizer.store.reader import DIGEST, LOST, Reader, compute_resumption_digest
+from optimizer.store.reader import Reader
 from optimizer.store.recorder import Note
 from optimizer.store.removal import begin_draft, remove_leftovers, sweep_drafts
 from optimizer.store.space import JOURNALS, KEEPS, build_write_error, refuse_network
