@@ -11,6 +11,8 @@ EngineError
 class EngineError(Exception):
     """The engine cannot do what was asked; the message has what, where and a remedy."""
 
+    exit_code = 2
+
 
 class GenomeError(EngineError):
     """Genomes have the wrong shape or type, or are not legal for the strategy."""
@@ -22,6 +24,8 @@ class MemoryPlanError(EngineError):
 
 class DeviceError(EngineError):
     """The device that was asked for is not there or failed."""
+
+    exit_code = 5
 
 
 class DeviceLostError(DeviceError):

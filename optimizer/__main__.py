@@ -170,35 +170,21 @@ def _tell(text: str) -> None:
 def _describe_error(error: BaseException) -> tuple[str, int]:
     """Message for a person, and the exit code: of a full disk one, whatever was written."""
     # Imported only now: the way without an error needs none of them.
-    from data.errors import is_full_disk
-
-    message, code = _describe_kind(error)
-    return message, StoreError.exit_code if is_full_disk(error) else code
-
-
-def _describe_kind(error: BaseException) -> tuple[str, int]:
-    """Message for a person, and the exit code that goes with the kind of the error."""
-    from data.errors import DataError, describe_unwritten, is_full_disk
-    from engine.errors import DeviceError, EngineError
+    from data.errors import describe_unwritten, is_full_disk
     from optimizer.cli.limits import explain_limit
-    from strategy.errors import StrategyError
 
+    full = StoreError.exit_code if is_full_disk(error) else None
+    limit = None if isinstance(error, OptimizerError) else explain_limit(error)
     if isinstance(error, TyperException):
         return error.format_message().replace("Value error, ", ""), 2
-    if isinstance(error, OptimizerError):
-        return str(error), error.exit_code
-    if (limit := explain_limit(error)) is not None:
-        return limit, 2
-    if isinstance(error, DeviceError):
-        return str(error), FAILED_DEVICE
-    if isinstance(error, DataError):
-        return str(error), error.exit_code
-    if isinstance(error, EngineError | StrategyError):
-        return str(error), 2
+    if limit is not None:
+        return limit, full or 2
+    if (code := getattr(error, "exit_code", None)) is not None:
+        return str(error), full or code
+    if isinstance(error, OSError) and full:
+        return describe_unwritten(error.filename or "the output", error), full
     if isinstance(error, OSError) and error.errno in UNUSABLE_NAME:
         return f"{error.filename or 'a file'}: {error.strerror}", 2
-    if isinstance(error, OSError) and is_full_disk(error):
-        return describe_unwritten(error.filename or "the output", error), DEFECT
     name = type(error).__name__
     return f"{name}: {error} (a defect of the optimizer; --debug shows where)", DEFECT
 

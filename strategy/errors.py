@@ -12,6 +12,8 @@ from data.errors import near_match
 class StrategyError(Exception):
     """A strategy is described wrongly; the message names the fault, its place and the remedy."""
 
+    exit_code = 2
+
 
 class GeneError(StrategyError):
     """A gene, a bound or a genome is not legal."""

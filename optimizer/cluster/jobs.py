@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import DeviceError, EngineError
 from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.dask_client import CallTicket, own_address
@@ -19,7 +18,6 @@ from optimizer.errors import (
     ReleasedError,
     WorkersLostError,
 )
-from strategy.errors import StrategyError
 
 IN_FLIGHT = 2
 """Pieces of work a worker has at most, so that it need not wait for the next one."""
@@ -52,9 +50,7 @@ class FailedError(OptimizerError):
 
     def __init__(self, message: str, error: Exception) -> None:
         super().__init__(message)
-        refused = (EngineError, StrategyError, MemoryError)
-        code = 5 if isinstance(error, DeviceError) else 2 if isinstance(error, refused) else 1
-        self.exit_code = getattr(error, "exit_code", code)
+        self.exit_code = getattr(error, "exit_code", 2 if isinstance(error, MemoryError) else 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,15 +92,6 @@ def test_the_command_line_works_without_a_terminal_or_a_locale(tmp_path, market)
     assert "m\\xe4rkt" in outcome.out
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path, market):
-    """A closed pipe ends the command without a traceback."""
-    with start("backtest", "--data", market, cwd=tmp_path) as process:
-        process.stdout.close()
-        err = process.stderr.read()
-    assert process.returncode == 141
-    assert err == ""
-
-
 def test_a_ledger_goes_to_our_own_output_on_request(command, tmp_path, market):
     """`--trades /dev/stdout` into a file: the ledger, then the metrics; nothing is replaced."""
     named = ("backtest", "--data", market, "--set", "vol_z_min=0.5", "--trades")

@@ -1,55 +1,14 @@
-"""What a message about bars names is done, and leads to a search or a backtest that ends well."""
+"""What a message about bars names is a knob of every command, and is kept with bars."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from data import load
-from tests.support.commands import SMALL, market_columns
-from tests.support.series import MINUTE_NS, csv_text, write_csv
+from tests.support.commands import market_columns
+from tests.support.series import csv_text, write_csv
 
 pytestmark = pytest.mark.slow
-
-
-def find_flags(error, *names):
-    """Flags that a message names, with the values that it names."""
-    matches = [re.search(rf"{name} ([\w/]+)", error) for name in names]
-    return [part for name, match in zip(names, matches, strict=True) for part in (name, match[1])]
-
-
-def test_minutes_of_a_thin_market_are_kept_and_searched(command, tmp_path):
-    """Stated once, with the flags of the message; the kept file needs nothing more."""
-    columns = market_columns(3, 24_000)
-    traded = np.flatnonzero(np.random.Generator(np.random.PCG64(1)).random(24_000) < 0.3)
-    thin = {name: column[traded] for name, column in columns.items()}
-    thin["timestamp"] = (28_000_000 + traded) * MINUTE_NS
-    spec = write_csv(tmp_path, csv_text(thin))
-    flags = find_flags(command("data", "show", spec).error, "--source-timeframe")
-    assert command("data", "show", spec, "--timeframe", "15m").code == 2
-    for arguments in (("data", "show", spec), ("data", "import", spec, "--into", "kept")):
-        assert command(*arguments, *flags).code == 0
-    assert command("data", "show", "kept", "--json").json["timeframe"] == "1m"
-    search = ("--timeframe", "15m", *SMALL, "--quiet", "--json")
-    kept = command("evolve", "--data", "kept", *search)
-    stated = command("evolve", "--data", spec, *flags, *search)
-    assert (kept.code, stated.code) == (0, 0)
-    assert kept.json["front_hash"] == stated.json["front_hash"]
-
-
-def test_the_open_bar_is_traded_without(command, tmp_path, monkeypatch):
-    """The time that the note names leaves it out."""
-    columns = market_columns(3, 3000)
-    now_ns = int(columns["timestamp"][-1]) + 60 * 10**9
-    clock = SimpleNamespace(time_ns=lambda: now_ns)
-    monkeypatch.setattr(load, "time", clock)
-    spec = write_csv(tmp_path, csv_text(columns))
-    run = command("backtest", "--data", spec, "--json")
-    assert run.json["windows"][0]["bars"] == 3000
-    (end,) = re.findall(r"is still open until .*, --to (\S+) trades without it", run.err)
-    outcome = command("backtest", "--data", spec, "--to", end, "--json")
-    assert outcome.json["windows"][0]["bars"] == 2999
 
 
 @pytest.mark.parametrize("stamped", ["open", "close"])

@@ -47,9 +47,10 @@ def test_without_json_nothing_is_moved(tmp_path, market):
 
 
 @pytest.mark.slow
-def test_a_reader_of_json_that_goes_away_is_no_error(tmp_path, market):
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
+def test_a_reader_that_goes_away_is_no_error(tmp_path, market, form):
     """The command ends as one whose pipe was closed, without a traceback."""
-    with start("data", "show", market, "--json", cwd=tmp_path) as process:
+    with start("data", "show", market, *form, cwd=tmp_path) as process:
         process.stdout.close()
         errors = process.stderr.read()
     assert (process.returncode, errors) == (141, "")
