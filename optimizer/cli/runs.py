@@ -244,7 +244,11 @@ def remove_run(
     from data.errors import list_some
     from optimizer.cli.console import stdout
     from optimizer.store import delete_run, find_run, list_foreign_files, list_run_files
+    from optimizer.store.removal import sweep_drafts
 
+    # A removal that was killed may have left drafts of this very run.
+    for folder in (runs, Path(run).parent) if yes else ():
+        sweep_drafts(folder)
     path = find_run(runs, run)
     size = sum(file.lstat().st_size for file in list_run_files(path))
     target = f"run '{path.resolve().name}' in {path}, {size / 1e6:,.1f} MB"

@@ -125,7 +125,6 @@ def delete_run(path: Path) -> None:
             os.rename(path, gone)
             sync_folder(path.parent)
         _remove_files(gone)
-        sweep_drafts(path.parent)
     except OSError as error:
         raise StoreError(f"{path} cannot be removed: {error.strerror or error}") from None
     finally:

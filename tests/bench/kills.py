@@ -10,44 +10,33 @@ or the new one whole; all that was acknowledged is there, and a front is that of
 """
 
 import argparse
-import atexit
 import json
+import math
 import os
 import random
-import re
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
 import optimizer
+from data.providers import ccxt_exchange
 from optimizer.__main__ import main as run_command
 from optimizer.run import indicator_cache, markets
-from optimizer.store import RunStore
 from tests.support.commands import write_market
+from tests.support.exchange import FakeExchange, open_binance, serve_exchange
+from tests.support.kill import Case, Command, wait_until
 from tests.support.own_files import momentum_file
-from tests.support.vendor import KEY, running_vendor
-
-MARK = "KILLS_CASE"
-"""Variable by which children of a killed process are known."""
-
-STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "sqlite3.connect")
-"""Audit events before which a process is killed, where they are about files that it may write."""
-
-DRAWN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}|[0-9a-f]{16,64}|-\d{10,}")
-"""In names: what each run of a command draws or hashes anew."""
-
-CLOCK = re.compile(rb'"(datetime_\w+|worker_id)":"[^"]*"')
-"""In a study: what Optuna draws or reads from the clock."""
+from tests.support.vendor import running_vendor
 
 SMALL = ("--population", "8", "--generations", "3", "--min-trades", "3", "--threads", "1")
 SEARCH = ("evolve", "--data", "csv:bars.csv", "--strategy", "momentum.py", *SMALL, "--seed", "2")
@@ -56,16 +45,17 @@ STRATEGY = momentum_file(
     '(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") + column("rate") > 0)'
 )
 EVIDENCE = ("--null", "2", "--folds", "2")
+PIECE = "BTC/USDT:1h:2024-01-01:2024-02-01"
+ALONE_S = 20.0
+"""Seconds in which children of a process end that is killed alone."""
+
 JSON = ("--json", "--quiet")
 LOCAL = ("--cluster", "local:1", *JSON)
-HOMES = ("CONFIG", "CACHE", "DATA", "STATE")
-LAST_S, ALONE_S = 120.0, 20.0
-"""Seconds after which a command hangs, and in which children of a killed one end."""
+EXCHANGE = "KILLS_EXCHANGE"
+"""Variable with the port of the exchange."""
 
 SOUND = {0, 2, 6, 10, 11, 12, 130}
 """Exit codes of commands that were not killed."""
-
-Command = tuple[str, ...] | Callable[[], int]
 
 
 @dataclass
@@ -91,6 +81,15 @@ def scan_frame() -> int:
     """Scan bars in memory by the Python interface, which reads them as a file for a while."""
     optimizer.scan(bars=pd.read_csv("bars.csv"))
     return 0
+
+
+def fetch_exchange() -> int:
+    """Fetch from the exchange beside, page by page."""
+    port = int(os.environ[EXCHANGE])
+    ccxt_exchange.open_exchange = partial(open_binance, port=port)
+    return run_command(
+        ["data", "fetch", "ccxt:binance:BTC/USDT:1h:2024-01-01:2024-02-01", "--json"]
+    )
 
 
 def patched(module: object, name: str, value: object, command: tuple[str, ...]) -> Command:
@@ -140,8 +139,9 @@ WRITERS = {
     ),
     "data fetch": Writer(
         ("data", "fetch", "polygon:X:ADAUSD", "--from", "2024-01-01", "--to", "2024-04-01",
-         "--timeframe", "1h"), share=2,
+         "--timeframe", "1h", "--json"), share=2,
     ),
+    "data fetch ccxt": Writer(fetch_exchange, share=2),
     "forecast fit": Writer(
         ("forecast", "fit", "--model", "ridge", "--data", "csv:bars.csv", "--train", "400",
          "--refit", "300", "--window", "8", "--out", "forecasts/a.parquet"),
@@ -157,153 +157,13 @@ WRITERS = {
     "runs delete": Writer(("runs", "delete", "RUN", "--yes"), share=2),
     "bars in memory": Writer(scan_frame),
     "rows of own indicators": Writer(
-        patched(indicator_cache, "WORTH_S", -1e9, (*SEARCH, *COLUMNS, "--no-judge", "--no-report"))
+patched(indicator_cache, "WORTH_S", -1e9, ("backtest", *SEARCH[1:5], *COLUMNS))
     ),
     "mapped bars": Writer(
         patched(markets, "free_host_bytes", lambda: 0, ("backtest", "--data", "csv:bars.csv"))
     ),
     "ui": Writer(("ui",), ends=False),
 }  # fmt: skip
-
-
-class Case:
-    """A copy of the base, in which commands run and are killed.
-
-    Args:
-        base: A folder to copy; None for an empty one.
-        root: The copy.
-        names: Of runs, by the word that stands for each in commands.
-    """
-
-    def __init__(self, base: Path | None, root: Path, names: dict[str, str]) -> None:
-        self.root, self.names = root, names
-        self.out, self.count = root.with_suffix(".out"), root.with_suffix(".steps")
-        shutil.rmtree(root, ignore_errors=True)
-        if base is None:
-            (root / "tmp").mkdir(parents=True)
-        else:
-            shutil.copytree(base, root)
-
-    def fill(self, text: str) -> str:
-        """A text with the names of runs in place of their words."""
-        for word, name in self.names.items():
-            text = text.replace(word, name)
-        return text
-
-    def begin(self, command: Command, step: int = 0) -> int:
-        """Begin a command in a process group of its own, to be killed at a step; its id."""
-        self.out.write_text("")
-        if pid := os.fork():
-            return pid
-        code = 70
-        try:
-            os.setsid()
-            code = self._become(command, step)
-        except SystemExit as end:
-            code = int(end.code or 0)
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-
-    def _become(self, command: Command, step: int) -> int:
-        os.chdir(self.root)
-        output = os.open(self.out, os.O_WRONLY)
-        for stream in (1, 2):
-            os.dup2(output, stream)
-        os.environ.update({f"XDG_{name}_HOME": f"{self.root}/home/{name}" for name in HOMES})
-        os.environ.update(TMPDIR=f"{self.root}/tmp", POLYGON_API_KEY=KEY, **{MARK: str(self.root)})
-        tempfile.tempdir = None
-        steps = Steps(self.root, step)
-        sys.addaudithook(steps)
-        try:
-            if callable(command):
-                return command()
-            return run_command([self.fill(part) for part in command])
-        finally:
-            atexit._run_exitfuncs()
-            self.count.write_text(str(steps.done))
-
-    def run(self, command: Command, *, ends: bool = True) -> int:
-        """Run a command to its end, or until it says where its page is; its exit code."""
-        pid = self.begin(command)
-        if not ends:
-            wait_until(lambda: "http" in self.out.read_text(), LAST_S)
-            os.kill(pid, signal.SIGINT)
-        return self.wait(pid)
-
-    def wait(self, pid: int) -> int:
-        """The exit code of a process; it is killed when it hangs."""
-        ends: list[int] = []
-
-        def has_ended() -> bool:
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            ends.extend([os.waitstatus_to_exitcode(status)] * bool(ended))
-            return bool(ended)
-
-        if not wait_until(has_ended, LAST_S):
-            os.killpg(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-        return ends[0] if ends else -1
-
-    def kill(self, command: Command, step: int, seconds: float, *, is_alone: bool) -> bool:
-        """Begin a command and kill it at a step, or after some time; whether it had ended."""
-        pid = self.begin(command, step)
-        if not step:
-            time.sleep(seconds)
-            (os.kill if is_alone else os.killpg)(pid, signal.SIGKILL)
-        return self.wait(pid) != -signal.SIGKILL
-
-    def list_children(self) -> list[int]:
-        """Processes alive that a command of this case began."""
-        mark, found = f"{MARK}={self.root}\0".encode(), []
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                if mark in (process / "environ").read_bytes():
-                    found.append(int(process.name))
-        return found
-
-    def list_files(self) -> Counter[str]:
-        """Names of all files and folders, without what is drawn anew each time."""
-        paths = (str(path.relative_to(self.root)) for path in self.root.rglob("*"))
-        return Counter(DRAWN.sub("#", path) for path in paths)
-
-    def read(self, targets: tuple[str, ...]) -> list[bytes]:
-        """Content of named outputs; empty where there is none."""
-        paths = [self.root / self.fill(target) for target in targets]
-        return [CLOCK.sub(b"", path.read_bytes()) if path.is_file() else b"" for path in paths]
-
-    def list_runs(self) -> list[Path]:
-        """Folders of runs."""
-        return sorted(path for path in (self.root / "runs").glob("[!.]*") if path.is_dir())
-
-    def find_losses(self) -> Iterator[str]:
-        """Find what is wrong with records of runs."""
-        for path in self.list_runs():
-            with RunStore.open(path) as store:
-                yield from (*store.verify(), *store.warnings)
-
-
-class Steps:
-    """Audit hook that counts steps of writing below a folder, and kills its group before the last.
-
-    Args:
-        root: The folder.
-        last: Step before which all is killed; 0 for none.
-    """
-
-    def __init__(self, root: Path, last: int) -> None:
-        self.root, self.last, self.done = f"{root}/", last, 0
-
-    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
-        """Look at an event of Python's."""
-        if event not in STEPS or not isinstance(arguments[0], str | bytes | os.PathLike):
-            return
-        flags = arguments[2] if event == "open" else os.O_CREAT
-        is_write = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-        if is_write and os.path.abspath(os.fsdecode(arguments[0])).startswith(self.root):
-            self.done += 1
-            if self.done == self.last:
-                os.killpg(0, signal.SIGKILL)
 
 
 class Attempts:
@@ -328,53 +188,65 @@ class Attempts:
         self._ends = [self._go_on(case)]
         self._seconds, self._steps = time.monotonic() - began, int(case.count.read_text())
         self._ends.append(self._go_on(case))
-        if bad := {end.code for end in self._ends} - SOUND:
-            raise SystemExit(f"{name} ends with {bad} unbroken:\n{case.out.read_text()[-2000:]}")
+        if self._ends[0].code not in SOUND:
+            raise SystemExit(f"{name} fails unbroken:\n{case.out.read_text()[-2000:]}")
 
     def kill(self, rng: random.Random) -> None:
-        """Kill the writer once, let the next command run, and count what is wrong then."""
-        case, is_alone = Case(*self._given), rng.random() < 0.2
-        step = 0 if is_alone or not self.writer.ends or rng.random() < 0.4 else 1
-        step *= rng.randint(1, max(self._steps, 1))
-        if case.kill(self.writer.command, step, rng.uniform(0, self._seconds), is_alone=is_alone):
-            return
-        self.kills += 1
-        where = f"at step {step} of {self._steps}" if step else "alone" if is_alone else "in time"
+        """Kill the writer once or twice, let the next command run, and count what is wrong then."""
+        case, where = Case(*self._given), ""
+        for _ in range(rng.choice((1, 1, 1, 2))):
+            is_alone = rng.random() < 0.2
+            step = 0 if is_alone or not self.writer.ends or rng.random() < 0.4 else 1
+            step *= rng.randint(1, max(self._steps, 1))
+            seconds = rng.uniform(0, self._seconds)
+            if case.kill(self._choose(case), step, seconds, is_alone=is_alone):
+                break
+            where = f"at step {step} of {self._steps}" if step else f"after {seconds:.3f} s"
+            self.kills += 1
+            self._check_killed(case, f"{where}, alone" if is_alone else where)
+        if where:
+            self._check_next(case, f"{where}, after the next")
+
+    def _check_killed(self, case: Case, where: str) -> None:
         if not wait_until(lambda: not case.list_children(), ALONE_S):
             self._find("left", f"{where}: children live on")
             for pid in case.list_children():
                 os.kill(pid, signal.SIGKILL)
-        self._check_outputs(case, where)
-        losses = [*case.find_losses()]
+        self._check_contents(case, where)
+
+    def _check_next(self, case: Case, where: str) -> None:
         end = self._go_on(case)
-        losses += case.find_losses()
         if end.code not in {whole.code for whole in self._ends}:
-            losses.append(f"exit code {end.code}: {case.out.read_text()[-300:]}")
+            self._find("lost", f"{where}: code {end.code}, {case.out.read_text()[-300:]}")
         if end.said not in [whole.said for whole in self._ends]:
-            losses.append(f"another result: {end.said[:300]}")
-        for loss in losses:
-            self._find("lost", f"{where}: {loss}")
+            self._find("lost", f"{where}: another result, {end.said[:300]}")
         if end.files not in [whole.files for whole in self._ends]:
             more, less = end.files - self._ends[0].files, self._ends[0].files - end.files
             self._find("left", f"{where}: too many {sorted(more)}, too few {sorted(less)}")
-        self._check_outputs(case, f"{where}, after the next")
+        self._check_contents(case, where)
+        has_searched = self.name.startswith(("evolve", "judge", "watch"))
+        if has_searched and case.run(("runs", "verify", case.list_runs()[-1].name)):
+            self._find("lost", f"{where}: {case.out.read_text()[-300:]}")
+
+    def _choose(self, case: Case) -> Command:
+        """The next command of the kind."""
+        new = [run.name for run in case.list_runs() if run not in self._base_runs]
+        if self.name.startswith("evolve") and new:
+            return ("evolve", "--resume", new[-1], *self.writer.again)
+        return self.writer.command
 
     def _go_on(self, case: Case) -> "End":
-        """Run the next command of the kind."""
-        command, runs = self.writer.command, case.list_runs()
-        new = [run.name for run in runs if run not in self._base_runs]
-        if self.name.startswith("evolve") and new:
-            command = ("evolve", "--resume", new[-1], *self.writer.again)
-        elif self.name == "runs delete" and case.root / case.fill("runs/RUN") not in runs:
-            command = ("runs", "delete", "BARE", "--yes")
-        code = case.run(command, ends=self.writer.ends)
+        code = case.run(self._choose(case), ends=self.writer.ends)
         self._outputs.append(case.read(self.writer.targets))
         return End(code, read_result(case.out.read_text()), case.list_files())
 
-    def _check_outputs(self, case: Case, where: str) -> None:
+    def _check_contents(self, case: Case, where: str) -> None:
+        """Outputs are old or new, and records of runs are sound."""
         for number, content in enumerate(case.read(self.writer.targets)):
             if content not in [outputs[number] for outputs in self._outputs[:3]]:
                 self._find("lost", f"{where}: {self.writer.targets[number]} is neither old nor new")
+        for loss in case.find_losses():
+            self._find("lost", f"{where}: {loss}")
 
     def _find(self, kind: str, text: str) -> None:
         setattr(self, kind, getattr(self, kind) + 1)
@@ -389,28 +261,19 @@ class End(NamedTuple):
     files: Counter[str]
 
 
-def wait_until(is_so: Callable[[], object], seconds: float) -> bool:
-    """Wait, at most so long, until something is so; whether it is."""
-    until = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 def read_result(said: str) -> str:
-    """The front and the judgement of what a command printed as JSON; empty for other commands."""
+    """Front, bars and judgement of what a command printed as JSON; empty for other commands."""
     try:
         result = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]
     except ValueError:
         return ""
     judgement = result.get("judgement") or {}
     verdict = (judgement.get("verdict") or {}).get("grade")
-    return json.dumps([result.get("front_hash"), verdict, judgement.get("null")])
+    found = (result.get("front_hash"), result.get("hash"), verdict, judgement.get("null"))
+    return json.dumps(found)
 
 
-def make_base(folder: Path, url: str) -> dict[str, str]:
+def make_base(folder: Path, url: str, named: Sequence[str]) -> dict[str, str]:
     """Write the markets, runs and older outputs that writers find; names of runs by word."""
     case = Case(None, folder, {})
     settings = folder / "home" / "CONFIG" / "exhaustion-optimizer" / "vendors.toml"
@@ -420,14 +283,16 @@ def make_base(folder: Path, url: str) -> dict[str, str]:
     for name in ("mood", "rate"):
         (folder / f"{name}.csv").write_text("known_at,value\n1970-01-01 00:00:00,1\n")
     write_bars(folder, 4)
-    for name in ("data import", "forecast fit", "scan"):
-        case.run(WRITERS[name].command)
+    writers = [WRITERS[name] for name in named if WRITERS[name].targets]
+    for writer in writers:
+        if "RUN" not in writer.command:
+            case.run(writer.command)
     write_bars(folder, 3)
     case.run((*SEARCH, *COLUMNS, "--no-judge"))
     (bare,) = case.list_runs()
     case.names = {"RUN": bare.name, "BARE": bare.name}
-    for writer in WRITERS.values():
-        if writer.targets and "RUN" in writer.command:
+    for writer in writers:
+        if "RUN" in writer.command:
             case.run(writer.command)
     case.run((*SEARCH, *COLUMNS, *EVIDENCE, "--generations", "4"))
     (run,) = {*case.list_runs()} - {bare}
@@ -443,16 +308,16 @@ def write_bars(folder: Path, seed: int) -> None:
 
 
 @contextmanager
-def vendor_beside() -> Iterator[str]:
-    """A vendor of bars in a process of its own, whose threads are not there when commands begin."""
+def vendors_beside() -> Iterator[list[str]]:
+    """The address of a vendor and the port of an exchange, in a process with threads of its own."""
     read, write = os.pipe()
     if not (pid := os.fork()):
-        with running_vendor() as vendor:
-            os.write(write, f"{vendor.url}\n".encode())
+        with running_vendor() as vendor, serve_exchange(FakeExchange(2000, cap=25)) as exchange:
+            os.write(write, f"{vendor.url} {exchange.keywords['port']}\n".encode())
             signal.pause()
     with open(read) as said:
         try:
-            yield said.readline().strip()
+            yield said.readline().split()
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -472,13 +337,12 @@ def main() -> int:
     shares = sum(WRITERS[name].share for name in named)
     place = Path(tempfile.mkdtemp(prefix="kills-"))
     try:
-        with vendor_beside() as url:
-            names = make_base(place / "base", url)
+        with vendors_beside() as (url, os.environ[EXCHANGE]):
+            names = make_base(place / "base", url, named)
             print(f"{'writer':24} kills left lost")
-            for number, name in enumerate(named):
+            for name in named:
                 attempts = Attempts(name, place / "base", place, names)
-                behind = sum(WRITERS[each].share for each in named[: number + 1])
-                due = round(asked.kills * behind / shares) - sum(one.kills for one in done)
+                due = math.ceil(asked.kills * WRITERS[name].share / shares)
                 while attempts.kills < due:
                     attempts.kill(rng)
                 done.append(attempts)

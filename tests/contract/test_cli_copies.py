@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.run import columns, indicator_snapshot
+from optimizer.run import indicator_snapshot
 from optimizer.store import RunStore
 from tests.support.commands import SMALL
 from tests.support.own_files import momentum_file
@@ -38,41 +38,6 @@ def list_copies():
     (run,) = Path("runs").iterdir()
     files = [file for name in ("columns", "rows") for file in (run / name).glob("*")]
     return {file.name: file.read_bytes() for file in files}
-
-
-def kill_at_call(monkeypatch, module, name, calls):
-    """Let a function of a module end everything, as a kill does, after so many calls."""
-    function, left = getattr(module, name), iter(range(calls))
-
-    def run_some(*arguments, **more):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return function(*arguments, **more)
-
-    monkeypatch.setattr(module, name, run_some)
-
-
-@pytest.mark.parametrize("calls", [0, 1])
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [(columns, "write_whole"), (indicator_snapshot, "_write_row")],
-    ids=["columns", "rows"],
-)
-def test_copies_are_completed_when_a_run_resumes(
-    command, search, monkeypatch, module, name, calls, tmp_path
-):
-    """All are there in the end, and the run replays without the files that it was begun with."""
-    with monkeypatch.context() as patch:
-        kill_at_call(patch, module, name, calls)
-        assert search().code == 130
-    resumed = command("evolve", "--resume", "latest", "--json")
-    assert resumed.code == 0, resumed.err
-    lengths = {member["genes"]["n"] for member in resumed.json["front"]}
-    assert len(list_copies()) == len(FILES) + len(lengths)
-    for file in FILES:
-        (tmp_path / file).unlink()
-    verified = command("runs", "verify", "latest")
-    assert (verified.code, "0 mismatches" in verified.out) == (0, True), verified.err
 
 
 def test_copies_of_a_finished_run_are_completed(command, search, tmp_path):

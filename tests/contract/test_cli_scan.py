@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from optimizer import scan
 from optimizer.cli.scan_tables import _format_runs, _format_symbols
 from optimizer.errors import ConfigError
 from optimizer.trend_scan import scan as scan_module
-from tests.support.commands import Commands, start, write_market
+from tests.support.commands import Commands, write_market
 
 LENGTHS = {"AAA": 900, "BBB": 400, "CCC": 700, "DDD": 39}
 
@@ -257,23 +256,3 @@ def test_a_symbol_that_would_be_a_formula_is_text_in_a_spreadsheet(command, tmp_
     outcome = command("--data", "odd.csv", "--csv", "rows.csv")
     assert outcome.code == 0, outcome.err
     assert '\n"\'=1+1",' in (tmp_path / "rows.csv").read_text()
-
-
-@pytest.mark.slow
-def test_kill_of_a_scan_changes_nothing_that_the_next_one_says(command, folder, tmp_path, kills):
-    """Whenever it is killed, another running beside it: the same lines as without a cache."""
-    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    arguments = ("scan", "--data", f"csv:{folder}", "--json")
-    for number in range(kills):
-        changed = ("--set", f"growth={number}")
-        with start(*arguments, *changed, cwd=tmp_path, env=environment) as beside:
-            with start(*arguments, *changed, cwd=tmp_path, env=environment) as process:
-                time.sleep(0.5 + 2.0 * number / kills)
-                process.kill()
-            out, err = beside.communicate(timeout=120)
-        assert beside.returncode == 0, err
-        outcome = command("--json", *changed)
-        assert not [line for line in outcome.err.splitlines() if "damaged" in line]
-        assert outcome.json["compared"] == 3
-        expected = command("--json", "--no-keep", *changed).json["symbols"]
-        assert outcome.json["symbols"] == json.loads(out)["symbols"] == expected

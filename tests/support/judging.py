@@ -1,7 +1,5 @@
 """Tasks and runs on markets made for tests, to be judged."""
 
-from pathlib import Path
-
 from data.bars import Window
 from engine.accounts.costs import Costs
 from optimizer.config.run_config import RunConfig
@@ -11,7 +9,6 @@ from optimizer.report.run import evolve
 from optimizer.run.markets import Markets
 from optimizer.run.task import Task, parse_goals
 from strategy import find_strategy
-from tests.support.kill import ENDLESS, say
 from tests.support.series import csv_text
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
@@ -48,10 +45,3 @@ def judge_briefly(path, **plan):
     # As in a command: null searches go with a look for later bars.
     defaults = {"folds": 0, "blocks": 0, "causal": plan.get("null", 0) > 0, **plan}
     return judge_run(path, Plan(**defaults), {}, lambda *progress: None)
-
-
-def child_judge(path, searches):
-    """Judge a run by null searches and folds; print a line at each step."""
-    plan = Plan(null=int(searches), stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
-    judge_run(Path(path), plan, {}, lambda *progress: say(progress))
-    say("done")

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import random
 import tempfile
 import threading
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from data import files
 from data.files import (
     CLAIM,
-    DRAFT,
     claiming,
     drafting,
     name_draft,
@@ -21,8 +19,6 @@ from data.files import (
     temporary_folder,
     working_folder,
 )
-from tests.support.kill import child, kill_process
-from tests.support.writers import NAMES, WRITERS, child_write
 
 
 def list_names(folder):
@@ -188,30 +184,6 @@ def test_threads_that_write_one_file_leave_one_whole(tmp_path):
     content = path.read_bytes()
     assert content == content[:1] * 10_000
     assert list_names(tmp_path) == ["a.csv"]
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_writer_writes_each_name_again(tmp_path, name):
-    """What the kills below rely on."""
-    for number in range(2 * NAMES):
-        WRITERS[name](tmp_path, number)
-    assert not list(tmp_path.rglob(f".*{DRAFT}"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WRITERS)
-def test_kill_of_writers_leaves_whole_files_and_no_draft(tmp_path, name, kills):
-    """Two at once, one of them killed at any moment: the next one finds whole files alone."""
-    dice, left = random.Random(name), 0
-    for _ in range(kills):
-        with child(child_write, name, tmp_path) as process:
-            kill_process(process, 1, dice.uniform(0.0, 0.05))
-        left += len(list(tmp_path.rglob(f".*{DRAFT}")))
-        for number in range(NAMES):
-            WRITERS[name](tmp_path, number)
-        assert not list(tmp_path.rglob(f".*{DRAFT}"))
-    if kills >= 50 and name != "keep_row":
-        assert left, "no kill ever met a writer at work"
 
 
 def test_a_link_named_like_a_draft_is_not_followed(tmp_path):

@@ -12,7 +12,6 @@ from data.store import (
     remove_oldest,
     write_sealed,
 )
-from tests.support.kill import child, child_keep, kill_process
 
 
 def test_content_reads_back(tmp_path):
@@ -98,18 +97,3 @@ def test_what_was_used_longest_ago_goes_first(tmp_path):
         "other",
     ]
     assert remove_oldest(tmp_path, "*.kept", 39, {tmp_path / "2.kept"}) == 40
-
-
-@pytest.mark.slow
-def test_kill_while_keeping_leaves_whole_files(tmp_path, kills):
-    """Two processes write the same names; when one is killed, each file is one that was written."""
-    for number in range(kills):
-        with child(child_keep, tmp_path) as other, child(child_keep, tmp_path) as process:
-            assert other.stdout.readline()
-            kill_process(process, 1, 0.05 * (number + 1))
-        for name in ("one", "two"):
-            content = read_sealed(tmp_path / name)
-            assert content == content[:1] * len(content)
-    for name in ("one", "two"):
-        write_sealed(tmp_path / name, b"last")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
