@@ -32,14 +32,13 @@ def explain_flag(flag: str, context: typer.Context, given: Sequence[str]) -> str
     if written := next((name for name in own if fold_name(name) == key), ""):
         return f"{flag} is written {written} here"
     commands = list_commands(context.find_root().command)
-    names = [(name, path) for path, command in commands for name in list_flags(command)]
-    owners = {path: name for name, path in names if fold_name(name) == key}
+    owners = [path for path, other in commands if key in map(fold_name, list_flags(other))]
     is_slip = not owners and near_match(flag, own, only_slips=True) != ""
     answer = describe_other(flag, only_flags=is_slip)
-    lacks = f"{here or 'the program'} has no {next(iter(owners.values()), flag)}"
+    lacks = f"{here or 'the program'} has no {flag}"
     if owners:
-        some = list_some([*owners][:MOST_OWNERS], len(owners))
-        return "; ".join(filter(None, [f"{lacks}: it belongs to {some}", answer]))
+        lacks += f": it belongs to {list_some(owners[:MOST_OWNERS], len(owners))}"
+        return "; ".join(filter(None, [lacks, answer]))
     everything = "--help-all" if here else "--help"
     return answer or lacks + (near_match(flag, own) or f": {everything} lists its flags")
 
