@@ -5,7 +5,6 @@ Exit codes stand in docs/reference/commands.md.
 
 import contextlib
 import errno
-import io
 import os
 import re
 import sys
@@ -27,7 +26,7 @@ from optimizer.cli.notes import (
     stop_now,
     tell,
 )
-from optimizer.cli.streams import keep_for_json, replace_stderr
+from optimizer.cli.streams import keep_for_json, prepare_streams
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 PACKAGE = "exhaustion-optimizer"
@@ -80,13 +79,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
     given = [argument for argument in given if argument != "--debug"]
     ASKED_FOR_ALL.set("--help-all" in given)
     given = ["--help" if argument == "--help-all" else argument for argument in given]
-    _replace_closed_streams()
-    if own is not None:
-        replace_stderr()
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character must not end the command.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    prepare_streams(is_ours=own is not None)
     try:
         with (
             keep_for_json("--json" in given),
@@ -132,8 +125,7 @@ def _end_at_once(code: int) -> None:
     half a second of work.
     """
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
-            stream.flush()
+        _flush(stream)
     os._exit(code)
 
 
@@ -144,10 +136,7 @@ def _report_error(error: BaseException, *, is_debug: bool = False) -> int:
     if isinstance(error, StoppedError | KeyboardInterrupt):
         _tell(str(error) or "stopped")
         return StoppedError.exit_code
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _forget(sys.stdout)
+    _flush(sys.stdout)
     message, code = _describe_error(error)
     if STOPPED.is_set() and code == DEFECT and not isinstance(error, OptimizerError):
         # Until Python 3.12 a signal within `__set_name__`, as of a cached property, is an error.
@@ -197,11 +186,11 @@ def _one_line(message: str) -> str:
     return re.sub(too_long, lambda name: f"{name[0][:60]}...", line)
 
 
-def _replace_closed_streams() -> None:
-    # Else the next file that is opened gets the descriptor, and what is meant for a person.
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+def _flush(stream: TextIO) -> None:
+    try:
+        stream.flush()
+    except OSError:
+        _forget(stream)
 
 
 def _forget(stream: TextIO) -> None:

@@ -31,12 +31,21 @@ class _Spoken(io.FileIO):
             return memoryview(words).nbytes
 
 
-def replace_stderr() -> None:
-    """Let progress and notes end no command where the disk of stderr is full."""
-    stream: TextIO = sys.stderr
-    if stream is sys.__stderr__:
-        raw = io.BufferedWriter(_Spoken(2, "w", closefd=False))
-        sys.stderr = io.TextIOWrapper(raw, encoding=stream.encoding, line_buffering=True)
+def prepare_streams(*, is_ours: bool) -> None:
+    """Let no terminal, no full disk under stderr and no closed stream end a command.
+
+    With `is_ours` the process is this program's, and its stderr may be replaced.
+    """
+    for name in ("stdout", "stderr"):
+        # Else the next file that is opened gets the descriptor, and what is meant for a person.
+        stream: TextIO = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        if is_ours and stream is sys.__stderr__:
+            raw = io.BufferedWriter(_Spoken(2, "w", closefd=False))
+            stream = io.TextIOWrapper(raw, encoding=stream.encoding, line_buffering=True)
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal may lack a sign.
+            stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, stream)
 
 
 def find_own_stdout() -> TextIO:

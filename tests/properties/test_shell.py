@@ -46,3 +46,15 @@ def test_plain_words_stay_plain():
     for word in ("runs/20261129-1", "csv:bars.csv#AAPL", "trades>30", "märkt"):
         assert re.sub("'", "", quote_word(word)) == word
     assert quote_word("runs/20261129-1") == "runs/20261129-1"
+
+
+def test_no_other_place_quotes_or_writes_a_command_with_a_place_in_it():
+    """One function knows what bash reads."""
+    found = [
+        f"{path}: {line.strip()}"
+        for room in ("data", "strategy", "engine", "optimizer")
+        for path in Path(room).rglob("*.py")
+        for line in path.read_text().splitlines()
+        if re.search(r"shlex\.quote|python -m optimizer [^`]*\{|chmod \d+ \{(?!quote_word)", line)
+    ]
+    assert [line.partition(":")[0] for line in found] == ["data/shell.py"], found
