@@ -8,6 +8,7 @@ from importlib.metadata import packages_distributions
 
 import pytest
 
+from optimizer.processes import folders_of_own_modules, safe_variables
 from tests.support.commands import run
 from tests.support.own_files import momentum_file
 from tests.support.paths import FINDS, ROOT
@@ -157,10 +158,33 @@ sys.orig_argv, sys.argv = ["python", "-m", "optimizer", "x"], ["m", "x"]
 restart._replace_program(["strategies", "list"], {})
 """
 
+COMMANDS = """
+from optimizer.__main__ import main
+for words in {}:
+    # Bars of the sample are old: a signal of them says so.
+    assert main(words.split()) == (6 if "signal" in words else 0), words
+"""
+
+RECORDS = [
+    "evolve --population 8 --generations 2 --min-trades 3 --no-judge --no-report",
+    "judge latest --schedule 90d,180d",
+    "report latest",
+    "runs export latest member.py --as backtesting.py --member 0",
+    "portfolio latest:0 latest:1",
+    "signal latest --on-change true",
+]
+OTHERS = [
+    "data show --data sample",
+    "scan --data sample --no-keep",
+    "forecast fit --model gru --steps 2 --seeds 1 --refit 20000 --out f.parquet",
+]
+
 TRIED = {
     "workers of a cluster": ("doctor --cluster local:2", ["resource_tracker", "spawn_main"]),
     "a watcher": ("backtest --strategy own.py", ["watcher.py"]),
     "whole runs": ("bench --whole 64x3 --device cpu", ["-m optimizer evolve"]),
+    "commands on a run": (COMMANDS.format(RECORDS), ["true"]),
+    "other commands": (COMMANDS.format(OTHERS), []),
     "judges": (JUDGES, ["-m optimizer.judging.worker"]),
     "a compiler": (COMPILES, ["-m optimizer.first_run"]),
     "a program in place of this one": (RESTARTS, ["-m optimizer strategies list"]),
@@ -254,6 +278,18 @@ def test_settings_of_numba_in_the_folder_are_refused(tmp_path):
     refused = run("backtest", cwd=tmp_path)
     assert (refused.code, refused.out) == (2, "")
     assert ".numba_config.yaml, which changes how numba compiles" in refused.error
+
+
+def test_a_folder_that_others_can_write_is_no_place_for_modules(tmp_path, monkeypatch):
+    """A child does not look there; modules that this process has from there are named to it."""
+    (tmp_path / "theirs.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    __import__("theirs")
+    assert str(tmp_path) in safe_variables()["PYTHONPATH"].split(":")
+    assert "theirs" not in folders_of_own_modules()
+    tmp_path.chmod(0o777)
+    assert str(tmp_path) not in safe_variables()["PYTHONPATH"].split(":")
+    assert folders_of_own_modules()["theirs"] == str(tmp_path)
 
 
 def test_a_notebook_beside_a_file_of_our_name_has_our_package(tmp_path):
