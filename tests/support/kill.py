@@ -181,6 +181,8 @@ class Case:
         os.environ.update({f"XDG_{name}_HOME": f"{self.root}/home/{name}" for name in HOMES})
         os.environ.update(TMPDIR=f"{self.root}/tmp", POLYGON_API_KEY=KEY, **{MARK: str(self.root)})
         tempfile.tempdir = None
+        # A shell has commands in the background ignore it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         steps = Steps(self.root, step)
         sys.addaudithook(steps)
         try:
