@@ -216,10 +216,10 @@ def claiming(path: Path, seconds: float) -> Iterator[None]:
     descriptor = -1
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = _lock_draft(draft, os.O_RDWR | os.O_CREAT)
-        while descriptor < 0 and monotonic() < until:
+        while (descriptor := _lock_draft(draft, os.O_RDWR | os.O_CREAT)) < 0:
+            if monotonic() > until:
+                break
             sleep(CLAIM_SECONDS)
-            descriptor = _lock_draft(draft, os.O_RDWR | os.O_CREAT)
     try:
         yield
     finally:

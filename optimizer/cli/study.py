@@ -86,10 +86,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
 
 
 class _Journal(BaseJournalBackend):
-    """Lines of a journal in memory: Optuna's own writer leaves files beside one when it is killed.
-
-    Source: Optuna, `JournalFileBackend`.
-    """
+    """Lines as of Optuna's `JournalFileBackend`, which leaves files beside them when killed."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -17,9 +17,6 @@ OWNER = "owner.lock"
 DAMAGED = "damaged.sqlite"
 """A damaged database that former versions kept beside the one that they made of it."""
 
-DRAFT = "rebuilt.sqlite"
-"""A copy of a database while it is being made."""
-
 REPORT = "report.html"
 """Name of a run's report in the run's directory."""
 
@@ -32,7 +29,7 @@ COLUMN_FOLDER, ROW_FOLDER = "columns", "rows"
 SIDES = ("", "-wal", "-shm", "-journal")
 """Endings that SQLite adds to the name of a database."""
 
-NAMES = (OWNER, *(name + side for name in (DATABASE, DAMAGED, DRAFT) for side in SIDES))
+NAMES = (OWNER, *(name + side for name in (DATABASE, DAMAGED) for side in SIDES))
 
 
 def open_plain(directory: Path, name: str, flags: int) -> int:

@@ -13,7 +13,6 @@ from optimizer.store.database import APPLICATION_ID
 from optimizer.store.files import (
     COLUMN_FOLDER,
     DATABASE,
-    DRAFT,
     LABELS,
     NAMES,
     OWNER,
@@ -32,6 +31,9 @@ HEAD_BYTES = 1024
 
 MARK = slice(68, 72)
 """Bytes of a SQLite file that hold its application id. Source: SQLite, "Database File Format"."""
+
+OWN = (*NAMES, REPORT, LABELS)
+"""Names of a run's files in its own folder."""
 
 _ROW = re.compile(r"[0-9a-f]{64}\.row")
 
@@ -74,7 +76,6 @@ def sweep_drafts(runs_dir: Path) -> int:
 
 def remove_leftovers(directory: Path) -> None:
     """Remove drafts of writers that were killed; only the owner of a run may."""
-    (directory / DRAFT).unlink(missing_ok=True)
     for folder in list_folders(directory):
         remove_drafts(folder)
 
@@ -87,7 +88,9 @@ def list_run_files(directory: Path) -> list[Path]:
     names = _list_column_names(directory)
     paths = [path for path in columns if Path(strip_draft(path.name)).stem in names]
     paths += [path for path in rows if _ROW.fullmatch(strip_draft(path.name))]
-    paths += [path for path in _list_entries(directory) if _is_page(path) or _is_label(path)]
+    entries = [*_list_entries(directory)]
+    paths += [path for path in entries if strip_draft(path.name) in OWN and path.name not in OWN]
+    paths += [path for path in entries if _is_page(path) or _is_label(path)]
     last = sorted(NAMES, key=(DATABASE, OWNER).count)
     paths += [directory / name for name in last if os.path.lexists(directory / name)]
     return [path for path in paths if path.is_symlink() or not path.is_dir()]
@@ -166,10 +169,8 @@ def _list_column_names(directory: Path) -> set[str]:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether a file is a report that this program wrote, or the draft of one."""
-    if path.name != REPORT:
-        return strip_draft(path.name) == REPORT
-    if not path.is_file():
+    """Whether a file is a report that this program wrote."""
+    if path.name != REPORT or not path.is_file():
         return False
     with open(path, "rb") as file:
         head = file.read(HEAD_BYTES)
@@ -177,10 +178,8 @@ def _is_page(path: Path) -> bool:
 
 
 def _is_label(path: Path) -> bool:
-    """Whether a file holds the tags and note of a run, or is the draft of such a file."""
-    if path.name != LABELS:
-        return strip_draft(path.name) == LABELS
-    return has_labels(path.parent)
+    """Whether a file holds the tags and note of a run."""
+    return path.name == LABELS and has_labels(path.parent)
 
 
 def _list_entries(folder: Path) -> Iterator[Path]:

@@ -16,14 +16,14 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Literal
 
-from data.files import sync_folder
+from data.files import drafting, sync_folder
 from data.shell import write_command
 from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
 from optimizer.store.chain import DIGEST, LOST, UNCOUNTED, Recovery, compute_resumption_digest
 from optimizer.store.database import check_integrity, create_tables
-from optimizer.store.files import DATABASE, DRAFT, SIDES
+from optimizer.store.files import DATABASE, SIDES
 from optimizer.store.listing import find_next_number, run_path
 from optimizer.store.lock import OwnerLock, is_owned
 from optimizer.store.payload import encode
@@ -371,10 +371,8 @@ def separate_links(directory: Path) -> bool:
         )
     for path in shared:
         if not path.name.endswith("-shm"):
-            shutil.copyfile(path, directory / DRAFT)
-            with open(directory / DRAFT, "rb+") as copy:
+            with drafting(path) as draft, open(shutil.copyfile(path, draft), "rb+") as copy:
                 os.fsync(copy.fileno())
-            os.replace(directory / DRAFT, path)
         else:
             path.unlink()
     return bool(shared)

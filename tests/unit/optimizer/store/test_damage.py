@@ -406,10 +406,10 @@ def test_half_written_transaction_is_undone_before_anything_is_read(tmp_path):
 
 
 def test_drafts_in_a_run_that_was_killed_are_removed(run):
-    """A half-made copy is removed by the next owner, and so are drafts of other files."""
+    """By the next owner, whatever file they were of."""
     (run / "columns").mkdir()
     rate = f"columns/{name_draft('rate.csv')}"
-    for name in ("rebuilt.sqlite", name_draft("report.html"), rate):
+    for name in (name_draft(DATABASE), name_draft("report.html"), rate):
         (run / name).write_bytes(b"half")
     with RunStore.open(run, writable=True) as store:
         assert_sound(store, 9)

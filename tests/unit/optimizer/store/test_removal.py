@@ -23,6 +23,7 @@ OWN = (
     f"{ROW_FOLDER}/{name_draft(ROW)}",
     name_draft(REPORT),
     name_draft(LABELS),
+    name_draft(DATABASE),
     "damaged.sqlite",
 )
 
