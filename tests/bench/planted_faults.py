@@ -97,7 +97,8 @@ BESIDE = {
     "optimizer/portfolios": ("tests/unit/optimizer/report",),
     "engine": ("tests/unit/engine/test_reference.py", "tests/parity", "tests/golden",
                "tests/properties", "tests/agreement/test_trade_lists.py"),
-    "strategy": ("tests/unit/engine/indicators", "tests/parity/test_language.py", "tests/parity",
+    "strategy": ("tests/properties/test_gene_laws.py", "tests/agreement/test_chart_values.py",
+                 "tests/unit/engine/indicators", "tests/unit/optimizer/search", "tests/parity",
                  "tests/golden", "tests/agreement/test_trade_lists.py"),
     "data": ("tests/unit/data", "tests/properties/test_data_resample.py"),
 }  # fmt: skip

@@ -152,7 +152,7 @@ BLIND = (
      "    if ended.returncode:", "    if ended.returncode < 0:",
      "a message counts as sent though its command failed"),
     ("secret-to-strangers", "optimizer/signals/messages.py",
-     "redirect=False,", "redirect=True,",
+     "redirect=False,\n            retries=False,", "redirect=True,\n            retries=1,",
      "a webhook that redirects is followed with the message to another address"),
     ("prompt-export", "optimizer/export/member.py",
      'int(self.value(strategy.delay, 0.0)) + self.costs.entry_delay,',
