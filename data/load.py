@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from os import PathLike, fspath
 
 from data.bars import Bars, check_symbol
 from data.checks import Floats
@@ -23,7 +23,7 @@ DEFAULTS = LoadOptions()
 
 @takes_plain(SourceError)
 def load_bars(
-    spec: str | Path, options: LoadOptions = DEFAULTS, *, now_ns: int | None = None
+    spec: str | PathLike[str], options: LoadOptions = DEFAULTS, *, now_ns: int | None = None
 ) -> Bars:
     """Read bars from a source.
 
@@ -43,7 +43,7 @@ def load_bars(
     >>> bars.symbol, len(bars), bars.timeframe
     ('SIMULATED', 35040, '15m')
     """
-    spec = str(spec)
+    spec = fspath(spec)
     wanted_ns = None if options.timeframe is None else parse_timeframe(options.timeframe)
     provider, address = find_provider(spec)
     if options.aligned and not provider.endings:

@@ -90,6 +90,8 @@ def fit(value: object, kind: Any) -> Any:  # noqa: ANN401 - of the kind that is 
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return _fit_one(value, inner)
+    if origin is os.PathLike:
+        return fit(value, str)
     if not isinstance(kind, type) and origin is None:
         return value
     made = make_plain(value)
@@ -118,6 +120,8 @@ def describe_kind(kind: Any) -> str:  # noqa: ANN401 - any type
         return " or ".join(dict.fromkeys(map(describe_kind, inner)))
     if origin is Literal:
         return f"one of {', '.join(inner)}"
+    if origin is os.PathLike:
+        return "a path"
     if origin is not None and issubclass(origin, Mapping):
         return f"a table, each entry {describe_kind(inner[1])}"
     if origin is not None:
@@ -133,6 +137,16 @@ def require(name: str, value: object, kind: Any, error: type[Exception]) -> Any:
         return fit(value, kind)
     except (ValueError, OverflowError, RecursionError):
         raise error(f"{name} must be {describe_kind(kind)}, got {quote_value(value)}") from None
+
+
+def fit_fields(made: object, error: type[Exception]) -> None:
+    """Give each field of a frozen dataclass its value as one of the field's type.
+
+    Raises:
+        error: Naming a field whose value is of another.
+    """
+    for name, part in made.__dataclass_fields__.items():  # type: ignore[attr-defined]
+        object.__setattr__(made, name, require(name, getattr(made, name), part.type, error))
 
 
 def fit_arguments(

@@ -1,7 +1,7 @@
 """Raw columns of a provider, in the file's own order, times already in UTC."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from data.checks import COLUMNS
 from data.errors import LimitError, TableError
-from data.plain import require
+from data.plain import fit_fields
 from data.zones import Ambiguous, LocalZone
 
 LARGEST_SOURCE_BYTES = 200_000_000
@@ -37,6 +37,9 @@ class FetchOptions:
     accept_missing: bool = False
     cache: str | None = None
     may_fetch: bool = True
+
+    def __post_init__(self) -> None:
+        fit_fields(self, TableError)
 
 
 @dataclass(frozen=True)
@@ -92,9 +95,7 @@ class LoadOptions:
     fetch: FetchOptions = FetchOptions()
 
     def __post_init__(self) -> None:
-        for part in fields(self):
-            value = require(part.name, getattr(self, part.name), part.type, TableError)
-            object.__setattr__(self, part.name, value)
+        fit_fields(self, TableError)
         if self.tick < 0:
             raise TableError(f"--tick must be a number of at least 0, got {self.tick!r}")
         if self.max_bytes < 1:

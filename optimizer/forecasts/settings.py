@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TypeVar
 
 from data.errors import near_match
-from data.plain import require
+from data.plain import fit_fields
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError
 
@@ -66,11 +66,7 @@ class ForecastSettings:
     threads: int = _knob(1, "Of the CPU; they decide the last bits.", "COUNT", 1, 4096)
 
     def __post_init__(self) -> None:
-        for knob in fields(self):
-            value = require(
-                format_flag(knob.name), getattr(self, knob.name), knob.type, ConfigError
-            )
-            object.__setattr__(self, knob.name, value)
+        fit_fields(self, ConfigError)
         for name, known in (("model", MODELS), ("target", TARGETS)):
             _check_known(name, getattr(self, name), known)
         for knob in fields(self):

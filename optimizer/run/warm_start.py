@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from data.plain import require
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.genes_file import Values, chosen_member, encode_genome, read_individuals
@@ -150,7 +151,5 @@ def _loose(layout: GenomeLayout, values: Values) -> Floats:
         index, gene = layout.index(name), layout.gene(name)
         if isinstance(value, str) and gene.options:
             value = gene.parse(value)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise ConfigError(f"gene '{name}': must be a finite number, got {value!r}")
-        genome[index] = value
+        genome[index] = require(f"gene '{name}': value", value, float, ConfigError)
     return genome

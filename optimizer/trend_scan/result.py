@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.checks import Ints, format_time
+from data.plain import methods_take_plain
 from optimizer.errors import ConfigError
 from optimizer.trend_scan.classes import DIRECTIONS, UNKNOWN, WORDS, Int8s, run_starts
 from optimizer.trend_scan.params import ScanParams
@@ -93,6 +94,7 @@ class TooShort:
     needed: int
 
 
+@methods_take_plain(ConfigError)
 @dataclass(frozen=True, kw_only=True)
 class Scan:
     """Result of a scan of all symbols."""

@@ -209,7 +209,7 @@ STAMPED = (
     reads("stamped at the close, merged", bars(12), {**CLOSE, "timeframe": "1h"},
           first="2023-12-31T23:00"),
     refuses("stamped in the middle", bars(2), {"stamped": "middle"}, TableError,
-            "--stamped must be open or close"),
+            "stamped must be one of open, close"),
     reads("short last bars of hours", bars([
         f"2024-01-0{day}T{clock}Z" for day in (2, 3, 4)
         for clock in ("10:30", "11:30", "12:30", "13:30", "14:30", "15:30", "16:00")]),

@@ -93,10 +93,10 @@ ROWS = (
     refuses("prices below zero", bars(4, **OIL), {}, BarsError, "not above zero", "--price-offset"),
     reads("prices below zero, lifted", bars(4, **OIL), {"price_offset": 101.0}, made=4,
           notes=["101 was added to every price"]),
-    *(refuses(f"no option {name}={value}", bars(2), {name: value}, error,
-              f"--{name.replace('_', '-')}") for name, value, error in (
+    *(refuses(f"no option {name}={value}", bars(2), {name: value}, error, " must be ", f"{value}")
+      for name, value, error in (
           ("tick", -1.0, TableError), ("tick", float("nan"), TableError),
           ("price_offset", float("inf"), TableError), ("decimal", ";", TableError),
           ("max_bytes", 0, LimitError), ("max_bytes", -1, LimitError),
-          ("max_bytes", True, LimitError))),
+          ("max_bytes", True, TableError))),
 )  # fmt: skip

@@ -168,7 +168,7 @@ REFUSED = (
     refuses("nearly a zone", bars(["2024-01-01"]), ONE | {"tz": "america/new_yrok"}, TableError,
             f"did you mean '{NEW_YORK}'"),
     refuses("ambiguous in another way", bars(1), ONE | {"ambiguous": "both"}, TableError,
-            "--ambiguous must be earlier or later"),
+            "ambiguous must be one of earlier, later"),
     *(refuses(f"a year of {zone} that names none, {minutes}m",
               year_of(zone, minutes), {}, BarsError,
               "showed this hour twice", f"--tz {zone}",
