@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pandas as pd
 from data.bars import check_symbol
 from data.checks import PRICES
 from data.errors import BarsError
-from data.plain import make_plain, quote_value
+from data.plain import quote_value
 from data.providers.column_names import find_role
 from data.table import LoadOptions
 from optimizer.errors import ConfigError
@@ -106,13 +107,13 @@ def _read_symbol(key: object) -> str:
         ConfigError: When it is none.
     """
     # Groups by a list of one column have such keys.
-    value = make_plain(key[0] if isinstance(key, tuple) and len(key) == 1 else key)
+    value = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     reason = "a symbol is text or a whole number"
-    if type(value) is int:
-        return str(value)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
     if isinstance(value, str):
         try:
-            return check_symbol(value)
+            return check_symbol(str.__str__(value))
         except BarsError as error:
             reason = str(error)
     raise ConfigError(f"bars[{_quote(key)}]: {reason}; name it, as in bars={{'BTC': frame}}")
@@ -221,4 +222,4 @@ def _name_markets(
 
 
 def _quote(value: object) -> str:
-    return quote_value(make_plain(value))
+    return quote_value(value.item() if isinstance(value, np.generic) else value)
