@@ -39,8 +39,8 @@ MOST_CONNECTIONS, LEAST_CONNECTIONS = 2500, 8
 SPARE = 32
 """Handles that are left for runs and reports, and for whatever else this process does."""
 
-MOST_ASKED = 40_000
-"""Bytes of a request, with what is posted."""
+MOST_HEAD, MOST_ASKED = 16_384, 40_000
+"""Bytes of a request, without and with what it posts."""
 
 RATE, BATCH = 1400, 96
 """Connections that are taken a second, and at once: 2,000 hostile ones cost little of a core."""
@@ -140,13 +140,14 @@ class Stranger(NamedTuple):
     sent: bytearray
 
 
-def is_whole(sent: bytearray) -> bool:
-    """Whether a request has come with all that it posts, or none ever will."""
+def count_missing(sent: bytearray) -> int | None:
+    """Bytes, at least, that a request lacks with all that it posts; None of what is no request."""
     end = END_OF_HEAD.search(sent)
     if end is None:
-        return len(sent) >= MOST_ASKED or not sent[:1].isalpha()
+        return 1 if sent[:1].isalpha() and len(sent) < MOST_HEAD else None
     length = LENGTH.search(sent, 0, end.end())
-    return len(sent) >= min(end.end() + int(length[1] if length else 0), MOST_ASKED)
+    whole = end.end() + int(length[1] if length else 0)
+    return max(min(whole, MOST_ASKED) - len(sent), 0)
 
 
 class Door:
@@ -255,21 +256,24 @@ class Door:
         """Read what a stranger sends, and answer its request once it is whole."""
         client, _, sent = stranger
         try:
-            data = client.recv(MOST_ASKED, socket.MSG_DONTWAIT)
+            data = client.recv(MOST_HEAD, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         except OSError:
             data = b""
         sent += data
-        if not data:
+        missing = count_missing(sent) if data else None
+        if missing is None:
             self._end(stranger)
-        elif is_whole(sent):
-            if any(secrets.compare_digest(word, self._token) for word in WORD.findall(sent)):
-                self._admit(stranger)
-            else:
-                with suppress(OSError):
-                    client.send(REFUSAL, socket.MSG_DONTWAIT)
-                self._end(stranger)
+        elif not missing and self._knows_token(sent):
+            self._admit(stranger)
+        elif not missing:
+            with suppress(OSError):
+                client.send(REFUSAL, socket.MSG_DONTWAIT)
+            self._end(stranger)
+
+    def _knows_token(self, sent: bytearray) -> bool:
+        return any(secrets.compare_digest(word, self._token) for word in WORD.findall(sent))
 
     def _admit(self, stranger: Stranger) -> None:
         self._forget(stranger)
@@ -312,7 +316,7 @@ class Door:
     def _report(self, _: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
         """Say in a line that something failed which no one waits for."""
         error = context.get("exception")
-        self._say("a connection ended with %s", type(error).__name__)
+        self._say("a connection ended: %s", type(error).__name__ if error else context["message"])
         logger.debug(context["message"], exc_info=error)  # type: ignore[arg-type]
 
     def _say(self, text: str, value: object) -> None:

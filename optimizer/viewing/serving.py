@@ -11,7 +11,7 @@ from pathlib import Path
 import uvicorn
 
 from optimizer.errors import ConfigError
-from optimizer.viewing.access import OWN_NAMES, TOKEN, is_wildcard
+from optimizer.viewing.access import OWN_NAMES, PIECE, TOKEN, is_wildcard
 from optimizer.viewing.connections import PATIENCE_S, Door
 from optimizer.viewing.server import Viewer
 
@@ -141,6 +141,8 @@ def _listen(host: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Of each connection: what the system keeps for a client who does not read.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, PIECE)
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except (OSError, OverflowError, TypeError, ValueError) as error:
