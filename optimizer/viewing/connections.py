@@ -178,12 +178,17 @@ class Door:
         self._listen()
 
     def close(self) -> None:
-        """Take no more, and end all whose client is waited for."""
+        """Take no more, and end strangers."""
         self._is_open = False
         self._loop.remove_reader(self._listener)
         for stranger in [*self._strangers.values()]:
             self._end(stranger)
-        self._end_waiting(MOST_CONNECTIONS)
+
+    async def empty(self) -> None:
+        """End who is served, each as soon as the client is waited for."""
+        while self._served:
+            self._end_waiting(MOST_CONNECTIONS)
+            await asyncio.sleep(AT_WORK_S)
 
     def look(self) -> None:
         """End who was waited for too long, and more where handles have become few."""

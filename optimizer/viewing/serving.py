@@ -1,5 +1,6 @@
 """A server of one folder of runs: in this process until it is stopped, or beside a notebook."""
 
+import asyncio
 import contextlib
 import secrets
 import socket
@@ -58,7 +59,9 @@ class _Quiet(uvicorn.Server):
         """End all streams, then all else."""
         self._viewer.close()
         self._door.close()
+        emptying = asyncio.create_task(self._door.empty())
         await super().shutdown(sockets)
+        emptying.cancel()
 
 
 class RunServer:
