@@ -107,18 +107,12 @@ def _trust(name: str | None, arguments: Mapping[str, object]) -> None:
 def split_member(text: str) -> tuple[str, int | None]:
     """Run and number of a member that a text such as ``latest:3`` names; None without a number.
 
-    Raises:
-        ConfigError: When what stands behind the colon of a run's name is no number.
-
     >>> split_member("latest:3"), split_member("runs/2026")
     (('latest', 3), ('runs/2026', None))
     """
     name, _, member = text.rpartition(":")
     if name and member.isdecimal():
         return name, int(member)
-    # A path may hold a colon, and no run's name does.
-    if name and not ("/" in text or "\\" in text or Path(text).exists()):
-        raise ConfigError(f"'{text}': behind the colon stands the number of a member, as {name}:0")
     return text, None
 
 

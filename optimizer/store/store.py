@@ -60,6 +60,7 @@ class RunStore(Reader):
         super().__init__(path)
         self._lock = lock
         self._writer: Writer | None = None
+        self._unsaid: list[str] = []
         self.warnings: tuple[str, ...] = ()
         """Losses, a line each, for the owner to report; a reader has them logged.
 
@@ -270,12 +271,12 @@ class RunStore(Reader):
             refuse_network(self.path, self.journal)
             remove_leftovers(self.path)
             recovery = self.recover()
+            self._warn(recovery.warnings)
             self._require_sound()
-            losses = self._list_unsaid(recovery, is_counted=lock.is_known)
+            self._unsaid = self._list_unsaid(recovery, is_counted=lock.is_known)
             self._writer = Writer(self, lock, recovery)
-            if losses:
-                # Before anything else is recorded, which would hide them.
-                self._add_note({LOST: losses})
+            if not lock.is_known:
+                # A count that is gone is there again from now on.
                 self.flush()
         except (OSError, sqlite3.Error) as error:
             self._connection.close()
@@ -315,6 +316,10 @@ class RunStore(Reader):
     def _require_writer(self) -> Writer:
         if self._writer is None:
             raise StoreError(f"run '{self.run_id}' is not open for writing")
+        if self._unsaid:
+            # Before anything else is recorded, which would hide them.
+            lost, self._unsaid = self._unsaid, []
+            self._add_note({LOST: lost})
         return self._writer
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
-from tests.support.forging import change, flip
+from tests.support.forging import change, flip, interrupt
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def whole(command, recordings):
 @pytest.fixture
 def broken(whole):
     """The directory of that run as if it had been stopped before its certificate."""
-    change(whole["path"], "DELETE FROM result")
+    interrupt(whole["path"])
     return Path(whole["path"])
 
 
@@ -98,7 +98,7 @@ def test_a_finished_run_is_shown_and_not_touched(command, whole):
 def test_a_run_never_goes_on_as_another(command, whole, flags, expected, is_finished):
     """What decides results and differs is refused by name, with both values."""
     if not is_finished:
-        change(whole["path"], "DELETE FROM result")
+        interrupt(whole["path"])
     before = dump(whole["path"])
     outcome = command("evolve", "--resume", "latest", *flags)
     assert (outcome.code, outcome.out) == (4, "")
@@ -185,7 +185,7 @@ def test_a_damaged_newest_generation_is_made_again(command, whole, damage, is_fi
     """The line names the damage and the generation it goes on from; the front is that of before."""
     path = whole["path"]
     if not is_finished:
-        change(path, "DELETE FROM result")
+        interrupt(path)
     if damage == "flipped":
         flip(path, NEWEST)
     elif damage == "gone":
@@ -199,7 +199,8 @@ def test_a_damaged_newest_generation_is_made_again(command, whole, damage, is_fi
     assert "going on from generation 4" in outcome.err
     assert all(line.startswith(("note: ", "report ")) for line in outcome.err.splitlines())
     assert outcome.json["front_hash"] == whole["front_hash"]
-    assert command("runs", "verify", "latest").code == 0
+    verified = command("runs", "verify", "latest")
+    assert (verified.code, f"generation {NEWEST}" in verified.err) == (4, damage != "gone")
 
 
 def test_evidence_stays_with_the_front_that_is_found_again(command, whole):
@@ -291,7 +292,7 @@ def test_on_a_network_file_system_the_other_journal_records(command, whole, monk
     assert "or begin them with --journal delete" in refused.error
     search = "evolve", "--data", MARKET, *SEARCH, "--journal", "delete", "--json"
     begun = command(*search).json
-    change(begun["path"], "DELETE FROM result")
+    interrupt(begun["path"])
     resumed = command("evolve", "--resume", "latest", "--json").json
     assert whole["front_hash"] == begun["front_hash"] == resumed["front_hash"]
     assert command("judge", "latest", "--folds", 0, "--quiet").code == 0

@@ -88,7 +88,7 @@ def test_the_command_writes_programs(command, runs):
     assert "what others hold" in command("portfolio", *flags, "--max-positions", "1").error
     assert "go together" in command("portfolio", *flags[:-2]).error
     assert "--risk 2: a share" in command("portfolio", *flags, "--risk", "2").error
-    assert "'latest:x': behind the colon" in command("portfolio", "latest:x", *flags).error
+    assert "there is no run 'latest:x'" in command("portfolio", "latest:x", *flags).error
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])

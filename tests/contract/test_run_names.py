@@ -97,7 +97,7 @@ SLOW = (
     ("report", "--", "RUN"),
     ("backtest", "--run", "PATH", "--member", "0"),
     ("signal", "--", "RUN:0"),
-    ("portfolio", "--", "RUN:0", "other:0"),
+    ("portfolio", "--", "RUN:0", "other:0", "RUN"),
     ("judge", "--folds", "0", "--blocks", "0", "--", "RUN"),
     ("evolve", "--no-judge", "--no-report", "--resume=RUN"),
 )

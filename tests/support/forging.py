@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from optimizer.store.files import DATABASE
+from optimizer.store.files import DATABASE, OWNER
 from optimizer.store.payload import encode
 from tests.support.hostile import TABLES, changing
 
@@ -48,6 +48,15 @@ def change(run, statement, *values):
     """Change the database of a run behind the back of its store, and no digest with it."""
     with closing(sqlite3.connect(Path(run) / DATABASE)) as connection, connection:
         connection.execute(statement, values)
+
+
+def interrupt(run):
+    """Take away a run's result, as if it had been stopped before its certificate."""
+    change(run, "DELETE FROM result")
+    owner = Path(run) / OWNER
+    noted = json.loads(owner.read_text())
+    noted["rows"]["result"] = 0
+    owner.write_text(json.dumps(noted))
 
 
 def flip(run, number):

@@ -47,29 +47,6 @@ def test_the_owner_notes_all_that_it_has_written(path):
         assert read_owner(path).rows["evidence"] == 4
 
 
-@pytest.mark.parametrize(
-    ("statement", "message"),
-    [
-        ("DELETE FROM generation WHERE number = 1", "generations 1 to 1 were recorded but are"),
-        ("DELETE FROM evidence WHERE id > 1", "of 3 rows of 'evidence' that were recorded 2 are"),
-        ("DELETE FROM evidence", "of 3 rows of 'evidence' that were recorded 3 are"),
-        ("DELETE FROM resumption", "of 1 row of 'resumption' that were recorded 1 are"),
-        ("DELETE FROM result", "of 1 row of 'result' that were recorded 1 are"),
-    ],
-)
-def test_a_tail_that_is_gone_is_said_by_whoever_opens_the_run(path, statement, message, caplog):
-    """By readers in the log, by owners to their watcher, by the list and by verify."""
-    change(path, statement)
-    for is_writable in (False, True):
-        caplog.clear()
-        with RunStore.open(path, writable=is_writable) as store:
-            assert any(message in line for line in store.warnings), store.warnings
-            assert any(message in line for line in store.verify())
-        assert is_writable or message in caplog.text
-    damaged = summarise(path).damaged
-    assert message in damaged or "does not follow from the last generation" in damaged
-
-
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_changed_resumption_is_noticed(path, number):
     """Each note has a digest, which follows that of the note before."""
@@ -108,19 +85,6 @@ def test_what_a_next_owner_takes_away_is_no_loss(path):
         store.finish({"front": [1]})
         assert read_owner(path).rows["evidence"] == 0
         assert (store.find_losses(), store.verify(), store.warnings) == ((), [], ())
-
-
-def test_evidence_that_was_lost_with_the_log_is_said(path, tmp_path):
-    """A copy without the write-ahead log has the note of what was in it."""
-    copy = tmp_path / "elsewhere" / "run"
-    with RunStore.open(path, writable=True) as store:
-        store.add_evidence("fold/rolling/0", {"number": 0})
-        store.flush()
-        shutil.copytree(path, copy, ignore=shutil.ignore_patterns("*-wal", "*-shm"))
-    with RunStore.open(copy) as store:
-        assert len(store.evidence) == 3
-        (line,) = store.verify()
-    assert line.startswith("of 4 rows of 'evidence' that were recorded 1 are gone: the write-ahead")
 
 
 @pytest.mark.parametrize("rows", ['"x"', '{"evidence": "3"}', "[1]"])

@@ -268,18 +268,6 @@ def test_dropped_rows_of_evidence_are_found(judged_run, name):
     assert "judgement." in find_problems(judged_run)
 
 
-@pytest.mark.parametrize("harm", ["gone", "damaged"])
-def test_without_the_owners_note_a_run_is_not_whole(judged_run, harm):
-    """Rows at the end may be gone with it, and nothing else would tell."""
-    note = judged_run / "owner.lock"
-    note.unlink()
-    if harm == "damaged":
-        note.write_bytes(b"\0" * 512)
-    assert find_problems(judged_run).startswith("owner.lock is gone or damaged")
-    drop_evidence(judged_run, "judgement")
-    assert "some may miss at the end" in find_problems(judged_run)
-
-
 def test_what_is_left_out_of_a_result_is_no_default(run):
     """Where former versions had but one value, it is that one."""
     forge(run, "result", lambda payload: payload.pop("over_windows"))
