@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from optimizer import load_run
+from optimizer.atomic_write import write_output
 from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, write_market
 
@@ -145,11 +146,18 @@ def test_an_interrupted_run_exports_what_it_has(command, result):
     assert (outcome.code, "has recorded no candidate" in outcome.error) == (4, True)
 
 
-def test_a_study_holds_the_front_and_a_sample(command, result):
-    """Every member with its genes and objectives; others as many as were asked for."""
+def test_a_study_holds_the_front_and_a_sample(command, result, monkeypatch):
+    """Every member with its genes and objectives; nothing is there before the file is written."""
     optuna = pytest.importorskip("optuna")
+    before, seen = set(Path().iterdir()), []
+
+    def write(to, content):
+        seen.extend(Path().iterdir())
+        write_output(to, content)
+
+    monkeypatch.setattr("optimizer.cli.study.write_output", write)
     outcome = command("runs", "export", "latest", "study.journal", "--sample", "7")
-    assert outcome.code == 0
+    assert (outcome.code, set(seen)) == (0, before)
     assert "and 7 other candidates" in outcome.out
     backend = optuna.storages.journal.JournalFileBackend("study.journal")
     storage = optuna.storages.JournalStorage(backend)
