@@ -5,6 +5,7 @@ import datetime as dt
 import pyarrow as pa
 
 from data.errors import BarsError, TableError
+from data.shell import quote_word
 from tests.corpus.row import ONE, bars, reads, refuses
 
 NOON, NOON_S = "2024-03-01T12:00", 1_709_294_400
@@ -159,7 +160,7 @@ UNREAD = (
       for good, odd in (("1709294400000", "open_time"), ("2024-03-01T12:00", "time"),
                         ("20240301 12:00", "Total"), ("13/01/2024", "2024-01-13"))),
     *(no(f"two readings {text}", text, then={"notes": f"times are read as {form}"},
-         words=("day/month/year", "month/day/year", f"'{form}'", f"'{swap(form)}'"))
+         words=("day/month/year", "month/day/year", quote_word(form), quote_word(swap(form))))
       for text, form in TWO_READINGS.items()),
     *(at(f"{text} read as {own}", text, options={"time_format": own},
          first=f"2024-{month}T{CLOCKS.get(text, '09:30')}")
