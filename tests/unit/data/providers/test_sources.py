@@ -40,11 +40,10 @@ def test_spec_names_a_source_and_an_address(spec, name, address):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [(spec, "known: ccxt:.*, csv:PATH, feather:PATH, parquet:PATH, polygon:SYMBOL")
-     for spec in ("a.txt", "folder", "a.parquet.bak", ":a.csv", "x:a.csv")]
-    + [(spec, "spec must be text or a path, got") for spec in ("", "x\0y", "csv:a\0b")]
+     for spec in ("", "a.txt", "folder", "a.parquet.bak", ":a.csv", "x:a.csv", "x\0y")]
     + [("smaple", "did you mean 'sample'"), ("CSV:a.csv", "did you mean 'csv'"),
        ("parqet:a", "did you mean 'parquet'"), ("sample:x", "sample takes no address, got 'x'"),
-       ("csv:", "write csv:PATH"),
+       ("csv:", "write csv:PATH"), ("csv:a\0b", "zero byte"),
        ("csv:none.csv", "^none.csv: there is no such file"),
        ("csv:a\x1b.csv", r"a\\x1b.csv': there is no such file"),
        ("x" * 100_000, "^.{1,200}$")],
