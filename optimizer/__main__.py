@@ -53,33 +53,33 @@ def main(arguments: list[str] | None = None) -> int:
 
     Args:
         arguments: Of the command line. With None they are those of this process, which is then
-            ours: a command may replace its program, and ends it.
+            ours, and ends here.
 
     Returns:
         The exit code; errors are one line on stderr.
     """
     if arguments is not None:
-        return _run(arguments, None)
+        return _run(arguments, is_ours=False)
     process_arguments = sys.argv[1:]
     # numba goes on without a setting that it cannot read, after a traceback.
     warnings.filterwarnings("error", "Environment variable", RuntimeWarning, r"numba\.core\.config")
     # Where a person's compiled code never returns; as `strategy.watched` reads it.
     os.environ["OPTIMIZER_MAY_BE_ENDED"] = "1"
-    code = _run(process_arguments, process_arguments)
+    code = _run(process_arguments, is_ours=True)
     if code == FAILED_DEVICE or "--debug" not in process_arguments:
         _end_at_once(code)
     return code
 
 
-def _run(arguments: list[str], own: list[str] | None) -> int:
-    """Run one command; `own` are the arguments of this process where it is ours."""
+def _run(arguments: list[str], *, is_ours: bool) -> int:
+    """Run one command; `is_ours`: in a process of this program."""
     STOPPED.clear()
     given = list(arguments)
     is_debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
     ASKED_FOR_ALL.set("--help-all" in given)
     given = ["--help" if argument == "--help-all" else argument for argument in given]
-    prepare_streams(is_ours=own is not None)
+    prepare_streams(is_ours=is_ours)
     try:
         with (
             keep_for_json("--json" in given),
@@ -87,7 +87,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
             interrupt_again(),
             relay_logs(LOGGERS, note),
         ):
-            code = _call(given, own)
+            code = _call(given, is_ours=is_ours)
             sys.stdout.flush()
         # The command line's library makes a code of Ctrl-C, silently.
         return (
@@ -101,7 +101,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
         return _report_error(error, is_debug=is_debug)
 
 
-def _call(given: list[str], own: list[str] | None) -> int | None:
+def _call(given: list[str], *, is_ours: bool) -> int | None:
     """Call the command that arguments name, or answer a shell that completes them."""
     if given == ["--version"]:
         # Only here, because it imports much.
@@ -114,7 +114,9 @@ def _call(given: list[str], own: list[str] | None) -> int | None:
             app(given, prog_name="optimizer", complete_var=COMPLETE, standalone_mode=False)
         return 0
     words = given or ["--help"]
-    code: int | None = app(words, standalone_mode=False, prog_name="python -m optimizer", obj=own)
+    code: int | None = app(
+        words, standalone_mode=False, prog_name="python -m optimizer", obj=is_ours
+    )
     return code
 
 

@@ -118,7 +118,6 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     islands: int
     migration: int
     device: str
-    on_gpu_loss: Literal["stop", "cpu"]
     threads: int | None
     memory: int | str | None
     runs: str | Path

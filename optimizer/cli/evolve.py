@@ -1,6 +1,6 @@
 """evolve: search, certify, and show the front."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -20,7 +20,6 @@ from optimizer.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from optimizer.cli.live import Watcher
-    from optimizer.cli.restart import Restart
     from optimizer.cluster.cluster import Cluster
     from optimizer.judging.concurrent_folds import SpareCores
     from optimizer.judging.executors import Executors
@@ -49,7 +48,7 @@ def evolve_front(
     """Search for the best compromises between objectives, and certify them."""
     # Before anything heavy is imported, so that what is wrong is refused at once.
     begun = resolve_config(config, flags) if resume is None else None
-    with import_search(is_program=context.obj is not None):
+    with import_search(is_program=bool(context.obj)):
         from optimizer.cli.console import print_json, stderr, stdout
         from optimizer.cli.judge_progress import choose_executor
         from optimizer.cli.live import Watcher
@@ -64,13 +63,6 @@ def evolve_front(
 
     if resume is not None and config is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
-    kept = {
-        "--json": as_json,
-        "--quiet": quiet,
-        "--front=all": front == "all",
-        "--no-report": not flags.get("report", True),
-    }
-    restart = _plan_restart(context.obj, kept, is_resumed=resume is not None)
     runs = Path(
         begun.runs
         if begun is not None
@@ -79,7 +71,7 @@ def evolve_front(
     with (
         connect_cluster(cluster, runs, quiet=quiet) as workers,
         share_cores(begun if workers is None else None) as beside,
-        Watcher(quiet=quiet, restart=restart, beside=beside).listening() as watcher,
+        Watcher(quiet=quiet, beside=beside).listening() as watcher,
     ):
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
         make_evaluator = _choose_evaluator(workers, beside, is_judged=is_judged)
@@ -113,19 +105,6 @@ def import_search(*, is_program: bool) -> Iterator[None]:
 
         compile_in_background()
         yield
-
-
-def _plan_restart(
-    program_arguments: Sequence[str] | None, kept: Mapping[str, bool], *, is_resumed: bool
-) -> "Restart | None":
-    """How the command begins anew with flags that are kept; None where it is not ours alone."""
-    from optimizer.cli.restart import Restart
-
-    if program_arguments is None:
-        return None
-    flags = {**kept, "--debug": "--debug" in program_arguments}
-    flags_kept = [flag for flag, is_given in flags.items() if is_given]
-    return Restart.of_command(program_arguments, flags_kept, is_resumed=is_resumed)
 
 
 def _choose_evaluator(
@@ -166,6 +145,7 @@ def _judge_result(
     """
     from data.errors import DataError
     from optimizer.cli.judge_progress import judge_after_search
+    from optimizer.config.compute import ComputeSettings, DeviceSettings
     from optimizer.config.evidence import EvidenceSettings
     from optimizer.judging.judgement import read_judgement
     from optimizer.run.header import recorded_config
@@ -176,11 +156,14 @@ def _judge_result(
         known = read_judgement(store)
         settings = recorded_config(store, flags) if begun is None else begun
     is_asked = bool(flags.keys() & EvidenceSettings.model_fields.keys())
+    # A new run has recorded its own.
+    places = flags.keys() & {"data", *DeviceSettings.model_fields, *ComputeSettings.model_fields}
+    given = {} if begun else {name: flags[name] for name in places}
     if settings.judge is False or (result.resumed and known is not None and not is_asked):
         return known
     try:
         return judge_after_search(
-            path, settings, watcher.just, quiet=watcher.quiet, executors=executors
+            path, settings, given, watcher.just, quiet=watcher.quiet, executors=executors
         )
     except (DataError, StoreError) as error:
         if is_asked or not result.resumed:

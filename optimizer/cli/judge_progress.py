@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 
 from data.shell import quote_word, write_command
+from engine.errors import DeviceError
 from optimizer.cli.console import LINE_EVERY_S, Lines, stderr
 from optimizer.cli.view import JudgeView
 from optimizer.config.evidence import EvidenceSettings
@@ -71,12 +72,16 @@ class Asked:
 def judge_after_search(
     path: Path,
     settings: EvidenceSettings,
+    flags: Mapping[str, object],
     just: JustSearched,
     *,
     quiet: bool,
     executors: Executors | None,
 ) -> Judgement | None:
-    """Judge a run that has just ended, as far as is asked for; None where it is not."""
+    """Judge a run that has just ended, as far as is asked for; None where it is not.
+
+    `flags` as of `judge_run`.
+    """
     if settings.judge is False:
         return None
     watcher = JudgeWatcher(stderr(), quiet=quiet)
@@ -87,7 +92,7 @@ def judge_after_search(
             "from about the time of the search to several times it; --no-judge leaves it out"
         )
     with naming_resume(path, settings), watcher.showing() as watch:
-        return judge_run(path, plan, {}, watch, just, executors)
+        return judge_run(path, plan, flags, watch, just, executors)
 
 
 def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
@@ -103,12 +108,12 @@ def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":
 def naming_resume(
     path: Path, settings: EvidenceSettings, request: Asked | None = None
 ) -> Iterator[None]:
-    """Say how to go on with a judge that was stopped, or whose cluster or disk failed."""
+    """Say how to go on with a judge that was stopped, or whose GPU, cluster or disk failed."""
     try:
         yield
     except KeyboardInterrupt:
         raise StoppedError(f"stopped; {describe_kept(path, settings, request)}") from None
-    except (LostError, WriteError) as error:
+    except (DeviceError, LostError, WriteError) as error:
         raise type(error)(f"{error}; {describe_kept(path, settings, request)}") from error
 
 

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
-from engine.errors import DeviceLostError
 from optimizer.cli.console import LINE_EVERY_S, stderr
 from optimizer.cli.notes import COMPILES, handle_signals, relay_logs, stop_now
-from optimizer.cli.restart import Restart
 from optimizer.cli.view import SearchView, format_hypervolume, format_rate, format_time_left
-from optimizer.config.run_config import RunConfig
 from optimizer.formatting import format_count, metric
 from optimizer.run.problem import Evaluator, JustSearched
 from optimizer.run.progress import Progress
@@ -31,20 +28,13 @@ FRAME_EVERY_S = 0.1
 class Watcher(Observer):
     """Shows how a run stands, and hears when a person wants to stop.
 
-    `restart` begins the run anew after its device was lost; None where it may not. `beside`
-    searches for the folds of its judgement meanwhile.
+    `beside` searches for the folds of its judgement meanwhile.
     """
 
-    def __init__(
-        self,
-        *,
-        quiet: bool = False,
-        restart: Restart | None = None,
-        beside: "SpareCores | None" = None,
-    ) -> None:
+    def __init__(self, *, quiet: bool = False, beside: "SpareCores | None" = None) -> None:
         self._console = stderr()
         self.quiet = quiet
-        self._restart, self._beside = restart, beside
+        self._beside = beside
         self._objectives: list[str] = []
         self._view = SearchView(())
         self._live: Live | None = None
@@ -138,13 +128,6 @@ class Watcher(Observer):
         if not self.quiet and members:
             shown = format_count(members, "member")
             self._console.say(f"replaying {shown} of the front on the reference")
-
-    def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
-        """Begin the run anew, unless a person asked to stop."""
-        self._is_searching = False
-        self._end_live()
-        if self._restart is not None and not self._is_stopping:
-            self._restart(config, store, why, self._console.say)
 
     def _best(self, progress: Progress) -> str:
         pairs = zip(self._objectives, progress.best, strict=True)

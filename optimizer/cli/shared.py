@@ -7,7 +7,7 @@ import typer
 
 from optimizer.cli.app import AnsweringGroup
 from optimizer.cli.flags import argument, option
-from optimizer.config.compute import ComputeSettings
+from optimizer.config.compute import ComputeSettings, DeviceSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
@@ -49,6 +49,7 @@ TRADES = (*MARKET, *WindowSettings.model_fields, *CostSettings.model_fields)
 JUDGED = (
     "data",
     *(name for name in EvidenceSettings.model_fields if name != "judge"),
+    *DeviceSettings.model_fields,
     *ComputeSettings.model_fields,
 )
 """Flags of what judges a run."""

@@ -84,15 +84,6 @@ def keep_for_json(is_kept: bool) -> Iterator[None]:
                 kept.close()
 
 
-def give_back_stdout() -> None:
-    """Let descriptor 1 be our own output again, for a program that takes the place of this one."""
-    kept = find_own_stdout()
-    kept.flush()
-    if kept is not sys.stdout and not _is_stdout(kept):
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(kept.fileno(), 1)
-
-
 def _is_stdout(stream: TextIO) -> bool:
     try:
         return stream.fileno() == 1

@@ -1,7 +1,5 @@
 """Where to evaluate, with how much of the machine, what is recorded; none changes a result."""
 
-from typing import Literal
-
 from optimizer.config.values import (
     Bytes,
     Device,
@@ -20,11 +18,6 @@ class DeviceSettings(Settings):
 
     device: Device = knob(
         "auto", "Where to evaluate: auto, cpu, cuda for all GPUs, or cuda:0,1.", decides="nothing"
-    )
-    on_gpu_loss: Literal["stop", "cpu"] = knob(
-        "stop",
-        "When a GPU fails after three restarts: stop, or go on with the CPU.",
-        decides="nothing",
     )
 
 

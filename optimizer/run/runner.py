@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.errors import DeviceError, DeviceLostError
+from engine.errors import DeviceError
 from engine.runtime.compiling.compile_timer import compile_seconds
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
@@ -77,12 +77,6 @@ class Observer:
     def on_search_end(self, just: JustSearched) -> None:
         """The search is over."""
 
-    def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
-        """This process cannot use its device again; a process that is ours alone may begin anew.
-
-        The store is None before there is a run to resume. To return lets the error end it.
-        """
-
 
 def start_run(
     config: RunConfig,
@@ -107,8 +101,7 @@ def start_run(
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
     observer.on_task(task, warm_start)
-    with _resumable(config, observer):
-        evaluator = make_evaluator(task, task.device())
+    evaluator = make_evaluator(task, task.device())
     header = build_run_header(
         task, evaluator.problem.engine.device, build_identity(task, hash_genomes(warm_start))
     )
@@ -122,7 +115,7 @@ def start_run(
             journal=config.journal,
             announce=partial(trust_begun, task.spec),
         ) as store,
-        _resumable(config, observer, store),
+        _resumable(store),
     ):
         keep_columns(config.column_file, store.path)
         if config.tags:
@@ -198,12 +191,12 @@ def resume_run(
             raise ConfigError(
                 f"--generations {config.generations}: run '{store.run_id}' has {done} already"
             )
-        with _resumable(config, observer, store):
+        with _resumable(store):
             evaluator = make_evaluator(task, task.device(done=done))
         header = build_run_header(task, evaluator.problem.engine.device, identity)
         differences = changed_circumstances(store.header, header, flags)
         store.note_resumption(differences, task.config.generations)
-        with _resumable(config, observer, store):
+        with _resumable(store):
             if last is not None:
                 _reverify(evaluator.problem, last)
             job = _Job(task, evaluator, store, warm_start)
@@ -267,17 +260,11 @@ def _search(
 
 
 @contextmanager
-def _resumable(
-    config: RunConfig, observer: Observer, store: RunStore | None = None
-) -> Iterator[None]:
-    """Let a device's failure say how to resume; one that is lost may be begun anew first."""
+def _resumable(store: RunStore) -> Iterator[None]:
+    """Let a device's failure say how to resume."""
     try:
         yield
     except DeviceError as error:
-        if isinstance(error, DeviceLostError):
-            observer.device_lost(config, store, error)
-        if store is None:
-            raise
         raise type(error)(f"{error}; {resume_hint(store)}") from error
 
 

@@ -3,9 +3,6 @@
 The lock is on the directory and not on a file in it, so that no run can be stolen by deleting a
 "stale" file. It is gone the instant that its owner is, however it ended. `owner.lock` only names
 the owner, and how much was last known to be on disk: if the database has less, some was lost.
-
-A process that replaces its program keeps the lock: the descriptor that holds it stays open, and an
-environment variable gives its number to the new program, which is the only one that reads it.
 """
 
 import contextlib
@@ -23,9 +20,6 @@ from pathlib import Path
 
 from optimizer.errors import StoreError
 from optimizer.store.files import OWNER, open_plain
-
-INHERITED = "OPTIMIZER_RUN_LOCK"
-"""Environment variable with the number of the descriptor that holds the lock."""
 
 NOTE_BYTES = 512
 """Size of that file: one write of a fixed size, so that a reader never sees half of it."""
@@ -83,15 +77,12 @@ class OwnerLock:
 
     @classmethod
     def acquire(cls, directory: Path) -> "OwnerLock":
-        """Become the owner of a run, or stay it where this process's last program was.
+        """Become the owner of a run.
 
         Raises:
             StoreError: When another process owns it, naming that owner, within a quarter of a
                 second; or when the directory cannot be written.
         """
-        inherited = _inherit_lock(directory)
-        if inherited is not None:
-            return cls(directory, inherited)
         for attempt in range(TRIES):
             descriptor = _try_lock(directory, fcntl.LOCK_EX)
             if descriptor is not None:
@@ -118,15 +109,6 @@ class OwnerLock:
         if os.fstat(self._note).st_nlink == 0:
             self._renew_note()
         self._write()
-
-    def prepare_exec(self) -> Mapping[str, str]:
-        """Keep the lock held when this process replaces its program.
-
-        Returns what the new program's environment needs besides, for `acquire` to take the
-        lock over.
-        """
-        os.set_inheritable(self._descriptor, True)
-        return {INHERITED: str(self._descriptor)}
 
     def find_folder(self) -> Path | None:
         """Path of the run's folder now; None where it is gone or the system does not know."""
@@ -184,20 +166,6 @@ def read_owner(directory: Path) -> Owner | None:
         owner = Owner(*who, noted["committed"], dict(noted.get("rows", {})))
         counts = (owner.committed, *owner.rows.values())
         return owner if all(isinstance(count, int) for count in counts) else None
-    return None
-
-
-def _inherit_lock(directory: Path) -> int | None:
-    """The descriptor that this process's last program held the lock of this very run with."""
-    number = os.environ.pop(INHERITED, "")
-    with contextlib.suppress(OSError, ValueError):
-        descriptor = int(number)
-        held = os.fstat(descriptor)
-        lockable = [path.stat() for path in (directory, directory / OWNER) if path.exists()]
-        if any(os.path.samestat(held, path) for path in lockable):
-            os.set_inheritable(descriptor, False)
-            # A lock that is held already is taken again without being free in between.
-            return _lock_descriptor(descriptor, fcntl.LOCK_EX)
     return None
 
 

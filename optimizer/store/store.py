@@ -222,19 +222,6 @@ class RunStore(Reader):
         note[DIGEST] = compute_resumption_digest(note, before)
         writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
 
-    def prepare_exec(self) -> tuple[Mapping[str, str], int]:
-        """Record what is left and keep the lock alone, for a process that replaces its program.
-
-        Returns what the new program's environment needs besides, for `open` to take the
-        lock over, and the newest generation on disk, -1 without one.
-        """
-        lock, writer = self._lock, self._require_writer()
-        assert lock is not None
-        self._writer = None
-        self._connection.close()
-        writer.close()
-        return lock.prepare_exec(), writer.last
-
     def close(self) -> None:
         """Record what is left and let go of the run; a second call does nothing."""
         writer, self._writer = self._writer, None

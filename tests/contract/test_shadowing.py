@@ -23,7 +23,6 @@ STARTS = re.compile(
 """Functions that start a process, by their whole names."""
 
 PLACES = {
-    "optimizer/cli/restart.py": "safe_variables",
     "optimizer/cluster/local_workers.py": "safe_variables",
     "optimizer/processes.py": "the one way",
     "optimizer/signals/messages.py": "a person's own command",
@@ -151,13 +150,6 @@ compiling.compile_in_background()
 raise SystemExit(begun[0].wait())
 """
 
-RESTARTS = """
-import sys
-from optimizer.cli import restart
-sys.orig_argv, sys.argv = ["python", "-m", "optimizer", "x"], ["m", "x"]
-restart._replace_program(["strategies", "list"], {})
-"""
-
 COMMANDS = """
 from optimizer.__main__ import main
 for words in {}:
@@ -187,7 +179,6 @@ TRIED = {
     "other commands": (COMMANDS.format(OTHERS), []),
     "judges": (JUDGES, ["-m optimizer.judging.worker"]),
     "a compiler": (COMPILES, ["-m optimizer.first_run"]),
-    "a program in place of this one": (RESTARTS, ["-m optimizer strategies list"]),
 }
 """Command, or program, that begins each of our processes, and words of theirs."""
 

@@ -1,18 +1,16 @@
 """The command line on a device that is lost when a test wants it.
 
-Run as ``python -m tests.support.losing``. The device calls itself cuda and computes on the
-processor. ``LOSING`` names a file: each program that begins adds a line with its process and
-arguments, and takes the next word of ``LOSING_PLAN``, or the last one when there are no more:
-``start``, ``evaluate:3``, ``ledgers:1``, ``hang:3``, or ``none``. At the numbered call it
-happens. With ``illegal:3`` or ``endless:3`` it is this machine's own GPU that is broken so.
+Run as ``python -m tests.support.losing PLAN ARGUMENTS``. The device calls itself cuda and computes
+on the processor. A plan is ``start``, or names a call and its number: ``evaluate:3``,
+``ledgers:1``, ``hang:3``, or ``stop:3``, where a person presses Ctrl-C meanwhile. With
+``illegal:3`` or ``endless:3`` it is this machine's own GPU that is broken so.
 """
 
 import atexit
-import os
+import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
 import engine.devices
 from engine.cpu import CpuBackend
@@ -36,62 +34,57 @@ def hang():
 
 
 def losing(plan):
-    """A backend that is lost by a word of a plan."""
+    """A backend that is lost by a plan."""
     what, _, number = plan.partition(":")
     calls = []
 
-    def count(call):
-        calls.append(call)
-        if calls.count(call) == int(number or 1):
-            if plan.startswith("hang"):
-                hang()
-            raise DeviceLostError.because("injected")
+    def count(*words):
+        if what in words:
+            calls.append(what)
+            if len(calls) == int(number or 1):
+                if what == "hang":
+                    hang()
+                if what == "stop":
+                    signal.raise_signal(signal.SIGINT)
+                raise DeviceLostError.because("injected")
 
     class Losing(CpuBackend):
         name = "cuda"
 
         def __init__(self, *arguments, **options):
-            if what == "start":
-                count("start")
+            count("start")
             super().__init__(*arguments, **options)
 
         def begin(self, sent, slots):
-            if slots is not None and what in ("evaluate", "hang"):
-                count("evaluate")
+            if slots is not None:
+                count("evaluate", "hang", "stop")
             return super().begin(sent, slots)
 
         def ledgers(self, *arguments):
-            if what == "ledgers":
-                count("ledgers")
+            count("ledgers")
             return super().ledgers(*arguments)
 
     return Losing
 
 
-def plan_of_this_program():
-    """The next word of the plan."""
-    log, words = Path(os.environ["LOSING"]), os.environ["LOSING_PLAN"].split()
-    with log.open("a") as lines:
-        lines.write(f"{os.getpid()} {' '.join(sys.argv[1:])}\n")
-    begun = len(log.read_text().splitlines())
-    return words[min(begun, len(words)) - 1]
-
-
-def pretend(plan):
-    """Have a device that is lost by a plan."""
+def pretend(plan, replace=setattr):
+    """Have a device that is lost by a plan; `replace` sets an attribute."""
     backend, load_backend = losing(plan), engine.devices.load_backend
-    engine.devices.why_absent = lambda name: ""
-    engine.devices.count_gpus = lambda: 1
-    engine.devices.load_backend = lambda name, devices: (
-        backend if name == "cuda" else load_backend(name, devices)
+    replace(engine.devices, "why_absent", lambda name: "")
+    replace(engine.devices, "count_gpus", lambda: 1)
+    replace(
+        engine.devices,
+        "load_backend",
+        lambda name, devices: backend if name == "cuda" else load_backend(name, devices),
     )
 
 
 if __name__ == "__main__":
-    if os.environ["LOSING_PLAN"].startswith(OF_A_GPU):
+    plan = sys.argv.pop(1)
+    if plan.startswith(OF_A_GPU):
         from tests.support.gpu_faults import breaking
 
-        breaking(plan_of_this_program())
+        breaking(plan)
     else:
-        pretend(plan_of_this_program())
+        pretend(plan)
     sys.exit(main())

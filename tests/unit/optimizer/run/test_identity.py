@@ -351,7 +351,6 @@ HARMLESS = {
     "threads": 1,
     "memory": 10**8,
     "device": "cpu",
-    "on_gpu_loss": "cpu",
     "runs": "elsewhere",
     "keep": "last",
     "budget": 10**6,

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from data import DataError
-from engine.errors import DeviceLostError
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
-from optimizer.run import evaluator, runner, trust
+from optimizer.run import evaluator, trust
 from optimizer.run.problem import EngineProblem
 from optimizer.run.runner import Observer, resume_run, start_run
 from optimizer.search.evolution import front_hash
@@ -58,10 +57,6 @@ class Witness(Observer):
     def certifying(self, members):
         """The front is being replayed."""
         self._note("certifying")
-
-    def device_lost(self, config, store, why):
-        """The device cannot be used again."""
-        self._note("device lost" if store is None else f"device lost in {store.run_id}")
 
     def should_stop(self):
         """Whether to stop."""
@@ -363,32 +358,3 @@ def test_only_interrupts_interrupt_a_search(config, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         begin(config, Witness())
     assert list_runs(Path(config.runs))[0].status == "interrupted"
-
-
-def test_a_device_that_fails_for_good_names_the_way_to_resume(config, monkeypatch):
-    """What was found is kept, and the error ends with the command that uses it."""
-
-    def lose_device(*args, **options):
-        raise DeviceLostError("the device failed 3 times in a row")
-
-    monkeypatch.setattr(evaluator, "certify", lose_device)
-    witness = Witness()
-    with pytest.raises(DeviceLostError, match=r"3 times in a row; .* go on with: python -m opt"):
-        begin(config, witness)
-    (run,) = list_runs(Path(config.runs))
-    assert run.status == "interrupted"
-    assert witness.events[-1] == f"device lost in {run.id}"
-
-
-def test_a_device_that_is_lost_at_the_start_leaves_no_run(config, monkeypatch):
-    """There is nothing to go on with, and a new run may begin."""
-
-    def lose_device(*args, **options):
-        raise DeviceLostError("the device failed")
-
-    monkeypatch.setattr(runner.Task, "engine", lose_device)
-    witness = Witness()
-    with pytest.raises(DeviceLostError, match=r"^the device failed$"):
-        begin(config, witness)
-    assert witness.events == ["device lost"]
-    assert not Path(config.runs).exists()

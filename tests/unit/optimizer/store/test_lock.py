@@ -11,14 +11,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
-from optimizer.store.lock import (
-    INHERITED,
-    NOTE_BYTES,
-    OWNER,
-    OwnerLock,
-    is_owned,
-    read_owner,
-)
+from optimizer.store.lock import NOTE_BYTES, OWNER, OwnerLock, is_owned, read_owner
 from tests.support.kill import child, child_own, kill_process
 from tests.support.recording import HEADER, make_generation, quick_directory
 
@@ -199,83 +192,3 @@ def test_read_only_directory_is_a_clear_error_for_an_owner_and_fine_for_a_reader
         with pytest.raises(StoreError, match=r"cannot be written .*let --runs name"):
             RunStore.create(public_dir, "run-2", HEADER)
     run.chmod(0o755)
-
-
-def list_handed(lock, monkeypatch):
-    """What a program that replaces this one finds in its environment."""
-    for name, value in lock.prepare_exec().items():
-        monkeypatch.setenv(name, value)
-    return int(os.environ[INHERITED])
-
-
-def test_a_lock_is_taken_over_by_the_program_that_follows(tmp_path, monkeypatch):
-    """The same descriptor holds it, which no other process inherits from then on."""
-    before = OwnerLock.acquire(tmp_path)
-    before.note(7)
-    descriptor = list_handed(before, monkeypatch)
-    assert os.get_inheritable(descriptor)
-    after = OwnerLock.acquire(tmp_path)
-    assert INHERITED not in os.environ
-    assert not os.get_inheritable(descriptor)
-    assert read_owner(tmp_path).committed == 7
-    with pytest.raises(StoreError, match="owned by process"):
-        OwnerLock.acquire(tmp_path)
-    after.release()
-    assert not is_owned(tmp_path)
-
-
-def test_a_descriptor_of_another_directory_is_left_alone(tmp_path, monkeypatch):
-    """Only the run's own lock is taken over; what the number means here stays open."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    before = OwnerLock.acquire(tmp_path / "a")
-    descriptor = list_handed(before, monkeypatch)
-    other = OwnerLock.acquire(tmp_path / "b")
-    assert INHERITED not in os.environ
-    os.fstat(descriptor)
-    assert is_owned(tmp_path / "a")
-    other.release()
-    before.release()
-
-
-@pytest.mark.parametrize("number", ["", "x", "-1", "99999", "0"])
-def test_a_number_that_means_nothing_is_no_lock(tmp_path, monkeypatch, number):
-    """The lock is acquired as ever, and the variable is gone."""
-    monkeypatch.setenv(INHERITED, number)
-    OwnerLock.acquire(tmp_path).release()
-    assert INHERITED not in os.environ
-
-
-def test_a_descriptor_that_holds_no_lock_gives_none(tmp_path, monkeypatch):
-    """A descriptor of a run that another owns is refused like any other."""
-    owner = OwnerLock.acquire(tmp_path)
-    monkeypatch.setenv(INHERITED, str(os.open(tmp_path, os.O_RDONLY)))
-    with pytest.raises(StoreError, match="owned by process"):
-        OwnerLock.acquire(tmp_path)
-    owner.release()
-
-
-def test_a_handed_on_run_is_whole_and_still_owned(tmp_path, monkeypatch):
-    """All is on disk, no other gets the run, and the next program goes on with it."""
-    store = RunStore.create(tmp_path, RUN, HEADER)
-    store.record(make_generation(0))
-    store.record(make_generation(1))
-    environment, newest = store.prepare_exec()
-    assert newest == 1
-    assert is_owned(tmp_path / RUN)
-    with RunStore.open(tmp_path / RUN) as reader:
-        assert reader.last_generation().number == 1
-        assert reader.verify() == []
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    with RunStore.open(tmp_path / RUN, writable=True) as again:
-        again.record(make_generation(2))
-    assert not is_owned(tmp_path / RUN)
-
-
-def test_a_run_that_was_handed_on_in_vain_is_let_go(tmp_path):
-    """Where no program could follow, the lock ends with the store."""
-    with RunStore.create(tmp_path, RUN, HEADER) as store:
-        store.record(make_generation(0))
-        store.prepare_exec()
-    assert not is_owned(tmp_path / RUN)
