@@ -63,8 +63,6 @@ def main(arguments: list[str] | None = None) -> int:
     process_arguments = sys.argv[1:]
     # numba goes on without a setting that it cannot read, after a traceback.
     warnings.filterwarnings("error", "Environment variable", RuntimeWarning, r"numba\.core\.config")
-    # Where a person's compiled code never returns; as `strategy.watched` reads it.
-    os.environ["OPTIMIZER_MAY_BE_ENDED"] = "1"
     code = _run(process_arguments, is_ours=True)
     if code == FAILED_DEVICE or "--debug" not in process_arguments:
         _end_at_once(code)

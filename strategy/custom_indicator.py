@@ -71,9 +71,6 @@ class OwnIndicator:
         """Error of a call, in one line with the place in its file."""
         return IndicatorError(f"{self.format_call(values)} {fault} ({self._place(cause)})")
 
-    def _describe_call(self, values: Sequence[int]) -> str:
-        return f"{self.format_call(values)} ({self._place(None)})"
-
     def count_warm_up(self, values: Sequence[int]) -> int:
         """Bars before the first that it knows.
 
@@ -87,7 +84,7 @@ class OwnIndicator:
 
     def _run_warm_up(self, values: tuple[int, ...]) -> int:
         try:
-            with limits.own_code(self._describe_call(values)):
+            with limits.own_code():
                 bars = operator.index(self.warm_up(*values))
         except limits.TooLongError as error:
             too_long = f"takes longer than {limits.LONGEST_S:g} seconds to say its warm-up"
@@ -138,7 +135,7 @@ class OwnIndicator:
         """
         copy = series.copy()
         try:
-            with np.errstate(all="ignore"), limits.own_code(self._describe_call(values)):
+            with np.errstate(all="ignore"), limits.own_code():
                 result = self.function(copy, *values)
         except limits.TooLongError as error:
             too_long = f"took longer than {limits.LONGEST_S:g} seconds on {len(series):,} bars"

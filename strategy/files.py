@@ -180,7 +180,7 @@ def _run(text: str, path: str) -> dict[str, object]:
         raise PlacedError(f"{path}: source code string cannot contain null bytes")
     try:
         code = compile(text, path, "exec", dont_inherit=True)
-        with _path_kept(), limits.own_code(path):
+        with _path_kept(), limits.own_code():
             exec(code, variables)
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}" if error.lineno else path

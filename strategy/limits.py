@@ -6,16 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from strategy import watched
-
 LONGEST_S = 120.0
 """Seconds that a person's own code may take at once."""
 
 AGAIN_S = 1.0
 """Seconds until the next interruption, where a bare `except:` held one back."""
-
-GRACE_S = 10.0
-"""Seconds until a process is ended in which it could not be interrupted."""
 
 _LOCK, _FOLDERS = threading.Lock(), list[str]()
 """Folders to go back to, one for each block of `own_code` that runs."""
@@ -26,10 +21,8 @@ class TooLongError(BaseException):
 
 
 @contextmanager
-def own_code(call: str) -> Iterator[None]:
+def own_code() -> Iterator[None]:
     """Run a person's own code: for `LONGEST_S` at most, and in this folder again afterwards.
-
-    `call` names what runs, for a person.
 
     Raises:
         TooLongError: Inside this block, as `time_limit`.
@@ -38,7 +31,7 @@ def own_code(call: str) -> Iterator[None]:
         # A process has one folder: while others run, it is where the first of them began.
         _FOLDERS.append(_FOLDERS[0] if _FOLDERS else os.getcwd())
     try:
-        with time_limit(LONGEST_S, call):
+        with time_limit(LONGEST_S):
             yield
     finally:
         with _LOCK:
@@ -47,11 +40,10 @@ def own_code(call: str) -> Iterator[None]:
 
 
 @contextmanager
-def time_limit(seconds: float, call: str) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise `TooLongError` inside this block, in this thread, once it has taken so long.
 
-    It ends Python's own loops. Compiled code that never returns ends with its process, where that
-    is a command's or one of its workers'.
+    It ends Python's own loops; compiled code that never returns holds it back.
     """
     lock, is_done = threading.Lock(), threading.Event()
 
@@ -68,7 +60,6 @@ def time_limit(seconds: float, call: str) -> Iterator[None]:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
             left = AGAIN_S
 
-    key = watched.report_begin(call, seconds + GRACE_S)
     threading.Thread(target=interrupt, args=(threading.get_ident(),), daemon=True).start()
     try:
         try:
@@ -76,9 +67,7 @@ def time_limit(seconds: float, call: str) -> Iterator[None]:
         finally:
             with lock:
                 is_done.set()
-            watched.report_end(key)
     except TooLongError:
         # It may come while this block is left.
         is_done.set()
-        watched.report_end(key)
         raise

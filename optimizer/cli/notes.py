@@ -120,14 +120,6 @@ def _send_again(
     timer.start()
 
 
-def _report_heard() -> None:
-    """Tell the watcher of a person's own code that Python hears a signal."""
-    # Looked up: loading it takes longer than `--help`, and who did not has no such code.
-    report = getattr(sys.modules.get("strategy.watched"), "report_heard", None)
-    if report is not None:
-        report()
-
-
 @contextlib.contextmanager
 def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Hand signals to a handler, until the context ends; those that are ignored stay so."""
@@ -136,7 +128,6 @@ def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator
     is_over = threading.Event()
 
     def handle(received: int, frame: FrameType | None) -> None:
-        _report_heard()
         if _is_compiling(frame):
             _send_again(received, is_over)
         else:

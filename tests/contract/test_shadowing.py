@@ -26,12 +26,8 @@ PLACES = {
     "optimizer/cluster/local_workers.py": "safe_variables",
     "optimizer/processes.py": "the one way",
     "optimizer/signals/messages.py": "a person's own command",
-    "strategy/watched.py": "-I -S",
 }
-"""Files that start a process, and how it leaves the folder alone.
-
-A watcher imports nothing but Python's own modules, and lies below our other packages.
-"""
+"""Files that start a process, and how it leaves the folder alone."""
 
 
 def walk(node):
@@ -173,7 +169,7 @@ OTHERS = [
 
 TRIED = {
     "workers of a cluster": ("doctor --cluster local:2", ["resource_tracker", "spawn_main"]),
-    "a watcher": ("backtest --strategy own.py", ["watcher.py"]),
+    "own indicators": ("backtest --strategy own.py", []),
     "whole runs": ("bench --whole 64x3 --device cpu", ["-m optimizer evolve"]),
     "commands on a run": (COMMANDS.format(RECORDS), ["true"]),
     "other commands": (COMMANDS.format(OTHERS), []),
