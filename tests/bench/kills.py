@@ -216,7 +216,10 @@ class Attempts:
 
     def _check_next(self, case: Case, where: str) -> None:
         end = self._go_on(case)
-        if end.code not in {whole.code for whole in self._ends}:
+        # Ctrl-C right behind the address ends a page as one before it does.
+        if end.code not in {whole.code for whole in self._ends} and (
+            self.writer.ends or end.code != 130
+        ):
             self._find("lost", f"{where}: code {end.code}, {case.out.read_text()[-300:]}")
         if end.said not in [whole.said for whole in self._ends]:
             self._find("lost", f"{where}: another result, {end.said[:300]}")
