@@ -42,10 +42,10 @@ SPARE = 32
 MOST_HEAD, MOST_ASKED = 16_384, 40_000
 """Bytes of a request, without and with what it posts."""
 
-RATE, BATCH = 1400, 96
+RATE, BATCH = 2400, 96
 """Connections that are taken a second, and at once: 2,000 hostile ones cost little of a core."""
 
-HEARING_S, AT_WORK_S, CROWDED_S, SCARCE_S = 0.02, 0.01, 0.05, 0.1
+HEARING_S, AT_WORK_S, CROWDED_S, SCARCE_S = 0.02, 0.01, 0.03, 0.1
 """Pauses: between two looks at strangers, while no one can leave, after some had to, without
 handles."""
 
