@@ -152,16 +152,15 @@ def read_capped(
         pages.width = max(VALUE_BYTES, *(leaf.length for leaf in mine))
         # A footer may promise rows without end: no more are made room for than it has.
         few = max(rows, 1)
-        if name in texts and not pa.types.is_dictionary(counted.schema_arrow.field(name).type):
+        named = [field for field in counted.schema_arrow if field.name == name]
+        if name in texts and not all(pa.types.is_dictionary(field.type) for field in named):
             # Each number in bytes is decoded as text first, and may be as long as a page.
             before = pages.size
             for group in range(counted.num_row_groups):
                 next(counted.iter_batches(1, [group], [name], use_threads=False), None)
             few, pages.size = max(1, max_bytes // max(pages.size, 1)), before
         batches = list(counted.iter_batches(few, columns=[name], use_threads=False))
-        columns += pa.Table.from_batches(
-            batches, pa.schema([field for field in counted.schema_arrow if field.name == name])
-        ).columns
+        columns += pa.Table.from_batches(batches, pa.schema(named)).columns
     for column in columns:
         # Bytes that are no text would show only where a value is looked at.
         column.validate(full=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from data import DataError, LoadOptions, load_bars
@@ -104,6 +104,10 @@ def is_noted(bars, word):
 
 @settings(max_examples=200)
 @given(changed_files(), st.sampled_from(["csv", "parquet"]))
+@example(
+    [("timestamp", "day"), ("timestamp", "time"), *((name, name) for name in (*PRICES, "volume"))],
+    "parquet",
+)
 def test_a_changed_column_is_refused_or_changes_nothing(file, kind):
     """The bars are the same in every bit, or the file is refused; another volume is noted."""
     with tempfile.TemporaryDirectory() as folder:
