@@ -132,18 +132,17 @@ def measure(page, growing, kinds, sockets, seconds):
     """What an attack of a kind comes to, and that a client that keeps its connection is served."""
     page.ask_s()
     handles = page.watched.num_fds()
-    with following(page, "/run/growing/events") as came, page.attacked(kinds, sockets) as clients:
+    events = f"/run/{growing.path.name}/events"
+    with page.attacked(kinds, sockets) as clients:
         assert clients.stdout.readline()
         spent, began, slowest = page.seconds(), time.monotonic(), []
-        before = len(came)
-        # A page that looks costs little of a core: after a slow look the next comes late.
-        while (now := time.monotonic() - began) < seconds or (len(came) == before and now < 40):
-            growing.grow(len(growing.store.generations()))
-            slowest.append(page.ask_s())
-            time.sleep(0.5)
+        with following(page, events) as came:
+            while time.monotonic() < began + seconds:
+                growing.grow(len(growing.store.generations()))
+                slowest.append(page.ask_s())
+                time.sleep(0.5)
         took = time.monotonic() - began
         used = (page.seconds() - spent) * 60 / took
-        events = len(came) - before
     end = time.monotonic() + 20
     while (left := page.watched.num_fds()) > handles and time.monotonic() < end:
         time.sleep(0.2)
@@ -153,7 +152,7 @@ def measure(page, growing, kinds, sockets, seconds):
         answer = keeping.getresponse()
         assert (answer.status, bool(answer.read())) == (200, True)
     keeping.close()
-    return Measured(max(slowest), events, used, left - handles)
+    return Measured(max(slowest), len(came), used, left - handles)
 
 
 def main():
