@@ -43,7 +43,8 @@ MOST_HEAD, MOST_ASKED = 16_384, 40_000
 """Bytes of a request, without and with what it posts."""
 
 RATE, BATCH = 2400, 96
-"""Connections that are taken a second, and at once: 2,000 hostile ones cost little of a core."""
+"""Connections taken a second, and in one go: 2,000 clients that came again whenever they were ended
+took an eighth to a fifth of a core, and a page waited for 0.9 s at most."""
 
 HEARING_S, AT_WORK_S, CROWDED_S, SCARCE_S = 0.02, 0.01, 0.03, 0.1
 """Pauses: between two looks at strangers, while no one can leave, after some had to, without
