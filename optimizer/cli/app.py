@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from optimizer.errors import ConfigError
+from optimizer.errors import ConfigError, StoppedError
 
 COMMANDS = (
     "evolve", "backtest", "parity", "judge", "signal", "watch", "portfolio", "report", "scan",
@@ -47,6 +47,16 @@ class AnsweringGroup(TyperGroup):
 
             message = explain_flag(unknown.option_name, unknown.ctx, args or ())
         raise ConfigError(message)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the library's own
+        """Call a command; where a second signal comes, the first one's answer is kept."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            error: BaseException | None = interrupt
+            while error is not None and not isinstance(error, StoppedError):
+                error = error.__context__
+            raise error or interrupt
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - the library's own
         """Find a command by its name."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from optimizer.cli.live import Watcher
 from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, Outcome, run, start, write_market
 from tests.support.paths import ROOT
@@ -143,6 +144,26 @@ def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
     (summary,) = list_runs(tmp_path / "runs")
     with RunStore.open(summary.path) as store:
         assert store.verify() == []
+
+
+def test_a_second_signal_while_a_run_is_closed_keeps_the_way_on(command, market, monkeypatch):
+    """It comes when the search has answered the first one and lets its record go."""
+    told, close = Watcher.generation, RunStore.close
+
+    def tell_then_stop(watcher, progress):
+        told(watcher, progress)
+        signal.raise_signal(signal.SIGINT)
+
+    def close_and_stop(store):
+        close(store)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Watcher, "generation", tell_then_stop)
+    monkeypatch.setattr(RunStore, "close", close_and_stop)
+    outcome = command("evolve", "--data", market, *ENDLESS)
+    assert outcome.code == 130
+    last = outcome.err.splitlines()[-1]
+    assert "go on with: python -m optimizer evolve --resume" in last
 
 
 def test_a_signal_while_certifying_stops_at_once(tmp_path):
