@@ -17,6 +17,7 @@ pytest.register_assert_rewrite("tests.support")
 
 from tests.support.agreement import AGREE  # noqa: E402
 from tests.support.backends import BACKEND_PARAMETERS  # noqa: E402
+from tests.support.recordings import Recordings  # noqa: E402
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "real"
 
@@ -49,8 +50,10 @@ def pytest_configure():
 
     What runs of tests are trusted is written to a folder of their own.
     """
-    os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        # Processes of one session trust each other's runs.
+        os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -77,6 +80,13 @@ def pytest_collection_finish():
     # Libraries look when Python ends for what was never let go of.
     atexit.register(gc.unfreeze)
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory):
+    """Recorded runs, made once a session whatever the number of processes."""
+    base = tmp_path_factory.getbasetemp()
+    return Recordings((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "recorded")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.browser import chromium
-from tests.support.commands import SMALL, Commands, Recordings, write_market
+from tests.support.commands import Commands, write_market
 from tests.support.vendor import KEY, running_vendor
 
 __all__ = ["chromium"]
@@ -18,7 +18,7 @@ __all__ = ["chromium"]
 def command(capsys, tmp_path, monkeypatch, recordings):
     """Run a command in an empty folder."""
     # The note of a first search that it compiles loops is no part of a command's output.
-    recordings.record(*SMALL)
+    recordings.record("noise")
     monkeypatch.chdir(tmp_path)
     return Commands(capsys)
 
@@ -27,12 +27,6 @@ def command(capsys, tmp_path, monkeypatch, recordings):
 def market(tmp_path_factory):
     """A market of 3,000 bars in a file that no test may change."""
     return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
-
-
-@pytest.fixture(scope="session")
-def recordings(tmp_path_factory):
-    """Runs that several tests begin with."""
-    return Recordings(tmp_path_factory.mktemp("recordings"))
 
 
 class FakeClock:

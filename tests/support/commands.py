@@ -1,10 +1,7 @@
 """Commands run as a person runs them, on small markets, and what came of it."""
 
-import contextlib
-import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -86,39 +83,6 @@ class Commands:
         captured = self._capsys.readouterr()
         self.outcomes.append(Outcome(code, captured.out, captured.err))
         return self.outcomes[-1]
-
-
-class Recordings:
-    """Finished runs on a market, each made once and copied for every test.
-
-    Args:
-        place: A folder of its own.
-    """
-
-    def __init__(self, place):
-        self._place = place
-        self._made = {}
-
-    def copy(self, *flags):
-        """Copy a run with these flags, and its ``bars.csv``, here; gives evolve's output."""
-        folder, result = self.record(*flags)
-        shutil.copytree(folder, Path(), dirs_exist_ok=True)
-        return result
-
-    def record(self, *flags):
-        """The folder of such a run, and evolve's output."""
-        if flags not in self._made:
-            self._made[flags] = self._record(flags)
-        return self._made[flags]
-
-    def _record(self, flags):
-        folder = self._place / str(len(self._made))
-        folder.mkdir()
-        write_market(folder / "bars.csv")
-        printed = io.StringIO()
-        with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
-            assert main(["evolve", "--data", "csv:bars.csv", *flags, "--json", "--quiet"]) == 0
-        return folder, json.loads(printed.getvalue(), parse_constant=_refuse)
 
 
 def start(*arguments, cwd, program=("-m", "optimizer"), **options):
