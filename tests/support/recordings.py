@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import hashlib
 import io
 import json
 import os
@@ -50,8 +51,7 @@ RUNS = {
     ),
     "symbols": (
         _write_symbols,
-        ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1")
-        + ("--max-positions", "2"),
+        ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1", "--max-positions", "2"),
     ),
     "held out": (_write_noise, (*SMALL, "--holdout", "20%")),
     "schedule": (
@@ -88,7 +88,7 @@ class Recordings:
     def record(self, *name):
         """The folder of a run, which no test may change, and what evolve printed."""
         key = " ".join(name)
-        folder = self._place / key.replace("/", "-")
+        folder = self._place / (key if key in RUNS else hashlib.sha256(key.encode()).hexdigest())
         printed = self._place / f"{folder.name}.json"
         with open(self._place / f"{folder.name}.lock", "w") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
@@ -100,7 +100,7 @@ class Recordings:
 
 
 def _evolve(folder, name):
-    write, flags = RUNS[name[0]] if name[0] in RUNS else (_write_noise, name)
+    write, flags = RUNS.get(name[0], (_write_noise, name))
     data = write(folder).replace(f"{folder}{os.sep}", "")
     printed = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
