@@ -41,11 +41,6 @@ def counted_bars(length, gaps=(), symbol="COUNTED", start_ns=0):
     return Bars(times, opening, high, low, close, volume, symbol, HOUR_NS)
 
 
-def planted_climaxes(seed, n, edge):
-    """The bars at which a planted market has a climax."""
-    return _first_pass(*_draw_noise(seed, n), edge)[2]
-
-
 def make_planted_market(seed, n, edge):
     """A market of clustered volatility and a daily rhythm whose climaxes are worth `edge`.
 

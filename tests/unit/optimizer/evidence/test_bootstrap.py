@@ -1,10 +1,8 @@
 """Resampled days say whether the best of given trials is better than nothing."""
 
-import math
-
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizer.evidence import bootstrap
@@ -157,22 +155,6 @@ def test_named_columns_equal_those_of_arch():
     assert (2, 5, 11) == tuple(test.superior_models) == better
 
 
-@given(st.integers(0, 2**32), st.integers(20, 60), st.floats(1.0, 20.0))
-def test_deviations_equal_the_letter(seed, days, block):
-    """Autocovariances over D, weighted by the law."""
-    rng = np.random.Generator(np.random.PCG64(seed))
-    column = rng.normal(0, 1, days) + 5
-    around = column - column.mean()
-    square = around @ around / days
-    for i in range(1, days):
-        stays = (1 - 1 / block) ** i
-        kernel = (1 - i / days) * stays + i / days * (1 - 1 / block) ** (days - i)
-        square += 2 * kernel * (around[i:] @ around[:-i] / days)
-    assume(square > 1e-6)
-    deviation = compute_long_run_deviations(column[:, None], block)[0]
-    assert deviation == pytest.approx(math.sqrt(square), rel=1e-6)
-
-
 def test_columns_that_do_not_vary_take_no_part(monkeypatch):
     """Nor do they move the place of those that are named; nor does the size of parts."""
     table = daily_edge()
@@ -189,17 +171,6 @@ def test_columns_that_do_not_vary_take_no_part(monkeypatch):
         whole.spa_p,
         whole.spa_upper,
     )
-
-
-def test_equal_numbers_reach_each_other():
-    """A resample that draws every day once has the mean itself, whatever the order of its sum."""
-    rng = np.random.Generator(np.random.PCG64(2))
-    column = rng.choice([0.1, 0.2, 0.3], (40, 1))
-    shares = [
-        bootstrap._compute_p(float(column.mean()), column[rng.permutation(40)].mean(axis=0)).value
-        for _ in range(50)
-    ]
-    assert set(shares) == {1.0}
 
 
 def test_a_table_below_zero_reaches_nothing():

@@ -110,16 +110,6 @@ def test_how_trials_are_taken_together_changes_nothing():
         assert rank == (there < other).sum() + ((there == other).sum() + 1) / 2
 
 
-def test_a_trial_that_is_best_everywhere_is_not_overfitted():
-    """It is first in every other half, with the greatest logit."""
-    rng = np.random.Generator(np.random.PCG64(1))
-    table = rng.normal(0, 1, (400, 5))
-    table[:, 3] += 5
-    halves = compare_halves(*sum_blocks(table, 4))
-    assert (halves.pbo, halves.loss) == (0.0, 0.0)
-    assert halves.median_logit == pytest.approx(math.log(5))
-
-
 def test_one_trial_has_no_comparison():
     """Nothing is defined then."""
     halves = compare_halves(*(part[:1] for part in sum_blocks(daily_noise(), 4)))

@@ -4,7 +4,6 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +17,6 @@ from optimizer.evidence.lookahead import (
     choose_trade_cuts,
     compare_bits,
     count_answers,
-    estimate_causality_seconds,
     is_beginning,
     poison_bars,
     share_cuts,
@@ -152,14 +150,3 @@ def test_answers_are_exits_by_condition_and_signals():
     assert count_answers(accumulators, "up", rests=False)[:, 0].tolist() == [[0, 0], [4, 8]]
     assert count_answers(accumulators, "up", rests=True)[:, 0].tolist() == [[0, 0], [4, 3]]
     assert count_answers(accumulators, "open", rests=False)[1, 0].tolist() == [4, 5, 2, 1]
-
-
-def test_the_time_that_cuts_take_grows_with_windows_bars_and_members():
-    """Four symbols take as long as each alone, a thousand share cuts; more takes longer."""
-    seconds = estimate_causality_seconds([500], 8)
-    assert estimate_causality_seconds([500] * 4, 8) == pytest.approx(4 * seconds)
-    assert 40 * seconds < estimate_causality_seconds([500] * 1000, 8) < 100 * seconds
-    assert seconds < estimate_causality_seconds([5000], 8)
-    assert seconds < estimate_causality_seconds([500], 80)
-    assert estimate_causality_seconds([], 8) == 0
-    assert 0 < estimate_causality_seconds([500], 0) < seconds

@@ -29,12 +29,6 @@ def test_nobody_as_good_leaves_the_search_itself():
     assert float(tally(9, [0.0] * 99).p) == 0.01
 
 
-def test_the_last_search_may_be_the_one_that_stops():
-    """Then p is what was counted, without the search itself."""
-    assert tally(1, [1, 1], stop_after=2) == Tally(2, 2, is_stopped=True)
-    assert tally(1, [1, 1], stop_after=2).p == 1
-
-
 def test_an_empty_front_is_minus_infinity():
     """Every null search is at least as good then, and an empty null front only as good as it."""
     assert tally(-math.inf, [-math.inf, 1.0]).at_least == 2
@@ -59,35 +53,6 @@ def test_batches_and_interruptions_do_not_change_p(value, found, stop_after, kno
     assert whole.is_stopped == (sum(strength >= value for strength in found) >= stop_after)
 
 
-def test_p_equals_that_of_scipy():
-    """Without a stop it is the Monte Carlo p of an established library."""
-    stats = pytest.importorskip("scipy.stats")
-    drawn = np.random.Generator(np.random.PCG64(1)).integers(0, 9, 199).astype(float)
-    waiting = iter(drawn.tolist())
-
-    def statistic(sample, axis=-1):
-        return sample[0] if sample.shape == (1,) else sample[..., 0]
-
-    expected = stats.monte_carlo_test(
-        [6.0],
-        lambda size: np.array([next(waiting) for _ in range(size[0])])[:, None],
-        statistic,
-        vectorized=True,
-        n_resamples=199,
-        batch=199,
-        alternative="greater",
-    ).pvalue
-    assert float(tally(6.0, drawn.tolist(), stop_after=1000).p) == expected
-
-
-def test_p_on_null_data_is_not_too_small():
-    """With an early stop too, p at most x has a chance of at most about x."""
-    rng = np.random.Generator(np.random.PCG64(5))
-    ps = [float(tally(row[0], row[1:], 10).p) for row in rng.random((2000, 100)).tolist()]
-    for level in (0.01, 0.05, 0.2, 0.5):
-        assert np.mean(np.array(ps) <= level) <= level + 3 * math.sqrt(level / 2000)
-
-
 def test_hypervolume_starts_from_an_account_that_does_nothing():
     """Two boxes that overlap, of strength above 0 and drawdown below 1."""
     values = np.array([[2.0, 0.5], [1.0, 0.2], [3.0, 1.0], [-1.0, 0.1]])
@@ -97,12 +62,6 @@ def test_hypervolume_starts_from_an_account_that_does_nothing():
     assert factor.value == 0.5
     small = hypervolume(np.array([[1e-12, 0.5]]), ["total_return", "exposure"], [True, False])
     assert small.value == pytest.approx(5e-13, rel=1e-9)
-
-
-def test_an_empty_front_has_no_volume():
-    """Nor has one that nothing beats."""
-    assert hypervolume(np.empty((0, 2)), ["strength", "calmar"], [True, True]).value == 0.0
-    assert hypervolume(np.array([[-1.0, 5.0]]), ["strength", "calmar"], [True, True]).value == 0.0
 
 
 def test_an_objective_that_doing_nothing_has_no_place_in_leaves_it_undefined():

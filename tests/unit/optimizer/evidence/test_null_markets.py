@@ -15,10 +15,7 @@ from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.philox import draw_words
 from tests.support.evidence import (
     HOUR_NS,
-    START_NS,
     counted_bars,
-    make_planted_market,
-    planted_climaxes,
 )
 from tests.support.worlds import make_bars
 
@@ -69,16 +66,6 @@ def test_the_mirrored_market_of_the_law():
     close = markets.mirror_market(1)[0].close
     assert close[:2].tolist() == [97.9, 99.13000000000001]
     assert close[-1] == pytest.approx(96.04091728277822, rel=1e-15)
-
-
-def test_the_planted_market_of_the_law():
-    """A market with an edge has its climaxes and prices where the law has them."""
-    assert planted_climaxes(1, 1000, 3)[:5] == [149, 228, 279, 320, 591]
-    assert len(planted_climaxes(1, 1000, 3)) == 11
-    assert make_planted_market(1, 1000, 3).low[149] == pytest.approx(86.59556934992777, rel=1e-9)
-    assert make_planted_market(1, 1000, 3).close[-1] == pytest.approx(64.43564514779544, rel=1e-9)
-    assert make_planted_market(1, 1000, 0).close[-1] == pytest.approx(64.43295096034306, rel=1e-9)
-    assert make_planted_market(1, 1000, 3).timestamp[1] == START_NS + HOUR_NS
 
 
 @st.composite
@@ -146,14 +133,6 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
         assert expected == tuple(getattr(actual, name)[t] for name in COLUMNS[1:])
     moved = sorted(range(first, window.end))
     assert sorted(origins.bodies[first:]) == sorted(origins.gaps[first:]) == moved
-
-
-@given(worlds(), keeps, indices)
-def test_the_last_close_stays_up_to_rounding(world, keep, index):
-    """So the trend as a whole proves nothing."""
-    bars, window = world
-    (shuffled,) = make_markets(bars, 3, window, keep).shuffle_market(index)
-    assert shuffled.close[-1] == pytest.approx(bars.close[window.end - 1], rel=1e-12)
 
 
 @given(worlds(), indices)
@@ -253,15 +232,6 @@ def test_times_that_only_one_series_has_are_a_class_of_their_own():
         assert origins.bodies[places].tolist() == by_word
 
 
-def test_gaps_over_night_stay_over_night():
-    """Openers alone take gaps of openers."""
-    bars = counted_bars(200, gaps=set(range(10, 200, 10)))
-    (origins,) = make_markets(bars).draw_origins(1)
-    is_opener = np.isin(np.arange(200), range(10, 200, 10))
-    assert (is_opener[origins.gaps] == is_opener).all()
-    assert not (is_opener[origins.bodies] == is_opener).all()
-
-
 @pytest.mark.parametrize(
     ("hours", "expected"), [(24 * 20 + 1, "day"), (24 * 20, "none"), (24 * 40, "day")]
 )
@@ -287,18 +257,6 @@ def test_markets_are_told_apart_by_seed_and_number():
     assert markets.mirror_market(2)[0].content_hash not in hashes.values()
 
 
-def test_an_edge_in_the_order_of_bars_is_gone():
-    """Returns that follow each other no longer do, and their spread is the same."""
-    bars = make_planted_market(3, 4000, 8)
-    moves = np.diff(np.log(bars.close))
-    shuffled = np.diff(np.log(make_markets(bars, keep="day").shuffle_market(1)[0].close))
-    assert np.std(shuffled) == pytest.approx(np.std(moves), rel=0.02)
-    autocorrelation = np.corrcoef(np.abs(moves[1:]), np.abs(moves[:-1]))[0, 1]
-    assert (
-        autocorrelation > 0.1 > abs(np.corrcoef(np.abs(shuffled[1:]), np.abs(shuffled[:-1]))[0, 1])
-    )
-
-
 def test_windows_that_are_parts_of_one_range_are_one():
     """Bars between the first start and the last end move together."""
     bars = counted_bars(60)
@@ -314,22 +272,3 @@ def test_wrong_use_is_refused():
         make_markets(bars, keep="month")
     with pytest.raises(ConfigError, match="series 1 has no window"):
         NullMarkets([bars, bars], [Window.whole(bars)], 1)
-
-
-def test_work_grows_with_bars_and_not_with_pairs_of_series(monkeypatch):
-    """A thousand symbols are taken apart one by one: none is compared with each other one."""
-    search, calls = np.searchsorted, []
-
-    def count_search(*arguments):
-        calls.append(1)
-        return search(*arguments)
-
-    monkeypatch.setattr(np, "searchsorted", count_search)
-    monkeypatch.setattr(np, "isin", lambda *_: pytest.fail("series are compared in pairs"))
-    a_series = []
-    for count in (5, 30):
-        calls.clear()
-        series = [counted_bars(40, symbol=f"S{number}") for number in range(count)]
-        NullMarkets(series, [Window(number, 0, 40) for number in range(count)], 1, "none")
-        a_series.append(len(calls) / count)
-    assert a_series[0] == a_series[1]

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from data.bars import Window
 from engine.accounts.results import Results
@@ -25,12 +23,6 @@ def test_days_are_those_on_which_a_window_has_a_bar():
     assert list_days([bars], [Window(0, 0, 60)]).tolist() == [0, 1, 3, 4]
     assert list_days([bars], [Window(0, 0, 5), Window(0, 31, 40)]).tolist() == [0, 3]
     assert list_days([bars], [Window(0, 24, 30)]).tolist() == [1]
-
-
-def test_days_before_1970_are_days_too():
-    """A bar one hour before is on the day before."""
-    bars = counted_bars(3, start_ns=-HOUR_NS)
-    assert list_days([bars], [Window.whole(bars)]).tolist() == [-1, 0]
 
 
 def test_a_trade_counts_on_the_day_its_exit_bar_opens():
@@ -80,19 +72,6 @@ def test_moments_of_the_law():
     assert column.sharpe.value == pytest.approx(0.13972124230448887, rel=1e-12)
     assert column.skew.value == pytest.approx(0.029481718894300367, rel=1e-9)
     assert column.kurtosis.value == pytest.approx(1.8555009085804728, rel=1e-12)
-
-
-@given(st.lists(st.floats(-5, 5), min_size=4, max_size=40))
-def test_moments_equal_those_of_scipy(values):
-    """Biased skewness, and raw kurtosis instead of excess."""
-    stats = pytest.importorskip("scipy.stats")
-    column = np.array(values)
-    assume(column.std() > 1e-3)
-    actual = moments(column)
-    assert actual.skew.value == pytest.approx(stats.skew(column, bias=True), rel=1e-9, abs=1e-9)
-    expected = stats.kurtosis(column, fisher=False, bias=True)
-    assert actual.kurtosis.value == pytest.approx(expected, rel=1e-9)
-    assert actual.sharpe.value == pytest.approx(column.mean() / column.std(ddof=1), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.returns import Daily, moments
@@ -48,26 +46,6 @@ def test_expected_maximum_of_the_law(tries, expected):
     assert compute_expected_maximum(tries) == pytest.approx(expected, rel=REL)
 
 
-def test_one_try_or_less_has_no_expected_maximum():
-    """Nor can it be below 0."""
-    assert [compute_expected_maximum(n) for n in (0.0, 0.5, 1.0, 1.0001)] == [0.0] * 4
-
-
-@pytest.mark.parametrize("tries", [2.0, 1e3, 1e18])
-def test_expected_maximum_equals_that_of_scipy(tries):
-    """Also where 1 - 1 / tries is 1 to a computer."""
-    norm = pytest.importorskip("scipy.stats").norm
-    g = 0.5772156649015329
-    expected = (1 - g) * norm.isf(1 / tries) + g * norm.isf(1 / (tries * math.e))
-    assert compute_expected_maximum(tries) == pytest.approx(expected, rel=1e-12)
-
-
-@given(st.floats(1.0, 1e7), st.floats(1.0, 3.0))
-def test_more_tries_raise_the_hurdle(tries, factor):
-    """Never lower it."""
-    assert compute_expected_maximum(tries) <= compute_expected_maximum(tries * factor)
-
-
 def test_deflated_ratios_of_the_law():
     """The published example, after 100 and after 46 trials."""
     column, variance = daily(1250, 2.5 / math.sqrt(250), -3.0, 10.0), Figure(0.5 / 250)
@@ -98,16 +76,6 @@ def test_variance_is_not_below_that_of_a_fair_game():
     """1 over one less than the days, where trials are more alike than chance makes them."""
     column = np.sin(np.arange(50.0))[:, None]
     assert compute_trial_variance(np.repeat(column, 5, axis=1)).value == 1 / 49
-
-
-def test_psr_equals_that_of_scipy_in_both_tails():
-    """Also where hardly anything is left of it."""
-    norm = pytest.importorskip("scipy.stats").norm
-    for sharpe in (-0.6, -0.2, 0.0, 0.1, 0.4):
-        probability = compute_probabilistic(daily(900, sharpe, 0.2, 4.0)).value
-        spread = 1 - 0.2 * sharpe + 0.75 * sharpe**2
-        z = sharpe * math.sqrt(899) / math.sqrt(spread)
-        assert probability == pytest.approx(norm.cdf(z), rel=1e-9)
 
 
 def test_what_is_undefined_says_why():

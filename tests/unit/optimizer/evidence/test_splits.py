@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.bars import Bars, Window
+from data.bars import Window
 from data.windows import groups
 from optimizer.errors import ConfigError
 from optimizer.evidence.splits import (
@@ -54,12 +54,6 @@ def test_rolling_folds_have_the_numbers_of_the_law():
     assert {w.role for f in folds for w in f.test} == {"test"}
 
 
-def test_anchored_folds_begin_at_the_start():
-    """Their training grows, and its end is cut alike."""
-    folds = walk_forward(*one_series(103), folds=3, train_groups=2, purge=4, anchored=True)
-    assert [ranges(f.train) for f in folds] == [[(0, 37)], [(0, 57)], [(0, 78)]]
-
-
 def test_combinatorial_splits_have_the_numbers_of_the_law():
     """[0, 100) in 6 groups, 2 of them tested, purge 3 and embargo 5: split 7."""
     splits = combinatorial(*one_series(100), count=6, tests=2, purge=3, embargo=5)
@@ -67,13 +61,6 @@ def test_combinatorial_splits_have_the_numbers_of_the_law():
     assert ranges(splits[7].test) == [(16, 33), (66, 83)]
     assert splits[7].groups == (1, 4)
     assert list_paths(6, 2)[1] == [1, 5, 5, 6, 7, 8]
-
-
-def test_defaults_are_28_splits_and_7_paths():
-    """Eight groups, two of them tested."""
-    assert len(combinatorial(*one_series(100))) == 28
-    assert len(list_paths()) == 7
-    assert len(walk_forward(*one_series(100))) == 6
 
 
 def test_trials_of_one_search_need_four_windows_a_group_less_four():
@@ -136,13 +123,6 @@ def test_each_path_covers_every_group_once(count, data):
         assert seen == sorted(seen)
 
 
-def test_one_group_at_a_time_is_purged_k_fold():
-    """Each is the test once, and there is one path."""
-    splits = combinatorial(*one_series(40), count=4, tests=1)
-    assert [ranges(split.test) for split in splits] == [[r] for r in groups(0, 40, 4)]
-    assert list_paths(4, 1) == [[0, 1, 2, 3]]
-
-
 @pytest.mark.parametrize(("length", "most"), [(96, 6), (95, 5), (31, 0)])
 def test_too_many_groups_are_refused_with_the_most_that_work(length, most):
     """Purge and embargo together may take half of the shortest group."""
@@ -191,27 +171,6 @@ def test_numbers_out_of_range_are_refused():
         walk_forward(series, windows, folds=0)
 
 
-def test_borders_are_placed_in_other_series_by_time():
-    """They cut all bars of all series, by time; a group begins at the first bar not earlier."""
-    long = make_bars(60)
-    # Every third quarter of an hour is missing, and it begins and ends inside the other.
-    kept = np.flatnonzero(np.arange(60) % 3 != 2)[5:36]
-    names = ("timestamp", "open", "high", "low", "close", "volume")
-    short = Bars(
-        **{name: getattr(long, name)[kept] for name in names},
-        symbol="B",
-        timeframe_ns=15 * MINUTE_NS,
-    )
-    windows = [Window.whole(short, 0), Window.whole(long, 1)]
-    split = combinatorial([short, long], windows, count=3, tests=1)[1]
-    opens = np.sort(np.concatenate([short.timestamp, long.timestamp]))
-    first, last = opens[30], opens[60]
-    assert ranges(split.test) == [(9, 21), (21, 39)]
-    assert (long.timestamp[21], long.timestamp[39]) == (first, last)
-    assert short.timestamp[8] < first <= short.timestamp[9]
-    assert ranges(w for w in split.train if w.series == 0) == [(0, 9), (21, 31)]
-
-
 def test_borders_of_several_symbols_follow_all_of_their_bars():
     """The law's own case: opens 0, 2, .., 98 and 40, 41, .., 69 in four groups."""
     hours = [np.arange(0, 100, 2), np.arange(40, 70)]
@@ -258,15 +217,6 @@ def test_no_test_of_one_series_lies_in_the_training_of_another(seed, purge, emba
                 assert not tested & set(range(bar - embargo, bar + purge + 1))
 
 
-def test_a_series_without_bars_in_a_group_has_no_window_there():
-    """A symbol that began late takes part in later groups only."""
-    long, late = make_bars(90), make_bars(30, start_ns=int(make_bars(90).timestamp[60]))
-    windows = [Window.whole(long), Window.whole(late, 1)]
-    fold = walk_forward([long, late], windows, folds=1, train_groups=1)[0]
-    assert [(w.series, w.start, w.end) for w in fold.train] == [(0, 0, 60)]
-    assert [(w.series, w.start, w.end) for w in fold.test] == [(0, 60, 90), (1, 0, 30)]
-
-
 @pytest.mark.parametrize("name", SHORT_SPECS)
 def test_default_cuts_are_the_longest_trade_and_the_longest_warm_up(name):
     """No trade that was cut short would have lasted longer, and no genome looks further back."""
@@ -280,33 +230,3 @@ def test_default_cuts_are_the_longest_trade_and_the_longest_warm_up(name):
     for u in rng.random((200, len(spec.layout))):
         genome = spec.layout.clip(spec.layout.low + u * (spec.layout.high - spec.layout.low))
         assert spec.warm_up(spec.layout.decode(genome)) <= longest
-
-
-@pytest.mark.parametrize("anchored", [False, True])
-def test_folds_equal_those_of_skfolio(anchored):
-    """Where lengths divide evenly, an established library cuts alike."""
-    library = pytest.importorskip("skfolio.model_selection")
-    splitter = library.WalkForward(
-        test_size=10, train_size=26, purged_size=4, expand_train=anchored
-    )
-    expected = [(set(train), set(test)) for train, test in splitter.split(np.zeros((90, 1)))]
-    folds = walk_forward(*one_series(90), folds=6, train_groups=3, purge=4, anchored=anchored)
-    assert expected == [(list_covered(f.train), list_covered(f.test)) for f in folds]
-
-
-@pytest.mark.parametrize(("purge", "embargo"), [(0, 0), (3, 3), (2, 5)])
-def test_combinatorial_splits_equal_those_of_skfolio(purge, embargo):
-    """It purges after a test too, so its embargo is what ours has more."""
-    library = pytest.importorskip("skfolio.model_selection")
-    splitter = library.CombinatorialPurgedCV(
-        n_folds=6, n_test_folds=2, purged_size=purge, embargo_size=embargo - purge
-    )
-    expected = [
-        (set(train), set(np.concatenate(tests)))
-        for train, tests in splitter.split(np.zeros((120, 1)))
-    ]
-    splits = combinatorial(*one_series(120), count=6, tests=2, purge=purge, embargo=embargo)
-    assert expected == [(list_covered(s.train), list_covered(s.test)) for s in splits]
-    of_path = splitter.get_path_ids()  # [splits, tested groups]
-    for path, used in enumerate(list_paths(6, 2)):
-        assert all(of_path[s][splits[s].groups.index(g)] == path for g, s in enumerate(used))
