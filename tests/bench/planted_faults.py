@@ -82,7 +82,7 @@ COMMANDS = {
     "optimizer/viewing": ("test_ui.py", "test_ui_browser.py"),
     "optimizer/verifying": ("test_cli_runs.py", "test_hostile_runs.py"),
     "optimizer/trend_scan": ("test_cli_scan.py",),
-    "data": ("test_cli_data.py", "test_cli_files.py", "test_vendor_page.py"),
+    "data": ("test_cli_data.py", "test_cli_files.py", "test_source_pages.py"),
 }  # fmt: skip
 """Tests of commands and pages that show what a room does, in `tests/contract`."""
 
