@@ -5,8 +5,6 @@ import pytest
 
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.goals.advice import describe_bounds
-from optimizer.goals.constraints import check_constraints, parse_constraint
 from optimizer.run.remarks import SIZED, limit_remarks, question_remarks
 from optimizer.run.task import prepare
 from optimizer.search.lattice import make_lattice
@@ -124,43 +122,9 @@ def test_a_grid_that_misses_its_bound_is_named():
     assert np.allclose(make_lattice(grid.layout, {"p": 0.3}).values[1][-1], 0.7)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("max_drawdown <= 20", "holds always: max_drawdown is 0 to 1, write 20%"),
-        ("win_rate >= 50", "can never hold: win_rate is 0 to 1, write 50%"),
-        ("exposure <= 50", "holds always: exposure is 0 to 2, write 50%"),
-        ("win_rate > -1", "holds always"),
-        ("total_return <= -3", "can never hold: total_return is -1 or more"),
-        ("profit_factor < -1 soft", "can never hold"),
-    ],
-)
-def test_limits_beyond_the_range_of_a_metric_are_refused(text, words):
-    """With the range, and the percentage that was probably meant."""
-    with pytest.raises(ConfigError, match=words):
-        check_constraints([parse_constraint(text)])
-
-
-@pytest.mark.parametrize("text", ["max_drawdown <= 20%", "win_rate >= 1", "sharpe > 9", "trades>0"])
-def test_limits_within_the_range_are_taken(text):
-    """The ends of a range are within it; ratios may be anything."""
-    check_constraints([parse_constraint(text)])
-
-
 def test_a_search_is_refused_and_a_backtest_is_not():
     """Only a search uses limits; what a run recorded is not asked again."""
     config = RunConfig(constraints=["max_drawdown <= 20"])
     with pytest.raises(ConfigError, match="holds always"):
         prepare(config, for_search=True)
     assert prepare(config).goals.constraints
-
-
-def test_genes_at_their_bounds_are_counted():
-    """Within a hundredth of the range; a gene that cannot move is at no bound."""
-    bounds = {"reach": (0.0, 100.0), "fixed": (5.0, 5.0)}
-    genomes = np.array([[0.5, 5.0], [1.5, 5.0], [99.5, 5.0], [100.0, 5.0]])
-    assert describe_bounds(genomes, bounds) == (
-        "Widen these bounds? reach is at its minimum 0 in 1; reach is at its maximum 100 in 2 of "
-        "4 members."
-    )
-    assert describe_bounds(genomes[1:2], bounds) == ""
