@@ -19,11 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from optimizer.__main__ import main as run_command
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
 from tests.support.recording import HEADER, make_generation
-from tests.support.vendor import KEY
 
 ROOT = Path(__file__).parents[2]
 ENDLESS = 10**6
@@ -174,6 +172,10 @@ class Case:
             os._exit(code)
 
     def _become(self, command: Command, step: int) -> int:
+        # A child that only records needs neither, and both take longer than its work.
+        from optimizer.__main__ import main as run_command
+        from tests.support.vendor import KEY
+
         os.chdir(self.root)
         output = os.open(self.out, os.O_WRONLY)
         for stream in (1, 2):

@@ -1,4 +1,4 @@
-"""Tags and notes of runs: what a person wrote is kept, and nothing that they hold can do harm."""
+"""Tags and notes of runs: kept as a person wrote them, and nothing that they hold can do harm."""
 
 import json
 import os
@@ -22,20 +22,10 @@ from optimizer.store.labels import (
 from tests.support.recording import HEADER, fill, make_generation
 
 ESCAPE, TURN, HALF = "\x1b[2J", "\u202e", "\udcff"
-NO_TAGS = (
-    "",
-    " ",
-    "two words",
-    "-x",
-    ".x",
-    "a\nb",
-    "a\0",
-    f"a{ESCAPE}",
-    f"a{TURN}",
-    HALF,
-    "x" * 33,
-)
-NO_NOTES = (ESCAPE, f"a{TURN}b", HALF, "a\0b", "\u200b", "x" * 1001, "x" * 3_000_000)
+WRONG_TAGS = (
+    "", " ", "two words", "-x", ".x", "a\nb", "a\0", f"a{ESCAPE}", f"a{TURN}", HALF, "x" * 33,
+)  # fmt: skip
+WRONG_NOTES = (ESCAPE, f"a{TURN}b", HALF, "a\0b", "\u200b", "x" * 1001, "x" * 3_000_000)
 
 
 @pytest.fixture
@@ -53,25 +43,24 @@ def test_labels_are_kept_as_they_were_given(run):
     assert read_labels(run) == Labels(("Baseline", "btc-2024"), "wide stops \U0001f98a")
     change_labels(run, add=["ünïcode"], remove=["baseline"])
     assert read_labels(run) == Labels(("btc-2024", "ünïcode"), "wide stops \U0001f98a")
+    with pytest.raises(ConfigError, match="btc-2024"):
+        change_labels(run, remove=["base"])
+    change_labels(run, note="another")
+    assert read_labels(run) == Labels(("btc-2024", "ünïcode"), "another")
     change_labels(run, remove=["btc-2024", "ünïcode"], note="")
     assert not (run / LABELS).exists()
     assert read_labels(run) == Labels()
 
 
-@pytest.mark.parametrize("text", NO_TAGS, ids=ascii)
-def test_a_tag_is_a_word(run, text):
-    """Anything else is refused in one printable line, and nothing is written."""
-    with pytest.raises(ConfigError, match="a tag is a word of up to 32 letters") as error:
-        change_labels(run, add=["good", text])
-    assert str(error.value).isprintable()
-    assert not (run / LABELS).exists()
-
-
-@pytest.mark.parametrize("text", NO_NOTES, ids=lambda text: ascii(text[:9]))
-def test_a_note_is_a_line_that_no_terminal_obeys(run, text):
-    """Megabytes and signs that command a terminal are refused in one short printable line."""
-    with pytest.raises(ConfigError, match="a note has up to 1,000 characters") as error:
-        change_labels(run, note=text)
+@pytest.mark.parametrize(
+    "given",
+    [*({"add": ["good", text]} for text in WRONG_TAGS), *({"note": text} for text in WRONG_NOTES)],
+    ids=lambda given: ascii(given)[:30],
+)
+def test_labels_that_a_terminal_obeys_are_refused(run, given):
+    """A tag is a word, a note a line; nothing is written, and the error can be printed."""
+    with pytest.raises(ConfigError) as error:
+        change_labels(run, **given)
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 300
     assert not (run / LABELS).exists()
@@ -84,15 +73,13 @@ def test_the_longest_labels_fit_the_file(run):
     assert change_labels(run, add=tags, note=expected.note) == expected
     assert read_labels(run) == expected
     assert (run / LABELS).stat().st_size < LARGEST_BYTES / 2
-    with pytest.raises(ConfigError, match="33 tags: a run has up to 32"):
+    with pytest.raises(ConfigError, match="33"):
         change_labels(run, add=["more"])
 
 
-def test_a_tag_that_is_not_there_is_not_removed(run):
-    """Those that are there are named."""
-    change_labels(run, add=["baseline"])
-    with pytest.raises(ConfigError, match="has no tag 'base'; it has baseline"):
-        change_labels(run, remove=["base"])
+def as_file(**fields):
+    """Content of a file of labels with other fields."""
+    return json.dumps({**MARK, "tags": [], "note": "", **fields}).encode()
 
 
 DAMAGE = {
@@ -101,35 +88,34 @@ DAMAGE = {
     "another file": b'{"cat": 0, "dog": 1}',
     "a list": b"[]",
     "deep": b"[" * 60_000,
-    "escapes": json.dumps({**MARK, "tags": [], "note": ESCAPE}).encode(),
-    "no word": json.dumps({**MARK, "tags": ["a\nb"], "note": ""}).encode(),
-    "numbers": json.dumps({**MARK, "tags": [1], "note": ""}).encode(),
-    "no note": json.dumps({**MARK, "tags": [], "note": None}).encode(),
-    "many": json.dumps({**MARK, "tags": [f"t{n}" for n in range(99)], "note": ""}).encode(),
-    "megabytes": json.dumps({**MARK, "tags": [], "note": ""}).encode() + b" " * 2_000_000,
+    "escapes": as_file(note=ESCAPE),
+    "no word": as_file(tags=["a\nb"]),
+    "numbers": as_file(tags=[1]),
+    "no note": as_file(note=None),
+    "many": as_file(tags=[f"t{number}" for number in range(99)]),
+    "megabytes": as_file() + b" " * 2_000_000,
 }
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_what_somebody_sent_is_no_looser_than_what_one_may_give(run, kind):
-    """The run is read all the same; the file is not shown, not replaced and not removed."""
-    (run / LABELS).write_bytes(DAMAGE[kind])
-    with pytest.raises(StoreError, match=r"holds no tags and note .* move it away"):
+@pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE)
+def test_a_file_from_elsewhere_is_not_shown_replaced_or_removed(run, content):
+    """The run is read all the same."""
+    (run / LABELS).write_bytes(content)
+    with pytest.raises(StoreError, match=LABELS):
         change_labels(run, add=["tag"])
-    assert (run / LABELS).read_bytes() == DAMAGE[kind]
     (summary,) = list_runs(run.parent)
     assert (summary.status, summary.tags, summary.note) == ("interrupted", (), "")
-    assert "holds no tags and note" in summary.damaged
+    assert LABELS in summary.damaged
     assert list_foreign_files(run) == [run / LABELS]
     delete_run(run)
-    assert (run / LABELS).read_bytes() == DAMAGE[kind]
+    assert (run / LABELS).read_bytes() == content
 
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe", "folder"])
 def test_nothing_but_a_plain_file_is_read_or_written(run, tmp_path, kind):
     """Neither followed nor waited for."""
-    target = tmp_path / "precious"
+    target, theirs = tmp_path / "precious", as_file(tags=["theirs"])
     if kind == "pipe":
         os.mkfifo(run / LABELS)
     elif kind == "folder":
@@ -137,45 +123,41 @@ def test_nothing_but_a_plain_file_is_read_or_written(run, tmp_path, kind):
     else:
         (run / LABELS).symlink_to(target)
     if kind == "link":
-        target.write_text(json.dumps({**MARK, "tags": ["theirs"], "note": ""}))
-    before = target.read_text() if kind == "link" else None
-    with pytest.raises(StoreError, match="is a link or no plain file"):
+        target.write_bytes(theirs)
+    with pytest.raises(StoreError, match="no plain file"):
         change_labels(run, add=["tag"])
     assert list_runs(run.parent)[0].tags == ()
-    assert (target.read_text() if target.exists() else None) == before
+    assert (target.read_bytes() if target.exists() else None) == (
+        theirs if kind == "link" else None
+    )
 
 
 def test_a_copy_has_the_labels_and_then_its_own(run):
-    """Also one by hard links: neither changes the other's."""
+    """Also one by hard links; neither changes those of the other."""
     change_labels(run, add=["first"])
-    copies = [run.with_name("copy"), run.with_name("linked")]
-    shutil.copytree(run, copies[0])
-    shutil.copytree(run, copies[1], copy_function=os.link)
-    for copy in copies:
-        change_labels(copy, add=[copy.name], remove=["first"])
-    assert [read_labels(path).tags for path in (run, *copies)] == [
-        ("first",),
-        ("copy",),
-        ("linked",),
-    ]
+    for name, copy in (("copy", shutil.copy2), ("linked", os.link)):
+        change_labels(
+            shutil.copytree(run, run.with_name(name), copy_function=copy),
+            add=[name],
+            remove=["first"],
+        )
+    tags = [read_labels(run.with_name(name)).tags for name in ("run", "copy", "linked")]
+    assert tags == [("first",), ("copy",), ("linked",)]
 
 
-def test_a_run_that_is_being_recorded_can_be_labelled(tmp_path):
-    """Its owner goes on, and a list shows both."""
+def test_a_run_that_is_being_recorded_can_be_labelled_by_many(tmp_path):
+    """Its owner goes on, a list shows both, and processes take turns."""
     with RunStore.create(tmp_path, "run", HEADER) as store:
         fill(store, 1)
-        change_labels(store.path, add=["live"])
+        threads = [
+            Thread(target=change_labels, args=[store.path], kwargs={"add": [tag]})
+            for tag in ("t1", "t2", "t3", "t4")
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         (summary,) = list_runs(tmp_path)
-        assert (summary.status, summary.tags) == ("running", ("live",))
+        assert (summary.status, sorted(summary.tags)) == ("running", ["t1", "t2", "t3", "t4"])
         store.record(make_generation(1))
     assert RunStore.open(store.path).verify() == []
-
-
-def test_processes_that_label_at_once_lose_nothing(run):
-    """They take turns."""
-    threads = [Thread(target=change_labels, args=[run], kwargs={"add": [f"t{n}"]}) for n in "1234"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(read_labels(run).tags) == ["t1", "t2", "t3", "t4"]

@@ -1,21 +1,29 @@
 """Which runs there are: every state of a run has its line, and a name finds exactly one."""
 
 import shutil
+from datetime import UTC, datetime
 
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.store import RunStore, RunSummary, find_run, list_runs
+from optimizer.store import (
+    RunStore,
+    RunSummary,
+    find_run,
+    list_runs,
+    new_run_id,
+    run_path,
+    validate_run_id,
+)
 from optimizer.store.listing import DATABASE
-from tests.support.recording import HEADER, make_generation
+from tests.support.recording import HEADER, fill, make_generation
 
 
-def record(runs_dir, run_id, day=1, count=2, result=None, header=HEADER):
+def record(runs_dir, run_id, day=1, count=0, result=None):
     """A closed run, created on a day of November."""
     created = {"created_at": f"2026-11-{day:02}T00:00:00+00:00"}
-    with RunStore.create(runs_dir, run_id, header | created) as store:
-        for number in range(count):
-            store.record(make_generation(number))
+    with RunStore.create(runs_dir, run_id, HEADER | created) as store:
+        fill(store, count)
         if result is not None:
             store.finish(result)
     return runs_dir / run_id
@@ -23,21 +31,23 @@ def record(runs_dir, run_id, day=1, count=2, result=None, header=HEADER):
 
 def test_every_state_has_its_line_oldest_first(tmp_path):
     """Finished, interrupted, running, damaged; other files and folders are no runs."""
-    record(tmp_path, "zeta", day=1, result={"front": [1, 2, 3]})
-    record(tmp_path, "alpha", day=2, count=0)
+    assert list_runs(tmp_path / "absent") == []
+    record(tmp_path, "zeta", day=1, count=2, result={"front": [1, 2, 3]})
+    record(tmp_path, "alpha", day=2)
     (record(tmp_path, "20261103-000000-aaaaaa", day=3) / DATABASE).write_bytes(b"")
     (tmp_path / "notes.txt").write_text("x")
     (tmp_path / "folder").mkdir()
-    created = {"created_at": "2026-11-04T00:00:00+00:00"}
-    with RunStore.create(tmp_path, "beta", HEADER | created) as store:
+    RunStore.create(tmp_path, "odd", {"strategy": 5, "generations": "many"}).close()
+    with RunStore.create(tmp_path, "beta", HEADER) as store:
         store.record(make_generation(0))
         store.flush()
         runs = list_runs(tmp_path)
-    assert [(run.id, run.status, run.generations) for run in runs] == [
-        ("zeta", "finished", 2),
-        ("alpha", "interrupted", 0),
-        ("20261103-000000-aaaaaa", "damaged", 0),
-        ("beta", "running", 1),
+    assert [(run.id, run.status, run.generations, bool(run.damaged)) for run in runs] == [
+        ("zeta", "finished", 2, False),
+        ("alpha", "interrupted", 0, False),
+        ("odd", "interrupted", 0, False),
+        ("20261103-000000-aaaaaa", "damaged", 0, True),
+        ("beta", "running", 1, False),
     ]
     assert runs[0] == RunSummary(
         id="zeta",
@@ -51,33 +61,9 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
         front_size=3,
         number=1,
     )
-    assert [bool(run.damaged) for run in runs] == [False, False, True, False]
-    assert "not the database of a run" in runs[2].damaged
-
-
-def test_there_are_no_runs_where_there_is_no_directory(tmp_path):
-    """A runs directory that was never made is empty."""
-    assert list_runs(tmp_path / "absent") == []
-
-
-def test_runs_directory_that_is_a_file_is_an_error(tmp_path):
-    """One clear line, no traceback of the operating system."""
-    (tmp_path / "runs").write_text("x")
-    with pytest.raises(StoreError, match=r"runs cannot be read"):
-        list_runs(tmp_path / "runs")
-
-
-def test_header_of_another_shape_leaves_fields_empty(tmp_path):
-    """A run whose header holds other things is listed all the same."""
-    with RunStore.create(tmp_path, "odd", {"strategy": 5, "generations": "many"}):
-        pass
-    (run,) = list_runs(tmp_path)
-    assert (run.strategy, run.planned, run.created_at, run.damaged) == (
-        None,
-        None,
-        None,
-        "",
-    )
+    assert (runs[2].strategy, runs[2].planned, runs[2].created_at) == (None, None, None)
+    with pytest.raises(StoreError, match=r"notes.txt cannot be read"):
+        list_runs(tmp_path / "notes.txt")
 
 
 @pytest.mark.parametrize(
@@ -86,22 +72,36 @@ def test_header_of_another_shape_leaves_fields_empty(tmp_path):
         ("latest", "20261102-bbb"),
         ("LATEST", "20261102-bbb"),
         ("20261102-bbb", "20261102-bbb"),
-        ("20261102-a", "20261102-aaa"),
-        ("2026", None),
+        ("20261102-b", "20261102-bbb"),
         ("20261102-aa", "20261102-aa"),
+        ("20261102-a", "begins more than one run: 20261102-aa"),
+        ("2026", "begins more than one run: 20261102-aa"),
+        ("absent", "there are 20261102-aa, 20261102-aaa, 20261102-bbb"),
+        ("", "there are"),
+        ("-x", "there are"),
+        ("..", "there are"),
     ],
 )
-def test_a_name_finds_one_run(tmp_path, name, run_id):
+def test_a_name_finds_one_run_or_says_which_there_are(tmp_path, name, run_id):
     """The newest, an id, the beginning of one id; an id wins over being a beginning."""
+    with pytest.raises(StoreError, match="there are no runs at all"):
+        find_run(tmp_path, name)
     for day, created in enumerate(("20261102-aaa", "20261102-aa", "20261102-bbb"), start=1):
         record(tmp_path, created, day=day)
-    if name == "20261102-a":
-        shutil.rmtree(tmp_path / "20261102-aa")
-    if run_id is None:
-        with pytest.raises(StoreError, match="begins more than one run: 20261102-aaa"):
+    if " " in run_id or run_id == "there are":
+        with pytest.raises(StoreError) as error:
             find_run(tmp_path, name)
+        assert all(word in str(error.value) for word in run_id.replace(",", "").split())
     else:
         assert find_run(tmp_path, name) == tmp_path / run_id
+
+
+def test_many_runs_are_not_all_named(tmp_path):
+    """An error has the newest five and how many more there are."""
+    for day in range(1, 8):
+        record(tmp_path, f"run-{day}", day=day)
+    with pytest.raises(StoreError, match=r"run-3, run-4, run-5, run-6, run-7 and 2 more"):
+        find_run(tmp_path, "absent")
 
 
 def test_a_path_finds_its_run_wherever_it_is(tmp_path):
@@ -111,17 +111,6 @@ def test_a_path_finds_its_run_wherever_it_is(tmp_path):
         assert find_run(tmp_path / "runs", name) == run
     with pytest.raises(StoreError, match="nothing is not a run"):
         find_run(tmp_path, str(tmp_path / "nothing"))
-
-
-@pytest.mark.parametrize("name", ["latest", "absent", "..", "", "-x", "a b"])
-def test_a_name_that_finds_nothing_is_an_error(tmp_path, name):
-    """The message names a run as missing, and those that there are."""
-    with pytest.raises(StoreError, match="there are no runs at all"):
-        find_run(tmp_path, name)
-    record(tmp_path, "only")
-    if name != "latest":
-        with pytest.raises(StoreError, match="there are only"):
-            find_run(tmp_path, name)
 
 
 def test_a_clock_that_was_set_back_changes_no_order(tmp_path):
@@ -134,27 +123,51 @@ def test_a_clock_that_was_set_back_changes_no_order(tmp_path):
     assert [run.id[:8] for run in list_runs(tmp_path)] == ["20261105", "20261101"]
 
 
-def test_a_run_whose_number_cannot_be_read_has_its_place_by_time(tmp_path):
-    """It stands behind the runs that were created before it."""
+def test_a_run_without_a_number_has_its_place_by_time(tmp_path, monkeypatch):
+    """A damaged one behind those that were created before it; older versions come first."""
     names = [f"2026110{day}-000000-aaaaaa" for day in (1, 2, 3)]
     for day, run_id in enumerate(names, start=1):
         record(tmp_path, run_id, day=day)
     (tmp_path / names[1] / DATABASE).write_bytes(b"")
-    assert [run.id for run in list_runs(tmp_path)] == names
-
-
-def test_runs_of_older_versions_come_first(tmp_path, monkeypatch):
-    """They have no number, and were created before any run that has one."""
     monkeypatch.setattr("optimizer.store.store.find_next_number", lambda runs_dir: None)
     record(tmp_path, "older", day=20)
-    monkeypatch.undo()
-    record(tmp_path, "newer", day=1)
-    assert find_run(tmp_path, "latest").name == "newer"
+    assert [run.id for run in list_runs(tmp_path)] == ["older", *names]
 
 
-def test_many_runs_are_not_all_told(tmp_path):
-    """A message names the newest five and how many more there are."""
-    for day in range(1, 8):
-        record(tmp_path, f"run-{day}", day=day, count=0)
-    with pytest.raises(StoreError, match="there are run-3, run-4, run-5, run-6, run-7 and 2 more"):
-        find_run(tmp_path, "absent")
+def test_new_ids_are_legal_and_name_the_moment_in_utc():
+    """Six hex digits follow, so that two of one second differ."""
+    ids = {new_run_id(datetime(2026, 11, 21, 9, 30, 15, tzinfo=UTC)) for _ in range(9)}
+    assert len(ids) > 1
+    for run_id in ids:
+        assert run_id.startswith("20261121-093015-")
+        assert (len(run_id), validate_run_id(run_id)) == (22, run_id)
+        assert int(run_id[-6:], 16) >= 0
+
+
+@pytest.mark.parametrize("legal", ["a", "7", "walk-forward_1.2", "x" * 64])
+def test_legal_ids_pass(legal):
+    """Letters, digits, dots, underscores and hyphens are fine."""
+    assert validate_run_id(legal) == legal
+
+
+@pytest.mark.parametrize(
+    "illegal",
+    ["", ".", "..", "../x", "/abs", "a/b", "a\\b", "a..b", "-x", ".x", "x.", "a:b", "a\0b",
+     "x" * 65, "a b", "a\n", "é", "latest", "Latest"],
+)  # fmt: skip
+def test_a_path_an_option_or_a_surprise_is_no_id(illegal, tmp_path):
+    """It never becomes a folder."""
+    for call in (lambda: validate_run_id(illegal), lambda: run_path(tmp_path, illegal)):
+        with pytest.raises(StoreError, match="64 letters"):
+            call()
+
+
+def test_nothing_leads_out_of_the_folder_of_runs(tmp_path):
+    """A link inside is not followed; the folder itself may be one."""
+    for name in ("runs", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "runs" / "innocent").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "linked").symlink_to(tmp_path / "runs")
+    with pytest.raises(StoreError, match="leads out"):
+        run_path(tmp_path / "runs", "innocent")
+    assert run_path(tmp_path / "linked", "a") == tmp_path / "linked" / "a"

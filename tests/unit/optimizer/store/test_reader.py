@@ -50,11 +50,6 @@ def test_older_runs_bear_the_present_names(runs):
         assert build_run_table(older, "front") == build_run_table(present, "front")
         assert build_run_table(older, "generations") == build_run_table(present, "generations")
         assert older.verify() == []
-
-
-def test_an_older_run_is_loaded_as_what_it_was(runs):
-    """Its front and its settings are unchanged."""
-    folder, name = runs
     older, present = load_run("older", folder), load_run(name, folder)
     assert older.objectives == present.objectives
     assert older.front.equals(present.front)

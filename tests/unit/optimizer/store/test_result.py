@@ -67,56 +67,39 @@ def test_a_result_of_an_older_version_is_read(stored_result):
     assert [w["label"] for w in payload["data"]["windows"]] == [
         w["symbol"] for w in recorded["data"].get("windows", [])
     ]
-
-
-def test_names_stand_in_their_order(stored_result):
-    """JSON is recorded with sorted names; genes and metrics come back in that of the program."""
-    _, store = stored_result
+    # JSON is recorded with sorted names.
     genes = [gene["name"] for gene in store.header["genes"]]
-    for member in load_result(store).front:
+    for member in result.front:
         assert list(member.genes) == genes
         for part in filter(None, (member, member.held_out)):
             assert list(part.objectives) == store.header["objectives"]
             assert list(part.metrics) == [name for name in METRICS if name in part.metrics]
 
 
-def test_the_first_version_knew_one_window_and_one_search():
-    """Its defaults say so."""
-    content = RunResult.read(older("first")["result"])
-    assert content.data.spec == ("csv:AAA.csv",)
-    assert (content.data.windows, content.data.held_out_bars) == ((), 0)
-    assert (content.search, content.stopped_by, content.over_windows) == (
-        "genetic",
-        "generations",
-        "mean",
-    )
-    assert (content.polished, content.regret, content.resumed) == (0, None, "")
-    assert [(one.held_out, one.by_window) for one in content.front] == [(None, {})] * 2
-
-
-def test_what_is_written_is_read_again():
-    """The value, and nothing that is not in it."""
-    content = RunResult.read(older("held_out")["result"])
+def test_a_result_is_what_is_written_and_no_more():
+    """Defaults stand for what was not recorded; what a newer version adds is not read."""
+    first = RunResult.read(older("first")["result"])
+    assert first.data.spec == ("csv:AAA.csv",)
+    assert (first.data.windows, first.data.held_out_bars, first.over_windows) == ((), 0, "mean")
+    assert (first.search, first.stopped_by) == ("genetic", "generations")
+    assert (first.polished, first.regret, first.resumed) == (0, None, "")
+    assert [(one.held_out, one.by_window) for one in first.front] == [(None, {})] * 2
+    recorded = older("held_out")["result"]
+    content = RunResult.read(recorded)
     payload = content.payload()
     assert RunResult.read(json.loads(json.dumps(payload, allow_nan=False))) == content
-    assert "resumed" not in payload
-    assert payload["regret"] is None
+    assert ("resumed" in payload, payload["regret"]) == (False, None)
     assert replace(content, resumed="already finished").payload()["resumed"] == "already finished"
-
-
-def test_what_a_newer_version_adds_is_not_read():
-    """It does not stand in the way."""
-    recorded = older("held_out")["result"]
     newer = {**recorded, "mood": "good", "data": {**recorded["data"], "weather": "fine"}}
-    assert RunResult.read(newer) == RunResult.read(recorded)
+    assert RunResult.read(newer) == content
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"timing": None}, "the result cannot be read: timing: "),
+        ({"timing": None}, "timing"),
         ({"front": [{"genes": {"ema_fast": "many"}, "metrics": {}}]}, "front.0.genes.ema_fast"),
-        ({"front": {}}, "front: "),
+        ({"front": {}}, "front"),
     ],
     ids=["timing", "gene", "front"],
 )

@@ -1,13 +1,67 @@
-"""Network file systems: found among the mounts, refused for write-ahead logs."""
+"""Room that a run takes, reasons of a failed write, and network file systems."""
 
+import errno
+import os
+import re
+import resource
+import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.store import space
-from optimizer.store.space import find_network_kind, refuse_network
+from optimizer.store import RunStore, estimate_bytes, require_space, space
+from optimizer.store.space import LOG_BYTES, build_write_error, find_network_kind, refuse_network
+from tests.support.recording import HEADER, make_generation
+
+
+@pytest.mark.parametrize(
+    ("individuals", "options"),
+    [(1, {}), (512, {}), (37, {"keep": "last"}), (37, {"budget": 0}), (37, {"budget": 20_000}),
+     (37, {"budget": 10**9})],
+)  # fmt: skip
+def test_an_estimate_is_a_bound_that_is_not_far_off(tmp_path, individuals, options):
+    """A run takes no more than was estimated, and no less than half of it, the log apart."""
+    count = 40
+    with RunStore.create(tmp_path, "run", HEADER, **options) as store:
+        for number in range(count + 1):
+            store.record(make_generation(number, individuals=individuals))
+    taken = sum(file.stat().st_size for file in store.path.iterdir())
+    estimate = estimate_bytes(individuals, 2, 2, count, **options)
+    assert taken <= estimate <= estimate_bytes(individuals, 2, 2, count)
+    assert options.get("budget") == 0 or estimate - LOG_BYTES <= 2 * taken + 2**18
+
+
+def test_too_little_space_is_refused_with_both_numbers(tmp_path):
+    """Before anything starts, where the directory need not exist yet."""
+    require_space(tmp_path / "not" / "yet", 1)
+    with pytest.raises(StoreError, match=r"1,000,000,000,000,000,000 bytes and [\d,]+ are free"):
+        require_space(tmp_path / "not" / "yet", 10**18)
+
+
+@pytest.mark.parametrize(
+    ("error", "limit", "words"),
+    [
+        (OSError(errno.ENOSPC, "full"), None, r"needed 9 bytes, [\d,]+ are free there"),
+        (OSError(errno.EDQUOT, "quota"), None, "your quota"),
+        (OSError(errno.EFBIG, "large"), 4096, "4,096 bytes at most: raise ulimit -f"),
+        (sqlite3.OperationalError("disk I/O error"), 4096, "4,096 bytes at most: raise ulimit -f"),
+        (sqlite3.OperationalError("disk I/O error"), None, "space is not the reason"),
+        (OSError(errno.EIO, "Input/output error"), None, "space is not the reason"),
+        (OSError(errno.EROFS, "read-only"), None, r"\(read-only\): let --runs name"),
+        (OSError(errno.EACCES, "denied"), None, r"\(denied\): let --runs name"),
+        (OSError(errno.ENOTDIR, "no folder"), None, r"\(no folder\): let --runs name"),
+    ],
+)
+def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, error, limit, words):
+    """Free bytes are the reason only where they are too few; of a place they are no matter."""
+    most = resource.RLIM_INFINITY if limit is None else limit
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (most, most))
+    message = str(build_write_error(error, tmp_path / "run.sqlite", 9))
+    assert re.search(words, message), message
+    assert ("free there" in message) == ("needed" in words or "space" in words)
+
 
 MOUNTS = (
     ("/", "ext4"),
@@ -17,13 +71,6 @@ MOUNTS = (
     ("/over", "nfs"),
     ("/over", "tmpfs"),
 )
-
-
-@pytest.fixture(autouse=True)
-def mount_points(monkeypatch):
-    """A system with these mounts; later ones lie over earlier ones."""
-    mounts = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in MOUNTS]
-    monkeypatch.setattr(space.psutil, "disk_partitions", lambda *, all: mounts if all else [])
 
 
 @pytest.mark.parametrize(
@@ -38,33 +85,25 @@ def mount_points(monkeypatch):
         ("/home/somebody", None),
     ],
 )
-def test_deepest_and_latest_mount_decides(path, kind):
-    """A path belongs to the deepest mount above it, the later one of two at the same place."""
+def test_a_write_ahead_log_on_a_network_file_system_is_refused(monkeypatch, path, kind):
+    """The deepest and latest mount decides; the other journal is allowed anywhere."""
+    mounts = [SimpleNamespace(mountpoint=point, fstype=one) for point, one in MOUNTS]
+    monkeypatch.setattr(space.psutil, "disk_partitions", lambda *, all: mounts if all else [])
     assert find_network_kind(Path(path)) == kind
+    refuse_network(Path(path), "delete")
+    if kind:
+        with pytest.raises(StoreError, match=rf"\({kind}\).*--journal"):
+            refuse_network(Path(path), "wal")
+    else:
+        refuse_network(Path(path), "wal")
 
 
-def test_write_ahead_log_on_a_network_mount_is_refused():
-    """The message names the file system and both ways out."""
-    with pytest.raises(StoreError, match=r"\(nfs4\).*local disk.*--journal delete"):
-        refuse_network(Path("/srv/runs"), "wal")
-
-
-def test_rollback_journal_is_allowed_anywhere():
-    """With the other journal a network mount is accepted."""
-    refuse_network(Path("/srv/runs"), "delete")
-
-
-def test_systems_without_a_table_are_local(monkeypatch):
-    """Where the system shows no mounts, nothing is refused."""
+def test_a_system_that_shows_no_mounts_is_local(monkeypatch, tmp_path):
+    """So is a folder for temporary files on this one."""
+    assert find_network_kind(tmp_path) is None
 
     def hide_file(*, all):
-        raise FileNotFoundError("/proc/self/mounts")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "/proc/self/mounts")
 
     monkeypatch.setattr(space.psutil, "disk_partitions", hide_file)
     assert find_network_kind(Path("/srv/runs")) is None
-
-
-def test_the_mounts_of_this_machine_are_read(monkeypatch, tmp_path):
-    """A folder for temporary files is local."""
-    monkeypatch.undo()
-    assert find_network_kind(tmp_path) is None

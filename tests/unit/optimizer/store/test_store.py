@@ -10,10 +10,9 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.search.generation import Population
-from optimizer.store import RunStore, estimate_bytes, reader, require_space
+from optimizer.store import RunStore, reader
 from optimizer.store.listing import DATABASE
 from optimizer.store.rows import front_population
-from optimizer.store.space import LOG_BYTES
 from tests.support.recording import (
     HEADER,
     assert_same_generation,
@@ -34,195 +33,132 @@ def store(tmp_path):
 
 
 def test_what_is_read_is_what_was_recorded(store):
-    """Every bit of every generation comes back, NaN included, and the header with it."""
+    """Every bit of each generation, NaN included, its counts, and the header."""
     fill(store, 5)
-    for number in range(5):
-        assert_same_generation(make_generation(number), store.generation(number))
+    for number, summary in enumerate(store.generations()):
+        expected = make_generation(number)
+        assert_same_generation(expected, store.generation(number))
+        front = len(front_population(expected.population))
+        assert (summary.number, summary.individuals, summary.front) == (number, 6, front)
+        assert (summary.rejected, summary.seconds) == (expected.rejected, expected.seconds)
+        assert summary.kept == "whole"
     assert_sound(store, 4)
-    assert store.header == HEADER
-    assert (store.run_id, store.status) == (RUN, "running")
+    assert (store.header, store.run_id, store.status) == (HEADER, RUN, "running")
+    for number in (-1, 5):
+        with pytest.raises(StoreError, match="only 5 generations"):
+            store.generation(number)
 
 
 def test_strange_floats_keep_their_bits(store):
-    """Minus zero, infinities, the smallest number and NaN with a payload come back as they were."""
+    """Minus zero, infinities, the smallest number and NaN with a payload."""
     values = np.array([-0.0, np.inf, -np.inf, 5e-324, np.nan, 1e308])
     values = np.append(values, np.array([0x7FF8000000000123], np.uint64).view(np.float64))
-    population = Population(
-        values[:, None], values[:, None], np.ones(7), np.arange(7, dtype=np.int16) - 3
-    )
+    codes = np.arange(7, dtype=np.int16) - 3
+    population = Population(values[:, None], values[:, None], np.ones(7), codes)
     store.record(replace(make_generation(0), population=population))
     store.flush()
     assert_same_population(population, store.last_generation().population)
 
 
 @pytest.mark.parametrize("individuals", [0, 1, 7])
-def test_any_population_size_is_recorded(store, individuals):
-    """No individual, one, and an odd number of them, with a front or without."""
+def test_any_population_is_kept_as_it_was_at_the_call(store, individuals):
+    """Whatever its size, and though its arrays change before the commit."""
     for number in range(2):
-        store.record(make_generation(number, individuals=individuals))
-    store.flush()
+        generation = make_generation(number, individuals=individuals)
+        store.record(generation)
+        generation.population.genomes[:] = -1
     expected = make_generation(1, individuals=individuals)
     assert_same_generation(expected, store.last_generation())
     assert_same_population(front_population(expected.population), store.front(1))
 
 
-def test_arrays_may_change_once_recorded(store):
-    """What is recorded is what the arrays held at the call, not what they hold at the commit."""
-    generation = make_generation(0)
-    store.record(generation)
-    generation.population.genomes[:] = -1
-    assert_same_generation(make_generation(0), store.last_generation())
+def _change_columns(generation):
+    return replace(generation, population=replace(generation.population, violations=np.zeros(5)))
 
 
-def test_summaries_tell_every_generation(store):
-    """Each generation has its counts, the size of its front, and a mark that it is whole."""
-    fill(store, 3)
-    for number, summary in enumerate(store.generations()):
-        front = front_population(make_generation(number).population)
-        assert (summary.number, summary.individuals, summary.front) == (number, 6, len(front))
-        assert summary.rejected == make_generation(number).rejected
-        assert summary.seconds == make_generation(number).seconds
-        assert summary.kept == "whole"
-
-
-@pytest.mark.parametrize("number", [1, 7])
-def test_generations_are_recorded_in_order(store, number):
-    """A gap is refused, and nothing of them is recorded."""
-    with pytest.raises(StoreError, match=f"generation {number} cannot follow generation -1"):
-        store.record(make_generation(number))
+@pytest.mark.parametrize(
+    ("generation", "word"),
+    [
+        (make_generation(0), "the next to record is 1"),
+        (make_generation(2), "the next to record is 1"),
+        (make_generation(1, genes=3), r"\(3, 2\) genes and objectives"),
+        (_change_columns(make_generation(1)), "differ in length"),
+        (replace(make_generation(1), seconds=float("nan")), "seconds is not a finite"),
+    ],
+    ids=["again", "gap", "shape", "columns", "NaN"],
+)
+def test_no_other_generation_follows(store, generation, word):
+    """It is refused at the call, and the run goes on with the right one."""
     fill(store, 1)
-    assert_sound(store, 0)
+    with pytest.raises(StoreError, match=word):
+        store.record(generation)
+    fill(store, 1, start=1)
+    assert_sound(store, 1)
 
 
-def test_shapes_may_not_change_within_a_run(store):
-    """Another number of genes or objectives than before is refused."""
-    fill(store, 1)
-    with pytest.raises(StoreError, match=r"\(3, 2\) genes and objectives"):
-        store.record(make_generation(1, genes=3))
-
-
-def test_columns_of_different_length_are_refused(store):
-    """A population whose columns disagree is refused by name."""
-    population = replace(make_generation(0).population, violations=np.zeros(5))
-    with pytest.raises(StoreError, match="generation 0: its columns differ in length"):
-        store.record(replace(make_generation(0), population=population))
-
-
-def test_summary_with_nan_is_refused_at_the_call(store):
-    """JSON has no NaN, so a generation that took NaN seconds is refused with the field's name."""
-    with pytest.raises(StoreError, match=r"summary of generation 0 .* seconds is not a finite"):
-        store.record(replace(make_generation(0), seconds=float("nan")))
-
-
-def test_finished_run_has_a_result(store, tmp_path):
-    """The result is read back, follows from the last generation, and makes the run finished."""
+def test_a_run_is_finished_copied_and_gone_on_with(store, tmp_path):
+    """A closed run is one plain file; more generations make its result untrue."""
     fill(store, 2)
-    assert store.result is None
+    for wrong in ({"front": [{"sharpe": float("inf")}]}, {"front": {1, 2}}):
+        with pytest.raises(StoreError, match=r"front\[0\].sharpe|set"):
+            store.finish(wrong)
+    assert (store.result, store.status) == (None, "running")
     store.finish({"front": [{"genes": np.float64(0.1)}], "hash": "ab"})
-    assert store.status == "finished"
     store.close()
-    with RunStore.open(tmp_path / RUN) as read:
-        assert read.result == {"front": [{"genes": 0.1}], "hash": "ab"}
-        assert read.status == "finished"
-        assert read.verify() == []
-
-
-def test_result_with_nan_is_refused_naming_where(store):
-    """The place of the number that JSON does not have is in the message."""
-    with pytest.raises(StoreError, match=r"front\[1\].sharpe is not a finite number; use null"):
-        store.finish({"front": [{"sharpe": 1.0}, {"sharpe": float("inf")}]})
-    with pytest.raises(StoreError, match="set is not a kind of value"):
-        store.finish({"front": {1, 2}})
-
-
-def test_closed_run_is_one_plain_file_that_can_be_copied(store, tmp_path):
-    """No log stays behind; a copy under another name is read and gone on with."""
-    fill(store, 3)
     store.close()
-    assert sorted(p.name for p in (tmp_path / RUN).iterdir()) == ["owner.lock", DATABASE]
-    shutil.copytree(tmp_path / RUN, tmp_path / "copy")
+    with pytest.raises(StoreError, match="not open for writing"):
+        store.record(make_generation(2))
+    assert sorted(path.name for path in store.path.iterdir()) == ["owner.lock", DATABASE]
+    shutil.copytree(store.path, tmp_path / "copy")
     with RunStore.open(tmp_path / "copy", writable=True) as copy:
-        assert copy.run_id == "copy"
+        assert (copy.run_id, copy.status) == ("copy", "finished")
+        fill(copy, 1, start=2)
+        assert (copy.result, copy.status, copy.verify()) == (None, "running", [])
+    with RunStore.open(tmp_path / "copy") as copy:
+        assert copy.status == "interrupted"
         assert_sound(copy, 2)
-        fill(copy, 1, start=3)
-        assert_sound(copy, 3)
+    with RunStore.open(store.path) as read:
+        assert read.result == {"front": [{"genes": 0.1}], "hash": "ab"}
+        assert (read.status, read.verify()) == ("finished", [])
 
 
-def test_interrupted_run_resumes(store, tmp_path):
-    """The next owner continues the chain from the last generation."""
-    fill(store, 3)
-    store.close()
-    with RunStore.open(tmp_path / RUN, writable=True) as resumed:
-        assert resumed.last_generation().number == 2
-        fill(resumed, 2, start=3)
-    with RunStore.open(tmp_path / RUN) as read:
-        assert read.status == "interrupted"
-        assert_sound(read, 4)
-
-
-def test_finished_run_that_goes_on_is_no_longer_finished(store, tmp_path):
-    """More generations make the old result untrue, so it goes with the first of them."""
-    fill(store, 1)
-    store.finish({"front": []})
-    store.close()
-    with RunStore.open(tmp_path / RUN, writable=True) as resumed:
-        assert resumed.status == "finished"
-        fill(resumed, 1, start=1)
-        assert resumed.result is None
-        assert resumed.status == "running"
-        assert resumed.verify() == []
-
-
-def test_resumption_is_noted_with_what_had_changed(store):
-    """Differences are recorded with how many generations it is asked for now."""
+def test_the_newest_plan_is_that_of_the_last_resumption(store):
+    """Each is noted with what had changed."""
+    assert store.planned == HEADER["generations"]
     store.note_resumption(("versions.numpy: recorded '2.0', now '2.1'",), 70)
+    store.note_resumption((), 60)
     store.flush()
-    (note,) = store.resumptions
-    assert note["after"] == -1
-    assert store.planned == note["generations"] == 70
-    assert note["differences"] == ["versions.numpy: recorded '2.0', now '2.1'"]
+    first, _ = store.resumptions
+    assert (first["after"], first["generations"], store.planned) == (-1, 70, 60)
+    assert first["differences"] == ["versions.numpy: recorded '2.0', now '2.1'"]
 
 
-def test_reader_sees_what_is_committed_while_an_owner_writes(store, tmp_path):
-    """A second store reads beside the owner, and cannot write."""
-    fill(store, 2)
+def test_a_reader_beside_the_owner_sees_what_is_committed(store, tmp_path, monkeypatch):
+    """It follows the chain once a commit, so that reading all of a run is linear."""
+    followed, original = [], reader.follow_chain
+    monkeypatch.setattr(reader, "follow_chain", lambda *a: followed.append(1) or original(*a))
+    fill(store, 3)
     with RunStore.open(tmp_path / RUN) as read:
-        assert_sound(read, 1)
-        assert read.status == "running"
-        fill(store, 2, start=2)
-        assert_sound(read, 3)
+        followed.clear()
+        for number in range(3):
+            assert_same_generation(make_generation(number), read.generation(number))
+        assert followed == []
+        fill(store, 1, start=3)
+        assert_same_generation(make_generation(3), read.generation(3))
+        assert (len(followed), read.status) == (1, "running")
         with pytest.raises(StoreError, match="not open for writing"):
             read.record(make_generation(4))
 
 
-def test_reading_every_generation_follows_the_chain_once(store, tmp_path, monkeypatch):
-    """A reader checks the chain again only after a commit, so reading all of a run is linear."""
-    fill(store, 5)
-    followed = []
-    original = reader.follow_chain
-    monkeypatch.setattr(reader, "follow_chain", lambda *a: followed.append(1) or original(*a))
-    with RunStore.open(tmp_path / RUN) as read:
-        for number in range(5):
-            assert_same_generation(make_generation(number), read.generation(number))
-        assert len(followed) == 1
-        fill(store, 1, start=5)
-        assert_same_generation(make_generation(5), read.generation(5))
-        assert len(followed) == 2
-
-
-def test_run_with_that_id_must_not_exist(store, tmp_path):
-    """Creating a run twice is refused, and leaves no draft behind."""
-    with pytest.raises(StoreError, match="exists already"):
-        RunStore.create(tmp_path, RUN, HEADER)
-    assert [p.name for p in tmp_path.iterdir()] == [RUN]
-
-
-def test_closed_store_refuses_work_and_closes_again(store):
-    """After close, record raises that the run is not open, and close does nothing."""
-    store.close()
-    store.close()
-    with pytest.raises(StoreError, match="not open for writing"):
-        store.record(make_generation(0))
+@pytest.mark.parametrize(
+    ("run_id", "options", "word"),
+    [(RUN, {}, "exists"), ("b", {"keep": "some"}, "'some'"), ("b", {"journal": "off"}, "'off'")],
+)
+def test_a_run_that_cannot_begin_leaves_nothing(store, tmp_path, run_id, options, word):
+    """Its name is taken, or an option has a word that nobody knows."""
+    with pytest.raises(StoreError, match=word):
+        RunStore.create(tmp_path, run_id, HEADER, **options)
+    assert [path.name for path in tmp_path.iterdir()] == [RUN]
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
@@ -237,66 +173,6 @@ def test_both_journals_record_and_resume(tmp_path, journal):
     with RunStore.open(tmp_path / RUN, writable=True) as store:
         fill(store, 1, start=2)
         assert_sound(store, 2)
-
-
-@pytest.mark.parametrize("option", [{"keep": "some"}, {"journal": "off"}])
-def test_unknown_options_are_refused(tmp_path, option):
-    """The message names the value and what is known."""
-    with pytest.raises(StoreError, match="is unknown: use one of"):
-        RunStore.create(tmp_path, RUN, HEADER, **option)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("group", [1, 2, 5, 12], ids=lambda size: f"groups of {size}")
-@pytest.mark.parametrize("keep", ["front", "last"])
-def test_older_generations_keep_less_and_still_verify(tmp_path, keep, group):
-    """The newest two stay whole, however commits are grouped; the rest keep what was asked."""
-    with RunStore.create(tmp_path, RUN, HEADER, keep=keep) as store:
-        for start in range(0, 12, group):
-            fill(store, min(group, 12 - start), start)
-        expected = {"front": "front", "last": "summary"}[keep]
-        kept = [summary.kept for summary in store.generations()]
-        assert kept == [expected] * 10 + ["whole"] * 2
-        assert_sound(store, 11)
-        with pytest.raises(StoreError, match="generation 3: its whole population was not kept"):
-            store.generation(3)
-        if keep == "front":
-            assert_same_population(front_population(make_generation(3).population), store.front(3))
-        else:
-            with pytest.raises(StoreError, match="generation 3: only its summary was kept"):
-                store.front(3)
-    with RunStore.open(tmp_path / RUN, writable=True) as store:
-        fill(store, 3, start=12)
-        assert [s.kept for s in store.generations()] == [expected] * 13 + ["whole"] * 2
-        assert_sound(store, 14)
-
-
-@pytest.mark.parametrize("number", [-1, 3])
-def test_generation_that_was_not_recorded_is_refused(store, number):
-    """A number that is not there is an error that counts those there are."""
-    fill(store, 3)
-    with pytest.raises(StoreError, match=f"generation {number}: only 3 generations are recorded"):
-        store.generation(number)
-
-
-@pytest.mark.parametrize("keep", ["all", "last"])
-@pytest.mark.parametrize("individuals", [1, 37, 512])
-def test_estimate_is_a_bound_that_is_not_far_off(tmp_path, individuals, keep):
-    """A run takes no more than was estimated, and no less than half of it, the log apart."""
-    with RunStore.create(tmp_path, RUN, HEADER, keep=keep) as store:
-        for number in range(41):
-            store.record(make_generation(number, individuals=individuals))
-    taken = sum(file.stat().st_size for file in (tmp_path / RUN).iterdir())
-    estimate = estimate_bytes(individuals, 2, 2, 40, keep=keep)
-    assert taken <= estimate
-    assert estimate - LOG_BYTES <= 2 * taken + 2**18
-
-
-def test_too_little_space_is_refused_with_both_numbers(tmp_path):
-    """What does not fit is refused before it starts, where the directory need not exist yet."""
-    require_space(tmp_path / "not" / "yet", 1)
-    with pytest.raises(StoreError, match="needs up to 1,000,000,000,000,000,000 bytes and"):
-        require_space(tmp_path / "not" / "yet", 10**18)
 
 
 def test_failure_of_the_body_is_not_hidden_by_closing(tmp_path):

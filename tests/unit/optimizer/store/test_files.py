@@ -8,12 +8,10 @@ import pytest
 from data.files import name_draft
 from optimizer.atomic_write import write_whole
 from optimizer.errors import StoreError
-from optimizer.report import Run, write_report
 from optimizer.store import RunStore, delete_run, list_runs
 from optimizer.store.files import DATABASE, NAMES
 from optimizer.store.lock import OWNER, read_owner
-from tests.support.recording import HEADER, make_generation
-from tests.support.runs import record_run
+from tests.support.recording import HEADER, fill
 
 PRECIOUS = "what must stay as it is"
 
@@ -30,46 +28,45 @@ def precious(tmp_path):
 def run(tmp_path):
     """A closed run of two generations."""
     with RunStore.create(tmp_path / "runs", "run", HEADER) as store:
-        store.record(make_generation(0))
-        store.record(make_generation(1))
-    return tmp_path / "runs" / "run"
+        fill(store, 2)
+    return store.path
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_owner_follows_no_link(run, precious, name):
-    """Whatever file of a run is a link, its owner refuses it, and what it names is as it was."""
+def test_no_link_is_followed(run, precious, name):
+    """Whatever file of a run it takes the place of: by readers, owners and lists."""
     (run / name).unlink(missing_ok=True)
     (run / name).symlink_to(precious)
-    with pytest.raises(StoreError, match=rf"{name} is a link or no plain file"):
-        RunStore.open(run, writable=True)
+    for writable in (False, True):
+        with pytest.raises(StoreError, match=f"{name} is a link"):
+            RunStore.open(run, writable=writable)
+    (summary,) = list_runs(run.parent)
+    assert (summary.status, "is a link" in summary.damaged) == ("damaged", True)
     assert precious.read_text() == PRECIOUS
 
 
 def test_a_link_to_nothing_makes_no_file(run, tmp_path):
-    """A name that leads to a file that is not there yet does not make it."""
+    """Neither to own a run nor to delete it."""
     (run / OWNER).unlink()
     (run / OWNER).symlink_to(tmp_path / "new")
-    with pytest.raises(StoreError, match="is a link"):
-        RunStore.open(run, writable=True)
-    with pytest.raises(StoreError, match="is a link"):
-        delete_run(run)
+    for call in (lambda: RunStore.open(run, writable=True), lambda: delete_run(run)):
+        with pytest.raises(StoreError, match="is a link"):
+            call()
     assert not (tmp_path / "new").exists()
 
 
-def test_a_reader_follows_no_link_either(run, tmp_path):
-    """A database elsewhere is no run of this folder, which the list notes."""
+def test_a_database_that_lies_elsewhere_is_no_run(run, tmp_path):
+    """Though the link to it leads to a sound one."""
     shutil.move(run / DATABASE, tmp_path / "elsewhere")
     (run / DATABASE).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StoreError, match="is a link or no plain file"):
+    with pytest.raises(StoreError, match="is a link"):
         RunStore.open(run)
-    (summary,) = list_runs(run.parent)
-    assert (summary.status, "is a link" in summary.damaged) == ("damaged", True)
 
 
 @pytest.mark.parametrize("name", [OWNER, DATABASE, f"{DATABASE}-wal"])
 @pytest.mark.timeout(20)
 def test_a_pipe_does_not_block(run, name):
-    """It is never written to."""
+    """It is never read or written."""
     (run / name).unlink(missing_ok=True)
     os.mkfifo(run / name)
     owner = read_owner(run)
@@ -78,21 +75,10 @@ def test_a_pipe_does_not_block(run, name):
         RunStore.open(run)
 
 
-def test_a_report_takes_the_place_of_a_link(tmp_path, precious):
-    """It is written beside and moved there; what the link named is as it was."""
-    path = record_run(tmp_path / "runs")
-    (path / "report.html").symlink_to(precious)
-    written = write_report(Run(path))
-    assert precious.read_text() == PRECIOUS
-    assert not written.is_symlink()
-    assert written.read_text().startswith("<!doctype html>")
-
-
 def test_a_draft_follows_no_link(tmp_path, precious, monkeypatch):
     """Who guesses its name gains nothing."""
-    target = tmp_path / "out.txt"
     names = iter([b"x", b"y"])
     monkeypatch.setattr("data.files.os.urandom", lambda size: next(names))
     (tmp_path / name_draft("out.txt", b"x".hex())).symlink_to(precious)
-    write_whole(target, "new")
-    assert (precious.read_text(), target.read_text()) == (PRECIOUS, "new")
+    write_whole(tmp_path / "out.txt", "new")
+    assert (precious.read_text(), (tmp_path / "out.txt").read_text()) == (PRECIOUS, "new")

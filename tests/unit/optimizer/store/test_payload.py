@@ -1,0 +1,107 @@
+"""Records that no version wrote: one line of a list, and one line of whatever reads them."""
+
+import json
+
+import pytest
+
+from optimizer.errors import StoreError
+from optimizer.store import RunStore, list_runs
+from optimizer.store.listing import DATABASE, find_next_number, find_run
+from optimizer.store.payload import DEEPEST, decode, encode
+from tests.support.hostile import TABLES, changing
+from tests.support.recording import HEADER, fill
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A folder of two runs, of which one is to be changed."""
+    for name in ("sound", "changed"):
+        with RunStore.create(tmp_path, name, HEADER) as store:
+            fill(store, 2)
+            store.finish({"front": []})
+    return tmp_path
+
+
+def read(run, table):
+    """JSON of the first row of a table."""
+    with changing(run / DATABASE) as connection:
+        return connection.execute(f"SELECT {TABLES[table][1]} FROM {table}").fetchone()[0]
+
+
+def put(run, table, payload):
+    """Write the JSON of all rows of a table, and make all digests anew."""
+    with changing(run / DATABASE) as connection:
+        connection.execute(f"UPDATE {table} SET {TABLES[table][1]} = ?", (payload,))
+
+
+NO_RECORDS = {
+    "below json's own limit": b"[" * 400 + b"]" * 400,
+    "objects": b'{"a":' * 300 + b"1" + b"}" * 300,
+    "beyond json's own limit": b"[" * 100_000 + b"]" * 100_000,
+    "a number of a million digits": b"9" * 1_000_000,
+    "a number of 30 digits": b"1" + b"0" * 29,
+    "an infinite number": b"1e999",
+    "a constant": b"NaN",
+    "a key that stands twice": b'{"a":1,"a":2}',
+    "half a character": b'"\\ud800"',
+}
+
+
+@pytest.mark.parametrize("inner", NO_RECORDS.values(), ids=NO_RECORDS)
+def test_a_hostile_text_is_no_record(inner):
+    """At any depth."""
+    for payload in (inner, b'{"b":[' + inner + b"]}"):
+        with pytest.raises(ValueError, match=r".|$"):
+            decode(payload)
+
+
+@pytest.mark.parametrize("table", ["header", "generation", "result"])
+def test_a_hostile_record_is_one_line_of_the_list(runs, table):
+    """The other run is listed and found as before, and the next one gets its number."""
+    run = runs / "changed"
+    payload = json.loads(read(run, table))
+    (payload["run"] if table == "header" else payload)["more"] = "a mark"
+    put(run, table, json.dumps(payload).encode().replace(b'"a mark"', b"[" * 400 + b"]" * 400))
+    listed = {one.id: one for one in list_runs(runs)}
+    assert (listed["sound"].status, listed["sound"].damaged) == ("finished", "")
+    assert listed["changed"].damaged
+    assert "\n" not in listed["changed"].damaged
+    assert find_run(runs, "sound") == runs / "sound"
+    assert find_run(runs, "latest") in {runs / "sound", run}
+    assert find_next_number(runs) >= 2
+
+    def read_whole():
+        with RunStore.open(run) as store:
+            return store.header, store.generations(), store.result
+
+    with pytest.raises(StoreError):
+        read_whole()
+
+
+@pytest.mark.parametrize("change", [{"keep": "more"}, {"keep": ["all"]}, {"journal": 7}], ids=str)
+def test_a_run_that_is_kept_by_another_word_is_refused(runs, change):
+    """A folder of such runs alone is listed all the same."""
+    for name in ("sound", "changed"):
+        payload = json.loads(read(runs / name, "header"))
+        payload["store"].update(change)
+        put(runs / name, "header", json.dumps(payload).encode())
+        with pytest.raises(StoreError, match="header"):
+            RunStore.open(runs / name, writable=True)
+    assert [run.status for run in list_runs(runs)] == ["damaged"] * 2
+
+
+def test_a_summary_of_other_kinds_names_its_generation(runs):
+    """A count that is a text is refused in one line."""
+    put(runs / "changed", "generation", b'{"evaluated":"many"}')
+    with pytest.raises(StoreError, match="generation 0: the summary"):
+        RunStore.open(runs / "changed").generations()
+
+
+def test_whatever_is_written_is_read():
+    """Nesting, numbers and characters as they may be recorded come back."""
+    deep = 0
+    for _ in range(DEEPEST - 1):
+        deep = [deep]
+    fields = {"deep": deep, "whole": [2**63 - 1, -(2**63) + 1], "floats": [1e308, 0.00012345678901],
+              "text": "\U0001f600 1e999 99999999999999999999 \\ud800"}  # fmt: skip
+    assert decode(encode(fields, what="a test")) == fields

@@ -1,0 +1,296 @@
+"""The writer of a run: older generations keep less, and a kill or a disk loses nothing."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimizer.errors import DisturbedError, StoreError
+from optimizer.store import RunStore
+from optimizer.store import writer as writer_module
+from optimizer.store.database import sum_population_bytes
+from optimizer.store.files import DATABASE, OWNER
+from optimizer.store.lock import OwnerLock
+from optimizer.store.rows import front_population
+from optimizer.store.writer import Committer
+from tests.support.recording import (
+    HEADER,
+    assert_same_generation,
+    assert_same_population,
+    assert_sound,
+    fill,
+    make_generation,
+)
+
+RUN = "run-1"
+
+WHOLE = 6 * (8 * (2 + 2 + 1 + 4) + 2) + 16 + 3 * (8 * (2 + 2 + 1 + 4) + 2) + 3 * 8
+"""Bytes of a generation of `make_generation`: population, archive, and memory of the search."""
+
+
+def list_kept(store):
+    """Extents that are kept, by first letters: whole, front or summary."""
+    return "".join(summary.kept[0] for summary in store.generations())
+
+
+def sum_populations(path):
+    """Bytes of all populations in a run."""
+    with closing(sqlite3.connect(path / DATABASE)) as database:
+        return sum_population_bytes(database)
+
+
+@pytest.mark.parametrize("group", [1, 5, 12])
+@pytest.mark.parametrize(
+    ("options", "expected", "most"),
+    [
+        ({}, "w" * 12, None),
+        ({"keep": "front"}, "f" * 10 + "ww", None),
+        ({"keep": "last"}, "s" * 10 + "ww", 2 * WHOLE),
+        ({"budget": 12 * WHOLE}, "w" * 12, 12 * WHOLE),
+        ({"budget": 12 * WHOLE - 1}, "f" + "w" * 11, 12 * WHOLE - 1),
+        ({"budget": 3 * WHOLE}, "s", 3 * WHOLE),
+        ({"budget": 0}, "s" * 10 + "ww", 2 * WHOLE),
+    ],
+    ids=["all", "front", "last", "budget fits", "one too many", "few fit", "none fits"],
+)
+def test_older_generations_keep_less_and_still_verify(tmp_path, options, expected, most, group):
+    """First their fronts, then their summaries, however commits are grouped; two stay whole."""
+    with RunStore.create(tmp_path, RUN, HEADER, **options) as store:
+        for start in range(0, 12, group):
+            fill(store, min(group, 12 - start), start)
+        kept = list_kept(store)
+        assert kept.startswith(expected)
+        assert kept == "".join(sorted(kept, key="sfw".index))
+        assert kept.endswith("ww")
+        assert_sound(store, 11)
+        if kept[3] == "f":
+            front = front_population(make_generation(3).population)
+            assert_same_population(front, store.front(3))
+        for letter, read in (("f", store.generation), ("s", store.generation), ("s", store.front)):
+            if kept[3] == letter:
+                with pytest.raises(StoreError, match=r"generation 3: .* kept"):
+                    read(3)
+    with RunStore.open(tmp_path / RUN, writable=True) as store:
+        fill(store, 3, start=12)
+        assert list_kept(store).endswith("ww")
+        assert_sound(store, 14)
+    assert most is None or sum_populations(tmp_path / RUN) <= most
+
+
+def test_a_population_that_is_all_front_stays_as_its_front(tmp_path):
+    """It is sound, without the state that only a whole generation has."""
+    best = np.zeros(1, dtype=np.int64)
+    made = [make_generation(number) for number in range(4)]
+    whole = [replace(one, population=one.population.take(best)) for one in made]
+    with RunStore.create(tmp_path, RUN, HEADER, keep="front") as store:
+        for generation in whole:
+            store.record(generation)
+        store.flush()
+        assert (list_kept(store), store.verify()) == ("ffww", [])
+        assert_same_population(whole[1].population, store.front(1))
+        assert_same_generation(whole[3], store.last_generation())
+    with closing(sqlite3.connect(tmp_path / RUN / DATABASE)) as connection:
+        states = connection.execute("SELECT LENGTH(state) FROM generation ORDER BY number")
+        assert [size > 0 for (size,) in states] == [False, False, True, True]
+
+
+class Camera:
+    """Copies a run's files at every step of its writer.
+
+    Args:
+        run: Directory of the run.
+        album: Where copies are put.
+        monkeypatch: Pytest's.
+    """
+
+    def __init__(self, run, album, monkeypatch):
+        self.safe, self.shots = -1, []
+        self._run, self._album = run, album
+        open_writer, note = writer_module.open_writer, OwnerLock.note
+
+        def trace_call(path, journal):
+            connection = open_writer(path, journal)
+            connection.set_trace_callback(self.shoot)
+            return connection
+
+        def note_commit(lock, committed, **more):
+            self.shoot()
+            note(lock, committed, **more)
+            self.shoot()
+
+        monkeypatch.setattr(writer_module, "open_writer", trace_call)
+        monkeypatch.setattr(OwnerLock, "note", note_commit)
+
+    def shoot(self, _statement=""):
+        """Copy all files, and remember what had been acknowledged."""
+        place = self._album / str(len(self.shots)) / RUN
+        place.mkdir(parents=True)
+        # The owner's note first: it may be older than the rows, never newer.
+        for name in [OWNER, *(p.name for p in self._run.iterdir() if p.name != OWNER)]:
+            with suppress(FileNotFoundError):
+                shutil.copyfile(self._run / name, place / name)
+        self.shots.append((place, self.safe))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "journal"),
+    [({"keep": "front"}, "wal"), ({"budget": 1500}, "wal"), ({"keep": "last"}, "delete")],
+    ids=["front", "budget", "last by the other journal"],
+)
+def test_a_kill_at_any_step_of_writing_loses_nothing(tmp_path, monkeypatch, options, journal):
+    """Each copy opens with all that was acknowledged, and goes on to the same end."""
+    end = 4
+    with monkeypatch.context() as patched:
+        camera = Camera(tmp_path / RUN, tmp_path / "album", patched)
+        with RunStore.create(tmp_path, RUN, HEADER, journal=journal, **options) as store:
+            for number in range(end):
+                store.record(make_generation(number))
+                store.flush()
+                camera.safe = number
+            store.finish({"front": []})
+    assert len(camera.shots) > 4 * end
+    for place, safe in camera.shots:
+        with RunStore.open(place, writable=True) as store:
+            last = store.last_generation()
+            newest = -1 if last is None else last.number
+            assert newest >= safe
+            if last is not None:
+                assert_same_generation(make_generation(newest), last)
+            assert store.warnings == ()
+            for number in range(newest + 1, end):
+                store.record(make_generation(number))
+            store.finish({"front": []})
+        with RunStore.open(place) as store:
+            assert_sound(store, end - 1)
+
+
+class Failing(Committer):
+    """A committer whose disk fails from some generation on."""
+
+    tries = 0
+
+    def _write(self, record):
+        if getattr(record, "number", -1) >= 3:
+            type(self).tries += 1
+            raise sqlite3.OperationalError("disk I/O error")
+        super()._write(record)
+
+
+def test_a_failing_disk_is_said_at_every_call_and_never_tried_again(tmp_path, monkeypatch):
+    """Record, flush, finish and close refuse; an exception of the body has it as a note."""
+    monkeypatch.setattr("optimizer.store.writer.Committer", Failing)
+    monkeypatch.setattr(Failing, "tries", 0)
+    store = RunStore.create(tmp_path, RUN, HEADER)
+    fill(store, 3)
+    store.record(make_generation(3))
+    calls = (store.flush, lambda: store.record(make_generation(4)), lambda: store.finish({}))
+    for call in (*calls, store.close):
+        with pytest.raises(StoreError, match="disk I/O error"):
+            call()
+    assert Failing.tries == 1
+    with RunStore.open(tmp_path / RUN) as read:
+        assert_sound(read, 2)
+        assert read.status == "interrupted"
+
+    def body():
+        with RunStore.create(tmp_path, "other", HEADER) as store:
+            fill(store, 4)
+
+    def broken():
+        with RunStore.create(tmp_path, "third", HEADER) as store:
+            for number in range(5):
+                store.record(make_generation(number))
+            raise KeyError("body")
+
+    with pytest.raises(StoreError, match="disk I/O error"):
+        body()
+    with pytest.raises(KeyError) as caught:
+        broken()
+    assert "disk I/O error" in caught.value.__notes__[0]
+
+
+def test_a_log_that_a_reader_lets_grow_is_named(tmp_path, monkeypatch, caplog):
+    """Once, and again only when it has doubled; without a reader there is no note."""
+    monkeypatch.setattr("optimizer.store.writer.LOG_BYTES", 2**20)
+    with RunStore.create(tmp_path, RUN, HEADER) as store:
+        for number in range(35):
+            store.record(make_generation(number, individuals=1500))
+            store.flush()
+        assert not caplog.records
+        with closing(sqlite3.connect(store.database, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM generation").fetchone()
+            for number in range(35, 80):
+                store.record(make_generation(number, individuals=1500))
+                store.flush()
+    texts = [record.getMessage() for record in caplog.records]
+    assert 1 <= len(texts) <= 4
+    assert "run.sqlite-wal" in texts[0]
+
+
+COMMITTED = 150
+"""Generations: more than one fold of the log into the file."""
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A run that is being written."""
+    store = RunStore.create(tmp_path / "runs", "run", HEADER)
+    fill(store, COMMITTED)
+    yield store
+    with suppress(StoreError):
+        store.close()
+
+
+def cut(store):
+    """Leave the first page alone."""
+    os.truncate(store.database, 4096)
+
+
+def put_back(store):
+    """Put an earlier state in the place of the file."""
+    shutil.copy(store.database, store.path / "earlier")
+    os.replace(store.path / "earlier", store.database)
+
+
+def move(store):
+    """Give the run another name."""
+    store.path.rename(store.path.with_name("else where"))
+
+
+HARMS = {
+    "cut": (cut, "to 4,096 bytes"),
+    "replaced": (put_back, "another file"),
+    "database gone": (lambda store: store.database.unlink(), "start a new run"),
+    "run gone": (lambda store: shutil.rmtree(store.path), "start a new run"),
+    "moved": (move, "--resume '.*else where'"),
+}
+
+
+@pytest.mark.parametrize(("harm", "word"), HARMS.values(), ids=HARMS)
+@pytest.mark.parametrize("is_last", [True, False], ids=["at the end", "in between"])
+def test_harm_to_a_run_that_is_written_is_an_error(store, harm, word, is_last):
+    """Nothing is acknowledged any more: neither the next generation nor the end of the run."""
+    harm(store)
+    if not is_last:
+        store.record(make_generation(COMMITTED))
+    with pytest.raises(DisturbedError, match=word):
+        store.close() if is_last else store.flush()
+    with suppress(DisturbedError):
+        store.close()
+    if harm is move:
+        with RunStore.open(store.path.with_name("else where"), writable=True) as again:
+            assert_same_generation(make_generation(COMMITTED - 1), again.last_generation())
+            assert again.warnings == ()
+
+
+def test_a_log_that_was_cut_is_no_success(store):
+    """Generations are gone, whatever closing the file could make of it."""
+    os.truncate(store.path / f"{DATABASE}-wal", 0)
+    with pytest.raises(StoreError):
+        store.close()
