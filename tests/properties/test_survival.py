@@ -54,14 +54,6 @@ def test_survival_keeps_every_nondominated_that_fits(population, keep):
         assert ranks[chosen].max() <= ranks[lost].min()
 
 
-@given(populations())
-def test_undefined_never_ranks_above_a_number(population):
-    """Every infeasible individual stands behind every feasible one, whatever its objectives say."""
-    objectives, violations = population
-    is_infeasible = violations[survive(objectives, violations, len(violations))] > 0
-    assert np.array_equal(np.sort(is_infeasible), is_infeasible)
-
-
 @given(populations(), st.randoms(use_true_random=False))
 def test_ranking_is_invariant_to_order(population, shuffler):
     """Shuffling individuals shuffles ranks; equal points share the same crowding distances."""
@@ -78,21 +70,3 @@ def test_ranking_is_invariant_to_order(population, shuffler):
 
     rows = [(row + 0.0, v) for row, v in zip(objectives, violations, strict=True)]
     assert standing(before, rows) == standing(after, [rows[i] for i in order])
-
-
-@given(populations())
-def test_crowding_is_a_number(population):
-    """Crowding distances are at least 0, perhaps infinite, never NaN."""
-    objectives, violations = population
-    assert (rank_individuals(objectives, violations).crowding >= 0).all()
-
-
-@given(populations(), st.integers(0, 20))
-def test_survivors_of_survivors_are_the_same(population, keep):
-    """Choosing again among the chosen loses none and keeps every rank."""
-    objectives, violations = population
-    chosen = survive(objectives, violations, keep)
-    again = survive(objectives[chosen], violations[chosen], keep)
-    first = rank_individuals(objectives, violations).ranks[chosen]
-    assert sorted(again.tolist()) == list(range(len(chosen)))
-    assert np.array_equal(first, first[again])

@@ -19,11 +19,7 @@ COUNT = 60
 
 INDEX = pd.date_range("2024-01-01", periods=COUNT, freq="15min", tz="UTC")
 
-
-def keep_frames(settings, folder):
-    """Settings in which frames are files."""
-    with frames_as_files(settings, "evolve", folder) as readable:
-        return readable
+LATE = INDEX + pd.Timedelta("59614ms")
 
 
 def make_frame(seed=36):
@@ -51,6 +47,11 @@ def read(tmp_path, bars, **settings):
     return {bars.symbol: bars for bars in series}
 
 
+def hashes(tmp_path, bars, **settings):
+    """What bars say, by symbol."""
+    return {name: one.content_hash for name, one in read(tmp_path, bars, **settings).items()}
+
+
 @pytest.fixture
 def plain(tmp_path):
     """Bars of the plain frame."""
@@ -67,204 +68,169 @@ def find_refusal(tmp_path, bars, **settings):
     return message
 
 
-INDEXES = {
-    "naive": INDEX.tz_localize(None),
-    "New York": INDEX.tz_convert("America/New_York"),
-    "an hour east": INDEX.tz_convert(timezone(timedelta(hours=1))),
-    "periods": INDEX.tz_localize(None).to_period("15min"),
-    "intervals": pd.IntervalIndex.from_arrays(INDEX, INDEX + pd.Timedelta("15min"), closed="left"),
-    "categories": pd.CategoricalIndex(INDEX.tz_localize(None)),
-    "text": INDEX.strftime("%Y-%m-%d %H:%M:%S"),
-    "objects": pd.Index(list(INDEX.to_pydatetime()), dtype=object),
-    "seconds": pd.Index(INDEX.as_unit("s").asi8),
-    "floats": pd.Index(INDEX.as_unit("s").asi8.astype(float)),
-    "a range of seconds": pd.RangeIndex(0, COUNT * 900, 900) + int(INDEX[0].timestamp()),
-    "nanoseconds, named": pd.Index(INDEX.as_unit("ns").asi8, name="open_time"),
-    "named Date": INDEX.rename("Date"),
-    "named as a price": INDEX.rename("close"),
-    "microseconds": INDEX.as_unit("us"),
-    "the only level": pd.MultiIndex.from_arrays([INDEX]),
+def list_ways(message, frame):
+    """What a message says to pass in place of a frame."""
+    texts = re.split(r",? or (?:pass )?", re.search(r"(?:pass|as in) (.*)$", message)[1])
+    return [eval(text.removeprefix("bars="), {"frame": frame}) for text in texts]
+
+
+def index(labels):
+    """The frame with other labels of its rows."""
+    return FRAME.set_axis(labels)
+
+
+COUNTED = FRAME.reset_index(names="start_time")
+TIMESTAMPS = INDEX.as_unit("s").asi8
+CLOSES = index(INDEX + pd.Timedelta("15min"))
+TWICE = pd.concat([FRAME, FRAME[["open"]].set_axis(["close"], axis=1)], axis=1)
+
+# Of any type that pandas has for times, and under any name; prices of any type.
+SAME = {
+    "naive": index(INDEX.tz_localize(None)),
+    "New York": index(INDEX.tz_convert("America/New_York")),
+    "an hour east": index(INDEX.tz_convert(timezone(timedelta(hours=1)))),
+    "periods": index(INDEX.tz_localize(None).to_period("15min")),
+    "intervals": index(
+        pd.IntervalIndex.from_arrays(INDEX, INDEX + pd.Timedelta("15min"), closed="left")
+    ),
+    "categories": index(pd.CategoricalIndex(INDEX.tz_localize(None))),
+    "text": index(INDEX.strftime("%Y-%m-%d %H:%M:%S")),
+    "objects": index(pd.Index(list(INDEX.to_pydatetime()), dtype=object)),
+    "seconds": index(pd.Index(TIMESTAMPS)),
+    "floats": index(pd.Index(TIMESTAMPS.astype(float))),
+    "a range of seconds": index(pd.RangeIndex(0, COUNT * 900, 900) + int(INDEX[0].timestamp())),
+    "nanoseconds, named": index(pd.Index(INDEX.as_unit("ns").asi8, name="open_time")),
+    "named as a price": index(INDEX.rename("close")),
+    "microseconds": index(INDEX.as_unit("us")),
+    "the only level": index(pd.MultiIndex.from_arrays([INDEX])),
+    "columns of one level": FRAME.set_axis(pd.MultiIndex.from_arrays([FRAME.columns]), axis=1),
+    "rows counted": COUNTED,
+    "rows counted from 1": COUNTED.set_axis(pd.RangeIndex(1, COUNT + 1)),
+    "rows counted far": pd.concat(
+        [row.set_axis(row.index + 12_000_000) for row in (COUNTED.iloc[:1], COUNTED.iloc[1:])]
+    ),
+    "long doubles": FRAME.astype(np.longdouble),
+    "sparse": FRAME.astype(pd.SparseDtype(np.float64)),
+    "nullable": FRAME.convert_dtypes(),
+    "prices as objects": FRAME.astype(object),
+    "pyarrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
+    "prices as text": FRAME.map(repr),
+    # Names that sound like time do not matter beside an index of times.
+    **{
+        f"column {name}": FRAME.assign(**{name: values})
+        for name, values in {
+            "time": INDEX.time,
+            "date": INDEX.date,
+            "Date": INDEX.normalize(),
+            "start": np.arange(COUNT) % 2 == 0,
+            "t": np.arange(COUNT),
+            "dt": INDEX - INDEX[0],
+            "epoch": [{"a": 1}] * COUNT,
+            "utc": ["open", "closed"] * (COUNT // 2),
+            "datetime": INDEX.tz_convert("Asia/Tokyo"),
+            "unix": TIMESTAMPS,
+            "timestamp": [None] * COUNT,
+            "close_time": INDEX + pd.Timedelta("15min"),
+        }.items()
+    },
 }
 
 
-@pytest.mark.parametrize("name", INDEXES)
-def test_an_index_of_times_is_the_time(tmp_path, plain, name):
-    """Of any type that pandas has for times, and under any name."""
-    bars = read(tmp_path, FRAME.set_axis(INDEXES[name]))["bars"]
-    assert bars.content_hash == plain.content_hash
+@pytest.mark.parametrize("name", SAME)
+def test_a_frame_of_the_same_bars_is_read_as_the_plain_one(tmp_path, plain, name):
+    """Each number that float64 holds comes back in every bit."""
+    assert hashes(tmp_path, SAME[name]) == {"bars": plain.content_hash}
 
 
-FEATURES = {
-    "time": INDEX.time,
-    "date": INDEX.date,
-    "day": INDEX.day,
-    "Date": INDEX.normalize(),
-    "trading_day": (INDEX + pd.Timedelta("6h")).normalize(),
-    "start": np.arange(COUNT) % 2 == 0,
-    "t": np.arange(COUNT),
-    "ts": np.linspace(0, 1, COUNT),
-    "dt": INDEX - INDEX[0],
-    "epoch": [{"a": 1}] * COUNT,
-    "utc": ["open", "closed"] * (COUNT // 2),
-    "tag": np.zeros(COUNT),
-    "end": np.arange(COUNT),
-    "end_time": INDEX.normalize(),
-    "datetime": INDEX.tz_convert("Asia/Tokyo"),
-    "unix": INDEX.as_unit("s").asi8,
-    "timestamp": [None] * COUNT,
-    "close_time": INDEX + pd.Timedelta("15min"),
-}
+VOLUMES = {"Volume USDT": FRAME["close"], "Volume BTC": FRAME["volume"]}
+CONTRACTS = FRAME.assign(symbol=["ESH4"] * 30 + ["ESM4"] * 30)
+STAMPED = FRAME.rename_axis("opened").assign(date=LATE)
+CALLED = FRAME.rename(columns={"close": "Last Price", "volume": "7"})
+
+# A frame, a word of the message, and settings with which it is the plain one.
+SETTLED = {
+    "closes by name": (
+        CLOSES.rename_axis("close_time"), "--column timestamp=close_time --stamped close",
+        {"columns": {"timestamp": "close_time"}, "stamped": "close"},
+    ),
+    "closes by a column": (
+        CLOSES.assign(close_time=CLOSES.index), "--stamped close", {"stamped": "close"},
+    ),
+    "an index by its name": (STAMPED, "", {"columns": {"timestamp": "opened"}}),
+    "an index as the time": (STAMPED, "", {"columns": {"timestamp": "timestamp"}}),
+    "columns in any case": (CALLED, "", {"columns": {"close": "last price", "volume": "7"}}),
+    "columns by place": (CALLED, "", {"columns": {"close": "5", "volume": "7"}}),
+    "contracts": (CONTRACTS, "2 markets", {"columns": {"symbol": "none"}}),
+    "contracts under a key": ({"bars": CONTRACTS}, "2 markets", {"columns": {"symbol": "none"}}),
+    "two columns": (TWICE.loc[:, ~TWICE.columns.duplicated()], "", {}),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FEATURES)
-def test_names_that_sound_like_time_do_not_matter_beside_an_index(tmp_path, plain, name):
-    """Days, times of day and other numbers are columns like any; equal times are no matter."""
-    bars = read(tmp_path, FRAME.assign(**{name: FEATURES[name]}))["bars"]
-    assert bars.content_hash == plain.content_hash
+@pytest.mark.parametrize("name", SETTLED)
+def test_settings_say_what_a_frame_leaves_open(tmp_path, plain, name):
+    """Names are in any case; an index of times is the first place."""
+    frame, word, settings = SETTLED[name]
+    if word:
+        assert word in find_refusal(tmp_path, frame)
+    assert hashes(tmp_path, frame, **settings) == {"bars": plain.content_hash}
 
 
-LATE = INDEX + pd.Timedelta("59614ms")
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"timestamp": "sent"},
+        {"timestamp": "Sent"},
+        {"timestamp": "timestamp"},
+        {"date": "day", "time": "clock"},
+    ],
+)
+def test_settings_overrule_the_index(tmp_path, columns):
+    """An option names the column of times."""
+    frame = FRAME.assign(sent=LATE, timestamp=LATE)
+    if "date" in columns:
+        frame = FRAME.assign(day=LATE.strftime("%Y-%m-%d"), clock=LATE.strftime("%H:%M:%S.%f"))
+    assert read(tmp_path, frame, columns=columns)["bars"].timestamp[0] == LATE[0].value
 
-DIFFERING = {
-    "a stamp of the message": FRAME.assign(timestamp=LATE.as_unit("ms").asi8),
-    "text": FRAME.assign(open_time=LATE.strftime("%Y-%m-%d %H:%M:%S.%fZ")),
-    "whole times called date": FRAME.assign(Date=LATE),
-    "called as the index": FRAME.rename_axis("timestamp").assign(timestamp=LATE),
-    "two others": FRAME.assign(ts=LATE, start=LATE, unix=INDEX + pd.Timedelta("1s")),
-    "the index once more": FRAME.assign(ts=LATE, start=INDEX),
-}
 
-
-@pytest.mark.parametrize("name", DIFFERING)
-def test_times_that_differ_from_the_index_are_refused(tmp_path, plain, name):
+@pytest.mark.parametrize(
+    "frame",
+    [
+        FRAME.assign(timestamp=LATE.as_unit("ms").asi8),
+        FRAME.assign(open_time=LATE.strftime("%Y-%m-%d %H:%M:%S.%fZ")),
+        FRAME.assign(Date=LATE),
+        FRAME.rename_axis("timestamp").assign(timestamp=LATE),
+        FRAME.assign(ts=LATE, start=LATE, unix=INDEX + pd.Timedelta("1s")),
+        FRAME.assign(ts=LATE, start=INDEX),
+        pa.Table.from_pandas(FRAME.assign(ts=LATE)),
+    ],
+    ids=["number", "text", "date", "called as the index", "two others", "once more", "pyarrow"],
+)
+def test_times_that_differ_from_the_index_are_refused(tmp_path, plain, frame):
     """Each way that the message names leads to bars: of the index, or of the column."""
-    frame = DIFFERING[name]
-    message = find_refusal(tmp_path, frame)
-    assert "its index and its column" in message
-    first, second = re.search(r"pass (frame\..+) or (frame\..+)$", message).groups()
-    assert read(tmp_path, evaluate(first, frame))["bars"].content_hash == plain.content_hash
-    late = read(tmp_path, evaluate(second, frame))["bars"]
+    first, second = list_ways(find_refusal(tmp_path, frame), frame)
+    assert hashes(tmp_path, first) == {"bars": plain.content_hash}
+    late = read(tmp_path, second)["bars"]
     assert late.timestamp[0] == LATE[0].value
     assert late.close.tobytes() == plain.close.tobytes()
 
 
-def evaluate(expression, frame):
-    """Options that a message names."""
-    return eval(expression, {"frame": frame})
-
-
-def test_settings_overrule_the_index(tmp_path, plain):
-    """An option names the column of times, or the index."""
-    frame = FRAME.assign(sent=LATE, timestamp=LATE)
-    for column in ("sent", "Sent", "timestamp"):
-        late = read(tmp_path, frame, columns={"timestamp": column})["bars"]
-        assert late.timestamp[0] == LATE[0].value
-    days = FRAME.assign(day=LATE.strftime("%Y-%m-%d"), clock=LATE.strftime("%H:%M:%S.%f"))
-    late = read(tmp_path, days, columns={"date": "day", "time": "clock"})["bars"]
-    assert late.timestamp[0] == LATE[0].value
-    named = FRAME.rename_axis("opened").assign(date=LATE)
-    for name in ("opened", "timestamp"):
-        bars = read(tmp_path, named, columns={"timestamp": name})["bars"]
-        assert bars.content_hash == plain.content_hash
-
-
-@pytest.mark.parametrize("start", [0, 1, 12_000_000])
-def test_an_index_that_counts_rows_is_no_time(tmp_path, plain, start):
-    """However far it has counted, and whatever rows were left out."""
-    frame = FRAME.reset_index(names="start_time")
-    frame = frame.set_axis(pd.RangeIndex(start, start + COUNT))
-    assert read(tmp_path, frame)["bars"].content_hash == plain.content_hash
-    rows = pd.concat([frame.iloc[:1], frame.iloc[1:]])
-    assert read(tmp_path, rows)["bars"].content_hash == plain.content_hash
-    assert "no column is named timestamp" in find_refusal(
-        tmp_path, frame.drop(columns="start_time")
-    )
-
-
-def test_an_index_of_closes_is_no_time_at_which_bars_open(tmp_path, plain):
-    """By its name or by a column of closes; the message names the option for closes."""
-    closes = FRAME.set_axis(INDEX + pd.Timedelta("15min"))
-    named = closes.rename_axis("close_time")
-    assert "--column timestamp=close_time --stamped close" in find_refusal(tmp_path, named)
-    settings = {"columns": {"timestamp": "close_time"}, "stamped": "close"}
-    assert read(tmp_path, named, **settings)["bars"].content_hash == plain.content_hash
-    beside = closes.assign(close_time=closes.index)
-    assert "--stamped close" in find_refusal(tmp_path, beside)
-    assert read(tmp_path, beside, stamped="close")["bars"].content_hash == plain.content_hash
-
-
-UNUSED = {
-    "dicts": [{"a": 1}] * COUNT,
-    "lists": [[1, 2]] * COUNT,
-    "sets": [{1}] * COUNT,
-    "objects": [object()] * COUNT,
-    "sparse": pd.arrays.SparseArray(np.zeros(COUNT)),
-    "mixed": [1, "x"] * (COUNT // 2),
-    "complex": np.zeros(COUNT, dtype=complex),
-    "periods": INDEX.tz_localize(None).to_period("D"),
-    "long doubles": np.zeros(COUNT, dtype=np.longdouble),
-}
-
-
-@pytest.mark.parametrize("name", UNUSED)
-def test_a_column_that_is_not_read_does_not_matter(tmp_path, name):
+@pytest.mark.parametrize(
+    "values",
+    [[{"a": 1}] * COUNT, [{1}] * COUNT, [object()] * COUNT, pd.arrays.SparseArray(np.zeros(COUNT)),
+     [1, "x"] * (COUNT // 2), np.zeros(COUNT, dtype=complex), np.zeros(COUNT, np.longdouble),
+     INDEX.tz_localize(None).to_period("D")],
+    ids=["dicts", "sets", "objects", "sparse", "mixed", "complex", "long doubles", "periods"],
+)  # fmt: skip
+def test_a_column_that_is_not_read_does_not_matter(tmp_path, values):
     """Whatever it holds: the file is that of the frame without it."""
-    frame = FRAME.assign(**{name: UNUSED[name]})
+    frame = FRAME.assign(mood=values)
     frame.attrs["client"] = object()
-    sources = [keep_frames({"bars": each}, tmp_path).data for each in (FRAME, frame)]
+    sources = []
+    for bars in (FRAME, frame):
+        with frames_as_files({"bars": bars}, "evolve", tmp_path) as config:
+            sources.append(config.data)
     assert sources[0] == sources[1]
     assert len(list(tmp_path.iterdir())) == 1
-
-
-TYPES = {
-    "long doubles": FRAME.astype(np.longdouble),
-    "sparse": FRAME.astype(pd.SparseDtype(np.float64)),
-    "nullable": FRAME.convert_dtypes(),
-    "objects": FRAME.astype(object),
-    "pyarrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
-    "text": FRAME.map(repr),
-}
-
-
-@pytest.mark.parametrize("name", TYPES)
-def test_prices_of_any_type_are_the_same(tmp_path, plain, name):
-    """Each number that float64 holds comes back in every bit."""
-    assert read(tmp_path, TYPES[name])["bars"].content_hash == plain.content_hash
-
-
-def test_prices_that_are_no_numbers_are_refused(tmp_path):
-    """By the name of their column, and with rows that hold others."""
-    frame = FRAME.assign(close=[1, "x"] * (COUNT // 2))
-    message = find_refusal(tmp_path, {"AAA": frame})
-    assert message.startswith("bars['AAA']: column 'close' holds text that is no number: row 1 'x'")
-    frame = FRAME.assign(close=FRAME["close"].astype(object).where(INDEX[0] != INDEX, 1j))
-    message = find_refusal(tmp_path, {"AAA": frame})
-    assert message.startswith("bars['AAA']: column 'close' holds what is no number, text or time")
-
-
-@pytest.mark.parametrize("missing", ["", "n/a", "-"])
-def test_words_for_no_number_among_numbers_are_read_as_in_a_file(tmp_path, missing):
-    """Other numbers keep every bit, and the row is dropped with the option."""
-    close = FRAME["close"].astype(object).where(INDEX[0] != INDEX, missing)
-    bars = read(tmp_path, FRAME.assign(close=close), drop_bad_bars=True)["bars"]
-    assert bars.close.tolist() == FRAME["close"].tolist()[1:]
-
-
-@pytest.mark.parametrize("labels", ["rows", "names"])
-def test_an_index_that_holds_no_times_is_named(tmp_path, labels):
-    """It is no column of the frame."""
-    index = pd.RangeIndex(COUNT) if labels == "rows" else [f"r{i}" for i in range(COUNT)]
-    message = find_refusal(tmp_path, FRAME.set_axis(index))
-    assert "its index" in message
-    assert ("frame.set_index(times) passes such" in message) == (labels == "rows")
-
-
-def test_what_is_left_out_keeps_its_note(tmp_path):
-    """A column that is not written is noted as that of a file is."""
-    bars = read(tmp_path, NAMED.assign(**{"Adj Close": 1.0}))["bars"]
-    assert (
-        "column 'Adj Close' is not read: open, high, low and close stay as they are" in bars.notes
-    )
 
 
 WIDE = pd.concat({"AAA": NAMED, "BBB": OTHER.set_axis(NAMED.columns, axis=1)}, axis=1)
@@ -274,6 +240,8 @@ LONG = pd.concat(
 )
 
 LEVELS = LONG.set_index("Ticker", append=True)
+
+PARTS = pl.from_pandas(LONG.reset_index(names="time"))
 
 SEVERAL = {
     "yfinance, by ticker": WIDE,
@@ -289,10 +257,8 @@ SEVERAL = {
     "levels, ticker first": LEVELS.swaplevel(),
     "groups by a level": LEVELS.groupby(level="Ticker"),
     "groups by a level, as a dict": dict(tuple(LEVELS.swaplevel().groupby(level=0))),
-    "groups of polars": pl.from_pandas(LONG.reset_index(names="time")).group_by("Ticker"),
-    "parts of polars": pl.from_pandas(LONG.reset_index(names="time")).partition_by(
-        "Ticker", as_dict=True
-    ),
+    "groups of polars": PARTS.group_by("Ticker"),
+    "parts of polars": PARTS.partition_by("Ticker", as_dict=True),
     "tables of pyarrow": {
         name: pa.Table.from_pandas(WIDE[name].reset_index(names="time")) for name in ("AAA", "BBB")
     },
@@ -305,10 +271,15 @@ SEVERAL = {
 @pytest.mark.parametrize("name", SEVERAL)
 def test_frames_of_several_tickers_are_read(tmp_path, plain, name):
     """However they hold them, each is a market."""
-    series = read(tmp_path, SEVERAL[name])
     other = read(tmp_path, OTHER)["bars"]
-    hashes = {symbol: bars.content_hash for symbol, bars in series.items()}
-    assert hashes == {"AAA": plain.content_hash, "BBB": other.content_hash}
+    expected = {"AAA": plain.content_hash, "BBB": other.content_hash}
+    assert hashes(tmp_path, SEVERAL[name]) == expected
+
+
+@pytest.mark.parametrize("frame", [WIDE[["AAA"]], LEVELS.iloc[:COUNT], LONG.iloc[:COUNT]])
+def test_one_ticker_names_its_market(tmp_path, plain, frame):
+    """In a level or in a column."""
+    assert hashes(tmp_path, frame) == {"AAA": plain.content_hash}
 
 
 def test_rows_of_other_tickers_are_no_bars(tmp_path):
@@ -317,132 +288,157 @@ def test_rows_of_other_tickers_are_no_bars(tmp_path):
     wide.loc[INDEX[-5:], "AAA"] = np.nan
     series = read(tmp_path, wide)
     assert (len(series["AAA"]), len(series["BBB"])) == (COUNT - 5, COUNT)
-    assert "5 rows are of other tickers, and left out" in series["AAA"].notes
+    assert any("5 rows" in note for note in series["AAA"].notes)
     wide.loc[INDEX[3], ("AAA", "Close")] = np.nan
     assert "bars['AAA']" in find_refusal(tmp_path, wide)
 
 
-def test_one_ticker_names_its_market(tmp_path, plain):
-    """In a level or in a column; what no frame names is called bars."""
-    for frame in (WIDE[["AAA"]], LEVELS.iloc[:COUNT], LONG.iloc[:COUNT]):
-        series = read(tmp_path, frame)
-        assert {symbol: bars.content_hash for symbol, bars in series.items()} == {
-            "AAA": plain.content_hash
-        }
+UNKNOWN = LONG.rename(columns={"Ticker": "Name"})
+
+DAYS = UNKNOWN.reset_index(names="t").assign(
+    date=lambda rows: rows["t"].dt.strftime("%Y-%m-%d"),
+    time=lambda rows: rows.pop("t").dt.strftime("%H:%M"),
+)
+
+FLAT = FRAME.reset_index(names="time")
+
+# Frames of several levels or markets; what the message says to pass is read.
+LEFT_OPEN = {
+    "rows of two": LONG,
+    "rows of two, unknown": UNKNOWN,
+    "rows of two in turn": LONG.sort_index(),
+    "rows of two, days and clocks": DAYS,
+    "an index of tickers": LONG.reset_index(names="t").set_index("Ticker"),
+    "an index of names": UNKNOWN.reset_index(names="t").set_index("Name"),
+    "polars": PARTS,
+    "arrow": PARTS.to_arrow(),
+    "symbol first": pd.concat({"AAA": FLAT}),
+    "levels of two": pd.concat({"AAA": FLAT, "BBB": OTHER}),
+    "three levels": pd.concat({"X": LEVELS.swaplevel()}),
+    "two times": FRAME.set_index(INDEX.normalize(), append=True),
+    "columns of three": pd.concat({"yahoo": WIDE}, axis=1),
+}
 
 
-def test_rows_of_several_tickers_are_grouped(tmp_path, plain):
-    """The message names the column, known as one of symbols or not, and groups by it are read."""
-    unknown = LONG.rename(columns={"Ticker": "Name"})
-    parted = unknown.reset_index(names="t").assign(
-        date=lambda rows: rows["t"].dt.strftime("%Y-%m-%d"),
-        time=lambda rows: rows.pop("t").dt.strftime("%H:%M"),
-    )
-    by_ticker, by_name = (
-        frame.reset_index(names="t").set_index(name)
-        for frame, name in ((LONG, "Ticker"), (unknown, "Name"))
-    )
-    frames = (LONG, unknown, LONG.sort_index(), unknown.sort_index(), parted, by_ticker, by_name)
-    for frame in frames:
-        message = find_refusal(tmp_path, frame)
-        assert message.startswith("bars: its column")
-        assert "parts the rows into 2 markets ('AAA', 'BBB')" in message
-        series = read(tmp_path, evaluate(message.partition("pass bars=")[2], frame))
-        assert series["AAA"].content_hash == plain.content_hash
-        assert sorted(series) == ["AAA", "BBB"]
+@pytest.mark.parametrize("name", LEFT_OPEN)
+def test_a_frame_that_may_be_several_says_how_to_pass_it(tmp_path, plain, name):
+    """In words of the library that made it."""
+    frame = LEFT_OPEN[name]
+    (way,) = list_ways(find_refusal(tmp_path, frame), frame)
+    assert next(iter(hashes(tmp_path, way).values())) == plain.content_hash
 
 
-def test_ways_on_are_those_of_the_library_that_made_the_frame(tmp_path, plain):
-    """A frame of polars has other words than one of pandas, which the message makes of it first."""
-    long = pl.from_pandas(LONG.reset_index(names="time"))
-    for frame in (long, long.to_arrow()):
-        message = find_refusal(tmp_path, frame)
-        series = read(tmp_path, evaluate(message.partition("pass bars=")[2], frame))
-        assert series["AAA"].content_hash == plain.content_hash
-    keyed = long.filter(pl.col("Ticker") == "AAA")
-    message = find_refusal(tmp_path, {"ABC": keyed})
-    dropped = evaluate(re.search(r"pass (frame.*)$", message)[1], keyed)
-    assert read(tmp_path, {"ABC": dropped})["ABC"].content_hash == plain.content_hash
-    stamped = pa.Table.from_pandas(FRAME.assign(ts=LATE))
-    for way in re.search(r"pass (frame.+) or (frame.+)$", find_refusal(tmp_path, stamped)).groups():
-        assert len(read(tmp_path, evaluate(way, stamped))["bars"]) == COUNT
+@pytest.mark.parametrize(
+    ("frame", "count"),
+    [
+        (LONG.iloc[COUNT:], 2),
+        (LONG.iloc[COUNT:].reset_index(names="t").set_index("Ticker"), 2),
+        (PARTS.filter(pl.col("Ticker") == "BBB"), 2),
+        (WIDE[["BBB"]], 1),
+        (LEVELS.iloc[COUNT:], 1),
+    ],
+    ids=["column", "index", "polars", "level of tickers", "level of markets"],
+)
+def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, frame, count):
+    """Both are named, and each way on is read."""
+    message = find_refusal(tmp_path, {"AAA": frame})
+    assert message.startswith("bars['AAA']: its ")
+    assert "'BBB'" in message
+    ways = list_ways(message, frame)
+    assert len(ways) == count
+    for way in ways:
+        assert len(read(tmp_path, way if isinstance(way, dict) else {"AAA": way})) == 1
 
-
-TRADED = FRAME.iloc[np.flatnonzero(np.random.default_rng(1).uniform(size=COUNT) < 0.4)]
 
 FAULTS = {
-    "newest first": FRAME.iloc[::-1],
-    "a row twice": FRAME.iloc[np.sort(np.r_[0:COUNT, 5])],
-    "a high below the close": FRAME.assign(high=FRAME["high"].where(FRAME.index != INDEX[3], 1.0)),
-    "a price that is missing": FRAME.assign(open=FRAME["open"].where(FRAME.index != INDEX[3])),
-    "prices below zero": FRAME.assign(**(FRAME[["open", "high", "low", "close"]] - 200)),
-    "a thin market": TRADED,
-    "days that could be months": FRAME.set_axis(
-        pd.date_range("2024-01-01", periods=COUNT, freq="h")[:COUNT].strftime("%d/%m/%Y %H:%M")
-    ).iloc[:12],
-    "decimals that could be thousands": FRAME.map(lambda number: f"{number:.3f}".replace(".", ",")),
-    "no volume": FRAME.assign(volume=-1),
-    "closes": FRAME.set_axis(INDEX - pd.Timedelta("1ms")),
-}
-
-FLAGS = {
-    "--sort": {"sort": True},
-    "--dedupe": {"dedupe": True},
-    "--drop-bad-bars": {"drop_bad_bars": True},
-    "--price-offset": {"price_offset": 300.0},
-    "--source-timeframe": {"source_timeframe": "15m"},
-    "--time-format": {"time_format": "%d/%m/%Y %H:%M"},
-    "--decimal": {"decimal": ","},
-    "--column volume=none": {"columns": {"volume": "none"}},
-    "--stamped close": {"stamped": "close"},
-}
+    "newest first": (FRAME.iloc[::-1], "--sort", {"sort": True}),
+    "a row twice": (
+        FRAME.iloc[np.sort(np.r_[0:COUNT, 5])], "--dedupe", {"dedupe": True},
+    ),
+    "a high below the close": (
+        FRAME.assign(high=FRAME["high"].where(FRAME.index != INDEX[3], 1.0)),
+        "--drop-bad-bars", {"drop_bad_bars": True},
+    ),
+    "prices below zero": (
+        FRAME.assign(**(FRAME[["open", "high", "low", "close"]] - 200)),
+        "--price-offset", {"price_offset": 300.0},
+    ),
+    "a thin market": (
+        FRAME.iloc[np.flatnonzero(np.random.default_rng(1).uniform(size=COUNT) < 0.4)],
+        "--source-timeframe", {"source_timeframe": "15m"},
+    ),
+    "days that could be months": (
+        index(pd.date_range("2024", periods=COUNT, freq="h").strftime("%d/%m/%Y %H:%M")).iloc[:12],
+        "--time-format", {"time_format": "%d/%m/%Y %H:%M"},
+    ),
+    "decimals that could be thousands": (
+        FRAME.map(lambda number: f"{number:.3f}".replace(".", ",")), "--decimal", {"decimal": ","},
+    ),
+    "no volume": (
+        FRAME.assign(volume=-1), "--column volume=none", {"columns": {"volume": "none"}},
+    ),
+    "another volume": (
+        FRAME.rename(columns={"volume": "traded"}),
+        "--column volume=none", {"columns": {"volume": "traded"}},
+    ),
+    "closes": (index(INDEX - pd.Timedelta("1ms")), "--stamped close", {"stamped": "close"}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_an_option_that_a_message_names_is_a_setting(tmp_path, name):
     """Of the same name, with which the frame is read."""
-    message = find_refusal(tmp_path, {"AAA": FAULTS[name]})
+    frame, flag, settings = FAULTS[name]
+    message = find_refusal(tmp_path, {"AAA": frame})
     assert message.startswith("bars['AAA']: ")
-    named = [flag for flag in FLAGS if flag in message]
-    assert named
-    last = named[-1] if name == "prices below zero" else named[0]
-    assert len(read(tmp_path, {"AAA": FAULTS[name]}, **FLAGS[last])["AAA"]) > 10
+    assert flag in message
+    assert len(read(tmp_path, {"AAA": frame}, **settings)["AAA"]) > 10
 
 
-OF_ANOTHER = {
-    "column": LONG.iloc[COUNT:],
-    "column 'Ticker'": LONG.iloc[COUNT:].reset_index(names="t").set_index("Ticker"),
-    "level of tickers": WIDE[["BBB"]],
-    "level of markets": LEVELS.iloc[COUNT:],
+NAN, MIXED = float("nan"), FRAME["close"].astype(object)
+
+# What is passed, and words of the message.
+REFUSED = {
+    "text": ({"AAA": FRAME.assign(close=[1, "x"] * 30)}, ["bars['AAA']", "'close'", "row 1 'x'"]),
+    "complex": ({"AAA": FRAME.assign(close=MIXED.where(INDEX[0] != INDEX, 1j))}, ["'close'"]),
+    "lists": (FRAME.assign(close=[[1]] * COUNT), ["bars: column 'close'"]),
+    "an index of rows": (FRAME.set_axis(pd.RangeIndex(COUNT)), ["frame.set_index(times)"]),
+    "an index of names": (FRAME.set_axis([f"r{i}" for i in range(COUNT)]), ["its index"]),
+    "no time": (COUNTED.drop(columns="start_time"), ["timestamp"]),
+    "two of a symbol": ({1: FRAME, "1": OTHER}, ["two frames", "'1'"]),
+    "no rows": (FRAME.iloc[:0], ["no bars"]),
+    "no rows, wide": (WIDE.iloc[:0], ["no bars"]),
+    "no rows under a key": ({"AAA": FRAME, "BBB": OTHER.iloc[:0]}, ["bars['BBB']", "no rows"]),
+    "doubled": (TWICE, ["two columns 'close'"]),
+    "two volumes": (FRAME.drop(columns="volume").assign(**VOLUMES), ["volume"]),
+    **{
+        f"key {key!r}": ({key: FRAME}, ["as in bars={'BTC': frame}"])
+        for key in ("", "  ", None, NAN, 1.5, True, ("AAA", "BBB"), "A\nB", "A" * 65, INDEX[0])
+    },
+    **{
+        f"got {got}": (value, [f"in place of data, got {got}"])
+        for got, value in {
+            "None": None,
+            "3": 3,
+            "'bars.csv'": "bars.csv",
+            "{}": {},
+            "[]": [],
+            "a DataFrame": [FRAME],
+            "1 as bars['A']": {"A": 1},
+            "a dict as bars['A']": {"A": {"B": FRAME}},
+            "a Series": FRAME["close"],
+            "a ndarray": FRAME.to_numpy(),
+        }.items()
+    },
 }
 
 
-@pytest.mark.parametrize("name", OF_ANOTHER)
-def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, name):
-    """Both are named, and each way on is read."""
-    frame = OF_ANOTHER[name]
-    message = find_refusal(tmp_path, {"AAA": frame})
-    assert message.startswith(f"bars['AAA']: its {name}")
-    assert "'BBB'" in message
-    ways = re.findall(r"bars=(\{'BBB': frame\})|(frame\.(?:drop|reset_index)\(.*\))", message)
-    assert len(ways) == (2 if "column" in name else 1)
-    for keyed, dropped in ways:
-        bars = evaluate(keyed, frame) if keyed else {"AAA": evaluate(dropped, frame)}
-        assert len(read(tmp_path, bars)) == 1
-    if "column" in name:
-        refusal = find_refusal(tmp_path, {"AAA": frame}, columns={"symbol": "Ticker"})
-        assert "drop" not in refusal
-        assert list(read(tmp_path, {"BBB": frame}, columns={"symbol": "Ticker"})) == ["BBB"]
-
-
-@pytest.mark.parametrize(
-    "key", ["", "  ", None, float("nan"), 1.5, True, ("AAA", "BBB"), "A\nB", "A" * 65, INDEX[0]]
-)
-def test_a_key_that_is_no_symbol_is_refused(tmp_path, key):
-    """In one line, with what a key looks like."""
-    message = find_refusal(tmp_path, {key: FRAME})
-    assert message.endswith("name it, as in bars={'BTC': frame}")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("name", REFUSED)
+def test_frames_that_cannot_be_read_are_refused(tmp_path, name):
+    """By what was passed and what is wrong with it; nothing is kept."""
+    bars, words = REFUSED[name]
+    message = find_refusal(tmp_path, bars)
+    assert all(word in message for word in words)
 
 
 @pytest.mark.parametrize("key", [1, np.int64(1), ("1",), "../1", "BRK/B", "/etc/passwd", "C:\\1"])
@@ -453,160 +449,50 @@ def test_a_key_is_a_symbol_and_no_path(tmp_path, key):
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
-def test_two_frames_of_one_symbol_are_refused(tmp_path):
-    """A number and its text are one symbol."""
-    message = find_refusal(tmp_path, {1: FRAME, "1": OTHER})
-    assert message == "bars has two frames of the symbol '1': leave one"
+@pytest.mark.parametrize("missing", ["", "n/a", "-"])
+def test_words_for_no_number_among_numbers_are_read_as_in_a_file(tmp_path, missing):
+    """Other numbers keep every bit, and the row is dropped with the option."""
+    close = MIXED.where(INDEX[0] != INDEX, missing)
+    bars = read(tmp_path, FRAME.assign(close=close), drop_bad_bars=True)["bars"]
+    assert bars.close.tolist() == FRAME["close"].tolist()[1:]
 
 
-LEVELLED = {
-    "symbol first": pd.concat({"AAA": FRAME.reset_index(names="time")}),
-    "several": pd.concat({"AAA": FRAME.reset_index(names="time"), "BBB": OTHER}),
-    "three": pd.concat({"X": LEVELS.swaplevel()}),
-    "two times": FRAME.set_index(INDEX.normalize(), append=True),
-}
-
-
-@pytest.mark.parametrize("name", LEVELLED)
-def test_an_index_of_several_levels_says_how_to_leave_one(tmp_path, plain, name):
-    """The frame that the message names is read."""
-    frame = LEVELLED[name]
-    message = find_refusal(tmp_path, frame)
-    assert "bars has an index of several levels" in message
-    bars = evaluate(re.search(r"as in (?:bars=)?(.*)$", message)[1], frame)
-    assert next(iter(read(tmp_path, bars).values())).content_hash == plain.content_hash
-
-
-def test_columns_of_three_levels_say_how_to_leave_two(tmp_path):
-    """The frame that the message names is read."""
-    frame = pd.concat({"yahoo": WIDE}, axis=1)
-    message = find_refusal(tmp_path, frame)
-    assert sorted(read(tmp_path, evaluate(message.partition("as in ")[2], frame))) == ["AAA", "BBB"]
-
-
-NO_FRAMES = {
-    "None": None,
-    "3": 3,
-    "'bars.csv'": "bars.csv",
-    "{}": {},
-    "[]": [],
-    "a DataFrame": [FRAME],
-    "1 as bars['A']": {"A": 1},
-    "a dict as bars['A']": {"A": {"B": FRAME}},
-    "a Series": FRAME["close"],
-    "a ndarray": FRAME.to_numpy(),
-}
-
-
-@pytest.mark.parametrize("got", NO_FRAMES)
-def test_what_is_no_frame_is_refused(tmp_path, got):
-    """By what bars may be, and what was got."""
-    assert find_refusal(tmp_path, NO_FRAMES[got]).endswith(f"in place of data, got {got}")
-
-
-@pytest.mark.parametrize("frame", [FRAME, WIDE, LEVELS, FRAME.reset_index()])
-def test_a_frame_without_rows_is_refused(tmp_path, frame):
-    """Others are read when it is left out, as in the message."""
-    assert "there are no bars" in find_refusal(tmp_path, frame.iloc[:0])
-    message = find_refusal(tmp_path, {"AAA": FRAME, "BBB": OTHER.iloc[:0]})
-    assert message == "bars['BBB']: there are no bars, the frame has no rows; leave it out"
-
-
-def test_columns_of_one_level_are_names(tmp_path, plain):
-    """As pandas leaves them when others are dropped."""
-    frame = FRAME.set_axis(pd.MultiIndex.from_arrays([FRAME.columns]), axis=1)
-    assert read(tmp_path, frame)["bars"].content_hash == plain.content_hash
-
-
-def test_bars_and_data_are_not_both_given(tmp_path):
-    """One of them is left out."""
-    assert "in place of data" in find_refusal(tmp_path, FRAME, data=["sample"])
-
-
-def test_doubled_columns_are_refused_where_they_are_read(tmp_path, plain):
-    """A price that stands twice is refused; by its place one of them is read."""
-    twice = pd.concat([FRAME, FRAME[["open"]].set_axis(["close"], axis=1)], axis=1)
-    assert find_refusal(tmp_path, twice) == "bars has two columns 'close': leave one"
-    left = twice.loc[:, ~twice.columns.duplicated()]
-    assert read(tmp_path, left)["bars"].content_hash == plain.content_hash
-    # The index is the first place.
-    other = read(tmp_path, twice, columns={"close": "7"})["bars"]
-    assert other.close.tobytes() == plain.open.tobytes()
-    feature = pd.concat([FRAME.assign(mood=1), FRAME[["open"]].set_axis(["mood"], axis=1)], axis=1)
-    assert read(tmp_path, feature)["bars"].content_hash == plain.content_hash
-
-
-def test_a_volume_that_is_missing_is_read_as_the_message_says(tmp_path):
-    """By another column, or as none."""
-    frame = FRAME.rename(columns={"volume": "traded"})
-    message = find_refusal(tmp_path, {"AAA": frame})
-    assert message.startswith("bars['AAA']: no column is named volume")
-    assert "--column volume=none" in message
-    assert not read(tmp_path, {"AAA": frame}, columns={"volume": "none"})["AAA"].volume.any()
-    assert read(tmp_path, {"AAA": frame}, columns={"volume": "traded"})["AAA"].volume.any()
-
-
-def test_settings_name_columns_in_any_case_and_by_place(tmp_path, plain):
-    """An index of times is the first place, as the column that it becomes."""
-    frame = FRAME.rename(columns={"close": "Last Price", "volume": "7"})
-    for close in ("last price", "5", "Last Price"):
-        bars = read(tmp_path, frame, columns={"close": close, "volume": "7"})["bars"]
-        assert bars.content_hash == plain.content_hash
-
-
-def test_aligned_columns_of_any_name_are_read(tmp_path):
-    """Beside an index of times also one that is called as a day."""
+def test_other_columns_are_noted_or_aligned(tmp_path, plain):
+    """One that is left out as in a file; those asked for by name or place, whatever they are."""
+    bars = read(tmp_path, NAMED.assign(**{"Adj Close": 1.0}))["bars"]
+    assert any("'Adj Close'" in note for note in bars.notes)
     frame = FRAME.assign(day=np.arange(COUNT), x=np.arange(COUNT))
     asked = ["day", "mood=X", "other=7"]
     bars = read(tmp_path, frame, aligned_columns=asked)["bars"]
     assert [bars.extra[name][5] for name in ("day", "mood", "other")] == [5, 5, 5]
-
-
-def test_errors_name_what_was_passed(tmp_path):
-    """Also those that are found later, in the file."""
-    broken = FRAME.assign(high=FRAME["high"].where(FRAME.index != INDEX[3], 1.0))
-    assert "bars['AAA']" in find_refusal(tmp_path, {"AAA": broken})
-    assert find_refusal(tmp_path, FRAME.iloc[::-1]).startswith("bars: ")
+    # A price that stands twice is read by its place; the key says whose volume is the base's.
+    doubled = read(tmp_path, TWICE, columns={"close": "7"})["bars"]
+    assert doubled.close.tobytes() == plain.open.tobytes()
+    volumes = FRAME.drop(columns="volume").assign(**VOLUMES)
+    assert hashes(tmp_path, {"BTC/USDT": volumes}) == {"BTC/USDT": plain.content_hash}
 
 
 def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
     """Cut short, or saved by another program; other damage is an error that names the file."""
-    (source,) = keep_frames({"bars": FRAME}, tmp_path).data
-    path = tmp_path / source.rpartition("/")[2]
+    with frames_as_files({"bars": FRAME}, "evolve", tmp_path) as config:
+        path = tmp_path / config.data[0].rpartition("/")[2]
     content = path.read_bytes()
     pd.read_parquet(path).assign(close=OTHER["close"].to_numpy()).to_parquet(path)
-    edited = path.read_bytes()
-    for other in (content[:-9], content[:99], b"", edited):
+    for other in (content[:-9], b"", path.read_bytes()):
         path.write_bytes(other)
-        assert read(tmp_path, FRAME)["bars"].content_hash == plain.content_hash
+        assert hashes(tmp_path, FRAME) == {"bars": plain.content_hash}
         assert path.read_bytes() == content
     path.write_bytes(content[:700] + bytes(9) + content[709:])
     with pytest.raises(DataError, match=path.name):
         read(tmp_path, FRAME)
 
 
-def test_rows_of_several_contracts_are_one_market_where_a_person_says_so(tmp_path, plain):
-    """Under the key, or as bars; their names differ in a column that is not read then."""
-    frame = FRAME.assign(symbol=["ESH4"] * 30 + ["ESM4"] * 30)
-    assert "parts the rows into 2 markets" in find_refusal(tmp_path, {"ES": frame})
-    settings = {"columns": {"symbol": "none"}}
-    for bars, symbol in (({"ES": frame}, "ES"), (frame, "bars")):
-        assert read(tmp_path, bars, **settings)[symbol].content_hash == plain.content_hash
-
-
-def test_the_key_says_which_volume_is_that_of_the_base(tmp_path, plain):
-    """As a column of symbols does in a file."""
-    volumes = {"Volume USDT": FRAME["close"], "Volume BTC": FRAME["volume"]}
-    frame = FRAME.drop(columns="volume").assign(**volumes)
-    assert "could both be volume" in find_refusal(tmp_path, frame)
-    assert read(tmp_path, {"BTC/USDT": frame})["BTC/USDT"].content_hash == plain.content_hash
-
-
 def test_a_folder_that_cannot_be_made_is_said(tmp_path):
-    """No traceback where the folder of runs is a file."""
+    """No traceback where the folder of runs is a file, and bars and data are not both given."""
     (tmp_path / "runs").write_text("")
     with pytest.raises(OptimizerError, match="cannot be written"):
-        keep_frames({"bars": FRAME}, tmp_path / "runs")
+        read(tmp_path / "runs", FRAME)
+    assert "in place of data" in find_refusal(tmp_path, FRAME, data=["sample"])
 
 
 def test_frames_that_earlier_versions_kept_are_read(tmp_path, plain):
@@ -614,6 +500,6 @@ def test_frames_that_earlier_versions_kept_are_read(tmp_path, plain):
     path = tmp_path / "bars-0123456789abcdef.parquet"
     rows = FRAME.assign(mood=1.0, symbol="AAA").reset_index(names="timestamp")
     path.write_bytes(rows.to_parquet(index=False))
-    assert read(tmp_path, {"AAA": FRAME})["AAA"].content_hash == plain.content_hash
+    assert hashes(tmp_path, {"AAA": FRAME}) == {"AAA": plain.content_hash}
     bars = load_bars(f"parquet:{path}")
     assert (bars.symbol, bars.content_hash) == ("AAA", plain.content_hash)

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search import draws
 from optimizer.search.breeding import ADAPTED, FLOOR, compute_rates, shares, update_credits
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
@@ -40,12 +39,6 @@ def test_credit_moves_towards_what_was_admitted():
     assert after == {"cross": 0.9375, "exchange": 1.0, "difference": 1.0, "mutate": 0.875}
 
 
-def test_a_generation_that_brings_nothing_changes_no_credit():
-    """No admission, no lesson."""
-    tried, before = [2] * len(OPERATORS), (0.5, 0.25, 0.5, 0.5)
-    assert update_credits(before, tried, [0] * len(OPERATORS)) == before
-
-
 def test_lineage_leads_back_to_the_first_generation():
     """Serials are unique and rise; parents were judged before their children."""
     generations = list(evolve(Zdt1(float_layout(5)), settings(16, 12)))
@@ -71,20 +64,3 @@ def test_what_works_is_used_more():
     *_, adapted = evolve(Zdt1(float_layout(8)), settings(40, 40))
     *_, even = evolve(Zdt1(float_layout(8)), settings(40, 40, adapt=False))
     assert adapted.archive.genomes.tobytes() != even.archive.genomes.tobytes()
-
-
-@pytest.mark.parametrize("named", [{}, {"elite": 0.5, "immigrants": 0.2}, {"adapt": False}])
-def test_numbers_of_children_are_drawn_at_once(monkeypatch, named):
-    """Those of repeats with them, but for generations that have more of these than foreseen."""
-    counts, draw = [], draws.draw
-
-    def draw_and_count(*arguments):
-        counts[-1] += 1
-        draw(*arguments)
-
-    monkeypatch.setattr(draws, "draw", draw_and_count)
-    counts.append(0)
-    for _ in evolve(Zdt1(float_layout(5)), settings(64, 40, **named)):
-        counts.append(0)
-    assert sum(counts[2:-1]) < 2 * len(counts[2:-1])
-    assert min(counts[2:-1]) == 1

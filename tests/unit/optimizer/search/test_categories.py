@@ -1,13 +1,9 @@
 """Genes without order and genes with a step in every operator of a search."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.evidence.robust import list_neighbours, measure_drift
-from optimizer.goals.near import neighbourhoods
 from optimizer.search.breeding import repair_genomes
 from optimizer.search.lattice import make_lattice
 from optimizer.search.operators import (
@@ -100,18 +96,6 @@ def test_a_difference_takes_the_option_ahead():
     assert set(moved[1000:, 0]) == {1.0}
 
 
-def test_genes_beside_them_keep_their_streams():
-    """The same draws, whether others have an order or not."""
-    ordered = GenomeLayout(tuple(replace(gene, options=(), step=None) for gene in LAYOUT.genes))
-    genomes = population()
-    actual, expected = (
-        mutate_polynomial(draw_stream(), genomes, layout, eta=15, probability=0.5)
-        for layout in (LAYOUT, ordered)
-    )
-    assert actual[:, 3:].tolist() == expected[:, 3:].tolist()
-    assert actual[:, 0].tolist() != expected[:, 0].tolist()
-
-
 def list_changes(genome, others):
     """Genes in which each of others differs, with the values there."""
     return [
@@ -129,29 +113,6 @@ def test_neighbours_are_all_other_options_and_the_next_steps():
     assert of["stepped"] == [0.0, 0.2]
     assert of["length"] == [4.0, 6.0]
     assert len(changes) == 4 + 2 + 2 + 2 + 2
-
-
-def test_near_candidates_are_all_other_options():
-    """Of an objective @near, and when the pick is judged; the cloud keeps its options."""
-    genome = LAYOUT.defaults
-    near = neighbourhoods(LAYOUT, genome[None]).genomes
-    judged = list_neighbours(LAYOUT, genome, 0, 1)
-    for others in (near, judged):
-        changes = list_changes(genome, others)
-        assert {c["kind"] for c in changes if "kind" in c} == {0.0, 2.0, 3.0, 4.0}
-        assert all(set(c) == {"kind"} for c in changes if "kind" in c)
-        assert set(others[:, 2]) <= STEPS
-
-
-def test_another_option_is_as_far_as_any():
-    """When picks of folds are compared."""
-    default, near, far = (LAYOUT.defaults.copy() for _ in range(3))
-    near[0], far[0] = 2.0, 4.0
-    assert (
-        measure_drift(LAYOUT, [default, near]).value
-        == measure_drift(LAYOUT, [default, far]).value
-        == 0.2
-    )
 
 
 def test_a_lattice_has_all_options_and_values_of_steps():

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from optimizer import first_run
 from optimizer.search import compiling
 from tests.support.commands import run
 from tests.support.paths import ROOT
@@ -62,16 +61,6 @@ def test_another_process_compiles_once_where_it_helps(monkeypatch, is_missing, c
     assert count == len(started)
     assert all(process.command[0] == sys.executable for process in started)
     assert all(process.command[-1] == "reference" for process in started)
-
-
-@pytest.mark.parametrize(("first", "expected"), [((), "ab"), (("reference",), "ba")])
-def test_loops_that_are_waited_for_are_compiled_first(monkeypatch, first, expected):
-    """Those of the search, or where it is asked for those of the reference."""
-    made = []
-    monkeypatch.setattr(first_run, "_search", lambda: made.append("a"))
-    monkeypatch.setattr(first_run, "_replay", lambda: made.append("b"))
-    first_run.main(*first)
-    assert "".join(made) == expected
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """The search: what each generation holds, how it repeats, and where it stops."""
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,11 +9,10 @@ import pytest
 
 from optimizer.errors import OptimizerError
 from optimizer.search.evolution import evolve, find_front, front_hash
-from optimizer.search.generation import Evaluation, Generation, Population, final_front
+from optimizer.search.generation import Evaluation, Population, final_front
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from strategy import STRATEGIES
-from tests.support.commands import printed
 from tests.support.fresh import live_bytes, malloc_totals, run_fresh
 from tests.support.searches import (
     Analytic,
@@ -28,7 +26,7 @@ from tests.support.searches import (
 )
 
 SELLER = STRATEGIES["seller_exhaustion"].layout
-SIZES = pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 33], ids=lambda size: f"P{size}")
+SIZES = pytest.mark.parametrize("size", [1, 2, 5, 33], ids=lambda size: f"P{size}")
 
 ROOT = Path(__file__).parents[4]
 
@@ -48,7 +46,12 @@ def list_population(genomes, objectives, violations=None):
 @SIZES
 def test_every_population_size_runs(size):
     """Odd, even, one: each generation holds as many distinct individuals as asked."""
-    for generation in run(HalfForbidden(SELLER, 3), size, 6):
+    generations = run(HalfForbidden(SELLER, 3), size, 6)
+    assert [generation.number for generation in generations] == list(range(7))
+    for generation in generations:
+        # The best come first: feasible before infeasible, and these by violation.
+        assert (np.diff(generation.population.violations) >= 0).all()
+        assert not generation.population.genomes.flags.writeable
         genomes = generation.population.genomes
         assert genomes.shape == (size, len(SELLER))
         assert len(np.unique(genomes, axis=0)) == size
@@ -70,11 +73,6 @@ def test_nothing_known_is_evaluated_again(size):
     assert problem.asked == []
 
 
-def test_numbers_count_up_from_zero():
-    """Generations come in order, the initial one first."""
-    assert [generation.number for generation in run(Zdt1(float_layout(3)), 4, 3)] == [0, 1, 2, 3]
-
-
 def test_no_generations_evaluate_the_initial_population():
     """Asking for none still judges who is there, the published genome among them."""
     problem = Zdt1(float_layout(3))
@@ -82,25 +80,6 @@ def test_no_generations_evaluate_the_initial_population():
     assert only.evaluated == 5
     assert problem.asked[0][0].tolist() == problem.layout.defaults.tolist()
     assert len(problem.asked) == 1
-
-
-def test_population_is_in_the_order_of_survival():
-    """The best come first: feasible before infeasible, and these by violation."""
-    for generation in run(HalfForbidden(float_layout(3)), 20, 5):
-        violations = generation.population.violations
-        assert (np.diff(violations) >= 0).all()
-
-
-def test_survivors_never_get_worse():
-    """An individual is lost only to one that is at least as good: the front never moves back."""
-    for before, after in pairwise(run(Zdt1(float_layout(4)), 12, 20)):
-        old = before.population.objectives[find_front(before.population)]
-        new = after.population.objectives
-        for row in old:
-            is_beaten = ((new <= row).all(axis=1) & (new < row).any(axis=1)).any()
-            is_kept = (new == row).all(axis=1).any()
-            is_crowded_out = len(find_front(after.population)) == len(new)
-            assert is_beaten or is_kept or is_crowded_out
 
 
 def test_search_beats_random_sampling():
@@ -116,85 +95,11 @@ def test_search_beats_random_sampling():
     assert 0.99 * best < volume <= best
 
 
-def test_equal_seeds_give_equal_bits():
-    """A search repeats itself; another seed is another search."""
-    problem = HalfForbidden(SELLER, 3)
-    first, second = run(problem, 9, 5), run(problem, 9, 5)
-    other = list(evolve(problem, settings(9, 5, seed=8)))
-    assert bits(first) == bits(second)
-    assert bits(first)[-1] != bits(other)[-1]
-
-
-@pytest.mark.parametrize("layout", [SELLER, int_layout((1, 3), (2, 5), ordered=True)])
-def test_resume_equals_the_unbroken_run(layout):
-    """From any generation, read back from bytes, the rest of the run has the same bits."""
-    problem = HalfForbidden(layout, 3)
-    whole = run(problem, 7, 9)
-    for generation in whole:
-        stored = replace(
-            generation,
-            population=from_bytes(generation.population),
-            archive=from_bytes(generation.archive),
-        )
-        rest = run(problem, 7, 9, resume_from=stored)
-        assert bits(rest) == bits(whole[generation.number + 1 :])
-
-
-def from_bytes(population):
-    """A population as a store would hand it back."""
-    return Population(
-        *(
-            np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
-            for array in (
-                population.genomes,
-                population.objectives,
-                population.violations,
-                population.failures,
-                population.lineage,
-            )
-        )
-    )
-
-
-def test_longer_run_starts_like_the_shorter():
-    """The number of generations asked for changes nothing but the end."""
-    problem = Zdt1(float_layout(3))
-    assert bits(run(problem, 6, 8))[:4] == bits(run(problem, 6, 3))
-
-
-def test_finished_run_has_nothing_to_resume():
-    """Resuming from the last generation yields none."""
-    problem = Zdt1(float_layout(3))
-    whole = run(problem, 4, 2)
-    assert run(problem, 4, 2, resume_from=whole[-1]) == []
-
-
-def test_population_of_equals_recovers():
-    """A population whose members are all the same still breeds new individuals."""
-    problem = Zdt1(float_layout(3))
-    genomes = np.full((6, 3), 0.5)
-    judged = problem.evaluate(genomes)
-    clones = Population(genomes, judged.objectives, judged.violations, judged.failures)
-    start = Generation(0, clones, evaluated=6, seconds=0.0, repaired=0, rejected={})
-    *_, last = run(problem, 6, 3, resume_from=start)
-    assert last.evaluated == 6
-    assert len(np.unique(last.population.genomes, axis=0)) > 1
-
-
 def test_frozen_genes_leave_one_individual():
     """With every gene frozen there is one genome: judged once, and the run goes to its end."""
     generations = run(Analytic(int_layout((3, 3), (5, 5))), 4, 3)
     assert [generation.evaluated for generation in generations] == [1, 0, 0, 0]
     assert all(g.population.genomes.tolist() == [[3.0, 5.0]] for g in generations)
-
-
-def test_frozen_gene_never_moves():
-    """A gene whose bounds are equal keeps its value while the others search."""
-    layout = SELLER.with_bounds({"reward_r": (2.5, 2.5), "max_hold": (40, 40)})
-    *_, last = run(HalfForbidden(layout, 3), 10, 10)
-    frozen = last.population.genomes[:, [layout.index("reward_r"), layout.index("max_hold")]]
-    assert (frozen == [2.5, 40.0]).all()
-    assert len(np.unique(last.population.genomes, axis=0)) == 10
 
 
 def test_small_space_is_searched_to_the_last_genome():
@@ -235,40 +140,6 @@ def test_search_without_a_feasible_individual_runs_to_its_end():
     assert len(find_front(generations[-1].population)) == 0
     first, last = generations[0].population, generations[-1].population
     assert last.violations.mean() < first.violations.mean()
-
-
-def test_rejected_counts_only_the_new():
-    """Reasons are counted among the individuals of this generation that were evaluated."""
-    problem = HalfForbidden(float_layout(2))
-    for generation, asked in zip(evolve(problem, settings(30, 3)), problem.asked, strict=False):
-        expected = int((asked[:, 0] > 0.5).sum())
-        assert dict(generation.rejected) == ({"too_few_trades": expected} if expected else {})
-
-
-def test_populations_are_read_only():
-    """A generation's receiver cannot change what the search goes on from."""
-    (only,) = run(Zdt1(float_layout(3)), 4, 0)
-    for array in (only.population.genomes, only.population.objectives, only.population.violations):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1.0
-
-
-def test_search_says_nothing(capfd):
-    """Neither stream receives a byte."""
-    run(Zdt1(float_layout(3)), 4, 2)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_interrupt_reaches_the_caller():
-    """Ctrl-C during an evaluation is not swallowed."""
-
-    class Interrupted(Zdt1):
-        def evaluate(self, genomes):
-            """Be interrupted."""
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(Interrupted(float_layout(3)), 4, 2)
 
 
 @pytest.mark.parametrize(
@@ -327,21 +198,8 @@ def test_front_hash_sees_every_bit_and_the_shape():
     assert len(hashes) == 6
 
 
-@pytest.mark.slow
-def test_front_hash_does_not_depend_on_the_process():
-    """Another process with another hash seed finds the same front."""
-    script = (
-        "from tests.support.searches import *;"
-        "from optimizer.search.evolution import evolve, front_hash;"
-        "*_, last = evolve(HalfForbidden(float_layout(4)), settings(9, 6));"
-        "print(front_hash(last.population.genomes, last.population.objectives))"
-    )
-    variables = {"PYTHONWARNINGS": "error"}
-    hashes = {printed(script, env={**variables, "PYTHONHASHSEED": seed}) for seed in "01"}
-    assert len(hashes) == 1
-
-
 VARIANTS = {
+    "plain": {},
     "islands": {"islands": 3, "migration": 2},
     "restart": {"patience": 1, "on_stagnation": "restart"},
     "immigrants": {"patience": 1, "immigrants": 0.2},
@@ -353,7 +211,7 @@ VARIANTS = {
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_way_to_search_resumes_with_the_same_bits(variant):
-    """Islands, restarts, elites: all that decides is in the generation that was kept."""
+    """All that decides is in the generation that was kept; how many follow decides nothing."""
     problem = HalfForbidden(SELLER, 3)
     wanted = settings(24, 9, **VARIANTS[variant])
     whole = list(evolve(problem, wanted))
@@ -361,8 +219,10 @@ def test_every_way_to_search_resumes_with_the_same_bits(variant):
         rest = list(evolve(problem, wanted, resume_from=generation))
         assert bits(rest) == bits(whole[generation.number + 1 :])
     assert [generation.evaluated for generation in whole] == [24] * 10
+    assert bits(list(evolve(problem, settings(24, 3, **VARIANTS[variant])))) == bits(whole[:4])
     if variant != "restart":  # nothing stagnates so soon; it has a test of its own
-        other = list(evolve(problem, settings(24, 9)))
+        seed = 7 + (variant == "plain")
+        other = list(evolve(problem, settings(24, 9, seed=seed)))
         assert bits(whole)[-1] != bits(other)[-1]
 
 
@@ -375,20 +235,7 @@ def test_the_archive_is_what_nobody_ever_seen_dominates():
     assert sorted(map(tuple, front.tolist())) == sorted(
         map(tuple, last.archive.objectives.tolist())
     )
-
-
-def test_hypervolume_never_shrinks_while_the_archive_has_room():
-    """What was found is not lost."""
-    volumes = [g.hypervolume for g in evolve(Zdt1(float_layout(4)), settings(15, 25))]
-    assert all(before <= after for before, after in pairwise(volumes))
-    assert volumes[-1] > volumes[0] > 0
-
-
-def test_final_front_is_the_archive_sorted_by_genome():
-    """The order does not tell when a member was found."""
-    *_, last = evolve(Zdt1(float_layout(4)), settings(15, 5))
-    front = final_front(last)
-    assert front.genomes.tolist() == sorted(last.archive.genomes.tolist())
+    assert final_front(last).genomes.tolist() == sorted(last.archive.genomes.tolist())
 
 
 def test_restart_keeps_the_archive_and_changes_the_population():
@@ -416,13 +263,13 @@ def watch_memory(generations, every):
 
 @pytest.mark.slow
 @pytest.mark.skipif(malloc_totals is None, reason="memory is counted by glibc")
-def test_memory_is_flat_over_3000_generations():
+def test_memory_is_flat_over_generations():
     """After the archive is full nothing grows, however long a search goes on."""
-    levels = run_fresh(watch_memory, 3000, 500)[1:]
+    levels = run_fresh(watch_memory, 1500, 250)[1:]
     assert len(levels) == 5
     # What grows with generations rises in every part; what a cache takes once, in one.
     rises = [later - earlier for earlier, later in pairwise(levels)]
-    assert min(rises) < 2**14, rises
+    assert min(rises) < 2**13, rises
 
 
 class Forgetful(Zdt1):

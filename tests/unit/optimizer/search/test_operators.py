@@ -18,7 +18,7 @@ from optimizer.search.randomness import stream
 from optimizer.search.ranking import Ranking, rank_individuals
 from strategy import Gene, GenomeLayout
 from tests.support.looping import each
-from tests.support.searches import float_layout, int_layout
+from tests.support.searches import int_layout
 
 WIDE = GenomeLayout(
     tuple(
@@ -44,7 +44,7 @@ def open_stream():
     return stream(11, 2, "mutate")
 
 
-@pytest.mark.parametrize("eta", ETAS)
+@pytest.mark.parametrize("eta", [1, 15])
 def test_crossover_equals_deap(eta, monkeypatch):
     """Fed with the same uniform numbers, the children are DEAP's but for the last bits of `pow`."""
     parents = sample_genomes(stream(1, 0, "initial"), WIDE, 40)
@@ -65,7 +65,7 @@ def test_crossover_equals_deap(eta, monkeypatch):
     np.testing.assert_allclose(children, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("eta", ETAS)
+@pytest.mark.parametrize("eta", [1, 15])
 def test_mutation_equals_deap(eta, monkeypatch):
     """Fed with the same uniform numbers, the mutants are DEAP's but for the last bits of `pow`."""
     genomes = sample_genomes(stream(1, 0, "initial"), WIDE, 40)
@@ -95,80 +95,12 @@ def test_other_eta_is_refused(eta):
         squarings(eta)
 
 
-def test_larger_eta_keeps_children_nearer():
-    """The distribution index has its published effect, for both operators."""
-    layout = float_layout(4)
-    parents = sample_genomes(stream(1, 0, "initial"), layout, 2000)
-    for operator in (cross_simulated_binary, mutate_polynomial):
-        near = operator(open_stream(), parents, layout, eta=31, probability=1.0)
-        far = operator(open_stream(), parents, layout, eta=1, probability=1.0)
-        assert np.abs(near - parents).mean() < np.abs(far - parents).mean()
-
-
-def test_probability_zero_changes_nothing():
-    """Neither operator touches a gene when its probability is 0."""
-    parents = sample_genomes(stream(1, 0, "initial"), WIDE, 9)
-    for operator in (cross_simulated_binary, mutate_polynomial):
-        assert np.array_equal(
-            parents, operator(open_stream(), parents, WIDE, eta=7, probability=0.0)
-        )
-
-
-def test_last_of_an_odd_number_is_copied():
-    """A parent without partner comes out as it went in."""
-    parents = sample_genomes(stream(1, 0, "initial"), WIDE, 7)
-    children = cross_simulated_binary(open_stream(), parents, WIDE, eta=1, probability=1.0)
-    assert np.array_equal(parents[-1], children[-1])
-    assert not np.array_equal(parents[:-1], children[:-1])
-
-
-def test_agreeing_parents_have_their_own_like():
-    """A gene on which both parents agree stays as it is, bit for bit."""
-    parents = np.repeat(sample_genomes(stream(1, 0, "initial"), WIDE, 8), 2, axis=0)
-    children = cross_simulated_binary(open_stream(), parents, WIDE, eta=1, probability=1.0)
-    assert np.array_equal(parents, children)
-
-
-def test_mutated_whole_gene_always_moves():
-    """With probability 1 every whole gene leaves its value, also next to and at its bounds."""
-    layout = int_layout((0, 1), (5, 7), (-1000, 1000))
-    genomes = sample_genomes(stream(1, 0, "initial"), layout, 500)
-    mutants = mutate_polynomial(open_stream(), genomes, layout, eta=63, probability=1.0)
-    assert (mutants != genomes).all()
-    assert np.array_equal(np.rint(mutants), mutants)
-    assert (mutants >= layout.low).all()
-    assert (mutants <= layout.high).all()
-
-
-def test_mutation_reaches_both_ends():
-    """A gene in the middle can be moved up and down."""
-    genomes = np.full((200, 1), 0.5)
-    mutants = mutate_polynomial(open_stream(), genomes, float_layout(1), eta=1, probability=1.0)
-    assert mutants.min() < 0.2
-    assert mutants.max() > 0.8
-
-
-def test_mutation_rate_is_the_probability():
-    """About the asked share of genes is moved."""
-    genomes = np.full((1000, 10), 0.5)
-    mutants = mutate_polynomial(open_stream(), genomes, float_layout(10), eta=15, probability=0.1)
-    assert 0.09 < (mutants != genomes).mean() < 0.11
-
-
 def test_sample_is_uniform_over_whole_values():
     """Each whole value of a gene comes up equally often, both bounds included."""
     genomes = sample_genomes(open_stream(), int_layout((3, 6)), 40_000)
     values, counts = np.unique(genomes, return_counts=True)
     assert values.tolist() == [3.0, 4.0, 5.0, 6.0]
     assert (np.abs(counts - 10_000) < 400).all()
-
-
-def test_sample_fills_the_range_of_a_float_gene():
-    """A float gene comes near both bounds and never leaves them."""
-    genomes = sample_genomes(open_stream(), WIDE, 10_000)
-    spans = WIDE.high - WIDE.low
-    assert (genomes.min(axis=0) - WIDE.low < 0.01 * spans).all()
-    assert (WIDE.high - genomes.max(axis=0) < 0.01 * spans).all()
 
 
 def test_better_rank_wins_then_wider_crowding():
@@ -193,16 +125,6 @@ def test_every_individual_takes_part_equally_often():
     assert chosen[0] == 2
     assert chosen[63] == 0
     assert chosen.max() == 2
-
-
-@pytest.mark.parametrize("n_individuals", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("count", [1, 2, 7])
-def test_any_number_of_parents_from_any_population(n_individuals, count):
-    """Selection has no rule about multiples of two or four."""
-    ranking = Ranking(np.zeros(n_individuals, dtype=np.int64), np.zeros(n_individuals))
-    parents = select_parents(open_stream(), ranking, count)
-    assert (count,) == parents.shape
-    assert (parents < n_individuals).all()
 
 
 class Contestant:
@@ -241,7 +163,7 @@ def deaps_winners(objectives, ranking, permutations, monkeypatch):
     return by_permutation.ravel()
 
 
-@each("seed", range(1000))
+@each("seed", range(150))
 def test_tournaments_are_those_of_deap_but_across_fronts(seed, monkeypatch):
     """The same pairs meet, and the same one wins wherever one dominates or both share a front.
 

@@ -1,12 +1,10 @@
 """Polishing: which neighbours a front has, and that none of them makes it worse."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from optimizer.search.archive import hypervolume
 from optimizer.search.evolution import evolve
-from optimizer.search.generation import OPERATORS, empty_population, final_front
+from optimizer.search.generation import OPERATORS, final_front
 from optimizer.search.polish import STEPS, neighbours
 from strategy import STRATEGIES
 from tests.support.searches import (
@@ -67,13 +65,3 @@ def test_no_more_are_judged_than_allowed():
     front, count = polished_front(problem, last, at_most=0, keep=1000)
     assert (count, len(problem.asked)) == (0, 1)
     assert front.genomes.tobytes() == final_front(last).genomes.tobytes()
-
-
-def test_nobody_has_no_neighbours():
-    """Without a front there is nothing to polish."""
-    problem = Zdt1(float_layout(2))
-    *_, last = evolve(problem, settings(4, 0))
-    front, count = polished_front(
-        problem, replace(last, archive=empty_population(2, 2)), at_most=99, keep=9
-    )
-    assert (len(front), count) == (0, 0)

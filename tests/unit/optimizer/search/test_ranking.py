@@ -61,8 +61,7 @@ def crowd_in_lexicographic_order(front):
     emo_assign(sorted(front, key=lambda member: member.fitness.values))
 
 
-@pytest.mark.slow
-@each("seed", range(1000))
+@each("seed", range(150))
 def test_ranks_and_crowding_equal_deap(seed):
     """Fronts are the sets that DEAP finds, and crowding distances are DEAP's to the last bit."""
     objectives = population(seed)
@@ -79,8 +78,7 @@ def test_ranks_and_crowding_equal_deap(seed):
     assert np.array_equal(expected_crowding, ranking.crowding)
 
 
-@pytest.mark.slow
-@each("seed", range(1000))
+@each("seed", range(150))
 def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     """Survivors are those of `selNSGA2`; among equals at the cut, ours are the earliest."""
     objectives = population(seed)
@@ -96,23 +94,6 @@ def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     assert sorted(standing[i] for i in deaps) == [standing[i] for i in ours]
     assert deaps - set(tied) == set(ours) - set(tied)
     assert [i for i in ours if i in tied] == tied[: len(set(ours) & set(tied))]
-
-
-@pytest.mark.slow
-@each("seed", range(1000))
-def test_violations_rank_as_in_deap_with_a_penalty(seed):
-    """Feasible first, then by violation: what DEAP finds when violations are a penalty."""
-    objectives = population(seed)
-    rng = np.random.default_rng([seed, 1])
-    violations = np.where(rng.random(len(objectives)) < 0.4, rng.integers(1, 4, len(objectives)), 0)
-    penalised = np.where(violations[:, None] > 0, 1e6 * violations[:, None], objectives)
-    members = individuals(penalised)
-    expected = np.empty(len(members))
-    for number, front in enumerate(emo.sortNondominated(members, len(members))):
-        expected[[member.index for member in front]] = number
-    objectives[violations > 0] = NAN
-    ranking = rank_individuals(objectives, violations.astype(float))
-    assert np.array_equal(expected, ranking.ranks)
 
 
 def test_two_fronts_by_hand():
@@ -134,31 +115,12 @@ def test_infeasible_follow_by_violation():
     assert survive(objectives, violations, 3).tolist() == [1, 4, 0]
 
 
-def test_infinite_violation_is_the_worst():
-    """A violation without limit ranks behind every finite one."""
-    violations = np.array([INF, 1e300])
-    assert survive(np.full((2, 1), NAN), violations, 2).tolist() == [1, 0]
-
-
 def test_equal_individuals_keep_their_order():
     """Where nothing decides, the earlier index survives."""
     objectives = np.zeros((6, 2))
     assert survive(objectives, np.ones(6), 3).tolist() == [0, 1, 2]
     # Ends of a front stand first: among equals these are its first and its last member.
     assert survive(objectives, feasible(objectives), 3).tolist() == [0, 5, 1]
-
-
-def test_no_more_survive_than_there_are():
-    """Asking for more survivors than individuals keeps them all; asking for none keeps none."""
-    objectives = np.array([[1.0], [0.0]])
-    assert survive(objectives, feasible(objectives), 9).tolist() == [1, 0]
-    assert survive(objectives, feasible(objectives), 0).tolist() == []
-
-
-def test_empty_population_ranks():
-    """A population without members has a ranking without entries."""
-    ranking = rank_individuals(np.empty((0, 3)), np.empty(0))
-    assert (0,) == ranking.ranks.shape == ranking.crowding.shape
 
 
 def test_huge_objectives_do_not_overflow():

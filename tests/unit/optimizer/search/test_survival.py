@@ -1,6 +1,5 @@
 """Rules of survival beside NSGA-II's: copies, the front that does not fit, and who is asked."""
 
-import moocore
 import numpy as np
 import pytest
 
@@ -23,7 +22,7 @@ def pool(seed, n_objectives=3, count=60):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@each("seed", range(20))
+@each("seed", range(8))
 def test_feasible_come_first_and_infeasible_by_violation(rule, seed):
     """Every rule keeps as many as asked, none twice, and no worse violation before a better."""
     objectives, violations = pool(seed)
@@ -52,19 +51,6 @@ def test_copies_wait_until_all_others_have_a_place():
     assert survive(objectives, violations, 2).tolist() == [0, 1]
 
 
-def test_what_is_kept_of_a_front_dominates_more_than_by_crowding():
-    """On a curved front of three objectives the rule earns its name."""
-    rng = np.random.default_rng(5)
-    points = np.abs(rng.normal(size=(200, 3)))
-    points = 1.0 - points / np.sqrt((points**2).sum(axis=1, keepdims=True))
-    nothing = np.zeros(200)
-    volumes = [
-        moocore.hypervolume(points[rule(points, nothing, 40)], ref=1.1)
-        for rule in (survive_by_hypervolume, survive)
-    ]
-    assert volumes[0] > volumes[1]
-
-
 def test_automatic_is_by_the_number_of_objectives():
     """Hypervolume up to three, reference directions beyond, whatever else was asked for by name."""
     assert select_survival_rule("auto", 3) is survive_by_hypervolume
@@ -74,7 +60,7 @@ def test_automatic_is_by_the_number_of_objectives():
 
 
 @pytest.mark.parametrize("rule", RULES)
-@each("seed", range(200))
+@each("seed", range(40))
 def test_survivors_are_ranked_by_what_was_known_of_all(rule, seed):
     """What is carried over to survivors equals ranking them anew, bit for bit.
 

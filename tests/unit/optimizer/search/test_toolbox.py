@@ -1,7 +1,6 @@
 """The toolbox speaks DEAP's words and binds them to the operators on arrays."""
 
 import numpy as np
-from deap import base
 
 from optimizer.search.operators import cross_simulated_binary, mutate_polynomial
 from optimizer.search.randomness import stream
@@ -9,14 +8,6 @@ from optimizer.search.toolbox import make_toolbox
 from tests.support.searches import Analytic, float_layout, int_layout, settings
 
 PROBLEM = Analytic(float_layout(5))
-
-
-def test_toolbox_is_deaps_and_has_its_words():
-    """The names are those of DEAP."""
-    toolbox = make_toolbox(PROBLEM, settings(population=8, generations=1))
-    assert isinstance(toolbox, base.Toolbox)
-    words = ("mate", "mutate", "select", "evaluate", "rank", "sample", "survive")
-    assert all(callable(getattr(toolbox, word)) for word in words)
 
 
 def test_words_are_bound_to_genes_and_settings():
@@ -40,11 +31,3 @@ def test_default_mutation_chance_counts_free_genes():
             wanted = settings(population=8, generations=1, mutation_probability=chance)
             bound = make_toolbox(problem, wanted).mutate.keywords["probability"]
             assert bound == (expected if chance is None else chance)
-
-
-def test_another_operator_can_take_a_words_place():
-    """A registered replacement is what the toolbox calls from then on."""
-    toolbox = make_toolbox(PROBLEM, settings(population=8, generations=1))
-    toolbox.register("mutate", lambda rng, genomes: genomes)
-    genomes = np.full((3, 5), 0.25)
-    assert toolbox.mutate(stream(1, 1, "mutate"), genomes) is genomes

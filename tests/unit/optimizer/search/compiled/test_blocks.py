@@ -45,7 +45,7 @@ def rank_by_blocks(objectives):
     return rank_in_blocks(columns, argsort_objectives(columns))
 
 
-@pytest.mark.parametrize("count", [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 2500])
+@pytest.mark.parametrize("count", [1, 2, BLOCK, BLOCK + 1, 2500])
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranks_are_those_of_moocore(kind, count):
     """Ties, copies, a single front and one individual a front, in one block and in several."""
@@ -60,7 +60,7 @@ def test_ranks_are_those_of_moocore(kind, count):
     assert is_copy.tolist() == is_repeat.tolist()
 
 
-@pytest.mark.parametrize("most", [1, 2, WIDTH, WIDTH + 1, 3000])
+@pytest.mark.parametrize("most", [1, WIDTH, WIDTH + 1])
 @pytest.mark.parametrize("kind", KINDS)
 def test_fronts_that_are_not_told_apart_count_as_one(kind, most):
     """Ranks before them are what they are; copies are flagged behind them too."""

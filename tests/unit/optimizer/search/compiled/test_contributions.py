@@ -1,10 +1,9 @@
 """Contributions of three objectives are exact volumes of whole cells; who leaves follows."""
 
-import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.archive import MARGIN, REFERENCE, contributions, truncate_front
+from optimizer.search.archive import REFERENCE, contributions, truncate_front
 from optimizer.search.compiled.contributions import CELLS, MOST
 from optimizer.search.compiled.rounds import MOST_NEAR
 from tests.support.looping import each
@@ -70,12 +69,6 @@ def numbers_to_keep(count):
     return {1, count // 3 + 1, max(1, count - 1), count, count + 5}
 
 
-def test_the_grid_reaches_beyond_the_worst():
-    """A volume of all cells fits a whole number of 64 bits, below what the best count for."""
-    assert int((1.0 + MARGIN) * 2**20) == REFERENCE == 1_153_433
-    assert REFERENCE**3 < 2**61 < MOST
-
-
 def test_a_member_contributes_the_cells_that_it_alone_covers():
     """Three at the corners that are best somewhere, and one in their middle."""
     objectives = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0], [0.5, 0.5, 0.5]])
@@ -90,8 +83,8 @@ def test_a_member_contributes_the_cells_that_it_alone_covers():
     ]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 9, 24])
-@each("seed", range(80))
+@pytest.mark.parametrize("count", [1, 3, 24])
+@each("seed", range(24))
 def test_contributions_and_truncation_are_as_defined(seed, count):
     """Ties, copies and members that others dominate included; in one round and in four."""
     objectives = draw_front(seed, count)
@@ -100,28 +93,6 @@ def test_contributions_and_truncation_are_as_defined(seed, count):
         for rounds in (1, 4):
             expected = stated_truncated(objectives, keep, rounds)
             assert expected.tolist() == truncate_front(objectives, keep, rounds).tolist()
-
-
-def undominated_cells(objectives):
-    """Members of whom none dominates another or equals it, in whole cells of their own extent."""
-    while True:
-        is_best = moocore.is_nondominated(round_to_cells(objectives).astype(np.float64))
-        if is_best.all():
-            return objectives
-        objectives = objectives[is_best]
-
-
-@pytest.mark.parametrize("count", [40, 300, 3000])
-@each("seed", range(8))
-def test_contributions_are_those_that_moocore_finds(seed, count):
-    """Of the same whole cells, to what its floats hold."""
-    objectives = undominated_cells(draw_front(seed, count))
-    cells = round_to_cells(objectives).astype(np.float64)
-    expected = moocore.hv_contributions(cells, ref=REFERENCE)
-    actual = contributions(objectives)
-    is_best = actual == MOST
-    assert set(np.flatnonzero(is_best)) == set(objectives.argmin(axis=0))
-    np.testing.assert_allclose(actual[~is_best], expected[~is_best], rtol=1e-9)
 
 
 @each("seed", range(8))
@@ -145,10 +116,3 @@ def test_a_member_with_many_others_near_leaves_as_defined(n_near):
     expected = stated_truncated(objectives, keep, 2, stated=contributions)
     assert {n_near + 5, n_near + 8}.isdisjoint(expected.tolist())
     assert expected.tolist() == truncate_front(objectives, keep, 2).tolist()
-
-
-def test_the_order_of_a_front_decides_between_equals_alone():
-    """Members in another order contribute the same; the volumes have no order of sums."""
-    objectives = draw_front(0, 500)
-    order = np.random.default_rng(1).permutation(500)
-    assert contributions(objectives)[order].tolist() == contributions(objectives[order]).tolist()

@@ -47,7 +47,7 @@ def test_the_first_front_has_all_of_its_equals(seed, n_objectives):
 
 
 @pytest.mark.parametrize("n_objectives", [2, 3])
-@each("seed", range(300))
+@each("seed", range(100))
 def test_ranks_and_best_are_those_of_moocore(seed, n_objectives):
     """Every individual has the front that moocore gives it; of equals the first counts as best."""
     objectives = draw_objectives(seed, n_objectives)

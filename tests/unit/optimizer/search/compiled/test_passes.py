@@ -57,7 +57,7 @@ def as_bytes(arrays):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@each("seed", range(100))
+@each("seed", range(40))
 def test_survivors_are_those_of_the_definition(kind, seed):
     """Who goes on, in which order, how ranked: ties, copies, infeasible ones, any number kept."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
@@ -70,8 +70,8 @@ def test_survivors_are_those_of_the_definition(kind, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("factor", [0.3, 0.9, 1.0, 2.0])
-@each("seed", range(40))
+@pytest.mark.parametrize("factor", [0.3, 1.0, 2.0])
+@each("seed", range(12))
 def test_ranks_of_elders_decide_nothing(kind, factor, seed):
     """Whether newcomers are better, alike or worse, for generations; with others behind elders."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
@@ -91,7 +91,7 @@ def test_ranks_of_elders_decide_nothing(kind, factor, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@each("seed", range(100))
+@each("seed", range(40))
 def test_compromises_are_those_of_the_definition(kind, seed):
     """Who is kept, and the hypervolume in every bit, with and without a box."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
