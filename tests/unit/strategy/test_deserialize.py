@@ -36,21 +36,18 @@ def test_what_is_recorded_today_stays_as_it_is():
         assert renew_description(spec.described) is spec.described
 
 
+OWN = {"atr": {"indicator": "mine", "definition": "0" * 64}}
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        (
-            {"rows": {"atr": {"indicator": "mine", "definition": "0" * 64}}},
-            "'mine' is one of a type",
-        ),
-        ({"conditions": ["fast slow"]}, "is no strategy: ValueError"),
-        ({"conditions": ["fast < nothing"]}, "is no strategy: KeyError"),
-        ({"bracket": None}, "is no strategy: TypeError"),
-        ({"genes": 3}, "is no strategy: TypeError"),
+        {"rows": OWN}, {"conditions": ["fast slow"]}, {"conditions": ["fast < nothing"]},
+        {"bracket": None}, {"genes": 3},
     ],
-)
-def test_what_cannot_be_read_is_refused(change, message):
+    ids=str,
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused(change):
     """In words: a record may come from anywhere."""
-    former = describe_former(STRATEGIES["seller_exhaustion"]) | change
-    with pytest.raises(StrategyError, match=message):
-        renew_description(former)
+    with pytest.raises(StrategyError, match="'mine'" if change.get("rows") else "no strategy"):
+        renew_description(describe_former(STRATEGIES["seller_exhaustion"]) | change)

@@ -1,5 +1,6 @@
 """A strategy's file: found, run as no module, named, and refused in one line."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from strategy import find_strategy, limits, load_strategy
 from strategy.deserialize import from_described
 from strategy.errors import StrategyError
 from strategy.files import build_strategy, first_difference
-from tests.support import examples, own_words
+from tests.support import own_words
 from tests.support.commands import printed
 
 HEAD = "from strategy.words import *\n"
@@ -46,9 +47,9 @@ def test_a_file_with_several_needs_a_name(write, name):
     """That of the variable, or of the strategy."""
     path = write(HEAD + TWO)
     assert load_strategy(f"{path}:{name}").name == "falling"
-    with pytest.raises(StrategyError, match=r"several strategies, RISING, FALLING.*idea.py:RISING"):
+    with pytest.raises(StrategyError, match=r"RISING, FALLING.*idea.py:RISING"):
         load_strategy(path)
-    with pytest.raises(StrategyError, match=r"'FALING' is unknown.*did you mean 'FALLING'"):
+    with pytest.raises(StrategyError, match="did you mean 'FALLING'"):
         load_strategy(f"{path}:FALING")
 
 
@@ -56,12 +57,6 @@ def test_a_strategy_may_name_itself(write):
     """A second variable of the same one is no second strategy."""
     named = ONE.replace("share(0.01)", "share(0.01), name='up'") + "AGAIN = RISING\n"
     assert load_strategy(write(HEAD + named)).name == "up"
-
-
-def test_the_examples_are_files_too():
-    """All of them, by path and name."""
-    strategy = load_strategy(f"{examples.__file__}:DONCHIAN_TRAIL")
-    assert strategy.digest == examples.DONCHIAN_TRAIL.digest
 
 
 def test_a_file_with_an_own_indicator_needs_all_of_its_text(write):
@@ -76,47 +71,35 @@ def test_a_file_with_an_own_indicator_needs_all_of_its_text(write):
     assert edited.digest != strategy.digest
 
 
-MISTAKES = {
-    "nothing": ("", r"idea.py makes no strategy: write NAME = strategy\(\.\.\.\)"),
-    "syntax": ("x = (\n", r"idea.py:2: '\(' was never closed"),
-    "import": ("import nobody_wrote_this\n", r"idea.py:2: No module named 'nobody_wrote_this'; a "),
-    "beside": ("import idea\n", r"idea.py:2: No module named 'idea'"),
-    "name": ("x = rma_(close, 14)\n", r"idea.py:2: the name 'rma_' is unknown; did you mean 'rma'"),
-    "foreign": ("x = 1\ny = x // 0\n", r"idea.py:3: ZeroDivisionError: integer division"),
-    "exit": ("raise SystemExit('bye')\n", r"idea.py:2: SystemExit: bye"),
-    "panic": ("raise BaseException('no')\n", r"idea.py:2: BaseException: no"),
-    "null byte": ("\0\n", r"idea.py: source code string cannot contain null bytes"),
-    "word": ("x = sma(close)\n", r"idea.py:2: sma\(x, n\): missing a required argument: 'n'"),
-    "gene": ("\n\nx = gene('k', 9, 1, 4)\n", r"idea.py:4: gene 'k': default 9 is outside 1 \.\. 4"),
-    "and": ("x = close > 1 and close > 2\n", r"idea.py:2: a condition has no truth by itself"),
-    "deep": (
-        "def f(x):\n    return x == 2\nf(close)\n",
-        r"idea.py:3: == is never written",
-    ),
-    "endless": ("def f():\n    f()\nf()\n", r"idea.py:3: this calls itself without end"),
-    "nested": (f"x = close{' + 1' * 6000}\n", "is nested too deep for Python"),
-    "method": ("close.rolling(5)\n", r"'row' object has no attribute 'rolling'; what rows and"),
-    "ufunc": (
-        "import numpy as np\nnp.sqrt(close)\n",
-        r"idea.py:3: a row is written down, not comp",
-    ),
-    "numpy": (
-        "import numpy as np\nnp.mean(close)\n",
-        r"idea.py:3: close is written down, not comp",
-    ),
-    "pandas": ("import pandas as pd\npd.Series(close)\n", r"idea.py:3: close is not gone through"),
-    "uncalled": ("x = rsi > 30\n", r"idea.py:2: a word stands without its brackets: write it"),
-    "empty error": ("raise KeyError\n", r"idea.py:2: KeyError$"),
-    "same_name": (
-        f"{ONE}rising = strategy('x', long=close > 2, stop=share(0.1))\n",
-        r"two strategies are named 'rising': .*idea.py:2 and .*idea.py:3",
-    ),
-}
+MISTAKES = [
+    ("", "makes no strategy"),
+    (ONE.join(["", ONE.replace("RISING", "rising")]), "idea.py:2 and .*idea.py:3"),
+    ("x = (\n", ":2: .*never closed"),
+    ("import nobody_wrote_this\n", ":2: .*'nobody_wrote_this'"),
+    ("import idea\n", ":2: .*'idea'"),
+    ("x = rma_(close, 14)\n", ":2: .*did you mean 'rma'"),
+    ("x = 1\ny = x // 0\n", ":3: ZeroDivisionError"),
+    ("raise SystemExit('bye')\n", ":2: SystemExit: bye"),
+    ("raise BaseException('no')\n", ":2: BaseException: no"),
+    ("raise KeyError\n", ":2: KeyError$"),
+    ("\0\n", ": .*null bytes"),
+    ("x = sma(close)\n", ":2: .*'n'"),
+    ("\n\nx = gene('k', 9, 1, 4)\n", r":4: gene 'k'"),
+    ("x = close > 1 and close > 2\n", ":2: .*no truth"),
+    ("def f(x):\n    return x == 2\nf(close)\n", ":3: =="),
+    ("def f():\n    f()\nf()\n", ":3: .*without end"),
+    (f"x = close{' + 1' * 6000}\n", "too deep"),
+    ("close.rolling(5)\n", ":2: .*'rolling'"),
+    ("import numpy as np\nnp.sqrt(close)\n", ":3: .*written down"),
+    ("import pandas as pd\npd.Series(close)\n", ":3: .*bar by bar"),
+    ("x = rsi > 30\n", ":2: .*brackets"),
+]
+"""Text of a file behind its first line, and what of the message says so."""
 
 
 def test_a_file_without_the_words_is_told_of_them(write):
     """Where it names one of them."""
-    with pytest.raises(StrategyError, match=r"idea.py:1: .*; a file begins with: from strategy.wo"):
+    with pytest.raises(StrategyError, match=r"idea.py:1: .*from strategy.words"):
         load_strategy(write(ONE))
 
 
@@ -138,7 +121,7 @@ def test_a_file_may_have_a_colon_in_its_path(write):
     """What stands behind the last one is a strategy where it is a name."""
     path = write(HEAD + TWO, "a:b.py")
     assert find_strategy(f"{path}:FALLING").name == "falling"
-    with pytest.raises(StrategyError, match=r"several strategies, .*a:b.py:RISING"):
+    with pytest.raises(StrategyError, match=r"a:b.py:RISING"):
         find_strategy(path)
 
 
@@ -146,21 +129,20 @@ def test_a_file_that_is_named_without_its_ending_is_found(write, monkeypatch, tm
     """In the message; what is no Python file is not taken for a strategy that ships."""
     write(HEAD + ONE)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        StrategyError, match=r"strategy 'idea' is unknown; .*; or the file idea.py\?"
-    ):
+    with pytest.raises(StrategyError, match=r"the file idea.py"):
         find_strategy("idea")
-    with pytest.raises(StrategyError, match=r"; the name of a strategy's file ends in .py$"):
+    with pytest.raises(StrategyError, match=r"ends in .py"):
         find_strategy("ideas/idea.ipynb")
-    with pytest.raises(StrategyError, match=r"; did you mean 'mean_reversion'\?$"):
+    with pytest.raises(StrategyError, match="did you mean 'mean_reversion'"):
         find_strategy("mean_reversio")
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_one_line_with_its_place(write, name):
+@pytest.mark.parametrize(("text", "message"), MISTAKES, ids=range(len(MISTAKES)))
+def test_a_mistake_is_one_line_with_its_place(write, text, message):
     """File and line first, whatever was raised."""
-    text, message = MISTAKES[name]
-    with pytest.raises(StrategyError, match=message) as raised:
+    with pytest.raises(
+        StrategyError, match=rf"idea.py{message}" if message[0] == ":" else message
+    ) as raised:
         load_strategy(write(HEAD + text))
     assert "\n" not in str(raised.value)
 
@@ -168,18 +150,16 @@ def test_a_mistake_is_one_line_with_its_place(write, name):
 def test_a_file_that_never_ends_is_ended(write, monkeypatch):
     """With the line that runs."""
     monkeypatch.setattr(limits, "LONGEST_S", 0.05)
-    with pytest.raises(StrategyError, match=r"idea.py:[23]: it runs for more than 0\.05 seconds"):
+    with pytest.raises(StrategyError, match=r"idea.py:[23]: .* 0\.05 seconds"):
         load_strategy(write(f"{HEAD}while True:\n    pass\n"))
 
 
 def test_a_file_that_is_not_there_is_met_with_the_nearest(write, tmp_path):
     """In the same folder."""
     write(HEAD + ONE)
-    with pytest.raises(
-        StrategyError, match=r"there is no file '.*ide.py'; did you mean '.*idea.py"
-    ):
+    with pytest.raises(StrategyError, match=r"did you mean '.*idea.py"):
         load_strategy(f"{tmp_path}/ide.py:RISING")
-    with pytest.raises(StrategyError, match=r"there is no file 'nowhere/x.py'$"):
+    with pytest.raises(StrategyError, match=r"'nowhere/x.py'"):
         load_strategy("nowhere/x.py")
     with pytest.raises(StrategyError, match="cannot be read"):
         load_strategy(str(tmp_path))
@@ -196,7 +176,7 @@ def test_a_file_that_is_not_there_is_met_with_the_nearest(write, tmp_path):
 def test_a_file_in_another_encoding_is_refused_by_its_line(tmp_path, content, line):
     """With what to do, and not in the words of a codec."""
     (tmp_path / "latin.py").write_bytes(content)
-    with pytest.raises(StrategyError, match=rf"latin\.py:{line}: is no text in UTF-8; save"):
+    with pytest.raises(StrategyError, match=rf"latin\.py:{line}: .*UTF-8"):
         load_strategy(f"{tmp_path}/latin.py")
 
 
@@ -218,15 +198,13 @@ def test_words_are_imported_without_pandas_or_a_compiler():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "message"),
+    ("after", "message"),
     [
-        ("a\nb\n", "a\nc\n", "line 2: recorded 'b', now 'c'"),
-        ("a\n", "a\nb\n", "line 2: recorded nothing, now 'b'"),
-        ("a\nb\n", "a\n", "line 2: recorded 'b', now nothing"),
-        ("a\n", "a", "the ends of their lines"),
-        ("a\n", "a\n", None),
+        ("a\nc\n", "line 2: .*'b'.*'c'"), ("a\nb\nc\n", "line 3: .*nothing.*'c'"),
+        ("a\n", "line 2: .*'b'.*nothing"), ("a\nb", "ends of their lines"), ("a\nb\n", None),
     ],
-)
-def test_the_first_line_that_differs_is_shown(before, after, message):
+)  # fmt: skip
+def test_the_first_line_that_differs_is_shown(after, message):
     """For people who edited a file."""
-    assert first_difference(before, after) == message
+    shown = first_difference("a\nb\n", after)
+    assert shown is None if message is None else re.search(message, shown)

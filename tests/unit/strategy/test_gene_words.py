@@ -1,6 +1,7 @@
 """Words of genes: steps, choices and switches, and what of them is refused."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from strategy import StrategyError, words
 from strategy.deserialize import from_described
 from strategy.errors import GeneError
-from strategy.expressions import Call, Choose, Column, GeneValue
+from strategy.expressions import Call, Choose, Column
 from strategy.gene import Gene
 from strategy.rows import bound
 from strategy.words import (
@@ -78,28 +79,28 @@ def test_functions_of_rows_are_options():
 @pytest.mark.parametrize(
     ("write", "part"),
     [
+        (lambda: Call("sma", Column("close"), (choice("source", close, hl2).tree.gene,)), "n must"),
         (lambda: choice("average", sma), "two options or more"),
-        (lambda: choice("average", sma, close), "all of them indicators without brackets"),
+        (lambda: choice("average", sma, close), "all of them"),
         (lambda: choice("average", sma, 3), "two options or more"),
-        (lambda: choice("n", length("a", 3, 2, 4), length("b", 3, 2, 4)), "all of them rows"),
-        (lambda: choice("average", sma, words.atr), "sma takes (x, n), atr takes (n)"),
-        (lambda: choice("average", sma, ema, default="wma"), "name of an option, sma, ema"),
-        (lambda: choice("average", sma, sma), "two options or more, each once"),
+        (lambda: choice("n", length("a", 3, 2, 4), length("b", 3, 2, 4)), "all of them"),
+        (lambda: choice("average", sma, words.atr), "(x, n)"),
+        (lambda: choice("average", sma, ema, default="wma"), "sma, ema"),
+        (lambda: choice("average", sma, sma), "each once"),
         (lambda: choice("close", sma, ema)(close, 3), "a row has this name"),
-        (lambda: choice("no name", sma, ema), "a gene has a name"),
+        (lambda: choice("no name", sma, ema), "name"),
         (lambda: close > choice("average", sma, ema), "write average(...)"),
-        (lambda: switch("busy", close), "what is switched is a condition"),
-        (lambda: switch("busy", close > 1, default="on"), "default is True or False"),
-        (lambda: gene("far", 0.6, 0, 2, step=0.25), "near it are 0.5 and 0.75"),
-        (lambda: gene("far", 0.5, 0, 1.9, step=0.25), "high 1.9 is no value of steps"),
-        (lambda: gene("far", 0.5, 0, 2, step=0), "step is a number above 0"),
+        (lambda: switch("busy", close), "condition"),
+        (lambda: switch("busy", close > 1, default="on"), "True or False"),
+        (lambda: gene("far", 0.6, 0, 2, step=0.25), "0.5 and 0.75"),
+        (lambda: gene("far", 0.5, 0, 1.9, step=0.25), "1.9"),
+        (lambda: gene("far", 0.5, 0, 2, step=0), "above 0"),
     ],
 )  # fmt: skip
 def test_what_has_no_meaning_is_refused(write, part):
     """In one line that names what is legal."""
-    with pytest.raises((StrategyError, GeneError), match=r".*") as caught:
+    with pytest.raises((StrategyError, GeneError), match=re.escape(part)) as caught:
         write()
-    assert part in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -122,10 +123,7 @@ def test_the_warm_up_is_that_of_the_option():
     assert one.warm_up(genes | {"average": 1}) == 9
     assert one.warm_up(genes | {"busy": 1}) == 29 + 3
     assert one.longest_reach(60 * 10**9) == 38
-
-
-def test_the_longest_warm_up_is_asked_of_every_option():
-    """Also of one that is neither first nor last."""
+    # Also of an option that is neither first nor last.
     row = choice("average", sma, words.dema, ema)(close, 10)
     assert strategy("Warm.", long=close > row, stop=STOP).longest_reach(60 * 10**9) == 18
 
@@ -158,12 +156,6 @@ def test_options_are_given_and_shown_by_name():
         layout.encode({"average": 3})
 
 
-def test_bounds_may_be_names():
-    """A default outside of them moves to the nearest option."""
-    layout = make_averaged().layout.with_bounds({"average": ("sma", "sma"), "busy": ("on", "on")})
-    assert layout.show(layout.defaults) == {"average": "sma", "n": 10, "busy": "on", "far": 0.5}
-
-
 @pytest.mark.parametrize(("low", "high", "step"), [(0, 0.3, 0.1), (-1, 1, 0.25), (1.1, 3.2, 0.7)])
 def test_values_of_a_step_follow_from_one_arithmetic(low, high, step):
     """A product and a sum, each rounded once; the last value is the bound itself."""
@@ -180,18 +172,12 @@ def test_values_of_a_step_follow_from_one_arithmetic(low, high, step):
     assert layout.repair(legal)[0].tolist() == legal.tolist()
 
 
-def test_a_bound_is_where_steps_begin():
+def test_a_bound_may_be_a_name_or_where_steps_begin():
     """So the other one has to lie on one of them, and a default moves there."""
     layout = make_averaged().layout
+    named = layout.with_bounds({"average": ("sma", "sma"), "busy": ("on", "on")})
+    assert named.show(named.defaults) == {"average": "sma", "n": 10, "busy": "on", "far": 0.5}
     moved = layout.with_bounds({"far": (0.1, 1.1)})
     assert moved.gene("far").default == 0.1 + 2 * 0.25
     with pytest.raises(GeneError, match=r"high 1 is no value of steps of 0.25 from 0.1"):
         layout.with_bounds({"far": (0.1, 1.0)})
-
-
-def test_a_gene_of_options_is_no_parameter_by_accident():
-    """It has a gene's place, and its numbers are checked as such."""
-    value = choice("source", close, hl2).tree.gene
-    assert isinstance(value, GeneValue)
-    with pytest.raises(StrategyError, match="n must be whole and at least 2"):
-        Call("sma", Column("close"), (value,))

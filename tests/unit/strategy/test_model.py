@@ -16,7 +16,6 @@ from strategy import STRATEGIES
 from strategy.deserialize import from_described
 from strategy.errors import GeneError, StrategyError
 from strategy.files import build_strategies, build_strategy
-from strategy.indicator_registry import KINDS
 from strategy.pretty_print import format_tree
 from strategy.words import *
 from tests.support import examples, own_words
@@ -33,20 +32,29 @@ def simple(**given):
     return strategy("x", **{"long": ABOVE, "stop": STOP, **given})
 
 
-def test_the_examples_have_their_genes_in_order():
-    """As they first occur, depth first, left to right, from entry to delay."""
-    assert {example.name: example.layout.names for example in EXAMPLES.values()} == {
-        "rsi_pullback": ("slow", "oversold", "stop"),
-        "donchian_trail": ("channel", "room"),
-        "macd_cross": (),
-        "bollinger_reversion": ("width",),
-        "vwap_reversion": (),
-        "ma_cross": ("quick", "slow"),
-        "seller_fibonacci": ("vol_z_min", "ratio"),
-        "buyer_exhaustion": ("vol_z_min",),
-        "opening_range": (),
-        "chosen_average": ("source", "average", "span", "busy", "shorts", "leaves", "far"),
-    }
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_strategy_is_read_back_from_what_was_written_down(name):
+    """Through JSON: the same digest, and the same words."""
+    one = EXAMPLES[name]
+    payload = json.loads(json.dumps(one.described))
+    again = from_described(payload, one.name, one.summary)
+    assert again.digest == one.digest
+    assert [*map(format_tree, again.expressions)] == [*map(format_tree, one.expressions)]
+    assert json.loads(json.dumps(again.described)) == payload
+
+
+@pytest.mark.parametrize(
+    ("part", "recorded"),
+    [
+        ("long", ["system", "x"]), ("long", ["compare"]), ("long", {"x": 1}), ("genes", None),
+        ("genes", [{"name": "n"}]), ("constraints", [["n"]]),
+        ("long", reduce(lambda tree, _: ["call", "sma", tree, [3.0]], range(3000), 1.0)),
+    ],
+)  # fmt: skip
+def test_a_record_that_holds_no_strategy_is_refused(part, recorded):
+    """It may come from anywhere."""
+    with pytest.raises(StrategyError, match="'sent' is no strategy"):
+        from_described({**simple().described, part: recorded}, "sent")
 
 
 def test_genes_follow_the_parts_of_a_strategy():
@@ -96,10 +104,10 @@ def test_the_smallest_and_largest_of_genes_follow_from_what_reads_them():
     genomes = np.tile(made.layout.defaults, (3, 1))
     made.check_genomes(genomes)
     genomes[2, 1] = 30
-    with pytest.raises(GeneError, match=r"individual 2: gene 'ahead' is 30.* needs at most 29"):
+    with pytest.raises(GeneError, match=r"individual 2: gene 'ahead'.* 29"):
         made.check_genomes(genomes)
     genomes[1, 3] = -1.0
-    with pytest.raises(GeneError, match="individual 1: gene 'reward': value must be above 0"):
+    with pytest.raises(GeneError, match="individual 1: gene 'reward'"):
         made.check_genomes(genomes)
     with pytest.raises(StrategyError, match=r"gene 'n' may be 1 \.\. 20, but n must be"):
         made.with_bounds({"n": (1, 20)})
@@ -126,41 +134,10 @@ def test_lengths_scale_only_where_their_bars_are_named():
     assert (hourly.low, hourly.default, hourly.high) == (2, 5, 12)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_a_strategy_is_read_back_from_what_was_written_down(name):
-    """Through JSON: the same digest, and the same words."""
-    one = EXAMPLES[name]
-    payload = json.loads(json.dumps(one.described))
-    again = from_described(payload, one.name, one.summary)
-    assert again.digest == one.digest
-    assert [format_tree(part) for part in again.expressions] == [
-        format_tree(part) for part in one.expressions
-    ]
-    assert json.loads(json.dumps(again.described)) == payload
-
-
-@pytest.mark.parametrize(
-    ("part", "recorded"),
-    [
-        ("long", ["system", "x"]),
-        ("long", ["compare"]),
-        ("long", {"x": 1}),
-        ("genes", None),
-        ("genes", [{"name": "n"}]),
-        ("constraints", [["n"]]),
-        ("long", reduce(lambda tree, _: ["call", "sma", tree, [3.0]], range(3000), 1.0)),
-    ],
-)
-def test_a_record_that_holds_no_strategy_is_refused(part, recorded):
-    """It may come from anywhere."""
-    with pytest.raises(StrategyError, match="what is recorded of 'sent' is no strategy: "):
-        from_described({**simple().described, part: recorded}, "sent")
-
-
 def test_a_gene_of_a_record_has_a_plain_name():
     """A member's genes are written into programs."""
     payload = json.dumps(simple().described).replace('"n"', '"n = 1\\nimport os #"')
-    with pytest.raises(StrategyError, match=r"'n = 1\\nimport os #' is no name of a gene"):
+    with pytest.raises(StrategyError, match="is no name of a gene"):
         from_described(json.loads(payload))
 
 
@@ -191,10 +168,10 @@ def test_an_own_indicator_belongs_to_the_digest():
     assert made.own == {"efficiency": own_words.efficiency.own}
     payload = json.loads(json.dumps(made.described))
     assert from_described(payload, own=made.own).digest == made.digest
-    with pytest.raises(StrategyError, match="own indicator 'efficiency' is unknown"):
+    with pytest.raises(StrategyError, match="'efficiency' is unknown"):
         from_described(payload)
     edited = dataclasses.replace(own_words.efficiency.own, text_sha256="0")
-    with pytest.raises(StrategyError, match="'efficiency' has another text or other libraries"):
+    with pytest.raises(StrategyError, match="another text"):
         from_described(payload, own={"efficiency": edited})
 
 
@@ -233,43 +210,31 @@ FAST = {
     "target": r_multiple(gene("reward", 2, 1, 4)),
     "max_hold": length("hold", 9, 1, 20),
 }
-WIDER = {
-    "short": {"short": close < open},
-    "exit": {"exit_long": close < open},
-    "or": {"long": ABOVE | ABOVE},
-    "at_least": {"long": close >= open},
-    "cross": {"long": crosses_above(close, open)},
-    "constant": {"long": close > 2},
-    "nested": {"long": close > sma(ema(close, 3), 5)},
-    "arithmetic": {"long": close > 2 * open},
-    "new_row": {"long": close > rma(close, 5)},
-    "average_over_holes": {"long": ema(close_location, 5) > gene("k", 0.5, 0, 1)},
-    "new_column": {"long": close > hl2},
-    "extra": {"long": close > column("x")},
-    "own": {"long": close > own_words.efficiency(5)},
-    "clock": {"long": close > vwap()},
-    "stop": {"stop": from_entry(gene("room", 2, 1, 4) * atr(14))},
-    "constant_stop": {"stop": beyond_bar(2 * atr(14))},
-    "stop_of_any_sign": {"stop": beyond_bar(gene("room", 2, -1, 4) * atr(14))},
-    "added_stop": {"stop": beyond_bar(gene("room", 2, 1, 4) + atr(14))},
-    "target": {"target": share(0.02)},
-    "constant_target": {"target": r_multiple(2)},
-    "no_target": {"target": None},
-    "trail": {"trail": trail(share(0.01))},
-    "even": {"break_even": 1},
-    "constant_hold": {"max_hold": 48},
-    "hold_that_is_no_length": {"max_hold": whole("hold", 9, 1, 20)},
-    "session": {"session": session_exit()},
-    "delay": {"delay": 1},
-}
 
 
-@pytest.mark.parametrize("name", WIDER)
-def test_whatever_is_wider_is_no_fast_case(name):
+WIDER = [
+    {"short": close < open}, {"exit_long": close < open}, {"long": ABOVE | ABOVE},
+    {"long": close >= open}, {"long": crosses_above(close, open)}, {"long": close > 2},
+    {"long": close > sma(ema(close, 3), 5)}, {"long": close > 2 * open},
+    {"long": close > rma(close, 5)}, {"long": ema(close_location, 5) > gene("k", 0.5, 0, 1)},
+    {"long": close > hl2}, {"long": close > column("x")},
+    {"long": close > own_words.efficiency(5)}, {"long": close > vwap()},
+    {"stop": from_entry(gene("room", 2, 1, 4) * atr(14))}, {"stop": beyond_bar(2 * atr(14))},
+    {"stop": beyond_bar(gene("room", 2, -1, 4) * atr(14))},
+    {"stop": beyond_bar(gene("room", 2, 1, 4) + atr(14))},
+    {"target": share(0.02)}, {"target": r_multiple(2)}, {"target": None},
+    {"trail": trail(share(0.01))}, {"break_even": 1}, {"max_hold": 48},
+    {"max_hold": whole("hold", 9, 1, 20)}, {"session": session_exit()}, {"delay": 1},
+]  # fmt: skip
+"""Parts that fast kernels do not know: forms, constants and signs among them."""
+
+
+@pytest.mark.parametrize("wider", WIDER, ids=range(len(WIDER)))
+def test_whatever_is_wider_is_no_fast_case(wider):
     """One thing more than fast kernels know."""
     assert find_fast_case(strategy("x", **FAST)).is_covered
-    wider = find_fast_case(strategy("x", **{**FAST, **WIDER[name]}))
-    assert (wider.is_covered, wider.rows, wider.entry) == (False, (), ())
+    case = find_fast_case(strategy("x", **{**FAST, **wider}))
+    assert (case.is_covered, case.rows, case.entry) == (False, (), ())
 
 
 def test_a_fast_case_turns_comparisons_round():
@@ -282,20 +247,6 @@ def test_a_fast_case_turns_comparisons_round():
     assert (case.bracket.stop_mult, case.bracket.stop_row) == ("room", "atr(14)")
     bounded = find_fast_case(made.with_bounds({"k": (1, 3)}))
     assert bounded.layout.gene("k").high == 3
-
-
-@pytest.mark.parametrize("word", [opening_high, opening_low])
-def test_an_opening_range_lasts_a_day_at_most(word):
-    """A session is no longer, and minutes without end would be beyond all times."""
-    assert simple(long=close > word(1440), stop=STOP)
-    with pytest.raises(StrategyError, match="minutes whole and at least 1 and at most 1440"):
-        simple(long=close > word(1441), stop=STOP)
-
-
-def test_every_indicator_is_a_word():
-    """With its kind."""
-    for name, kind in KINDS.items():
-        assert globals()[name].__doc__ == (kind.summary or kind.loop.__doc__.splitlines()[0])
 
 
 def test_two_spellings_of_a_file_are_two_digests():

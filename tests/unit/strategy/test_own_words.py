@@ -3,6 +3,7 @@
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,11 +43,6 @@ BARS = make_bars(9, 400)
 SERIES = Series.of(BARS)
 
 
-def arguments(word):
-    """As many parameters as it takes."""
-    return tuple([7] * len(word.own.parameters))
-
-
 def test_an_own_indicator_is_a_row_like_any_other():
     """A source of others, on higher bars, in conditions; unknown before its warm-up."""
     values = row_values(efficiency(20).tree, BARS)
@@ -77,12 +73,10 @@ def test_a_causal_indicator_is_proved():
 @pytest.mark.parametrize("word", NOT_CAUSAL, ids=lambda word: word.own.name)
 def test_a_look_ahead_is_named(word):
     """By function, parameters, and the first bar that differs."""
-    shown = rf"{word.own.format_call(arguments(word))}".replace("(", r"\(").replace(")", r"\)")
-    message = (
-        rf"^{shown} looks ahead: cut after bar \d+ it says [0-9.-]+ at bar \d+, cut after bar "
-    )
-    with pytest.raises(IndicatorError, match=rf"{message}\d+ [0-9.-]+ \(.*own_words.py:\d+\)$"):
-        prove_causal(word.own, arguments(word), SERIES)
+    given = tuple([7] * len(word.own.parameters))
+    shown = re.escape(word.own.format_call(given))
+    with pytest.raises(IndicatorError, match=rf"^{shown} looks ahead: .*own_words.py:\d+"):
+        prove_causal(word.own, given, SERIES)
 
 
 @pytest.fixture(autouse=True)
@@ -95,8 +89,7 @@ def forget_bars():
 @pytest.mark.parametrize("word", KEEP_BETWEEN_CALLS, ids=lambda word: word.own.name)
 def test_what_is_kept_of_other_bars_is_found(word):
     """By its values on the same bars, before and after it was asked about others."""
-    message = r"something else when asked twice, first at bar \d+: .*must keep nothing"
-    with pytest.raises(IndicatorError, match=rf"^{word.own.name}\(\) says {message}"):
+    with pytest.raises(IndicatorError, match=rf"^{word.own.name}.* asked twice"):
         prove_causal(word.own, (), SERIES)
 
 
@@ -108,23 +101,12 @@ def test_what_is_kept_of_these_bars_is_found():
 
 
 REFUSED = {
-    "shape": "must return an array of 400 numbers.*got 399; where it knows nothing yet .* np.nan",
-    "table": r"got one of shape \(400, 1\)",
-    "masked": r"got a masked one; add .filled\(np.nan\)",
-    "row": r"got a row or condition of the words; compute with numpy",
-    "column": r"AttributeError: 'Series' .*; bars has timestamp, open, high, low, close, volume",
-    "word": r"failed on 400 bars: \S+own_words.py:\d+: an? .* is no number",
-    "silent": r"failed on 400 bars: KeyError \(.*own_words.py:\d+\)",
-    "number": "must return an array of 400 numbers, one a bar, got a float",
-    "list": "got a list",
-    "series": r"got a SimpleNamespace; add .to_numpy\(\)",
-    "type": r"must return float64, got float32; add .astype\(float\)",
-    "infinity": "is infinite at bar 0",
-    "nothing": "has no value from bar 0 on",
-    "writes": "failed on 400 bars: ValueError: .*read-only",
-    "leaves": r"failed on 400 bars: SystemExit: 3 \(.*own_words.py:\d+\)",
-    "fails": r"ZeroDivisionError: .*own_words.py:\d+\)",
-}
+    "shape": "400 numbers.* 399", "table": r"\(400, 1\)", "masked": "filled", "row": "numpy",
+    "column": "AttributeError.*close", "word": "is no number", "silent": "KeyError",
+    "number": "float", "list": "list", "series": "to_numpy", "type": "astype",
+    "infinity": "infinite at bar 0", "nothing": "from bar 0 on", "writes": "read-only",
+    "leaves": "SystemExit: 3", "fails": "ZeroDivisionError",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -138,18 +120,17 @@ def test_what_is_no_row_is_refused(name):
 def test_an_endless_loop_is_ended(monkeypatch):
     """With the line that runs."""
     monkeypatch.setattr(limits, "LONGEST_S", 0.05)
-    message = r"endless\(\) took longer than 0\.05 seconds on 400 bars \(.*own_words.py:\d+\)$"
-    with pytest.raises(IndicatorError, match=message):
+    with pytest.raises(IndicatorError, match=r"endless\(\) .*0\.05 seconds.*own_words.py:\d+"):
         endless.own.row(SERIES, ())
     monkeypatch.setattr(limits, "AGAIN_S", 0.02)
-    with pytest.raises(IndicatorError, match=r"held_back\(\) took longer than 0\.05 seconds"):
+    with pytest.raises(IndicatorError, match="held_back"):
         held_back.own.row(SERIES, ())
 
 
 def test_a_warm_up_that_never_ends_is_ended(monkeypatch):
     """It is asked once for the same numbers."""
     monkeypatch.setattr(limits, "LONGEST_S", 0.05)
-    with pytest.raises(IndicatorError, match=r"takes longer than 0\.05 seconds to say its warm-up"):
+    with pytest.raises(IndicatorError, match="warm-up"):
         with_warm_up(lambda: [0 for _ in iter(int, 1)]).own.count_warm_up(())
     asked = []
     own = with_warm_up(lambda: len(asked) + (asked.append(1) or 3)).own
@@ -159,7 +140,7 @@ def test_a_warm_up_that_never_ends_is_ended(monkeypatch):
 
 def test_two_calls_with_other_bits_are_refused():
     """With the first bar that differs."""
-    with pytest.raises(IndicatorError, match="something else when asked twice, first at bar 0"):
+    with pytest.raises(IndicatorError, match="asked twice, first at bar 0"):
         prove_causal(with_state.own, (), SERIES)
 
 
@@ -197,7 +178,7 @@ def test_bounds_are_proved_within_the_constraints():
     """An indicator is not asked for what no search would ask for."""
     fast, slow = length("fast", 5, 2, 20), length("slow", 12, 3, 40)
     parts = {"long": of_two_lengths(fast, slow) > 0, "stop": share(0.01)}
-    with pytest.raises(IndicatorError, match=r"of_two_lengths\(20, 12\) failed .*AssertionError"):
+    with pytest.raises(IndicatorError, match=r"of_two_lengths\(20, 12\)"):
         prove_bounds(strategy("x", **parts), [BARS])
     # At 20 the other one is at 40, at 3 at 2; both of these stand at a bound of their own already.
     assert prove_bounds(strategy("x", **parts, less_than=[("fast", "slow")]), [BARS]) == 5
@@ -214,13 +195,13 @@ def test_a_look_ahead_at_signals_alone_is_found_there(minutes):
     # The first of the hours is left out, and each is known with the last of its bars.
     signals = np.arange(777, 779) if minutes is None else np.arange(777 * per_bar, 780 * per_bar)
     assert prove_individuals(one, [bars], [{}], [[signals + 40]]) == 1
-    with pytest.raises(IndicatorError, match=r"peeks_once\(\) looks ahead: cut after bar 777 "):
+    with pytest.raises(IndicatorError, match=r"peeks_once.* 777"):
         prove_individuals(one, [bars], [{}], [[signals]])
 
 
 def test_a_flag_that_looks_ahead_is_found_where_it_moves():
     """It need not signal there: it may be what keeps a trade from being taken."""
-    with pytest.raises(IndicatorError, match=r"looks ahead: cut after bar 777 it says 0.0 at bar"):
+    with pytest.raises(IndicatorError, match=r"looks ahead: .* 777"):
         prove_causal(flags_once.own, (), Series.of(make_bars(9, 4000)))
 
 
@@ -239,7 +220,7 @@ SPEC = strategy("x", long=close > by_time(), stop=share(0.1))
 def test_what_is_kept_by_time_is_found():
     """All its values agree with those on other bars; its file run again knows better."""
     spec = build_strategies(BY_TIME, "by_time.py")["SPEC"]
-    with pytest.raises(IndicatorError, match=r"else when its file is run again, first at bar 1: "):
+    with pytest.raises(IndicatorError, match="run again, first at bar 1"):
         prove_bounds(spec, [BARS])
 
 
@@ -309,60 +290,39 @@ def test_a_library_may_be_installed_by_another_name(tmp_path, monkeypatch):
     assert strategy.own.uses == (("some_ta", "1.2"),)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            f"{HEAD}from scipy import stats\n{BODY.format(uses='')}",
-            r"f: its file imports scipy; name what it needs.*uses=\('scipy',\)",
-        ),
-        (HEAD + BODY.format(uses=", uses=('nobody',)"), "uses='nobody': no library of this name"),
-        (
-            f"{HEAD}{BODY.format(uses='').replace('def f', 'def rsi')}",
-            "there is a row 'rsi' already",
-        ),
-        (
-            f"{HEAD}def around(k):\n    @indicator(warm_up=1)\n    def f(bars):\n"
-            "        return bars.close + k\n    return f\naround(2)\n",
-            "f reads k of a function around it; make it a parameter",
-        ),
-        (f"{HEAD}indicator(warm_up=1)(max)\n", "an indicator is a plain function"),
-        *(
-            (f"{HEAD}@indicator(warm_up=1)\n{text}\n", "an indicator is a plain function that ret")
-            for text in ("async def f(bars):\n    pass", "def f(bars):\n    yield bars")
-        ),
-        (
-            f"{HEAD}@indicator\ndef f(bars):\n    pass\n",
-            r"an indicator.* write @indicator\(warm_up",
-        ),
-        (f"{HEAD}@indicator()\ndef f(bars):\n    pass\n", r"an indicator.* write @indicator\(warm"),
-        (
-            f"{HEAD}@indicator(warmup=3)\ndef f(bars):\n    pass\n",
-            r"indicator\(.*; did you mean 'warm_up'\?",
-        ),
-        (f"{HEAD}indicator(warm_up=1, uses='scipy')\n", r"uses is a list.* write uses=\['scipy'\]"),
-        *(
-            (f"{HEAD}@indicator(warm_up={warm_up})\ndef f({takes}):\n    pass\n", message)
-            for warm_up, takes, message in (
-                (1, "", r"f takes no bars: write def f\(bars\), or def f\(bars, n\)$"),
-                (1, "bars, *n", r"f: \*n leaves open what it takes; name each number"),
-                (1, "bars, **n", r"f: \*\*n leaves open what it takes"),
-                (1, "bars, *, n", r"f: \* and / have no place.* write def f\(bars, n\)$"),
-                (
-                    "lambda: 3",
-                    "bars, n",
-                    r"f: its warm_up is given .*\(n\); write warm_up=lambda n",
-                ),
-                ("lambda n: n", "n", r"f: its warm_up .*\(\); write warm_up=a number of bars$"),
-                ("'9'", "bars", "f: warm_up is a whole number of bars.*, got '9'"),
-                (-1, "bars", "f: warm_up is a whole number of bars.*, got -1"),
-            )
-        ),
-    ],
-)
-def test_what_cannot_be_told_apart_is_refused(text, message):
+def define(head, takes="bars", body="return bars.close"):
+    """Text of an own indicator."""
+    return f"{HEAD}{head}\ndef f({takes}):\n    {body}\n"
+
+
+REFUSED_TEXTS = [
+    (f"{HEAD}from scipy import stats\n{BODY.format(uses='')}", "uses=('scipy',)"),
+    (HEAD + BODY.format(uses=", uses=('nobody',)"), "'nobody'"),
+    (define("@indicator(warm_up=1)").replace("def f", "def rsi"), "'rsi'"),
+    (f"{HEAD}def around(k):\n    @indicator(warm_up=1)\n    def f(bars):\n"
+     "        return bars.close + k\n    return f\naround(2)\n", "k of a function around"),
+    (f"{HEAD}indicator(warm_up=1)(max)\n", "plain function"),
+    (define("@indicator(warm_up=1)").replace("def f", "async def f"), "plain function"),
+    (define("@indicator(warm_up=1)", body="yield bars"), "plain function"),
+    (define("@indicator"), "@indicator(warm_up"),
+    (define("@indicator()"), "@indicator(warm_up"),
+    (define("@indicator(warmup=3)"), "'warm_up'"),
+    (f"{HEAD}indicator(warm_up=1, uses='scipy')\n", "uses=['scipy']"),
+    (define("@indicator(warm_up=1)", ""), "def f(bars)"),
+    (define("@indicator(warm_up=1)", "bars, *n"), "*n"),
+    (define("@indicator(warm_up=1)", "bars, **n"), "**n"),
+    (define("@indicator(warm_up=1)", "bars, *, n"), "def f(bars, n)"),
+    (define("@indicator(warm_up=lambda: 3)", "bars, n"), "warm_up=lambda n"),
+    (define("@indicator(warm_up=lambda n: n)", "n"), "warm_up"),
+    (define("@indicator(warm_up='9')"), "got '9'"),
+    (define("@indicator(warm_up=-1)"), "got -1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "word"), REFUSED_TEXTS, ids=range(len(REFUSED_TEXTS)))
+def test_what_cannot_be_told_apart_is_refused(text, word):
     """With the place in the file."""
-    with pytest.raises(PlacedError, match=f"^file.py:[0-9]+: {message}"):
+    with pytest.raises(PlacedError, match=rf"^file.py:[0-9]+: .*{re.escape(word)}"):
         define_name(text)
 
 
@@ -375,16 +335,9 @@ def test_two_functions_of_one_name_are_two():
         strategy("x", long=both[0](3) > both[1](3), stop=share(0.1))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (1.5, r"efficiency needs n whole, got 1.5$"),
-        (gene("k", 1.5, 1, 2), r"gene 'k' is real, but n must be whole: write length\('k', "),
-    ],
-    ids=["number", "gene"],
-)
-def test_an_own_indicator_takes_whole_numbers(given, message):
+@pytest.mark.parametrize("given", [1.5, gene("k", 1.5, 1, 2)], ids=["number", "gene"])
+def test_an_own_indicator_takes_whole_numbers(given):
     """Constants or genes, of either sign: what is not whole is refused by its name."""
-    with pytest.raises(StrategyError, match=message):
+    with pytest.raises(StrategyError, match=r"\bn\b.* whole"):
         efficiency(given)
     assert efficiency(whole("k", -3, -5, 2)) is not None

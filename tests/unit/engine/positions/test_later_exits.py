@@ -1,7 +1,7 @@
-"""The law of stops that follow and of waiting, rule by rule: hand-made markets, on both engines.
+"""Stops that follow, waiting, and exits that know their position: one rule a row, on both engines.
 
 Quiet bars open and close at 100 and go from 99 to 101. A volume of 2 asks for a long, 3 for a
-short, 4 for an exit.
+short, 4 for an exit; stops stand 3 from the entry.
 """
 
 import numpy as np
@@ -56,67 +56,15 @@ def test_no_signal_counts_for_some_bars_after_a_stop(bars, later):
     """Of both sides, from the bar of the exit on."""
     fall = (*FALL[:4], 3.0)
     rows = (LONG, QUIET, fall, QUIET, SHORT, LONG, LONG, QUIET, QUIET)
-    strategy = plan(cooldown=w.whole("pause", 1, 0, 9))
-    first, *others = list_trades(rows, strategy, [bars])
+    first, *others = list_trades(rows, plan(cooldown=w.whole("pause", 1, 0, 9)), [bars])
     assert first == (1, 0, 1, 2, "stop", 97.0)
     assert [others[0][1]] == later[:1] if later else others == []
 
 
-def test_other_exits_begin_no_cooldown():
-    """Neither a target nor a condition."""
-    rows = (LONG, QUIET, RISE, LONG, QUIET, LEAVE, LONG, QUIET, QUIET)
-    strategy = plan(cooldown=5, target=w.r_multiple(1), exit_long=w.equals(w.volume, 4))
-    assert [trade[1:5] for trade in list_trades(rows, strategy)] == [
-        (0, 1, 2, "target"), (3, 4, 6, "signal"), (6, 7, 8, "end"),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("cooldown", "trades"), [(None, 2), (0, 2), (1, 1)])
-def test_a_stop_with_a_cooldown_ends_standing_orders(cooldown, trades):
-    """Those that may reverse: the short's order at 95 of bar 2 is met in bar 4."""
-    low = (100.0, 100.0, 94.0, 95.0, 1.0)
-    rows = (LONG, QUIET, SHORT, FALL, low, QUIET, QUIET)
-    parts = {"reverse": True, "entry": w.by_side(None, w.stop_at(w.close - 5))}
-    if cooldown is not None:
-        parts["cooldown"] = cooldown
-    listed = list_trades(rows, plan(**parts))
-    assert listed[0] == (1, 0, 1, 3, "stop", 97.0)
-    assert [trade[1:3] for trade in listed[1:]] == [(2, 4)][: trades - 1]
-
-
-UNKNOWN_FIRST = {
-    "entry": w.limit_at(w.close), "slippage": w.price(w.close / (w.volume - 2)),
-}  # fmt: skip
-NO_PRICE = {"entry": w.limit_at(w.close - 101, through=2), "market": w.market(tick="1")}
-
-
-@pytest.mark.parametrize(
-    ("asks", "parts", "trades"),
-    [(LONG, UNKNOWN_FIRST, [(1, 2, 3, 4, "end", 100.0)]), (SHORT, NO_PRICE, [])],
-)
-def test_a_limit_is_not_filled_by_what_is_not_known(asks, parts, trades):
-    """How far its exit would slip is unknown at bar 0; no price is met from what lies beyond it."""
-    assert list_trades((asks, QUIET, asks, QUIET, QUIET), plan(**parts)) == trades
-
-
-def test_a_price_that_a_limit_asks_to_be_passed_is_on_the_tick():
-    """20.13 less 0.01 is a bit below 20.12 to a computer, which the bar reaches."""
-    signal, met = (20.2, 20.3, 20.1, 20.13, 2.0), (20.2, 20.2, 20.12, 20.15, 1.0)
-    parts = {"entry": w.limit_at(w.close, through=1), "market": w.market(tick="0.01")}
-    assert [trade[3:] for trade in list_trades((signal, met, met), plan(**parts))] == [
-        (2, "end", 20.15)
-    ]
-
-
 NUMBERED = (
-    LONG,
-    (*QUIET[:4], 11.0),
-    (100.0, 102.0, 98.5, 100.0, 12.0),
-    (100.0, 101.0, 98.25, 100.0, 13.0),
-    (100.0, 101.0, 98.5, 100.0, 1.0),
-    QUIET,
-    QUIET,
-)
+    LONG, (*QUIET[:4], 11.0), (100.0, 102.0, 98.5, 100.0, 12.0),
+    (100.0, 101.0, 98.25, 100.0, 13.0), (100.0, 101.0, 98.5, 100.0, 1.0), QUIET, QUIET,
+)  # fmt: skip
 """Bars 1 to 3 have volumes of their own, by which a row knows them."""
 
 
@@ -128,150 +76,120 @@ def follow_line(*prices):
     return row
 
 
-@pytest.mark.parametrize(
-    ("line", "after", "expected"),
-    [
-        # At the closes of bars 1 to 3; it holds from the next bar on, and never loosens.
-        ((98.5, 90.0, 90.0), 0, (2, "stop", 98.5)),
-        ((90.0, 98.5, 90.0), 0, (3, "stop", 98.5)),
-        ((96.0, 98.25, 97.5), 0, (3, "stop", 98.25)),
-        ((96.0, 90.0, 96.0), 0, (6, "end", 100.0)),
-        # Beyond the close: the next bar opens there.
-        ((90.0, 101.0, 90.0), 0, (3, "stop_gap", 100.0)),
-        # On the tick of a quarter, which is down.
-        ((98.4, 90.0, 90.0), 0, (3, "stop", 98.25)),
-        # Not before a third of the risk of 3 is gained, which the high of bar 2 does.
-        ((98.5, 98.5, 90.0), 0.5, (3, "stop", 98.5)),
-        ((98.5, 90.0, 90.0), 0.5, (6, "end", 100.0)),
-        # No price moves nothing.
-        ((-1.0, 0.0, 98.75), 0, (4, "stop", 98.75)),
-    ],
-)
-def test_a_stop_follows_a_row(line, after, expected):
-    """As it stands at each close, on the tick."""
-    row = follow_line(*line)
-    strategy = plan(trail=w.trail(w.level(row), after), market=w.market(tick="0.25"))
-    assert list_trades(NUMBERED, strategy) == [(1, 0, 1, *expected)]
+def follow(*prices, after=0, row=None):
+    """A trail along a row, on ticks of a quarter."""
+    row = follow_line(*prices) if row is None else row
+    return {"trail": w.trail(w.level(row), after), "market": w.market(tick="0.25")}
 
 
-def test_an_unknown_row_moves_nothing():
-    """It is unknown at the close of bar 2, where it would have stood at 98.5."""
-    away = w.volume - 12
-    row = follow_line(90.0, 98.5, 90.0) + 0 * (away / away)
-    assert list_trades(NUMBERED, plan(trail=w.trail(w.level(row))))[0][3:5] == (6, "end")
+UNKNOWN_AT_2 = follow_line(90.0, 98.5, 90.0) + 0 * ((w.volume - 12) / (w.volume - 12))
+REACHED = (100.0, 103.5, 99.5, 102.0, 1.0)  # it gains more than the risk of 3
+BACK = (102.0, 102.5, 99.0, 100.0, 1.0)
+TURN = (100.0, 101.5, 99.0, 100.0, 1.0)
+LOW = (100.0, 100.0, 94.0, 95.0, 1.0)
+SELL_STOP = {"reverse": True, "entry": w.by_side(None, w.stop_at(w.close - 5))}
+MET = (20.2, 20.2, 20.12, 20.15, 1.0)
 
 
-def test_a_short_follows_a_row_down():
-    """Its stop is met from below; that of a long follows a row of its own."""
-    high = (100.0, 101.5, 99.0, 100.0, 1.0)
-    rows = (SHORT, QUIET, high, LONG, QUIET, high, QUIET)
-    far = w.trail(w.level(w.close - 50))
-    strategy = plan(trail=w.by_side(far, w.trail(w.level(w.close + 1.5))))
-    assert [trade[3:] for trade in list_trades(rows, strategy)] == [
-        (2, "stop", 101.5), (6, "end", 100.0),
-    ]  # fmt: skip
+def even(offset, gain=1, **further):
+    """A break-even beyond the entry, named."""
+    return {"break_even": w.break_even(gain, offset), "named_stops": True,
+            "market": w.market(tick="0.25"), **further}  # fmt: skip
 
 
-REACHED = (100.0, 103.5, 99.5, 102.0, 1.0)
-"""A bar that gains more than the risk of 3."""
+def trail_behind(distance, after=1, **further):
+    """A trail at a distance."""
+    return {"trail": w.trail(w.from_entry(w.close * 0 + distance), after), **further}
 
 
-@pytest.mark.parametrize(
-    ("offset", "expected"),
-    [
-        (w.r_multiple(0.25), (3, "break_even", 100.75)),
-        (w.share(0.004), (3, "break_even", 100.25)),  # of 100.4, down to the tick
-        (w.share(0.00001), (3, "break_even", 100.0)),
-        (w.r_multiple(1), (3, "stop_gap", 102.0)),  # beyond the price
-    ],
-)
-def test_a_break_even_beyond_the_entry(offset, expected):
-    """It holds from the bar after the gain on, on the tick."""
-    rows = (LONG, QUIET, REACHED, (102.0, 102.5, 99.0, 100.0, 1.0), QUIET)
-    strategy = plan(
-        break_even=w.break_even(1, offset), named_stops=True, market=w.market(tick="0.25")
-    )
-    assert list_trades(rows, strategy) == [(1, 0, 1, *expected)]
-
-
-def test_a_break_even_beyond_the_entry_of_a_short_after_a_target():
-    """Half leaves at 97, the rest a tenth of the risk below the entry."""
-    rows = (SHORT, QUIET, (100.0, 100.5, 96.5, 98.0, 1.0), (98.0, 101.0, 97.0, 100.0, 1.0), QUIET)
-    even = w.break_even(w.after_leg(1), w.r_multiple(0.1))
-    strategy = plan(targets=[(w.r_multiple(1), 0.5)], break_even=even, named_stops=True)
-    assert list_trades(rows, strategy) == [(-1, 0, 1, 3, "break_even", 100 - 0.1 * 3.0)]
-
-
-@pytest.mark.parametrize(("named_stops", "reason"), [(False, "stop"), (True, "trail")])
-def test_stops_that_moved_are_named_on_request(named_stops, reason):
-    """Prices and sums are the same; a stop that never moved is one."""
-    rows = (LONG, QUIET, REACHED, (102.0, 102.5, 99.0, 100.0, 2.0), QUIET, FALL, QUIET)
-    strategy = plan(
-        trail=w.trail(w.from_entry(w.close * 0 + 2)), break_even=3, named_stops=named_stops
-    )
-    assert [trade[3:] for trade in list_trades(rows, strategy)] == [
-        (3, reason, 101.5), (5, reason, 99.0),
-    ]  # fmt: skip
-
-
-def test_the_first_of_two_movers_at_one_price_has_it():
-    """A trail at the entry, then the break-even there; and the tighter one of two."""
-    rows = (LONG, QUIET, REACHED, (102.0, 102.5, 99.0, 100.0, 1.0), QUIET)
-    for distance, reason in ((3.5, "trail"), (3.75, "break_even"), (3.0, "trail")):
-        strategy = plan(
-            trail=w.trail(w.from_entry(w.close * 0 + distance), 1), break_even=1, named_stops=True
-        )
-        assert list_trades(rows, strategy)[0][4] == reason
-    assert strategy.reasons == ("stop_gap", "stop", "end", "trail", "break_even")
-
-
+MOVED = (LONG, QUIET, REACHED, (*BACK[:4], 2.0), QUIET, FALL, QUIET)
 ASKED = w.volume >= 4
+KNOWING = (LONG, LEAVE, (100.0, 101.0, 98.5, 99.0, 4.0), (99.0, 102.0, 98.5, 101.5, 4.0), LEAVE,
+           QUIET, QUIET)  # fmt: skip
+
+CASES = [
+    # Neither a target nor a condition begins a cooldown.
+    ((LONG, QUIET, RISE, LONG, QUIET, LEAVE, LONG, QUIET, QUIET),
+     {"cooldown": 5, "target": w.r_multiple(1), "exit_long": w.equals(w.volume, 4)},
+     [(1, 0, 1, 2, "target", 103.0), (1, 3, 4, 6, "signal", 100.0), (1, 6, 7, 8, "end", 100.0)]),
+    # A stop ends standing orders where there is one: the short's at 95 of bar 2 is met in bar 4.
+    *(((LONG, QUIET, SHORT, FALL, LOW, QUIET, QUIET), {**SELL_STOP, **pause},
+       [(1, 0, 1, 3, "stop", 97.0), (-1, 2, 4, 4, "stop", 98.0)][:count])
+      for pause, count in (({}, 2), ({"cooldown": 0}, 2), ({"cooldown": 1}, 1))),
+    # A limit whose slippage is unknown at bar 0 is not filled; nor is one without a price.
+    ((LONG, QUIET, LONG, QUIET, QUIET),
+     {"entry": w.limit_at(w.close), "slippage": w.price(w.close / (w.volume - 2))},
+     [(1, 2, 3, 4, "end", 100.0)]),
+    ((SHORT, QUIET, SHORT, QUIET, QUIET),
+     {"entry": w.limit_at(w.close - 101, through=2), "market": w.market(tick="1")}, []),
+    # 20.13 less 0.01 is a bit below 20.12 to a computer, which the bar reaches.
+    (((20.2, 20.3, 20.1, 20.13, 2.0), MET, MET),
+     {"entry": w.limit_at(w.close, through=1), "market": w.market(tick="0.01")},
+     [(1, 0, 1, 2, "end", 20.15)]),
+    # A stop follows a row as it stands at each close, from the next bar on, and never loosens.
+    *((NUMBERED, follow(*line, after=after), [(1, 0, 1, *left)]) for line, after, left in (
+        ((98.5, 90.0, 90.0), 0, (2, "stop", 98.5)), ((90.0, 98.5, 90.0), 0, (3, "stop", 98.5)),
+        ((96.0, 98.25, 97.5), 0, (3, "stop", 98.25)), ((96.0, 90.0, 96.0), 0, (6, "end", 100.0)),
+        # Beyond the close the next bar opens there; 98.4 is on the tick below; a price below 0
+        # moves nothing; a third of the risk of 3 is gained by the high of bar 2.
+        ((90.0, 101.0, 90.0), 0, (3, "stop_gap", 100.0)),
+        ((98.4, 90.0, 90.0), 0, (3, "stop", 98.25)), ((-1.0, 0.0, 98.75), 0, (4, "stop", 98.75)),
+        ((98.5, 98.5, 90.0), 0.5, (3, "stop", 98.5)),
+        ((98.5, 90.0, 90.0), 0.5, (6, "end", 100.0)))),
+    (NUMBERED, follow(row=UNKNOWN_AT_2), [(1, 0, 1, 6, "end", 100.0)]),
+    # A short follows a row down; the long has one of its own.
+    ((SHORT, QUIET, TURN, LONG, QUIET, TURN, QUIET),
+     {"trail": w.by_side(w.trail(w.level(w.close - 50)), w.trail(w.level(w.close + 1.5)))},
+     [(-1, 0, 1, 2, "stop", 101.5), (1, 3, 4, 6, "end", 100.0)]),
+    # A break-even beyond the entry, on the tick below; also beyond the price, and of a short.
+    *(((LONG, QUIET, REACHED, BACK, QUIET), even(offset), [(1, 0, 1, *left)]) for offset, left in (
+        (w.r_multiple(0.25), (3, "break_even", 100.75)),
+        (w.share(0.004), (3, "break_even", 100.25)),
+        (w.share(0.00001), (3, "break_even", 100.0)), (w.r_multiple(1), (3, "stop_gap", 102.0)))),
+    ((SHORT, QUIET, (100.0, 100.5, 96.5, 98.0, 1.0), (98.0, 101.0, 97.0, 100.0, 1.0), QUIET),
+     even(w.r_multiple(0.1), w.after_leg(1), targets=[(w.r_multiple(1), 0.5)], market=None),
+     [(-1, 0, 1, 3, "break_even", 100 - 0.1 * 3.0)]),
+    # Stops that moved are named on request: the first of two at one price, or the tighter one.
+    *((MOVED, trail_behind(2, 0, break_even=3, named_stops=named),
+       [(1, 0, 1, 3, reason, 101.5), (1, 3, 4, 5, reason, 99.0)])
+      for named, reason in ((False, "stop"), (True, "trail"))),
+    *(((LONG, QUIET, REACHED, BACK, QUIET), trail_behind(away, break_even=1, named_stops=True),
+       [(1, 0, 1, 3, reason, price)])
+      for away, reason, price in ((3.5, "trail", 100.0), (3.75, "break_even", 100.0),
+                                  (3.0, "trail", 100.5))),
+    # Asked at the closes of bars 1 to 4, entered in bar 1; closes are at 100, 99, 101.5, 100.
+    *((KNOWING, {"exit_long": w.in_trade(ASKED, **bounds)}, [(1, 0, 1, *left)])
+      for bounds, left in (
+        ({"bars_from": 1}, (2, "signal", 100.0)), ({"bars_from": 3}, (4, "signal", 100.0)),
+        ({"bars_from": 5}, (6, "end", 100.0)), ({"bars_to": 1}, (2, "signal", 100.0)),
+        ({"bars_from": 3, "profit_to": 0}, (5, "signal", 100.0)),
+        ({"profit_from": 0.5}, (4, "signal", 100.0)), ({"profit_from": 0.51}, (6, "end", 100.0)),
+        ({"profit_to": -1 / 3}, (3, "signal", 99.0)),
+        ({"bars_to": 2, "profit_from": 0.5}, (6, "end", 100.0)))),
+    # A short at a gain leaves; at its open the other side's signal counts.
+    ((SHORT, (*QUIET[:4], 4.0), (100.0, 101.0, 97.0, 98.0, 2.0), (98.0, 99.0, 97.0, 98.0, 4.0),
+      QUIET, QUIET),
+     {"exit_short": w.in_trade(w.volume >= 2, profit_from=0.5), "exit_long": ASKED},
+     [(-1, 0, 1, 3, "signal", 98.0), (1, 2, 3, 4, "signal", 100.0)]),
+]  # fmt: skip
+"""Bars, parts of a strategy, and side, signal bar, entry bar, exit bar, reason, exit of trades."""
 
 
-@pytest.mark.parametrize(
-    ("bounds", "expected"),
-    [
-        # Asked at the closes of bars 1 to 4, entered in bar 1; closes are at 100, 99, 101.5, 100.
-        ({"bars_from": 1}, (2, "signal")),
-        ({"bars_from": 3}, (4, "signal")),
-        ({"bars_from": 5}, (6, "end")),
-        ({"bars_to": 1}, (2, "signal")),
-        ({"bars_from": 3, "profit_to": 0}, (5, "signal")),
-        ({"profit_from": 0.5}, (4, "signal")),
-        ({"profit_from": 0.51}, (6, "end")),
-        ({"profit_to": -1 / 3}, (3, "signal")),
-        ({"bars_to": 2, "profit_from": 0.5}, (6, "end")),
-    ],
-)
-def test_an_exit_knows_its_position(bounds, expected):
-    """Bounds are among what counts; risk is 3."""
-    low, high = (100.0, 101.0, 98.5, 99.0, 4.0), (99.0, 102.0, 98.5, 101.5, 4.0)
-    rows = (LONG, LEAVE, low, high, LEAVE, QUIET, QUIET)
-    trades = list_trades(rows, plan(exit_long=w.in_trade(ASKED, **bounds)))
-    assert [trade[3:5] for trade in trades] == [expected]
-
-
-def test_an_exit_of_a_short_knows_its_position_and_a_long_leaves_anyhow():
-    """A short at a gain leaves; at its open the other side's signal counts."""
-    fall = (100.0, 101.0, 97.0, 98.0, 2.0)
-    rows = (SHORT, (*QUIET[:4], 4.0), fall, (98.0, 99.0, 97.0, 98.0, 4.0), QUIET, QUIET)
-    leave = w.volume >= 2
-    strategy = plan(exit_short=w.in_trade(leave, profit_from=0.5), exit_long=ASKED)
-    assert [trade[:5] for trade in list_trades(rows, strategy)] == [
-        (-1, 0, 1, 3, "signal"), (1, 2, 3, 4, "signal"),
-    ]  # fmt: skip
+@pytest.mark.parametrize(("rows", "parts", "trades"), CASES, ids=range(len(CASES)))
+def test_a_rule_by_hand(rows, parts, trades):
+    """Cooldowns, limits, trails along a row, break-evens, names of stops, bounds of exits."""
+    assert list_trades(rows, plan(**parts)) == trades
 
 
 def test_what_is_new_is_recorded_where_it_is_there():
     """Older digests stand, and a record reads back."""
     even = w.break_even(1, w.share(w.gene("above", 0.001, 0.0005, 0.01)))
     strategy = plan(
-        cooldown=w.whole("pause", 1, 0, 9),
-        break_even=even,
-        named_stops=True,
+        cooldown=w.whole("pause", 1, 0, 9), break_even=even, named_stops=True,
         exit_long=w.in_trade(w.close < w.open, w.length("held", 3, 1, 9)),
-    )
+    )  # fmt: skip
     assert from_described(strategy.described).digest == strategy.digest
+    assert strategy.reasons == ("stop_gap", "stop", "end", "signal", "break_even")
     assert strategy.layout.names == ("pause", "above", "held")
     later = {"cooldown", "even_offset", "named_stops", "exit_bounds"}
     assert not later & plan(break_even=1).described.keys()
@@ -279,16 +197,15 @@ def test_what_is_new_is_recorded_where_it_is_there():
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("parts", "word"),
     [
-        ({"cooldown": 1.5}, "cooldown"),
-        ({"cooldown": -1}, "cooldown"),
-        ({"break_even": w.break_even(1, 0.5)}, "offset takes r_multiple"),
-        ({"break_even": w.break_even(None, w.share(0.1))}, "an offset is one of a break-even"),
-        ({"named_stops": True}, "give it trail or break_even"),
+        ({"cooldown": 1.5}, "cooldown"), ({"cooldown": -1}, "cooldown"),
+        ({"break_even": w.break_even(1, 0.5)}, "r_multiple"),
+        ({"break_even": w.break_even(None, w.share(0.1))}, "offset"),
+        ({"named_stops": True}, "trail or break_even"),
     ],
-)
-def test_what_makes_no_sense_is_refused(parts, message):
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(parts, word):
     """By its name."""
-    with pytest.raises(StrategyError, match=message):
+    with pytest.raises(StrategyError, match=word):
         plan(**parts)
