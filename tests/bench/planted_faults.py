@@ -72,7 +72,7 @@ COMMANDS = {
                       "test_cli_points.py", "test_cli_copies.py"),
     "optimizer/schedule": ("test_cli_schedule.py",),
     "optimizer/report": ("test_cli_report.py", *PAGES),
-    "optimizer/signals": ("test_cli_signal.py", "test_cli_watch.py"),
+    "optimizer/signals": ("test_cli_signal.py",),
     "optimizer/export": ("test_cli_export.py",),
     "optimizer/cluster": ("test_cli_cluster.py", "test_shadowing.py"),
     "optimizer/cli": ("test_cli.py", "test_cli_results.py", "test_cli_runs.py",

@@ -1,6 +1,5 @@
 """An account with limits: each reading is the whole backtest of both symbols, cut there."""
 
-import json
 from itertools import pairwise
 
 import numpy as np
@@ -13,14 +12,14 @@ from engine.batch import Engine
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
-from optimizer.cli.signal_texts import describe_state
-from optimizer.evidence.statistic import Around
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from optimizer.store import RunStore
 from tests.support.signals import GrowingPair
 
-SEARCHED, LENGTH = 1200, 1330
+SEARCHED, LENGTH = 1000, 1160
+CUTS = range(1110, 1146)
+"""Bars among which the account is full six times."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def readings(pair):
     series, source = pair.load(), pair.source()
     member = source.read(pair.write(SEARCHED)).member
     listed = []
-    for count in range(SEARCHED, LENGTH):
+    for count in CUTS:
         windows = [Window(0, 0, count), Window(1, 0, count)]
         engine = Engine(run.task.spec, series, windows, run.task.costs, device="cpu")
         ledgers = engine.trades(run.genomes[member])
@@ -46,15 +45,22 @@ def readings(pair):
     return series, listed
 
 
+def require_states(signal, ledgers):
+    """Who is in a trade is who is so in the account that ends there; names of all states."""
+    for state, ledger in zip(signal.symbols, ledgers, strict=True):
+        is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
+        assert (state.state == "in a trade") == is_open
+    return {state.state for state in signal.symbols}
+
+
 def test_files_that_grow_by_a_bar_many_times(readings):
     """Who is in a trade, since when, with which stop: as in the account that ends there."""
     series, listed = readings
     for count, signal, ledgers in listed:
+        require_states(signal, ledgers)
         for bars, state, ledger in zip(series, signal.symbols, ledgers, strict=True):
-            is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
-            assert (state.state == "in a trade") == is_open
             assert state.bar == format_time(bars.timestamp[count - 1])
-            if is_open:
+            if state.trade is not None:
                 trade = ledger.trade(len(ledger) - 1)
                 expected = (format_time(bars.timestamp[trade.entry_bar]), trade.entry, trade.r)
                 assert (state.trade.since, state.trade.entry, state.trade.r) == expected
@@ -76,28 +82,22 @@ def test_who_is_full_is_skipped_at_the_next_open(readings):
             if state.state == "full":
                 (holder,) = state.held_by
                 assert holder != state.symbol
-    assert min(seen.values()) >= 3, seen
+    assert min(seen.values()) >= 2, seen
 
 
 def test_full_is_told_and_is_nothing_due(readings):
-    """In words with who holds the room, and in JSON."""
+    """JSON says who holds the room."""
     _, listed = readings
-    full = next(
+    signal, state = next(
         (signal, state)
         for _, signal, _ in listed
         for state in signal.symbols
         if state.state == "full" and not any(other.is_due for other in signal.symbols)
     )
-    signal, state = full
     (holder,) = state.held_by
-    first, *lines, last = describe_state(state)
-    assert any(line.startswith("  target 1: all of it, ") for line in lines)
-    assert first.endswith(": full")
-    assert last == f"  the account has no room: {holder} holds it"
     assert (signal.is_due, signal.is_in_trade) == (False, True)
-    written = json.loads(json.dumps(signal.payload()))
-    named = {row["symbol"]: row for row in written["symbols"]}
-    assert named[state.symbol]["held_by"] == [holder]
+    named = {row["symbol"]: row for row in signal.payload()["symbols"]}
+    assert list(named[state.symbol]["held_by"]) == [holder]
     assert named[holder]["state"] == "in a trade"
 
 
@@ -111,16 +111,13 @@ def test_parts_before_a_long_gap_hold_room_too(tmp_path):
     pair.write(1300)
     first, second = pair.load()
     seen, moved = set(), 0
-    for count in range(1200, 1280, 2):
+    for count in range(1200, 1280, 5):
         signal = source.read(pair.write(count))
         pieces = [first.until(count), second.until(700), second.cut(700, count - 100)]
         windows = [Window.whole(piece, number) for number, piece in enumerate(pieces)]
         engine = Engine(run.task.spec, pieces, windows, run.task.costs, device="cpu")
         ledgers = engine.trades(run.genomes[member])
-        for state, ledger in zip(signal.symbols, ledgers[::2], strict=True):
-            is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
-            assert (state.state == "in a trade") == is_open
-            seen.add(state.state)
+        seen |= require_states(signal, ledgers[::2])
         moved += ledgers[1].skipped + ledgers[0].skipped
     assert {"in a trade", "flat"} <= seen
     assert moved > 0
@@ -132,7 +129,6 @@ def test_a_schedule_of_a_limited_account(tmp_path):
     run = judge(str(pair.path), blocks=0, resamples=19, every="2d", train="5d", purge=0)
     made = run.judgement.schedule
     costs, spec = run.task.costs, run.task.spec
-    pair.write(1000)
     pair.source().read(pair.write(1000))
     with RunStore.open(pair.path) as store:
         rows = {name: row for name, row in store.evidence if name.startswith("schedule/")}
@@ -143,19 +139,14 @@ def test_a_schedule_of_a_limited_account(tmp_path):
     genomes = [rows[f"schedule/rolling-2d-5d-0/{k}"]["genome"] for k in range(len(steps))]
     picks = [None if genome is None else np.array(genome) for genome in genomes]
     seen = set()
-    for count in range(900, 1000, 3):
+    for count in range(900, 1000, 9):
         signal = pair.source().read(pair.write(count))
         cut = [Window(0, 0, count), Window(1, 0, count)]
         planned = plan_steps(series, cut, schedule)
         reference = Reference(spec, series, cut, costs, form=CompiledForm())
         stitched = stitch(reference, cut, planned, picks[: len(planned)])
-        for state, ledger in zip(signal.symbols, stitched.ledgers, strict=True):
-            is_open = len(ledger) > 0 and REASONS[ledger.reason[-1]] == "end"
-            assert (state.state == "in a trade") == is_open
-            seen.add(state.state)
+        seen |= require_states(signal, stitched.ledgers)
         if count == 900:
             assert made.trades == sum(map(len, stitched.ledgers))
             assert made.skipped == sum(ledger.skipped for ledger in stitched.ledgers) > 0
-            (row, *_) = made.list_rows(Around(tries=1))
-            assert row.sentence.endswith(f"{made.skipped} signals skipped: the account was full.")
     assert {"in a trade", "flat"} <= seen

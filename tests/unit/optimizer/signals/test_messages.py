@@ -24,78 +24,65 @@ def receiving(status=200):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             received.append((self.path, self.headers["Content-Type"], json.loads(body)))
             self.send_response(status)
-            self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+            self.send_header("Location", f"http://127.0.0.1:{server.server_port}/elsewhere")
             self.end_headers()
 
         def log_message(self, *words):
             """Nothing."""
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
         yield f"http://127.0.0.1:{server.server_port}", received
-    finally:
         server.shutdown()
-        server.server_close()
         thread.join()
 
 
-def test_a_webhook_gets_json_and_its_secret(monkeypatch):
-    """The secret comes from the environment."""
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch):
     monkeypatch.setenv("HOOK_KEY", "c4nary")
+
+
+def test_a_webhook_and_a_command_get_json(tmp_path):
+    """The secret of an address comes from the environment; a command has no shell."""
     with receiving() as (address, received):
         send_message(f"{address}/$HOOK_KEY", BODY)
     assert received == [("/c4nary", "application/json", BODY)]
-
-
-@pytest.mark.parametrize("status", [302, 404, 500])
-def test_an_answer_that_is_no_success_is_an_error(status, monkeypatch):
-    """A redirect is followed nowhere, and no secret is in the words."""
-    monkeypatch.setenv("HOOK_KEY", "c4nary")
-    with (
-        receiving(status) as (address, received),
-        pytest.raises(MessageError, match=f"status {status}") as raised,
-    ):
-        send_message(f"{address}/${{HOOK_KEY}}", BODY)
-    assert len(received) == 1
-    assert "c4nary" not in str(raised.value)
-
-
-def test_a_webhook_that_is_not_there_keeps_the_secret(monkeypatch):
-    """The library's message shows the address, ours does not."""
-    monkeypatch.setenv("HOOK_KEY", "c4nary")
-    with pytest.raises(MessageError, match="the webhook failed") as raised:
-        send_message("http://127.0.0.1:9/$HOOK_KEY", BODY)
-    assert "c4nary" not in str(raised.value)
-
-
-def test_a_command_reads_json(tmp_path):
-    """From its standard input, without a shell."""
     send_message(f"tee {shlex.quote(str(tmp_path / 'out'))}", BODY)
     assert json.loads((tmp_path / "out").read_text()) == BODY
 
 
+@pytest.mark.parametrize("status", [302, 307, 404, 500])
+def test_an_answer_that_is_no_success_is_an_error(status):
+    """A redirect is followed nowhere, and no secret is in the words."""
+    with receiving(status) as (address, received), pytest.raises(MessageError) as raised:
+        send_message(f"{address}/${{HOOK_KEY}}", BODY)
+    assert len(received) == 1
+    assert str(status) in str(raised.value)
+    assert "c4nary" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
-    ("command", "words"),
-    [("false", "ended with 1"), ("/no/such/program", "cannot be started")],
+    "target",
+    ["http://127.0.0.1:9/$HOOK_KEY", "false", "sh -c 'exit 3'", "/no/such/$HOOK_KEY"],
 )
-def test_a_command_that_fails_is_an_error(command, words):
-    """What did not arrive is known."""
-    with pytest.raises(MessageError, match=words):
-        send_message(command, BODY)
+def test_a_message_that_does_not_arrive_is_an_error_without_the_secret(target):
+    """Where nobody listens the library's own words show the address."""
+    with pytest.raises(MessageError) as raised:
+        send_message(target, BODY)
+    assert "c4nary" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("target", "words"),
+    ("target", "word"),
     [
-        ("", "--on-change is empty"),
-        ("https://host/$NO_SUCH_VARIABLE", r"names \$NO_SUCH_VARIABLE"),
-        ("notify 'open", "quotation mark"),
-        ("notify $", r"write \$\$"),
+        ("", "--on-change"),
+        ("https://host/$NO_SUCH_NAME", r"\$NO_SUCH_NAME"),
+        ("notify 'open", "--on-change"),
+        ("notify $", r"\$\$"),
     ],
 )
-def test_a_target_that_cannot_be_one_is_refused(target, words):
+def test_a_target_that_cannot_be_one_is_refused(target, word):
     """Before anything is read."""
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match=word):
         check_target(target)

@@ -28,36 +28,44 @@ def tell(closes, **arguments):
     return read_state(spec, hand_bars(closes), FREE)
 
 
-def list_lines(state):
-    """Lines of a state in a terminal of 80 columns, without the first."""
+def require_facts(state, *facts):
+    """Each fact stands in a terminal of 80 columns, in this order of lines."""
     lines = [line for text in describe_state(state) for line in wrap_text(text, 80).split("\n")]
     assert all(len(line) <= 80 for line in lines)
-    return [line.strip() for line in lines[1:]]
+    rest = " ".join(line.strip() for line in lines)
+    for fact in facts:
+        assert fact in rest, (fact, rest)
+        rest = rest.partition(fact)[2]
 
 
 def test_a_trade_of_which_a_part_has_left():
     """Entry 100, half out at 110 in the bar of 2 h, whose close put the stop to 100 (found.md R3).
 
-    At 111 it is worth 0.5 x 1 + 0.5 x 1.1 = 1.05 R; 0.02 x 1000 / 10 = 2 units were bought.
+    At 111 it is worth 0.5 x 1 + 0.5 x 1.1 = 1.05 R; 0.02 x 1000 / 10 = 2 units were bought. A
+    change is its bar and what has left, not what it is worth.
     """
     state = tell([100, 104, 112, 111], account=w.account(1000, w.risk(0.02)))
-    assert list_lines(state) == [
-        "long since 1970-01-01T01:00 at 100; 0.5 of it is left",
-        "size 2 units for an account of 1,000: 2.00% of it at risk, leverage 0.2",
-        "target 1 took 0.5 of it at 110, in the bar of 1970-01-01T02:00",
-        "stop now 100 (break-even)",
-        "target 2: 0.3 of it at 130",
-        "rest: 0.2 of it has no target",
-        "trail: 10% behind the best price, once 2 R are gained (120)",
-        "1.05 R if closed now; targets took 0.50 R of it",
-        "leaves in 9 bars at the latest, until 1970-01-01T13:00",
-    ]
+    require_facts(
+        state, "1970-01-01T01:00", "at 100", "0.5", "2 units", "2.00%", "110", "T02:00", "stop",
+        "100", "0.3", "130", "0.2", "120", "1.05 R", "0.50 R", "9 bars", "T13:00",
+    )  # fmt: skip
     trade = state.trade
     assert (trade.target, trade.left, trade.rest, trade.locked_r) == (130.0, 0.5, 0.2, 0.5)
     assert [(leg.number, leg.price, leg.share) for leg in trade.targets] == [(2, 130.0, 0.3)]
     assert [(leg.number, leg.price, leg.bar) for leg in trade.out] == [
         (1, 110.0, "1970-01-01T02:00")
     ]
+    assert (trade.r, trade.bars_left) == (pytest.approx(1.05), 9)
+    same, changed = replace(trade, r=0.0, stop=1.0), replace(trade, out=())
+    assert replace(state, trade=same).key == state.key != replace(state, trade=changed).key
+
+
+def test_a_trade_that_leaves_at_the_next_open_is_a_change_and_due():
+    """Its exit condition holds at the newest close."""
+    state = tell([100, 104], exit_long=w.close > 103)
+    stays = replace(state, trade=replace(state.trade, leaves=False))
+    assert (state.trade.leaves, state.is_due, stays.is_due) == (True, True, False)
+    assert state.key != stays.key
 
 
 @pytest.mark.parametrize(
@@ -78,18 +86,10 @@ def test_an_order_names_all_that_is_placed_with_it():
     """A buy stop at 105: stop 95, targets 115 and 135, 0.02 x 1000 / 10 = 2 units."""
     entry, account = w.stop_at(w.close + 5, expires=3), w.account(1000, w.risk(0.02))
     state = tell([100, 100], entry=entry, account=account)
-    assert list_lines(state) == [
-        "order: buy (long) stop 105",
-        "it stands for 2 bars at most, until 1970-01-01T04:00",
-        "size 2 units for an account of 1,000: 2.00% of it at risk, leverage 0.21",
-        "stop 95 (10 from the entry)",
-        "target 1: 0.5 of it, 115 (1 R from the entry)",
-        "target 2: 0.3 of it, 135 (30 from the entry)",
-        "rest: 0.2 of it has no target",
-        "trail: 10% behind the best price, once 2 R are gained (125)",
-        "break-even: after target 1 the stop goes to the entry, 105",
-        "held 12 bars at most",
-    ]
+    require_facts(
+        state, "buy (long) stop 105", "2 bars", "T04:00", "2 units", "2.00%", "0.21", "95", "10",
+        "0.5", "115", "1 R", "0.3", "135", "30", "0.2", "2 R", "125", "105", "12 bars",
+    )  # fmt: skip
     (order,) = state.orders
     assert (order.kind, order.price, order.entry, order.stop.price) == ("stop", 105.0, 105.0, 95.0)
     assert [(t.price, t.share) for t in order.targets] == [(115.0, 0.5), (135.0, 0.3)]
@@ -99,26 +99,18 @@ def test_an_order_names_all_that_is_placed_with_it():
 def test_an_entry_at_the_market_names_distances():
     """Its price is the next open's: levels hang on it, and its size is that of a close of 100."""
     state = tell([100], break_even=w.break_even(1.5, w.r_multiple(0.1)))
-    assert list_lines(state) == [
-        "enter: buy (long) at the market at the next open",
-        "size 0.001 units for each 1 of the account, as if filled at the newest close:",
-        "1.00% of it at risk, leverage 0.1",
-        "stop 10 from the entry",
-        "target 1: 0.5 of it, 1 R from the entry",
-        "target 2: 0.3 of it, 30 from the entry",
-        "rest: 0.2 of it has no target",
-        "trail: 10% behind the best price, once 2 R are gained",
-        "break-even: once 1.5 R are gained the stop goes to the entry and 0.1 R",
-        "held 12 bars at most",
-        "void if the open risks 0.0001 of the price or less",
-    ]
+    require_facts(
+        state, "buy (long) at the market", "0.001 units", "1.00%", "0.1", "stop 10 from", "1 R",
+        "30 from", "2 R", "1.5 R", "0.1 R", "12 bars", "0.0001",
+    )  # fmt: skip
+    assert (state.state, state.is_due, state.entry.size.is_guess) == ("enter", True, True)
 
 
 def test_an_order_that_turns_a_trade_says_so():
     """The short's limit of 111 closes the long that is open; 112 % of 1 R below is its stop."""
     sides = {"short": w.volume < 0.5, "entry": w.by_side(None, w.limit_at(w.close + 7, expires=2))}
     state = tell([100, 104], reverse=True, **sides)
-    assert "order: sell (short, closes the trade and turns it) limit 111" in list_lines(state)
+    require_facts(state, "sell (short, closes the trade and turns it) limit 111")
     (order,) = state.orders
     assert (order.reverses, order.until) == (True, "1970-01-01T04:00")
     placed = replace(order, is_new=False)
@@ -132,7 +124,6 @@ def test_an_order_that_turns_a_trade_says_so():
         (63120.5, "63,120.5"),
         (1.08347, "1.08347"),
         (0.00001234, "0.00001234"),
-        (0.5, "0.5"),
         (100.0, "100"),
         (123456789.25, "123,456,789"),
     ],

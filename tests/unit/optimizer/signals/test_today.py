@@ -18,7 +18,7 @@ from optimizer.signals.drift import watch_run
 from optimizer.store import RunStore
 from tests.support.signals import GrowingMarket
 
-SEARCHED, LENGTH = 1600, 2100
+SEARCHED, LENGTH = 1600, 1900
 SCHEDULE = {"every": "2d", "train": "5d", "purge": 0}
 
 
@@ -74,7 +74,8 @@ def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
         told = source.read(now)
         reading.setattr(StepSetup, "run_in_step", None)
         assert source.read(now) == told
-    assert told.notes == (f"{market.path} cannot be written: this is not recorded",)
+    assert len(told.notes) == 1
+    assert str(market.path) in told.notes[0]
     assert list_step_rows(market.path) == rows
     signal = market.source().read(now)
     assert (signal.step.date, signal.step.due) == (schedule.next_date, None)
@@ -105,7 +106,7 @@ def test_positions_run_on_under_the_genes_that_entered_them(market, schedule):
         cut for cut in borders if ((ledger.entry_bar < cut) & (ledger.exit_bar >= cut)).any()
     ]
     cut = crossed[-1]
-    for count in range(cut - 30, min(cut + 60, LENGTH)):
+    for count in range(cut - 8, min(cut + 28, LENGTH), 2):
         (state,) = market.source().read(market.write(count)).symbols
         is_open = (ledger.entry_bar < count) & (ledger.exit_bar >= count)
         seen.add(state.state)
@@ -123,17 +124,11 @@ def test_positions_run_on_under_the_genes_that_entered_them(market, schedule):
     assert over > 0
 
 
-def test_bars_without_the_beginning_are_refused(market, tmp_path):
+def test_bars_without_the_beginning_are_refused(market):
     """Dates follow from where the bars of the run begin."""
-    market.write(LENGTH)
-    kept = market.columns
-    market.columns = {name: column[400:] for name, column in kept.items()}
-    try:
-        now = market.write(1300)
-        with pytest.raises(ConfigError, match="whose dates follow from where its bars begin"):
-            market.source().read(now)
-    finally:
-        market.columns = kept
+    now = market.write(1300, **{name: column[400:] for name, column in market.columns.items()})
+    with pytest.raises(ConfigError, match="its bars begin"):
+        market.source().read(now)
 
 
 def test_drift_is_that_of_the_schedule(market, schedule):
