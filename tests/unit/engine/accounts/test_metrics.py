@@ -69,56 +69,58 @@ def test_metrics_by_hand():
     assert reasons == {}
 
 
-def test_no_trades_leaves_ratios_undefined():
-    """Without trades, sums are 0 and every ratio is undefined with that reason."""
+THREE = {"trades": 3.0, "wins": 2.0, "sum_r": 3.0, "sum_r2": 5.0, "gain_r": 3.0}
+NOTHING = ("strength", "std_r", "profit_factor", "sortino", "calmar", "calmar_simple")
+BEYOND = {**FOUR, "equity": math.inf, "peak_equity": math.inf}
+RATIOS = ("calmar", "calmar_simple")
+LOST = {"total_return": -1.0, "max_drawdown": 1.0}
+
+UNDEFINED_CASES = {
+    "one trade": ({"trades": 1.0, "wins": 1.0, "sum_r": 2.0, "sum_r2": 4.0, "gain_r": 2.0,
+                   "equity": 1.02}, {},
+                  {"sharpe": "one_trade", "std_r": "one_trade", "profit_factor": "no_losses",
+                   "sortino": "no_losses", **dict.fromkeys(RATIOS, "no_drawdown")}),
+    "equal trades": ({"trades": 3.0, "sum_r": -3.0, "sum_r2": 3.0, "loss_r": 3.0, "loss_r2": 3.0},
+                     {"strength": -3.0 / math.sqrt(3.0)},
+                     dict.fromkeys(("std_r", "sharpe_trade", "sharpe", "sortino"), "no_variation")),
+    # A variance of 1e-10 of the mean square is none; what is larger by a digit is one.
+    "rounding": ({"trades": 2.0, "sum_r": 2.0, "sum_r2": 2.0 * (1.0 + 0.49e-10)}, {},
+                 dict.fromkeys(("std_r", "sharpe"), "no_variation")),
+    "variation": ({"trades": 2.0, "sum_r": 2.0, "sum_r2": 2.0 * (1.0 + 0.51e-10)},
+                  {"sharpe_trade": pytest.approx(1e5, rel=0.01)}, {"std_r": ""}),
+    # A squared loss of 1e-10 of all squares is no loss to divide by.
+    "rounded loss": ({**THREE, "loss_r": 2e-5, "loss_r2": 4e-10}, {}, {"sortino": "no_losses"}),
+    "small loss": ({**THREE, "loss_r": 3e-5, "loss_r2": 9e-10},
+                   {"sortino": 1.0 / math.sqrt(9e-10 / 3.0)}, {"sortino": ""}),
+    "trades of nothing": ({"trades": 2.0}, {}, dict.fromkeys(NOTHING, "no_variation")),
+    # All is lost, which is a return and a drawdown, but no ratio of them.
+    "ruin": ({**FOUR, "max_drawdown": 1.0, "equity": 0.0}, {**LOST, "cagr": -1.0},
+             dict.fromkeys(RATIOS, "ruined")),
+    "nearly ruin": ({**FOUR, "max_drawdown": 1.0, "equity": 1e-300},
+                    {"total_return": -1.0, "calmar": -1.0}, {"calmar": ""}),
+    "beyond all numbers": (BEYOND, {}, dict.fromkeys(
+        ("total_return", "cagr", "max_drawdown", *RATIOS), "overflow")),
+    "ruin after that": ({**BEYOND, "equity": 0.0}, LOST, dict.fromkeys(RATIOS, "ruined")),
+}  # fmt: skip
+"""Sums; metrics; and why others are undefined, empty where they are not."""
+
+
+@pytest.mark.parametrize("name", UNDEFINED_CASES)
+def test_what_is_undefined_has_a_reason(name):
+    """And is never an infinity."""
+    sums, expected, why = UNDEFINED_CASES[name]
+    metrics, reasons = measure_once(**sums)
+    assert {name: metrics[name] for name in expected} == expected
+    assert {name: reasons.get(name, "") for name in why} == why
+    assert {name for name, value in metrics.items() if not math.isfinite(value)} == set(reasons)
+
+
+def test_no_trades_leave_ratios_undefined():
+    """Sums are 0, and every ratio is undefined with that reason."""
     metrics, reasons = measure_once()
     assert metrics["trades"] == metrics["total_return"] == metrics["max_drawdown"] == 0.0
-    undefined = {name for name in METRICS if math.isnan(metrics[name])}
-    assert set(reasons) == undefined
     assert set(reasons.values()) == {"no_trades"}
-    assert {"sharpe", "profit_factor", "win_rate", "calmar"} <= undefined
-
-
-def test_one_trade_has_no_spread():
-    """A standard deviation needs two trades."""
-    _, reasons = measure_once(trades=1.0, wins=1.0, sum_r=2.0, sum_r2=4.0, gain_r=2.0, equity=1.02)
-    assert reasons["sharpe"] == reasons["std_r"] == "one_trade"
-    assert reasons["profit_factor"] == reasons["sortino"] == "no_losses"
-    assert reasons["calmar"] == reasons["calmar_simple"] == "no_drawdown"
-
-
-def test_equal_trades_have_no_variation():
-    """Trades that are all alike have no deviation and no ratio to it, but a strength."""
-    metrics, reasons = measure_once(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0, loss_r2=3.0)
-    for name in ("std_r", "sharpe_trade", "sharpe", "sortino"):
-        assert reasons[name] == "no_variation"
-    assert metrics["strength"] == -3.0 / math.sqrt(3.0)
-
-
-def test_variation_must_be_more_than_rounding():
-    """A variance of 1e-10 of the mean square is none; what is larger by a digit is one."""
-    metrics, reasons = measure_once(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.49e-10))
-    assert reasons["std_r"] == reasons["sharpe"] == "no_variation"
-    metrics, reasons = measure_once(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.51e-10))
-    assert "std_r" not in reasons
-    assert metrics["sharpe_trade"] == pytest.approx(1e5, rel=0.01)
-
-
-def test_a_loss_must_be_more_than_rounding():
-    """A squared loss of 1e-10 of all squares is no loss to divide by."""
-    three = {"trades": 3.0, "wins": 2.0, "sum_r": 3.0, "sum_r2": 5.0, "gain_r": 3.0}
-    _, reasons = measure_once(**three, loss_r=2e-5, loss_r2=4e-10)
-    assert reasons["sortino"] == "no_losses"
-    metrics, reasons = measure_once(**three, loss_r=3e-5, loss_r2=9e-10)
-    assert "sortino" not in reasons
-    assert metrics["sortino"] == 1.0 / math.sqrt(9e-10 / 3.0)
-
-
-def test_trades_of_nothing_have_no_strength():
-    """Where every R is 0 there is nothing to divide by, and never to lose is no merit."""
-    _, reasons = measure_once(trades=2.0)
-    names = ("strength", "std_r", "profit_factor", "sortino", "calmar", "calmar_simple")
-    assert {name: reasons[name] for name in names} == dict.fromkeys(names, "no_variation")
+    assert {"sharpe", "profit_factor", "win_rate", "calmar"} <= set(reasons)
 
 
 @pytest.mark.parametrize(("days", "is_known"), [(19, False), (20, True)])
@@ -136,31 +138,6 @@ def test_a_few_days_tell_nothing_of_a_year(days, is_known):
         assert [UNDEFINED[why] for why in table.why(name)[0]] == ["few_days"] * 2
         assert UNDEFINED[table.pooled.why(name)[0, 0]] == ("" if is_known else "few_days")
     assert not np.isnan(table.column("sharpe")).any()
-
-
-def test_lost_equity_is_ruin():
-    """All is lost, which is a return and a drawdown, but no ratio of them."""
-    metrics, reasons = measure_once(**{**FOUR, "max_drawdown": 1.0, "equity": 0.0})
-    assert (metrics["total_return"], metrics["cagr"], metrics["max_drawdown"]) == (-1.0, -1.0, 1.0)
-    assert reasons == dict.fromkeys(["calmar", "calmar_simple"], "ruined")
-
-
-def test_nearly_lost_equity_is_no_ruin():
-    """An account that is above 0 stands, however little is left of it."""
-    metrics, reasons = measure_once(**{**FOUR, "max_drawdown": 1.0, "equity": 1e-300})
-    assert (metrics["total_return"], metrics["calmar"]) == (-1.0, -1.0)
-    assert reasons == {}
-
-
-def test_equity_beyond_all_numbers_is_undefined():
-    """Return and drawdown say why they are undefined; ruin after it is ruin."""
-    beyond = {**FOUR, "equity": math.inf, "peak_equity": math.inf}
-    _, reasons = measure_once(**beyond)
-    gone = ["total_return", "cagr", "max_drawdown", "calmar", "calmar_simple"]
-    assert reasons == dict.fromkeys(gone, "overflow")
-    metrics, reasons = measure_once(**{**beyond, "equity": 0.0})
-    assert (metrics["total_return"], metrics["max_drawdown"]) == (-1.0, 1.0)
-    assert reasons == dict.fromkeys(["calmar", "calmar_simple"], "ruined")
 
 
 @pytest.mark.parametrize(
@@ -181,13 +158,6 @@ def test_powers_are_those_of_libm(exponent):
     assert powers == pytest.approx(base**exponent, rel=1e-14 * max(1.0, exponent))
 
 
-def test_undefined_is_never_infinite():
-    """No division by zero leaks out as an infinity or a warning."""
-    for accumulators in ({}, {"trades": 1.0}, {"trades": 2.0, "gain_r": 1.0}):
-        metrics, _ = measure_once(**accumulators)
-        assert not any(math.isinf(value) for value in metrics.values())
-
-
 def test_span_reaches_from_first_open_to_last_close():
     """Four bars of 15 minutes are an hour."""
     bars = paper_market(*[QUIET[:4]] * 4)
@@ -196,22 +166,17 @@ def test_span_reaches_from_first_open_to_last_close():
     assert span.years == pytest.approx(1 / (365.25 * 24), rel=1e-15)
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_metric_alone_is_what_it_is_among_all(name):
+def test_a_metric_alone_is_what_it_is_among_all():
     """A metric has the same bits and the same reasons, whatever else is asked for."""
     rng = np.random.default_rng(3)
     accumulators = rng.normal(size=(40, 3, len(ACCUMULATORS)))
     accumulators[:, :, 0] = rng.integers(0, 4, (40, 3))
     spans = [Span(10, 0.5), Span(20, 1.0), Span(30, 1.5)]
     whole = compute_metrics(accumulators, spans)
-    alone = compute_metrics(accumulators, spans, (name,))
-    assert alone.names == (name,)
-    np.testing.assert_array_equal(alone.column(name), whole.column(name))
-    np.testing.assert_array_equal(alone.why(name), whole.why(name))
-
-
-def test_a_metric_that_was_not_computed_is_no_number():
-    """Asking for what was left out is an error, not a NaN."""
-    table = compute_metrics(np.zeros((1, 1, len(ACCUMULATORS))), [YEAR], ("trades",))
-    with pytest.raises(ValueError, match="not in tuple"):
-        table.column("sharpe")
+    for name in METRICS:
+        alone = compute_metrics(accumulators, spans, (name,))
+        assert alone.names == (name,)
+        np.testing.assert_array_equal(alone.column(name), whole.column(name))
+        np.testing.assert_array_equal(alone.why(name), whole.why(name))
+        with pytest.raises(ValueError, match="not in tuple"):
+            alone.column("sharpe" if name != "sharpe" else "trades")
