@@ -1,6 +1,6 @@
-"""One account over several symbols beside vectorbt's shared cash and backtesting.py's markets.
+"""One account over several symbols beside backtesting.py's markets, which have a purse each.
 
-vectorbt has one purse for all, backtesting.py one for each: of whole units both gain the same.
+Of whole units both gain the same.
 """
 # ruff: noqa: F403, F405
 
@@ -37,27 +37,6 @@ def series():
 
 
 @pytest.fixture(scope="module")
-def theirs(series):
-    """Their portfolio: orders at the open after a signal, one purse for all symbols."""
-    reason = "vectorbt is not installed: it brings 110 MB"
-    vectorbt = pytest.importorskip("vectorbt", reason=reason)
-    pandas = pytest.importorskip("pandas")
-    opened, closed = (
-        pandas.DataFrame({bars.symbol: getattr(bars, name) for bars in series})
-        for name in ("open", "close")
-    )
-    fast, late = (closed.rolling(n).mean() for n in (10, 40))
-    above = fast > late
-    is_known = late.shift(1).notna()
-    begins = (above & ~above.shift(1, fill_value=False) & is_known).shift(1, fill_value=False)
-    ends = (fast < late) & (fast.shift(1) >= late.shift(1))
-    return vectorbt.Portfolio.from_signals(
-        closed, begins, ends.shift(1, fill_value=False), price=opened, size=UNITS, fees=FEE,
-        init_cash=CASH, cash_sharing=True, group_by=True, freq="1h",
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
 def ours(series):
     """Ledgers of the symbols, and what the account has in the end."""
     windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
@@ -73,23 +52,6 @@ def compute_gains(ledger):
     gains = UNITS * ledger.r * (ledger.entry - ledger.stop)
     is_open = ledger.reason == REASONS.index("end")
     return gains, np.where(is_open, UNITS * FEE * ledger.exit, 0.0)
-
-
-def test_shared_cash_is_one_account(ours, theirs):
-    """Each trade, its gain in money, and the account in the end; what is open has paid no exit."""
-    (ledgers, cash), records, unpaid = ours, theirs.trades.records, 0.0
-    assert len(records) == sum(map(len, ledgers)) > 60
-    for number, ledger in enumerate(ledgers):
-        own = records[records["col"] == number]
-        gains, exit_fees = compute_gains(ledger)
-        assert own["entry_idx"].tolist() == ledger.entry_bar.tolist()
-        assert own["exit_idx"].tolist() == ledger.exit_bar.tolist()
-        # Theirs are what was paid over the units.
-        assert own["entry_price"].to_numpy() == pytest.approx(ledger.entry, rel=1e-14)
-        assert own["exit_price"].to_numpy() == pytest.approx(ledger.exit, rel=1e-14)
-        assert own["pnl"].to_numpy() == pytest.approx(gains + exit_fees, rel=1e-9, abs=1e-7)
-        unpaid += exit_fees.sum()
-    assert theirs.final_value() == pytest.approx(cash + unpaid, rel=1e-12)
 
 
 def test_markets_of_their_own_gain_what_the_account_gains(series, ours, monkeypatch):

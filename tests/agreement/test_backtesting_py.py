@@ -12,7 +12,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from strategy.words import *
 from tests.support.agreement import Suite, count_equal, list_trades
-from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.backends import BACKEND_PARAMETERS
 
 pytest.importorskip("backtesting", reason="backtesting.py is not installed (extra 'dev')")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -145,7 +145,7 @@ def google():
     return bars, run_their_example(frame)
 
 
-@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
+@pytest.mark.parametrize("engine_name", ["compiled_reference", *BACKEND_PARAMETERS])
 def test_trades_of_the_example_are_ours(engine_name, google):
     """In side, bars and both prices, but the price at which the last one is closed."""
     bars, run = google
@@ -156,7 +156,7 @@ def test_trades_of_the_example_are_ours(engine_name, google):
     assert (ours[-1][4], theirs[-1][4]) == (bars.close[-1], bars.open[-1])
 
 
-@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
+@pytest.mark.parametrize("engine_name", ["compiled_reference", *BACKEND_PARAMETERS])
 def test_trades_on_hours_are_ours(engine_name):
     """The same on EURUSD; a purse of 10,000 buys whole units of it there."""
     bars, frame = read_bars("EURUSD", HOUR_NS)

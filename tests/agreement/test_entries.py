@@ -1,8 +1,8 @@
-"""Limit entries, stop entries and two targets beside backtesting.py and vectorbt, by their rules.
+"""Limit entries, stop entries and two targets beside backtesting.py, by its rules.
 
 Each program reads the same bars and fills its own orders: what it cannot know of the other is how
 the other fills. Levels are the same products of the same prices, so that prices are equal in every
-bit; vectorbt is given distances as shares of the fill, which agree to rounding.
+bit.
 """
 # ruff: noqa: F403, F405
 
@@ -19,7 +19,7 @@ from engine.reference import Reference
 from strategy.words import *
 from tests.agreement.test_backtesting_py import HOUR_NS, read_bars
 from tests.support.agreement import Suite
-from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.references import FORMS
 
 pytest.importorskip("backtesting", reason="backtesting.py is not installed (extra 'dev')")
@@ -122,49 +122,6 @@ def trade_by_backtesting_py(kind, frame):
     }  # fmt: skip
 
 
-def trade_by_vectorbt(kind, frame):
-    """The same of their portfolio from signals: a fill is an entry at the bar and price of a touch.
-
-    All targets share a stop, so that the farthest one's trades say when there is a position.
-    """
-    import pandas as pd
-    import vectorbt
-
-    opened, high, low, now = (frame[name] for name in ("Open", "High", "Low", "Close"))
-    price = now.shift(1)
-    sides = np.sign(now - now.shift(BEFORE)).shift(1).fillna(0)
-    filled, touches = opened, sides != 0
-    if kind == "limit entries":
-        waits = price * (1 - sides * NEAR)
-        touches = sides * np.where(sides > 0, low, high) <= sides * waits
-        filled = sides * np.minimum(sides * opened, sides * waits)
-    elif kind == "stop entries":
-        tops, bottoms = high.rolling(SPAN).max().shift(1), low.rolling(SPAN).min().shift(1)
-        waits = tops.where(sides > 0, bottoms)
-        touches = sides * np.where(sides > 0, high, low) >= sides * waits
-        filled = sides * np.maximum(sides * opened, sides * waits)
-    stop = price * (1 - sides * STOP)
-    targets = [price * (1 + sides * share) for share in TARGETS[kind]]
-    asks = touches & (sides * filled > sides * stop) & (sides != 0)
-    for target in targets:
-        asks &= sides * filled < sides * target
-    parts = {}
-    for leg, target in reversed([*enumerate(targets)]):
-        run = vectorbt.Portfolio.from_signals(
-            now, asks & (sides > 0), False, short_entries=asks & (sides < 0), short_exits=False,
-            price=filled, open=opened, high=high, low=low, size=1, init_cash=1e6, freq="1h",
-            sl_stop=(abs(filled - stop) / filled).fillna(1), stop_entry_price="FillPrice",
-            tp_stop=(abs(target - filled) / filled).fillna(1), upon_opposite_entry="Ignore",
-        )  # fmt: skip
-        trades = run.trades.records
-        for trade in trades.itertuples():
-            side = 1 - 2 * trade.direction
-            parts[trade.entry_idx, leg] = side, trade.exit_idx, trade.entry_price, trade.exit_price
-        is_entry = np.isin(np.arange(len(now)), trades["entry_idx"])
-        asks = asks & pd.Series(is_entry, index=asks.index)
-    return parts
-
-
 def name_rule(entry_bar, mine, others, opens):
     """Why a part of a trade ends otherwise there; empty where both are equal."""
     side, bar, entry, leave = mine
@@ -215,7 +172,7 @@ COUNTS = {"limit entries": 104, "stop entries": 83, "two targets": 168}
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
+@pytest.mark.parametrize("engine_name", ["compiled_reference", *BACKEND_PARAMETERS])
 def test_backtesting_py_fills_orders_alike(engine_name, kind, euro):
     """Each trade begins and ends at the same bars and prices, but where an open is better there."""
     bars, _, theirs = euro
@@ -223,17 +180,3 @@ def test_backtesting_py_fills_orders_alike(engine_name, kind, euro):
     assert rules.total() == COUNTS[kind]
     assert rules[AT_GAP] == {"limit entries": 2, "stop entries": 0, "two targets": 2}[kind]
     assert rules[IN_ENTRY_BAR] == 0
-
-
-@pytest.mark.parametrize("kind", TARGETS)
-def test_vectorbt_fills_orders_alike(kind, euro):
-    """The same, but that two nearer targets are met in the entry's bar here, later there."""
-    pytest.importorskip("vectorbt", reason="vectorbt is not installed: it brings 110 MB")
-    bars, frame, theirs = euro
-    ours, others = list_legs(kind, bars, "cpu"), trade_by_vectorbt(kind, frame)
-    rules = count_rules(ours, others, bars)
-    assert rules.total() == COUNTS[kind]
-    assert rules[AT_GAP] == {"limit entries": 2, "stop entries": 0, "two targets": 2}[kind]
-    assert rules[IN_ENTRY_BAR] == {"limit entries": 0, "stop entries": 0, "two targets": 2}[kind]
-    if not rules[IN_ENTRY_BAR]:
-        assert set(count_rules(theirs[kind], others, bars)) == {""}

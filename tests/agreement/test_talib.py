@@ -1,7 +1,6 @@
 """Rows against TA-Lib on real series, which shares nothing with this project."""
 # ruff: noqa: F403, F405
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,190 +45,89 @@ class Case:
 
     function: str  # its name there
     row: Term
-    theirs: Callable[..., np.ndarray]  # of bars
+    reads: str  # first letters of the columns that it takes
+    numbers: tuple[float, ...] = ()  # that it takes behind them
     within: float = 0.0  # relative above 1; 0 is every bit
     start: int = 0  # first bar that is compared
     rule: str = ""
     differs: bool = False  # whether values differ for that rule
+    output: int = 0  # which of its rows
 
+    def theirs(self, bars):
+        """Its values."""
+        names = {name[0]: name for name in ("open", "high", "low", "close", "volume")}
+        columns = [getattr(bars, names[letter]) for letter in self.reads]
+        found = getattr(talib, self.function)(*columns, *self.numbers)
+        return found[self.output] if isinstance(found, tuple) else found
+
+
+KAMA = "ours has factors of three digits, 0.602 and 0.064, and begins with the first bar"
+ATR = "theirs begins a bar later, without the range of bar 0, which fades"
+CMO = "theirs has Wilder's averages; `cmo`, as TradingView, has sums"
+MFI = "prices that differ by rounding alone are equal there, and below 1 of money it is 0"
+SAR = (
+    "theirs moves the stop out of the two bars before it asks whether it was met, ours after, "
+    "as TradingView"
+)
+STOCH = (14, 3, 0, 3, 0)
 
 CASES = (
-    Case("SMA", sma(close, 20), lambda b: talib.SMA(b.close, 20), 1e-12),
-    Case("EMA", ema_mean(close, 20), lambda b: talib.EMA(b.close, 20), 1e-14),
-    Case("WMA", wma(close, 21), lambda b: talib.WMA(b.close, 21), 1e-12),
-    Case("DEMA", dema(close, 20), lambda b: talib.DEMA(b.close, 20), 1e-14),
-    Case("TEMA", tema(close, 20), lambda b: talib.TEMA(b.close, 20), 1e-14),
-    Case("TRIMA", sma(sma(close, 11), 10), lambda b: talib.TRIMA(b.close, 20), 1e-12),
-    Case(
-        "KAMA",
-        kama(close, 20),
-        lambda b: talib.KAMA(b.close, 20),
-        1e-2,
-        20,
-        "ours has factors of three digits, 0.602 and 0.064, and begins with the first bar",
-        differs=True,
-    ),
-    Case("MACD", macd(close), lambda b: talib.MACD(b.close)[0], 1e-11, 400, SEED),
-    Case("MACD", macd_signal(close), lambda b: talib.MACD(b.close)[1], 1e-11, 400, SEED),
-    Case("MACD", macd_histogram(close), lambda b: talib.MACD(b.close)[2], 1e-11, 400, SEED),
-    Case("APO", macd(close), lambda b: talib.APO(b.close, 12, 26, 1), 1e-12),
-    Case(
-        "PPO",
-        100 * (macd(close) / ema_mean(close, 26)),
-        lambda b: talib.PPO(b.close, 12, 26, 1),
-        1e-12,
-    ),
-    Case("BBANDS", bollinger_upper(close), lambda b: talib.BBANDS(b.close, 20, 2, 2)[0], 1e-11),
-    Case("BBANDS", bollinger_lower(close), lambda b: talib.BBANDS(b.close, 20, 2, 2)[2], 1e-11),
-    Case("STDDEV", std(close, 20), lambda b: talib.STDDEV(b.close, 20), 1e-9),
-    Case("VAR", std(close, 20) * std(close, 20), lambda b: talib.VAR(b.close, 20), 1e-9),
-    Case("RSI", rsi(close, 14), lambda b: talib.RSI(b.close, 14), 1e-11, 0, EMPTY),
-    Case(
-        "STOCHF",
-        stoch(14),
-        lambda b: talib.STOCHF(b.high, b.low, b.close, 14, 1, 0)[0],
-        0,
-        0,
-        EMPTY,
-    ),
-    Case(
-        "STOCH",
-        sma(stoch(14), 3),
-        lambda b: talib.STOCH(b.high, b.low, b.close, 14, 3, 0, 3, 0)[0],
-        1e-11,
-        17,
-        EMPTY,
-    ),
-    Case(
-        "STOCH",
-        sma(sma(stoch(14), 3), 3),
-        lambda b: talib.STOCH(b.high, b.low, b.close, 14, 3, 0, 3, 0)[1],
-        1e-11,
-        0,
-        EMPTY,
-    ),
-    Case(
-        "STOCHRSI",
-        stoch_rsi(close, 14),
-        lambda b: talib.STOCHRSI(b.close, 14, 14, 1, 0)[0],
-        1e-11,
-        0,
-        EMPTY,
-    ),
-    Case(
-        "WILLR", williams_r(14), lambda b: talib.WILLR(b.high, b.low, b.close, 14), 1e-12, 0, EMPTY
-    ),
-    Case(
-        "ATR",
-        atr_wilder(14),
-        lambda b: talib.ATR(b.high, b.low, b.close, 14),
-        1e-11,
-        600,
-        "theirs begins a bar later, without the range of bar 0, which fades",
-    ),
-    Case(
-        "NATR",
-        100 * (atr_wilder(14) / close),
-        lambda b: talib.NATR(b.high, b.low, b.close, 14),
-        1e-11,
-        600,
-        "as ATR",
-    ),
-    Case(
-        "TRANGE",
-        true_range,
-        lambda b: talib.TRANGE(b.high, b.low, b.close),
-        0,
-        1,
-        "theirs is unknown at bar 0",
-    ),
-    Case("ADX", adx(14), lambda b: talib.ADX(b.high, b.low, b.close, 14), 1e-11, 800, SEED),
-    Case(
-        "ADXR",
-        (adx(14) + lag(adx(14), 13)) / 2,
-        lambda b: talib.ADXR(b.high, b.low, b.close, 14),
-        1e-11,
-        800,
-        SEED,
-    ),
-    Case(
-        "DX",
-        100 * (abs(plus - minus) / (plus + minus)),
-        lambda b: talib.DX(b.high, b.low, b.close, 14),
-        1e-11,
-        800,
-        SEED,
-    ),
-    Case("PLUS_DI", plus, lambda b: talib.PLUS_DI(b.high, b.low, b.close, 14), 1e-11, 800, SEED),
-    Case("MINUS_DI", minus, lambda b: talib.MINUS_DI(b.high, b.low, b.close, 14), 1e-11, 800, SEED),
-    Case("OBV", obv(), lambda b: talib.OBV(b.close, b.volume)),
-    Case("MOM", momentum(close, 10), lambda b: talib.MOM(b.close, 10)),
-    Case("ROC", 100 * roc(close, 10), lambda b: talib.ROC(b.close, 10), 1e-12),
-    Case("ROCP", roc(close, 12), lambda b: talib.ROCP(b.close, 12)),
-    Case("ROCR", close / lag(close, 10), lambda b: talib.ROCR(b.close, 10)),
-    Case("ROCR100", 100 * (close / lag(close, 10)), lambda b: talib.ROCR100(b.close, 10)),
-    Case("MAX", highest(high, 55), lambda b: talib.MAX(b.high, 55)),
-    Case("MIN", lowest(low, 55), lambda b: talib.MIN(b.low, 55)),
-    Case("SUM", 20 * sma(close, 20), lambda b: talib.SUM(b.close, 20), 1e-12),
-    Case("CCI", cci(hlc3, 20), lambda b: talib.CCI(b.high, b.low, b.close, 20), 1e-9),
-    Case(
-        "CMO",
-        100 * (rma(move, 14) / rma(abs(move), 14)),
-        lambda b: talib.CMO(b.close, 14),
-        1e-11,
-        0,
-        "theirs has Wilder's averages; `cmo`, as TradingView, has sums",
-    ),
-    Case(
-        "MFI",
-        mfi(14),
-        lambda b: talib.MFI(b.high, b.low, b.close, b.volume, 14),
-        1e-9,
-        0,
-        "prices that differ by rounding alone are equal there, and below 1 of money it is 0",
-        differs=True,
-    ),
-    Case(
-        "SAR",
-        sar(2, 2, 20),
-        lambda b: talib.SAR(b.high, b.low, 0.02, 0.2),
-        1e-11,
-        0,
-        "theirs moves the stop out of the two bars before it asks whether it was met, ours after, "
-        "as TradingView",
-        differs=True,
-    ),
-    Case("TRIX", trix(close, 15), lambda b: talib.TRIX(b.close, 15), 1e-12),
-    Case("LINEARREG", line, lambda b: talib.LINEARREG(b.close, 14), 1e-11),
-    Case("LINEARREG_SLOPE", slope, lambda b: talib.LINEARREG_SLOPE(b.close, 14), 1e-8),
-    Case(
-        "LINEARREG_INTERCEPT",
-        2 * mean - line,
-        lambda b: talib.LINEARREG_INTERCEPT(b.close, 14),
-        1e-11,
-    ),
-    Case("TSF", line + slope, lambda b: talib.TSF(b.close, 14), 1e-11),
-    Case("MIDPRICE", donchian_middle(14), lambda b: talib.MIDPRICE(b.high, b.low, 14)),
-    Case(
-        "MIDPOINT",
-        (highest(close, 14) + lowest(close, 14)) / 2,
-        lambda b: talib.MIDPOINT(b.close, 14),
-    ),
-    Case("AVGPRICE", ohlc4, lambda b: talib.AVGPRICE(b.open, b.high, b.low, b.close), 1e-14),
-    Case("MEDPRICE", hl2, lambda b: talib.MEDPRICE(b.high, b.low)),
-    Case("TYPPRICE", hlc3, lambda b: talib.TYPPRICE(b.high, b.low, b.close)),
-    Case(
-        "WCLPRICE", (high + low + 2 * close) / 4, lambda b: talib.WCLPRICE(b.high, b.low, b.close)
-    ),
-    Case(
-        "BOP",
-        (close - open) / (high - low),
-        lambda b: talib.BOP(b.open, b.high, b.low, b.close),
-        0,
-        0,
-        EMPTY,
-    ),
-    Case("ULTOSC", ultimate, lambda b: talib.ULTOSC(b.high, b.low, b.close), 1e-12),
+    Case("SMA", sma(close, 20), "c", (20,), 1e-12),
+    Case("EMA", ema_mean(close, 20), "c", (20,), 1e-14),
+    Case("WMA", wma(close, 21), "c", (21,), 1e-12),
+    Case("DEMA", dema(close, 20), "c", (20,), 1e-14),
+    Case("TEMA", tema(close, 20), "c", (20,), 1e-14),
+    Case("TRIMA", sma(sma(close, 11), 10), "c", (20,), 1e-12),
+    Case("KAMA", kama(close, 20), "c", (20,), 1e-2, 20, KAMA, differs=True),
+    Case("MACD", macd(close), "c", (), 1e-11, 400, SEED),
+    Case("MACD", macd_signal(close), "c", (), 1e-11, 400, SEED, output=1),
+    Case("MACD", macd_histogram(close), "c", (), 1e-11, 400, SEED, output=2),
+    Case("APO", macd(close), "c", (12, 26, 1), 1e-12),
+    Case("PPO", 100 * (macd(close) / ema_mean(close, 26)), "c", (12, 26, 1), 1e-12),
+    Case("BBANDS", bollinger_upper(close), "c", (20, 2, 2), 1e-11),
+    Case("BBANDS", bollinger_lower(close), "c", (20, 2, 2), 1e-11, output=2),
+    Case("STDDEV", std(close, 20), "c", (20,), 1e-9),
+    Case("VAR", std(close, 20) * std(close, 20), "c", (20,), 1e-9),
+    Case("RSI", rsi(close, 14), "c", (14,), 1e-11, 0, EMPTY),
+    Case("STOCHF", stoch(14), "hlc", (14, 1, 0), 0, 0, EMPTY),
+    Case("STOCH", sma(stoch(14), 3), "hlc", STOCH, 1e-11, 17, EMPTY),
+    Case("STOCH", sma(sma(stoch(14), 3), 3), "hlc", STOCH, 1e-11, 0, EMPTY, output=1),
+    Case("STOCHRSI", stoch_rsi(close, 14), "c", (14, 14, 1, 0), 1e-11, 0, EMPTY),
+    Case("WILLR", williams_r(14), "hlc", (14,), 1e-12, 0, EMPTY),
+    Case("ATR", atr_wilder(14), "hlc", (14,), 1e-11, 600, ATR),
+    Case("NATR", 100 * (atr_wilder(14) / close), "hlc", (14,), 1e-11, 600, "as ATR"),
+    Case("TRANGE", true_range, "hlc", (), 0, 1, "theirs is unknown at bar 0"),
+    Case("ADX", adx(14), "hlc", (14,), 1e-11, 800, SEED),
+    Case("ADXR", (adx(14) + lag(adx(14), 13)) / 2, "hlc", (14,), 1e-11, 800, SEED),
+    Case("DX", 100 * (abs(plus - minus) / (plus + minus)), "hlc", (14,), 1e-11, 800, SEED),
+    Case("PLUS_DI", plus, "hlc", (14,), 1e-11, 800, SEED),
+    Case("MINUS_DI", minus, "hlc", (14,), 1e-11, 800, SEED),
+    Case("OBV", obv(), "cv"),
+    Case("MOM", momentum(close, 10), "c", (10,)),
+    Case("ROC", 100 * roc(close, 10), "c", (10,), 1e-12),
+    Case("ROCP", roc(close, 12), "c", (12,)),
+    Case("ROCR", close / lag(close, 10), "c", (10,)),
+    Case("ROCR100", 100 * (close / lag(close, 10)), "c", (10,)),
+    Case("MAX", highest(high, 55), "h", (55,)),
+    Case("MIN", lowest(low, 55), "l", (55,)),
+    Case("SUM", 20 * sma(close, 20), "c", (20,), 1e-12),
+    Case("CCI", cci(hlc3, 20), "hlc", (20,), 1e-9),
+    Case("CMO", 100 * (rma(move, 14) / rma(abs(move), 14)), "c", (14,), 1e-11, 0, CMO),
+    Case("MFI", mfi(14), "hlcv", (14,), 1e-9, 0, MFI, differs=True),
+    Case("SAR", sar(2, 2, 20), "hl", (0.02, 0.2), 1e-11, 0, SAR, differs=True),
+    Case("TRIX", trix(close, 15), "c", (15,), 1e-12),
+    Case("LINEARREG", line, "c", (14,), 1e-11),
+    Case("LINEARREG_SLOPE", slope, "c", (14,), 1e-8),
+    Case("LINEARREG_INTERCEPT", 2 * mean - line, "c", (14,), 1e-11),
+    Case("TSF", line + slope, "c", (14,), 1e-11),
+    Case("MIDPRICE", donchian_middle(14), "hl", (14,)),
+    Case("MIDPOINT", (highest(close, 14) + lowest(close, 14)) / 2, "c", (14,)),
+    Case("AVGPRICE", ohlc4, "ohlc", (), 1e-14),
+    Case("MEDPRICE", hl2, "hl"),
+    Case("TYPPRICE", hlc3, "hlc"),
+    Case("WCLPRICE", (high + low + 2 * close) / 4, "hlc"),
+    Case("BOP", (close - open) / (high - low), "ohlc", (), 0, 0, EMPTY),
+    Case("ULTOSC", ultimate, "hlc", (), 1e-12),
 )
 
 SERIES = ("btcusdt_1h", "spy_1m", "bifiusdt_5m")

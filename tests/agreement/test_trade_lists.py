@@ -18,7 +18,7 @@ from tests.support.agreement import (
     list_trades,
     read_published_bars,
 )
-from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.finer import make_coarse
 from tests.support.published_plans import (
     AVERAGES,
@@ -137,7 +137,7 @@ def list_bars(agree_folder, tmp_path_factory):
     return read
 
 
-@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
+@pytest.mark.parametrize("engine_name", ["compiled_reference", *BACKEND_PARAMETERS])
 @pytest.mark.parametrize("published", SAYABLE, ids=lambda published: published.name)
 def test_every_trade_of_a_list_is_ours(published, engine_name, list_bars, agree_folder):
     """In side, bars and both prices; nothing is traded beside them."""
