@@ -1,0 +1,272 @@
+"""Digests made anew hide nothing that follows from other rows or from the bars."""
+
+import shutil
+from functools import reduce
+from pathlib import Path
+
+import pytest
+
+from optimizer.errors import StoreError
+from optimizer.judging.judge import judge_run
+from optimizer.judging.plan import Plan
+from optimizer.run.runner import Observer, resume_run
+from optimizer.store import RunStore
+from optimizer.verifying.check import check_run
+from tests.support.commands import Commands
+from tests.support.evidence import make_planted_market
+from tests.support.forging import drop_evidence, forge
+from tests.support.judging import judge_briefly, recorded_run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def run(recordings, tmp_path, monkeypatch):
+    """A copy of a judged run."""
+    monkeypatch.chdir(tmp_path)
+    return Path(recordings.copy("noise")["path"])
+
+
+@pytest.fixture(scope="module")
+def opened_place(recordings, tmp_path_factory):
+    """The run with held-out bars, judged by folds and a look at these bars."""
+    place = shutil.copytree(recordings.record("held out")[0], tmp_path_factory.mktemp("o") / "o")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        judge_briefly(
+            next(Path("runs").glob("*/run.sqlite")).parent, folds=2, train=1, purge=8, is_open=True
+        )
+    return place
+
+
+@pytest.fixture
+def opened_run(opened_place, tmp_path, monkeypatch):
+    """A copy of it."""
+    monkeypatch.chdir(shutil.copytree(opened_place, tmp_path / "opened"))
+    return next(Path("runs").glob("*/run.sqlite")).parent
+
+
+def check(run, individuals=3):
+    """Outcome of a verification."""
+    with RunStore.open(run) as store:
+        return check_run(store, {}, individuals)
+
+
+def find_problems(run, individuals=3):
+    """Problems of a run in one text; empty for one that is whole."""
+    try:
+        found = check(run, individuals)
+    except StoreError as error:
+        return str(error)
+    assert not individuals or found.is_whole == (not found.problems), found
+    return "; ".join(found.problems)
+
+
+def replacing(place, value):
+    """Put a value at a place such as ``front.0.genes``; a callable is given the one before."""
+    *way, last = [int(part) if part.isdecimal() else part for part in place.split(".")]
+
+    def change(payload):
+        inner = reduce(lambda found, part: found[part], way, payload)
+        before = inner[last]
+        inner[last] = value(before) if callable(value) else value
+        assert inner[last] != before, "nothing was changed"
+
+    return change
+
+
+def more(value):
+    """A greater number."""
+    return value + 1 if isinstance(value, int) else value * 1.1 + 0.01
+
+
+@pytest.mark.parametrize("name", ["noise", "symbols", "schedule", "own file", "opened"])
+def test_an_honest_run_is_whole(request, recordings, name):
+    """Nothing of it is found anew otherwise than it was recorded."""
+    path = request.getfixturevalue(f"{name}_run" if name == "opened" else "run")
+    if name not in ("noise", "opened"):
+        path = Path(recordings.copy(name)["path"])
+    found = check(path)
+    assert (found.problems, found.unchecked, found.is_whole) == ((), (), True)
+    assert found.certificate.mismatches == 0
+    assert ("null searches" in found.not_recomputed) == (name in ("noise", "schedule", "opened"))
+
+
+KINDS = {
+    "lattice with regret": {"search": "lattice", "steps": {"ema_fast": 60}, "regret": 64},
+    "plateau": {"generations": 40, "plateau": 2},
+    "evaluations": {"generations": 40, "max_evaluations": 60},
+    "no time": {"generations": 4000, "max_seconds": 0.01},
+    "empty front": {"min_trades": 100_000},
+    "summaries": {"keep": "last", "generations": 6, "polish": 0},
+    "parts, worst": {"parts": 3, "over_windows": "worst", "fee_bp": 1.0},
+    "near": {"objectives": "strength@near,max_drawdown", "islands": 2, "population": 32},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_of_each_kind_is_whole(tmp_path, kind):
+    """Also when it was gone on with."""
+    path = recorded_run(tmp_path, make_planted_market(7, 1200, 0.5), **KINDS[kind])
+    assert check(path).is_whole
+    if kind == "summaries":
+        resume_run(path, {"generations": 8}, Observer(), lambda: False)
+        assert check(path).is_whole
+
+
+HEADER = {
+    "costs.fee_bp": more,
+    "data": "BTC 1h",
+    "windows.0.0": more,
+    "genes.0.low": more,
+    "objectives.0": "calmar",
+    "seed": more,
+    "identity.digest": "0" * 64,
+    "identity.settings.population": more,
+    "command.fee_bp": more,
+    "versions.engine": more,
+}
+
+RESULT = {
+    "certificate.trades": more,
+    "certificate.mismatches": 3,
+    "certificate.ledger_hash": "0" * 64,
+    "front": lambda front: front[1:],
+    "front.0": lambda member: {**member, "genes": {**member["genes"], "ema_fast": 33}},
+    "front.0.metrics.trades": more,
+    "front.0.objectives.total_return": more,
+    "front.0.undefined": {"sharpe": "no trade won"},
+    "evaluated": more,
+    "hypervolume": more,
+    "stopped_by": "plateau",
+    "data.bars": more,
+    "data.windows.0.last": "2030-01-01T00:00:00Z",
+}
+
+JUDGEMENT = {
+    "pick.strength": more,
+    "pick.genes.ema_fast": more,
+    "null.shuffled.objectives.total_return.p": 0.9,
+    "robust.plateau": 0.99,
+    "robust.drawdowns.0": 0.001,
+    "causal.mismatches": 4,
+}
+
+FORGED = [
+    *(("header", "%", *row) for row in HEADER.items()),
+    *(("result", "%", *row) for row in RESULT.items()),
+    *(("evidence", "judgement", *row) for row in JUDGEMENT.items()),
+    ("generation", "%", "hypervolume", more),
+    ("generation", "%", "evaluated", more),
+]
+
+
+@pytest.mark.parametrize(("table", "name", "place", "value"), FORGED)
+def test_a_value_that_does_not_follow_from_the_bars_is_found(run, table, name, place, value):
+    """In header, result, generations, judgement and its rows."""
+    change = replacing(place, value)
+    if table == "header":
+        forge(run, table, lambda payload: change(payload["run"]))
+    else:
+        forge(run, table, change, name=name, number=1 if table == "generation" else None)
+    try:
+        assert not check(run).is_whole
+    except StoreError:
+        return
+
+
+BY_THE_RECORD = [
+    ("result", "%", "front_hash", "0" * 64, "result.front_hash"),
+    ("result", "%", "data_hash", "0" * 64, "result.data_hash"),
+    ("evidence", "judgement", "verdict.grade", "robust", "verdict"),
+    ("evidence", "judgement", "verdict.reasons", ["It gained."], "verdict"),
+    ("evidence", "judgement", "fits", 7, "judgement.fits"),
+    ("evidence", "judgement", "null.shuffled.run", 3, "null.shuffled.run"),
+    ("evidence", "judgement", "null.shuffled.strength.at_least", more, "at_least"),
+    ("evidence", "judgement", "null.shuffled.strengths.0", more, "strengths"),
+    ("evidence", "null/%/shuffled/1", "strength", 99.0, "null.shuffled"),
+    *(("evidence", "judgement", part, None, part) for part in ("pick", "null", "robust", "causal")),
+]
+
+
+@pytest.mark.parametrize(("table", "name", "place", "value", "word"), BY_THE_RECORD)
+def test_a_record_that_contradicts_itself_is_found_without_bars(
+    run, table, name, place, value, word
+):
+    """Hashes, verdict, null searches by their rows, and parts that are left out."""
+    Path("bars.csv").unlink()
+
+    def change(payload):
+        if table == "evidence" and place == "fits":
+            payload.setdefault("fits", 0)
+        replacing(place, value)(payload)
+
+    assert find_problems(run, 0) == ""
+    forge(run, table, change, name=name)
+    found = find_problems(run, 0)
+    assert word in found or "says nothing of" in found, found
+
+
+@pytest.mark.parametrize("name", ["null/%/1", "null/%"])
+def test_dropped_rows_of_evidence_are_found(run, name):
+    """Whatever a judgement was made of is there, by whatever note of the owner."""
+    (run / "owner.lock").unlink()
+    drop_evidence(run, name)
+    assert "judgement." in find_problems(run, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "individuals"),
+    [
+        ("judgement", "folds.mean_r", more, 3),
+        ("judgement", "folds.rows.1.trades", more, 3),
+        ("fold/%/0", "genome.0", more, 3),
+        ("fold/%/1", None, None, 3),
+        ("opened", None, None, 0),
+        ("judgement", "held_out.trades", more, 3),
+        ("judgement", "held_out.members.0.metrics.trades", more, 3),
+        ("judgement", "held_out.looks", 0, 3),
+        ("opened", "front", "0" * 64, 0),
+        ("opened", "member", more, 0),
+    ],
+)
+def test_forged_folds_and_looks_are_found(opened_run, name, place, value, individuals):
+    """Figures follow from the bars and the rows, which are there and of this front."""
+    if place:
+        forge(opened_run, "evidence", replacing(place, value), name=name)
+    else:
+        (opened_run / "owner.lock").unlink()
+        drop_evidence(opened_run, name)
+    found = find_problems(opened_run, individuals)
+    assert "judgement." in found or "opened." in found, found
+
+
+class KilledError(Exception):
+    """A judge that is killed."""
+
+
+def test_an_interrupted_judging_names_the_command_that_goes_on(recordings, command):
+    """The run is not whole and not damaged, until that was done."""
+    run = Path(recordings.copy("held out")["path"])
+
+    def watch(now, number, *_):
+        if now == "searches on shuffled bars" and number >= 2:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        judge_run(run, Plan(folds=0, blocks=0, null=4, causal=True), {}, watch)
+    found = check(run)
+    assert (found.problems, found.unchecked, found.is_whole) == ((), (), False)
+    (line,) = found.unfinished
+    outcome = command("runs", "verify", run, "--json")
+    assert (outcome.code, outcome.json["unfinished"]) == (4, [line])
+    words = line.partition("python -m optimizer ")[2].replace("199", "4").split()
+    assert command(*words, "--folds", "0", "--blocks", "0").code == 0
+    assert check(run).is_whole
+
+
+@pytest.fixture
+def command(capsys, tmp_path, monkeypatch):
+    """Runs a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Commands(capsys)
