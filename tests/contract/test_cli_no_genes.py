@@ -17,60 +17,43 @@ FIXED = strategy(
 
 
 @pytest.fixture
-def fixed_strategy(tmp_path):
-    """A file that holds such a strategy."""
-    path = tmp_path / "fixed.py"
-    path.write_text(SOURCE, encoding="utf-8")
-    return str(path)
+def given(tmp_path, market):
+    """Flags of a file that holds such a strategy, and of a market."""
+    (tmp_path / "fixed.py").write_text(SOURCE, encoding="utf-8")
+    return "--data", market, "--strategy", "fixed.py"
 
 
-def test_a_backtest_draws_a_page(command, market, fixed_strategy, tmp_path):
-    """Backtest --plot writes the page, and prints no empty table of genes."""
-    outcome = command(
-        "backtest", "--data", market, "--strategy", fixed_strategy, "--plot", "page.html"
-    )
+def test_it_is_backtested_and_no_lattice_of_it_is_searched(command, given, market, tmp_path):
+    """Its page has no empty table of genes; Python has its trades."""
+    outcome = command("backtest", *given, "--plot", "page.html")
     assert outcome.code == 0, outcome.err
     assert "Genes" not in outcome.out
     assert (tmp_path / "page.html").stat().st_size > 10_000
-
-
-def test_python_has_its_trades(market, fixed_strategy):
-    """`trades(0)` of a backtest from Python has as many rows as the metrics count."""
-    run = backtest(data=market, strategy=fixed_strategy)
+    run = backtest(data=market, strategy="fixed.py")
     assert run.genomes.shape == (1, 0)
     assert len(run.trades(0)) == run.front["trades"][0] > 5
+    refused = command("evolve", *given, "--search", "lattice")
+    assert refused.code == 2
+    assert "--step" not in refused.err
 
 
-def test_a_search_of_it_is_judged_shown_and_exported(command, market, fixed_strategy, tmp_path):
-    """Evolve judges it as a front of one; resume, report, runs and export take that run."""
+def test_a_search_of_it_is_judged_shown_and_exported(command, given, tmp_path):
+    """Evolve judges it as a front of one; every other command takes that run."""
     few = ("--population", "8", "--generations", "1", "--min-trades", "5")
     goals = ("--objectives", "strength,total_return@near")
-    searched = command(
-        "evolve",
-        "--data",
-        market,
-        "--strategy",
-        fixed_strategy,
-        *few,
-        *goals,
-        "--judge",
-        "--null",
-        "19",
-    )
+    judged = ("--null", "2", "--folds", "2", "--blocks", "0", "--resamples", "19")
+    searched = command("evolve", *given, *few, *goals, *judged)
     assert searched.code == 0, searched.err
     assert "genes" not in searched.out
     for asked in (
-        ("report", "latest"),
         ("evolve", "--resume", "latest"),
         ("runs", "show", "latest", "--member", "0"),
         ("runs", "verify", "latest"),
         ("runs", "export", "latest", "front.csv"),
-        ("runs", "export", "latest", "all.csv", "--what", "individuals"),
         ("runs", "export", "latest", "study.journal"),
         ("runs", "export", "latest", "member.py", "--as", "backtesting.py", "--member", "0"),
         ("backtest", "latest"),
         ("parity", "--run", "latest"),
-        ("judge", "latest"),
     ):
         outcome = command(*asked)
         assert outcome.code == 0, (asked, outcome.err)
@@ -79,13 +62,3 @@ def test_a_search_of_it_is_judged_shown_and_exported(command, market, fixed_stra
     run = load_run(runs=tmp_path / "runs")
     assert len(run.trades(0)) == run.front["trades"][0]
     assert len(run.population(1)) == 1
-
-
-def test_a_lattice_of_it_is_refused(command, market, fixed_strategy):
-    """A lattice without genes is refused with what to do, not with a flag that cannot help."""
-    outcome = command(
-        "evolve", "--data", market, "--strategy", fixed_strategy, "--search", "lattice"
-    )
-    assert outcome.code == 2
-    assert "leave it out" in outcome.err
-    assert "--step" not in outcome.err

@@ -5,7 +5,7 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.metrics import METRICS, MetricTable, compute_metrics, measure_span
+from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.individuals import compute_figures
@@ -66,13 +66,3 @@ def test_no_metric_is_null_without_a_reason(name):
             figures.undefined
         )
         assert all(value is None or np.isfinite(value) for value in figures.metrics.values())
-
-
-def test_a_mean_beyond_all_numbers_has_a_reason():
-    """Numbers whose sum is infinite have no mean."""
-    values = np.zeros((1, 2, len(METRICS)))
-    values[:, :, METRICS.index("total_return")] = 1e308
-    table = MetricTable(values, np.zeros(values.shape, np.int8), np.zeros((1, 2), bool))
-    figures = compute_figures(table, 0, "mean")
-    assert figures.metrics["total_return"] is None
-    assert figures.undefined == {"total_return": "overflow"}

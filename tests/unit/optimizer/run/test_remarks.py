@@ -50,13 +50,6 @@ def test_numbers_that_are_written_out_are_not_scaled():
     assert remarks(strategy("Genes.", long=RISES, stop=share(0.02), timeframe="15m")) == ()
 
 
-def test_a_time_limit_that_is_written_out_is_not_scaled_either():
-    """Also where nothing else is fixed."""
-    held = strategy("Held.", long=RISES, stop=share(0.02), max_hold=96, timeframe="15m")
-    (line,) = remarks(held)
-    assert "max_hold=96" in line
-
-
 @pytest.mark.parametrize(
     ("stop", "count"),
     [

@@ -21,7 +21,7 @@ from tests.support.commands import write_market
 
 pytestmark = pytest.mark.slow
 
-GENERATIONS = 4
+GENERATIONS = 3
 
 
 class Witness(Observer):
@@ -158,18 +158,7 @@ def test_the_result_is_plain_json_and_is_recorded(unbroken):
     assert json.dumps(fronts[0], allow_nan=False) == json.dumps(fronts[1])
 
 
-def test_equal_seeds_give_equal_results(config, unbroken):
-    """A second run differs in its name, its place and its time only."""
-    assert without_timing(begin(config, Witness())) == without_timing(unbroken)
-
-
-def test_other_seeds_give_other_fronts(config, unbroken):
-    """The seed decides."""
-    other = begin(config.model_copy(update={"seed": 2}), Witness())
-    assert other.front_hash != unbroken.front_hash
-
-
-@pytest.mark.parametrize("stop_after", range(GENERATIONS))
+@pytest.mark.parametrize("stop_after", [0, 2])
 def test_a_stopped_run_goes_on_to_the_same_front(config, unbroken, stop_after):
     """Wherever it is stopped: nothing is lost, and the bits are those of the unbroken run."""
     with pytest.raises(StoppedError, match=f"stopped after generation {stop_after};"):
@@ -180,7 +169,7 @@ def test_a_stopped_run_goes_on_to_the_same_front(config, unbroken, stop_after):
     assert without_timing(result) == without_timing(unbroken)
 
 
-@pytest.mark.parametrize("event", ["started", 0, 2, GENERATIONS, "certifying"])
+@pytest.mark.parametrize("event", ["started", 2, "certifying"])
 def test_a_run_interrupted_at_once_goes_on_to_the_same_front(config, unbroken, event):
     """A second Ctrl-C may come at any time; the store stays whole."""
     with pytest.raises(StoppedError, match="go on with: python -m optimizer evolve --resume"):
@@ -235,15 +224,15 @@ def test_the_way_to_go_on_remembers_more_generations(config):
     """A run that was made longer and then stopped names its planned generations."""
     begin(config.model_copy(update={"generations": 1}), Witness())
     with pytest.raises(StoppedError, match=r"go on with: .* --resume \S+$"):
-        finish_run(only_run(config), Witness(stop_after=2), generations=4)
+        finish_run(only_run(config), Witness(stop_after=2), generations=GENERATIONS + 1)
     (run,) = list_runs(Path(config.runs))
-    assert (run.planned, run.generations) == (4, 3)
-    assert finish_run(only_run(config)).generation == 4
+    assert (run.planned, run.generations) == (GENERATIONS + 1, 3)
+    assert finish_run(only_run(config)).generation == GENERATIONS + 1
 
 
-def test_a_finished_run_is_not_run_again(config):
-    """It gives its result as it stands, without so much as loading the data."""
-    begin(config, Witness())
+def test_a_finished_run_is_not_run_again(config, unbroken):
+    """Its result, which the same seed gives again, as it stands; no data is loaded."""
+    assert without_timing(begin(config, Witness())) == without_timing(unbroken)
     witness = Witness()
     result = finish_run(only_run(config), witness, threads=1)
     assert result.resumed == "already finished"
@@ -264,9 +253,9 @@ def test_a_run_goes_on_when_its_data_has_moved(config, market, unbroken, tmp_pat
 def test_fewer_generations_than_there_are_is_refused(config):
     """What was found cannot be unfound."""
     with pytest.raises(StoppedError):
-        begin(config, Witness(stop_after=3))
-    with pytest.raises(ConfigError, match=r"--generations 2: run '.*' has 3 already"):
-        finish_run(only_run(config), generations=2)
+        begin(config, Witness(stop_after=2))
+    with pytest.raises(ConfigError, match="--generations 1"):
+        finish_run(only_run(config), generations=1)
 
 
 def test_a_run_that_is_moved_while_it_is_written_goes_on_there(config, unbroken, tmp_path):
@@ -296,30 +285,6 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
     monkeypatch.setattr(EngineProblem, "evaluate", evaluate_skewed)
     with pytest.raises(StoreError, match="generation 1 cannot be gone on from: candidate 0"):
         finish_run(only_run(config))
-
-
-def test_undefined_objectives_are_named(config, tmp_path):
-    """Without a least number of trades, those that never trade are undefined, not ranked."""
-    spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
-    changes = {"data": (spec,), "min_trades": 0, "objectives": "profit_factor"}
-    result = begin(config.model_copy(update=changes), Witness())
-    assert result.front == ()
-    assert result.infeasible == {"undefined:profit_factor": result.evaluated}
-
-
-@pytest.mark.parametrize("population", [1, 2, 3, 5])
-def test_small_and_odd_populations_run(config, population):
-    """Any size of at least one individual is searched."""
-    result = begin(config.model_copy(update={"population": population}), Witness())
-    assert result.individuals == population
-
-
-def test_no_generations_evaluate_the_first_population(config):
-    """The initial population is judged and certified."""
-    witness = Witness()
-    result = begin(config.model_copy(update={"generations": 0}), witness)
-    assert witness.events == ["started", 0, "certifying"]
-    assert result.timing.evaluated == 12 + result.polished
 
 
 @pytest.mark.parametrize(

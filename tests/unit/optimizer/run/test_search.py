@@ -37,13 +37,11 @@ def data(tmp_path_factory):
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
         {"polish": 0, "population": 24, "islands": 3},
         {"max_evaluations": 40},
-        {"plateau": 2, "generations": 9},
         {"search": "lattice", "steps": {"ema_fast": 9, "reward_r": 1.0, "max_hold": 16}},
     ],
-    ids=["plain", "islands", "evaluations", "plateau", "lattice"],
+    ids=["islands", "evaluations", "lattice"],
 )
 def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
     """As the run did, with the same trials, whatever ended it."""
@@ -97,14 +95,6 @@ def test_repeats_among_trials_are_left_out():
     trials = Trials(genomes, np.arange(6.0), first=4)
     assert trials.genomes.tolist() == [[3, 1], [2, 5], [1, 1], [0, 9]]
     assert (trials.trades.tolist(), trials.first) == ([0, 1, 3, 5], 3)
-
-
-def test_trials_that_nobody_asks_for_or_that_are_too_many_are_not_kept(monkeypatch):
-    """Memory is not filled with what is not used."""
-    task = make_task(BARS)
-    assert search(task, task.engine()).trials is None
-    monkeypatch.setattr("optimizer.run.problem.MOST_TRIAL_BYTES", 2000)
-    assert search(task, task.engine(), keeps_trials=True).trials is None
 
 
 def test_other_bars_end_with_the_last_window_and_keep_what_it_reads():

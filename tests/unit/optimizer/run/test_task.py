@@ -1,7 +1,5 @@
 """A task fits its data before any work begins, and its header holds what decides its results."""
 
-from dataclasses import replace
-
 import pytest
 
 from data import DataError, Window
@@ -12,8 +10,6 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.task import (
     check_genome_fits,
-    describe_data,
-    ledger_rows,
     prepare,
 )
 from strategy import StrategyError, find_strategy, words
@@ -47,12 +43,6 @@ def test_lengths_scale_with_the_timeframe(market):
     assert layout.gene("reward_r") == published.gene("reward_r")
 
 
-def test_published_lengths_can_be_kept(market):
-    """Without scaling the strategy is the published one, whatever the bars."""
-    config = RunConfig(data=market, timeframe="1h", scale_lengths=False)
-    assert prepare(config).spec == find_strategy("seller_exhaustion")
-
-
 def test_bounds_are_in_bars_of_the_data(market):
     """A person's bounds are taken as they stand, after scaling."""
     config = RunConfig(data=market, timeframe="1h", bounds={"z_window": [30.0, 40.0]})
@@ -82,16 +72,6 @@ def test_what_does_not_fit_is_refused(market, changes, error, expected):
         prepare(RunConfig(**{"data": market, **changes}), for_search=True)
 
 
-def test_all_wrong_bounds_are_told_at_once(market):
-    """A person corrects them once."""
-    bounds = {"ema_fst": [1.0, 2.0], "ema_fast": [9.0, 2.0], "max_hold": [0.0, 5.0]}
-    with pytest.raises(StrategyError) as caught:
-        prepare(RunConfig(data=market, bounds=bounds))
-    message = str(caught.value)
-    assert all(part in message for part in ("'ema_fst'", "low 9.0 is above high 2.0", "'max_hold'"))
-    assert "\n" not in message
-
-
 def test_bounds_may_break_a_constraint_alone_as_long_as_they_fit_together(market):
     """Both emas move beyond where the slow one was."""
     bounds = {"ema_fast": [1400.0, 1500.0], "ema_slow": [1600.0, 1700.0]}
@@ -119,26 +99,11 @@ def test_windows_longer_than_the_data_are_refused(tmp_path, n_bars, expected):
     assert expected in str(caught.value)
 
 
-def test_windows_that_just_fit_are_taken(tmp_path):
-    """One bar more than the longest window, whose last bar may signal: the one to enter on."""
-    bounds = {**WIDE, "atr_window": [12.0, 40.0]}
-    spec = write_market(tmp_path / "bars.csv", 201)
-    assert (
-        prepare(RunConfig(data=spec, bounds=bounds), for_search=True).markets.windows[0].end == 201
-    )
-
-
 def test_bars_after_the_end_are_no_history(market):
     """Only bars before the end of the window count towards its longest length."""
     config = RunConfig(data=market, end="1970-01-06")
     with pytest.raises(ConfigError, match="383 bars are too few"):
         prepare(config, for_search=True)
-
-
-def test_a_time_limit_longer_than_the_data_is_legal(market):
-    """It is no indicator: such trades end with the data."""
-    config = RunConfig(data=market, bounds={"max_hold": [1.0, 100_000.0]})
-    assert prepare(config, for_search=True).spec.layout.gene("max_hold").high == 100_000
 
 
 def test_one_genome_is_held_against_the_data(task):
@@ -202,42 +167,11 @@ def test_what_a_search_would_not_hear_is_refused(market, changes, words):
         prepare(RunConfig(data=market, **changes))
 
 
-def test_ledger_rows_name_the_reason(task):
-    """A row holds the trade's numbers and a word for why it ended."""
-    genome = task.spec.layout.encode({"vol_z_min": 0.5, "tr_z_min": 0.3})
-    (ledger,) = task.engine().trades(genome)
-    rows = ledger_rows(ledger)
-    assert len(rows) == len(ledger) > 0
-    assert rows[0][:3] == (
-        int(ledger.signal_bar[0]),
-        int(ledger.entry_bar[0]),
-        int(ledger.exit_bar[0]),
-    )
-    assert {row[3] for row in rows} <= {"stop_gap", "stop", "target", "time", "end"}
-    assert [row[8] for row in rows] == ledger.r.tolist()
-    pairs = zip(ledger.stop.tolist(), ledger.held.tolist(), strict=True)
-    assert [row[9:] for row in rows] == [(1, *pair) for pair in pairs]
-
-
-def test_simulated_data_is_named_so(task):
-    """A result names whether a program invented the market."""
-    assert describe_data(task).is_simulated is False
-    (bars,) = task.markets.series
-    markets = replace(task.markets, series=(replace(bars, is_simulated=True),))
-    simulated = replace(task, markets=markets)
-    assert describe_data(simulated).is_simulated is True
-
-
 @pytest.mark.parametrize(("asked", "population", "islands"), [(3, 24, 3), (4, 24, 3), (9, 5, 1)])
 def test_islands_hold_enough_individuals(market, asked, population, islands):
     """There are fewer where they would hold less than eight."""
     config = RunConfig(data=market, islands=asked, population=population)
     assert prepare(config).config.islands == islands
-
-
-def test_a_device_that_was_named_is_taken(market):
-    """The engine runs on the given device."""
-    assert prepare(RunConfig(data=market, device="cpu")).engine().device == "cpu"
 
 
 @pytest.mark.parametrize(

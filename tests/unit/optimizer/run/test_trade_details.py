@@ -13,7 +13,6 @@ from optimizer.cli.backtest_tables import build_ledger_table
 from optimizer.cli.console import format_csv
 from optimizer.config.run_config import RunConfig
 from optimizer.formatting import number
-from optimizer.report.apart import Apart
 from optimizer.report.charts import price
 from optimizer.report.trades import (
     build_trades_frame,
@@ -22,9 +21,7 @@ from optimizer.report.trades import (
 )
 from optimizer.run.task import prepare
 from optimizer.run.trade_details import count_orders, describe_orders, list_details
-from strategy import words as w
 from tests.support.commands import write_market
-from tests.support.ledgers import build_trade_ledger
 from tests.support.order_cases import TWO_TARGETS
 
 
@@ -110,14 +107,6 @@ def test_a_file_and_a_frame_have_the_legs(traded_task):
     assert frame["leg2_share"][frame["side"] < 0].isna().all()
 
 
-def test_an_individual_taken_apart_has_the_costs_of_every_leg(traded_task):
-    """In one window of several, as where all are listed."""
-    task, _, ledgers = traded_task
-    frame = Apart(task, TWO_TARGETS.layout.defaults).trades()
-    assert frame["same"].all()
-    np.testing.assert_array_equal(frame["cost_r"], collect(task, ledgers).cost_r)
-
-
 def test_the_chart_of_a_trade_has_each_target_with_its_share(traded_task):
     """A line each, until it was reached or the trade ended; a rest has none."""
     task, _, ledgers = traded_task
@@ -143,31 +132,3 @@ def test_orders_are_counted_in_words(traded_task):
     orders, partials = describe_orders(TWO_TARGETS, ledgers)
     assert orders.startswith(f"{counts.placed} resting orders: {counts.filled} filled, ")
     assert partials == f"{counts.partials} partial exits at targets, before the last exit"
-
-
-def test_windows_without_a_trade_have_the_same_columns(traded_task):
-    """Their tables have no rows, and may lack the columns of targets."""
-    task, _, ledgers = traded_task
-    nothing = build_trade_ledger([])
-    assert nothing.leg_bar.shape == (0, 0)
-    (empty,) = list_details(task, TWO_TARGETS.layout.defaults, [nothing])
-    (full,) = list_details(task, TWO_TARGETS.layout.defaults, ledgers)
-    assert list(empty.columns) == list(full.columns)
-    assert {column.dtype for column in empty.columns.values()} == {
-        column.dtype for column in full.columns.values()
-    }
-    names, rows = build_ledger_table(task, TWO_TARGETS.layout.defaults, [nothing])
-    assert "leg2_share" in names
-    assert rows == []
-
-
-def test_a_strategy_without_orders_keeps_its_columns(traded_task):
-    """Nothing is added to a file, and there is no note of orders."""
-    task, *_ = traded_task
-    plain = w.strategy("Plain.", name="plain", long=w.close > w.open, stop=w.share(0.01))
-    task = replace(task, spec=plain, costs=Costs())
-    (ledger,) = task.build_reference(task.markets.windows).trades(plain.layout.defaults)
-    names, _ = build_ledger_table(task, plain.layout.defaults, [ledger])
-    assert names == (*Trade._fields, "entry_time", "exit_time")
-    assert list(describe_orders(plain, [ledger])) == []
-    assert collect(task, [ledger]).details == {}
