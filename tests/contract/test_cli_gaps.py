@@ -1,4 +1,4 @@
-"""Series cut at long gaps, some of whose parts are too short to search on."""
+"""Series with gaps: cut at long ones, parts too short to search on, and what bars lack, told."""
 
 import json
 
@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 import optimizer
-from tests.support.commands import SMALL, market_columns
+from tests.support.commands import SMALL, market_columns, write_market
 from tests.support.series import csv_text, write_csv
+
+pytestmark = pytest.mark.slow
 
 DAY_NS = 86_400 * 10**9
 BOUNDS = ("--bound", "ema_slow=97:200", "--bound", "z_window=96:200")
 """The longest window is one of 200 bars."""
+
+LENGTHS = (60, 1000, 201, 200, 900)
 
 
 def write_parts(folder, *lengths):
@@ -23,20 +27,31 @@ def write_parts(folder, *lengths):
     )
 
 
+def lengths_of(outcome):
+    """Bars of each window of a result."""
+    return [window["bars"] for window in outcome.json["data"]["windows"]]
+
+
+def settings_of(genes):
+    """Genes as flags."""
+    return [word for name, value in genes.items() for word in ("--set", f"{name}={value}")]
+
+
 def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
-    """The others are searched on; a note counts those skipped, and their days."""
-    spec = write_parts(tmp_path, 60, 1000, 201, 200, 900)
-    flags = (*BOUNDS, *SMALL, "--quiet", "--json")
-    outcome = command("evolve", "--data", spec, "--max-gap", "10d", *flags)
-    assert (outcome.code, outcome.err.count("skipped")) == (0, 1)
-    assert [window["bars"] for window in outcome.json["data"]["windows"]] == [1000, 201, 900]
-    gaps, *notes = outcome.json["data"]["notes"]
-    assert gaps.startswith("4 gaps, 15,360 bars missing; ")
-    assert notes == [
-        "cut into 5 parts at gaps longer than 10d",
-        "2 of 5 parts are skipped, too short for windows of 201 bars (260 bars): "
-        "1970-01-02 to 1970-01-02, 1970-05-15 to 1970-05-17",
-    ]
+    """The others are searched on; a member keeps the parts of its run, and the run verifies."""
+    spec = write_parts(tmp_path, *LENGTHS)
+    flags = ("--data", spec, "--max-gap", "10d", *BOUNDS, *SMALL)
+    outcome = command("evolve", *flags, "--quiet", "--json")
+    assert (outcome.code, lengths_of(outcome)) == (0, [1000, 201, 900])
+    gaps, cut, skipped = outcome.json["data"]["notes"]
+    assert gaps.startswith("4 gaps, 15,360 bars missing")
+    assert "5 parts" in cut
+    for words in ("2 of 5", "201 bars", "260 bars", "1970-01-02 to 1970-01-02", "1970-05-15"):
+        assert words in skipped
+    fewest = settings_of({"z_window": 96, "ema_slow": 97, "ema_fast": 24, "atr_window": 12})
+    kept = command("backtest", "latest", "--member", "0", *fewest, "--json")
+    assert lengths_of(kept) == [1000, 201, 900]
+    assert command("runs", "verify", "latest").code == 0
 
 
 @pytest.mark.parametrize(
@@ -50,46 +65,31 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
 )
 def test_a_backtest_keeps_parts_that_its_genes_can_trade(command, tmp_path, genes, needed, kept):
     """Bounds without a search leave no part out; genes come by flag, file or name."""
-    spec, file = write_parts(tmp_path, 60, 1000, 201, 200, 900), tmp_path / "genes.json"
+    spec, file = write_parts(tmp_path, *LENGTHS), tmp_path / "genes.json"
     file.write_text(json.dumps(genes))
-    settings = [word for name, value in genes.items() for word in ("--set", f"{name}={value}")]
-    for given in (settings, ["--genes", str(file)]):
+    for given in (settings_of(genes), ["--genes", str(file)]):
         flags = ("--data", spec, "--max-gap", "10d", *BOUNDS, *given, "--json")
         outcome = command("backtest", *flags)
-        assert [window["bars"] for window in outcome.json["data"]["windows"]] == kept
-        assert f"of 5 parts are skipped, too short for windows of {needed:,} bars" in outcome.err
+        assert lengths_of(outcome) == kept
+        assert f"{needed:,} bars" in outcome.err
     bounds = {"ema_slow": (97, 200), "z_window": (96, 200)}
     single = optimizer.backtest(data=spec, genes=genes, max_gap="10d", bounds=bounds)
     assert [len(window) for window in single.windows] == kept
 
 
-def test_a_member_keeps_the_parts_of_its_run(command, tmp_path):
-    """However few bars it needs: what the run was searched on is what its front is held against."""
-    spec = write_parts(tmp_path, 60, 1000, 201, 200, 900)
-    assert (
-        command("evolve", "--data", spec, "--max-gap", "10d", *BOUNDS, *SMALL, "--quiet").code == 0
-    )
-    fewest = {"z_window": 96, "ema_slow": 97, "ema_fast": 24, "atr_window": 12}
-    settings = [word for name, value in fewest.items() for word in ("--set", f"{name}={value}")]
-    outcome = command("backtest", "latest", "--member", "0", *settings, "--json")
-    assert [window["bars"] for window in outcome.json["data"]["windows"]] == [1000, 201, 900]
-
-
-def test_what_was_recorded_is_cut_alike_again(command, tmp_path):
-    """A record of such a run verifies."""
-    spec = write_parts(tmp_path, 60, 1000, 900)
-    flags = ("--max-gap", "10d", "--holdout", "20%", *BOUNDS)
-    assert command("evolve", "--data", spec, *flags, *SMALL, "--quiet").code == 0
-    assert command("runs", "verify", "latest").code == 0
-
-
 def test_a_part_without_a_bar_to_hold_out_is_skipped(command, tmp_path):
     """A share of few bars is none, and what is held out is no bar to search on."""
-    spec = write_parts(tmp_path, 3, 250, 1000)
+    spec = write_parts(tmp_path, 3, 250, 1000, 500)
     flags = ("--max-gap", "10d", "--holdout", "20%", *BOUNDS, "--json")
     outcome = command("backtest", "--data", spec, *flags)
-    assert [window["bars"] for window in outcome.json["data"]["windows"]] == [800, 200]
-    assert "2 of 3 parts are skipped" in outcome.err
+    windows = [(w["symbol"], w["sample"], w["bars"]) for w in outcome.json["windows"]]
+    assert windows == [
+        ("series", sample, bars)
+        for sample, lengths in (("in", (800, 400)), ("held out", (200, 100)))
+        for bars in lengths
+    ]
+    assert len({w["label"] for w in outcome.json["windows"]}) == 4
+    assert "2 of 4" in outcome.err
 
 
 def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
@@ -98,15 +98,57 @@ def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
     for arguments in (("backtest",), ("evolve", *SMALL)):
         outcome = command(*arguments, "--data", spec, "--max-gap", "10d", *BOUNDS)
         assert outcome.code == 2
-        assert outcome.error.startswith("--max-gap 10d: none of the 3 parts of series has the 201 ")
-        assert "the longest part has 80; name a longer gap" in outcome.error
+        for words in ("--max-gap", "3 parts", "201", "80"):
+            assert words in outcome.error
+    assert command("backtest", "--data", spec, "--max-gap", "long").code == 2
 
 
 def test_many_parts_are_a_short_table(command, tmp_path):
     """A stock that is cut at each night has hundreds: twenty are shown, all are in the JSON."""
-    spec = write_parts(tmp_path, *[210] * 24)
-    flags = ("--data", spec, "--max-gap", "10d", *BOUNDS)
+    flags = ("--data", write_parts(tmp_path, *[210] * 24), "--max-gap", "10d", *BOUNDS)
     outcome = command("backtest", *flags)
-    assert "Window by window (the first 20 of 24; --json has all)" in outcome.out
+    assert "20 of 24" in outcome.out
     assert sum(line.lstrip().startswith("series 197") for line in outcome.out.splitlines()) == 20
     assert len(command("backtest", *flags, "--json").json["windows"]) == 24
+
+
+def test_a_trade_never_reaches_over_a_long_gap(command, tmp_path):
+    """Cut there, it ends at the last close before the gap, for the reason that the bars end."""
+    spec = write_parts(tmp_path, 2000, 2000)
+    far = {"max_hold": 100_000, "reward_r": 1e6, "atr_stop_mult": 1e4, "vol_z_min": 0.5,
+           "tr_z_min": 0.3, "z_window": 96}  # fmt: skip
+    flags = ("backtest", "--data", spec, *settings_of(far), "--json")
+    ends = [
+        [window["accumulators"]["exits_end"] for window in command(*flags, *cut).json["windows"]]
+        for cut in ((), ("--max-gap", "30d"))
+    ]
+    assert ends == [[1], [1, 1]]
+
+
+def test_what_bars_lack_is_told_of_those_searched_on_and_those_held_out(command, tmp_path):
+    """One below the other, before anything that was found; in JSON by window, and in the report."""
+    path = tmp_path / "bars.csv"
+    spec = write_market(path, 3_009)
+    head, *rows = path.read_text().splitlines()
+    for place in (2_500, 2_600, 2_700):
+        for silent in (10, 12):
+            rows[place + silent] = rows[place + silent].rpartition(",")[0] + ",0"
+        rows[place : place + 3] = []
+    path.write_text("\n".join([head, *rows]) + "\n")
+    flags = ("--data", spec, "--holdout", "20%")
+    told = {
+        "searched on": "no gap, each with volume",
+        "held out": "3 gaps, 9 bars missing (1.48%), 6 bars without volume (1.00%)",
+    }
+    lines = [f"bars {name}: {lacking}" for name, lacking in told.items()]
+    for name, more in (("evolve", SMALL), ("backtest", ())):
+        printed = command(name, *flags, *more).out.splitlines()
+        first = printed.index(lines[0])
+        assert printed[first : first + 2] == lines
+    windows = command("backtest", *flags, "--json").json["windows"]
+    names = ("sample", "gaps", "missing", "silent")
+    numbers = [tuple(window[name] for name in names) for window in windows]
+    assert numbers == [("in", 0, 0, 0), ("held out", 3, 9, 6)]
+    assert command("report", "latest", "--out", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert all(f"Bars {name}" in page and lacking in page for name, lacking in told.items())

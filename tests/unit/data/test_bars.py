@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from data import Window, load_bars
+from data import Window
 from data.checks import VALUES
 from data.errors import BarsError, WindowError
 from tests.support.series import MINUTE_NS, START_NS, make_bars, make_columns
@@ -28,12 +28,6 @@ def test_columns_become_contiguous_64_bit():
     bars = make_bars(8, volume=np.arange(16, dtype=np.float32)[::2])
     assert (bars.timestamp.dtype, bars.volume.dtype) == (np.int64, np.float64)
     assert bars.volume.flags.c_contiguous
-
-
-def test_bars_are_shown_in_a_line():
-    """A person at a prompt sees market, duration, count and range, and no arrays."""
-    bars = load_bars("sample")
-    assert repr(bars) == "Bars('SIMULATED', 15m, 35,040 bars, 2024-01-01 .. 2025-01-02)"
 
 
 def test_content_hash_is_over_names_types_lengths_and_bytes():
@@ -72,11 +66,6 @@ def test_illegal_value_is_refused_with_row_and_option(name, value, words):
     column[3] = value
     with pytest.raises(BarsError, match=rf"1 row.*{words}: row 3 \(.*--drop-bad-bars"):
         make_bars(8, **{name: column})
-
-
-def test_bars_in_memory_are_not_measured_by_a_clock():
-    """They stay what they were when they were loaded; a single bar is a series, too."""
-    assert len(make_bars(1, start_ns=0)) == len(make_bars(1, start_ns=2**61)) == 1
 
 
 @pytest.mark.parametrize(
@@ -123,13 +112,6 @@ def test_empty_and_negative_windows_are_refused(bounds):
     with pytest.raises(WindowError):
         Window(*bounds)
     assert Window.whole(make_bars(7), series=2) == Window(2, 0, 7)
-
-
-def test_a_role_that_nobody_knows_is_refused():
-    """The message lists the known ones."""
-    assert Window(0, 0, 1, "test").role == "test"
-    with pytest.raises(WindowError, match="search, held_out, train, test, got 'validate'"):
-        Window(0, 0, 1, "validate")
 
 
 @pytest.mark.parametrize(

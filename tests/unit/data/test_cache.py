@@ -1,6 +1,5 @@
 """Parts of a cache: written whole, checked to the byte, never in two places."""
 
-import json
 import os
 
 import numpy as np
@@ -54,12 +53,6 @@ def test_a_part_reads_back_to_the_bit(cache):
     assert (content.fetched_at, content.missing) == (written.fetched_at, written.missing)
 
 
-def test_a_part_may_be_empty(cache):
-    """A range in which nothing trades is known, too."""
-    part = cache.write(0, 3000 * SECOND_NS, bars(0))
-    assert len(cache.read(part).timestamp) == 0
-
-
 def test_no_byte_can_change_unseen(cache):
     """One bit anywhere in the file makes it damaged."""
     part = cache.write(0, 3000 * SECOND_NS, bars(3))
@@ -72,13 +65,6 @@ def test_no_byte_can_change_unseen(cache):
             cache.read(part)
     part.path.write_bytes(whole)
     cache.read(part)
-
-
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"\0" * 100])
-def test_what_is_no_part_is_damaged_even_with_its_own_hash(cache, content):
-    """A file that is named for its bytes still has to be a part."""
-    part = cache.write(0, 3000 * SECOND_NS, bars())
-    assert_damaged(cache, part, content, "no part of a cache")
 
 
 def test_a_part_of_another_series_is_damaged(cache, tmp_path):
@@ -104,18 +90,6 @@ def test_a_part_without_its_facts_is_damaged(cache, message):
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     assert_damaged(cache, part, sink.getvalue().to_pybytes(), "no part of a cache")
-
-
-def test_the_facts_are_in_the_file(cache):
-    """Which series, which version, when: a stranger can read it with any Parquet tool."""
-    part = cache.write(0, 3000 * SECOND_NS, bars())
-    payload = json.loads(pq.read_schema(part.path).metadata[cache_module.META])
-    assert payload == {
-        "version": 1,
-        "series": "polygon:X:ADAUSD 1m adjusted",
-        "fetched_at": "2026-11-21T08:00:00+00:00",
-        "missing": ["2024-01-02"],
-    }
 
 
 def test_what_is_set_aside_is_kept_and_not_read(cache):

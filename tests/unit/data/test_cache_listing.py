@@ -1,8 +1,6 @@
 """What the cache holds, listed without reading it."""
 
-import pyarrow.parquet as pq
-
-from data.cache import META, PartBars, SeriesCache, SeriesKey, list_cached
+from data.cache import PartBars, SeriesCache, SeriesKey, list_cached
 from tests.support.series import MINUTE_NS, NAMES, START_NS, make_columns
 
 KEY = SeriesKey("polygon", "X:ADAUSD", "15m", adjusted=True)
@@ -18,12 +16,6 @@ def keep_series(root, key=KEY, days=2):
         bars = PartBars(columns["timestamp"], values, f"2024-06-0{day + 1}T00:00:00Z")
         cache.write(start_ns, start_ns + 1440 * MINUTE_NS, bars)
     return cache
-
-
-def test_an_empty_cache_lists_nothing(tmp_path):
-    """Nor does one that was never made."""
-    assert list_cached(tmp_path) == []
-    assert list_cached(tmp_path / "none") == []
 
 
 def test_each_series_is_one_entry(tmp_path):
@@ -46,15 +38,6 @@ def test_damage_is_counted(tmp_path):
     cache.set_aside(second)
     (cached,) = list_cached(tmp_path)
     assert (cached.parts, cached.bars, cached.unreadable) == (1, 0, 2)
-
-
-def test_nesting_without_an_end_is_damage(tmp_path):
-    """Where a file names its series."""
-    (part,) = keep_series(tmp_path, days=1).parts()
-    table = pq.read_table(part.path)
-    pq.write_table(table.replace_schema_metadata({META: b"[" * 100_000}), part.path)
-    (cached,) = list_cached(tmp_path)
-    assert (cached.parts, cached.unreadable) == (1, 1)
 
 
 def test_other_files_are_left_alone(tmp_path):

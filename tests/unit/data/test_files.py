@@ -4,7 +4,6 @@ import fcntl
 import os
 import tempfile
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,6 @@ from data.files import (
     name_draft,
     remove_drafts,
     replace_whole,
-    temporary_folder,
     working_folder,
 )
 
@@ -65,15 +63,6 @@ def test_folders_of_the_killed_go_with_the_next_one(tmp_path, monkeypatch):
     assert len(list_names(tmp_path)) == len(list(tmp_path.iterdir())) == 3
 
 
-def test_the_folder_for_temporary_files_is_found_without_a_file(tmp_path, monkeypatch):
-    """As a process that is killed would leave it; other libraries then take that folder."""
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
-    monkeypatch.setenv("TEMP", str(tmp_path))
-    monkeypatch.setattr(tempfile, "_get_default_tempdir", lambda: pytest.fail("writes a file"))
-    assert temporary_folder() == Path(tempfile.gettempdir()) == tmp_path
-
-
 def test_a_draft_that_is_being_written_stays(tmp_path):
     """Two writers of one file take no notice of each other; the last one is read."""
     path = tmp_path / "a.csv"
@@ -100,22 +89,6 @@ def test_a_draft_that_is_taken_away_before_its_lock_is_made_again(tmp_path, monk
     replace_whole(tmp_path / "a.csv", b"whole")
     assert len(taken) == 1
     assert list_names(tmp_path) == ["a.csv"]
-
-
-def test_without_locks_files_are_written_and_no_draft_is_touched(tmp_path, monkeypatch):
-    """It is unknown whether it is still being written."""
-
-    def refuse(descriptor, kind):
-        raise OSError
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    draft, folder = leave_draft(tmp_path / "a.csv"), tmp_path / name_draft("bars")
-    folder.mkdir()
-    monkeypatch.setattr(files.fcntl, "flock", refuse)
-    replace_whole(tmp_path / "a.csv", b"whole")
-    with working_folder("bars"):
-        pass
-    assert set(tmp_path.iterdir()) == {draft, folder, tmp_path / "a.csv"}
 
 
 def test_a_claim_blocks_a_second_one(tmp_path):
@@ -146,26 +119,6 @@ def test_a_claim_ends_with_its_process(tmp_path):
             fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(holder)
     assert list_names(tmp_path) == []
-
-
-def test_without_locks_nothing_blocks(tmp_path, monkeypatch):
-    """A file is then made twice."""
-
-    def refuse(descriptor, kind):
-        raise OSError
-
-    monkeypatch.setattr(files.fcntl, "flock", refuse)
-    with claiming(tmp_path / "a.csv", 60.0), claiming(tmp_path / "a.csv", 60.0):
-        assert len(list_names(tmp_path)) == 1
-    assert list_names(tmp_path) == []
-
-
-def test_a_body_that_fails_leaves_the_old_file(tmp_path):
-    """And no draft."""
-    (tmp_path / "a.csv").write_text("old")
-    with pytest.raises(ZeroDivisionError), drafting(tmp_path / "a.csv") as draft:
-        draft.write_bytes(bytes(1 // 0))
-    assert ((tmp_path / "a.csv").read_text(), list_names(tmp_path)) == ("old", ["a.csv"])
 
 
 def test_threads_that_write_one_file_leave_one_whole(tmp_path):

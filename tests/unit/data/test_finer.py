@@ -31,14 +31,6 @@ def test_one_bit_is_enough_to_make_up_no_bar(row):
     assert (end - first).tolist() == [4, 0, *[4] * 8, 2]
 
 
-def test_what_lies_within_decides_nothing():
-    """Prices between the first open and the last close, inside the range."""
-    prices = HOURS.finer.prices.copy()
-    prices[3, 4] = prices[0, 5] = prices[2, 5]
-    bars = replace(HOURS, finer=replace(HOURS.finer, prices=prices))
-    np.testing.assert_array_equal(bars.finer_spans, HOURS.finer_spans)
-
-
 def test_bars_outside_the_finer_ones_are_made_up_of_none():
     """Before they begin, after they end, and where there are none at all."""
     some = HOURS.finer.between(int(HOURS.timestamp[3]), int(HOURS.timestamp[5]))

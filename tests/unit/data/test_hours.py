@@ -5,7 +5,6 @@ import pytest
 from data import LoadOptions, cut_at_gaps, join_bars, load_bars, quality_of, resample
 from data.mmap_store import pack_bars, unpack_bars
 from tests.corpus.rhythm import HOUR_NS, MINUTE_NS, file_of, without_three
-from tests.support.commands import printed
 
 pytestmark = pytest.mark.filterwarnings("ignore:Series.values returning:DeprecationWarning")
 """The package asks pandas so; Python hides a library's own deprecations."""
@@ -51,17 +50,3 @@ def test_every_way_to_bars_says_the_same(stock):
     by_name = load_bars(stock, LoadOptions(calendar="XNYS"))
     assert by_name.gaps_in_open_hours() == bars.gaps_in_open_hours()
     assert by_name.content_hash == bars.content_hash
-
-
-def test_the_package_is_asked_for_where_it_is_missing(stock):
-    """The extra is named; without --calendar it is not needed."""
-    program = (
-        "import sys; sys.modules['exchange_calendars'] = None\n"
-        "from data import LoadOptions, load_bars\n"
-        f"print(len(load_bars({stock!r})), 'data.calendars' in sys.modules)\n"
-        "try: load_bars('sample', LoadOptions(calendar='XNYS'))\n"
-        "except Exception as error: print(error)\n"
-    )
-    read, refused = printed(program).splitlines()
-    assert read.endswith(" False")
-    assert "pip install 'exhaustion-optimizer[calendars]', or leave --calendar out" in refused

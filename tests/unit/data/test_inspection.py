@@ -1,14 +1,7 @@
 """A source looked at as a whole."""
 
-from data import LoadOptions, inspect_source
+from data import inspect_source
 from tests.support.series import csv_text, make_columns, write_csv
-
-
-def test_a_good_source_gives_its_bars(tmp_path):
-    """No problem, and the bars that loading gives."""
-    inspection = inspect_source(write_csv(tmp_path, csv_text(make_columns(9))))
-    assert len(inspection.bars) == 9
-    assert inspection.problems == ()
 
 
 def test_every_kind_of_fault_is_told_at_once(tmp_path):
@@ -31,29 +24,9 @@ def test_every_kind_of_fault_is_told_at_once(tmp_path):
     )
 
 
-def test_one_fault_is_told_as_loading_tells_it(tmp_path):
-    """With its values, and the name of the file."""
-    columns = make_columns(9)
-    columns["volume"][4] = -1.0
-    (problem,) = inspect_source(write_csv(tmp_path, csv_text(columns))).problems
-    assert problem.startswith("series.csv: 1 row with a negative volume: row 4 (")
-
-
 def test_what_cannot_be_read_at_all_is_told(tmp_path):
     """A missing file, an unknown source, and a file that is none."""
     for spec in (f"csv:{tmp_path}/none.csv", "nowhere:x", write_csv(tmp_path, "a,b\n1,2\n")):
         inspection = inspect_source(spec)
         assert inspection.bars is None
         assert len(inspection.problems) == 1
-
-
-def test_what_is_left_after_repairs_is_told(tmp_path):
-    """Faults that were asked to be repaired are not listed again."""
-    columns = make_columns(9)
-    columns["volume"][4] = -1.0
-    order = [1, 0, *range(2, 9)]
-    text = csv_text({name: column[order] for name, column in columns.items()})
-    spec = write_csv(tmp_path, text)
-    (problem,) = inspect_source(spec, LoadOptions(drop_bad_bars=True)).problems
-    assert "not ascending at row 1" in problem
-    assert inspect_source(spec, LoadOptions(drop_bad_bars=True, sort=True)).problems == ()

@@ -55,13 +55,6 @@ def test_other_bytes_are_refused(tmp_path):
         map_bars(file)
 
 
-def test_a_folder_that_is_none_is_refused(tmp_path):
-    """In one line."""
-    (tmp_path / "file").touch()
-    with pytest.raises(SourceError, match="bars cannot be written"):
-        put_down(BARS, tmp_path / "file")
-
-
 def test_columns_that_somebody_can_write_are_copied():
     """Also where they are shown read-only: a hash once taken stays true."""
     mine = {name: getattr(BARS, name).copy() for name in COLUMNS}

@@ -16,12 +16,6 @@ def make_gapped(*places, gap_ns=DAY_NS):
     return make_bars(60, timestamp=timestamp)
 
 
-def test_a_series_without_long_gaps_is_its_only_part():
-    """Nothing is copied, renamed or noted."""
-    bars = make_gapped(20)
-    assert cut_at_gaps(bars, 2 * DAY_NS) == ((0, bars),)
-
-
 def test_parts_together_are_the_series():
     """Every bar is in one part, in order, and no part holds a long gap."""
     bars = make_gapped(20, 45)

@@ -6,12 +6,6 @@ from tests.support.series import MINUTE_NS, make_bars
 HOUR_NS = 60 * MINUTE_NS
 
 
-def test_same_duration_changes_nothing():
-    """Asking for what the bars have gives the bars."""
-    bars = make_bars(4)
-    assert resample(bars, bars.timeframe_ns) is bars
-
-
 def test_marks_of_the_series_are_kept():
     """Symbol, source, simulation and earlier notes survive."""
     bars = make_bars(4, source="sample", is_simulated=True, notes=("first",))

@@ -2,13 +2,11 @@
 
 import threading
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from data import keep_bars, load_bars, save_parquet
 from data.errors import SourceError
-from data.save_parquet import file_name
 from tests.support.series import make_bars
 
 
@@ -56,29 +54,10 @@ def test_every_symbol_has_a_file_within_the_folder(tmp_path, symbol):
     assert [file.name for file in tmp_path.iterdir()] == ["bars"]
 
 
-def test_symbols_that_differ_in_signs_have_files_of_their_own():
-    """A piece of the hash separates them."""
-    assert file_name("BRK/B") != file_name("BRK.B") != file_name("BRK:B")
-
-
 def test_simulated_markets_are_not_kept(tmp_path):
     """A file would not say that a program invented them."""
     with pytest.raises(SourceError, match="simulated"):
         keep_bars(load_bars("sample"), tmp_path)
-
-
-def test_one_bar_with_a_named_duration_is_kept(tmp_path):
-    """A stated duration is believed when reading back."""
-    path, _ = keep_bars(make_bars(1), tmp_path)
-    assert np.array_equal(pq.read_table(path).column("close").to_numpy(), make_bars(1).close)
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    """One line, nothing left."""
-    (tmp_path / "bars").write_text("a file")
-    with pytest.raises(SourceError, match="cannot be written"):
-        keep_bars(make_bars(5), tmp_path / "bars")
-    assert (tmp_path / "bars").read_text() == "a file"
 
 
 def test_two_imports_at_once_see_each_other(tmp_path, monkeypatch):

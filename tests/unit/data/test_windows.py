@@ -42,21 +42,6 @@ def test_a_time_parts_where_bars_open_from_then_on():
     assert (seen, kept) == (Window(3, 8, 24), Window(3, 24, 90, "held_out"))
 
 
-@pytest.mark.parametrize(
-    ("when", "words"),
-    [
-        ("2023-12-31", "none left to search on"),
-        ("2024-01-01T02:00", "none left to search on"),
-        ("2024-01-01T22:45", "none held out"),
-        ("2030-01-01", "none held out"),
-    ],
-)
-def test_an_empty_part_is_refused(when, words):
-    """The market and its bars are named."""
-    with pytest.raises(WindowError, match=f"--holdout {when}: TEST has 82 bars.*{words}"):
-        split_window(BARS, Window(0, 8, 90), parse_holdout(when))
-
-
 def test_a_series_until_a_bar_holds_nothing_after_it():
     """The part is a series of its own; the whole stays itself."""
     part = BARS.until(10)
@@ -85,12 +70,6 @@ def test_parts_keep_series_and_role():
         Window(1, 3, 5, "train"),
         Window(1, 5, 8, "train"),
     )
-
-
-def test_more_parts_than_bars_are_refused():
-    """No part may be empty."""
-    with pytest.raises(WindowError, match="3 bars cannot be cut into 4 parts"):
-        parts([Window(0, 0, 3)], 4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 40)), max_size=5), st.data())

@@ -6,16 +6,13 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from data import LoadOptions, load_bars, zones
-from data.errors import TableError
 from data.zones import earliest_moments, to_local
-from tests.corpus.row import bars, time_ns
+from tests.corpus.row import time_ns
 
 
 @pytest.mark.parametrize(
     "tz",
-    ["America/New_York", "Africa/Casablanca", "Australia/Lord_Howe", "America/Boa_Vista",
-     "America/Sao_Paulo"],
+    ["America/New_York", "Africa/Casablanca", "Australia/Lord_Howe", "America/Boa_Vista"],
 )  # fmt: skip
 def test_offsets_of_many_years_agree_with_the_standard_library(tz):
     """Every six hours of fifty years, and the hours around each change of them."""
@@ -35,11 +32,3 @@ def test_a_day_may_begin_an_hour_late():
     """Clocks of Brazil were put forward at midnight."""
     (first,) = earliest_moments(np.array([time_ns("2018-11-04")]), "America/Sao_Paulo")
     assert first == time_ns("2018-11-04T03:00")
-
-
-def test_machine_without_zone_data_says_so(monkeypatch, tmp_path):
-    """The zone may be right and the machine bare."""
-    monkeypatch.setattr(zones, "available_timezones", set)
-    bars(["2024-01-01", "2024-01-02"]).write(tmp_path / "series.csv")
-    with pytest.raises(TableError, match="install the package tzdata"):
-        load_bars(str(tmp_path / "series.csv"), LoadOptions(tz="Mars/Base"))

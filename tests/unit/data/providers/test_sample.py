@@ -34,23 +34,6 @@ def test_sample_says_that_it_is_simulated(bars):
     assert bars.notes[1].startswith("127 gaps, 264 bars missing; the longest from 2024-11-23T05:30")
 
 
-def test_sample_has_its_published_hash(bars):
-    """The content hash stands in the file beside it."""
-    assert bars.content_hash in (FOLDER / "sample.sha256").read_text()
-
-
-def test_sample_is_small():
-    """It does not weigh on the repository."""
-    assert (FOLDER / "sample.parquet").stat().st_size < 2_000_000
-
-
-def test_prices_lie_on_the_tick_and_volumes_are_whole(bars):
-    """Every price is the float nearest to a multiple of a cent."""
-    for column in (bars.open, bars.high, bars.low, bars.close):
-        assert np.array_equal(np.round(np.round(column / TICK) * TICK, 2), column)
-    assert np.array_equal(np.round(bars.volume), bars.volume)
-
-
 def test_sample_has_the_habits_it_claims(bars):
     """Gaps, fat tails, clusters of volatility, volume that follows activity, no free lunch."""
     assert bars.gaps().count > 100
@@ -60,11 +43,6 @@ def test_sample_has_the_habits_it_claims(bars):
     assert (size[96:] * size[:-96]).mean() / size.var() > 0.05
     assert np.corrcoef(bars.volume[1:], np.abs(moves))[0, 1] > 0.3
     assert abs(np.corrcoef(moves[1:], moves[:-1])[0, 1]) < 0.08
-
-
-def test_sample_takes_the_options_of_every_source():
-    """It can be merged into hours like any file."""
-    assert load_bars("sample", LoadOptions(timeframe="1h")).timeframe == "1h"
 
 
 @pytest.mark.parametrize(
@@ -89,12 +67,6 @@ def test_damaged_sample_is_refused(tmp_path, name, damage):
         read_sample(tmp_path, LoadOptions())
 
 
-def test_missing_sample_is_refused(tmp_path):
-    """A broken installation is an error of its own."""
-    with pytest.raises(SourceError, match="is damaged"):
-        read_sample(tmp_path, LoadOptions())
-
-
 def test_script_makes_the_shipped_market(bars):
     """The script makes the file again, up to the last bit of a processor's exp."""
     made = simulate()
@@ -102,8 +74,3 @@ def test_script_makes_the_shipped_market(bars):
     for name in ("open", "high", "low", "close"):
         assert np.abs(getattr(made, name) - getattr(bars, name)).max() < 1.5 * TICK
     assert np.abs(made.volume - bars.volume).max() <= 1
-
-
-def test_another_seed_is_another_market(bars):
-    """The seed decides the market."""
-    assert simulate(seed=1).content_hash != bars.content_hash
