@@ -22,7 +22,7 @@ def neighbours():
     near = np.repeat(random_genomes(SPEC, 1, seed=1), len(SPEC.layout) + 1, axis=0)
     for column, gene in enumerate(SPEC.layout.genes):
         near[column, column] = gene.low
-    return np.vstack([near, random_genomes(SPEC, 10, seed=2)])
+    return np.vstack([near, random_genomes(SPEC, 3, seed=2)])
 
 
 @pytest.mark.slow

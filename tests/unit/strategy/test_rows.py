@@ -121,20 +121,23 @@ OTHERS = {
 ALL = {**{name: row for name, (row, *_) in ROWS.items()}, **OTHERS}
 
 
-def values(row, bars=WORLD, run=as_it_reads):
+def values(row, bars=WORLD, run=as_it_reads, genes=None):
     """Values of a row."""
-    return row_values(row.tree, bars, {}, run)
+    return row_values(row.tree, bars, genes or {}, run)
 
 
-def make_world(*close_prices, step_minutes=15, start_minute=0):
-    """Flat bars with these closes."""
-    prices = np.array(close_prices, np.float64)
-    stamps = (start_minute + step_minutes * np.arange(len(prices))) * MINUTE_NS
-    columns = dict.fromkeys(("open", "high", "low", "close"), prices)
-    return Bars(
-        stamps, **columns, volume=np.ones(len(prices)), symbol="W",
-        timeframe_ns=step_minutes * MINUTE_NS,
-    )  # fmt: skip
+def read(row, bars, genes=None):
+    """Values of a row as text, in which what is unknown equals itself."""
+    return str(values(row, bars, genes=genes).tolist())
+
+
+def make_world(*prices, step_minutes=15, at=None, **changes):
+    """Flat bars at these prices and volumes, one after another or at minutes since 1970."""
+    prices = np.array(prices, np.float64)
+    minutes = step_minutes * np.arange(len(prices)) if at is None else np.array(at)
+    columns = dict.fromkeys(("open", "high", "low", "close", "volume"), prices)
+    stamps, step_ns = minutes.astype(np.int64) * MINUTE_NS, step_minutes * MINUTE_NS
+    return replace(Bars(stamps, **columns, symbol="W", timeframe_ns=step_ns), **changes)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -198,25 +201,18 @@ def test_warm_up_comes_from_parameters_alone(row, warm_up):
 
 def test_recurrences_skip_holes():
     """A value that is not known leaves ema, rma and rsi as they were; there they are unknown."""
-    row = np.array([np.nan, 1.0, 3.0, np.nan, 5.0, 4.0])
-    bars = replace(make_world(*np.ones(6)), extra={"x": row})
-    by_name = {
-        name: row_values(globals()[name](column("x"), 2).tree, bars).tolist()
-        for name in ("ema", "rma", "sma", "lag")
-    }
-    nan = math.nan
-    two_thirds = 2.0 / 3.0
-    second = 1.0 + two_thirds * (3.0 - 1.0)
-    fourth = second + two_thirds * (5.0 - second)
-    last = fourth + two_thirds * (4.0 - fourth)
-    assert str(by_name["ema"]) == str([nan, nan, second, nan, fourth, last])
-    assert str(by_name["rma"]) == str([nan, nan, 2.0, nan, 3.5, 3.75])
-    assert str(by_name["sma"]) == str([nan, nan, 2.0, nan, nan, 4.5])
-    assert str(by_name["lag"]) == str([nan, nan, nan, 1.0, 3.0, nan])
-    moved = replace(bars, extra={"x": np.array([*row[:3], 2.0, nan, 1.0])})
-    strength = row_values(rsi(column("x"), 2).tree, moved)
+    nan, x = math.nan, column("x")
+    bars = make_world(*np.ones(6), extra={"x": np.array([nan, 1.0, 3.0, nan, 5.0, 4.0])})
+    second = 1.0 + 2.0 / 3.0 * (3.0 - 1.0)
+    fourth = second + 2.0 / 3.0 * (5.0 - second)
+    last = fourth + 2.0 / 3.0 * (4.0 - fourth)
+    assert read(ema(x, 2), bars) == str([nan, nan, second, nan, fourth, last])
+    assert read(rma(x, 2), bars) == str([nan, nan, 2.0, nan, 3.5, 3.75])
+    assert read(sma(x, 2), bars) == str([nan, nan, 2.0, nan, nan, 4.5])
+    assert read(lag(x, 2), bars) == str([nan, nan, nan, 1.0, 3.0, nan])
+    moved = replace(bars, extra={"x": np.array([nan, 1.0, 3.0, 2.0, nan, 1.0])})
     # Its moves are 2 and -1; what follows the hole has no move.
-    assert str(strength.tolist()) == str([nan, nan, nan, 100 * (1.0 / 1.5), nan, nan])
+    assert read(rsi(x, 2), moved) == str([nan, nan, nan, 100 * (1.0 / 1.5), nan, nan])
 
 
 @pytest.mark.parametrize("row", [rsi(close, 3), stoch(3), adx(3), plus_di(3), zscore(close, 3)])
@@ -241,28 +237,18 @@ def test_series_about_as_long_as_the_window(name, length):
 
 def test_arithmetic_is_unknown_where_it_is_not_finite():
     """Over 0, beyond the largest number, and where a side is unknown; zeros have no sign."""
-    bars = replace(make_world(1.0, 2.0, 3.0), extra={"x": np.array([0.0, math.nan, 1e308])})
-    x = column("x")
-
-    def format_row(row):
-        return str(row_values(row.tree, bars).tolist())
-
-    nan = math.nan
-    assert format_row(close / x) == str([nan, nan, 3.0 / 1e308])
-    assert format_row(x * 10) == str([0.0, nan, nan])
-    assert format_row(-x) == str([0.0, nan, -1e308])
-    assert format_row(maximum(x, close)) == str([1.0, nan, 1e308])
-    assert format_row(minimum(x, close)) == str([0.0, nan, 3.0])
-    assert format_row(abs(1 - close)) == str([0.0, 1.0, 2.0])
-
-
-def test_arithmetic_of_numbers_is_one_number():
-    """Computed as a branch of its own, as the tree stands."""
-    bars = make_world(3.0, 5.0)
+    nan, x = math.nan, column("x")
+    bars = make_world(1.0, 2.0, 3.0, extra={"x": np.array([0.0, math.nan, 1e308])})
+    assert read(close / x, bars) == str([nan, nan, 3.0 / 1e308])
+    assert read(x * 10, bars) == str([0.0, nan, nan])
+    assert read(-x, bars) == str([0.0, nan, -1e308])
+    assert read(maximum(x, close), bars) == str([1.0, nan, 1e308])
+    assert read(minimum(x, close), bars) == str([0.0, nan, 3.0])
+    assert read(abs(1 - close), bars) == str([0.0, 1.0, 2.0])
+    # Numbers and genes alone are one number, computed as the tree stands.
     k = gene("k", 2, 1, 4)
-    assert row_values((2 * k).tree, bars, {"k": 1.5}).tolist() == [3.0, 3.0]
-    nothing = (close * (k / 0)).tree
-    assert np.isnan(row_values(nothing, bars, {"k": 1.5})).all()
+    assert read(2 * k, bars, {"k": 1.5}) == str([3.0] * 3)
+    assert read(close * (k / 0), bars, {"k": 1.5}) == str([nan] * 3)
 
 
 def test_one_row_in_two_spellings_has_the_same_bits():
@@ -284,65 +270,37 @@ def test_equal_rows_are_computed_once():
 
 def test_higher_bars_are_seen_when_they_have_ended():
     """The bar that ends an hour sees it; where that one is missing, the next bar does."""
-    minutes = [0, 15, 30, 45, 60, 75, 90, 105, 120, 135, 150, 180, 240]
-    prices = np.arange(1.0, 14.0)
-    stamps = np.array(minutes) * MINUTE_NS
-    columns = dict.fromkeys(("open", "high", "low", "close"), prices)
-    bars = Bars(stamps, **columns, volume=prices, symbol="W", timeframe_ns=15 * MINUTE_NS)
-
-    def format_row(row):
-        return str(row_values(higher(60, row).tree, bars).tolist())
-
-    nan = math.nan
+    minutes, nan = [0, 15, 30, 45, 60, 75, 90, 105, 120, 135, 150, 180, 240], math.nan
+    bars = make_world(*np.arange(1.0, 14.0), at=minutes)
     # The first hour is left out, the third has no last bar, the fourth but one bar.
-    assert format_row(close) == str([nan] * 7 + [8.0] * 3 + [8.0, 11.0, 12.0])
-    assert format_row(open) == str([nan] * 7 + [5.0] * 3 + [5.0, 9.0, 12.0])
-    assert format_row(volume) == str([nan] * 7 + [26.0] * 3 + [26.0, 30.0, 12.0])
-    assert format_row(lag(close, 1)) == str([nan] * 7 + [nan] * 3 + [nan, 8.0, 11.0])
-    own = str(row_values(higher(15, close).tree, bars).tolist())
-    assert own == str([nan, *prices.tolist()[1:]])
-
-
-def test_no_higher_bar_has_ended():
-    """A file within one day has no daily bar."""
-    assert np.isnan(row_values(higher(1440, close).tree, make_world(1.0, 2.0))).all()
-
-
-def test_a_day_of_seven_hours_is_seen_on_the_next():
-    """A share's daily bar ends at midnight."""
-    hours = [h + 24 * day for day in range(3) for h in range(14, 21)]
-    prices = np.arange(1.0, 22.0)
-    columns = dict.fromkeys(("open", "high", "low", "close"), prices)
-    stamps = np.array(hours) * 60 * MINUTE_NS
-    bars = Bars(stamps, **columns, volume=prices, symbol="W", timeframe_ns=60 * MINUTE_NS)
-    values = row_values(higher(1440, close).tree, bars)
-    assert str(values.tolist()) == str([math.nan] * 14 + [14.0] * 7)
+    for row, first, hours in ((close, 8.0, [8.0, 11.0, 12.0]), (open, 5.0, [5.0, 9.0, 12.0]),
+                              (volume, 26.0, [26.0, 30.0, 12.0]),
+                              (lag(close, 1), nan, [nan, 8.0, 11.0])):  # fmt: skip
+        assert read(higher(60, row), bars) == str([nan] * 7 + [first] * 3 + hours)
+    assert read(higher(15, close), bars) == str([nan, *np.arange(2.0, 14.0).tolist()])
+    # A file within one day has no daily bar; a share's day of seven hours ends at midnight.
+    assert np.isnan(values(higher(1440, close), make_world(1.0, 2.0))).all()
+    hours = [60 * (h + 24 * day) for day in range(3) for h in range(14, 21)]
+    days = make_world(*np.arange(1.0, 22.0), at=hours, step_minutes=60)
+    assert read(higher(1440, close), days) == str([nan] * 14 + [14.0] * 7)
 
 
 @pytest.mark.parametrize(("shift", "offset"), [(0, 0), (5, -300)])
 def test_a_short_day_does_not_show_the_next_one(shift, offset):
     """From Thursday, the 28th of March 2024; clocks go forward on Sunday, in London or New York."""
-    first = 1_711_584_000 // 3600 + shift
-    hours = first + np.array([0, 24, 48, 72, 95, 119, 143])
-    prices = np.arange(1.0, 8.0)
-    columns = dict.fromkeys(("open", "high", "low", "close", "volume"), prices)
-    bars = Bars(hours * 60 * MINUTE_NS, **columns, symbol="W", timeframe_ns=1440 * MINUTE_NS)
-
-    def list_values(row):
-        return str(row_values(row.tree, bars).tolist())
-
-    nan = math.nan
+    hours = 1_711_584_000 // 3600 + shift + np.array([0, 24, 48, 72, 95, 119, 143])
+    bars, nan = make_world(*np.arange(1.0, 8.0), at=60 * hours, step_minutes=1440), math.nan
     # A daily bar is its own higher bar, also the one that opens in the bucket of the one before.
-    for source in (close, volume, open):
-        own = list_values(higher(1440, source, offset))
+    for row in (close, volume, open):
+        own = read(higher(1440, row, offset), bars)
         assert own == str([nan, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
-    before = list_values(higher(1440, lag(close, 1), offset))
+    before = read(higher(1440, lag(close, 1), offset), bars)
     assert before == str([nan, nan, 2.0, 3.0, 4.0, 5.0, 6.0])
     # The first week lacks its beginning; Monday's bar opens in it, after Sunday's has ended it.
-    week = list_values(higher(10_080, close, offset))
+    week = read(higher(10_080, close, offset), bars)
     assert week == str([nan, nan, nan, nan, 5.0, 5.0, 5.0])
     # Sunday's range of 24 hours goes on in Monday's bar.
-    top = list_values(opening_high(1440, offset))
+    top = read(opening_high(1440, offset), bars)
     assert top == str([nan, 2.0, 3.0, nan, 5.0, 6.0, 7.0])
 
 
@@ -356,45 +314,39 @@ def test_sessions_follow_offsets_and_places():
     """Half past five east of UTC, five hours west of it, and summer time in New York."""
     # Sunday the tenth of March 2024, when clocks in New York went forward at seven UTC.
     first = 1_710_028_800 // 60
-    bars = make_world(*np.ones(26), step_minutes=60, start_minute=first)
-    minute, day = row_values(minute_of_day(330).tree, bars), row_values(day_of_week(330).tree, bars)
+    bars = make_world(*np.ones(26), step_minutes=60, at=first + 60 * np.arange(26))
+    minute, day = values(minute_of_day(330), bars), values(day_of_week(330), bars)
     assert minute[:3].tolist() == [330.0, 390.0, 450.0]
     assert day[17:20].tolist() == [6.0, 6.0, 0.0]
-    west = row_values(minute_of_day(-300).tree, bars)
-    local = row_values(minute_of_day("America/New_York").tree, bars)
+    west = values(minute_of_day(-300), bars)
+    local = values(minute_of_day("America/New_York"), bars)
     assert local[:7].tolist() == west[:7].tolist()
     assert local[7:].tolist() == ((west[7:] + 60) % 1440).tolist()
 
 
 def test_opening_range_needs_its_last_minute():
     """It is known from the first bar that closes at its end, until the session ends."""
-    day = 1440
+    day, nan = 1440, math.nan
     minutes = [day - 15, day, day + 15, day + 30, day + 75, 2 * day, 2 * day + 60]
-    prices = np.array([9.0, 5.0, 7.0, 6.0, 8.0, 3.0, 4.0])
-    columns = dict.fromkeys(("open", "high", "low", "close"), prices)
-    stamps = np.array(minutes) * MINUTE_NS
-    bars = Bars(stamps, **columns, volume=prices, symbol="W", timeframe_ns=15 * MINUTE_NS)
-    nan = math.nan
-    top = row_values(opening_high(45).tree, bars)
-    assert str(top.tolist()) == str([nan, nan, nan, 7.0, 7.0, nan, 3.0])
+    bars = make_world(9.0, 5.0, 7.0, 6.0, 8.0, 3.0, 4.0, at=minutes)
+    assert read(opening_high(45), bars) == str([nan, nan, nan, 7.0, 7.0, nan, 3.0])
 
 
-def test_an_extra_column_that_is_not_there_is_named():
-    """With the nearest one."""
-    with pytest.raises(
-        StrategyError, match=r"extra column 'datd' is unknown.*did you mean 'dated'"
-    ):
-        values(column("datd"))
-    with pytest.raises(StrategyError, match="extra column 'x' is unknown; known: none"):
-        row_values(Column("x", is_extra=True), replace(WORLD, extra={}))
-
-
-def test_a_clock_row_takes_a_real_zone():
-    """A misspelt one is met with the nearest."""
-    with pytest.raises(StrategyError, match="did you mean 'America/New_York'"):
-        Clock("vwap", (), "America/New_Yorc")
-    with pytest.raises(StrategyError, match="whole minutes from -840 to 840"):
-        Clock("vwap", (), 900)
+@pytest.mark.parametrize(
+    ("ask", "word"),
+    [
+        (lambda: values(higher(20, close)), "15, 30, 45, 60, 90"),
+        (lambda: values(column("datd")), "did you mean 'dated'"),
+        (lambda: row_values(Column("x", is_extra=True), replace(WORLD, extra={})), "none"),
+        (lambda: Clock("vwap", (), "America/New_Yorc"), "did you mean 'America/New_York'"),
+        (lambda: Clock("vwap", (), 900), "-840 to 840"),
+    ],
+    ids=["minutes of higher bars", "extra column", "no extra column", "zone", "offset"],
+)
+def test_what_bars_do_not_have_is_refused(ask, word):
+    """By what is legal, or with the nearest name."""
+    with pytest.raises(StrategyError, match=word):
+        ask()
 
 
 def test_the_data_of_a_zone_is_recorded():

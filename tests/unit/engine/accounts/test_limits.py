@@ -12,7 +12,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import Asks, admit
 from engine.accounts.curves import compound
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
-from engine.accounts.limits import AccountLimits, build_limits, check_limits, parse_rank
+from engine.accounts.limits import AccountLimits, parse_rank
 from engine.accounts.reference_limits import Ask, admit_in_turn
 from engine.batch import Engine
 from engine.devices import choose_device
@@ -21,7 +21,7 @@ from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
 from engine.reference import Reference
 from engine.replay.certificate import certify
-from engine.replay.parity import compare_accumulators, compare_ledgers
+from engine.replay.parity import compare_ledgers
 from engine.runtime.cpu.threads import Threads
 from strategy import STRATEGIES
 from strategy import words as w
@@ -37,48 +37,33 @@ G0 = SPEC.layout.defaults
 G1 = np.array([24, 168, 168, 24, 0.5, 0.3, 0.5, 1.0, 3, 72])
 NAMES = ("trades", "equity", "max_drawdown", "rejected", "skipped")
 
+
 CHECK_VALUES = {
-    "one": (Costs(max_positions=1), G1, (1436, 0.018261843790817776, 0.9875717756119542, 7, 1205)),
-    "ranked": (
-        Costs(max_positions=1, rank="zscore(volume, 168)"),
-        G1,
-        (1423, 0.01982260528193676, 0.9865095885595383, None, 1239),
-    ),
-    "leverage": (
-        Costs(max_leverage=3.0),
-        G1,
-        (1644, 0.019328194862215944, 0.9868460629980705, None, 501),
-    ),
-    "wide": (
-        Costs(max_positions=3),
-        G0,
-        (505, 0.2814295038399783, 0.754222452574242, None, 0),
-    ),
-}
+    "one": ({"max_positions": 1}, G1,
+            (1436, 0.018261843790817776, 0.9875717756119542, 7, 1205)),
+    "ranked": ({"max_positions": 1, "rank": "zscore(volume, 168)"}, G1,
+               (1423, 0.01982260528193676, 0.9865095885595383, None, 1239)),
+    "leverage": ({"max_leverage": 3.0}, G1,
+                 (1644, 0.019328194862215944, 0.9868460629980705, None, 501)),
+    "wide": ({"max_positions": 3}, G0, (505, 0.2814295038399783, 0.754222452574242, None, 0)),
+}  # fmt: skip
 """From an independent implementation, to the last digit: three symbols, lengths not scaled."""
 
 
 @pytest.mark.parametrize("name", CHECK_VALUES)
 def test_check_values_of_limited_accounts(name, real_folder):
     """The reference and the CPU, in every bit of trades, sums and the account."""
-    costs, genome, expected = CHECK_VALUES[name]
+    limits, genome, expected = CHECK_VALUES[name]
     series, windows = worlds("three", real_folder)
-    reference = compiled_reference(SPEC, series, windows, costs)
-    ledgers = reference.trades(genome)
-    account = reference.account(ledgers, range(3), genome)
+    assert both(SPEC, series, windows, genome[None], Costs(**limits)) == ""
+    engine = Engine(SPEC, series, windows, Costs(**limits), device="cpu")
+    _, (account,) = engine.evaluate_account(genome[None])
     sums = [account[ACCUMULATOR_INDEX[key]].item() for key in NAMES]
     for actual, number in zip(sums, expected, strict=True):
         assert number is None or actual == number
-    engine = Engine(SPEC, series, windows, costs, device="cpu")
-    accumulators, (joint,) = engine.evaluate_account(genome[None])
-    assert compare_accumulators(account, joint) == ""
-    for ledger, other, totals in zip(ledgers, engine.trades(genome), accumulators[0], strict=True):
-        assert compare_ledgers(ledger, other) == ""
-        assert compare_accumulators(reference.fold(ledger, genome), totals) == ""
     most = account[ACCUMULATOR_INDEX["max_leverage"]]
-    assert most <= (costs.max_leverage or np.inf)
-    if name == "wide":
-        assert most == 5.191793570484141
+    assert most <= limits.get("max_leverage", np.inf)
+    assert name != "wide" or most == 5.191793570484141
 
 
 HAND = {
@@ -155,10 +140,12 @@ def test_signals_that_ask_by_hand(limits):
 
 
 # Parts that other tests have compiled are drawn first; several hundred were compared by hand.
-@pytest.mark.parametrize("seed", range(5))
-def test_drawn_accounts(seed):
-    """Any strategy that limits cover, one to seven symbols, windows in any order."""
-    strategy, genomes, series, windows, costs = draw_account(seed)
+@pytest.mark.parametrize(("draw", "seed"), [
+    *((draw_account, seed) for seed in range(4)), (draw_finer_account, 1), (draw_finer_account, 3),
+])  # fmt: skip
+def test_drawn_accounts(draw, seed):
+    """Any strategy that limits cover, one to seven symbols, windows in any order, finer bars."""
+    strategy, genomes, series, windows, costs = draw(seed)
     assert both(strategy, series, windows, genomes, costs) == ""
 
 
@@ -175,14 +162,6 @@ def test_a_position_is_over_when_the_next_bar_opens():
     entered = [(ledger.entry_bar.tolist(), ledger.exit_bar.tolist()) for ledger in ledgers]
     assert entered == [([1], [1]), ([2], [4])]
     assert [ledger.skipped for ledger in ledgers] == [0, 0]
-
-
-# Read by hours that are made up of quarters, and some that are not.
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_drawn_accounts_of_finer_bars(seed):
-    """What a signal comes to hangs on it alone, whatever its bars are made up of."""
-    strategy, genomes, series, windows, costs = draw_finer_account(seed)
-    assert both(strategy, series, windows, genomes, costs) == ""
 
 
 FAST, SLOW = w.ema(w.close, 5), w.ema(w.close, 12)
@@ -221,21 +200,6 @@ def test_limits_that_leave_room_count_bars_that_are_coarse_once(parts, engine):
     assert turned.sum() > 2
 
 
-def test_one_symbol_has_room_for_itself():
-    """Stop and reverse included: N changes nothing, and leaves the number of trades."""
-    spec = w.strategy("Turns.", **TURNS, stop=w.share(0.05))
-    bars, genomes = make_bars(3, 900), spec.layout.defaults[None]
-    windows = [Window(0, 0, 400), Window(0, 400, 900)]
-    plain = Engine(spec, [bars], windows, Costs(), device="cpu").evaluate_account(genomes)
-    costs = Costs(max_positions=1)
-    limited = Engine(spec, [bars], windows, costs, device="cpu").evaluate_account(genomes)
-    most = ACCUMULATOR_INDEX["max_leverage"]
-    for before, after in zip(plain, limited, strict=True):
-        assert (after[..., :most] == before[..., :most]).all()
-        assert (after[..., most] > 0.0).all()
-    assert limited[1][0, ACCUMULATOR_INDEX["trades"]] > 50
-
-
 def test_what_is_held_out_is_an_account_of_its_own():
     """However far ahead of it others are searched on."""
     strategy, genomes, series, _, costs = draw_account(12)
@@ -263,14 +227,6 @@ def test_groups_are_accounts_of_their_own():
         expected = alone.evaluate_account(genomes)
         assert accumulators.tobytes() == expected[0].tobytes()
         assert account.tobytes() == expected[1].tobytes()
-
-
-def test_trades_of_one_symbol_have_no_note():
-    """What goes on with one symbol by itself refuses limits."""
-    strategy, genomes, series, windows, costs = draw_account(12)
-    reference = compiled_reference(strategy, series, windows, costs)
-    with pytest.raises(EngineError, match="hangs on all others"):
-        reference.continue_trades(genomes[0], windows[0], windows[0].end)
 
 
 def test_certificate_of_a_limited_account():
@@ -305,98 +261,84 @@ def test_the_account_chooses_by_what_is_known():
         assert (before.exit_bar[closed] == after.exit_bar[:n_known][closed]).all()
 
 
-REFUSED = {
-    "rests": {"entry": w.limit_at(w.close, 3)},
-    "units": {"account": w.account(1000, w.units(3))},
-    "notional": {"account": w.account(1000, w.notional(100))},
-}
+def build(costs=None, device="cpu", **parts):
+    """An engine of a strategy of these parts, whose costs may have limits."""
+    given = {"long": w.close > w.ema(w.close, 5), "stop": w.share(0.05), **parts}
+    spec, bars = w.strategy("One.", **given), make_bars(1, 50)
+    asked = spec, [bars], [Window.whole(bars)], costs or Costs(max_positions=2)
+    compiled_reference(*asked)
+    return Engine(*asked, device=device)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_limits_refuse_what_they_do_not_cover(name):
-    """By name: what rests asks at a fill, and some sizes hang on cash."""
-    parts = {"long": w.close > w.ema(w.close, 5), "stop": w.share(0.05), **REFUSED[name]}
-    spec, bars = w.strategy("One.", **parts), make_bars(1, 50)
-    for make in (
-        lambda costs: Engine(spec, [bars], [Window.whole(bars)], costs, device="cpu"),
-        lambda costs: compiled_reference(spec, [bars], [Window.whole(bars)], costs),
-    ):
-        make(Costs())
-        with pytest.raises(EngineError, match="max_positions and max_leverage need"):
-            make(Costs(max_positions=2))
-    check_limits(spec, Costs())
+REFUSED = [
+    # What rests asks at a fill, and some sizes hang on cash.
+    *((lambda parts=parts: build(**parts), "max_positions and max_leverage") for parts in (
+        {"entry": w.limit_at(w.close, 3)}, {"account": w.account(1000, w.units(3))},
+        {"account": w.account(1000, w.notional(100))})),
+    (lambda: build(Costs(max_leverage=2.0), choose_device(SPEC, "cpu")), "other limits"),
+    (lambda: Costs(max_positions=0), "at least 1"),
+    (lambda: Costs(max_positions=True), "at least 1"),
+    (lambda: Costs(max_leverage=0.0), "above 0"),
+    (lambda: Costs(max_leverage=float("nan")), "above 0"),
+    (lambda: Costs(rank="close"), "max_positions"),
+    (lambda: parse_rank(Costs(max_positions=1, rank="import os")), "rank: "),
+]  # fmt: skip
 
 
-def test_devices_that_keep_no_limits_are_refused(monkeypatch):
-    """Never is a limit left out without a word; a GPU keeps those of strategies without ladders."""
+@pytest.mark.parametrize(("ask", "word"), REFUSED, ids=range(len(REFUSED)))
+def test_limits_that_are_not_covered_or_make_no_sense_are_refused(ask, word):
+    """Never is a limit left out without a word."""
+    with pytest.raises(EngineError, match=word):
+        ask()
+
+
+def test_what_goes_on_with_one_symbol_by_itself_refuses_limits():
+    """Its trades hang on all others."""
+    strategy, genomes, series, windows, costs = draw_account(12)
+    reference = compiled_reference(strategy, series, windows, costs)
+    with pytest.raises(EngineError, match="all others"):
+        reference.continue_trades(genomes[0], windows[0], windows[0].end)
+
+
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+def test_a_gpu_keeps_limits_of_strategies_without_ladders(monkeypatch, device):
+    """Of all others `auto` takes the CPU, and says why."""
     monkeypatch.setattr("engine.devices.why_absent", lambda name: "")
     monkeypatch.setattr("engine.devices.count_gpus", lambda: 1)
     monkeypatch.setattr("engine.devices._maker", lambda *place: SimpleNamespace(place=place))
-    costs = Costs(max_leverage=2.0)
-    words = w.strategy("One.", long=w.close > w.open, stop=w.share(0.05))
-    for device in ("auto", "cuda"):
-        for strategy, maker in (
-            (SPEC, "engine.cuda:CudaAccountMaker"),
-            (words, "engine.cuda.language:CudaLimitedMaker"),
-        ):
-            chosen = choose_device(strategy, device, costs=costs)
-            assert chosen.maker.place == (maker, "cuda", (0,))
-    paused = w.strategy("One.", long=w.close > w.open, stop=w.share(0.05), cooldown=2)
-    for reason, asked in {
-        "ladders": (paused, costs),
-        "fees for each unit": (SPEC, replace(costs, fee_unit=0.1)),
-    }.items():
-        strategy, charges = asked
-        chosen = choose_device(strategy, "auto", costs=charges)
-        assert chosen.label == "cpu"
-        assert reason in chosen.reason
-        with pytest.raises(DeviceError, match=f"{reason}.*use cpu"):
-            choose_device(strategy, "cuda", costs=charges)
+    costs, parts = Costs(max_leverage=2.0), {"long": w.close > w.open, "stop": w.share(0.05)}
+    words = w.strategy("One.", **parts)
+    for strategy, maker in (
+        (SPEC, "engine.cuda:CudaAccountMaker"), (words, "engine.cuda.language:CudaLimitedMaker"),
+    ):  # fmt: skip
+        chosen = choose_device(strategy, device, costs=costs)
+        assert chosen.maker.place == (maker, "cuda", (0,))
+    paused = w.strategy("One.", **parts, cooldown=2)
+    for reason, *asked in (("ladders", paused, costs),
+                           ("fees for each unit", SPEC, replace(costs, fee_unit=0.1))):  # fmt: skip
+        if device == "cuda":
+            with pytest.raises(DeviceError, match=f"{reason}.*use cpu"):
+                choose_device(asked[0], device, costs=asked[1])
+            continue
+        chosen = choose_device(asked[0], device, costs=asked[1])
+        assert (chosen.label, reason in chosen.reason) == ("cpu", True)
 
 
-def test_a_device_chosen_for_other_limits_is_refused():
-    """What it keeps is what costs say."""
-    bars = make_bars(1, 50)
-    chosen = choose_device(SPEC, "cpu")
-    with pytest.raises(EngineError, match="other limits"):
-        Engine(SPEC, [bars], [Window.whole(bars)], Costs(max_leverage=2.0), device=chosen)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"max_positions": 0}, "at least 1"),
-        ({"max_positions": True}, "at least 1"),
-        ({"max_leverage": 0.0}, "above 0"),
-        ({"max_leverage": float("nan")}, "above 0"),
-        ({"rank": "close"}, "set max_positions"),
-    ],
-)
-def test_limits_that_make_no_sense(settings, message):
-    """They are refused where they are stated."""
-    with pytest.raises(EngineError, match=message):
-        Costs(**settings)
-
-
-def test_rows_that_rank():
-    """They are words of the language, without genes."""
-    with pytest.raises(EngineError, match="rank: "):
-        parse_rank(Costs(max_positions=1, rank="import os"))
-    assert parse_rank(Costs()) is None
-    assert build_limits(Costs(max_positions=2)).max_leverage == np.inf
-
-
-def test_threads_share_accounts():
-    """However many there are, in every bit; what is listed is what is folded."""
-    strategy, _, series, windows, costs = draw_account(12)
-    genomes = np.repeat(draw_account(12, 40)[1], 2, axis=0)
+def test_limits_that_leave_room_change_nothing_and_threads_share_accounts():
+    """One symbol has room for itself, stop and reverse included; what is listed is folded."""
+    spec = w.strategy("Turns.", **TURNS, stop=w.share(0.05))
+    bars, genomes = make_bars(3, 900), np.repeat(spec.layout.defaults[None], 80, axis=0)
+    asked = spec, [bars], [Window(0, 0, 400), Window(0, 400, 900)]
+    plain = Engine(*asked, Costs(), device="cpu").evaluate_account(genomes)
     engines = [
-        Engine(strategy, series, windows, costs, device="cpu", threads=count) for count in (1, 2)
+        Engine(*asked, Costs(max_positions=1), device="cpu", threads=count) for count in (1, 2)
     ]
-    alone, shared = (engine.evaluate_account(genomes) for engine in engines)
-    for sums, other in zip(alone, shared, strict=True):
-        assert sums.tobytes() == other.tobytes()
-    trades = alone[0][:, :, ACCUMULATOR_INDEX["trades"]]
-    listed = [[len(ledger) for ledger in ledgers] for ledgers in engines[1].ledgers(genomes)]
-    assert trades.tolist() == listed
-    assert trades.sum() > 0
+    limited, shared = (engine.evaluate_account(genomes) for engine in engines)
+    most = ACCUMULATOR_INDEX["max_leverage"]
+    for before, after, other in zip(plain, limited, shared, strict=True):
+        assert after.tobytes() == other.tobytes()
+        assert (after[..., :most] == before[..., :most]).all()
+        assert (after[..., most] > 0.0).all()
+    trades = limited[0][:, :, ACCUMULATOR_INDEX["trades"]]
+    assert trades.tolist() == [[*map(len, ledgers)] for ledgers in engines[1].ledgers(genomes)]
+    assert trades[0].sum() > 50

@@ -27,7 +27,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.run.markets import load_markets
 from strategy import STRATEGIES
 from strategy.rows import as_it_reads
-from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.comparisons import needs_gpu
 from tests.support.parity import assert_same_bits
 from tests.support.references import FORMS, fold_plain
@@ -66,7 +66,7 @@ def worlds(name, folder):
     return [hourly], list(parts([Window.whole(hourly)], count))
 
 
-@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
+@pytest.mark.parametrize("engine_name", ["compiled_reference", *BACKEND_PARAMETERS])
 @pytest.mark.parametrize("name", CHECK_VALUES)
 def test_check_values_of_accounts(name, engine_name, real_folder):
     """One symbol whole, in parts and in pieces between gaps; three symbols."""
@@ -196,13 +196,6 @@ def test_a_gpu_folds_the_same_account():
         for numbers, some in zip(own[::500].tolist(), np.split(np.arange(1500), 3), strict=True):
             alone = host.on([WINDOWS[number] for number in numbers])
             assert_same_bits(alone.evaluate_account(genomes[some])[1], account[some], "own")
-
-
-def test_one_window_is_its_own_account():
-    """In every bit, and nothing is listed."""
-    engine = Engine(SPEC, SERIES[:1], WINDOWS[:1], CHARGED, device="cpu")
-    by_window, account = engine.evaluate_account(draw_genomes(SPEC))
-    assert account.tobytes() == np.ascontiguousarray(by_window[:, 0]).tobytes()
 
 
 def test_what_is_shown_is_the_same_account():

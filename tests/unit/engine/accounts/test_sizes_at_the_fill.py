@@ -96,7 +96,7 @@ def test_an_exit_at_the_open_is_known_at_that_open():
     assert (filled[1, 1], filled[1, 3]) == (10.0, 10.3)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_drawn_accounts_are_their_list_of_events(seed):
     """Hours, four hours and days across each other; all forms of size, lots, least fees, limits."""
     strategy, series, windows, costs = draw_world(seed)
