@@ -1,117 +1,81 @@
-"""What evolve finds is one thing, however it is computed, and every part of it agrees."""
+"""The result of evolve is one thing, however it is computed, and every part of it agrees."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine.batch import Engine
-from optimizer.config.run_config import RunConfig
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.run.task import prepare
+from optimizer.run import evaluator
 from optimizer.search.evolution import front_hash
-from optimizer.store import RunStore
+from optimizer.store.files import DATABASE
 from optimizer.store.result import FIGURES
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, run, write_market
 
 pytestmark = pytest.mark.slow
 
-LARGER = ("--population", "24", "--generations", "6", "--min-trades", "3")
-FIRST, SECOND = {"PYTHONHASHSEED": "0"}, {"PYTHONHASHSEED": "4242"}
-TOP_KEYS = {
-    "run",
-    "path",
-    "strategy",
-    "data",
-    "generation",
-    "individuals",
-    "infeasible",
-    "objectives",
-    "front",
-    "front_hash",
-    "data_hash",
-    "certificate",
-    "device",
-    "timing",
-}
-CERTIFICATE_KEYS = {
-    "individuals",
-    "trades",
-    "mismatches",
-    "first_mismatch",
-    "plain_individuals",
-    "plain_bars",
-    "uncompiled",
-    "ledger_hash",
-    "data_hash",
-    "strategy",
-    "engine_version",
-    "device",
-    "versions",
-}
+KEYS = {"run", "path", "strategy", "data", "generation", "individuals", "infeasible", "objectives",
+        "front", "front_hash", "data_hash", "certificate", "device", "timing",
+        "counted"}  # fmt: skip
+CERTIFICATE_KEYS = {"individuals", "trades", "mismatches", "first_mismatch", "plain_individuals",
+                    "plain_bars", "uncompiled", "ledger_hash", "data_hash", "strategy",
+                    "engine_version", "device", "versions"}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def small_result(market, tmp_path_factory):
-    """The result of a small search, as one strict object."""
-    place = tmp_path_factory.mktemp("found")
-    return run("evolve", "--data", market, *LARGER, "--json", cwd=place, env=FIRST).json
-
-
-def test_the_result_has_every_key_that_programs_read(small_result):
-    """Keys may be added, never lost."""
-    assert set(small_result) >= TOP_KEYS
-    assert set(small_result["certificate"]) >= CERTIFICATE_KEYS
-    assert set(small_result["timing"]) >= {"search_s", "certificate_s", "evaluated"}
-    for member in small_result["front"]:
-        assert set(member) >= {"genes", "objectives", "metrics", "undefined"}
+def test_every_part_of_a_result_agrees(recordings):
+    """Keys that programs read, objectives and metrics bit by bit, hash, counts, and dominance."""
+    _, result = recordings.record("noise")
+    assert set(result) >= KEYS
+    assert set(result["certificate"]) >= CERTIFICATE_KEYS
+    assert result["certificate"]["mismatches"] == 0
+    assert result["timing"]["individual_bars_per_s"] > 0
+    names, front = result["objectives"], result["front"]
+    assert len(front) > 1
+    for member in front:
         assert list(member["metrics"]) == list(FIGURES)
-
-
-def test_objectives_are_the_metrics_of_the_same_individual(small_result):
-    """Every one, to the last bit, in its natural sign."""
-    assert len(small_result["front"]) > 1
-    for member in small_result["front"]:
-        assert list(member["objectives"]) == small_result["objectives"]
-        for name, value in member["objectives"].items():
-            assert value == member["metrics"][name]
-
-
-def test_front_hash_is_that_of_the_front_which_is_shown(small_result):
-    """The result can be checked: genes and objectives read back exactly."""
-    sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in small_result["objectives"]])
-    genomes = np.array([list(m["genes"].values()) for m in small_result["front"]], dtype=np.float64)
-    objectives = np.array([list(m["objectives"].values()) for m in small_result["front"]]) * sign
-    assert front_hash(genomes, objectives) == small_result["front_hash"]
-
-
-def test_no_member_of_the_front_beats_another(small_result):
-    """Each is best at something, and each has as many trades as were asked for."""
-    sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in small_result["objectives"]])
-    values = np.array([list(m["objectives"].values()) for m in small_result["front"]]) * sign
+        assert member["objectives"] == {goal: member["metrics"][goal] for goal in names}
+        assert member["metrics"]["trades"] >= 3
+        unknown = {figure for figure, value in member["metrics"].items() if value is None}
+        assert unknown == set(member["undefined"])
+    sign = np.array([-1.0 if OBJECTIVES[goal].maximise else 1.0 for goal in names])
+    values = np.array([list(member["objectives"].values()) for member in front]) * sign
+    genomes = np.array([list(member["genes"].values()) for member in front], dtype=np.float64)
+    assert front_hash(genomes, values) == result["front_hash"]
     for value in values:
         assert not ((values <= value).all(axis=1) & (values < value).any(axis=1)).any()
-    assert all(member["metrics"]["trades"] >= 3 for member in small_result["front"])
+    counts = [result["evaluated"], result["polished"]]
+    assert [int(word.replace(",", "")) for word in result["counted"].split()[::3][:2]] == counts
 
 
 @pytest.mark.parametrize(
     "flags",
-    ["--threads 1", "--threads 2", "--memory 4MB", "--memory 2GB", "--keep last", "--keep front"],
+    ["--threads 1 --memory 4MB --keep last", "--threads 2 --memory 2GB --keep front"],
 )
-def test_how_it_is_computed_and_kept_changes_nothing(command, market, small_result, flags):
-    """Threads, chunks and what is kept of older generations leave every bit of the front."""
-    again = command("evolve", "--data", market, *LARGER, *flags.split(), "--json")
-    assert again.code == 0
-    assert again.json["front_hash"] == small_result["front_hash"]
-    assert again.json["certificate"]["ledger_hash"] == small_result["certificate"]["ledger_hash"]
+def test_how_it_is_computed_and_kept_changes_nothing(command, recordings, flags):
+    """Threads, chunks, and how many populations are kept leave every bit."""
+    folder, first = recordings.record("held out")
+    asked = (*SMALL, "--holdout", "20%", *flags.split(), "--json")
+    again = command("evolve", "--data", f"csv:{folder}/bars.csv", *asked).json
+    assert again["front_hash"] == first["front_hash"]
+    assert again["certificate"]["ledger_hash"] == first["certificate"]["ledger_hash"]
 
 
-def test_the_order_in_which_python_hashes_changes_nothing(market, tmp_path, small_result):
-    """A process with another hash seed finds the same front."""
-    again = run("evolve", "--data", market, *LARGER, "--json", cwd=tmp_path, env=SECOND).json
-    assert again["front_hash"] == small_result["front_hash"]
-    assert again["certificate"]["ledger_hash"] == small_result["certificate"]["ledger_hash"]
+def test_another_process_with_another_hash_seed_finds_the_same(tmp_path, recordings):
+    """Also in the poorest of environments, in plain characters, with JSON alone on stdout."""
+    folder, first = recordings.record("held out")
+    named = tmp_path / "m\u00e4rkt \U0001f4c8.csv"
+    named.write_bytes((folder / "bars.csv").read_bytes())
+    env = {"PYTHONHASHSEED": "4242", "LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii",
+           "TERM": "dumb"}  # fmt: skip
+    asked = ("evolve", "--data", f"csv:{named}", *SMALL, "--holdout", "20%", "--json")
+    again = run(*asked, cwd=tmp_path, env=env)
+    assert again.code == 0, again.err
+    assert again.json["front_hash"] == first["front_hash"]
+    assert again.json["certificate"]["ledger_hash"] == first["certificate"]["ledger_hash"]
+    assert "\x1b" not in again.out + again.err
+    assert "m\\xe4rkt" in again.err
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -122,7 +86,7 @@ def test_every_strategy_evolves_to_a_certified_front(command, market, strategy):
         asked = ("--model", "ridge", "--train", "800", "--refit", "800", "--out", "ridge.parquet")
         assert command("forecast", "fit", *flags, *asked).code == 0
         flags += ["--column-file", "forecast=ridge.parquet"]
-    result = command("evolve", *flags, *LARGER, "--strategy", strategy, "--json").json
+    result = command("evolve", *flags, *SMALL, "--strategy", strategy, "--json").json
     assert result["strategy"] == strategy
     assert result["front"]
     assert result["certificate"]["mismatches"] == 0
@@ -130,21 +94,21 @@ def test_every_strategy_evolves_to_a_certified_front(command, market, strategy):
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_objective_can_be_searched_for_alone(command, market, objective):
-    """The best of the front has the best value; nothing undefined or infinite is in it."""
-    arguments = ("--data", market, *SMALL, "--objectives", objective, "--json")
-    result = command("evolve", *arguments).json
-    assert result["objectives"] == [objective]
-    assert len({member["objectives"][objective] for member in result["front"]}) == 1
+    """The front has the best value, which is that of the metric; nothing undefined is in it."""
+    flags = ("--objectives", objective, "--generations", "0", "--json")
+    front = command("evolve", "--data", market, *SMALL, *flags).json["front"]
+    values = {member["objectives"][objective] for member in front}
+    assert len(values) == 1
+    assert values == {member["metrics"][objective] for member in front}
 
 
-def test_individuals_without_a_defined_objective_are_named_and_do_not_rank(command, tmp_path):
+def test_candidates_without_a_defined_objective_are_named_and_do_not_rank(command, tmp_path):
     """Without a trade there is no profit factor; who never loses has none, and ranks first."""
     spec = write_market(tmp_path / "short.csv", 1500)
-    arguments = ("--data", spec, "--population", "60", "--generations", "0", "--min-trades", "0")
-    goals = ("--objectives", "profit_factor,total_return")
-    result = command("evolve", *arguments, *goals, "--json").json
+    asked = ("--data", spec, "--population", "60", "--generations", "0", "--min-trades", "0")
+    goals = ("--objectives", "profit_factor,total_return", "--no-judge", "--no-report")
+    result = command("evolve", *asked, *goals, "--json").json
     assert result["infeasible"]["undefined:profit_factor"] > 0
-    assert result["front"]
     best, *_ = result["front"]
     assert best["undefined"]["profit_factor"] == "no_losses"
     assert best["objectives"]["profit_factor"] == 2**30 + best["metrics"]["trades"]
@@ -153,46 +117,82 @@ def test_individuals_without_a_defined_objective_are_named_and_do_not_rank(comma
     assert shown["infeasible"] == result["infeasible"]
 
 
-def test_a_population_of_any_size_is_judged_as_in_small_chunks(command, market):
-    """Five thousand at once: the recorded objectives are those of an engine with little memory."""
-    size = ("--population", "5000", "--generations", "0", "--min-trades", "3")
-    outcome = command("evolve", "--data", market, *size, "--objectives", "sharpe,trades", "--json")
+def test_a_market_without_trades_is_no_error(command, tmp_path):
+    """A sentence with the reason takes the place of the table."""
+    flat = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
+    outcome = command("evolve", "--data", flat, *SMALL)
     assert outcome.code == 0
-    assert "5,000 individuals" in outcome.err
-    with RunStore.open(Path(outcome.json["path"])) as store:
-        population = store.last_generation().population
-    config = RunConfig(data=market, objectives="sharpe,trades", min_trades=3)
-    task = prepare(config)
-    small = Engine(
-        task.spec,
-        task.markets.series,
-        task.markets.windows,
-        task.costs,
-        device="cpu",
-        memory_bytes=20_000_000,
+    assert "too few trades 24" in outcome.out
+    assert "volume rules can never fire" in outcome.err
+    result = command("runs", "show", "latest", "--json").json["result"]
+    assert (result["front"], result["infeasible"]) == ([], {"too_few_trades": 24})
+    result = command("backtest", "--data", flat, "--json").json
+    assert (result["metrics"]["trades"], result["metrics"]["sharpe"]) == (0, None)
+    assert result["undefined"]["sharpe"] == "no_trades"
+
+
+def test_words_and_progress_part_and_a_simulated_market_says_so(command, market):
+    """Results go to stdout, progress to stderr, and an invented market is never a real one."""
+    real = command("evolve", "--data", market, *SMALL)
+    for word in ("strength", "drawdown", "trades", "reward", "0 mismatches", "recorded in runs/"):
+        assert word in real.out
+    assert "generation 2/2" in real.err
+    assert "SIMULATED" not in real.out + real.err
+    sample = command("evolve", *SMALL, "--generations", "0", "--quiet")
+    assert "SIMULATED market" in sample.out
+    lines = sample.err.splitlines()
+    assert all(line.startswith("note: ") for line in lines)
+    assert any("simulated market" in line for line in lines)
+    assert command("backtest", "--json").json["data"]["is_simulated"] is True
+    assert "SIMULATED market" in command("backtest").out
+    assert "a program invented it" in command("data", "show").out
+
+
+def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
+    """Engines that disagree are never passed over, and the run is shown all the same."""
+    honest = evaluator.certify
+    message = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
+    monkeypatch.setattr(
+        evaluator,
+        "certify",
+        lambda *given, **how: replace(honest(*given, **how), mismatches=2, first_mismatch=message),
     )
-    order = np.random.default_rng(1).permutation(len(population))
-    judged = task.goals.judge(task.metrics(*small.evaluate_account(population.genomes[order])))
-    assert len(population) == 5000
-    assert judged.objectives.tobytes() == population.objectives[order].tobytes()
-    assert judged.failures.tolist() == population.failures[order].tolist()
+    outcome = command("evolve", "--data", market, *SMALL)
+    assert outcome.code == 1
+    assert "2 MISMATCHES" in outcome.out
+    assert message.partition(": ")[2] in outcome.err
 
 
 def test_five_members_are_printed_by_default(command, market):
-    """Those that differ most; the title names the flag for the others."""
-    flags = ("--data", market, *SMALL, "--population", 64, "--generations", 4, "--front", "all")
-    whole = command("evolve", *flags).out
-    count = len(command("runs", "show", "latest", "--json").json["result"]["front"])
+    """The others are there by the flag that the title names; the pick is one of the five."""
+    larger = ("--population", "48", "--generations", "3")
+    result = command("evolve", "--data", market, *SMALL, *larger, "--json").json
+    count, pick = len(result["front"]), result["judgement"]["pick"]["member"]
     assert count > 5
-    assert f"Front: {count} members, * is the pick" in whole
-    assert list_members(whole) == count
     few = command("runs", "show", "latest").out
-    assert f"Front: {count} members, 5 of them that differ most (all: --front all)" in few
-    assert list_members(few) == 5
-    assert list_members(command("runs", "show", "latest", "--front", "all").out) == count
+    assert "--front all" in few
+    members = list_members(few)
+    assert len(members) == 5
+    assert f"*{pick}" in members
+    assert len(list_members(command("runs", "show", "latest", "--front", "all").out)) == count
 
 
 def list_members(printed):
-    """Rows of the table of a front."""
+    """Numbers in the table of a front, as they are printed."""
     rows = printed.split("Front: ")[1].split("\n\n")[0].splitlines()[1:]
-    return sum(row.split()[0].lstrip("*").isdigit() for row in rows)
+    return [row.split()[0] for row in rows if row.split()[0].lstrip("*").isdigit()]
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
+def test_damage_is_exit_code_4_in_words_and_in_json(command, recordings, form):
+    """A program that reads the object alone must learn of it too."""
+    recordings.copy("held out")
+    assert command("runs", "verify", "latest", "--individuals", "0", *form).code == 0
+    (database,) = Path("runs").glob(f"*/{DATABASE}")
+    content = database.read_bytes()
+    digest = recordings.record("held out")[1]["front_hash"].encode()
+    assert digest in content
+    database.write_bytes(content.replace(digest, digest[::-1]))
+    damaged = command("runs", "verify", "latest", "--individuals", "0", *form)
+    assert damaged.code == 4
+    assert not form or (damaged.json["problems"] and not damaged.json["is_whole"])

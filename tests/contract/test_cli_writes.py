@@ -1,0 +1,201 @@
+"""A full disk and folders of other people: every command says so alike, and nothing is lost."""
+
+import ctypes
+import errno
+import gzip
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from data.errors import describe_unwritten
+from optimizer.store.files import DATABASE
+from tests.support.commands import SMALL, run
+from tests.support.limits import limit_file_size
+from tests.support.recording import quick_directory
+from tests.support.signals import OFTEN, grow
+
+pytestmark = pytest.mark.slow
+
+STREAMS = [
+    ("--version", ("stdout",)),
+    ("strategies list", ("stdout", "stderr")),
+    ("data show {market} --json", ("stdout",)),
+    (f"evolve --data {{market}} {' '.join(SMALL)}", ("stderr",)),
+    ("", ("stdout",)),
+]
+"""Commands that print, and which streams are full; without words, as a shell completes them."""
+
+COMPLETES = {
+    "_OPTIMIZER_COMPLETE": "complete_bash",
+    "COMP_WORDS": "optimizer ev",
+    "COMP_CWORD": "1",
+}
+
+
+@pytest.mark.parametrize(("asked", "full"), STREAMS)
+def test_a_full_disk_under_a_stream(tmp_path, market, asked, full):
+    """Nobody can read stdout, which is an error; notes and progress end nothing."""
+    with open("/dev/full", "w") as device:
+        ended = run(
+            *asked.format(market=market).split(),
+            cwd=tmp_path,
+            env={"PYTHONUNBUFFERED": "", **({} if asked else COMPLETES)},
+            **dict.fromkeys(full, device),
+        )
+    assert ended.code == (4 if "stdout" in full else 0)
+    if full == ("stdout",):
+        (line,) = ended.err.splitlines()
+        assert line.startswith("error: ")
+        assert os.strerror(errno.ENOSPC) in line
+
+
+WRITES = {
+    "backtest --data csv:bars.csv --set vol_z_min=0.5 --trades a": "a",
+    "scan --data csv:bars.csv --parquet a": "a",
+    "report latest": "report.html",
+    "runs export latest a.csv": "a.csv",
+    "runs export latest a.parquet": "a.parquet",
+    "runs export latest a.journal": "a.journal",
+    "runs tag latest word": "labels.json",
+    "portfolio latest --export a --as vectorbt": "a/",
+    "data import csv:bars.csv --into kept": "kept/bars.parquet",
+    "data show csv:bars.csv.gz": "a temporary file",
+    "strategies new idea": "idea.py",
+    f"evolve --data csv:bars.csv {' '.join(SMALL)}": "runs/",
+}
+"""Commands that write, and the name in their error."""
+
+
+def test_a_full_disk_under_a_file(command, recordings, monkeypatch):
+    """The line names the file and the limit; what was there stays, and no draft is left."""
+    recordings.copy("noise")
+    monkeypatch.setattr("data.providers.text_source.SPOOLED_BYTES", 1000)
+    Path("bars.csv.gz").write_bytes(gzip.compress(Path("bars.csv").read_bytes()))
+    for asked, name in WRITES.items():
+        with limit_file_size(20):
+            ended = command(*asked.split())
+        assert ended.code == 4, (asked, ended.err)
+        said = ended.err.splitlines()[-1]
+        assert said.startswith("error: "), asked
+        assert name in said
+        assert "ulimit -f" in said
+        assert not list(Path().rglob("*.part")), asked
+    assert command("runs", "verify", "latest", "--individuals", "0").code == 0
+
+
+def test_a_full_disk_under_a_cache(command, vendor):
+    """Pages that came are drafts, parts are whole: both are named by the flag of their folder."""
+    for most in (0, 1000):
+        with limit_file_size(most):
+            ended = command("data", "fetch", "polygon:X:ADAUSD", "--from", "2024-01-01")
+        assert ended.code == 4
+        assert "--cache" in ended.error
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+def test_all_errors_of_a_full_disk_are_alike(command, market, monkeypatch, number):
+    """Whatever the system calls it, also behind a link, which is named as it was given."""
+    full = OSError(number, os.strerror(number))
+
+    def fail(source, target):
+        raise full
+
+    Path("a.csv").symlink_to("there.csv")
+    monkeypatch.setattr(os, "replace", fail)
+    ended = command("backtest", "--data", market, "--trades", "a.csv")
+    assert (ended.code, ended.error) == (4, describe_unwritten("a.csv", full))
+
+
+def test_a_judge_on_a_full_disk_names_the_way_to_resume(command, recordings):
+    """The command that it names ends the judgement, with what was found out kept."""
+    recordings.copy("held out")
+    asked = ("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "30", "--json")
+    (database,) = Path("runs").glob(f"*/{DATABASE}")
+    with limit_file_size(database.stat().st_size + 6000):
+        full = command(*asked)
+    assert (full.code, full.out) == (4, "")
+    again = command(*full.err.split("go on with: python -m optimizer ")[1].split(), "--json")
+    assert again.code == 0, again.err
+    assert again.json["judgement"]["null"]["shuffled"]["run"] > 0
+
+
+MAY_WRITE_ALL = 1 << 1
+"""Capability of root that permissions do not bind; without it root is as others."""
+
+LONGER = ("--generations", "3", "--json", "--quiet", "--no-report", "--no-judge")
+
+OF_A_RUN_THAT_IS_READ = {
+    "runs list": 0,
+    "runs show latest": 0,
+    "runs verify latest": 0,
+    "runs export latest front.csv": 0,
+    "runs tag latest good": 2,
+    "runs delete latest --yes": 4,
+    "backtest --run latest": 0,
+    "report latest": 2,
+    "report latest --out page.html": 0,
+    "judge latest --quiet": 4,
+    "evolve --resume latest --generations 3": 4,
+    "evolve --data csv:bars.csv --generations 1": 4,
+    "signal latest --now 2030-01-01": 6,
+    "watch latest --now 2030-01-01": 0,
+}
+"""Commands on a run that may only be read, with exit code."""
+
+
+@contextmanager
+def somebody_else(*folders):
+    """Be a user who may read these folders and not write into them."""
+    for folder in folders:
+        folder.chmod(0o555)
+    libc, header = ctypes.CDLL(None), (ctypes.c_uint32 * 2)(0x20080522, 0)
+    before, without = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
+    for sets in (before, without):
+        assert libc.capget(header, sets) == 0
+    without[0] &= ~MAY_WRITE_ALL
+    assert libc.capset(header, without) == 0
+    try:
+        yield
+    finally:
+        assert libc.capset(header, before) == 0
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+def test_a_run_of_somebody_else_is_read_or_refused_in_a_line(command, monkeypatch):
+    """Nothing of it changes; a copy of it resumes, and runs in another place are refused."""
+    with quick_directory() as place:
+        place.chmod(0o755)
+        monkeypatch.chdir(place)
+        grow(2600)
+        own = command("evolve", "--data", "csv:bars.csv", *OFTEN, *SMALL, "--json", "--quiet").json
+        run = place / own["path"]
+        assert command("judge", "latest", "--folds", "4", "--blocks", "0", "--quiet").code == 0
+        before = {path.name: path.read_bytes() for path in run.iterdir()}
+        for name in before:
+            (run / name).chmod(0o444)
+        with somebody_else(run.parent, run):
+            for asked, code in OF_A_RUN_THAT_IS_READ.items():
+                if asked.startswith("watch"):
+                    grow(4000)
+                outcome = command(*asked.split())
+                assert outcome.code == code, (asked, outcome)
+                assert "Traceback" not in outcome.err
+                refused = code in (2, 4) or asked.startswith("watch")
+                assert ("annot be written" in outcome.err) == refused, (asked, outcome.err)
+        assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+        shutil.copytree(run, place / "copy")
+        for path in (place / "copy", *(place / "copy").iterdir()):
+            path.chmod(0o777)
+        grow(2600)
+        with somebody_else(run):
+            again = command("evolve", "--resume", "./copy", *LONGER).json
+        assert (again["generation"], Path(again["path"]).name) == (3, "copy")
+        with somebody_else(place):
+            flags = (*SMALL, *LONGER, "--runs", "others")
+            outcome = command("evolve", "--data", "csv:bars.csv", *flags)
+        assert (outcome.code, outcome.out) == (4, "")
+        assert not (place / "others").exists()
