@@ -1,31 +1,43 @@
 """Choices, switches and steps in commands: given and shown by name, in whatever one reads."""
 
+import contextlib
+import io
+import json
+import shutil
+
 import pytest
 
+from optimizer.__main__ import main
 from tests.support import examples
 from tests.support.commands import write_market
 
 pytestmark = pytest.mark.slow
 
-STRATEGY = f"{examples.__file__}:CHOSEN_AVERAGE"
+GIVEN = ("--data", "csv:bars.csv", "--strategy", f"{examples.__file__}:CHOSEN_AVERAGE")
 
 
-@pytest.fixture
-def arguments(tmp_path):
-    """Flags of a market of 3,000 bars and the strategy."""
-    return "--data", write_market(tmp_path / "bars.csv"), "--strategy", STRATEGY
-
-
-@pytest.fixture
-def result(command, arguments):
-    """A finished run within bounds of two averages and one source."""
-    flags = ("--population", 24, "--generations", 3, "--min-trades", 3, "--no-judge", "--json")
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory, recordings):
+    """Folder of a run within bounds of two averages and one source, and what it printed."""
+    recordings.record("noise")
+    folder, printed = tmp_path_factory.mktemp("choices"), io.StringIO()
+    write_market(folder / "bars.csv", 2000)
+    few = ("--population", "16", "--generations", "2", "--min-trades", "3", "--no-judge", "--json")
     bounds = ("--bound", "average=ema:wma", "--bound", "source=hl2")
-    return command("evolve", *arguments, *flags, *bounds).json
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        assert main(["evolve", *GIVEN, *few, *bounds, "--quiet"]) == 0
+    return folder, json.loads(printed.getvalue())
 
 
-def test_a_run_shows_options_by_name(command, result, tmp_path):
-    """In JSON, tables and exports; within the bounds, and on its steps."""
+@pytest.fixture
+def result(command, recorded, tmp_path):
+    """The run, copied here."""
+    shutil.copytree(recorded[0], tmp_path, dirs_exist_ok=True)
+    return recorded[1]
+
+
+def test_a_run_shows_and_reads_options_by_name(command, result, tmp_path):
+    """In JSON, tables, exports and pages; within the bounds, and on its steps."""
     assert result["front"]
     for member in result["front"]:
         genes = member["genes"]
@@ -39,31 +51,15 @@ def test_a_run_shows_options_by_name(command, result, tmp_path):
     for name, what in (("front.csv", "front"), ("all.csv", "individuals")):
         command("runs", "export", "latest", tmp_path / name, "--what", what)
         assert ",hl2," in (tmp_path / name).read_text()
-    page = next(tmp_path.glob("runs/*/report.html")).read_text()
-    assert "hl2" in page
-
-
-def test_what_a_run_wrote_is_read_by_name(command, arguments, result, tmp_path):
-    """By a backtest, and by a search that begins with it."""
-    path = tmp_path / "front.csv"
-    command("runs", "export", "latest", path)
-    member = command("backtest", *arguments, "--genes", path, "--member", 0, "--json").json
+    assert "hl2" in next(tmp_path.glob("runs/*/report.html")).read_text()
+    given = ("--genes", "front.csv", "--member", 0, "--json")
+    member = command("backtest", *GIVEN, *given).json
     assert member["genes"] == result["front"][0]["genes"]
     assert member["metrics"] == result["front"][0]["metrics"]
-    again = command(
-        "evolve", *arguments, "--warm-start", path, "--population", 16, "--generations", 1
-    )
-    assert again.code == 0
-    flags = ("--run", "latest", "--member", 0, "--set", "average=sma")
-    changed = command("backtest", *flags, "--json")
-    assert changed.json["genes"]["average"] == "sma"
-
-
-def test_a_lattice_has_every_option(command, arguments):
-    """One gene of three options and one of 15 steps."""
-    steps = ("--step", "average=1", "--step", "far=0.5")
-    outcome = command("evolve", *arguments, "--search", "lattice", *steps, "--no-judge", "--json")
-    assert outcome.json["evaluated"] == 3 * 8
+    few = ("--population", 8, "--generations", 0, "--no-judge", "--no-report")
+    assert command("evolve", *GIVEN, "--warm-start", "front.csv", *few).code == 0
+    flags = ("--run", result["run"], "--member", 0, "--set", "average=sma")
+    assert command("backtest", *flags, "--json").json["genes"]["average"] == "sma"
 
 
 def test_a_study_has_categories_and_steps(command, result):
@@ -78,10 +74,13 @@ def test_a_study_has_categories_and_steps(command, result):
     assert {trial.params["average"] for trial in study.trials} == {"ema", "wma"}
 
 
-def test_a_file_bounds_options_by_name(command, arguments, tmp_path):
-    """One name, or the first and the last of several."""
-    path = tmp_path / "run.toml"
-    path.write_text('[bounds]\naverage = "wma"\nsource = ["close", "hl2"]\n')
-    flags = ("--population", 8, "--generations", 1, "--min-trades", 0, "--no-judge", "--json")
-    payload = command("evolve", *arguments, "--config", path, *flags).json
-    assert {member["genes"]["average"] for member in payload["front"]} == {"wma"}
+def test_a_file_bounds_options_by_name_and_a_lattice_has_each(command, tmp_path):
+    """One name, or the first and the last of several; one gene of two, and one of 8 steps."""
+    write_market(tmp_path / "bars.csv", 1000)
+    (tmp_path / "run.toml").write_text('[bounds]\naverage = ["sma", "ema"]\nsource = "hl2"\n')
+    steps = ("--search", "lattice", "--step", "average=1", "--step", "far=0.5")
+    flags = ("--config", "run.toml", "--min-trades", 0, "--no-judge", "--no-report", "--json")
+    outcome = command("evolve", *GIVEN, *flags, *steps, "--regret", "0")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["evaluated"] == 2 * 8
+    assert {member["genes"]["source"] for member in outcome.json["front"]} == {"hl2"}

@@ -1,12 +1,15 @@
 """Every point of a lattice with all metrics, as a file, as a frame, and as a grid of two genes."""
 
+import contextlib
 import csv
+import io
 
 import numpy as np
 import pytest
 
 from engine.accounts.metrics import METRICS
 from optimizer import backtest, load_run
+from optimizer.__main__ import main
 from optimizer.errors import ConfigError
 from optimizer.report import gallery, grids
 from optimizer.report.charts import progress
@@ -15,24 +18,35 @@ from optimizer.report.grids import MOST_RANGES, Candidates, choose_genes
 from optimizer.run.points import MOST_VALUES, build_grid, wants_more
 from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore
-from tests.support.commands import SMALL
+from tests.support.commands import SMALL, write_market
 
-STEPS = ("--search", "lattice", "--step", "reward_r=0.5", "--step", "max_hold=100")
+LATTICE = ("--search", "lattice", "--step", "reward_r=0.5", "--step", "max_hold=100")
 
 
-@pytest.fixture
-def lattice(command, market, tmp_path):
+def record(folder, *flags):
+    """A run in a folder that no test may change."""
+    spec = write_market(folder / "bars.csv")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        assert main(["evolve", "--data", spec, *flags, "--json", "--quiet"]) == 0
+    return load_run(runs=folder / "runs")
+
+
+@pytest.fixture(scope="module")
+def lattice(tmp_path_factory):
     """A run that judged all points of a small lattice."""
-    outcome = command(
-        "evolve", "--data", market, *STEPS, "--min-trades", "3", "--no-judge", "--json"
-    )
-    assert outcome.code == 0, outcome.err
-    return load_run(runs=tmp_path / "runs")
+    flags = (*LATTICE, "--min-trades", "3", "--no-judge", "--no-report")
+    return record(tmp_path_factory.mktemp("lattice"), *flags)
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A genetic search that kept every candidate."""
+    return record(tmp_path_factory.mktemp("searched"), *SMALL, "--keep", "all")
 
 
 def test_all_points_are_exported_with_all_metrics(command, market, lattice, tmp_path):
     """10 rewards times 4 times to hold are 40 rows, each equal to a backtest of it."""
-    outcome = command("runs", "export", "latest", "points.csv", "--what", "points")
+    outcome = command("runs", "export", lattice.path, "points.csv", "--what", "points")
     assert outcome.code == 0, outcome.err
     with open(tmp_path / "points.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -63,10 +77,9 @@ def test_a_grid_of_two_genes_is_the_points_in_their_places(lattice):
         lattice.grid("reward_r", "max_hold", "nothing")
 
 
-def test_a_genetic_search_has_a_grid_too(command, market, tmp_path):
+def test_a_genetic_search_has_a_grid_too(searched):
     """Of every candidate on record, in ranges where a gene has many values."""
-    command("evolve", "--data", market, *SMALL, "--keep", "all")
-    run = load_run(runs=tmp_path / "runs")
+    run = searched
     assert len(run.points) > len(run.front)
     feasible = run.points[run.points["infeasible"] == ""]
     assert len(feasible) < len(run.points)
@@ -98,10 +111,9 @@ def test_many_values_are_put_into_ranges():
     assert (np.diff(grid.x) > 0).all()
 
 
-def test_a_heat_map_of_a_genetic_search_evaluates_nothing(command, market, tmp_path, monkeypatch):
+def test_a_heat_map_of_a_genetic_search_evaluates_nothing(searched, monkeypatch):
     """Objectives are on record; it has the numbers of the grid, and the pick in its place."""
-    command("evolve", "--data", market, *SMALL, "--keep", "all")
-    run = load_run(runs=tmp_path / "runs")
+    run = searched
     monkeypatch.setattr(grids, "measure_points", None)
     chart = gallery.main_heat_map(run)
     cells, ring = chart.data
@@ -115,17 +127,6 @@ def test_a_heat_map_of_a_genetic_search_evaluates_nothing(command, market, tmp_p
     figure = run.plot.heatmap(*names)
     assert np.array_equal(figure.data[0].z, cells["z"], equal_nan=True)
     assert run.plot.heatmap().layout.title.text == chart.title
-
-
-def test_a_heat_map_says_what_a_flat_part_means(lattice):
-    """In words that fit it: a lattice has one candidate a cell, and loses nothing by it."""
-    chart = gallery.main_heat_map(lattice)
-    assert chart.title == "strength by max hold and reward r"
-    assert chart.alt.startswith("40 candidates, one in each cell, from -")
-    assert "A flat part means that settings nearby do as well" in chart.alt
-    assert "Where more were tried" not in chart.alt
-    assert chart.data[0]["z"].shape == (10, 4)
-    assert chart.layout["xaxis"]["ticktext"] == [f"{value:g}" for value in chart.data[0]["x"]]
 
 
 def test_the_report_evaluates_a_sample_of_a_large_lattice(lattice, monkeypatch):

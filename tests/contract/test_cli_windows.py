@@ -1,6 +1,9 @@
 """Several windows of one series, from the search to every table and page."""
 
+import contextlib
 import csv
+import io
+import json
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
 from optimizer import load_run
+from optimizer.__main__ import main
 from optimizer.errors import ConfigError
 from optimizer.report import page_html
 from optimizer.run import task as task_module
@@ -28,28 +32,35 @@ LABELS = (
 )
 
 
-@pytest.fixture
-def cut(monkeypatch):
+def load_cut(config, least, **ways):
     """Whatever is loaded is searched on in two parts of one series, and a third is held out."""
+    return Markets(load_markets(config, least, **ways).series, WINDOWS)
 
-    def load_config(config, least, **ways):
-        return Markets(load_markets(config, least, **ways).series, WINDOWS)
 
-    monkeypatch.setattr(task_module, "load_markets", load_config)
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory, recordings):
+    """Folder of a small search on them whose held-out part was opened; what evolve printed."""
+    recordings.record("noise")
+    folder, printed = tmp_path_factory.mktemp("cut"), io.StringIO()
+    spec = write_market(folder / "bars.csv")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(printed),
+    ):
+        patch.setattr(task_module, "load_markets", load_cut)
+        assert main(["evolve", "--data", spec, *EASY, "--json", "--quiet"]) == 0
+        judged = ["judge", "latest", "--open", "--folds", "0", "--blocks", "0", "--quiet"]
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert main(judged) == 0
+    return folder, json.loads(printed.getvalue())
 
 
 @pytest.fixture
-def closed_run(command, cut, tmp_path):
-    """A small search on them."""
-    spec = write_market(tmp_path / "bars.csv")
-    return command("evolve", "--data", spec, *EASY, "--json").json
-
-
-@pytest.fixture
-def found(command, closed_run):
-    """The same after the held-out part was opened."""
-    looked = command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet")
-    assert looked.code == 0, looked.err
+def found(command, opened, monkeypatch):
+    """The run as it is shown, in its folder, which no test may change."""
+    monkeypatch.setattr(task_module, "load_markets", load_cut)
+    monkeypatch.chdir(opened[0])
     return command("runs", "show", "latest", "--json").json["result"]
 
 
@@ -81,18 +92,19 @@ def test_the_front_is_what_the_engine_computes(found):
     assert found["certificate"]["mismatches"] == 0
 
 
-def test_the_search_is_given_nothing_behind_its_last_window(command, cut, tmp_path):
+def test_the_search_is_given_nothing_behind_its_last_window(found):
     """Its series ends there, and both of its windows are in it."""
-    task = task_module.prepare(task_module.RunConfig(data=write_market(tmp_path / "bars.csv")))
+    task = task_module.prepare(task_module.RunConfig(data=found["data"]["spec"][0]))
     engine = task.engine()
     assert [len(bars) for bars in engine.series] == [2400]
     assert engine.windows == WINDOWS[:2]
 
 
-def test_a_run_goes_on_to_the_same_front(command, closed_run):
+def test_a_run_goes_on_to_the_same_front(command, opened, found, tmp_path, monkeypatch):
     """In two parts or in one."""
-    finished = closed_run
+    finished = opened[1]
     spec = finished["data"]["spec"][0]
+    monkeypatch.chdir(tmp_path)
     assert command("evolve", "--data", spec, *EASY, "--generations", "1", "--quiet").code == 0
     again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json
     for name in ("front", "front_hash", "data"):
@@ -149,9 +161,10 @@ def test_an_exported_ledger_names_its_window(command, found, tmp_path):
     """Beside the symbol stands what the window is called."""
     loose = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
     spec = found["data"]["spec"][0]
-    outcome = command("backtest", "--data", spec, *loose, "--trades", "out.csv", "--json")
-    with open(tmp_path / "out.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    outcome = command(
+        "backtest", "--data", spec, *loose, "--trades", tmp_path / "out.csv", "--json"
+    )
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()))
     counts = [window["metrics"]["trades"] for window in outcome.json["windows"]]
     assert [sum(row["label"] == label for row in rows) for label in LABELS] == counts
     assert {row["symbol"] for row in rows} == {"bars"}

@@ -112,15 +112,10 @@ def fit_forecast(**settings):
 
 PLACES = {
     "trades": (lambda run, v: run.trades(v).to_csv(), whole(0)),
-    "equity": (lambda run, v: run.equity(v).to_csv(), whole(0)),
-    "drawdowns": (lambda run, v: run.drawdowns(v).to_csv(), whole(0)),
-    "regimes": (lambda run, v: run.regimes(v).to_csv(), whole(0)),
     "population": (lambda run, v: run.population(v).to_csv(), whole(1)),
     "apart": (lambda run, v: run.apart(v).trades().to_csv(), whole(0)),
-    "apart_window": (lambda run, v: run.apart(0, v).trades().to_csv(), whole(0)),
     "program": (lambda run, v: run.program(0, v), choose("pine")),
     "grid": (lambda run, v: run.grid(v, "reward_r").to_csv(), choose("ema_fast")),
-    "grid_metric": (lambda run, v: run.grid("ema_fast", "reward_r", v).to_csv(), choose("sharpe")),
     "importance": (lambda run, v: run.importance(v).to_csv(), choose("strength")),
     "by_weight": (lambda run, v: run.by_weight(strength=v), real(0.5)),
     "label": (lambda run, v: run.label(v) or run.tags, text("mine")),
@@ -128,14 +123,9 @@ PLACES = {
     "page": (lambda run, v: len(page_html(run, v)), whole(0)),
     "report": (lambda run, v: write_report(run, v).name, path("page.html")),
     "plot_front": (lambda run, v: run.plot.front(v).to_json(), choose("trades")),
-    "plot_convergence": (lambda run, v: run.plot.convergence(v).to_json(), choose("strength")),
-    "plot_gene": (lambda run, v: run.plot.gene(v).to_json(), choose("ema_fast")),
-    "plot_equity": (lambda run, v: run.plot.equity(v).to_json(), whole(0)),
     "plot_price": (lambda run, v: run.plot.price(0, v).to_json(), whole(0)),
-    "plot_trade": (lambda run, v: run.plot.trade(0, v).to_json(), whole(1)),
     "compare_runs": (lambda run, v: compare_runs(a=v), (None, ())),
     "load_run": (lambda run, v: repr(optimizer.load_run(v)), path("runs/one")),
-    "load_run_runs": (lambda run, v: repr(optimizer.load_run("latest", v)), path("runs")),
     "load_run_data": (
         lambda run, v: optimizer.load_run(data=v).trades(0).to_csv(),
         several("sample"),
@@ -146,29 +136,20 @@ PLACES = {
         lambda run, v: repr(optimizer.judge(pick=v, null=0, folds=0, blocks=0)),
         whole(0),
     ),
-    "judge_open": (lambda run, v: optimizer.judge(is_open=v, folds=0), (None, ())),
     "judge_folds": (lambda run, v: optimizer.judge(folds=v), (None, ())),
     "portfolio": (lambda run, v: repr(optimizer.portfolio(v)), several("latest:0")),
-    "portfolio_member": (lambda run, v: repr(optimizer.portfolio([v])), text("latest:0")),
     "portfolio_weights": (
         lambda run, v: repr(optimizer.portfolio(["latest:0"], v)),
         several(0.5),
     ),
     "portfolio_risk": (lambda run, v: repr(optimizer.portfolio(["latest:0"], risk=v)), real(0.25)),
-    "portfolio_positions": (
-        lambda run, v: repr(optimizer.portfolio(["latest:0"], max_positions=v)),
-        whole(2),
-    ),
     "scan": (lambda run, v: optimizer.scan(v).frame().to_csv(), table("ema_len", 21)),
     "scan_high": (lambda run, v: optimizer.scan(high=v).frame().to_csv(), real(0.25)),
-    "scan_history": (lambda run, v: optimizer.scan(history=v).frame().to_csv(), whole(2)),
     "scan_verify": (lambda run, v: optimizer.scan(verify=v).frame().to_csv(), choose("all")),
     "forecast": (lambda run, v: optimizer.forecast(v, model="naive"), (None, ())),
     "forecast_model": (lambda run, v: optimizer.forecast("f.parquet", model=v), (None, ())),
-    "forecast_horizon": (lambda run, v: fit_forecast(horizon=v), whole(8)),
     "forecast_features": (lambda run, v: fit_forecast(features=v), text("returns")),
     "ui_runs": (lambda run, v: optimizer.ui(v).stop(), path("runs")),
-    "ui_port": (lambda run, v: optimizer.ui(port=v).stop(), whole(0)),
     "genes": (
         lambda run, v: optimizer.backtest(v).trades(0).to_csv(),
         table("reward_r", 2.5),
@@ -183,24 +164,15 @@ PLACES = {
     "bounds": (lambda run, v: backtested(bounds={"reward_r": v}), several(1.0, 5.0)),
     "bound": (lambda run, v: backtested(bounds={"reward_r": (v, 5)}), real(0.5)),
     "constraints": (lambda run, v: backtested(constraints=v), several("max_drawdown <= 0.5")),
-    "max_bytes": (lambda run, v: backtested(max_bytes=v), text("100MB")),
-    "runs": (lambda run, v: backtested(runs=v), path("elsewhere")),
     "check_strategy": (
         lambda run, v: check_strategy(find_strategy("seller_exhaustion"), v).to_csv(),
         whole(2),
     ),
     "load_bars": (lambda run, v: repr(load_bars(v)), path("sample")),
     "load_timeframe": (lambda run, v: repr(load_bars("sample", LoadOptions(timeframe=v))), span(1)),
-    "load_offset": (
-        lambda run, v: load_bars("sample", LoadOptions(price_offset=v)).close[0],
-        real(0.5),
-    ),
-    "load_bytes": (lambda run, v: LoadOptions(max_bytes=v), whole(100)),
-    "load_dedupe": (lambda run, v: LoadOptions(dedupe=v), flag(True)),
     "word_length": (lambda run, v: repr(words.ema(words.close, v)), whole(20)),
     "word_number": (lambda run, v: repr(words.close > v), real(2.5)),
     "word_gene": (lambda run, v: repr(words.gene("g", v, 0.5, 4)), real(2.5)),
-    "word_share": (lambda run, v: repr(words.share(v)), real(0.25)),
 }
 """Each argument: a call with its value, and a plain value with its twins."""
 
@@ -213,24 +185,10 @@ EVOLVE = {
 FRAME = {"bars": pd.DataFrame()}
 """Bars of a test that searches in memory."""
 
-NEVER = {
-    "nan": float("nan"),
-    "infinity": float("inf"),
-    "numpy_nan": np.float64("nan"),
-    "bytes": b"latest",
-    "set": {1},
-    "object": object(),
-    "complex": 1j,
-    "huge": 10**400,
-    "enormous": 10**5000,
-    "function": len,
-    "class": int,
-    "frame": pd.DataFrame({"a": [1, 2]}),
-    "missing": pd.NA,
-    "no_time": pd.NaT,
-    "nested": [[1], [2, 3]],
-    "table": {1: object()},
-}
+NEVER = (
+    float("nan"), np.float64("inf"), b"latest", {1}, object(), 1j, 10**5000, len, int,
+    pd.DataFrame({"a": [1, 2]}), pd.NA, pd.NaT, [[1], [2, 3]], {1: object()},
+)  # fmt: skip
 """Values that no argument takes."""
 
 
@@ -284,7 +242,7 @@ def generate():
 def test_values_of_any_library_are_those_of_python(name, run):
     """With the same result; what is no value of that kind is refused."""
     call, (plain, twins) = PLACES[name]
-    for value in (*NEVER.values(), generate()):
+    for value in (*NEVER, generate()):
         require_refusal(call, run, value)
     expected = None if plain is None else call(run, plain)
     for twin in twins:
@@ -302,7 +260,7 @@ def test_values_of_any_library_are_those_of_python(name, run):
 @pytest.mark.parametrize("name", EVOLVE)
 def test_a_search_that_is_refused_leaves_no_file(name, run, frame):
     """Not even the bars that it was to keep."""
-    for value in (*NEVER.values(), generate(), None):
+    for value in (*NEVER, generate(), None):
         assert name in require_refusal(EVOLVE[name], run, value)
 
 
@@ -361,30 +319,21 @@ def test_a_search_of_odd_numbers_is_that_of_plain_ones(run, frame):
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (lambda: optimizer.evolve(populaton=8), "evolve: populaton is unknown; did you mean"),
-        (lambda: optimizer.evolve(64), "evolve: too many positional arguments"),
-        (lambda: optimizer.evolve(settings=3), "evolve: settings is unknown"),
-        (lambda: optimizer.evolve(data=None), "evolve: data must be a source of bars"),
-        (lambda: optimizer.evolve(bars=None), "bars is a frame of pandas or polars"),
-        (lambda: optimizer.judge(nul=3), "judge: nul is unknown; did you mean 'null'?"),
-        (
-            lambda: optimizer.judge(population=8),
-            r"population is unknown; help\(judge\) lists",
-        ),
-        (lambda: optimizer.judge(None), "judge: name must be text or a path, got None"),
-        (lambda: optimizer.judge("latest", trust=True, nul=3), "judge: nul is unknown"),
-        (lambda: optimizer.load_run(nmae="x"), "load_run: nmae is unknown; did you mean 'name'?"),
-        (lambda: optimizer.load_run(3), "load_run: name must be text or a path, got 3"),
-        (lambda: optimizer.load_run(""), "load_run: name must be text or a path, got ''"),
-        (
-            lambda: optimizer.portfolio([None]),
-            "members must be a list, each text or a path",
-        ),
-        (lambda: optimizer.portfolio("latest:0"), "portfolio: members must be a list"),
-        (lambda: optimizer.scan(population=8), r"scan: population is unknown; help\(scan\) lists"),
-        (lambda: optimizer.scan(dedup=True), "scan: dedup is unknown; did you mean 'dedupe'?"),
-        (lambda: optimizer.scan(verify="most"), "scan: verify must be one of sample, all"),
-        (lambda: optimizer.forecast("f.parquet", modle="gru"), "forecast: modle is unknown; did"),
+        (lambda: optimizer.evolve(populaton=8), "populaton.*population"),
+        (lambda: optimizer.evolve(64), "positional"),
+        (lambda: optimizer.evolve(settings=3), "settings is unknown"),
+        (lambda: optimizer.evolve(data=None), "data must be"),
+        (lambda: optimizer.judge(nul=3), "judge: nul is unknown.*'null'"),
+        (lambda: optimizer.judge("latest", trust=True, nul=3), "nul is unknown"),
+        (lambda: optimizer.judge(None), "name must be text or a path, got None"),
+        (lambda: optimizer.judge(population=8), r"help\(judge\)"),
+        (lambda: optimizer.load_run(nmae="x"), "'name'"),
+        (lambda: optimizer.load_run(""), "got ''"),
+        (lambda: optimizer.portfolio([None]), "members must be"),
+        (lambda: optimizer.portfolio("latest:0"), "members must be"),
+        (lambda: optimizer.scan(dedup=True), "'dedupe'"),
+        (lambda: optimizer.scan(verify="most"), "sample, all"),
+        (lambda: optimizer.forecast("f.parquet", modle="gru"), "modle is unknown"),
         (lambda: optimizer.ui(port=99999), "99999"),
     ],
 )
