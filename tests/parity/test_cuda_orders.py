@@ -1,22 +1,16 @@
 """Orders, ladders and money on the CUDA kernels: interpreted on small worlds, and on a device."""
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from data import LoadOptions, Window, load_bars
-from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS
+from data import Window
 from engine.batch import Engine
 from engine.replay.parity import compare_ledgers
 from tests.parity.test_language import population
-from tests.support.backends import BACKEND_PARAMETERS
-from tests.support.comparisons import needs_gpu, run_interpreted
+from tests.support.comparisons import needs_gpu
 from tests.support.finer import make_coarse, open_apart
-from tests.support.order_cases import CASES
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import (
     drawn_accounts,
@@ -26,36 +20,12 @@ from tests.support.random_strategies import (
 )
 from tests.support.worlds import draw_order_costs, make_bars
 
-LAW = list(csv.DictReader((Path(__file__).parent / "order_values.csv").read_text().splitlines()))
-"""Check values: reasons are counts in their order."""
-
 DRAWN_ON_GPU = (0, 4, 5, 16, 20, 22, 26, 31, 32, 33)
 """Seeds of strategies that a device compiles a kernel for: some ten seconds each."""
 
 
 LOST_ON_GPU = (4, 22, 23, 34)
 """Of strategies whose accounts are lost in most trades of some individuals."""
-
-
-@pytest.mark.slow
-def test_interpreted_kernels_equal_the_reference():
-    """Accumulators, ledgers, results and signals of any strategy are equal in every bit."""
-    assert "every bit equal" in run_interpreted("interpreted_orders")
-
-
-@pytest.mark.parametrize("device_name", BACKEND_PARAMETERS)
-@pytest.mark.parametrize("line", LAW, ids=[line["strategy"] for line in LAW])
-def test_check_values_of_the_law(line, device_name, real_folder):
-    """Real series as one window, 5 + 5 basis points, to the last digit."""
-    case = CASES[line["strategy"]]
-    bars = load_bars(f"parquet:{real_folder / case.series}.parquet", LoadOptions(dedupe=True))
-    bars = make_coarse(bars) if case.is_finer else bars
-    engine = Engine(case.strategy, [bars], [Window.whole(bars)], case.costs, device=device_name)
-    sums = engine.evaluate(case.strategy.layout.defaults[None])[0, 0]
-    expected = {name: float(value) for name, value in line.items() if name in ACCUMULATOR_INDEX}
-    assert {name: sums[ACCUMULATOR_INDEX[name]].item() for name in expected} == expected
-    reasons = [int(sums[ACCUMULATOR_INDEX[f"exits_{reason}"]]) for reason in COUNTED_REASONS]
-    assert "/".join(map(str, reasons)) == line["reasons"]
 
 
 @needs_gpu

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data import LoadOptions, load_bars
+from data import load_bars
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
@@ -36,15 +36,6 @@ from tests.support.worlds import (
 )
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
-
-REAL_SERIES = (
-    "aapl_1h",
-    "bifiusdt_5m",
-    "btcusdt_1h",
-    "gbpjpy_1h",
-    "spy_1m",
-    "uniusdt_15m",
-)
 
 
 @pytest.mark.parametrize("name", sorted(SHORT_SPECS))
@@ -98,18 +89,7 @@ def test_sample_gives_the_same_trades(name, device):
     assert trades.sum() > 1000, "a comparison of engines that hardly trade says little"
 
 
-@pytest.mark.parametrize("name", REAL_SERIES)
-def test_real_series_give_the_same_trades(name, device, real_folder):
-    """On each real series, ten random individuals trade as in the reference."""
-    bars = load_bars(f"parquet:{real_folder / name}.parquet", LoadOptions(dedupe=True))
-    spec = STRATEGIES["seller_exhaustion"].for_timeframe(bars.timeframe_ns / 1e9)
-    windows = [Window.whole(bars)]
-    engine = Engine(spec, [bars], windows, device=device)
-    reference = compiled_reference(spec, [bars], windows)
-    assert_same_trades(reference, engine, random_genomes(spec, 10, seed=5))
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 512, 65_535, 65_536, 100_000], ids="P{}".format)
+@pytest.mark.parametrize("size", [1, 7, 512, 65_537], ids="P{}".format)
 def test_population_size_changes_no_bit(size, device):
     """An individual's accumulators do not depend on how many others are evaluated with it."""
     bars = make_bars(11, 1500, jump=0.1)
@@ -123,12 +103,11 @@ def test_population_size_changes_no_bit(size, device):
         assert_same_bits(alone[0], together[i], f"individual {i} of {size}")
 
 
-@pytest.mark.parametrize("threads", [1, None], ids=["one_thread", "all_threads"])
-@pytest.mark.parametrize("chunk", [1, 7, 64, None])
+@pytest.mark.parametrize(("chunk", "threads"), [(1, None), (7, 1), (64, None), (None, 1)])
 def test_chunk_threads_and_order_change_no_bit(chunk, threads, device):
     """Chunked at any size, on any number of threads, in any order: the same bits."""
     bars = make_bars(12, 1200, gaps=0.05, jump=0.1)
-    genomes = random_genomes(SPEC, 150, seed=8)
+    genomes = random_genomes(SPEC, 90, seed=8)
     expected = Engine(SPEC, [bars], [Window.whole(bars)]).evaluate(genomes)
     order = np.random.Generator(np.random.PCG64(1)).permutation(len(genomes))
     engine = Engine(SPEC, [bars], [Window.whole(bars)], device=device, chunk=chunk, threads=threads)
@@ -146,31 +125,19 @@ def make_small_engine(rows, bars, device):
     return Engine(SPEC, [bars], [Window.whole(bars)], device=device, memory_bytes=memory_bytes)
 
 
-def test_more_rows_than_memory_holds_change_no_bit(device):
-    """With room for a fifth of the rows, bars or individuals are taken in parts: the same bits."""
-    bars = make_bars(15, 5000, jump=0.1)
+@pytest.mark.parametrize("share", [5, None], ids=["a_fifth", "one_individual"])
+def test_more_rows_than_memory_holds_change_no_bit(device, share):
+    """Bars or individuals are taken in parts, rows come and go, and results stay."""
+    bars = make_bars(15, 2500, jump=0.1)
     genomes = random_genomes(SPEC, 60, seed=3)
-    roomy = Engine(SPEC, [bars], [Window.whole(bars), Window(0, 700, 3300)], device=device)
-    n_rows = len(list_rows(SPEC, genomes))
-    crowded = make_small_engine(n_rows // 5, bars, device)
+    roomy = Engine(SPEC, [bars], [Window.whole(bars), Window(0, 700, 2100)], device=device)
+    n_rows = len(list_rows(SPEC, genomes)) // share if share else 8
+    crowded = make_small_engine(n_rows, bars, device)
     for _ in range(2):
         actual = crowded.evaluate(genomes)
         assert_same_bits(roomy.evaluate(genomes)[:, :1], actual, "more rows than fit")
-    (left,), (right, _) = crowded.trades(genomes[0]), roomy.trades(genomes[0])
-    assert not compare_ledgers(left, right)
-
-
-def test_crowded_bank_changes_no_bit(device):
-    """With room for the rows of about one individual, rows come and go and results stay."""
-    bars = make_bars(13, 700, jump=0.1)
-    genomes = random_genomes(SPEC, 60, seed=9)
-    expected = Engine(SPEC, [bars], [Window.whole(bars)]).evaluate(genomes)
-    roomy = Engine(SPEC, [bars], [Window.whole(bars)], device=device)
-    crowded = make_small_engine(8, bars, device)
-    for _ in range(2):
-        assert_same_bits(expected, crowded.evaluate(genomes), "crowded bank")
-        for genome in genomes[:10]:
-            (left,), (right,) = roomy.trades(genome), crowded.trades(genome)
+        for genome in genomes[:4]:
+            (left,), (right, _) = crowded.trades(genome), roomy.trades(genome)
             assert not compare_ledgers(left, right)
     assert crowded.rows_computed > 8
 

@@ -1,6 +1,5 @@
 """Strategies in words: reference and engine, plain and compiled, equal in every bit."""
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data import LoadOptions, Window, load_bars
+from data import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS, REASONS
 from engine.batch import Engine
@@ -33,9 +32,6 @@ BARS = [make_bars(3, 700, gaps=0.02), make_bars(4, 500, flat=0.1)]
 WINDOWS = [Window.whole(BARS[0]), Window(0, 150, 420), Window.whole(BARS[1], 1)]
 
 FAST = (STRATEGIES["seller_exhaustion"], STRATEGIES["mean_reversion"], CROSSINGS, LOCATED, LEVELS)
-
-LAW = list(csv.DictReader((Path(__file__).parent / "language_values.csv").read_text().splitlines()))
-"""Check values: exits are counts in the order of reasons."""
 
 
 def both(strategy, bars, windows, genomes, costs=None, form=None, device="cpu", **options):
@@ -75,57 +71,13 @@ def population(strategy, count, seed):
     return np.concatenate([defaults, random_genomes(strategy, count - 1, seed)])
 
 
-@pytest.mark.parametrize("name", sorted({line["strategy"] for line in LAW}))
-def test_check_values_of_the_law(name, real_folder):
-    """Real series as one window, 5 + 5 basis points, genes at their defaults."""
-    strategy = EXAMPLE[name]
-    genome = strategy.layout.defaults
-    for expected in (line for line in LAW if line["strategy"] == name):
-        path = real_folder / f"{expected['series']}.parquet"
-        bars = load_bars(f"parquet:{path}", LoadOptions(dedupe=True))
-        windows = [Window.whole(bars)]
-        assert both(strategy, [bars], windows, genome[None]) == ""
-        actual = Engine(strategy, [bars], windows, device="cpu").evaluate(genome[None])[0, 0]
-        sums = {key: actual[place] for key, place in ACCUMULATOR_INDEX.items()}
-        sums["longs"] = sums["trades"] - sums["shorts"]
-        counts = ("trades", "longs", "shorts", "bars_in_market", "rejected")
-        fields = {key: f"{sums[key]:.0f}" for key in counts}
-        fields |= {key: repr(float(sums[key])) for key in ("sum_r", "equity")}
-        fields["exits"] = "/".join(
-            f"{sums[f'exits_{reason}']:.0f}" for reason in COUNTED_REASONS[:-1]
-        )
-        assert sums["exits_reverse"] == 0
-        assert fields.items() <= expected.items()
-        assert sums["bars_in_market"] <= len(bars)
-
-
-def test_check_values_of_a_cross_of_double_averages(real_folder):
-    """Both averages of a `dema` begin with means of their own."""
-    fast, slow = words.dema(words.close, 10), words.dema(words.close, 40)
-    over, under = words.crosses_above(fast, slow), words.crosses_below(fast, slow)
-    strategy = words.strategy(
-        "Crosses of double averages.", long=over, short=under, exit_long=under, exit_short=over,
-        stop=words.share(0.05), timeframe="1h",
-    )  # fmt: skip
-    bars = load_bars(f"parquet:{real_folder / 'btcusdt_1h'}.parquet", LoadOptions(dedupe=True))
-    assert both(strategy, [bars], [Window.whole(bars)], population(strategy, 1, 0)) == ""
-    engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu")
-    sums = engine.evaluate(strategy.layout.defaults[None])[0, 0]
-    by_name = {key: sums[place].item() for key, place in ACCUMULATOR_INDEX.items()}
-    counts = [by_name[f"exits_{reason}"] for reason in COUNTED_REASONS]
-    assert counts == [0, 111, 0, 0, 1, 2843, 0, 0]
-    assert (by_name["trades"], by_name["wins"], by_name["bars_in_market"]) == (2955, 882, 57610)
-    assert (by_name["sum_r"], by_name["equity"]) == (-4.878673792596741, 0.890523655311467)
-    assert by_name["max_drawdown"] == 0.27427429767118505
-
-
 @pytest.mark.parametrize("name", sorted(EXAMPLE))
 def test_examples_on_small_worlds(name):
-    """Several series and windows, random genes, in plain Python too."""
+    """Several series and windows, random genes; the law as it reads too."""
     strategy = EXAMPLE[name]
-    genomes = population(strategy, 6, seed=1)
+    genomes = population(strategy, 4, seed=1)
     assert both(strategy, BARS, WINDOWS, genomes) == ""
-    assert both(strategy, BARS, WINDOWS, genomes[:2], form=as_it_reads) == ""
+    assert both(strategy, BARS, WINDOWS[1:2], genomes[:1], form=as_it_reads) == ""
 
 
 def check_drawn(seed, bars, windows, charges, form):
@@ -148,24 +100,17 @@ def test_drawn_strategies(data, seed):
 
 @pytest.mark.slow
 def test_many_drawn_strategies():
-    """The same on longer bars, compiled."""
+    """The same on longer bars, compiled; most of them trade, by each reason and on both sides."""
     bars = make_bars(11, 600, gaps=0.01)
-    for seed in range(100):
+    totals, trading = np.zeros(len(ACCUMULATOR_INDEX)), 0
+    for seed in range(40):
         check_drawn(seed, bars, [Window.whole(bars), Window(0, 50, 300)], Costs(), None)
-
-
-def test_drawn_strategies_trade():
-    """They are no empty test: most of them trade, and every reason and both sides occur."""
-    bars = make_bars(11, 600, gaps=0.01)
-    totals = np.zeros(len(ACCUMULATOR_INDEX))
-    trading = 0
-    for seed in range(60):
         strategy = drawn_strategy(seed, ())
         engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu")
         sums = engine.evaluate(strategy.layout.defaults[None])[0, 0]
         totals += sums
         trading += sums[0] > 2
-    assert trading > 30
+    assert trading > 20
     # Positions are reversed by orders alone, which other draws have.
     for reason in COUNTED_REASONS[:-1]:
         assert totals[ACCUMULATOR_INDEX[f"exits_{reason}"]] > 0, reason
@@ -197,7 +142,7 @@ def test_an_aligned_column_is_a_row_as_any_other():
     assert set(whole.side.tolist()) == {1, -1}
 
 
-@pytest.mark.parametrize("length", [1, 63, 64, 65, 512, 513, 1100])
+@pytest.mark.parametrize("length", [1, 63, 65, 513])
 def test_arithmetic_is_computed_where_it_is_read(length):
     """Whole and cut words and blocks of bars; what is no number stays so."""
     bars = make_bars(length, length, flat=0.1)
@@ -253,9 +198,7 @@ def test_offsets_of_former_times_have_seconds():
     assert min(open_s % 86_400 + 900 for open_s in opens.tolist()) == 1201 * 60
 
 
-@pytest.mark.parametrize(
-    "options", [{"threads": 1}, {"threads": 2}, {"chunk": 3}, {"memory_bytes": 2**20}]
-)
+@pytest.mark.parametrize("options", [{"threads": 2}, {"chunk": 3}, {"memory_bytes": 2**20}])
 def test_bits_depend_on_nothing_else(options):
     """Threads, chunks, memory, order, and what was evaluated before."""
     strategy = EXAMPLE["donchian_trail"]

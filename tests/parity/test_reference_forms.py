@@ -5,13 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data import load_bars
 from data.bars import Window
-from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.fast_case import SOURCES
 from engine.reference import Reference
 from engine.replay.parity import compare_forms
-from strategy import STRATEGIES
 from strategy.indicator_registry import KINDS
 from tests.support.parity import assert_same_bits
 from tests.support.references import FORMS, compiled_reference, fold_plain
@@ -23,7 +20,6 @@ from tests.support.worlds import (
     make_bars,
     markets,
     populations,
-    random_genomes,
 )
 
 
@@ -39,19 +35,6 @@ def test_worlds_give_the_same(name, data):
     for genome in data.draw(populations(spec)):
         assert compare_forms(plain, compiled, genome) == ""
         assert plain.signals(genome) == compiled.signals(genome)
-
-
-@pytest.mark.parametrize("name", sorted(SHORT_SPECS))
-def test_the_sample_gives_the_same(name):
-    """A year of bars, published bounds, two windows of which one begins late."""
-    bars, spec = load_bars("sample"), STRATEGIES[name]
-    windows = [Window.whole(bars), Window(0, len(bars) // 2, len(bars) - 100)]
-    plain, compiled = (Reference(spec, [bars], windows, form=form) for form in FORMS.values())
-    trades = 0.0
-    for genome in (spec.layout.defaults, *random_genomes(spec, 2, seed=3)):
-        assert compare_forms(plain, compiled, genome) == ""
-        trades += compiled.accumulators(genome)[:, ACCUMULATOR_INDEX["trades"]].sum()
-    assert trades > 200, "a comparison of forms that hardly trade says little"
 
 
 @given(
