@@ -1,11 +1,10 @@
 """The live page under attack: is it there within two seconds, and what does it take.
 
     python -m tests.bench.hostile_page [--limits 64 256 1024] [--sockets 2000] [--seconds 10]
-        [--kinds silent ...] [--search]
+        [--kinds silent ...]
 
 Many sockets of a kind, each of which is opened again as soon as it is ended, beside a live run
-that is watched, under each limit of handles. With `--search` searches are timed beside it instead,
-with and without the attack in turns.
+that is watched, under each limit of handles.
 """
 
 import argparse
@@ -20,7 +19,6 @@ import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
-from statistics import median
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -30,9 +28,6 @@ from tests.support.hostile_clients import KINDS, attack
 from tests.support.kill import child
 from tests.support.runs import record_run
 from tests.support.viewing import Asker, GrowingRun
-
-GENERATIONS = 3000
-"""Of a search that is timed."""
 
 
 class Page:
@@ -74,8 +69,7 @@ class Page:
 
     def seconds(self):
         """Processor time."""
-        times = self.watched.cpu_times()
-        return times.user + times.system
+        return sum(self.watched.cpu_times()[:2])
 
     def ask_s(self, path="/"):
         """Seconds until a page is there."""
@@ -162,17 +156,13 @@ def main():
     parser.add_argument("--sockets", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--kinds", nargs="+", default=[*KINDS, "mixed"])
-    parser.add_argument("--search", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Path(folder) / "runs"
         source = record_run(runs, generations=400)
-        if asked.search:
-            return time_searches(runs, asked)
         for handles in asked.limits:
             with Page(runs, handles) as page:
                 attack_all(page, source, asked)
-    return None
 
 
 def attack_all(page, source, asked):
@@ -195,25 +185,6 @@ def attack_all(page, source, asked):
     said = page.count_said()
     print(f"{page.handles:5} said {said} B in {minutes:.1f} min, ended in {ended_s:.2f} s")
     shutil.rmtree(growing.path)
-
-
-def time_searches(runs, asked):
-    """Print seconds of a search with and without an attack beside it, in turns."""
-    times = {False: [], True: []}
-    with Page(runs, asked.limits[-1]) as page:
-        for is_attacked in (False, True, True, False) * 2 + (False, True):
-            spent = page.seconds()
-            count = asked.sockets if is_attacked else 1
-            with page.attacked(",".join(asked.kinds), count) as clients:
-                clients.stdout.readline()
-                began = time.monotonic()
-                record_run(runs, generations=GENERATIONS)
-                times[is_attacked].append(time.monotonic() - began)
-            words = "attacked" if is_attacked else "alone"
-            took, used = times[is_attacked][-1], page.seconds() - spent
-            print(f"{words:9} search {took:6.2f} s, page {used:5.2f} s of processor", flush=True)
-    with_it, without = median(times[True]), median(times[False])
-    print(f"medians: {with_it:.2f} s attacked, {without:.2f} s alone")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Going on with what was recorded, whatever has happened to it: part E of the faults."""
+"""Going on with a recorded run, whatever has happened to it."""
 
 import shutil
 import sqlite3
@@ -8,292 +8,249 @@ from pathlib import Path
 import pytest
 
 from optimizer.errors import StoreError
+from optimizer.run import header, identity
 from optimizer.store import RunStore
+from tests.support.commands import SMALL
 from tests.support.forging import change, flip, interrupt
 
 pytestmark = pytest.mark.slow
 
-SEARCH = (
-    "--population",
-    "12",
-    "--generations",
-    "5",
-    "--min-trades",
-    "3",
-    "--no-report",
-    "--no-judge",
-)
-NEWEST = 5
-MARKET = "csv:bars.csv"
-"""In a file beside the run that a test may change."""
+NEWEST = 2
+MARKET = ("--data", "csv:bars.csv")
+RESUME = ("evolve", "--resume", "latest")
 
 
 @pytest.fixture
 def whole(command, recordings):
     """The result of an undisturbed, finished run."""
-    return recordings.copy(*SEARCH)
+    return recordings.copy("held out")
 
 
 @pytest.fixture
-def broken(whole):
-    """The directory of that run as if it had been stopped before its certificate."""
-    interrupt(whole["path"])
+def path(whole):
+    """Its folder."""
     return Path(whole["path"])
 
 
+@pytest.fixture
+def broken(path):
+    """The same folder as if it had been stopped before its certificate."""
+    interrupt(path)
+    return path
+
+
 def dump(path):
-    """Everything that a run's tables hold."""
-    with closing(sqlite3.connect(Path(path) / "run.sqlite")) as database:
+    """All that a run's tables hold."""
+    with closing(sqlite3.connect(path / "run.sqlite")) as database:
         return list(database.iterdump())
 
 
-def cut(path, share):
-    """Leave only the first share of a database's bytes."""
-    content = (path / "run.sqlite").read_bytes()
-    (path / "run.sqlite").write_bytes(content[: int(len(content) * share)])
+@pytest.fixture
+def refused(command):
+    """The error of a command that is refused, and changes nothing of a run."""
+
+    def refuse(path, *arguments):
+        before = dump(path)
+        outcome = command(*arguments)
+        assert (outcome.code, outcome.out) == (4, "")
+        assert dump(path) == before
+        return outcome.error
+
+    return refuse
 
 
-def test_latest_is_the_run_that_was_begun_last(command, whole):
-    """Its result, and not that of the one before."""
-    other = command("evolve", "--data", MARKET, *SEARCH, "--seed", "2", "--json").json
-    again = command("evolve", "--resume", "latest", "--json").json
-    assert again["run"] == other["run"] != whole["run"]
-
-
-def test_a_finished_run_is_shown_and_not_touched(command, whole):
-    """A message and the stored result, exit code 0, and nothing of the record changes."""
-    before = dump(whole["path"])
-    outcome = command("evolve", "--resume", whole["run"], "--json")
-    assert outcome.code == 0
+def test_a_finished_run_is_shown_and_not_touched(command, whole, path):
+    """The stored result, exit code 0, and nothing of the record changes."""
+    before = dump(path)
+    again = command("evolve", "--resume", whole["run"], "--json")
+    assert again.code == 0
     # It was judged once more, in its own time.
-    fields = {**whole, "resumed": "already finished", "judgement_s": outcome.json["judgement_s"]}
-    assert outcome.json == fields
-    assert dump(whole["path"]) == before
-    shown = command("evolve", "--resume", whole["run"])
-    assert f"run {whole['run']} had already finished; this is its result" in shown.out
+    judged = {"resumed": "already finished", "judgement_s": again.json["judgement_s"]}
+    assert again.json == {**whole, **judged}
+    assert dump(path) == before
 
 
-@pytest.mark.parametrize("is_finished", [True, False], ids=["finished", "interrupted"])
+def test_latest_is_the_run_that_was_begun_last(command, whole, path):
+    """Its result; another run begins and ends while the one before is owned."""
+    interrupt(path)
+    with RunStore.open(path, writable=True):
+        other = command("evolve", *MARKET, *SMALL, "--seed", "2", "--json").json
+    assert command(*RESUME, "--json").json["run"] == other["run"] != whole["run"]
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        (("--seed", "7"), ["seed: recorded 1, now 7"]),
-        (("--population", "13"), ["population: recorded 12, now 13"]),
-        (("--bound", "max_hold=5:9"), ["genes.max_hold.high: recorded 384.0, now 9.0"]),
-        (
-            ("--strategy", "mean_reversion"),
-            ["strategy: recorded 'seller_exhaustion', now 'mean_reversion'"],
-        ),
-        (
-            ("--fee-bp", "1", "--slippage-bp", "2"),
-            ["costs.fee_bp: recorded 5.0, now 1.0", "costs.slippage_bp: recorded 5.0, now 2.0"],
-        ),
-        (("--objectives", "sharpe"), ["objectives"]),
-        (("--min-trades", "4"), ["min_trades: recorded 3, now 4"]),
-        (("--crossover-eta", "7"), ["crossover_eta: recorded 15, now 7"]),
-        (("--start", "1970-01-11"), ["window"]),
+        ("--seed 7", ["seed: recorded 1, now 7"]),
+        ("--population 13", ["population: recorded 8, now 13"]),
+        ("--bound max_hold=5:9", ["genes.max_hold.high: recorded 384.0, now 9.0"]),
+        ("--strategy mean_reversion",
+         ["strategy: recorded 'seller_exhaustion', now 'mean_reversion'"]),
+        ("--fee-bp 1 --slippage-bp 2",
+         ["costs.fee_bp: recorded 5.0, now 1.0", "costs.slippage_bp: recorded 5.0, now 2.0"]),
+        ("--objectives sharpe", ["objectives"]),
+        ("--min-trades 4", ["min_trades: recorded 3, now 4"]),
+        ("--crossover-eta 7", ["crossover_eta: recorded 15, now 7"]),
+        ("--start 1970-01-11", ["window"]),
+        ("--holdout 10%", ["windows.0.end: recorded 2400, now 2700"]),
     ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else "",
-)
-def test_a_run_never_goes_on_as_another(command, whole, flags, expected, is_finished):
-    """What decides results and differs is refused by name, with both values."""
-    if not is_finished:
-        interrupt(whole["path"])
-    before = dump(whole["path"])
-    outcome = command("evolve", "--resume", "latest", *flags)
-    assert (outcome.code, outcome.out) == (4, "")
-    assert all(message in outcome.error for message in expected)
-    assert dump(whole["path"]) == before
+)  # fmt: skip
+def test_a_run_never_goes_on_as_another(refused, path, flags, expected):
+    """Whatever decides results and differs is refused by name, with both values."""
+    for state in ("finished", "interrupted"):
+        if state == "interrupted":
+            interrupt(path)
+        error = refused(path, *RESUME, *flags.split())
+        assert all(words in error for words in expected), error
 
 
-def test_one_changed_price_is_other_data(command, whole, broken):
+def test_one_changed_price_is_other_data(refused, whole, broken):
     """Both hashes are named, and nothing is built on the old generations."""
-    path = Path(MARKET.removeprefix("csv:"))
-    header, first, *rest = path.read_text().splitlines()
+    head, first, *rest = Path("bars.csv").read_text().splitlines()
     values = first.split(",")
     values[4] = repr(float(values[4]) * (1 + 2**-40))
     values[2] = repr(max(float(values[2]), float(values[4])))
-    path.write_text("\n".join([header, ",".join(values), *rest, ""]))
-    outcome = command("evolve", "--resume", "latest")
-    assert (outcome.code, outcome.out) == (4, "")
-    assert f"data_hash: recorded '{whole['data_hash']}', now '" in outcome.error
+    Path("bars.csv").write_text("\n".join([head, ",".join(values), *rest, ""]))
+    error = refused(broken, *RESUME)
+    assert f"data_hash: recorded '{whole['data_hash']}', now '" in error
+
+
+def test_another_law_is_another_run(refused, broken, monkeypatch):
+    """A run that an older engine began is not gone on with by a newer one."""
+    monkeypatch.setattr(identity, "ENGINE_VERSION", identity.ENGINE_VERSION + 1)
+    assert "engine_version: recorded" in refused(broken, *RESUME)
 
 
 @pytest.mark.parametrize(
-    "flags", ["--threads 1", "--memory 4MB", "--device cpu", "--max-bytes 1GB"]
+    "flags", ["", "--threads 1", "--memory 4MB", "--device cpu", "--max-bytes 1GB"]
 )
-def test_how_it_is_computed_may_change(command, whole, broken, flags):
-    """Threads, memory and device are free, and the front is the same."""
-    again = command("evolve", "--resume", "latest", *flags.split(), "--json").json
-    assert again["front_hash"] == whole["front_hash"]
-
-
-def test_other_libraries_are_recorded_and_allowed(command, whole, broken, monkeypatch):
-    """A run goes on after an upgrade: some individuals are verified, and the change is kept."""
-    from optimizer.run import header
-
+def test_how_it_is_computed_may_change(command, whole, broken, monkeypatch, flags):
+    """Threads, memory, device and other libraries are free; the front is the same."""
     real = header.versions
     monkeypatch.setattr(header, "versions", lambda: {**real(), "numpy": "99.0"})
-    again = command("evolve", "--resume", "latest", "--json").json
+    again = command(*RESUME, *flags.split(), "--json").json
     assert again["front_hash"] == whole["front_hash"]
-    assert command("runs", "verify", "latest").code == 0
+    with RunStore.open(broken) as store:
+        assert any("numpy" in line for note in store.resumptions for line in note["differences"])
 
 
-def test_another_law_is_another_run(command, whole, broken, monkeypatch):
-    """A run that an older engine began is not gone on with by a newer one."""
-    from optimizer.run import identity
-
-    monkeypatch.setattr(identity, "ENGINE_VERSION", identity.ENGINE_VERSION + 1)
-    before = dump(broken)
-    outcome = command("evolve", "--resume", "latest")
-    assert (outcome.code, outcome.out) == (4, "")
-    assert "engine_version: recorded" in outcome.error
-    assert dump(broken) == before
-
-
-@pytest.mark.parametrize("flags", [(), ("--json",)], ids=["text", "json"])
-def test_a_second_owner_is_refused_and_told_who_the_first_is(command, broken, flags):
-    """At once, by process and host; reading goes on."""
+def test_a_second_owner_is_refused_and_the_first_is_named(command, broken):
+    """At once, by process; reading goes on."""
     with RunStore.open(broken, writable=True):
-        outcome = command("evolve", "--resume", "latest", *flags)
-        assert (outcome.code, outcome.out) == (4, "")
-        assert "process" in outcome.error
+        outcome = command(*RESUME, "--json")
+        assert (outcome.code, outcome.out, "process" in outcome.error) == (4, "", True)
         assert command("runs", "show", "latest").code == 0
-        assert "running" in command("runs", "list").out
-    assert command("evolve", "--resume", "latest", *flags).code == 0
+        assert command("runs", "list", "--json").json[0]["status"] == "running"
+    assert command(*RESUME, "--json").code == 0
 
 
-def test_two_runs_at_once_do_not_meet(command, broken):
-    """While one is owned another begins and ends."""
-    with RunStore.open(broken, writable=True):
-        assert command("evolve", "--data", MARKET, *SEARCH).code == 0
-
-
-def test_a_copied_run_goes_on_by_itself(command, whole, broken, tmp_path):
+def test_a_copied_run_goes_on_by_itself(command, whole, broken):
     """Copy and original come to the same front, and neither changes the other."""
-    shutil.copytree(broken, tmp_path / "copy" / "run")
+    shutil.copytree(broken, "copy/run")
     copied = command("evolve", "--resume", "./copy/run", "--json").json
     assert copied["path"] == "copy/run"
-    assert command("runs", "show", str(broken), "--json").json["status"] == "interrupted"
-    original = command("evolve", "--resume", str(broken), "--json").json
+    assert command("runs", "show", broken, "--json").json["status"] == "interrupted"
+    original = command("evolve", "--resume", broken, "--json").json
     assert copied["front_hash"] == original["front_hash"] == whole["front_hash"]
 
 
+DAMAGES = {
+    "flipped": (lambda path: flip(path, NEWEST), 1),
+    "empty": (lambda path: change(path, "UPDATE generation SET genomes=x'' WHERE number=2"), 1),
+    "gone": (lambda path: change(path, "DELETE FROM generation WHERE number=2"), 1),
+    "two": (lambda path: (flip(path, NEWEST), flip(path, NEWEST - 1)), 0),
+}
+
+
+@pytest.mark.parametrize(("damage", "newest"), DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("is_finished", [True, False], ids=["finished", "interrupted"])
-@pytest.mark.parametrize("damage", ["flipped", "empty", "cut", "gone"])
-def test_a_damaged_newest_generation_is_made_again(command, whole, damage, is_finished):
-    """The line names the damage and the generation it goes on from; the front is that of before."""
-    path = whole["path"]
+def test_a_damaged_newest_generation_is_made_again(
+    command, whole, path, damage, newest, is_finished
+):
+    """From the newest sound one, which is named; the front is that of before."""
     if not is_finished:
         interrupt(path)
-    if damage == "flipped":
-        flip(path, NEWEST)
-    elif damage == "gone":
-        change(path, "DELETE FROM generation WHERE number=?", NEWEST)
-    else:
-        content = "x''" if damage == "empty" else "substr(genomes, 1, 100)"
-        change(path, f"UPDATE generation SET genomes={content} WHERE number=?", NEWEST)
+    damage(path)
     assert command("runs", "verify", "latest").code == 4
-    outcome = command("evolve", "--resume", "latest", "--json", "--quiet")
+    outcome = command(*RESUME, "--json", "--quiet")
     assert outcome.code == 0
-    assert "going on from generation 4" in outcome.err
+    assert f"going on from generation {newest}" in outcome.err
     assert all(line.startswith(("note: ", "report ")) for line in outcome.err.splitlines())
     assert outcome.json["front_hash"] == whole["front_hash"]
-    verified = command("runs", "verify", "latest")
-    assert (verified.code, f"generation {NEWEST}" in verified.err) == (4, damage != "gone")
+    assert command("runs", "verify", "latest").code == 4
 
 
-def test_evidence_stays_with_the_front_that_is_found_again(command, whole):
-    """A judged run whose newest generation is damaged is a judged run afterwards."""
-    judged = command("judge", "latest", "--folds", "0", "--null", "0", "--json").json["judgement"]
-    flip(whole["path"], NEWEST)
-    outcome = command("evolve", "--resume", "latest", "--no-judge", "--no-report")
-    assert "of evidence on it stay" in outcome.err
-    shown = command("runs", "show", "latest", "--json").json["result"]
-    assert shown["front_hash"] == whole["front_hash"]
-    assert shown["judgement"] == judged
-
-
-def test_evidence_that_a_longer_search_removes_is_told(command, whole):
-    """What was judged is another search then."""
-    command("judge", "latest", "--folds", "0", "--null", "0")
-    longer = ("--generations", str(NEWEST + 1), "--no-judge", "--no-report")
-    outcome = command("evolve", "--resume", "latest", *longer)
-    assert "of evidence on the run's earlier result are removed" in outcome.err
-    assert command("runs", "verify", "latest").code == 0
-
-
-def test_two_damaged_generations_are_both_named(command, whole, broken):
-    """The newest sound one is taken, however far back it lies."""
-    flip(broken, NEWEST)
-    flip(broken, NEWEST - 1)
-    outcome = command("evolve", "--resume", "latest", "--json")
-    assert outcome.json["front_hash"] == whole["front_hash"]
-    for message in ("generation 5", "generation 4", "going on from generation 3"):
-        assert message in outcome.err
-
-
-def test_no_sound_generation_is_exit_code_4(command, whole, broken):
-    """A run never begins again from nothing by itself."""
+def test_a_run_without_a_sound_generation_never_begins_from_nothing(refused, broken):
+    """It is exit code 4, by a flipped bit of each or a file that was cut."""
+    content = (broken / "run.sqlite").read_bytes()
     for number in range(NEWEST + 1):
         flip(broken, number)
-    before = dump(broken)
-    outcome = command("evolve", "--resume", "latest")
-    assert (outcome.code, outcome.out) == (4, "")
-    assert "no recorded generation can be used" in outcome.error
-    assert dump(broken) == before
+    assert "no recorded generation can be used" in refused(broken, *RESUME)
+    (broken / "run.sqlite").write_bytes(content)
 
 
-def test_a_cut_database_is_used_as_far_as_it_is_sound(command, broken):
-    """Without its end it is not gone on with, but another run begins from what is sound."""
-    cut(broken, 0.75)
-    with RunStore.open(broken) as store:
-        sound = store.recover().number
-    assert 0 <= sound < NEWEST
-    shown = command("runs", "show", "latest")
-    assert (shown.code, f"{sound} of {NEWEST}" in shown.out) == (0, True)
-    outcome = command("evolve", "--resume", "latest")
+def test_another_run_begins_from_a_cut_database(command, broken):
+    """It is not gone on with itself; the command that is named does so."""
+    content = (broken / "run.sqlite").read_bytes()
+    for page in range(len(content) // 4096, 0, -1):
+        (broken / "run.sqlite").write_bytes(content[: page * 4096])
+        try:
+            with RunStore.open(broken) as store:
+                sound = store.recover().number
+        except StoreError:
+            continue
+        if 0 <= sound < NEWEST:
+            break
+    assert command("runs", "show", "latest", "--json").json["status"] == "interrupted"
+    outcome = command(*RESUME)
     assert (outcome.code, outcome.out) == (4, "")
     begun = outcome.error.split("python -m optimizer ")[1].split()
-    assert command(*begun, "--data", MARKET, *SEARCH, "--json").code == 0
+    assert "--warm-start" in begun
+    assert command(*begun, *MARKET, *SMALL, "--json").code == 0
 
 
-def test_a_database_without_a_sound_generation_is_exit_code_4(command, broken):
-    """There is nothing to go on from, with an error."""
-    cut(broken, 0.5)
-    outcome = command("evolve", "--resume", "latest")
-    assert (outcome.code, outcome.out) == (4, "")
-    assert "no recorded generation can be used: generation 0 cannot be read" in outcome.error
+def test_evidence_stays_with_the_front_that_is_found_again(command, recordings):
+    """A longer search removes it, which is said: the judged front is another one then."""
+    judged = recordings.copy("noise")
+    flip(judged["path"], NEWEST)
+    more = ("--no-judge", "--no-report")
+    assert "of evidence on it stay" in command(*RESUME, *more).err
+    shown = command("runs", "show", "latest", "--json").json["result"]
+    assert (shown["front_hash"], shown["judgement"]) == (judged["front_hash"], judged["judgement"])
+    outcome = command(*RESUME, "--generations", str(NEWEST + 1), *more)
+    assert "earlier result are removed" in outcome.err
+    shown = command("runs", "show", "latest", "--json").json["result"]
+    assert shown["judgement"] != judged["judgement"]
 
 
-def test_a_run_that_cannot_be_recorded_names_the_way_to_resume(command, whole, monkeypatch):
-    """What was recorded is kept; the line names what failed and the command that goes on."""
+def test_a_run_that_cannot_be_recorded_names_the_way_to_resume(command, monkeypatch, market):
+    """Generations before the failure are kept; the command that is named goes on to the end."""
     record = RunStore.record
 
     def failing(store, generation):
-        if generation.number == 3:
+        if generation.number == 1:
             raise StoreError("run.sqlite could not be written: needed 9 bytes, 1 are free there")
         record(store, generation)
 
+    search = ("evolve", "--data", market, *SMALL, "--json", "--quiet")
     with monkeypatch.context() as patched:
         patched.setattr(RunStore, "record", failing)
-        outcome = command("evolve", "--data", MARKET, *SEARCH, "--json", "--quiet")
+        outcome = command(*search)
     assert (outcome.code, outcome.out) == (4, "")
-    assert "needed 9 bytes, 1 are free there; what was recorded is kept, " in outcome.error
-    resumed = outcome.error.split("go on with: python -m optimizer ")[1].split()
-    assert command(*resumed, "--json").json["front_hash"] == whole["front_hash"]
+    assert "needed 9 bytes, 1 are free there; " in outcome.error
+    resumed = outcome.error.split("python -m optimizer ")[1].split()
+    expected = command(*search).json["front_hash"]
+    assert command(*resumed, "--json").json["front_hash"] == expected
 
 
-def test_on_a_network_file_system_the_other_journal_records(command, whole, monkeypatch):
+def test_on_a_network_file_system_the_other_journal_records(command, market, monkeypatch):
     """The refusal names it; begun so, a run goes on to the same front, and is judged."""
     monkeypatch.setattr("optimizer.store.space.find_network_kind", lambda path: "nfs4")
-    refused = command("evolve", *SEARCH)
-    assert refused.code != 0
-    assert "or begin them with --journal delete" in refused.error
-    search = "evolve", "--data", MARKET, *SEARCH, "--journal", "delete", "--json"
-    begun = command(*search).json
+    search = ("evolve", "--data", market, *SMALL)
+    refused = command(*search)
+    assert (refused.code, "--journal delete" in refused.error) == (4, True)
+    begun = command(*search, "--journal", "delete", "--json").json
     interrupt(begun["path"])
-    resumed = command("evolve", "--resume", "latest", "--json").json
-    assert whole["front_hash"] == begun["front_hash"] == resumed["front_hash"]
-    assert command("judge", "latest", "--folds", 0, "--quiet").code == 0
+    assert command(*RESUME, "--json").json["front_hash"] == begun["front_hash"]
+    assert command("judge", "latest", "--folds", 0, "--null", 0, "--quiet").code == 0
     assert not list(Path("runs").glob("*/run.sqlite-*"))

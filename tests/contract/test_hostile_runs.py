@@ -42,31 +42,29 @@ JUDGED = ("--null", "0", "--folds", "2", "--population", "32", "--keep", "all")
 """Enough trials to tell genes apart."""
 
 
-def test_a_sound_run_is_read_without_a_fault(place, watch):
-    """What the mutations are compared with: all commands read it to a good end."""
+def test_a_changed_run_harms_nobody(place, watch, mutations):
+    """Every command ends soon, in one line and with a documented code, and writes only here."""
+    # The first run of a command imports modules, and may ask the system what it is.
     read_hostile(watch)
     # Its strategy comes from no file.
     readers = [command for command in READERS if command[1] != "source"]
     assert read_hostile(watch, readers, codes=(0,)) == []
-
-
-def test_a_changed_run_harms_nobody(place, watch, mutations):
-    """Every command ends soon, in one line and with a documented code, and writes only here.
-
-    The first runs of a command import modules, and may ask the system what it is.
-    """
-    read_hostile(watch)
     faults = []
     with limited_memory():
         for seed in range(mutations):
             shutil.rmtree("runs/changed")
             shutil.copytree("runs/sound", "runs/changed")
             Mutator(place / CANARY, seed).change(place / "runs/changed/run.sqlite")
-            faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch)]
+            faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch, choose(seed))]
             if (place / CANARY).exists():
                 faults.append(f"seed {seed}: a text of the record was executed")
                 (place / CANARY).unlink()
     assert not faults, "\n".join(faults)
+
+
+def choose(seed, commands=READERS):
+    """The list of runs and a third of other commands, in turns."""
+    return (commands[0], *commands[1 + seed % 3 :: 3])
 
 
 ONCE_HARMFUL = (4, 12, 21, 25, 41, 63, 81, 141, 286)
@@ -82,7 +80,7 @@ def test_changed_numbers_harm_nobody(place, watch, mutations):
             shutil.rmtree("runs/changed")
             shutil.copytree("runs/sound", "runs/changed")
             harm_arrays(place / "runs/changed/run.sqlite", seed)
-            faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch)]
+            faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch, choose(seed))]
     assert not faults, "\n".join(faults)
 
 
@@ -131,78 +129,58 @@ def test_changed_files_beside_a_run_harm_nobody(own_place, watch, mutations):
                 remove(path)
             shutil.copytree("runs/sound", "runs/changed")
             harm_files(own_place / "runs" / "changed", seed)
-            faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch, commands)]
+            faults += [
+                f"seed {seed}: {fault}" for fault in read_hostile(watch, choose(seed, commands))
+            ]
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("names", [[], ["calmar"]], ids=["none", "one"])
-def test_objectives_that_candidates_do_not_have_are_refused(place, names):
-    """In one line, by whatever turns them into the signs that people know."""
-    forge(place / "runs/changed", "header", lambda payload: payload["run"].update(objectives=names))
-    for words in (("show", "changed", "--importance"), ("export", "changed", "x.csv")):
-        more = ("--what", "individuals") if words[0] == "export" else ()
-        code, out, err = call("runs", *words, *more)
-        assert (code, out) == (4, ""), err
-        assert f"the header names {len(names)} objective" in err
+def cut_genes(count):
+    """A change of the header that leaves or makes so many genes."""
+    return lambda run: run.update(genes=(run["genes"] * 2)[:count])
 
 
-@pytest.mark.parametrize("count", [0, 3])
-def test_genes_that_candidates_do_not_have_are_refused(place, count):
-    """In one line, by what names each gene."""
+def bound(name, value):
+    """A change of the bound of the first gene; None takes it away."""
 
-    def change(payload):
-        payload["run"]["genes"] = payload["run"]["genes"][:count]
+    def change(run):
+        gene = run["genes"][0]
+        del gene[name]
+        gene |= {} if value is None else {name: value}
 
-    forge(place / "runs/changed", "header", change)
-    code, out, err = call("runs", "show", "changed", "--importance")
-    assert (code, out) == (4, ""), err
-    assert f"the header names {count} genes, and candidates have 10" in err
-
-
-@pytest.mark.parametrize(("bound", "value"), [("low", 10**6), ("high", -5), ("low", None)])
-def test_genes_beyond_their_bounds_are_refused(place, bound, value):
-    """In one line, by what writes each candidate as one of those that the bounds hold."""
-
-    def change(record):
-        gene = record["run"]["genes"][0]
-        del gene[bound]
-        gene |= {} if value is None else {bound: value}
-
-    forge(place / "runs/changed", "header", change)
-    code, out, err = call("runs", "export", "changed", "x.journal")
-    assert (code, out) == (4, ""), err
-    record = "the header bounds ema_fast by " if value else "between which bounds ema_fast lies"
-    assert record in err
+    return change
 
 
 STUDY = ("export", "changed", "x.journal")
 TABLE = ("export", "changed", "x.csv", "--what", "individuals")
+IMPORTANCE = ("show", "changed", "--importance")
+
+HEADERS = [
+    (IMPORTANCE, lambda run: run.update(objectives=[]), "0 objective"),
+    (TABLE, lambda run: run.update(objectives=["calmar"]), "1 objective"),
+    *((IMPORTANCE, cut_genes(count), f"{count} genes") for count in (0, 3)),
+    *((words, cut_genes(count), "") for words in (STUDY, TABLE) for count in (0, 3, 12)),
+    *((STUDY, bound(name, value), "ema_fast")
+      for name, value in (("low", 10**6), ("high", -5), ("low", None))),
+    *((words, lambda run: run.update(failure_names=[""]), "1 failure") for words in (STUDY, TABLE)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [STUDY, TABLE], ids=["study", "table"])
-@pytest.mark.parametrize(("names", "expected"), [([], 4), ([""], 4), ([""] * 9, 0)])
-def test_failures_without_a_name_stay_failures(place, words, names, expected):
-    """A code without a name is refused, and an empty name makes nothing feasible."""
-    read = [call("runs", *words)[0], (place / words[2]).read_text().count('"state":3')]
-    assert read[0] == 0
-    forge(
-        place / "runs/changed", "header", lambda payload: payload["run"].update(failure_names=names)
-    )
-    code, _, err = call("runs", *words)
-    assert (code, f"the header names {len(names)} failure" in err) == (expected, expected == 4), err
-    assert (place / words[2]).read_text().count('"state":3') == read[1]
-    assert words is TABLE or read[1] > 0
+@pytest.mark.parametrize(("words", "change", "word"), HEADERS)
+def test_a_header_that_candidates_do_not_have_is_refused(place, words, change, word):
+    """In one line: other objectives, genes, bounds or names of failures."""
+    forge(place / "runs/changed", "header", lambda payload: change(payload["run"]))
+    code, out, err = call("runs", *words)
+    assert (code, out, "defect" in err) == (4, "", False), err
+    assert word in err
 
 
-@pytest.mark.parametrize("words", [STUDY, TABLE], ids=["study", "table"])
-@pytest.mark.parametrize("count", [0, 3, 12])
-def test_genes_of_tables_and_studies_are_those_of_candidates(place, words, count):
-    """Too many and too few are refused in one line."""
-
-    def change(payload):
-        genes = payload["run"]["genes"]
-        payload["run"]["genes"] = (genes * 2)[:count]
-
-    forge(place / "runs/changed", "header", change)
-    code, _, err = call("runs", *words)
-    assert (code, "defect" in err) == (4, False), err
+def test_failures_without_a_name_stay_failures(place):
+    """An empty name makes nothing feasible."""
+    header = {"failure_names": [""] * 9}
+    states = []
+    for _ in range(2):
+        assert call("runs", *STUDY)[0] == 0
+        states.append((place / "x.journal").read_text().count('"state":3'))
+        forge(place / "runs/changed", "header", lambda payload: payload["run"].update(header))
+    assert states[0] == states[1] > 0

@@ -13,7 +13,6 @@ import pytest
 import optimizer
 from data.files import name_draft
 from optimizer.cli.flags import run_names
-from tests.support.commands import SMALL
 from tests.support.viewing import serving
 
 LISTED = {
@@ -42,7 +41,7 @@ LISTED = {
     "as JSON": '{"a":1}',
 }
 
-BAD, LINK, WORD = "cannot be printed: rename", "links are not followed", "'latest' stands for"
+BAD, LINK, WORD = "rename", "links are not followed", "'latest' stands for"
 LEFT_OUT = {
     "end of a line": ("a\nb", BAD),
     "escape": ("a\x1b[2Jb", BAD),
@@ -55,55 +54,17 @@ LEFT_OUT = {
     "closed": ("closed", "cannot be opened (Permission denied)"),
 }
 
-DRAFT = name_draft("my run")
-NO_RUNS = ("group", DRAFT, "dangling", "circle")
-
 
 @pytest.fixture
 def place(command, recordings):
-    """A command in a folder with a run that is called `other`, and what makes more."""
-    result = recordings.copy(*SMALL)
-    os.rename(result["path"], "runs/other")
+    """A command in a folder with a run that is called `other`."""
+    os.rename(recordings.copy("noise")["path"], "runs/other")
     return command
 
 
 def rename(name):
     """A younger copy of the run by that name."""
     return shutil.copytree("runs/other", Path("runs") / name)
-
-
-def begin(name):
-    """The shortest beginning of a name that tells it from `other`."""
-    return next(
-        name[:size] for size in range(1, len(name) + 1) if not "other".startswith(name[:size])
-    )
-
-
-QUICK = (
-    ("runs", "show", "--", "RUN"),
-    ("runs", "show", "--", "BEGIN"),
-    ("runs", "show", "--json", "PATH"),
-    ("runs", "tag", "--", "RUN", "word"),
-    ("runs", "tag", "--", "RUN"),
-    ("runs", "note", "--", "RUN", "seen"),
-    ("runs", "export", "--", "RUN", "front.csv"),
-    ("runs", "compare", "--", "other", "RUN"),
-    ("runs", "verify", "--individuals", "0", "--", "RUN"),
-)
-"""Commands that take a run, by name, by the beginning of a name, and by path."""
-
-SLOW = (
-    ("runs", "export", "--", "RUN", "study.journal"),
-    ("report", "--", "RUN"),
-    ("backtest", "--run", "PATH", "--member", "0"),
-    ("signal", "--", "RUN:0"),
-    ("portfolio", "--", "RUN:0", "other:0", "RUN"),
-    ("judge", "--folds", "0", "--blocks", "0", "--", "RUN"),
-    ("evolve", "--no-judge", "--no-report", "--resume=RUN"),
-)
-"""Others, which compute: they run for the worst names."""
-
-WORST = (LISTED["umlaut, two signs"], LISTED["dash first"], LISTED["colon"], LISTED["markup"])
 
 
 def said(outcome):
@@ -114,27 +75,58 @@ def said(outcome):
     return text
 
 
-@pytest.mark.parametrize("name", LISTED.values(), ids=LISTED)
+def test_a_run_of_any_name_is_listed_and_found(place):
+    """By its name, by a path, by completion, in Python and on a page."""
+    for name in LISTED.values():
+        rename(name)
+    listed = {run["id"]: run for run in place("runs", "list", "--json").json}
+    assert {run["status"] for run in listed.values()} == {"finished"}
+    assert {run["damaged"] for run in listed.values()} == {""}
+    assert set(listed) == {"other", *LISTED.values()}
+    text = said(place("runs", "list"))
+    with serving(Path("runs")) as asker:
+        for name in LISTED.values():
+            assert name[:20] in text
+            assert name in run_names(SimpleNamespace(params={}), name[:-1])
+            assert optimizer.load_run(name).id == name
+            for words in (("--", name), (str(Path("runs") / name),)):
+                shown = place("runs", "show", "--json", *words)
+                assert (shown.code, shown.json["result"]["run"]) == (0, name), shown
+            assert asker.ask(f"/run/{quote(name, safe='')}").code == 200
+
+
+WORST = (LISTED["umlaut, two signs"], LISTED["dash first"], LISTED["colon"], LISTED["markup"])
+
+COMMANDS = (
+    ("runs", "show", "--", "BEGIN"),
+    ("runs", "tag", "--", "RUN", "word"),
+    ("runs", "note", "--", "RUN", "seen"),
+    ("runs", "export", "--", "RUN", "front.csv"),
+    ("runs", "export", "--", "RUN", "study.journal"),
+    ("runs", "compare", "--", "other", "RUN"),
+    ("runs", "verify", "--individuals", "0", "--", "RUN"),
+    ("report", "--", "RUN"),
+    ("backtest", "--run", "PATH", "--member", "0"),
+    ("signal", "--", "RUN:0"),
+    ("portfolio", "--", "RUN:0", "other:0", "RUN"),
+    ("evolve", "--no-judge", "--no-report", "--resume=RUN"),
+)
+"""Commands that take a run, by name, by the beginning of a name, and by path."""
+
+
+@pytest.mark.parametrize("name", WORST)
 def test_each_command_finds_a_run_by_its_name(place, name):
-    """Lists, pages, completion and Python too; at last it is deleted, and the other stays."""
+    """Pages too; at last it is deleted, and the other stays."""
     path = rename(name)
-    words = {"RUN": name, "BEGIN": begin(name), "PATH": str(path), "RUN:0": f"{name}:0"}
-    for arguments in (*QUICK, *(SLOW if name in WORST else ())):
-        given = [words.get(one, one.replace("=RUN", f"={name}")) for one in arguments]
-        outcome = place(*given)
+    words = {"RUN": name, "BEGIN": name[:-1], "PATH": str(path), "RUN:0": f"{name}:0"}
+    for arguments in COMMANDS:
+        outcome = place(*(words.get(one, one.replace("=RUN", f"={name}")) for one in arguments))
         said(outcome)
         assert outcome.code in ((0, 10, 11, 6) if arguments[0] == "signal" else (0,)), outcome
     assert json.loads(path.joinpath("labels.json").read_text())["note"] == "seen"
-    listed = {run["id"]: run for run in place("runs", "list", "--json").json}
-    assert (listed[name]["status"], listed[name]["damaged"]) == ("finished", "")
-    assert set(listed) == {"other", name}
-    assert name[:20] in said(place("runs", "list"))
-    context = SimpleNamespace(params={})
-    assert name in run_names(context, begin(name))
-    assert optimizer.load_run(name).id == name
     with serving(Path("runs")) as asker:
         at = f"/run/{quote(name, safe='')}"
-        assert (asker.ask(at).code, asker.ask(f"{at}/report").code) == (200, 200)
+        assert asker.ask(f"{at}/report").code == 200
         both = urlencode([("run", "other"), ("run", name)])
         assert asker.ask(f"/compare/data?{both}").code == 200
         assert asker.post(f"{at}/labels", json.dumps({"tags": [], "note": "page"})).code == 200
@@ -158,7 +150,7 @@ class ClosedFolders:
 
 @pytest.mark.parametrize(("name", "why"), LEFT_OUT.values(), ids=LEFT_OUT)
 def test_a_run_that_is_left_out_is_named_with_the_reason(place, monkeypatch, name, why):
-    """In lists, on the page, and by whatever asks for it; its path still finds it."""
+    """In lists, on the page, and by whatever command names it; its path still finds it."""
     if name == "linked":
         shutil.copytree("runs/other", "elsewhere")
         os.symlink(Path("elsewhere").resolve(), "runs/linked")
@@ -170,33 +162,32 @@ def test_a_run_that_is_left_out_is_named_with_the_reason(place, monkeypatch, nam
     shown = name if name.isprintable() else repr(name)[1:-1]
     listed = {run["id"]: run for run in place("runs", "list", "--json").json}
     assert set(listed) == {"other", shown}
-    assert listed[shown]["status"] == "left out"
-    assert why in listed[shown]["damaged"]
+    assert (listed[shown]["status"], why in listed[shown]["damaged"]) == ("left out", True)
     (line,) = [one for one in said(place("runs", "list")).splitlines() if why in one]
     assert line.startswith(f"{shown}: ")
     assert optimizer.load_run("latest").id == "other"
-    for words in ("runs show", "runs delete --yes", "runs export", "report", "evolve --resume"):
+    for words in ("runs show", "runs delete --yes", "evolve --resume"):
         if why is not WORD:
-            outcome = place(*words.split(), name, *(["x.csv"] if "export" in words else []))
+            outcome = place(*words.split(), name)
             assert (outcome.code, why in said(outcome)) == (4, True), outcome
     assert place("runs", "show", f"runs/{name}").code == 0
     with serving(Path("runs")) as asker:
-        answer = asker.ask(f"/run/{quote(shown, safe='')}/report")
-        assert (answer.code, why in answer.text) == (404, True)
-        assert asker.ask(f"/run/{quote(os.fsencode(name))}/report").code == 404
+        for asked in (shown, os.fsencode(name)):
+            answer = asker.ask(f"/run/{quote(asked, safe='')}/report")
+            assert (answer.code, "<" in answer.text) == (404, False)
     assert os.path.lexists(f"runs/{name}")
 
 
 def test_folders_without_a_run_are_not_named(place):
     """A run inside a folder, a draft, and links to nothing."""
+    draft = name_draft("my run")
     shutil.copytree("runs/other", "runs/group/inner")
-    shutil.copytree("runs/other", f"runs/{DRAFT}")
+    shutil.copytree("runs/other", f"runs/{draft}")
     os.symlink("nothing", "runs/dangling")
     os.symlink("circle", "runs/circle")
     assert [run["id"] for run in place("runs", "list", "--json").json] == ["other"]
-    for name in NO_RUNS:
-        assert "there is no run" in place("runs", "show", name).error
-    assert place("runs", "show", "x" * 10_000).code == 4
+    for name in ("group", draft, "dangling", "circle", "x" * 10_000):
+        assert place("runs", "show", name).code == 4
 
 
 def test_accents_are_found_however_they_are_encoded(place):
@@ -204,5 +195,5 @@ def test_accents_are_found_however_they_are_encoded(place):
     rename("L\u00e4ufe")
     assert place("runs", "show", "La\u0308u").code == 0
     rename("La\u0308ufe")
-    assert "begins more than one run" in place("runs", "show", "L\u00e4u").error
+    assert place("runs", "show", "L\u00e4u").code == 4
     assert optimizer.load_run("La\u0308ufe").id == "La\u0308ufe"

@@ -14,15 +14,15 @@ from optimizer.viewing import connections
 from optimizer.viewing.access import is_loopback
 from optimizer.viewing.channels import Channel
 from tests.bench.hostile_page import Page, measure
-from tests.support.hostile_clients import KINDS, STRANGERS
-from tests.support.runs import record_run
+from tests.support.hostile_clients import KINDS
 from tests.support.viewing import GrowingRun, serving
 
 
 @pytest.fixture(scope="module")
-def run_path(tmp_path_factory):
-    """A small run."""
-    return record_run(tmp_path_factory.mktemp("runs"))
+def run_path(recordings, tmp_path_factory):
+    """A copy of a small run in a folder of runs."""
+    folder, result = recordings.record("held out")
+    return shutil.copytree(folder / result["path"], tmp_path_factory.mktemp("runs") / "first")
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +32,10 @@ def asker(run_path):
         yield asking
 
 
-@pytest.fixture(scope="module")
-def command_page(run_path):
-    """The command, with few handles."""
-    with Page(run_path.parent, 64) as page:
-        yield page
+def connect(asker, timeout=60):
+    """A socket to the server."""
+    name, port = asker.host.split(":")
+    return socket.create_connection((name, int(port)), timeout=timeout)
 
 
 async def make_much(_):
@@ -44,13 +43,12 @@ async def make_much(_):
     return b":" + b"x" * 1_000_000 + b"\n\n"
 
 
-def test_a_thousand_connections_are_answered(asker):
+def test_many_connections_are_answered(asker):
     """All at once; the server takes no more than some memory, and answers the next one."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4000, hard), hard))
     before = psutil.Process().memory_info().rss
-    name, port = asker.host.split(":")
-    sockets = [socket.create_connection((name, int(port)), timeout=60) for _ in range(1000)]
+    sockets = [connect(asker) for _ in range(300)]
     asked = f"GET / HTTP/1.1\r\nHost: {asker.host}\r\nCookie: {asker.cookie}\r\n\r\n".encode()
     try:
         for connection in sockets:
@@ -60,7 +58,7 @@ def test_a_thousand_connections_are_answered(asker):
         for connection in sockets:
             connection.close()
     assert codes == {"HTTP/1.1 200"}
-    assert psutil.Process().memory_info().rss - before < 100_000_000
+    assert psutil.Process().memory_info().rss - before < 50_000_000
     assert asker.ask("/").code == 200
 
 
@@ -85,27 +83,22 @@ def test_no_client_is_waited_for_long(asker, monkeypatch, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*STRANGERS, "mixed"])
-def test_the_page_cannot_be_shut(command_page, run_path, kind):
-    """Hundreds of hostile sockets that come again at once, few handles: all is served."""
-    name = kind.replace(" ", "-")
-    with closing(GrowingRun(run_path, run_path.parent, name)) as growing:
-        measured = measure(command_page, growing, kind, 400, 3)
-    shutil.rmtree(growing.path)
-    # Who knows the token may watch as well, until there is no room for another viewer.
-    assert measured.states > 0 or kind == "mixed"
-    assert measured.handles <= 0
-    assert command_page.count_said() < 1000
+def test_the_page_cannot_be_shut(run_path):
+    """Hundreds of hostile sockets that come again at once, few handles: all is served.
 
-
-@pytest.mark.slow
-def test_an_attack_keeps_no_server_alive(command_page):
-    """SIGTERM ends it without a word more."""
-    with command_page.attacked("mixed", 400) as clients:
-        assert clients.stdout.readline()
-        command_page.end()
-    assert command_page.process.returncode == 0
-    assert command_page.count_said() < 1000
+    SIGTERM ends the server without a word more.
+    """
+    with Page(run_path.parent, 64) as page:
+        with closing(GrowingRun(run_path, run_path.parent, "growing")) as growing:
+            measured = measure(page, growing, "silent,half head,huge head,no token", 400, 2)
+        shutil.rmtree(growing.path)
+        assert measured.states > 0
+        assert measured.handles <= 0
+        with page.attacked("mixed", 400) as clients:
+            assert clients.stdout.readline()
+            page.end()
+        assert page.process.returncode == 0
+        assert page.count_said() < 1000
 
 
 def test_without_handles_nothing_spins(asker, caplog):
@@ -118,12 +111,12 @@ def test_without_handles_nothing_spins(asker, caplog):
             client.connect((name, int(port)))
             client.send(KINDS["kept alive"].begin(asker.host, asker.cookie, asker.token))
             began = time.process_time()
-            time.sleep(1)
+            time.sleep(0.5)
             spent = time.process_time() - began
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
         assert client.recv(12) == b"HTTP/1.1 200"
-    assert spent < 0.3
+    assert spent < 0.2
     said = [record.getMessage() for record in caplog.records]
     assert said == ["no connection can be taken for now: Too many open files"]
 
