@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from data import PROVIDERS, load_bars
@@ -26,10 +27,12 @@ def folder(tmp_path):
     path.mkdir()
     write_market(path / "AAA.csv", 1500)
     (path / "BBB.csv").write_text(DECIMAL_COMMAS)
-    bad = make_columns(9)
+    bad = make_columns(12)
     bad["volume"][4] = -1.0
     bad["low"][5] = 1e6
-    write_csv(path, csv_text(bad), "CCC.csv")
+    bad["close"][[6, 7, 8, 9]] = np.nan
+    order = [0, 2, 1, *range(3, 12), 11]
+    write_csv(path, csv_text({name: bad[name][order] for name in bad}), "CCC.csv")
     return path
 
 
@@ -64,12 +67,17 @@ def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
     assert outcome.code == 2
     assert "1 of 3" in outcome.error
     for words in ("AAA.csv: 1,500 bars of 15m", "BBB.csv: 28 bars of 1d, 2024-01-01", "CCC.csv",
-                  "negative volume: 4", "low above open or close: 5"):  # fmt: skip
+                  "negative volume: 4", "low above open or close: 5", "row before: 2 ",
+                  "equal to the row before: 12", "6 (2024-01-01T01:30)", "1 more"):  # fmt: skip
         assert words in outcome.out
     result = command("data", "check", folder, "--json").json
-    assert [len(entry["problems"]) for entry in result] == [0, 0, 2]
+    assert [len(entry["problems"]) for entry in result] == [0, 0, 5]
     assert [entry.get("bars") for entry in result] == [1500, 28, None]
-    assert command("data", "check", folder, "--drop-bad-bars").code == 0
+    repairs = ("--drop-bad-bars", "--sort", "--dedupe")
+    assert command("data", "check", folder, *repairs).code == 0
+    some = command("data", "check", folder, "--drop-bad-bars", "--json").json
+    assert [len(entry["problems"]) for entry in some][:2] == [0, 0]
+    assert "--sort" in some[2]["problems"][0]
 
 
 def test_import_keeps_each_file_in_one_form(command, folder):

@@ -34,6 +34,22 @@ TIMES = {
     "text": pa.array([f"{moment:%H:%M}" for moment in MOMENTS]),
     "whole time": pa.array(MOMENTS),
 }
+PAIRS = [
+    (dates, times)
+    for k, dates in enumerate(DATES.items())
+    for n, times in enumerate(TIMES.items())
+    if n % len(DATES) == k or n == k + 3
+]
+"""Each kind of date with two or three kinds of time, and each kind of time with a date."""
+
+PAIRS = [
+    (dates, times)
+    for k, dates in enumerate(DATES.items())
+    for n, times in enumerate(TIMES.items())
+    if n % len(DATES) == k or n == k + 3
+]
+"""Each kind of date with two or three kinds of time, and each kind of time with a date."""
+
 NO_TIMES = {
     "minutes": pa.array([960, 1275, 1]), "seconds": pa.array([34200.5, 34260.5, 34320.5]),
     "negative": pa.array([-1, 0, 1]), "letters": pa.array(["a", "b", "c"]),
@@ -59,7 +75,7 @@ def both(date, time, **more):
 ROWS = (
     *(reads(f"{date} and {time}", bars({"date": dates, "time": times}, kind="parquet"),
             times=every("15m", 200))
-      for date, dates in DATES.items() for time, times in TIMES.items()),
+      for (date, dates), (time, times) in PAIRS),
     *(reads(f"the date {date} and the time {time}", both(date, time), ONE, first=NOON)
       for date, time in (("2024.03.01", "12:00"), ("20240301", "120000"), ("20240301", "1200"),
                          ("01.03.2024", "12:00:00"), ("2024/03/01", "12:00 PM"))),
@@ -85,7 +101,7 @@ ROWS = (
     *(refuses(f"parts of a date, {'/'.join(parts)}{' and hours' * bool(more)}",
               table({**parts, **more, **FIXED}), {}, DataError,
               f"columns {' and '.join(map(repr, parts))} are parts of one date")
-      for parts in (PARTS, TITLES) for more in ({}, {"hour": 9, "minute": 30})),
+      for parts, more in ((PARTS, {}), (TITLES, {"hour": 9, "minute": 30}))),
     *(reads(f"parts of a date beside the time {time!r}", table({time: DAYS, **PARTS, **FIXED}),
             times=DAY_NS) for time in ("date", "time", "timestamp", "")),
     *(refuses(f"hours in a column {name}",

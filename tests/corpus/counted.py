@@ -1,5 +1,6 @@
 """Times that are counted or typed: every unit, changes of unit, and times that no market has."""
 
+import itertools
 from decimal import Decimal
 
 import numpy as np
@@ -62,7 +63,7 @@ UNIT = (
       for zone in (None, "America/New_York")),
     *(reads(f"{kind} of {unit}", decimals(kind, unit), times=DAYS.as_unit("ns").asi8)
       for kind in (pa.decimal128(38, 0), pa.decimal128(38, 6), pa.decimal256(38, 0),
-                   pa.decimal256(38, 6)) for unit in (*UNITS, "calendar")),
+                   pa.decimal256(38, 6)) for unit in ("s", "ns", "calendar")),
     refuses("whole floats, one missing", typed([float(NOON_S), None], pa.float64()), ONE, BarsError,
             "row 1", "--drop-bad-bars", then={"first": NOON, "count": 1}),
     refuses("floats, one no number", typed([float(NOON_S), np.nan], pa.float64()), ONE, BarsError,
@@ -90,7 +91,7 @@ CHANGES = (
             bars(days(first, first, second, second, second), kind=kind), times=as_days(5),
             notes=[f"read as {first} since 1970 UTC" +
                    (f", from row 2 on as {second}" if first != second else "")])
-      for kind in KINDS for first in UNITS for second in UNITS),
+      for kind, (first, second) in zip(KINDS * 8, itertools.product(UNITS, UNITS), strict=True)),
     reads("newest first in three units", bars(days("s", "ms", "ms", "us")[::-1]), {"sort": True},
           times=as_days(4)),
     refuses("files joined in the wrong order",
@@ -103,14 +104,15 @@ CHANGES = (
     *(refuses(f"{odd} in row {place}",
               bars(put(days("ms", "ms", "us", "us"), place, odd), kind="parquet"), {}, TableError,
               str(odd), "do not all lie between 1980 and")
-      for odd in (0, 5, FIRST_S * 10, FIRST_S * 10**4, 20_241_231) for place in range(4)),
+      for odd, place in zip((0, 5, FIRST_S * 10, FIRST_S * 10**4, 20_241_231), (0, 1, 2, 3, 3),
+                            strict=True)),
 )  # fmt: skip
 
 IMPLAUSIBLE = (
     *(refuses(f"seconds typed as {unit}, {step} apart", write_seconds(unit, step), {}, DataError,
               f"{larger:,} times as large", "from 2024-01-01T00:00 to", f"s for {unit}")
       for unit, larger in (("ms", 10**3), ("us", 10**6), ("ns", 10**9))
-      for step in ("1m", "15m", "1h", "1d")),
+      for step in ("1m", "1d")),
     *(refuses(f"{unit} typed as seconds",
               typed((START_S + np.arange(5) * 900) * UNITS[unit], pa.timestamp("s", tz="UTC"),
                     kind="feather"), {}, TableError, "1678 to 2262",

@@ -64,21 +64,18 @@ def sessions(first, last, step):
 
 
 MIXED = {
-    "1m then 5m": ("1m", [1] * 600 + [5] * 400), "5m then 1m": ("1m", [5] * 400 + [1] * 600),
-    "a tenth of 5m": ("1m", [1] * 900 + [5] * 100),
+    "1m then 5m": ("1m", [1] * 600 + [5] * 400),
     "a tenth of 5m here and there":
         ("1m", np.random.Generator(np.random.PCG64(1)).choice([1, 5], 1000, p=[0.9, 0.1]).tolist()),
-    "2 % of 2m": ("1m", [1] * 980 + [2] * 20), "hours then days": ("1h", [60] * 700 + [DAY] * 300),
+    "2 % of 2m": ("1m", [1] * 980 + [2] * 20),
     "days then weeks": ("1d", [DAY] * 300 + [7 * DAY] * 60),
     "three spacings": ("1m", [1] * 800 + [5] * 100 + [15] * 100),
 }  # fmt: skip
 
 ONE = {
     "nights, 1m": ("1m", every_day(1, 14, 21, of=WEEKDAYS[:40])),
-    "nights, 1h": ("1h", every_day(60, 14, 21)),
     "two bars a day": ("4h", every_day(240, 8, 16)),
     "a break at noon": ("15m", every_day(15, 1, 3, 5, 7)),
-    "an hour a day closed": ("15m", every_day(15, 0, 23)),
     "an hour a day closed, 1h": ("1h", every_day(60, 0, 23)),
     "weekdays": ("1d", at(np.array(WEEKDAYS) * DAY)),
     "half days": ("1m", at(*(d * DAY + np.arange(390 if d % 20 else 210) for d in WEEKDAYS[:60]))),
@@ -95,7 +92,7 @@ UNCLEAR = {"all different": (1, 2, 3, 4, 5), "one shorter": (2, 1, 2, 2, 2)}
 MONTHS = bars([f"2024-0{month}-01T00:00Z" for month in range(1, 7)])
 FIRSTS = [np.datetime64("2015-01", "M") + month for month in range(61)]
 PERIODS = {
-    "months": FIRSTS, "a year of months": FIRSTS[:12], "two months": FIRSTS[:2],
+    "months": FIRSTS, "two months": FIRSTS[:2],
     "ends of months": [month.astype("M8[D]") - 1 for month in FIRSTS],
     "last weekdays of months": [np.busday_offset(month.astype("M8[D]"), -1, roll="forward")
                                 for month in FIRSTS],
@@ -137,13 +134,10 @@ TOO_LONG = ("9999999m", "99999999d", "106752d", "15251w")
 SHOWN = (
     *(refuses(f"{name} in {kind}", after(*steps, kind=kind), {}, TimeframeError,
               "spaced in more than one way", f" of {step}, ", "part the file by its spacings")
-      for kind in ("csv", "parquet") for name, (step, steps) in MIXED.items()),
+      for kind, (name, (step, steps)) in zip(("csv", "parquet") * 9, MIXED.items(), strict=False)),
     *(reads(f"{name}, stated by --timeframe", after(*steps), {"timeframe": step}, timeframe=step,
             notes=f"bars read as {step} because --timeframe says so")
       for name, (step, steps) in MIXED.items()),
-    refuses("sessions of 1m, then of 5m", at(*(
-        day * DAY + np.arange(0, 390, 1 if day < 20 else 5) for day in WEEKDAYS[:80])), {},
-            TimeframeError, "spaced in more than one way", "1m", "5m"),
     refuses("a histogram of spacings", after(*[1] * 800, *[5] * 100, *[15] * 100, 999), {},
             TimeframeError, "800 of 1m, 100 of 5m, 100 of 15m, and 1 other"),
     refuses("two spacings are not merged", after(*MIXED["1m then 5m"][1]), {"timeframe": "1h"},
@@ -183,7 +177,7 @@ SHOWN = (
       for text, shown in LENGTHS.items()),
     *(refuses(f"no length {text!a} as {name}", bars(1), {name: text}, TimeframeError,
               f"--{name.replace('_', '-')}")
-      for text in NO_LENGTHS for name in ("timeframe", "source_timeframe")),
+      for text, name in zip(NO_LENGTHS, ("timeframe", "source_timeframe") * 6, strict=True)),
     *(refuses(f"too long {text[:9]}", bars(1), {"source_timeframe": text}, TimeframeError,
               "too long", "at most 7625w") for text in TOO_LONG),
 )  # fmt: skip
@@ -299,11 +293,10 @@ ZONES = ("America/New_York", "Europe/Helsinki")
 WEEKS = (
     *(weeks(f"weeks of {tz}", days(350), tz, "00:00", "2024-01-01", 7,
             notes="0 hold fewer than 7")
-      for tz in ("America/New_York", "Asia/Kolkata", "Europe/Helsinki")),
+      for tz in ("America/New_York", "Asia/Kolkata")),
     *(weeks(f"weeks of days at {clock} of {tz}", days(350, first, clock, lambda day: day % 7 > 4),
             tz, clock, first, 5, notes="0 hold fewer than the usual 5")
       for tz, clock, first in (("America/New_York", "17:00", "2024-01-07"),
-                               ("America/Chicago", "17:00", "2024-01-07"),
                                ("America/New_York", "09:30", "2024-01-08"),
                                (None, "16:00", "2024-01-07"))),
     *(refuses(f"weeks of midnights of {tz} in UTC", in_utc(tz), {"timeframe": "1w"}, TimeframeError,

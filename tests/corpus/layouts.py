@@ -3,8 +3,6 @@
 import gzip
 
 import pandas as pd
-import pyarrow as pa
-from pyarrow import feather
 
 from data.errors import TableError
 from tests.corpus.row import reads, refuses, saved, text
@@ -83,8 +81,6 @@ FILES = {
     "yfinance": (lines("{day},{o},{h},{l},{c},{c},{n}",
                        "Date,Open,High,Low,Close,Adj Close,Volume"), {},
                  "column 'Adj Close' is not read"),
-    "yfinance intraday": (lines("{day} 01:00:00+01:00,{o},{h},{l},{c},{n}",
-                                "Datetime,Open,High,Low,Close,Volume"), {}, None),
     "yfinance with two header lines": (YFINANCE, {}, "column 'Adj Close' is not read"),
     "MetaTrader 4": (lines("{y}.{m}.{d},00:00,{o},{h},{l},{c},{n}"), {},
                      "no header line: read as a MetaTrader export"),
@@ -92,8 +88,6 @@ FILES = {
     "Stooq": (STOOQ, {}, "read as YYYYMMDD"),
     "HistData": (lines("{y}{m}{d} 000000;{o};{h};{l};{c};{n}"), {},
                  "no header line: read as time and values"),
-    "Dukascopy": (lines("{d}.{m}.{y} 00:00:00.000,{o},{h},{l},{c},{v}",
-                        "Gmt time,Open,High,Low,Close,Volume"), {}, "read as day.month.year"),
     "Interactive Brokers": (lines("{y}{m}{d}  00:00:00,{o},{h},{l},{c},{n},{c},7",
                                   "date,open,high,low,close,volume,average,barCount"), {},
                             "read as YYYYMMDD"),
@@ -109,19 +103,6 @@ FILES = {
     "German": (comma(lines("{day};{o};{h};{l};{c};{v}",
                            "Datum;Er\u00f6ffnung;Hoch;Tief;Schlusskurs;St\u00fcck")), {},
                "read with a decimal comma"),
-    "French": (comma(lines("{d}/{m}/{y};{o};{h};{l};{c};{v}",
-                           "Date;Ouverture;Plus haut;Plus bas;Cl\u00f4ture;Volume")),
-               {"time_format": "%d/%m/%Y"}, "read with a decimal comma"),
-    "Spanish": (lines("{day},{o},{h},{l},{c},{v}",
-                      "Fecha,Apertura,M\u00e1ximo,M\u00ednimo,Cierre,Volumen"), {}, None),
-    "Polish": (lines("{day},{o},{h},{l},{c},{v}",
-                     "Data,Otwarcie,Najwyzszy,Najnizszy,Zamkniecie,Wolumen"), {}, None),
-    "Chinese": (lines("{day},{o},{h},{l},{c},{v}",
-                      "\u65e5\u671f,\u5f00\u76d8,\u6700\u9ad8,\u6700\u4f4e,\u6536\u76d8,"
-                      "\u6210\u4ea4\u91cf"), {}, None),
-    "Japanese": (lines("{day},{o},{h},{l},{c},{v}",
-                       "\u65e5\u4ed8,\u59cb\u5024,\u9ad8\u5024,\u5b89\u5024,\u7d42\u5024,"
-                       "\u51fa\u6765\u9ad8"), {}, None),
     "pandas": (lines("{day},{o},{h},{l},{c},{v}", ",open,high,low,close,volume"), {}, None),
     "pandas read again": (lines("{day},{o},{h},{l},{c},{v}",
                                 "Unnamed: 0,open,high,low,close,volume"), {}, None),
@@ -136,14 +117,9 @@ FILES = {
     "Polygon flat file": (lines("XYZ,{n},{o},{c},{h},{l},{s}000000000,5",
                                 "ticker,volume,open,close,high,low,window_start,transactions"),
                           {}, "read as ns"),
-    "Excel": ("sep=;\n" + lines("{day};{o};{h};{l};{c};{v}", "Date;Open;High;Low;Close;Volume"),
-              {}, "1 lines above the header are passed over"),
     "other names": (lines("{day},{o},{h},{l},{c},{v}", "When,A,B,C,D,E"),
                     {"columns": {"timestamp": "When", "open": "a", "high": "B", "low": "C",
                                  "close": "D", "volume": "E"}}, None),
-    "no names": (lines("x,{day},{o},{c},{h},{l},{v}").replace("x,", "1,"),
-                 {"columns": {"timestamp": "2", "open": "3", "close": "4", "high": "5", "low": "6",
-                              "volume": "7"}}, "columns are named by their places"),
 }  # fmt: skip
 
 VALUES = dict(zip(NAMES, zip(*BARS, strict=True), strict=True))
@@ -172,9 +148,7 @@ def both():
 
 PAIR = CRYPTO_DATA_DOWNLOAD.replace("symbol", "pairname")
 TWO_TIMES = lines("{s},2024-02-01,{o},{h},{l},{c},{v}", "unix,date,open,high,low,close,volume")
-NO_VOLUME = lines("{day},{o},{h},{l},{c}", "Date,Open,High,Low,Close")
 PLAIN = lines("{day},{o},{h},{l},{c},{v}", "Date,Open,High,Low,Close,Volume")
-EITHER = lines('{day},"1,234","1,236","1,233","1,235",{n}', "Date,Open,High,Low,Close,Volume")
 OF_MANY = lines("{day},{o},{h},{l},{c},{v},XYZ", "date,open,high,low,close,volume,ticker") + lines(
     "{day},1.0,1.0,1.0,1.0,5,ABC"
 )
@@ -205,30 +179,18 @@ ROWS = (
     *two_tickers("by price", YFINANCE_TWO),
     *two_tickers("by ticker", BY_TICKER),
     *two_tickers("Parquet", saved("prices.parquet", lambda path: both().to_parquet(path))),
-    *two_tickers("Feather", saved("prices.feather", lambda path: feather.write_feather(
-        pa.Table.from_pandas(both()), str(path)))),
     gives("one of many in rows", OF_MANY, market="XYZ"),
     refuses("volume of either asset", text(PAIR), {"sort": True}, TableError, "'Volume BTC'",
             "'Volume USDT'", "volume", then={**SERIES}),
     refuses("times that differ", text(TWO_TIMES), None, TableError, "'unix' and 'date'",
             "row 0", "2024-01-01", then={**SERIES}),
-    refuses("no volume", text(NO_VOLUME), None, TableError, "volume",
-            then=[({"columns": {"volume": "none"}},
-                   {"times": DAYS, "values": {**VALUES, "volume": [0] * 4}, "notes": "as zero"})]),
     refuses("a meaning that is none", text(PLAIN), {"columns": {"opn": "Open"}}, TableError,
             "'opn' is unknown", "timestamp, ", "did you mean 'open'"),
     refuses("a column that is none", text(PLAIN), {"columns": {"open": "Opening"}}, TableError,
             "open=Opening: there is no such column", "'Date'"),
     refuses("a place that is none", text(PLAIN), {"columns": {"open": "17"}}, TableError,
             "there is no such column"),
-    refuses("eight numbers without names", text(lines("{s},{o},{h},{l},{c},{o},{v},17")), None,
-            TableError, "8 columns", "'1704067200'", "--column timestamp=1"),
-    refuses("a dump in another order", text(lines("{s},{o},{c},{h},{l},{v},17")), None, TableError,
-            "in 100% of bars a high or low would miss", then={**SERIES}),
-    refuses("thousands or decimals", text(EITHER), None, TableError, "'Open'", "'1,234'",
-            then=[({"decimal": "."}, {"values": {"open": [1234.0] * 4}}),
-                  ({"decimal": ","}, {"values": {"open": [1.234] * 4}})]),
     *(gives(f"freqtrade, {packing}", saved("BTC_USDT-1d.feather", lambda path, packing=packing:
             frame().to_feather(path, compression=packing)), symbol="BTC_USDT-1d", notes=())
-      for packing in ("lz4", "zstd", "uncompressed")),
+      for packing in ("lz4", "zstd")),
 )  # fmt: skip

@@ -92,8 +92,8 @@ ROWS = (
               kept(kind, lambda form=form, name=name: stack(MARKETS[form], name, legs=LEGS)), None,
               TableError, f"column '{name}' parts the rows into 2 mark", f"bars.{kind}#",
               never="--sort", then={"symbol": SHOWN[form], **ONE})
-      for kind in ("parquet", "feather") for form in MARKETS
-      for name in ("Name", "Asset_ID", "product")),
+      for kind, form, name in zip(("parquet", "feather") * 3, MARKETS, (
+          "Name", "Asset_ID", "product", "Name", "Name"), strict=False)),
     refuses("categories of several parts", saved("bars.arrow", write_categories), None, TableError,
             "2 markets ('AAA', 'BBB')"),
     *(refuses(f"an exchange beside a symbol, {kind}", kept(kind, lambda: stack(
@@ -111,9 +111,9 @@ ROWS = (
             "is no readable Parquet file"),
     *(refuses(f"{name} of 128 bits, {kind}", write_wide(kind, name), None, SourceError,
               "columns of 128 bits anew with 64", "cast(pl.Int64)")
-      for kind in ("parquet", "ipc") for name in ("volume", "trades")),
+      for kind, name in (("parquet", "volume"), ("ipc", "trades"))),
     *(reads(f"{name} of 64 bits, {kind}", write_wide(kind, name, pl.Int64), **ONE)
-      for kind in ("parquet", "ipc") for name in ("volume", "trades")),
+      for kind, name in (("parquet", "trades"), ("ipc", "volume"))),
 
     refuses("stocks behind one another", bars(
         [f"2024-01-{1 + i % 4:02d}" for i in range(8)], Name=["AAA"] * 4 + ["BBB"] * 4), None,

@@ -80,8 +80,8 @@ ROWS = (
       for cell in ("", "NA", "nan", "NULL", "None", "n/a", "1e400", "inf", "-Infinity", "-", "--")),
     *(refuses(f"{cell!r} is no number, {mark}", moods("1", cell), {**MOOD, "decimal": mark},
               TableError, "row 1", repr(cell)[1:-1])
-      for cell in ("1,23,4", "1 00", "1_000", "0x10", "5$", "abc", "1.2.3", "1e5x")
-      for mark in ".,"),
+      for cell, mark in zip(("1,23,4", "1 00", "1_000", "0x10", "5$", "abc", "1.2.3", "1e5x"),
+                            ".," * 4, strict=True)),
     refuses("a digit of another script", moods("1", "\u0661"), MOOD, TableError, "row 1",
             "decimal point"),
     refuses("a whole number beyond 2^53", bars(3, kind="parquet", volume=[1, 2, 2**53 + 1]), None,
@@ -156,7 +156,8 @@ ROWS = (
                     ("1.234.567", "9", "1.001"))),
     *(refuses(f"dots behind {before} of {cell!r}", volumes(
         *[cell] * before, "985", cell, "1.230", "1.231"), None, TableError, PARTED)
-      for cell in ("-", "--", "N/A", "#N/A", "", " - ", ".") for before in (0, 1, 120)),
+      for cell, before in (("-", 120), ("--", 1), ("N/A", 1), ("#N/A", 0), ("", 120), (" - ", 0),
+                           (".", 1))),
     *(reads(f"prices of {price}, volumes of {cell}", volumes(*[cell] * 4, price=price),
             None if cell else {"columns": {"volume": "none"}}, values={"open": [float(price)] * 4},
             **{"notes" if is_noted else "unsaid": DOTS})

@@ -102,11 +102,13 @@ ROWS = (
           values={**SERIES["values"], "volume": [0] * COUNT}),
     *(refuses(f"{kind}, {words}", listed(columns, **form), None, DataError,
               "names only count columns, and", then=SERIES)
-      for kind, columns in OTHERS.items() for words, form in FORMS.items()),
+      for (kind, columns), (words, form) in zip(OTHERS.items(), [*FORMS.items(), *FORMS.items()],
+                                                strict=False)),
     *(refuses(f"{kind}, {words}{', newest first' if order < 0 else ''}",
               listed(columns, **head, order=order), {"sort": order < 0}, DataError,
               "say which is which", then=SERIES)
-      for kind, columns in WIDE.items() for words, head in HEADS.items() for order in (1, -1)),
+      for kind, columns in WIDE.items()
+      for (words, head), order in zip(HEADS.items(), (1, -1, 1), strict=True)),
     *(refuses(f"an order beside {odd!r}", with_odd(odd), None, DataError,
               "open=1 --column high=3 --column low=4 --column cl")
       for odd in ("1e999", "-1e308", "", "x")),

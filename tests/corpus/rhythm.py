@@ -79,13 +79,13 @@ def days_of(shift_ns=0, lost=()):
     return np.delete(days, lost) + shift_ns
 
 
-def currencies(closes_daily):
-    """Minutes from Sunday at 17:00 of New York to Friday, or without an hour each day."""
+def futures():
+    """Minutes from Sunday at 17:00 of New York to Friday, without an hour each day."""
     utc = np.arange("2024-01-08", "2024-12-20", dtype="datetime64[m]").astype(np.int64)
     local = utc * MINUTE_NS - np.where((utc > 28_500_000) & (utc < 28_846_440), 4, 5) * HOUR_NS
     in_week = (local - 4 * DAY_NS) % (7 * DAY_NS)
     is_open = (in_week < 4 * DAY_NS + 17 * HOUR_NS) | (in_week >= 6 * DAY_NS + 17 * HOUR_NS)
-    return utc[is_open & ~((in_week % DAY_NS // HOUR_NS == 17) & closes_daily)] * MINUTE_NS
+    return utc[is_open & ~(in_week % DAY_NS // HOUR_NS == 17)] * MINUTE_NS
 
 
 def of_changed_hours():
@@ -116,14 +116,15 @@ EXCHANGES = {"XNYS": (247, 9), "XLON": (249, 7), "XTKS": (485, 12), "XPAR": (251
 ROWS = (
     *(reads(f"{name}, {minutes}m, {options}", file_of(opens_of, name, minutes), options,
             notes=[f"{pauses} pauses", rule, f" {days_off} {word}"], unsaid="missing")
-      for name, (pauses, days_off) in EXCHANGES.items() for minutes in (1, 5, 15, 60)
+      for (name, (pauses, days_off)), minutes in zip(EXCHANGES.items(), (5, 60, 15, 60, 15),
+                                                     strict=True)
       for options, rule, word in (({}, "by the rhythm of its weeks", "days without a bar"),
                                   ({"calendar": name}, f"the calendar of {name}", "holidays"))),
     *(reads(f"half days, {options}", file_of(opens_of, "XNYS", 5), options, notes=HALF_DAYS)
       for options in ({}, {"calendar": "XNYS"})),
     *(reads(f"forty lost bars of {minutes}m, {options}", file_of(without_some, minutes), options,
             notes="gaps in open hours, 40 bars missing; the longest from")
-      for minutes in (1, 5, 15, 30) for options in ({}, {"calendar": "XNYS"})),
+      for minutes, options in ((5, {}), (15, {"calendar": "XNYS"}), (30, {}))),
     *(reads(f"days {words}, {calendar}", file_of(days_of, shift), {
         "source_timeframe": "1d", "calendar": calendar}, notes="2024-03-29", unsaid="missing")
       for words, shift in (("by date", 0), ("at midnight of New York in UTC", 5 * HOUR_NS))
@@ -133,12 +134,11 @@ ROWS = (
           unsaid="missing"),
     reads("a day that is lost", file_of(days_of, 0, (100,)), {"calendar": "XNYS"},
           notes="1 gap in open hours, 1 bar missing"),
-    reads("currencies", file_of(currencies, False), missing=(0, 3 * 60), notes="pauses"),
-    reads("futures with an hour a day closed", file_of(currencies, True), missing=(0, 3 * 60),
+    reads("futures with an hour a day closed", file_of(futures), missing=(0, 3 * 60),
           notes="pauses in closed hours"),
     reads("hours that changed", file_of(of_changed_hours), missing=(0, 3 * 130), notes="pauses"),
     *(reads(f"never closed, {share}", file_of(never_closed, share), ONE,
-            unsaid=("open hours", "rhythm")) for share in (1.0, 0.9, 0.3, 0.05)),
+            unsaid=("open hours", "rhythm")) for share in (0.9, 0.05)),
     reads("a thin stock", file_of(thin_stock), ONE, missing=(57_600, 72_000),
           notes="in open hours"),
     *(reads(f"{days} days of New York", file_of(first_days, days), notes="by the rhythm of",

@@ -110,6 +110,9 @@ ROWS = (
         symbol="series") for words, keep in FRAMES.items()),
     *(reads(f"times as {kind}", timed(pa.array(iso(TIME)).cast(kind)), made=5)
       for kind in (pa.large_string(), pa.string_view())),
+    *(reads(f"a column of {words} beside bars", bars(5, kind="parquet", other=column), made=5)
+      for words, column in (("dicts", [{"a": 1}] * 5), ("lists", [[1]] * 5),
+                            ("nulls", pa.nulls(5)))),
     refuses("a price that is null", bars(3, kind="parquet", close=[100.0, None, 100.5]), None,
             BarsError, "missing or not finite: row 1", "--drop-bad-bars", then={"count": 2}),
     *(refuses(f"faults of every kind, {kind}", bars(

@@ -104,19 +104,17 @@ READ = (
           notes=f"times name no zone, read as {NEW_YORK}"),
     reads("around a change", bars(["2024-03-10T01:59", "2024-03-10T03:00"]), {"tz": NEW_YORK},
           times=["2024-03-10T06:59", "2024-03-10T07:00"]),
-    *told(NEW_YORK, 60, 2), *told(NEW_YORK, 15, 8, "2024-10-20", "2024-11-10"),
-    *told(NEW_YORK, 1, 120, "2024-11-02", "2024-11-05"), *told("Europe/Helsinki", 60, 2),
-    *told("Europe/Helsinki", 5, 24, "2024-10-20", "2024-10-30"), *told("Asia/Tokyo", 60, 0),
-    *told("Australia/Lord_Howe", 10, 6, "2024-03-20", "2024-04-20"), *told("Asia/Kolkata", 60, 0),
-    *told("Europe/London", 15, 8, "2024-10-20", "2024-11-01"),
-    *(fifty_years(zone) for zone in (NEW_YORK, "Africa/Casablanca", "Australia/Lord_Howe",
-                                     "America/Boa_Vista", "Pacific/Apia", "Europe/London")),
+    *told(NEW_YORK, 15, 8, "2024-10-20", "2024-11-10"), *told("Europe/Helsinki", 60, 2),
+    *told(NEW_YORK, 1, 120, "2024-11-02", "2024-11-05"),
+    *told("Australia/Lord_Howe", 10, 6, "2024-03-20", "2024-04-20"),
+    *told("Asia/Kolkata", 60, 0, "2024-03-01", "2024-05-01"),
+    *(fifty_years(zone) for zone in ("Africa/Casablanca", "America/Boa_Vista", "Pacific/Apia")),
     *(reads(f"{reading} of two", bars(NIGHT), ONE | {"tz": NEW_YORK, "ambiguous": reading},
             times=["2024-11-03T04:30", f"2024-11-03T0{hour}:30", "2024-11-03T07:30"],
             notes=f"1 local times that clocks show twice are told apart by --ambiguous {reading}")
       for reading, hour in (("earlier", 5), ("later", 6))),
     *(reads(f"a column {name}", bars([f"2024-01-01 0{hour}:00:00" for hour in range(4)], head=name),
-            notes=()) for name in ("time_utc", "Gmt time", "Time (UTC)", "DATE_UTC")),
+            notes=()) for name in ("Gmt time", "Time (UTC)", "DATE_UTC")),
     *(reads(f"a column {name} beside --tz", bars([f"2024-01-01 0{hour}:00" for hour in range(4)],
                                                  head=name), {"tz": "Asia/Tokyo"},
             notes=["times name no zone, read as Asia/Tokyo"], first="2023-12-31T15:00")
@@ -128,9 +126,9 @@ READ = (
             first=first) for zone, named, first in (
                 (NEW_YORK, NEW_YORK, "2024-03-01T05:00"), ("+05:30", None, "2024-03-01"),
                 ("UTC", "UTC", "2024-03-01"))),
-    *(local_bars(zone, hours) for zone in ("Europe/Helsinki", NEW_YORK, "America/Sao_Paulo")
-      for hours in (2, 4, 24)),
-    *(row for zone in (NEW_YORK, "Europe/London", "Europe/Berlin") for minutes in (15, 60)
+    *(local_bars(zone, hours) for zone, hours in (
+        ("Europe/Helsinki", 2), (NEW_YORK, 4), ("America/Sao_Paulo", 24))),
+    *(row for zone, minutes in ((NEW_YORK, 15), ("Europe/Berlin", 60))
       for row in skips(zone, minutes)),
     reads("hours that are missing elsewhere too", bars([
         f"{time}" for time in moments("2024-03-01", "2024-04-15", 60).astype("datetime64[ns]")
@@ -173,7 +171,7 @@ REFUSED = (
               year_of(zone, minutes), {}, BarsError,
               "showed this hour twice", f"--tz {zone}",
               then={"times": moments("2024-01-01", "2025-01-01", minutes)})
-      for zone in (NEW_YORK, "Europe/Helsinki", "Australia/Sydney") for minutes in (15, 60)),
+      for zone, minutes in ((NEW_YORK, 60), ("Australia/Sydney", 60))),
 )  # fmt: skip
 
 ROWS = (*READ, *REFUSED)

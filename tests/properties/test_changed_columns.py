@@ -102,7 +102,7 @@ def is_noted(bars, word):
     return any(word in note for note in bars.notes)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(changed_files(), st.sampled_from(["csv", "parquet"]))
 @example(
     [("timestamp", "day"), ("timestamp", "time"), *((name, name) for name in (*PRICES, "volume"))],
@@ -123,7 +123,7 @@ def test_a_changed_column_is_refused_or_changes_nothing(file, kind):
             assert is_noted(bars, "volume is read from"), bars.notes
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(st.sampled_from(LAYOUTS), st.sampled_from(["csv", "parquet"]), st.data())
 def test_a_doubled_column_is_read_by_its_place(layout, kind, data):
     """Whichever of the two a person names, anywhere in the file, its numbers are read."""

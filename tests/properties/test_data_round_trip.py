@@ -5,13 +5,18 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from data import Bars, DataError, LoadOptions, cut_at_gaps, join_bars, keep_bars, load_bars
+from data.checks import VALUES
+from optimizer.run.frames import frames_as_files
 from tests.support.series import START_NS, write_csv, write_parquet
 
 PRICES = st.floats(1e-300, 1e300, allow_nan=False, allow_infinity=False)
@@ -92,28 +97,52 @@ def test_cutting_and_joining_is_nothing(bars, longest):
     assert join_bars(parts[::-1], "TEST").content_hash == bars.content_hash
 
 
-@given(bars=bars_of_any_kind(), order=st.randoms(use_true_random=False))
-def test_sorting_undoes_any_shuffle(bars, order):
-    """Rows in whatever order are the same series, when that may be repaired."""
-    rows = list(range(len(bars)))
+@given(bars=bars_of_any_kind(), order=st.randoms(use_true_random=False),
+       at=st.lists(st.integers(0, 29), max_size=10))  # fmt: skip
+def test_sorting_and_dropping_undo_any_shuffle_and_repetition(bars, order, at):
+    """Rows in whatever order, some of them again, are the same series, where that is asked for."""
+    rows = [*range(len(bars)), *(place % len(bars) for place in at)]
     order.shuffle(rows)
     columns = {name: column[rows] for name, column in list_columns(bars).items()}
     with tempfile.TemporaryDirectory() as folder:
-        loaded = load_bars(write_parquet(Path(folder), columns), LoadOptions(sort=True))
+        spec = write_parquet(Path(folder), columns)
+        loaded = load_bars(spec, LoadOptions(sort=True, dedupe=True))
     assert bars.content_hash == loaded.content_hash
     assert any("sorted by time" in note for note in loaded.notes) == (rows != sorted(rows))
+    assert any(f"dropped {len(at)} repeated" in note for note in loaded.notes) == bool(at)
 
 
-@given(bars=bars_of_any_kind(), at=st.lists(st.integers(0, 29), min_size=1, max_size=10))
-def test_dedupe_undoes_repeated_rows(bars, at):
-    """Rows repeated any number of times collapse to the bars they repeat."""
-    rows = np.sort(np.concatenate((np.arange(len(bars)), np.array(at) % len(bars))))
-    columns = {name: column[rows] for name, column in list_columns(bars).items()}
-    with tempfile.TemporaryDirectory() as folder:
-        spec = write_parquet(Path(folder), columns)
-        loaded = load_bars(spec, LoadOptions(dedupe=True))
-    assert bars.content_hash == loaded.content_hash
-    assert loaded.notes[0].startswith(f"dropped {len(at)} repeated row")
+FORMS = {
+    "pandas, times as index": lambda frame: frame.set_index("timestamp"),
+    "pandas, New York": lambda frame: frame.assign(
+        timestamp=frame["timestamp"].dt.tz_convert("America/New_York")
+    ).set_index("timestamp"),
+    "pandas, whole numbers": lambda frame: frame.assign(
+        timestamp=frame["timestamp"].dt.as_unit("ns").astype(np.int64)
+    ),
+    "pandas, nullable": lambda frame: frame.astype(dict.fromkeys(VALUES, "Float64")),
+    "pandas, objects": lambda frame: frame.astype(object),
+    "pandas, of arrow": lambda frame: frame.astype(dict.fromkeys(VALUES, "double[pyarrow]")),
+    "pandas, columns of a ticker": lambda frame: pd.concat(
+        {"TEST": frame.set_index("timestamp")}, axis=1
+    ),
+    "polars": pl.from_pandas,
+    "pyarrow": pa.Table.from_pandas,
+    "duckdb": lambda frame: duckdb.sql("SELECT * FROM frame").df(),
+}
+"""Bars in memory as libraries hold them."""
+
+
+@given(bars=bars_of_any_kind(), form=st.sampled_from(sorted(FORMS)))
+def test_frames_keep_every_bit(bars, form):
+    """Whatever library holds them, and whether times are the index or a column."""
+    times = pd.to_datetime(bars.timestamp, utc=True)
+    frame = FORMS[form](pd.DataFrame({**list_columns(bars), "timestamp": times}))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        frames_as_files({"bars": frame}, "evolve", Path(folder)) as config,
+    ):
+        assert load_bars(config.data[0]).content_hash == bars.content_hash
 
 
 def refusal(spec):

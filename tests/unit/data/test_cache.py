@@ -18,6 +18,7 @@ from data.cache import (
     SeriesKey,
     TimeRange,
     bars_hash,
+    list_cached,
     missing_ranges,
 )
 from data.checks import VALUES
@@ -78,18 +79,22 @@ def test_a_part_of_another_series_is_damaged(cache, tmp_path):
         cache.read(cache.parts()[0])
 
 
-@pytest.mark.parametrize(
-    "message", [None, "[]", "{}", '{"version": 1}', "x", "[" * 9999], ids=range(6)
-)
-def test_a_part_without_its_facts_is_damaged(cache, message):
-    """Whatever stands where they should be."""
+def test_a_part_without_its_facts_is_damaged(cache):
+    """Whatever stands where they should be, though the file is named for its bytes."""
     part = cache.write(0, 3000 * SECOND_NS, bars())
-    table = pq.read_table(part.path).replace_schema_metadata(
-        None if message is None else {cache_module.META: message.encode()}
-    )
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    assert_damaged(cache, part, sink.getvalue().to_pybytes(), "no part of a cache")
+    table = pq.read_table(part.path)
+    contents = [b"", b"PAR1", b"\0" * 100]
+    for message in (None, b"[]", b"{}", b'{"version": 1}', b"x", b"[" * 9999):
+        sink = pa.BufferOutputStream()
+        facts = None if message is None else {cache_module.META: message}
+        pq.write_table(table.replace_schema_metadata(facts), sink)
+        contents.append(sink.getvalue().to_pybytes())
+    for content in contents:
+        cache.parts()[0].path.unlink()
+        digest = cache_module.hashlib.sha256(content).hexdigest()
+        (cache.folder / f"0_3000_{part.bars_hash}_{digest}.parquet").write_bytes(content)
+        with pytest.raises(DamagedPartError, match="no part of a cache"):
+            cache.read(cache.parts()[0])
 
 
 def test_what_is_set_aside_is_kept_and_not_read(cache):
@@ -109,23 +114,17 @@ def test_hash_of_bars_does_not_know_when(cache):
     assert bars_hash(first) != bars_hash(bars(seed=2))
 
 
-@pytest.mark.parametrize(
-    "symbol", ["../../x", "/abs", "X:BTC/USD", "a" * 300, "..", "", "\0", "é", "CON", "a b"]
-)
-def test_no_symbol_leads_out_of_the_cache(tmp_path, symbol):
-    """Its folder is two names of letters, digits and signs that every system takes."""
-    key = SeriesKey("polygon", symbol, "1m", adjusted=False)
-    folder = SeriesCache(tmp_path, key).folder
-    assert folder.resolve().is_relative_to(tmp_path.resolve())
-    assert len(folder.relative_to(tmp_path).parts) == 3
-    assert max(len(name) for name in folder.relative_to(tmp_path).parts) <= 60
-
-
-def test_symbols_that_look_alike_have_their_own_folders(tmp_path):
-    """What a file system would take for one is two, and so are the two adjustments."""
-    symbols = ["X:BTCUSD", "X_BTCUSD", "x:btcusd", "X:BTC_USD"]
+def test_every_symbol_has_a_folder_of_its_own_within_the_cache(tmp_path):
+    """Names that every system takes; what a file system would take for one is two."""
+    symbols = ("../../x", "/abs", "X:BTC/USD", "a" * 300, "..", "", "\0", "\u00e9", "CON", "a b",
+               "X:BTCUSD", "X_BTCUSD", "x:btcusd", "X:BTC_USD")  # fmt: skip
     keys = [SeriesKey("polygon", s, "1m", adjusted=a) for s in symbols for a in (True, False)]
-    assert len({str(key.folder).lower() for key in keys}) == 8
+    for key in keys:
+        folder = SeriesCache(tmp_path, key).folder
+        assert folder.resolve().is_relative_to(tmp_path.resolve())
+        names = folder.relative_to(tmp_path).parts
+        assert (len(names), max(map(len, names)) <= 60) == (3, True)
+    assert len({str(key.folder).lower() for key in keys}) == len(keys)
 
 
 def test_names_that_are_no_part_are_skipped(cache):
@@ -189,11 +188,27 @@ def test_what_is_missing_and_what_is_there_make_the_range(edges, one, two):
     assert all(start <= a < b <= end for a, b in gaps)
 
 
-def assert_damaged(cache, part, content, words):
-    """A file with other content, named for its bytes, is refused with these words."""
-    digest = cache_module.hashlib.sha256(content).hexdigest()
-    part.path.unlink()
-    name = f"0_3000_{part.bars_hash}_{digest}.parquet"
-    (cache.folder / name).write_bytes(content)
-    with pytest.raises(DamagedPartError, match=words):
-        cache.read(cache.parts()[0])
+def test_each_series_is_one_entry_of_the_list(tmp_path):
+    """Its name, its parts together, when the newest was fetched, and what is damaged."""
+    assert list_cached(tmp_path / "none") == []
+    other = SeriesKey("polygon", "AAPL", "15m", adjusted=False)
+    for key, days in ((KEY, 2), (other, 1)):
+        for day in range(days):
+            start_s = 86_400 * day
+            SeriesCache(tmp_path, key).write(
+                start_s * SECOND_NS, (start_s + 86_400) * SECOND_NS, bars(50, start_s)
+            )
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c" / "notes.txt").write_text("mine")
+    first, second = list_cached(tmp_path)
+    assert (second.name, first.name) == ("polygon:X:ADAUSD 1m adjusted", "polygon:AAPL 15m raw")
+    assert (second.parts, second.bars, second.unreadable) == (2, 100, 0)
+    assert (second.start_ns, second.end_ns) == (0, 2 * 86_400 * SECOND_NS)
+    assert second.fetched_at == bars().fetched_at
+    assert second.size_bytes == sum(p.stat().st_size for p in second.folder.glob("*.parquet"))
+    cache = SeriesCache(tmp_path, KEY)
+    one, two = cache.parts()
+    one.path.write_bytes(b"PAR1 no more")
+    cache.set_aside(two)
+    damaged = list_cached(tmp_path)[1]
+    assert (damaged.parts, damaged.bars, damaged.unreadable) == (1, 0, 2)

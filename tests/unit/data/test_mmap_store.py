@@ -30,6 +30,8 @@ def test_bars_come_back_to_the_last_bit(tmp_path, how):
     assert bits(mapped) == bits(BARS)
     assert mapped.content_hash == BARS.content_hash != PLAIN.content_hash
     assert pack_bars(mapped) == pack_bars(BARS)
+    dated = replace(BARS, dated=("odd",))
+    assert [unpack_bars(pack_bars(bars)).dated for bars in (BARS, dated)] == [(), ("odd",)]
     for column in (mapped.close, mapped.extra["odd"], mapped.cut(7, 200).close):
         assert column.base is not None
         with pytest.raises(ValueError, match="WRITEABLE"):

@@ -2,12 +2,12 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from data import LoadOptions, load_bars, quality_of
+from data import longest_gaps, quality_of
 from data.errors import WindowError
-from tests.support.looping import each
-from tests.support.series import MINUTE_NS, make_bars, make_columns
+from tests.support.series import MINUTE_NS, START_NS, make_bars, make_columns
 
 
 @pytest.fixture
@@ -20,22 +20,19 @@ def series():
     return make_bars(40, **columns)
 
 
-def test_a_part_has_its_own_quality(series):
-    """Silence and gaps of the part, and nothing of the rest."""
+def test_a_part_has_its_own_quality_and_parts_add_up(series):
+    """Silence and gaps of the part; a gap at a cut belongs to the later part, and to no other."""
     part = quality_of(series, 20, 30)
     assert (part.bars, part.silent) == (10, 1)
     assert dataclasses.astuple(part.gaps) == (1, 20, 21 * 15 * MINUTE_NS, 20)
-
-
-@each("cut", range(1, 40))
-def test_parts_add_up_to_the_whole(series, cut):
-    """A gap at the cut belongs to the later part, and to no other."""
-    parts = (quality_of(series, 0, cut), quality_of(series, cut))
     whole = quality_of(series)
-    assert sum(part.silent for part in parts) == whole.silent == 3
-    assert sum(part.gaps.count for part in parts) == whole.gaps.count == 3
-    assert sum(part.gaps.missing_bars for part in parts) == whole.gaps.missing_bars == 60
     assert whole.gaps == series.gaps()
+    assert (whole.silent, whole.gaps.count, whole.gaps.missing_bars) == (3, 3, 60)
+    for cut in range(1, 40):
+        parts = (quality_of(series, 0, cut), quality_of(series, cut))
+        assert sum(part.silent for part in parts) == 3
+        assert sum(part.gaps.count for part in parts) == 3
+        assert sum(part.gaps.missing_bars for part in parts) == 60
 
 
 @pytest.mark.parametrize(("start", "end"), [(40, None), (3, 3), (5, 4), (0, 41), (-1, 3)])
@@ -45,10 +42,9 @@ def test_a_part_without_bars_is_refused(series, start, end):
         quality_of(series, start, end)
 
 
-def test_gaps_of_a_real_market_lie_in_its_last_fifth(real_folder):
-    """4,253 of 4,262: a search that holds it out never meets them."""
-    spec = f"parquet:{real_folder}/uniusdt_15m.parquet"
-    bars = load_bars(spec, LoadOptions(dedupe=True))
-    cut = len(bars) - len(bars) // 5
-    assert quality_of(bars, 0, cut).gaps.count == 9
-    assert quality_of(bars, cut).gaps.count == 4253
+def test_gaps_are_told_longest_first():
+    """When, how long, and how many bars are missing; a whole series has none."""
+    places = np.r_[0:10, 11:31, 35:55]
+    bars = make_bars(50, timestamp=START_NS + 15 * MINUTE_NS * places)
+    assert [gap["missing_bars"] for gap in longest_gaps(bars)] == [4, 1]
+    assert longest_gaps(make_bars(50)) == []

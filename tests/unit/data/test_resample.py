@@ -1,14 +1,24 @@
 """Coarser bars from finer ones, beside the rows of the corpus that merge them."""
 
+import numpy as np
+
 from data import resample
 from tests.support.series import MINUTE_NS, make_bars
 
 HOUR_NS = 60 * MINUTE_NS
 
 
-def test_marks_of_the_series_are_kept():
-    """Symbol, source, simulation and earlier notes survive."""
-    bars = make_bars(4, source="sample", is_simulated=True, notes=("first",))
-    hour = resample(bars, HOUR_NS)
-    assert (hour.symbol, hour.source, hour.is_simulated) == ("TEST", "sample", True)
-    assert hour.notes[0] == "first"
+def test_an_hour_is_its_quarters_and_knows_no_later_one():
+    """Marks of the series are kept; aligned values are the last; a beginning is the beginning."""
+    mood = np.random.default_rng(1).normal(size=40)
+    bars = make_bars(40, extra={"mood": mood}, source="sample", is_simulated=True, notes=("first",))
+    hours = resample(bars, HOUR_NS)
+    assert (hours.symbol, hours.source, hours.is_simulated) == ("TEST", "sample", True)
+    assert hours.notes[0] == "first"
+    assert hours.extra["mood"].tolist() == mood[3::4].tolist()
+    assert resample(bars, bars.timeframe_ns) is bars
+    for end in range(4, 40, 4):
+        part = resample(bars.until(end), HOUR_NS)
+        for name in ("open", "high", "low", "close", "volume"):
+            assert getattr(part, name).tolist() == getattr(hours, name)[: end // 4].tolist()
+        assert part.extra["mood"].tolist() == hours.extra["mood"][: end // 4].tolist()

@@ -1,11 +1,13 @@
 """Bars kept as files: whole, exact, and never over something else in silence."""
 
 import threading
+from dataclasses import replace
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from data import keep_bars, load_bars, save_parquet
+from data import LoadOptions, keep_bars, load_bars, save_parquet
 from data.errors import SourceError
 from tests.support.series import make_bars
 
@@ -19,6 +21,22 @@ def test_kept_bars_read_back_exactly(tmp_path):
     assert (kept.content_hash, kept.symbol, kept.notes) == (bars.content_hash, "BTC-USD", ())
     assert str(pq.read_schema(path).field("timestamp").type) == "timestamp[ns, tz=UTC]"
     assert [file.name for file in path.parent.iterdir()] == ["BTC-USD.parquet"]
+
+
+def test_aligned_columns_are_kept_and_dated_ones_are_not(tmp_path):
+    """By name, with every bit; other values are other bars."""
+    mood = np.array([1, np.nan, -0.0, 4])
+    bars = make_bars(4, extra={"mood": mood})
+    path, _ = keep_bars(bars, tmp_path)
+    options = LoadOptions(timeframe="15m", aligned_columns=("mood",))
+    assert load_bars(str(path), options).content_hash == bars.content_hash
+    assert not keep_bars(bars, tmp_path)[1]
+    for other, words in (
+        (replace(bars, extra={"mood": -mood}), "other bars"),
+        (replace(bars, dated=("mood",)), "'mood' is dated"),
+    ):
+        with pytest.raises(SourceError, match=words):
+            keep_bars(other, tmp_path)
 
 
 def test_the_same_bars_are_left_as_they_are(tmp_path):
