@@ -44,7 +44,7 @@ def _write_own(folder):
 
 
 RUNS = {
-    "noise": (_write_noise, (*SEARCH, *BRIEFLY)),
+    "noise": (_write_noise, (*SEARCH, *BRIEFLY, "--train", "1")),
     "edge": (
         _write_edge,
         ("--population", "32", "--generations", "8", "--no-report", *BRIEFLY[:-1], "199"),
