@@ -60,14 +60,6 @@ def test_paths_equal_the_letter(count, tests):
     assert actual.median == pytest.approx(np.median(expected), rel=1e-12)
 
 
-def test_a_trial_that_never_traded_is_not_chosen():
-    """It has no strength, and one that loses is taken before it."""
-    splits, windows, sums = draw_trials(2, 2)
-    sums[0] = 0.0
-    sums[1, :, SUM_R] = -1.0
-    assert evaluate_fixed_paths(sums, windows, splits, list_paths(6, 2)).median < 0
-
-
 def test_trials_that_never_traded_have_no_paths():
     """Nothing is defined then."""
     splits, windows, sums = draw_trials(2, 2)

@@ -19,7 +19,6 @@ from optimizer.evidence.lookahead import (
     count_answers,
     is_beginning,
     poison_bars,
-    share_cuts,
 )
 from optimizer.evidence.splits import groups
 from tests.support.evidence import counted_bars, make_ledger
@@ -61,12 +60,6 @@ def test_a_member_is_cut_at_trades_of_its_own():
     assert choose_trade_cuts(bars, window, make_ledger([]), 1, 7) == ()
 
 
-def test_many_windows_take_turns():
-    """All of up to four, as many cuts as those however many there are, and 4 even ones each."""
-    assert [share_cuts(count) for count in (1, 4)] == [(1, 16)] * 2
-    assert [share_cuts(count) for count in (5, 20, 1000)] == [(2, 8), (5, 4), (250, 4)]
-
-
 @given(st.integers(2, 40), st.data())
 def test_wrong_bars_lie_beyond_all_and_leave_earlier_ones(length, data):
     """Far up and far down, a day late below, and both ways from a true open; bars stay legal."""
@@ -84,13 +77,6 @@ def test_wrong_bars_lie_beyond_all_and_leave_earlier_ones(length, data):
     assert up.volume[cut] > bars.volume[: cut + 1].max() > down.volume[cut]
     late = down.timestamp[cut] - bars.timestamp[cut]
     assert (late, up.timestamp[cut]) == (24 * 3600 * 10**9, bars.timestamp[cut])
-
-
-def test_a_bar_that_opens_early_is_not_moved():
-    """When the last good bar is over hangs on it."""
-    bars = counted_bars(8)
-    early = replace(bars, timeframe_ns=2 * bars.timeframe_ns)
-    assert poison_bars(early, 4, "down").timestamp.tolist() == bars.timestamp[:5].tolist()
 
 
 def test_poison_reaches_every_value_of_an_extra_column():

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from data.bars import Bars, Window
 from data.payments import Payments
-from optimizer.errors import ConfigError
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.philox import draw_words
 from tests.support.evidence import (
     HOUR_NS,
     counted_bars,
 )
+from tests.support.finer import make_coarse
 from tests.support.worlds import make_bars
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
@@ -135,23 +135,6 @@ def test_shuffled_bars_are_made_of_the_same_bodies_and_gaps(world, keep, index):
     assert sorted(origins.bodies[first:]) == sorted(origins.gaps[first:]) == moved
 
 
-@given(worlds(), indices)
-def test_mirrored_bars_keep_volume_and_times(world, index):
-    """Those that are not turned keep their ratios, and history stays."""
-    bars, window = world
-    markets = make_markets(bars, 3, window)
-    (actual,), (turned,) = markets.mirror_market(index), markets.list_mirrored_bars(index)
-    first = max(window.start, 1)
-    for name in ("timestamp", "volume"):
-        assert getattr(actual, name).tolist() == getattr(bars, name)[: window.end].tolist()
-    for name in PRICES:
-        assert getattr(actual, name)[:first].tolist() == getattr(bars, name)[:first].tolist()
-    for t in sorted(set(range(first, window.end)) - set(turned.tolist())):
-        opening = actual.close[t - 1] * (bars.open[t] / bars.close[t - 1])
-        expected = (opening, *(opening * ratio for ratio in measure_body(bars, t)[:3]))
-        assert expected == tuple(getattr(actual, name)[t] for name in PRICES)
-
-
 @given(worlds(), st.integers(1, 999))
 def test_mirrored_bars_equal_the_letter(world, index):
     """Each turned bar about the mean body, and about the mean gap of its kind."""
@@ -181,20 +164,6 @@ def test_mirrored_bars_equal_the_letter(world, index):
         actual = [getattr(mirrored, name)[t] for name in PRICES]
         assert expected == pytest.approx(actual, rel=1e-9)
         last = mirrored.close[t]
-
-
-def test_a_bar_that_would_fall_to_zero_is_left_as_it_was():
-    """Turning a bar that more than doubled would take its low below 0."""
-    bars = counted_bars(40)
-    columns = {name: getattr(bars, name).copy() for name in PRICES}
-    columns["high"][7] = 3 * columns["open"][7]
-    wild = Bars(bars.timestamp, **columns, volume=bars.volume, symbol="WILD", timeframe_ns=HOUR_NS)
-    markets = make_markets(wild)
-    turning = [set(markets.list_mirrored_bars(index)[0].tolist()) for index in range(1, 30)]
-    assert not any(7 in turned for turned in turning)
-    assert any(8 in turned for turned in turning)
-    for index in range(1, 30):
-        markets.mirror_market(index)
 
 
 @given(st.integers(0, 2**32), keeps, st.integers(1, 999))
@@ -240,13 +209,6 @@ def test_the_rhythm_of_the_day_is_kept_where_slots_are_full(hours, expected):
     assert make_markets(counted_bars(hours), keep="auto").keep == expected
 
 
-def test_one_sparse_series_gives_up_the_rhythm_of_all():
-    """All series are shuffled in one way."""
-    series = [counted_bars(24 * 40), counted_bars(50)]
-    windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
-    assert NullMarkets(series, windows, 1).keep == "none"
-
-
 def test_markets_are_told_apart_by_seed_and_number():
     """The same address gives the same bits, in any order of asking."""
     bars = counted_bars(200)
@@ -257,18 +219,32 @@ def test_markets_are_told_apart_by_seed_and_number():
     assert markets.mirror_market(2)[0].content_hash not in hashes.values()
 
 
-def test_windows_that_are_parts_of_one_range_are_one():
-    """Bars between the first start and the last end move together."""
-    bars = counted_bars(60)
-    parts = NullMarkets([bars], [Window(0, 10, 30), Window(0, 30, 50)], 1, "none")
-    whole = NullMarkets([bars], [Window(0, 10, 50)], 1, "none")
-    assert parts.shuffle_market(1)[0].content_hash == whole.shuffle_market(1)[0].content_hash
+HOURS = make_coarse(make_bars(3, 2000, jump=0.05))
+WINDOWS = [Window(0, 100, 450)]
 
 
-def test_wrong_use_is_refused():
-    """An unknown rhythm, and a series that was not searched."""
-    bars = counted_bars(10)
-    with pytest.raises(ConfigError, match="keep must be auto, none, day or week, got 'month'"):
-        make_markets(bars, keep="month")
-    with pytest.raises(ConfigError, match="series 1 has no window"):
-        NullMarkets([bars, bars], [Window.whole(bars)], 1)
+@pytest.mark.parametrize("kind", ["shuffle_market", "mirror_market"])
+@pytest.mark.parametrize("bars", [HOURS, make_coarse(make_bars(3, 2000, gaps=0.01), 3)])
+def test_bars_are_still_made_up_of_finer_ones(kind, bars):
+    """As many of them; bars before the window are as they were, and nothing lies behind it."""
+    (null,) = getattr(NullMarkets([bars], WINDOWS, seed=1), kind)(1)
+    made_up, before = (np.diff(some.finer_spans, axis=0)[0] for some in (null, bars.until(450)))
+    assert sorted(made_up) == sorted(before)
+    assert np.count_nonzero(made_up) > 300
+    before_ns = int(bars.timestamp[100])
+    kept = null.finer.between(0, before_ns)
+    known = np.isin(bars.finer.timestamp, kept.timestamp)
+    np.testing.assert_array_equal(kept.prices, bars.finer.prices[:, known])
+    assert (np.diff(null.finer.timestamp) > 0).all()
+
+
+def test_a_shuffled_bar_has_the_path_of_its_body():
+    """As ratios to its open, in the same order."""
+    markets = NullMarkets([HOURS], WINDOWS, seed=1)
+    (null,), (origins,) = markets.shuffle_market(1), markets.draw_origins(1)
+    for j in (100, 200, 449):
+        body = origins.bodies[j]
+        came, was = null.finer_spans[0, j], HOURS.finer_spans[0, body]
+        ratios = null.finer.prices[:, came : came + 4] / null.open[j]
+        expected = HOURS.finer.prices[:, was : was + 4] / HOURS.open[body]
+        np.testing.assert_allclose(ratios, expected, rtol=1e-12)

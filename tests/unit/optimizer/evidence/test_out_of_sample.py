@@ -58,17 +58,3 @@ def test_parts_add_up_to_one_mean_and_one_strength():
     assert mean_r == pytest.approx(11 / 80)
     assert strength == pytest.approx(11 / (18.75 + 18.75 + 16) ** 0.5)
     assert np.isnan(add_up([part, replace(lost, strength=UNKNOWN)])[2])
-
-
-def test_no_trades_are_no_record():
-    """Neither confirming nor contradicting."""
-    bars = counted_bars(100)
-    out_of_sample = measure_out_of_sample([make_ledger([])], [bars], [Window.whole(bars)])
-    assert (out_of_sample.trades, out_of_sample.closing_days, out_of_sample.mean_r.why) == (
-        0,
-        0,
-        "no trades",
-    )
-    assert out_of_sample.psr.why == "all days are equal"
-    assert not out_of_sample.confirms(1)
-    assert not out_of_sample.contradicts

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.accounts.results import Results
 from optimizer.evidence.returns import (
-    add_results,
     compute_efficiency,
     count_closing_days,
     daily_returns,
@@ -14,7 +12,7 @@ from optimizer.evidence.returns import (
     moments,
     sharpe_ratios,
 )
-from tests.support.evidence import HOUR_NS, counted_bars, daily_edge, make_ledger
+from tests.support.evidence import counted_bars, daily_edge, make_ledger
 
 
 def test_days_are_those_on_which_a_window_has_a_bar():
@@ -47,22 +45,6 @@ def test_windows_of_several_series_share_their_days():
     both = (make_ledger([1.0], exit_bar=[5]), make_ledger([0.5, 4.0], exit_bar=[23, 29]))
     assert daily_returns([both], series, windows, days)[:, 0].tolist() == [1.5, 4.0]
     assert count_closing_days(both, series, windows) == 2
-
-
-def test_trades_that_lie_in_any_order_of_windows_add_up_to_the_same_days():
-    """Windows are added in their order, wherever the trades of each lie."""
-    days, ns = np.array([0, 2]), 24 * HOUR_NS
-    # Two trials in two windows; those of the second window lie in front.
-    results = Results(
-        np.array([[3, 0], [5, 2]]),
-        np.array([[2, 2], [1, 1]]),
-        np.array([0, 2 * ns, 2, 0, 1, 5]),
-        np.array([0.3, 7.0, 5.0, 0.1, 0.2, 4.0]),
-        np.ones(6, np.int8),
-    )
-    daily = np.zeros((2, 2))
-    add_results(results, days, daily)
-    assert daily.tolist() == [[(0.1 + 0.2) + 0.3, 7.0], [9.0, 0.0]]
 
 
 def test_moments_of_the_law():

@@ -24,8 +24,8 @@ from optimizer.evidence.robust import (
     measure_drift,
     simulate_other_orders,
 )
-from optimizer.goals.near import axis_moves, compute_reach
-from strategy import Gene, GenomeLayout, LessThan
+from optimizer.goals.near import compute_reach
+from strategy import Gene, GenomeLayout
 from strategy.words import account, close, notional, risk, share, strategy, units
 from tests.support.evidence import make_ledger
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -39,18 +39,10 @@ def test_neighbours_of_the_law():
     """Plus along each axis, minus along each, then the cloud."""
     neighbours = list_neighbours(PAIR, np.array([20.0, 1.0]), member=0, seed=1).tolist()
     assert neighbours[:4] == [[25, 1], [20, 1.2], [15, 1], [20, 0.8]]
+    fixed = PAIR.with_bounds({"length": (20, 20), "level": (1.0, 1.0)})
+    assert list_neighbours(fixed, np.array([20.0, 1.0]), 0, 1).shape == (0, 2)
     assert neighbours[4] == pytest.approx([24, 1.0650296225054172], rel=1e-15)
     assert len(neighbours) <= 4 + CLOUD
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "reach"), [(0, 50, 2), (0, 30, 2), (0, 70, 4), (0, 9, 1), (5, 5, 0)]
-)
-def test_reach_of_whole_genes_is_rounded_half_to_even(low, high, reach):
-    """At least 1, and 0 where there is only one value."""
-    layout = GenomeLayout((Gene("n", "int", low, high, low),))
-    assert compute_reach(layout).tolist() == [reach]
-    assert len(axis_moves(layout)) == (2 if reach else 0)
 
 
 @pytest.mark.parametrize("name", SHORT_SPECS)
@@ -79,40 +71,14 @@ def test_neighbours_equal_the_letter(name, seed, member):
     assert ((neighbours >= layout.low) & (neighbours <= layout.high)).all()
 
 
-def test_genes_without_room_stay():
-    """A gene whose bounds are equal is no axis, and the cloud does not move it."""
-    layout = PAIR.with_bounds({"length": (20, 20)})
-    neighbours = list_neighbours(layout, np.array([20.0, 1.0]), 0, 1)
-    assert (neighbours[:, 0] == 20).all()
-    assert len(neighbours) == 2 + CLOUD
-    fixed = layout.with_bounds({"level": (1.0, 1.0)})
-    assert list_neighbours(fixed, np.array([20.0, 1.0]), 0, 1).shape == (0, 2)
-
-
-def test_neighbours_that_repair_makes_equal_count_once():
-    """A pair at its limit leaves the member, or one neighbour, in several places."""
-    layout = GenomeLayout(
-        (Gene("a", "int", 1, 3, 1), Gene("b", "int", 2, 4, 2)), (LessThan("a", "b"),)
-    )
-    neighbours = list_neighbours(layout, np.array([3.0, 4.0]), 0, 1).tolist()
-    assert len({tuple(row) for row in neighbours}) == len(neighbours)
-    assert [3.0, 4.0] not in neighbours
-    assert all(a < b for a, b in neighbours)
-
-
 def test_the_share_that_keeps_half():
     """Half itself counts, and what is infeasible does not."""
     others = np.array([1.0, 0.99, 2.0, np.nan, -5.0])
     assert compute_plateau(Figure(2.0), others).value == 0.4
     assert is_half_kept(Figure(2.0), others).tolist() == [True, False, True, False, False]
     assert compute_plateau(Figure(2.0), np.empty(0)).why == "it has no neighbours"
-
-
-@pytest.mark.parametrize("own", [Figure(0.0), Figure(-1.0), make_undefined("no trade moved")])
-def test_nothing_keeps_half_of_nothing(own):
-    """Where its own strength is not above 0 the share is undefined."""
-    assert compute_plateau(own, np.ones(3)).why
-    assert not is_half_kept(own, np.array([1.0, -2.0])).any()
+    for own in (Figure(0.0), make_undefined("no trade moved")):
+        assert compute_plateau(own, np.ones(3)).why
 
 
 def account_of(*ledgers):
@@ -139,22 +105,10 @@ def test_break_even_of_the_law():
     ]
     assert find_even(*parts).value == pytest.approx(68.96551724137932, rel=1e-12)
     assert find_even(make_ledger([])).why == "no trades"
-
-
-def test_a_short_gains_where_prices_fall():
-    """Its stop lies above its entry."""
     short = make_ledger([0.0], entry=100.0, exit=98.0, stop=101.0)
     assert find_even(short).value == pytest.approx(10000 * 2 / 198)
     line = evaluate_costs(account_of(short), [short])
     assert [point.sum_r for point in line[:3:2]] == pytest.approx([2.0, 2.0 - 0.001 * 198])
-
-
-def test_falls_of_the_law():
-    """Eight trades in a thousand other orders."""
-    ledger = make_ledger([1.5, -1.02, 2, -1.01, -1.03, 0.4, -1, 3])
-    falls = simulate_other_orders([ledger], 1, plain_stake(0.01))
-    expected = [0.020493910000000004, 0.05519529873563245, 0.06896981438076022]
-    assert [fall.value for fall in falls] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("risk_fraction", [0.01, 0.9])

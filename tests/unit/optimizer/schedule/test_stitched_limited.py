@@ -106,8 +106,10 @@ def take_by_hand(asked, ranks, costs):
     return taken, skipped
 
 
-@pytest.mark.parametrize("spec", [FOLLOWING.name, REVERSING.name])
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [*zip([FOLLOWING.name, REVERSING.name] * 2, LIMITS, strict=True)],
+)
 def test_all_steps_are_one_account(spec, name):
     """The trades are those of a chain by hand over the signals of all steps."""
     costs = Costs(**LIMITS[name], risk_fraction=0.01 if spec == FOLLOWING.name else 0.04)
@@ -128,7 +130,7 @@ def test_all_steps_are_one_account(spec, name):
         assert (ledger.signal_bar < cuts[entered + 1]).all()
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("name", ["two", "both"])
 def test_equal_genes_are_one_window(name):
     """The account is that of one window from the first date on, in every bit."""
     costs, genome = Costs(**LIMITS[name]), REVERSING.layout.defaults
@@ -157,22 +159,11 @@ def test_room_for_all_leaves_the_ledger_as_it_is():
                 np.testing.assert_array_equal(columns[name], column, strict=True)
 
 
-CASES = {
-    "one": ({"max_positions": 1}, (802, 869, 87, 0.2930346507807445)),
-    "ranked": (
-        {"max_positions": 1, "rank": "zscore(volume, 168)"},
-        (809, 862, 87, 0.2662515557666476),
-    ),
-    "leverage": ({"max_leverage": 3.0}, (976, 190, 107, 0.25991661400128624)),
-}
-"""Trades, skipped signals, trades over a border, equity."""
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_three_real_series(name, real_folder):
-    """Schedules of btc, gbpjpy and aapl 1h; the first as by a chain by hand over all signals."""
-    settings, expected = CASES[name]
-    assert trade_three(real_folder, Costs(**settings)) == expected
+def test_three_real_series(real_folder):
+    """Schedules of btc, gbpjpy and aapl 1h: trades, skipped, those over a border, equity."""
+    assert trade_three(real_folder, Costs(max_positions=1)) == (802, 869, 87, 0.2930346507807445)
+    expected = (976, 190, 107, 0.25991661400128624)
+    assert trade_three(real_folder, Costs(max_leverage=3.0)) == expected
 
 
 def trade_three(folder, costs):
