@@ -70,83 +70,65 @@ def list_told(standing):
     return [(o.signal_bar, o.side, o.kind, o.price, o.bars_left) for o in standing.orders]
 
 
-@pytest.mark.parametrize(
-    ("volumes", "expected"),
-    [
-        # A signal at bar t stands in bars t + 1 to t + 3.
-        ([0, 0, 1], [(2, 1, "stop", 105.0, 3)]),
-        ([1, 0, 0], [(0, 1, "stop", 105.0, 1)]),
-        ([1, 0, 0, 0], []),
-        # A new signal replaces its own side's order, never the other side's.
-        ([1, 2, 1], [(2, 1, "stop", 105.0, 3), (1, -1, "limit", 104.0, None)]),
-        # Both rest: both are placed.
-        ([0, 3], [(1, 1, "stop", 105.0, 3), (1, -1, "limit", 104.0, None)]),
-        # Cancelled at a close after its own, not at its own.
-        ([2, 1, 4], []),
-        ([2, 4, 1], [(2, 1, "stop", 105.0, 3)]),
-    ],
-)
-def test_orders_that_rest_are_told_by_the_law(volumes, expected):
+BOUGHT = [100, 106, 106, 106]
+AT_MARKET = {"entry": None, "cancel": None, "reverse": True}
+FAR_LIMIT = {"entry": by_side(w.stop_at(close + 5, expires=3), w.limit_at(close + 30))}
+PRICELESS = {"long": w.volume > 0.5, "short": None,
+             "entry": w.stop_at(close + 5 - 200 * (w.volume - 1))}  # fmt: skip
+AT_110 = (2, -1, "limit", 110.0, None)
+
+CASES = [
+    # A signal at bar t stands in bars t + 1 to t + 3.
+    ({}, [100] * 3, [0, 0, 1], 0, [(2, 1, "stop", 105.0, 3)]),
+    ({}, [100] * 3, [1, 0, 0], 0, [(0, 1, "stop", 105.0, 1)]),
+    ({}, [100] * 4, [1, 0, 0, 0], 0, []),
+    # A new signal replaces its own side's order, never the other side's.
+    ({}, [100] * 3, [1, 2, 1], 0, [(2, 1, "stop", 105.0, 3), (1, -1, "limit", 104.0, None)]),
+    ({}, [100] * 2, [0, 3], 0, [(1, 1, "stop", 105.0, 3), (1, -1, "limit", 104.0, None)]),
+    # Cancelled at a close after its own, not at its own.
+    ({}, [100] * 3, [2, 1, 4], 0, []),
+    ({}, [100] * 3, [2, 4, 1], 0, [(2, 1, "stop", 105.0, 3)]),
+    # A fill cancels all orders; what both sides ask later is not heard.
+    (FAR_LIMIT, BOUGHT, [3, 0, 3, 3], 1, []),
+    # Reversing places the other side's orders alone, of closes from that of the entry bar on.
+    ({"reverse": True}, BOUGHT, [1, 0, 3, 1], 1, [AT_110]),
+    ({"reverse": True}, BOUGHT[:2], [1, 2], 1, [(1, -1, "limit", 110.0, None)]),
+    ({"short": SHORTS, "reverse": True}, [100, 99, 106], [1, 2, 0], -1, []),
+    # Its order stands on after another exit: the long of 105 is stopped at 94.5 in bar 3.
+    ({"reverse": True}, [100, 106, 106, 94], [1, 0, 2, 0], 0, [AT_110]),
+    ({}, [100, 106, 106, 94], [1, 0, 2, 0], 0, []),
+    # A market entry reverses at the next open by a signal of the other side alone.
+    (AT_MARKET, [100] * 3, [1, 0, 2], 1, "reverses"),
+    *((AT_MARKET, [100] * 3, [1, 0, mark], 1, []) for mark in (1, 3, 0)),
+    # An exit by condition leaves at the next open; the short of that close rests from there on.
+    ({"exit_long": SHORTS | BOTH}, BOUGHT[:3], [1, 0, 3], 1, [AT_110]),
+    # By the law an order without a price replaces another, and is never touched.
+    (PRICELESS, [100] * 2, [0, 1], 0, [(1, 1, "stop", 105.0, None)]),
+    (PRICELESS, [100] * 3, [0, 1, 5], 0, []),
+]  # fmt: skip
+"""Parts, closes, volumes; side that is held; and signal bar, side, kind, price and bars left of
+each order."""
+
+
+@pytest.mark.parametrize(("parts", "closes", "volumes", "held", "orders"), CASES,
+                         ids=range(len(CASES)))  # fmt: skip
+def test_orders_that_rest_are_told_by_the_law(parts, closes, volumes, held, orders):
     """Which stand in the next bar, at which price, for how many bars: by hand."""
-    standing = hand_standing(resting(), [100.0] * len(volumes), volumes)
-    assert list_told(standing) == expected
-    assert (standing.trade, standing.pending) == (None, None)
+    standing = hand_standing(resting(**parts), closes, volumes)
+    assert (standing.trade.side if standing.trade else 0) == held
+    pending = standing.pending
+    if orders == "reverses":
+        assert (pending.signal_bar, pending.bars_to_wait, pending.side) == (2, 0, -1)
+        return
+    assert pending is None
+    assert bool(held and standing.leaves) == ("exit_long" in parts)
+    assert list_told(standing) == orders
     for order in standing.orders:
         (target,), sign = order.targets, order.side
         stop, reached = order.price * (1 - sign * 0.1), order.price * (1 + sign * 0.2)
         assert order.stop == EntryLevel("share", 0.1, pytest.approx(stop, rel=1e-12))
         assert target == EntryTarget("times_risk", 2.0, pytest.approx(reached, rel=1e-12), 1.0)
         assert (order.bars_to_wait, order.is_day, order.needed) == (0, False, order.price)
-
-
-def test_a_fill_cancels_all_orders_and_no_signal_places_one():
-    """The long of bar 0 is filled at 105 in bar 1; what both sides ask later is not heard."""
-    spec = resting(entry=by_side(w.stop_at(close + 5, expires=3), w.limit_at(close + 30)))
-    standing = hand_standing(spec, [100, 106, 106, 106], [3, 0, 3, 3])
-    assert (standing.trade.entry, standing.trade.entry_bar, standing.trade.side) == (105.0, 1, 1)
-    assert standing.orders == ()
-
-
-def test_reversing_places_the_other_sides_orders_alone():
-    """The long of bar 0 is held; the short's limit of bar 2 rests at 110 and would reverse it."""
-    spec = resting(reverse=True)
-    standing = hand_standing(spec, [100, 106, 106, 106], [1, 0, 3, 1])
-    assert standing.trade.side == 1
-    assert list_told(standing) == [(2, -1, "limit", 110.0, None)]
-    # The close of the entry bar counts, one before it does not.
-    assert list_told(hand_standing(spec, [100, 106], [1, 2])) == [(1, -1, "limit", 110.0, None)]
-    before = hand_standing(resting(short=SHORTS, reverse=True), [100, 99, 106], [1, 2, 0])
-    assert (before.trade.side, before.orders) == (-1, ())
-
-
-def test_orders_of_a_reversal_stand_on_after_another_exit():
-    """The long of 105 is stopped at 94.5 in bar 3; the short's limit at 110 stands on."""
-    prices, volumes = [100, 106, 106, 94], [1, 0, 2, 0]
-    standing = hand_standing(resting(reverse=True), prices, volumes)
-    assert standing.trade is None
-    assert list_told(standing) == [(2, -1, "limit", 110.0, None)]
-    # Without reversal nothing was placed while it was held.
-    plain = hand_standing(resting(), prices, volumes)
-    assert (plain.trade, plain.orders) == (None, ())
-
-
-def test_a_market_entry_reverses_at_the_next_open():
-    """A signal of the other side ends a position; its own, or both at once, do not."""
-    spec = resting(entry=None, cancel=None, reverse=True)
-    standing = hand_standing(spec, [100, 100, 100], [1, 0, 2])
-    assert (standing.trade.side, standing.leaves) == (1, False)
-    pending = standing.pending
-    assert (pending.signal_bar, pending.bars_to_wait, pending.side) == (2, 0, -1)
-    for mark in (1, 3, 0):
-        held = hand_standing(spec, [100, 100, 100], [1, 0, mark])
-        assert (held.trade.side, held.pending, held.orders) == (1, None, ())
-
-
-def test_an_exit_by_condition_lets_the_other_sides_order_rest():
-    """It leaves at the next open; the short of the same close rests from there on, no long."""
-    standing = hand_standing(resting(exit_long=SHORTS | BOTH), [100, 106, 106], [1, 0, 3])
-    assert (standing.trade.side, standing.leaves) == (1, True)
-    assert list_told(standing) == [(2, -1, "limit", 110.0, None)]
 
 
 def test_a_limit_beyond_its_price_and_a_late_order():
@@ -192,16 +174,6 @@ def test_a_day_order_ends_with_its_session():
         orders = hand_standing(spec, [100.0] * count, volumes).orders
         assert len(orders) == expected
         assert all(order.is_day for order in orders)
-
-
-def test_an_order_without_a_price_replaces_and_is_not_told():
-    """By the law it is never touched."""
-    spec = resting(
-        long=w.volume > 0.5, short=None, entry=w.stop_at(close + 5 - 200 * (w.volume - 1))
-    )
-    orders = list_told(hand_standing(spec, [100.0] * 2, [0, 1]))
-    assert orders == [(1, 1, "stop", 105.0, None)]
-    assert list_told(hand_standing(spec, [100.0] * 3, [0, 1, 5])) == []
 
 
 def test_check_values_of_the_law(real_folder):
