@@ -50,6 +50,20 @@ TURNS = {
 """Price of a turn where there is one."""
 CROSSED = (crosses_above(quick, slow), crosses_below(quick, slow))
 
+
+def is_top(price, row):
+    """A price above the five after it, and not below the ten before it."""
+    return (price > highest(row, 5)) & (price >= highest(row, 16))
+
+
+def is_bottom(price, row):
+    """The same of lows."""
+    return (price < lowest(row, 5)) & (price <= lowest(row, 16))
+
+
+CAMARILLA = day_range * 1.1 / 2
+SWMA = (lag(hlc3, 3) + 2 * lag(hlc3, 2) + 2 * lag(hlc3, 1) + hlc3) / 6
+
 VALUES = {
     "bb": {
         "ta.bb(close, 20, 2).base": (sma(close, 20), 1e-14),
@@ -68,8 +82,7 @@ VALUES = {
         "ta.crossunder(ema1, ema2)": (CROSSED[1], 0),
     },
     "dmi": {
-        "ta.dmi(17, 14).dip": (plus, 1e-14),
-        "ta.dmi(17, 14).dim": (minus, 1e-14),
+        "ta.dmi(17, 14).dip": (plus, 1e-14), "ta.dmi(17, 14).dim": (minus, 1e-14),
         "ta.dmi(17, 14).adx": (rma(100 * (abs(plus - minus) / (plus + minus)), 14), 1e-14),
     },
     "falling+rising": {
@@ -79,8 +92,7 @@ VALUES = {
     "highest+lowest": {
         "ta.highest(10)": (highest(high, 10), 0),
         "ta.highest(close, 10)": (highest(close, 10), 0),
-        "ta.lowest(10)": (lowest(low, 10), 0),
-        "ta.lowest(close, 10)": (lowest(close, 10), 0),
+        "ta.lowest(10)": (lowest(low, 10), 0), "ta.lowest(close, 10)": (lowest(close, 10), 0),
     },
     "iii+nvi+obv": {
         "ta.iii": ((2 * close - high - low) / ((high - low) * volume), 1e-14),
@@ -91,30 +103,23 @@ VALUES = {
         "ta.kc(close, 20, 2).upper": (keltner_upper(close, 20, 2), 1e-10),
         "ta.kc(close, 20, 2).lower": (keltner_lower(close, 20, 2), 1e-10),
         "ta.kcw(close, 20, 2.1, useTrueRange=false)": (
-            4.2 * (ema_mean(high - low, 20) / ema_mean(close, 20)),
-            1e-14,
-        ),
+            4.2 * (ema_mean(high - low, 20) / ema_mean(close, 20)), 1e-14),
     },
     "linreg": {
         "ta.linreg(close, 20, 0)": (line, 1e-14),
         "ta.linreg(close, 20, 10)": (line - 10 * ((line - mean) / 9.5), 1e-14),
     },
     "ma": {
-        "ta.sma(close, 10)": (sma(close, 10), 1e-14),
-        "ta.sma(hl2, 20)": (sma(hl2, 20), 1e-14),
-        "ta.sma(hlc3, 15)": (sma(hlc3, 15), 1e-14),
-        "ta.ema(close, 20)": (ema_mean(close, 20), 0),
+        "ta.sma(close, 10)": (sma(close, 10), 1e-14), "ta.sma(hl2, 20)": (sma(hl2, 20), 1e-14),
+        "ta.sma(hlc3, 15)": (sma(hlc3, 15), 1e-14), "ta.ema(close, 20)": (trend, 0),
         "ta.ema(ohlc4, 10)": (ema_mean(ohlc4, 10), 0),
         "ta.rma(hlcc4, 5)": (rma((high + low + close + close) / 4, 5), 1e-14),
         "ta.rma(high, 15)": (rma(high, 15), 1e-14),
         "ta.alma(close, 5, 0.85, 6)": (alma(close, 5, 0.85, 6), 1e-14),
         "ta.alma(close, 10, 0.55, 12)": (alma(close, 10, 0.55, 12), 1e-14),
-        "ta.wma(close, 5)": (wma(close, 5), 1e-14),
-        "ta.wma(close, 20)": (wma(close, 20), 1e-14),
-        "ta.hma(close, 9)": (hma(close, 9), 1e-14),
-        "ta.hma(close, 20)": (hma(close, 20), 1e-14),
-        "ta.swma(hlc3)": ((lag(hlc3, 3) + 2 * lag(hlc3, 2) + 2 * lag(hlc3, 1) + hlc3) / 6, 1e-14),
-        "ta.vwma(close, 20)": (vwma(close, 20), 1e-14),
+        "ta.wma(close, 5)": (wma(close, 5), 1e-14), "ta.wma(close, 20)": (wma(close, 20), 1e-14),
+        "ta.hma(close, 9)": (hma(close, 9), 1e-14), "ta.hma(close, 20)": (hma(close, 20), 1e-14),
+        "ta.swma(hlc3)": (SWMA, 1e-14), "ta.vwma(close, 20)": (vwma(close, 20), 1e-14),
     },
     "macd": {
         "ta.macd(close, 12, 26, 9).macd": (macd(close, 12, 26), 0),
@@ -126,31 +131,21 @@ VALUES = {
         "ta.stoch(close, high, low, 20)": (stoch(20), 1e-14),
     },
     "pivot": {
-        "ta.pivothigh(10, 5)": ((top > highest(high, 5)) & (top >= highest(high, 16)), 0),
-        "ta.pivothigh(close, 10, 5)": (
-            (top_close > highest(close, 5)) & (top_close >= highest(close, 16)),
-            0,
-        ),
-        "ta.pivotlow(10, 5)": ((bottom < lowest(low, 5)) & (bottom <= lowest(low, 16)), 0),
-        "ta.pivotlow(close, 10, 5)": (
-            (bottom_close < lowest(close, 5)) & (bottom_close <= lowest(close, 16)),
-            0,
-        ),
+        "ta.pivothigh(10, 5)": (is_top(top, high), 0),
+        "ta.pivothigh(close, 10, 5)": (is_top(top_close, close), 0),
+        "ta.pivotlow(10, 5)": (is_bottom(bottom, low), 0),
+        "ta.pivotlow(close, 10, 5)": (is_bottom(bottom_close, close), 0),
     },
     "pivot_point_levels": {
         "P_trad": (pivot, 0),
-        "R1_trad": (2 * pivot - day_low, 0),
-        "S1_trad": (2 * pivot - day_high, 0),
-        "R2_trad": (pivot + day_range, 0),
-        "S2_trad": (pivot - day_range, 0),
+        "R1_trad": (2 * pivot - day_low, 0), "S1_trad": (2 * pivot - day_high, 0),
+        "R2_trad": (pivot + day_range, 0), "S2_trad": (pivot - day_range, 0),
         "R3_trad": (2 * pivot + (day_high - 2 * day_low), 0),
         "S3_trad": (2 * pivot - (2 * day_high - day_low), 0),
         "P_fib": (pivot, 0),
-        "R1_fib": (pivot + 0.382 * day_range, 0),
-        "S1_fib": (pivot - 0.382 * day_range, 0),
-        "P_cam": (pivot, 0),
-        "R4_cam": (day_close + day_range * 1.1 / 2, 0),
-        "S4_cam": (day_close - day_range * 1.1 / 2, 0),
+        "R1_fib": (pivot + 0.382 * day_range, 0), "S1_fib": (pivot - 0.382 * day_range, 0),
+        "P_cam": (pivot, 0), "R4_cam": (day_close + CAMARILLA, 0),
+        "S4_cam": (day_close - CAMARILLA, 0),
     },
     "range": {"ta.range(close, 20)": (highest(close, 20) - lowest(close, 20), 0)},
     "sar": {"ta.sar(0.02, 0.02, 0.2)": (sar(2, 2, 20), 0)},
@@ -159,14 +154,12 @@ VALUES = {
         "ta.supertrend(3, 10).down": (supertrend(10, 30), 0),
     },
     "tr": {
-        "ta.tr(false)": (true_range, 0),
-        "ta.tr(true)": (true_range, 0),
-        "ta.tr": (true_range, 0),
+        "ta.tr(false)": (true_range, 0), "ta.tr(true)": (true_range, 0), "ta.tr": (true_range, 0),
         "ta.atr(14)": (atr_wilder(14), 1e-14),
     },
     "tsi": {"ta.tsi(close, 12, 26)": (tsi(close, 12, 26), 1e-14)},
     "wpr": {"ta.wpr(20)": (williams_r(20), 1e-14)},
-}
+}  # fmt: skip
 """By file and column: what it is in words, and how near its values are, relative above 1."""
 
 FIRST_RANGE = "theirs begins a bar later, without the range of bar 0"

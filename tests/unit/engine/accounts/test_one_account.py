@@ -15,7 +15,7 @@ from engine.accounts.curves import measure_falls
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
-from engine.accounts.results import Results, arrange_results, order_windows
+from engine.accounts.results import Results
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.out_of_core import PartedEngine
@@ -119,23 +119,6 @@ WINDOWS = [
 CHARGED = Costs(risk_fraction=0.2)
 
 
-def collect_results(ledgers, times):
-    """Results of ledgers, [P] of [W]; `times` [W] say when bars open in each window's series."""
-    listed = [ledger for of_one in ledgers for ledger in of_one]
-    counts = np.array([len(ledger) for ledger in listed], np.int64)
-    opened = [
-        own[ledger.exit_bar]
-        for of_one in ledgers
-        for ledger, own in zip(of_one, times, strict=True)
-    ]
-    return arrange_results(
-        counts.reshape(len(ledgers), len(times)),
-        np.concatenate([np.empty(0, np.int64), *opened]),
-        np.concatenate([np.empty(0), *(ledger.r for ledger in listed)]),
-        np.concatenate([np.empty(0, np.int8), *(ledger.side for ledger in listed)]),
-    )
-
-
 def draw_genomes(spec, count=12):
     """Random rules that trade on short series."""
     genomes = random_genomes(spec, count, seed=3)
@@ -173,10 +156,6 @@ def test_every_way_to_evaluate_gives_one_account(name):
     parted = PartedEngine(spec, SERIES, WINDOWS, CHARGED, choose_device(spec, "cpu"), (0, 1, 3), 1)
     for sums, other in zip((by_window, account), parted.evaluate_account(genomes), strict=True):
         assert sums.tobytes() == other.tobytes()
-    ledgers = list(engine.ledgers(genomes))
-    listed = collect_results(ledgers, [SERIES[window.series].timestamp for window in WINDOWS])
-    merged = fold_account(by_window, listed, order_windows(WINDOWS), CHARGED.risk_fraction, ALONE)
-    assert account.tobytes() == merged.tobytes()
 
 
 @needs_gpu
