@@ -10,12 +10,8 @@ import talib
 from data import LoadOptions, load_bars
 from strategy.language import Term
 from strategy.words import *
-from tests.support.agreement import (
-    Suite,
-    compute_row,
-    describe_bound,
-    measure_distance,
-)
+from tests.support.agreement import Suite, compute_row, describe_bound, measure_distance
+from tests.support.worlds import make_bars
 
 SEED = "theirs begins with other values, which fade"
 EMPTY = "0 there where the range is empty, unknown here"
@@ -130,7 +126,7 @@ CASES = (
     Case("ULTOSC", ultimate, "hlc", (), 1e-12),
 )
 
-SERIES = ("btcusdt_1h", "spy_1m", "bifiusdt_5m")
+SERIES = ("btcusdt_1h", "spy_1m", "made")
 
 
 def read_series(real_folder, name):
@@ -168,9 +164,11 @@ def measure(real_folder):
 
 
 @pytest.fixture(scope="module", params=SERIES)
-def bars(request, real_folder):
-    """Bars of a real series."""
-    return read_series(real_folder, request.param)
+def bars(request):
+    """Bars of a real series, or of one that a program made."""
+    if request.param == "made":
+        return make_bars(5, 10_000, jump=0.05)
+    return read_series(request.getfixturevalue("real_folder"), request.param)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}-{case.row!r}"[:40])

@@ -13,6 +13,7 @@ import pytest
 from strategy.indicators.bar_columns import close_location, true_range
 from strategy.indicators.ema import ema
 from strategy.indicators.rolling import rolling_mean_variance, zscore
+from strategy.indicators.supertrend import supertrend, supertrend_side
 
 RNG = np.random.Generator(np.random.PCG64(7))
 
@@ -98,3 +99,14 @@ def test_a_hole_at_the_start_only_moves_an_average(span):
     values = HARD_SERIES["walk"]
     moved = np.concatenate((np.full(9, np.nan), values))
     np.testing.assert_array_equal(ema(moved, span)[9:], ema(values, span))
+
+
+def test_supertrend_by_hand():
+    """Bands of 1: the lower one stays at 11 while closes are above, and is left once one is below.
+
+    So the last bar, which goes through the upper band again, has a lower one of its own.
+    """
+    close = np.array([10.0, 10.0, 12.0, 11.5, 10.0, 10.0, 11.2])
+    given = close, close, np.ones(7), 2, 10
+    assert supertrend(*given)[1:].tolist() == [11.0] * 5 + [11.2 - 1.0]
+    assert supertrend_side(*given)[1:].tolist() == [-1.0, 1.0, 1.0, -1.0, -1.0, 1.0]
