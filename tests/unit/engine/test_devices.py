@@ -1,15 +1,153 @@
-"""Descriptions of GPUs, from a driver that a test writes."""
+"""Devices by name, which one auto takes, and what a driver that a test writes says of GPUs."""
 
 import ctypes
-import gc
 import sys
-import weakref
-from types import SimpleNamespace
 
 import pytest
 
-from engine import devices
+import engine.devices
+from engine.devices import choose_backend, choose_device
+from engine.errors import DeviceError
 from engine.runtime import gpus
+from engine.workload import Workload
+from strategy import find_strategy
+from tests.support.random_strategies import drawn_strategy
+
+
+@pytest.fixture
+def four_gpus(monkeypatch):
+    """A machine with four GPUs, as far as names are concerned."""
+    monkeypatch.setattr(engine.devices, "why_absent", lambda name: "")
+    monkeypatch.setattr(engine.devices, "count_gpus", lambda: 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "devices"),
+    [
+        ("auto", "cuda:0,1,2,3", (0, 1, 2, 3)),
+        ("cuda", "cuda:0,1,2,3", (0, 1, 2, 3)),
+        ("cuda:2", "cuda:2", (2,)),
+        ("cuda:3,1", "cuda:3,1", (3, 1)),
+        ("cuda:1,1", "cuda:1", (1,)),
+        ("cpu", "cpu", ()),
+    ],
+)
+def test_names_of_devices(four_gpus, name, label, devices):
+    """All GPUs, some by number, each once, or the processor."""
+    choice = choose_backend(name)
+    assert (choice.label, choice.devices) == (label, devices)
+
+
+@pytest.mark.parametrize("name", ["cuda:", "cuda:a", "cuda:-1", "cuda:0,", "cpu:0", "gpu", ""])
+def test_unknown_names_are_refused(four_gpus, name):
+    """What is no device is named, with what would be one."""
+    with pytest.raises(DeviceError, match="known: auto, cuda:0"):
+        choose_backend(name)
+
+
+def test_a_gpu_that_is_not_there_is_refused(four_gpus):
+    """A number that this machine lacks is never replaced by another."""
+    with pytest.raises(DeviceError, match="4 GPUs"):
+        choose_backend("cuda:1,4")
+
+
+def test_auto_says_why_it_takes_the_processor(monkeypatch):
+    """Without a GPU auto takes the CPU and names the reason; cuda is refused with it."""
+    monkeypatch.setattr(engine.devices, "why_absent", lambda name: "no driver")
+    assert choose_backend("auto").label == "cpu"
+    assert "no driver" in choose_backend("auto").reason
+    with pytest.raises(DeviceError, match="no driver"):
+        choose_backend("cuda:0")
+
+
+def test_strategies_run_on_the_named_device(four_gpus, monkeypatch):
+    """On GPUs by the same names and the same weighing, or refused; never somewhere else."""
+    pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+    strategy = drawn_strategy(1)
+    few, many = Workload(10**6, 0), Workload(10**12, 0)
+    for name, workload, label in (
+        ("cuda:2", None, "cuda:2"),
+        ("cpu", None, "cpu"),
+        ("auto", few, "cpu"),
+        ("auto", many, "cuda:0,1,2,3"),
+    ):
+        device = choose_device(strategy, name, workload)
+        assert device.label == label
+        numbers = ",".join(map(str, getattr(device.maker, "devices", ())))
+        assert label == (f"cuda:{numbers}" if numbers else "cpu")
+    monkeypatch.setattr(engine.devices, "why_absent", lambda name: "no driver")
+    with pytest.raises(DeviceError, match="no driver"):
+        choose_device(strategy, "cuda")
+
+
+SAMPLE = 35_040
+
+
+@pytest.mark.parametrize(
+    ("individuals", "bars", "rows", "threads", "name", "figure"),
+    [
+        (512 * 101 + 4096, SAMPLE, 4000, 2, "cpu", "2 G"),
+        (512 * 101 + 4096, SAMPLE, 4000, 16, "cpu", "2 G"),
+        (512 * 4001, SAMPLE, 4000, 16, "cuda", "72 G"),
+        (4096 * 1001, SAMPLE, 4000, 16, "cuda", "144 G"),
+        (1024 * 41, 2_000_000, 4000, 16, "cuda", "84 G"),
+        # Few individuals, but rows that take long.
+        (128, 2_000_000, 4000, 2, "cuda", "0.26 G"),
+        (1, SAMPLE, 6, None, "cpu", "0.035 M"),
+    ],
+)
+def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, name, figure):
+    """A GPU where it is done first with its start, with the figure that decided."""
+    workload = Workload(individuals * bars, rows * bars, threads)
+    choice = choose_backend("auto", workload)
+    assert choice.name == name
+    assert choice.reason.startswith(figure)
+    for named in ("cpu", "cuda"):
+        assert choose_backend(named, workload).name == named
+
+
+def test_auto_asks_no_driver_for_little_work(monkeypatch):
+    """To ask it takes longer than it may save."""
+    monkeypatch.setattr(engine.devices, "why_absent", None)
+    assert choose_backend("auto", Workload(10**6, 0)).name == "cpu"
+
+
+def test_auto_knows_what_other_strategies_take(four_gpus, monkeypatch):
+    """Those that fast kernels do not know take a core longer: a GPU pays for half as much."""
+    monkeypatch.setattr(engine.devices, "_maker", lambda *given: None)
+    workload = Workload(5e9, 0, 2)
+    assert choose_device(find_strategy("seller_exhaustion"), "auto", workload).label == "cpu"
+    device = choose_device(drawn_strategy(0), "auto", workload._replace(is_fast_case=False))
+    assert device.label.startswith("cuda")
+
+
+@pytest.mark.parametrize(
+    ("population", "generations", "threads", "label"),
+    [
+        (512, 100, 16, "cpu"),
+        (512, 100, 2, "cpu"),
+        (4096, 100, 16, "cuda:0,1,2,3"),
+        (4096, 100, 2, "cuda:0,1,2,3"),
+        # A GPU is asked as often for few individuals as for many.
+        (16, 3000, 16, "cpu"),
+    ],
+)
+def test_auto_knows_what_a_call_takes(four_gpus, population, generations, threads, label):
+    """Of strategies without a fast case, of which sixteen cores are as fast as four."""
+    evaluated = population * generations * SAMPLE
+    workload = Workload(evaluated, 0, threads, is_fast_case=False, calls=generations)
+    assert choose_backend("auto", workload).label == label
+
+
+def test_more_cores_make_a_gpu_pay_later(four_gpus):
+    """Whatever the work, who has more cores needs more of it."""
+    least = []
+    for threads in (1, 2, 16, 64):
+        sizes = [10**exponent for exponent in range(6, 14)]
+        pays = [Workload(size, 0, threads).pays_on_a_gpu for size in sizes]
+        assert pays == sorted(pays)
+        least.append(sizes[pays.index(True)])
+    assert least == sorted(least)
 
 
 class Driver:
@@ -85,12 +223,7 @@ def test_gpus_are_counted_and_named(machine):
 
 @pytest.mark.parametrize(
     ("driver", "numbers", "retained"),
-    [
-        (Driver(2), (0, 1), [0, 1]),
-        (Driver(3), (2, 0), [2, 0]),
-        (Driver(1), (5,), []),
-        (Driver(2, error=3), (0,), []),
-    ],
+    [(Driver(3), (2, 0), [2, 0]), (Driver(1), (5,), []), (Driver(2, error=3), (0,), [])],
 )
 def test_a_start_makes_the_named_contexts(machine, driver, numbers, retained):
     """Of no other device, and of none that is not there; nothing is raised."""
@@ -101,30 +234,10 @@ def test_a_start_makes_the_named_contexts(machine, driver, numbers, retained):
     assert sys.getswitchinterval() == before
 
 
-def test_a_start_imports_nothing(machine, monkeypatch):
-    """Another thread is at its own imports; what is there already takes its digest."""
-    machine(Driver(1))
-    monkeypatch.delitem(sys.modules, "triton.runtime.cache", raising=False)
-    gpus.start_gpus((0,))
-    assert "triton.runtime.cache" not in sys.modules
-    asked = []
-    there = SimpleNamespace(triton_key=lambda: asked.append("digest"))
-    monkeypatch.setitem(sys.modules, "triton.runtime.cache", there)
-    gpus.start_gpus((0,))
-    assert asked == ["digest"]
-
-
-def test_without_a_driver_nothing_is_started(machine):
-    """There is nothing to do, and nothing to say."""
-    machine(None)
-    gpus.start_gpus((0,))
-
-
 @pytest.mark.parametrize(
     ("message", "is_built"),
     [
         ("cuda: Optional[str] = None\n", False),
-        ("cuda = None\n", False),
         ("cuda: Optional[str] = '12.8'\n", True),
         ('cuda = "13.0"\n', True),
         ("git = 'cuda'\n", False),
@@ -142,46 +255,3 @@ def test_the_installed_torch_is_read_rightly():
     """The file's build is torch's own."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     assert gpus._is_torch_built_for_cuda() == (torch.version.cuda is not None)
-
-
-def test_a_backend_that_is_loaded_freezes_nothing(monkeypatch):
-    """Thousands of engines would count and freeze all objects each time."""
-    first = devices.load_backend("cpu")
-
-    def refuse(**_):
-        raise AssertionError("the collector was paused")
-
-    monkeypatch.setattr(devices, "pause_collector", refuse)
-    assert devices.load_backend("cpu") is first
-
-
-def test_a_module_that_is_loaded_holds_nothing_of_its_callers(monkeypatch, tmp_path):
-    """An error that it caught in a cycle is frozen with it, and what its frames hold too."""
-
-    class Engine:
-        """What a caller of the loader makes."""
-
-    def load():
-        engine = Engine()
-        devices.load_backend("cpu")
-        return weakref.ref(engine)
-
-    (tmp_path / "a_cycle_of_tests.py").write_text(
-        "def catch():\n"
-        "    try:\n"
-        "        raise ImportError\n"
-        "    except ImportError as error:\n"
-        "        held = error\n"
-        "catch()\n"
-        "Maker = tuple\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(devices.BACKENDS, "cpu", "a_cycle_of_tests:Maker")
-    gc.freeze()
-    try:
-        engine = load()
-        gc.collect()
-        assert engine() is None
-    finally:
-        gc.unfreeze()
-        del sys.modules["a_cycle_of_tests"]

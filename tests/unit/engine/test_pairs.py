@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.bars import Window
@@ -115,33 +115,27 @@ def test_groups_are_products_of_all_pairs():
     )
 
 
-@pytest.mark.parametrize(
-    ("pairs", "problem"),
-    [
-        (np.array([[0, 0], [N_INDIVIDUALS, 0]]), "pair 1 is individual 9 in window 0"),
-        (np.array([[0, -1]]), "pair 0 is individual 0 in window -1"),
-        (np.zeros((2, 3), np.int64), r"whole numbers \[N, 2\], got int64 \[2, 3\]"),
-        (np.zeros((2, 2)), "got float64"),
-    ],
-)
-def test_pairs_of_nobody_are_refused(pairs, problem):
-    """By their number."""
-    for apart in (0, 1):
-        engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", apart=apart)
-        with pytest.raises(EngineError, match=problem):
-            engine.evaluate_pairs(draw_genomes(SPECS[0]), pairs)
-
-
-def test_a_genome_that_is_not_legal_is_refused_where_it_is_paired():
-    """Others are not looked at."""
+@pytest.mark.parametrize("apart", [0, 1])
+def test_pairs_of_nobody_are_refused(apart):
+    """By their number; of genomes that are not legal those that are paired."""
+    engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", apart=apart)
     genomes = draw_genomes(SPECS[0])
-    genomes[4] = np.nan
-    engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", apart=1)
-    engine.evaluate_pairs(genomes, np.array([[3, 0]]))
-    with pytest.raises(GeneError):
-        engine.evaluate_pairs(genomes, np.array([[4, 0]]))
+    for pairs, problem in (
+        (np.array([[0, 0], [N_INDIVIDUALS, 0]]), "pair 1"),
+        (np.array([[0, -1]]), "window -1"),
+        (np.zeros((2, 3), np.int64), "int64"),
+        (np.zeros((2, 2)), "float64"),
+    ):
+        with pytest.raises(EngineError, match=problem):
+            engine.evaluate_pairs(genomes, pairs)
+    if apart:
+        genomes[4] = np.nan
+        engine.evaluate_pairs(genomes, np.array([[3, 0]]))
+        with pytest.raises(GeneError):
+            engine.evaluate_pairs(genomes, np.array([[4, 0]]))
 
 
+@settings(max_examples=8)
 @given(
     groups=st.lists(
         st.tuples(

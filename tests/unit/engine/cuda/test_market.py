@@ -15,6 +15,7 @@ from engine.indicators.cuda.market import (  # noqa: E402
     upload_prices,
 )
 from engine.indicators.sources import compute_sources  # noqa: E402
+from engine.memory_plan import WORD_SHARES, count_apart  # noqa: E402
 from tests.support.finer import make_coarse  # noqa: E402
 from tests.support.worlds import make_bars  # noqa: E402
 
@@ -71,3 +72,12 @@ def test_finer_bars_are_laid_out_and_counted():
     prices, maker = upload_prices(hours, HOST), CudaLanguageMaker((0,))
     taken = prices.finer.nbytes + prices.finer_of.nbytes
     assert maker.series_bytes([hours]) - maker.series_bytes(whole[:1]) == taken
+
+
+def test_several_markets_of_words_fit_a_gpu():
+    """Their rows have no slots, but a part of the room for work."""
+    series, maker = [make_bars(1, 1000)], CudaLanguageMaker((0,))
+    of_one = maker.series_bytes(series) + 50 * maker.slot_bytes(series)
+    asked = 12 * WORD_SHARES * of_one
+    assert count_apart(maker, series, 50, asked) == 12
+    assert count_apart(maker, series, 50, asked - WORD_SHARES) == 11

@@ -49,7 +49,7 @@ def test_side_by_side_is_one_after_the_other(model):
         np.testing.assert_allclose(together[number], alone, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("model", ["gru", "tcn"])
+@pytest.mark.parametrize("model", ["gru"])
 def test_products_in_bfloat16_learn_the_same(model):
     """Coarser, by as much as such numbers are, and as good: weights and Adam are float32."""
     how = Training(model, window=6, hidden=8, steps=60, batch=64)

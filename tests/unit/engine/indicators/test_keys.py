@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.conditions.cpu.keyed import KeyedArrays, addresses_within, list_addresses
+from engine.conditions.cpu.keyed import KeyedArrays, list_addresses
 from engine.indicators.keys import Keys, number_once
 
 SIZES = st.integers(1, 200)
@@ -39,13 +39,6 @@ def test_zeros_are_one_number():
     assert Keys([0]).number(np.array([[0.0], [-0.0]])).numbers.tolist() == [0, 0]
 
 
-def test_without_genes_all_are_the_same():
-    """A part that no gene decides has one key."""
-    numbers, fresh = Keys([]).number(np.arange(6.0).reshape(3, 2))
-    assert numbers.tolist() == [0, 0, 0]
-    assert fresh.tolist() == [0]
-
-
 def test_what_is_forgotten_is_new_again():
     """Those that stay are counted from 0 on, in the order given."""
     keys = Keys([0])
@@ -74,13 +67,6 @@ def test_arrays_are_found_where_they_lie():
         expected = [[read_address(rows[k % 2]) for k in some]]
         assert table.bring(genomes[some], make).tolist() == expected
     assert asked == [[0, 1]] * 2
-
-
-def test_rows_of_a_block_lie_side_by_side():
-    """Their addresses are those of its rows."""
-    block = np.empty((2, 3, 5), np.uint64)
-    expected = [[read_address(row) for row in rows] for rows in block]
-    assert addresses_within(block).tolist() == expected
 
 
 def read_address(array):

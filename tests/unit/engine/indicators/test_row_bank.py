@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.backend import RowForm
 from engine.fast_case import find_fast_case
 from engine.indicators import row_bank
-from engine.indicators.plan import group_rows, list_reads, order_individuals
+from engine.indicators.plan import list_reads, order_individuals
 from engine.indicators.row_bank import RowBank, RowRead
 from tests.support.worlds import SHORT_SPECS, random_genomes
 
@@ -83,14 +83,6 @@ def test_least_recently_used_row_goes_first():
     assert bank.computed == computed + 1
 
 
-def test_more_rows_than_slots_are_refused():
-    """All of them, and nothing is computed."""
-    recorder = Recorder()
-    bank = RowBank(READS, 4, recorder.fill)
-    assert bank.bring(np.array([[3.0, 5.0], [3.0, 7.0]])) is None
-    assert recorder.calls == 0
-
-
 @pytest.mark.parametrize("others", [(), (9,)])
 def test_row_that_was_not_written_is_not_found(others):
     """After a failure of the device, the bank asks for the row again, whatever it lost."""
@@ -149,11 +141,3 @@ def test_each_distinct_row_is_named_once():
             expected = (row.form, tuple(genes[name] for name in row.genes))
             assert names[row_of[i, r]] == recorder.rows[slots[i, r]] == expected
     assert sorted(order_individuals(case, genomes).tolist()) == list(range(200))
-
-
-def test_rows_are_requested_by_form():
-    """Each with its own parameters, and its slot."""
-    names = [(EMA, (3.0,)), (SMA, ()), (EMA, (7.0,))]
-    requests = group_rows(names, np.array([5, 1, 2]))
-    by_form = [(form, table.tolist(), slots.tolist()) for form, table, slots in requests]
-    assert by_form == [(EMA, [[3.0], [7.0]], [5, 2]), (SMA, [[]], [1])]

@@ -21,7 +21,7 @@ def choose_pieces(genomes, windows=WINDOWS):
     return [(i, w, sample._cut_bars(SERIES, windows[w], count)) for i, w, count in pieces]
 
 
-@pytest.mark.parametrize("individuals", [0, 1, 2, 3, 4, 5, 300])
+@pytest.mark.parametrize("individuals", [0, 1, 4, 300])
 def test_the_first_and_the_last_are_among_them(individuals):
     """As many as there are, four at most, none twice."""
     picked = [i for i, _, _ in choose_pieces(random_genomes(SPEC, individuals, seed=1))]

@@ -143,7 +143,7 @@ def test_with_a_real_gene_everybody_is_a_set():
     assert [array.tolist() for array in individuals.distinct((0,))] == [[0, 1], [0, 1]]
 
 
-@each("seed", range(40))
+@each("seed", range(20))
 def test_warm_ups_of_all_are_those_of_each(seed):
     """For any strategy."""
     strategy = drawn_strategy(seed)

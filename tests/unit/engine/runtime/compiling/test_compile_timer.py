@@ -1,13 +1,11 @@
 """Seconds of compiling are counted once, whatever compiles within or beside what."""
 
-import gc
 from time import perf_counter
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numba import extending, njit
-from numba.core.errors import TypingError
+from numba import njit
 
 import engine.runtime.compiling.loops  # noqa: F401 - it begins to listen
 from engine.runtime.compiling import compile_timer
@@ -25,27 +23,6 @@ def test_a_loop_that_calls_another_is_counted_once():
     again = compile_seconds()
     outer(np.arange(3.0))
     assert compile_seconds() == again
-
-
-def test_no_cycles_are_collected_while_loops_are_compiled():
-    """Until the outermost is compiled, or could not be; then the collector works again."""
-    was_working = []
-
-    def read(values):
-        return values
-
-    @extending.overload(read)
-    def find_no_form(values):
-        was_working.append(gc.isenabled())
-
-    assert gc.isenabled()
-    with pytest.raises(TypingError):
-        njit(lambda values: read(values))(1)
-    assert was_working
-    assert not any(was_working)
-    assert gc.isenabled()
-    njit(lambda values: values.sum())(np.arange(3.0))
-    assert gc.isenabled()
 
 
 def test_kernels_that_compile_side_by_side_are_counted_once(monkeypatch):

@@ -1,44 +1,14 @@
 """Definitions compiled as they read: what they call goes along, what changes is compiled anew."""
 
-import shutil
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import engine
-import strategy
 from engine.runtime.compiling.forms import NotCompiledError, compiled_definition
-from tests.support.commands import printed
 
 STEP = 3.0
-
-RULE = """
-from constants import OFFSET
-from helpers import inner
-import helpers
-
-def rule(x):
-    return inner(x) + helpers.outer(x) + OFFSET
-"""
-HELPERS = """
-def inner(x):
-    return x * {inner}
-
-def outer(x):
-    return deep(x)
-
-def deep(x):
-    return x * {deep}
-"""
-ASK = """
-from engine.runtime.compiling.forms import compiled_definition
-from rule import rule
-found = compiled_definition(rule)
-print(found(1.0), rule(1.0))
-"""
 
 
 def third(x):
@@ -99,34 +69,3 @@ def test_an_error_of_the_definition_is_not_one_of_the_compiler():
     assert compiled_definition(refuses)(-1.0) == -1.0
     with pytest.raises(ValueError, match="too large"):
         compiled_definition(refuses)(1.0)
-
-
-def ask(folder):
-    """What a fresh process computes, compiled and not."""
-    env = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    return [float(number) for number in printed(ASK, cwd=folder, env=env).split()]
-
-
-@pytest.mark.slow
-def test_a_change_anywhere_reaches_what_is_kept(tmp_path):
-    """In a function that is called, in one that it calls, in a constant of yet another file."""
-    source = Path(engine.__file__).parent
-    (tmp_path / "engine" / "runtime" / "compiling").mkdir(parents=True)
-    compiling = [
-        f"runtime/compiling/{file.name}" for file in (source / "runtime/compiling").glob("*.py")
-    ]
-    runtime = ("runtime/__init__.py", "runtime/collector.py")
-    for name in ("__init__.py", "errors.py", *runtime, *compiling):
-        shutil.copy(source / name, tmp_path / "engine" / name)
-    shutil.copytree(Path(strategy.__file__).parent, tmp_path / "strategy")
-    (tmp_path / "rule.py").write_text(RULE)
-    for inner, deep, offset in [(2, 3, 5), (7, 3, 5), (7, 4, 5), (7, 4, 6)]:
-        (tmp_path / "helpers.py").write_text(HELPERS.format(inner=inner, deep=deep))
-        (tmp_path / "constants.py").write_text(f"OFFSET = {offset}\n")
-        expected = [float(inner + deep + offset)] * 2
-        assert ask(tmp_path) == expected
-    kept = tmp_path / "engine" / "__pycache__" / "loops"
-    versions = {file.name.split("-")[1] for file in kept.glob("rule.rule-*")}
-    assert len(versions) == 4
-    assert ask(tmp_path) == expected
-    assert {file.name.split("-")[1] for file in kept.glob("rule.rule-*")} == versions

@@ -1,6 +1,5 @@
 """Compiled loops on disk: an edit compiles the loops that reach it, and no other."""
 
-import ast
 import inspect
 import json
 import os
@@ -8,11 +7,9 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-import engine
 from data.files import CLAIM, name_draft
 from engine.runtime.compiling.loops import MOST_VERSIONS
 from tests.support.forking import Forking
@@ -158,27 +155,34 @@ UNREACHED = (
     ("top.py", "@compiled_loop\ndef says", "def others():\n    pass\n\n@compiled_loop\ndef says"),
 )  # fmt: skip
 
-REACHED = {
-    "a number": ("values.py", "2.0, np", "3.0, np", {"calls": 16.0}, []),
-    "a number of a tuple": ("values.py", "(7, 11)", "(7, 12)", {"calls": 16.0}, ["deep", "middle"]),
-    "an array": ("values.py", "5.0]", "6.0]", {"reads_table": 6.0}, []),
-    "a type of an array": ("values.py", "[3.0, 5.0]", "[3, 6]", {"reads_table": 6}, []),
-    "a function": ("deep.py", "x * factor", "x / factor", {"calls": 13.5}, ["deep", "middle"]),
-    "a default": ("deep.py", "=2.0", "=3.0", {"calls": 16.0}, ["deep", "middle"]),
-    "an operation": ("language.py", "fadd", "fsub", {"says": -3.0}, []),
-    "a helper of one": ("helpers.py", "(), value", "(), value + 1", {"says": 6.0}, []),
-    "an overload": ("language.py", "+ 6.0", "+ 8.0", {"overloads": 9.0}, []),
-    "the order of fields": (
-        "records.py", "low: float\n    high: float", "high: float\n    low: float",
-        {"lowest": 9.0, "makes": 4.0}, [],
+REACHED = (
+    (
+        ("values.py", "2.0, np", "3.0, np", {"calls": 16.0}, []),
+        ("values.py", "5.0]", "6.0]", {"reads_table": 6.0}, []),
+        ("language.py", "fadd", "fsub", {"says": -3.0}, []),
+        ("language.py", "+ 6.0", "+ 8.0", {"overloads": 9.0}, []),
+        ("records.py", "low: float\n    high: float", "high: float\n    low: float",
+         {"lowest": 9.0, "makes": 4.0}, []),
+        ("top.py", "adding(1.0)", "adding(3.0)", {"added": 4.0}, []),
+        ("top.py", "nogil=False", "nogil=True", {"divides": 0.25}, []),
     ),
-    "a value that is enclosed": ("top.py", "adding(1.0)", "adding(3.0)", {"added": 4.0}, []),
-    "a name that means something else": (
-        "top.py", "from own.middle import middle", "from own.deep import aside as middle",
-        {"calls": 4.0}, ["aside", "middle"],
+    (
+        ("values.py", "(7, 11)", "(7, 12)", {"calls": 16.0}, ["deep", "middle"]),
+        ("values.py", "[3.0, 5.0]", "[3, 6]", {"reads_table": 6}, []),
+        ("helpers.py", "(), value", "(), value + 1", {"says": 6.0}, []),
     ),
-    "an option": ("top.py", "nogil=False", "nogil=True", {"divides": 0.25}, []),
-}  # fmt: skip
+    (("deep.py", "x * factor", "x / factor", {"calls": 13.5}, ["deep", "middle"]),),
+    (("deep.py", "=2.0", "=3.0", {"calls": 16.0}, ["deep", "middle"]),),
+    (
+        ("top.py", "from own.middle import middle", "from own.deep import aside as middle",
+         {"calls": 4.0}, ["aside", "middle"]),
+    ),
+)  # fmt: skip
+"""Edits that are made together: what each changes of what is found, and other loops that reach it.
+
+Numbers, arrays and their types, operations and their helpers, fields, what is enclosed, options,
+functions, defaults, and a name that means something else.
+"""
 
 
 def write_package(folder):
@@ -199,7 +203,7 @@ def edit(folder, name, before, after):
 
 COMPILER = """
 import numba
-import engine.runtime.compiling.loops
+import engine.runtime.compiling.forms
 # What a first compilation loads.
 numba.njit(lambda x: x + 1.0)(1.0)
 """
@@ -264,26 +268,50 @@ def test_what_is_not_reached_compiles_nothing(ask, copied_package):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", REACHED.values(), ids=REACHED)
-def test_what_is_reached_is_compiled_anew(ask, copied_package, change):
+def test_what_is_reached_is_compiled_anew(ask, kept_package, tmp_path):
     """Exactly the loops that reach it, by numba's own account."""
-    name, before, after, expected, others = change
-    edit(copied_package, name, before, after)
-    actual, compiled = ask(copied_package)
-    assert actual == {**FOUND, **expected}
-    assert set(compiled) == {*expected, *others}
-    assert ask(copied_package) == [actual, []]
+    for number, changes in enumerate(REACHED):
+        folder = tmp_path / str(number)
+        shutil.copytree(kept_package, folder)
+        expected, loops = dict(FOUND), set()
+        for name, before, after, found, others in changes:
+            edit(folder, name, before, after)
+            expected |= found
+            loops |= {*found, *others}
+        assert ask(folder) == [expected, sorted(loops)], changes
+        if number == 0:
+            assert ask(folder) == [expected, []]
+
+
+RULES = """
+import json, os, sys
+os.environ["NUMBA_CACHE_DIR"] = sys.argv[1]
+from engine.runtime.compiling.forms import compiled_definition
+from own.rules import rule
+print(json.dumps([compiled_definition(rule)(1.0), rule(1.0)]))
+"""
 
 
 @pytest.mark.slow
-def test_two_processes_compile_no_loop_twice(tmp_path):
-    """One waits for what the other is compiling, and finds the same."""
-    write_package(tmp_path)
-    (first, *mine), (second, *others) = map(read, [start(tmp_path, ASK), start(tmp_path, ASK)])
-    assert first == second == FOUND
-    assert set(mine[0]).isdisjoint(others[0])
-    assert {*mine[0], *others[0]} >= {*FOUND, "deep", "middle"}
-    assert not list(tmp_path.rglob("*.part"))
+def test_what_a_definition_reaches_is_compiled_anew(ask, copied_package):
+    """Functions that it calls, those that these call, and numbers of another file."""
+    (copied_package / "own" / "rules.py").write_text(
+        "import own.values\n\n\ndef deep(x):\n    return x * 3\n\n\n"
+        "def inner(x):\n    return 7 * deep(x)\n\n\n"
+        "def rule(x):\n    return inner(x) + own.values.STEP\n"
+    )
+    expected = 23.0
+    for change, more in (
+        ((), 0.0),
+        (("rules.py", "x * 3", "x * 4"), 7.0),
+        (("rules.py", "7 *", "9 *"), 8.0),
+        (("values.py", "2.0, np", "3.0, np"), 1.0),
+    ):
+        if change:
+            edit(copied_package, *change)
+        expected += more
+        assert ask(copied_package, RULES) == [expected] * 2
+    assert len(list(copied_package.glob("loops/own.rules.rule-*"))) == 4
 
 
 FAILS = """
@@ -307,86 +335,6 @@ def test_what_cannot_be_compiled_holds_nobody_up(ask, tmp_path):
         "@compiled_loop\ndef fails(x):\n    return x.absent\n"
     )
     assert ask(tmp_path, FAILS) == []
-
-
-KEYS = """
-import json, sys
-import engine.cpu.language
-from numba.core.dispatcher import Dispatcher
-from engine.runtime.compiling.reach import digest_reach
-keys = {}
-for name, module in sorted(sys.modules.items()):
-    if name.split(".")[0] == "engine":
-        assert module.__file__.startswith(sys.argv[1])
-        for value in vars(module).values():
-            if isinstance(value, Dispatcher):
-                function = value.py_func
-                keys[f"{function.__module__}.{function.__qualname__}"] = digest_reach(value)
-print(json.dumps(keys))
-"""
-
-
-def reword(text):
-    """The text of a module with other docstrings, more comments and other lines."""
-    lines = text.split("\n")
-    places = [
-        node.body[0]
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node)
-    ]
-    for place in sorted(places, key=lambda place: -place.lineno):
-        indent = " " * place.col_offset
-        lines[place.lineno - 1 : place.end_lineno] = [
-            f'{indent}"""Other words.',
-            "",
-            f'{indent}"""',
-            f"{indent}# More.",
-        ]
-    return "\n# Above.\n" + "\n".join(lines)
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """A copy of the packages that the engine's loops lie in, and the keys of its loops."""
-    folder = tmp_path_factory.mktemp("tree")
-    for name in ("engine", "strategy", "data"):
-        shutil.copytree(
-            Path(engine.__file__).parents[1] / name,
-            folder / name,
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
-    return folder, read(start(folder, KEYS))
-
-
-@pytest.mark.slow
-def test_other_words_in_all_files_leave_all_keys(tree):
-    """Of the whole engine."""
-    folder, keys = tree
-    before = {file: file.read_text() for file in (folder / "engine").rglob("*.py")}
-    try:
-        for file, text in before.items():
-            file.write_text(reword(text))
-        assert read(start(folder, KEYS)) == keys
-    finally:
-        for file, text in before.items():
-            file.write_text(text)
-
-
-@pytest.mark.slow
-def test_what_is_registered_with_the_compiler_is_reached_by_its_types(tree):
-    """No loop names how vectors are added: those change that have vectors."""
-    folder, keys = tree
-    file = next((folder / "engine").rglob("simd_types.py"))
-    text = file.read_text()
-    assert text.count("ir.IRBuilder.fadd") == 1
-    file.write_text(text.replace("ir.IRBuilder.fadd", "ir.IRBuilder.fmul"))
-    try:
-        content = read(start(folder, KEYS))
-    finally:
-        file.write_text(text)
-    changed = {name.rsplit(".")[-1] for name in keys if content[name] != keys[name]}
-    assert changed >= {"fill_parts", "_rolling", "_advance", "chain"}
-    assert changed.isdisjoint({"fold", "find_bracket_exit", "signals", "shift_words"})
 
 
 KILLED = """
@@ -438,16 +386,23 @@ def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(ask, copi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["cut", "holes", "empty"])
-def test_a_file_that_is_not_whole_is_not_used(ask, copied_package, damage):
-    """As a machine leaves it that lost its power."""
+def test_two_processes_compile_no_loop_twice(tmp_path):
+    """One waits for what the other is compiling, and finds the same."""
+    write_package(tmp_path)
+    answers = [read(process) for process in [start(tmp_path, ASIDE), start(tmp_path, ASIDE)]]
+    assert sorted(answers) == [[2.0, 0], [2.0, 1]]
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.slow
+def test_a_file_that_is_not_whole_is_not_used(ask, copied_package):
+    """As a machine leaves it that lost its power: cut, or with holes."""
     assert ask(copied_package, ASIDE) == [2.0, 0]
-    for file in kept_files(copied_package, "deep.aside"):
-        content = file.read_bytes()
-        holes = bytes(2000)
-        kept_package = {"cut": content[:-9], "holes": content[:-2000] + holes, "empty": b""}[damage]
-        file.write_bytes(kept_package)
-    assert [ask(copied_package, ASIDE), ask(copied_package, ASIDE)] == [[2.0, 0], [2.0, 1]]
+    for damage in (lambda content: content[:-9], lambda content: content[:-2000] + bytes(2000)):
+        for file in kept_files(copied_package, "deep.aside"):
+            file.write_bytes(damage(file.read_bytes()))
+        assert ask(copied_package, ASIDE) == [2.0, 0]
+    assert ask(copied_package, ASIDE) == [2.0, 1]
 
 
 @pytest.mark.slow
@@ -478,3 +433,17 @@ def test_what_was_compiled_with_another_constant_is_not_kept(ask, kept_package, 
     answer, compiled = ask(tmp_path)
     assert answer == FOUND
     assert {"calls", "middle", "deep"} <= set(compiled)
+
+
+NOWHERE = """
+from engine.runtime.compiling import loops
+loops.loops_folder = lambda room: None
+from own.deep import aside
+print([aside(1), sum(aside.stats.cache_hits.values())])
+"""
+
+
+@pytest.mark.slow
+def test_where_nothing_can_be_kept_a_loop_is_compiled_in_memory(ask, copied_package):
+    """What others kept is not read either."""
+    assert ask(copied_package, NOWHERE) == [2.0, 0]

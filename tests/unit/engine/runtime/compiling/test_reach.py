@@ -24,6 +24,8 @@ from engine.positions.cpu import bracket_exits
 from engine.runtime.compiling import loops
 from engine.runtime.compiling.code_digest import digest_code
 from engine.runtime.compiling.reach import UnknownReachError, digest_reach
+from engine.runtime.compiling.registered import LANGUAGE
+from engine.runtime.cpu.simd_types import Vector
 from optimizer.search import compiled
 
 
@@ -118,13 +120,13 @@ def mutate_code(function):
 
 
 def test_another_operator_is_another_key_of_all_that_reach_it(monkeypatch):
-    """Every fifth function of the engine's loops; the text of all names who reaches it."""
+    """Every twelfth function of the engine's loops; the text of all names who reaches it."""
     loops = all_loops()
     reached = {name: all_reached(loop.py_func) for name, loop in loops.items()}
     functions = sorted(set().union(*reached.values()), key=find_line)
     keys = {name: digest_reach(loop) for name, loop in loops.items()}
     count = 0
-    for function in functions[::5]:
+    for function in functions[::12]:
         if (code := mutate_code(function)) is None:
             continue
         with monkeypatch.context() as patch:
@@ -132,8 +134,34 @@ def test_another_operator_is_another_key_of_all_that_reach_it(monkeypatch):
             changed = {name for name, loop in loops.items() if digest_reach(loop) != keys[name]}
         assert changed == {name for name, within in reached.items() if function in within}, function
         count += 1
-    assert count > 20
+    assert count > 10
     assert keys == {name: digest_reach(loop) for name, loop in loops.items()}
+
+
+def test_what_is_registered_with_the_compiler_is_reached_by_its_types():
+    """No loop names how vectors are added: those change that have vectors."""
+    keys = {name: digest_reach(loop) for name, loop in all_loops().items()}
+    parts = [part.value[0] for part in LANGUAGE.of(Vector) if isinstance(part.value, tuple)]
+    functions = walk_closures([part for part in parts if isinstance(part, FunctionType)])
+    cells = [cell for function in functions for cell in function.__closure__ or ()]
+    (adds,) = (cell for cell in cells if cell.cell_contents is ir.IRBuilder.fadd)
+    adds.cell_contents = ir.IRBuilder.fmul
+    try:
+        changed = {name for name, loop in all_loops().items() if digest_reach(loop) != keys[name]}
+    finally:
+        adds.cell_contents = ir.IRBuilder.fadd
+    names = {name.rsplit(".")[-1] for name in changed}
+    assert names >= {"fill_parts", "_rolling", "_advance", "chain"}
+    assert names.isdisjoint({"fold", "find_bracket_exit", "signals", "shift_words"})
+
+
+def walk_closures(functions):
+    """Functions and those that they took along, each once."""
+    for function in functions:
+        inner = [cell.cell_contents for cell in function.__closure__ or ()]
+        functions += [each for each in inner
+                      if isinstance(each, FunctionType) and each not in functions]  # fmt: skip
+    return functions
 
 
 class Choice(Enum):

@@ -50,18 +50,6 @@ def test_no_more_is_kept_than_was_taken_last(kept_memory):
     assert [memory.nbytes for memory in kept_memory] == [300]
 
 
-@row_memory.keeping_row_memory()
-def test_the_smallest_that_fits_serves(kept_memory):
-    """So that what is larger is left for who needs it."""
-    taken = [row_memory.take_row_memory(size) for size in (300, 100, 200)]
-    assert len(kept_memory) == len(taken)
-    del taken
-    small = row_memory.take_row_memory(150)
-    assert np.shares_memory(small, kept_memory[2])
-    # The larger one is still there, and what is read is not given to another.
-    assert np.shares_memory(row_memory.take_row_memory(150), kept_memory[0])
-
-
 def test_memory_is_kept_for_a_while(kept_memory):
     """It goes with the last who keeps it."""
     first, second = row_memory.keeping_row_memory(), row_memory.keeping_row_memory()
