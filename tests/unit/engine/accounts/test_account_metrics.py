@@ -10,7 +10,6 @@ from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.accounts.account import ACCOUNT_METRICS, Account
 from engine.accounts.costs import Costs
-from engine.accounts.curves import longest_run
 from engine.accounts.holding import find_scale, scale_hold
 from engine.accounts.stake import build_stake
 from engine.batch import Engine
@@ -38,60 +37,70 @@ def account(bars, *windows, costs=FREE):
     return Account(series, whole, tuple(series[w.series].symbol for w in whole), costs)
 
 
-def test_an_open_loss_is_marked_and_a_closed_account_does_not_show_it():
-    """100 to 130 to 101: no fall between closed trades, one of a fifth of the risk at closes."""
-    bars = daily(100, 100, 130, 101, 101)
-    measured, why = account(bars).measure([ledger((1, 3, 100, 90, 101, "time"))])
-    # At 130 three R of 10 % are open: 1.3; the trade ends at 1.01.
-    assert measured["max_drawdown_marked"] == (1.3 - 1.01) / 1.3
-    assert measured["best_r"] == measured["worst_r"] == 0.1
-    assert measured["mean_trade"] == pytest.approx(0.01)
-    assert measured["max_leverage"] == measured["median_leverage"] == 1.0
-    assert measured["under_water_days"] == 0.0
-    assert measured["buy_and_hold"] == 101 / 100 - 1
-    assert why["sharpe_daily"] == "few_days"
+PAIR = tuple(daily(*[100] * 6, symbol=name) for name in "AB")
+UPS = [100.0, 110.0] * 15
+HELD = [(k, k, UPS[k - 1], UPS[k - 1] / 2, UPS[k], "end") for k in range(1, 30)]
+HALF = replace(FREE, risk_fraction=0.5)
+
+BY_HAND = {
+    # 100 to 130 to 101: no fall between closed trades, one of a fifth of the risk at closes, since
+    # at 130 three R of 10 % are open: 1.3; the trade ends at 1.01.
+    "an open loss": ((daily(100, 100, 130, 101, 101),), [[(1, 3, 100, 90, 101, "time")]], FREE,
+                     {"max_drawdown_marked": (1.3 - 1.01) / 1.3, "best_r": 0.1, "worst_r": 0.1,
+                      "mean_trade": 0.01, "max_leverage": 1.0, "median_leverage": 1.0,
+                      "under_water_days": 0.0, "buy_and_hold": 0.01},
+                     {"sharpe_daily": "few_days"}),
+    # Losses in a row, results by side, and days below the peak, from the end of day 2 to day 8.
+    "streaks and sides": ((daily(*[100] * 12),),
+                          [[(1, 2, 100, 90, 95, "stop"), (3, 4, 100, 110, 105, "stop"),
+                            (5, 7, 100, 90, 100, "time"), (8, 9, 100, 90, 130, "target")]], FREE,
+                          {"losing_streak": 3.0, "trades_long": 3.0, "trades_short": 1.0,
+                           "sum_r_long": 2.5, "sum_r_short": -0.5, "under_water_days": 7.0}, {}),
+    # A position counts until its exit bar closes; an exit by condition frees it at the open.
+    "leverage adds up": (PAIR, [[(1, 3, 100, 90, 100, "time")], [(3, 4, 100, 50, 100, "time")]],
+                         FREE, {"max_leverage": 1.2}, {}),
+    "left at the open": (PAIR, [[(1, 3, 100, 90, 100, "signal")], [(3, 4, 100, 50, 100, "time")]],
+                         FREE, {"max_leverage": 1.0}, {}),
+    # A trade a day from close to close with all of the account: every day is that of the bars.
+    "even with holding": ((daily(*UPS),), [HELD], HALF,
+                          {"buy_and_hold": 0.1, "hold_at_equal_volatility": 0.1}, {}),
+    "few days": ((daily(*UPS[:10]),), [HELD[:8]], HALF, {},
+                 {"hold_at_equal_volatility": "few_days"}),
+    # Counts are 0, what needs a trade has a reason, and buy and hold stays.
+    "no trade": ((daily(*range(100, 130)),), [[]], FREE,
+                 {"trades_long": 0.0, "max_drawdown_marked": 0.0, "ulcer": 0.0,
+                  "buy_and_hold": 0.29},
+                 {"best_r": "no_trades", "max_leverage": "no_trades",
+                  "sharpe_daily": "no_variation"}),
+    # Equity is 0 for good, the marked fall is whole, ratios say ruined.
+    "ruin": ((daily(*[100] * 30),),
+             [[(1, 2, 100, 99, 80, "stop_gap"), (4, 5, 100, 99, 120, "target")]], FREE,
+             {"max_drawdown_marked": 1.0}, {"sharpe_daily": "ruined", "ulcer": "ruined"}),
+    # Above a number of bars the marked fall is left out.
+    "many markets": (tuple(daily(*[100.0] * 40_000, symbol=name) for name in "ABCDEFGH"),
+                     [[]] * 8, FREE, {}, {"max_drawdown_marked": "several_symbols"}),
+}  # fmt: skip
+"""Series, trades of each, costs; metrics; and why others are undefined."""
 
 
-def test_streaks_sides_and_days_under_water():
-    """Losses in a row, results by side, and calendar days from the first fall to the last."""
-    bars = daily(*[100] * 12)
-    measured, _ = account(bars).measure(
-        [
-            ledger(
-                (1, 2, 100, 90, 95, "stop"),
-                (3, 4, 100, 110, 105, "stop"),
-                (5, 7, 100, 90, 100, "time"),
-                (8, 9, 100, 90, 130, "target"),
-                rejected=3,
-            )
-        ]
-    )
-    assert (measured["losing_streak"], measured["rejected"]) == (3.0, 3.0)
-    assert (measured["trades_long"], measured["trades_short"]) == (3.0, 1.0)
-    assert (measured["sum_r_long"], measured["sum_r_short"]) == (2.5, -0.5)
-    # Below the peak from the end of day 2 to that of day 8.
-    assert measured["under_water_days"] == 7.0
+@pytest.mark.parametrize("name", BY_HAND)
+def test_metrics_of_an_account_by_hand(name):
+    """Each has a value or a reason."""
+    series, trades, costs, expected, undefined = BY_HAND[name]
+    measured, why = account(series, costs=costs).measure([ledger(*some) for some in trades])
+    assert {name: measured[name] for name in expected} == pytest.approx(expected)
+    assert undefined.items() <= why.items()
+    assert set(measured) | set(why) == set(ACCOUNT_METRICS)
+    assert not set(measured) & set(why)
 
 
 def test_windows_of_one_market_are_one_account():
     """A fall goes on from part to part: two losses of 10 % each are one of 19 %."""
-    bars = daily(*[100] * 8)
     parts = (Window(0, 0, 4), Window(0, 4, 8))
-    loss = [ledger((e, e + 1, 100, 90, 90, "stop")) for e in (1, 5)]
-    measured, _ = account(bars, *parts).measure(loss)
+    loss = [ledger((e, e + 1, 100, 90, 90, "stop"), rejected=2) for e in (1, 5)]
+    measured, _ = account(daily(*[100] * 8), *parts).measure(loss)
     assert measured["max_drawdown_marked"] == pytest.approx(0.19)
-    assert measured["losing_streak"] == 2.0
-
-
-def test_markets_side_by_side_add_their_leverage():
-    """A position counts until its exit bar closes; an exit by condition frees it at the open."""
-    series = (daily(*[100] * 6, symbol="A"), daily(*[100] * 6, symbol="B"))
-    held = [ledger((1, 3, 100, 90, 100, "time")), ledger((3, 4, 100, 50, 100, "time"))]
-    measured, _ = account(series).measure(held)
-    assert measured["max_leverage"] == pytest.approx(1.0 + 0.2)
-    freed = [ledger((1, 3, 100, 90, 100, "signal")), held[1]]
-    measured, _ = account(series).measure(freed)
-    assert measured["max_leverage"] == pytest.approx(1.0)
+    assert (measured["losing_streak"], measured["rejected"]) == (2.0, 4.0)
 
 
 def test_marks_take_trades_in_the_order_in_which_their_bars_close():
@@ -121,54 +130,6 @@ def test_holding_is_compared_at_the_volatility_of_the_account():
     assert np.isnan(find_scale(np.ones(3), own))
     # No day loses more than all.
     assert scale_hold(hold, 11.0).tolist() == [pytest.approx(2.1), 0.0, 0.0]
-
-
-def test_an_account_that_holds_is_even_with_holding():
-    """A trade a day from close to close with all of the account: every day is that of the bars."""
-    closes = [100.0, 110.0] * 15
-    trades = [(k, k, closes[k - 1], closes[k - 1] / 2, closes[k], "end") for k in range(1, 30)]
-    whole = account(daily(*closes), costs=replace(FREE, risk_fraction=0.5))
-    measured, _ = whole.measure([ledger(*trades)])
-    # Half of the price is at risk, so that R is twice the change of a day: all of the account.
-    assert measured["buy_and_hold"] == pytest.approx(0.1)
-    assert measured["hold_at_equal_volatility"] == pytest.approx(0.1)
-    few, why = account(daily(*closes[:10])).measure([ledger(*trades[:8])])
-    assert "hold_at_equal_volatility" not in few
-    assert why["hold_at_equal_volatility"] == "few_days"
-
-
-def test_without_a_trade_nothing_is_measured_but_the_bars():
-    """Counts are 0, what needs a trade has a reason, and buy and hold stays."""
-    measured, why = account(daily(*range(100, 130))).measure([ledger()])
-    assert measured["trades_long"] == measured["max_drawdown_marked"] == measured["ulcer"] == 0.0
-    assert why["best_r"] == why["max_leverage"] == "no_trades"
-    assert why["sharpe_daily"] == "no_variation"
-    assert measured["buy_and_hold"] == pytest.approx(0.29)
-    assert set(measured) | set(why) == set(ACCOUNT_METRICS)
-
-
-def test_a_ruined_account_has_no_ratio_of_days():
-    """Equity is 0 for good, the marked fall is whole, ratios say ruined."""
-    bars = daily(*[100] * 30)
-    lost = [ledger((1, 2, 100, 99, 80, "stop_gap"), (4, 5, 100, 99, 120, "target"))]
-    measured, why = account(bars).measure(lost)
-    assert measured["max_drawdown_marked"] == 1.0
-    assert why["sharpe_daily"] == why["ulcer"] == "ruined"
-
-
-def test_many_markets_are_not_marked():
-    """Above a number of bars the marked fall is left out, with the reason."""
-    series = tuple(daily(*[100.0] * 40_000, symbol=name) for name in "ABCDEFGH")
-    measured, why = account(series).measure([ledger() for _ in series])
-    assert "max_drawdown_marked" not in measured
-    assert why["max_drawdown_marked"] == "several_symbols"
-
-
-def test_runs_are_counted_from_end_to_end():
-    """Also at the first and at the last place."""
-    assert longest_run(np.array([], bool)) == 0
-    assert longest_run(np.array([True, True, False, True])) == 2
-    assert longest_run(np.array([False, True, True, True])) == 3
 
 
 CHECK_VALUES = {
