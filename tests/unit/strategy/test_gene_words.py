@@ -181,3 +181,13 @@ def test_a_bound_may_be_a_name_or_where_steps_begin():
     assert moved.gene("far").default == 0.1 + 2 * 0.25
     with pytest.raises(GeneError, match=r"high 1 is no value of steps of 0.25 from 0.1"):
         layout.with_bounds({"far": (0.1, 1.0)})
+
+
+def test_options_are_counted_round():
+    """Each neighbour of an option is another one: of three every one is a step or two away."""
+    layout = strategy("One.", long=close > choice("c", sma, ema, wma)(close, 3), stop=STOP).layout
+    genomes = np.array([[0.0], [1.0], [2.0]])
+    assert layout.move(genomes, np.array([1.0])).ravel().tolist() == [1.0, 2.0, 0.0]
+    assert layout.move(genomes, np.array([-1.0])).ravel().tolist() == [2.0, 0.0, 1.0]
+    moves = layout.axis_moves(np.array([1.0]))
+    assert {*layout.move(genomes[:1], moves).ravel().tolist()} == {1.0, 2.0}

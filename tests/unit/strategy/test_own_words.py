@@ -12,7 +12,7 @@ import pytest
 from strategy import limits
 from strategy.errors import IndicatorError, StrategyError
 from strategy.files import build_strategies
-from strategy.lookahead_check import prove_bounds, prove_causal, prove_individuals
+from strategy.lookahead_check import collect_calls, prove_bounds, prove_causal, prove_individuals
 from strategy.own_words import TEXT
 from strategy.rows import row_values
 from strategy.series import Series
@@ -195,6 +195,8 @@ def test_a_look_ahead_at_signals_alone_is_found_there(minutes):
     # The first of the hours is left out, and each is known with the last of its bars.
     signals = np.arange(777, 779) if minutes is None else np.arange(777 * per_bar, 780 * per_bar)
     assert prove_individuals(one, [bars], [{}], [[signals + 40]]) == 1
+    ((series, *_),) = collect_calls(one, bars, [{}], [signals])
+    assert len(bars) // per_bar - 1 <= len(series) <= len(bars) // per_bar + 1
     with pytest.raises(IndicatorError, match=r"peeks_once.* 777"):
         prove_individuals(one, [bars], [{}], [[signals]])
 
