@@ -76,7 +76,7 @@ COMMANDS = {
     "optimizer/export": ("test_cli_export.py",),
     "optimizer/cluster": ("test_cli_cluster.py", "test_shadowing.py"),
     "optimizer/cli": ("test_cli.py", "test_cli_results.py", "test_cli_runs.py",
-                      "test_cli_caveats.py", "test_cli_backtest.py"),
+                      "test_cli_backtest.py", "test_messages.py"),
     "optimizer/portfolios": ("test_portfolio_page.py", "test_cli_money.py"),
     "optimizer/forecasts": ("test_cli_forecast.py",),
     "optimizer/viewing": ("test_ui.py", "test_ui_browser.py"),

@@ -20,7 +20,6 @@ RESUME, JUDGE = "evolve --resume", "judge"
 
 LOSSES = {
     "before its first generation": ("evaluate:1", None, RESUME),
-    "between generations": ("evaluate:4", 2, RESUME),
     "while a person stops it": ("stop:4", 2, RESUME),
     "while it is certified": ("ledgers:1", 6, RESUME),
     "while it is judged": ("evaluate:12", 6, JUDGE),

@@ -1,9 +1,10 @@
-"""Commands as processes: what they import, and how they end by a signal."""
+"""Commands as processes: imports, streams, and how they end by a signal."""
 
-import random
+import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,85 +13,77 @@ import pytest
 from optimizer.cli.live import Watcher
 from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, Outcome, run, start, write_market
-from tests.support.paths import ROOT
+from tests.support.paths import FINDS
 
 pytestmark = pytest.mark.slow
 
-HEAVY = ("torch", "numba", "pandas", "pyarrow", "deap", "numpy", "rich")
-COMPUTES = (
-    *("torch", "triton", "numba", "deap", "moocore"),
-    *("pandas", "pyarrow", "plotly", "optuna"),
-)
-"""What a command that only shows what is there has no need of."""
-
 ENDLESS = ("--population", "16", "--generations", "100000", "--min-trades", "3")
-QUIETLY = ("--json", "--quiet", "--no-report", "--no-judge")
+GO_ON = "go on with: python -m optimizer evolve --resume "
+
+IMPORTS = """
+import sys
+from optimizer.__main__ import main
+def check(words, *unwanted):
+    assert not words or main(words.split()) == 0, words
+    found = [name for name in unwanted if name in sys.modules]
+    assert not found, (words, found)
+check("", "torch", "numba", "pandas", "pyarrow", "deap", "numpy", "rich")
+"""
+
+SHOWS = """
+for words in ("runs list", "runs show latest", "runs show latest --member 0", "strategies list"):
+    check(words, "torch", "triton", "numba", "deap", "moocore", "pandas", "pyarrow", "plotly",
+          "optuna")
+check("doctor", "torch", "triton", "numba", "pandas", "deap", "moocore")
+"""
+
+SEARCHES = f"""
+check("evolve --device cpu {" ".join(SMALL)}", "torch", "triton", "pandas",
+      "plotly", "jinja2", "optuna", "polygon")
+"""
 
 
-def finish(process):
-    """Wait for a process to end; it must not go on with what would take minutes."""
-    out, err = process.communicate(timeout=60)
-    return Outcome(process.returncode, out or "", err)
-
-
-def await_line(process, beginning):
-    """Read stderr until a line begins so."""
-    for line in process.stderr:
-        if line.startswith(beginning):
-            return
-    raise AssertionError(f"the process ended without a line '{beginning}'")
-
-
-def test_the_command_line_imports_nothing_heavy():
-    """Help is shown at once: libraries are imported by the commands that need them."""
-    program = f"import sys, optimizer.__main__; print([n for n in {HEAVY} if n in sys.modules])"
-    assert run(cwd=ROOT, program=("-c", program)).out == "[]\n"
-
-
-@pytest.mark.parametrize(
-    ("commands", "unwanted"),
-    [
-        (
-            (
-                ("runs", "list"),
-                ("runs", "show", "latest"),
-                ("runs", "show", "latest", "--member", "0"),
-                ("strategies", "list"),
-            ),
-            COMPUTES,
-        ),
-        ((("doctor",),), ("torch", "triton", "numba", "pandas", "deap", "moocore")),
-        (
-            (("evolve", *SMALL, "--device", "cpu"),),
-            ("torch", "triton", "pandas", "plotly", "jinja2", "optuna", "polygon"),
-        ),
-    ],
-    ids=["shown", "doctor", "evolve"],
-)
-def test_a_command_imports_only_what_it_needs(tmp_path, recordings, commands, unwanted):
-    """What takes seconds to import is left to the commands that use it."""
-    folder, _ = recordings.record(*SMALL)
+@pytest.mark.parametrize("commands", [SHOWS, SEARCHES], ids=["shows", "searches"])
+def test_a_command_imports_only_what_it_needs(tmp_path, recordings, commands):
+    """Help is shown at once; libraries that take seconds are left to the commands that use them."""
+    folder, _ = recordings.record("noise")
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    program = (
-        "import sys; from optimizer.__main__ import main\n"
-        f"for arguments in {commands}:\n"
-        "    assert main(list(arguments)) == 0, arguments\n"
-        f"    assert not [n for n in {unwanted} if n in sys.modules], arguments\n"
-    )
-    process = run(cwd=tmp_path, program=("-c", program))
+    process = run(cwd=tmp_path, program=("-c", IMPORTS + commands))
     assert process.code == 0, process.err
 
 
-def test_the_command_line_works_without_a_terminal_or_a_locale(tmp_path, market):
-    """In the poorest of environments the same lines come out, in plain characters."""
-    named = tmp_path / "m\u00e4rkt \U0001f4c8.csv"
-    named.write_bytes(Path(market.removeprefix("csv:")).read_bytes())
-    poor = {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": "dumb"}
-    outcome = run("evolve", "--data", f"csv:{named}", *SMALL, cwd=tmp_path, env=poor)
-    assert outcome.code == 0, outcome.err
-    assert "0 mismatches" in outcome.out
-    assert "\x1b" not in outcome.out + outcome.err
-    assert "m\\xe4rkt" in outcome.out
+PRINTS = """import os, sys
+from optimizer.__main__ import main
+from optimizer.run import markets
+load = markets.load_series
+
+def load_and_print(*arguments, **more):
+    print("a library says hello")
+    os.system("echo a program says hello")
+    os.write(1, b"a library in C says hello\\n")
+    return load(*arguments, **more)
+
+markets.load_series = load_and_print
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
+def test_stdout_holds_json_alone(tmp_path, market, form):
+    """Every print of a library ends on stderr then; words for people may stand among others."""
+    shown = run("data", "show", market, *form, cwd=tmp_path, program=("-c", PRINTS))
+    assert shown.code == 0, shown.err
+    assert (shown.err if form else shown.out).count("says hello") == 3
+    assert not form or shown.json["bars"] > 0
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
+def test_a_reader_that_goes_away_is_no_error(tmp_path, market, form):
+    """The command ends as one whose pipe was closed, without a traceback."""
+    with start("data", "show", market, *form, cwd=tmp_path) as process:
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (141, "")
 
 
 def test_a_ledger_goes_to_our_own_output_on_request(command, tmp_path, market):
@@ -107,27 +100,42 @@ def test_a_ledger_goes_to_our_own_output_on_request(command, tmp_path, market):
     assert Path("/dev/stdout").is_symlink()
 
 
-@pytest.mark.parametrize(
-    "stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda stop: stop.name
-)
+def await_line(process, beginning):
+    """Read stderr until a line begins so."""
+    for line in process.stderr:
+        if line.startswith(beginning):
+            return
+    raise AssertionError(f"the process ended without a line '{beginning}'")
+
+
+def finish(process):
+    """Wait for a process to end; it must not go on with a search that would take minutes."""
+    out, err = process.communicate(timeout=60)
+    return Outcome(process.returncode, out or "", err)
+
+
+def check_can_resume(folder, outcome, is_at_once):
+    """The process stopped, its record is whole, and its last line is the way to go on."""
+    assert (outcome.code, outcome.out) == (130, "")
+    (summary,) = list_runs(folder / "runs")
+    with RunStore.open(summary.path) as store:
+        assert store.verify() == []
+    last = outcome.err.splitlines()[-1]
+    if not is_at_once:
+        assert last.startswith(f"stopped after generation {summary.generations - 1};")
+    assert last.endswith(f"{GO_ON}{summary.path.relative_to(folder)}")
+    return summary
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP], ids=lambda stop: stop.name)
 def test_one_signal_stops_after_the_generation(command, tmp_path, market, stop):
-    """What was found is recorded, and the last line names the way to go on; nothing on stdout."""
+    """Everything until then is recorded, and the run goes on from there."""
     if signal.getsignal(stop) is signal.SIG_IGN:
         pytest.skip("this process ignores it, as under nohup, and so does what it starts")
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
         await_line(process, "generation ")
         process.send_signal(stop)
-        outcome = finish(process)
-    assert outcome.code == 130
-    assert outcome.out == ""
-    (summary,) = list_runs(tmp_path / "runs")
-    last = outcome.err.splitlines()[-1]
-    assert last.startswith(f"stopped after generation {summary.generations - 1}; ")
-    assert last.endswith(
-        f"go on with: python -m optimizer evolve --resume {summary.path.relative_to(tmp_path)}"
-    )
-    with RunStore.open(summary.path) as store:
-        assert store.verify() == []
+        summary = check_can_resume(tmp_path, finish(process), is_at_once=False)
     longer = ("--generations", str(summary.generations + 1))
     assert command("evolve", "--resume", "latest", *longer, "--no-report", "--no-judge").code == 0
 
@@ -138,76 +146,112 @@ def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
         await_line(process, "generation ")
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
-        outcome = finish(process)
-    assert (outcome.code, outcome.out) == (130, "")
-    assert "go on with: python -m optimizer evolve --resume" in outcome.err
-    (summary,) = list_runs(tmp_path / "runs")
-    with RunStore.open(summary.path) as store:
-        assert store.verify() == []
+        check_can_resume(tmp_path, finish(process), is_at_once=True)
 
 
 def test_a_second_signal_while_a_run_is_closed_keeps_the_way_on(command, market, monkeypatch):
     """It comes when the search has answered the first one and lets its record go."""
-    told, close = Watcher.generation, RunStore.close
+    show, close = Watcher.generation, RunStore.close
 
-    def tell_then_stop(watcher, progress):
-        told(watcher, progress)
+    def show_then_stop(watcher, progress):
+        show(watcher, progress)
         signal.raise_signal(signal.SIGINT)
 
     def close_and_stop(store):
         close(store)
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(Watcher, "generation", tell_then_stop)
+    monkeypatch.setattr(Watcher, "generation", show_then_stop)
     monkeypatch.setattr(RunStore, "close", close_and_stop)
     outcome = command("evolve", "--data", market, *ENDLESS)
     assert outcome.code == 130
-    last = outcome.err.splitlines()[-1]
-    assert "go on with: python -m optimizer evolve --resume" in last
+    assert GO_ON in outcome.err.splitlines()[-1]
 
 
 def test_a_signal_while_certifying_stops_at_once(tmp_path):
     """The threads of the reference end too, and the run can go on."""
-    spec = write_market(tmp_path / "long.csv", 200_000)
+    spec = write_market(tmp_path / "long.csv", 120_000)
     many = ("--population", "200", "--generations", "0", "--min-trades", "3", "--objectives")
     goals = "sharpe,total_return,max_drawdown,trades,win_rate,exposure"
     with start("evolve", "--data", spec, *many, goals, cwd=tmp_path) as process:
         await_line(process, "replaying ")
         process.send_signal(signal.SIGINT)
-        outcome = finish(process)
-    assert outcome.code == 130
-    assert "stopped at once; what was recorded is kept, go on with: " in outcome.err
-    (summary,) = list_runs(tmp_path / "runs")
+        summary = check_can_resume(tmp_path, finish(process), is_at_once=True)
     assert (summary.status, summary.generations) == ("interrupted", 1)
 
 
-@pytest.mark.timeout(1200)
-def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, market, kills):
-    """Killed at random moments and gone on with, a run ends with the hash of an unbroken one."""
-    dice = random.Random(1)
-    size = ("--data", market, "--population", "16", "--generations", "250", "--min-trades", "3")
-    killed = seed = 0
-    while killed < kills:
-        seed += 1
-        began = time.monotonic()
-        expected = run(
-            "evolve", *size, "--seed", seed, *QUIETLY, "--runs", f"whole{seed}", cwd=tmp_path
-        ).json
-        longest = time.monotonic() - began
-        runs = f"broken{seed}"
-        while True:
-            begun = list_runs(tmp_path / runs)
-            resumed = ("--resume", "latest") if begun else (*size, "--seed", seed)
-            arguments = ("evolve", *resumed, *QUIETLY, "--runs", runs)
-            # Once there were enough kills, whatever was begun is gone on with to its end.
-            patience = dice.uniform(0.5, longest) if killed < kills else None
-            with start(*arguments, cwd=tmp_path) as process:
-                try:
-                    out, err = process.communicate(timeout=patience)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    killed += 1
-                    continue
-            assert process.returncode == 0, err
-            break
-        assert Outcome(0, out, err).json["front_hash"] == expected["front_hash"]
+@pytest.mark.parametrize("wait", [0.1, 0.4])
+def test_an_early_signal_leaves_no_traceback(tmp_path, wait):
+    """While libraries are loaded there is no handler yet."""
+    ready = tmp_path / "ready"
+    # Python's own beginning is none of ours: the signal comes after it.
+    beginning = f"import time; open({str(ready)!r}, 'w').close(); __import__('runpy')"
+    (tmp_path / "sitecustomize.py").write_text(beginning)
+    env = {"PYTHONPATH": f"{tmp_path}:{FINDS['PYTHONPATH']}"}
+    # So long that it has not ended when a busy machine sends the signal late.
+    with start("evolve", *SMALL, *ENDLESS, cwd=tmp_path, env=env) as process:
+        while not ready.exists():
+            time.sleep(0.005)
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err, err
+    assert process.returncode in (130, -signal.SIGINT), err
+
+
+def test_a_hang_up_that_is_ignored_ends_nothing(tmp_path, market):
+    """As with nohup."""
+    words = ["nohup", sys.executable, "-m", "optimizer", "evolve", "--data", market, *SMALL]
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, cwd=tmp_path, env={**os.environ, **FINDS}, **streams) as process:
+        while "generation " not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=120)
+    assert process.returncode == 0
+
+
+STUCK = """
+import os
+
+from strategy.words import *
+
+
+@indicator(warm_up=lambda n: n)
+def stuck(bars, n):
+    os.write(2, b"began\\n")
+    while True: pass
+
+
+STUCK = strategy("Waits.", long=close > stuck(length("n", 20, 5, 50)), stop=share(0.01))
+"""
+
+LIMITED = """
+import sys
+from strategy import limits
+from optimizer.__main__ import main
+limits.LONGEST_S = {}
+sys.exit(main())
+"""
+
+ENDS = {
+    "the limit": (1.0, None, 2, "error: stuck(20) took longer than 1 seconds on 21 bars"),
+    "a signal": (120.0, signal.SIGTERM, 130, "stopped\n"),
+}
+"""Limit in seconds, signal, exit code, and how the line begins."""
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_endless_loop_ends_in_one_line(tmp_path, end):
+    """With function, place and the seconds that it had, or as stopped."""
+    limit, stop, code, line = ENDS[end]
+    (tmp_path / "stuck.py").write_text(STUCK)
+    words, program = ("evolve", "--strategy", "stuck.py"), ("-c", LIMITED.format(limit))
+    with start(*words, cwd=tmp_path, program=program) as process:
+        assert "began\n" in iter(process.stderr.readline, "")
+        if stop:
+            process.send_signal(stop)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, len(err.splitlines())) == (code, "", 1), err
+    assert err.startswith(line)
+    assert stop or "stuck.py:10" in err

@@ -22,7 +22,7 @@ from optimizer.store.result import Member
 
 
 def print_plain(*things):
-    """What a console that is no terminal makes of them."""
+    """The text of a console that is no terminal."""
     stream = io.StringIO()
     console = Lines(stream)
     for thing in things:
@@ -42,16 +42,14 @@ def test_no_text_commands_the_terminal(capsys):
         assert part in text
 
 
-def individuals(count):
-    """Individuals as a result lists them."""
-    return [
-        Member(
-            genes={"ema_fast": 10 + i, "reward_r": 2.123456},
-            objectives={"sharpe": 1.0 + i / 64, "max_drawdown": 0.05},
-            metrics={"trades": 1234.0, "win_rate": 0.5, "mean_r": None, "exposure": 0.25},
-        )
-        for i in range(count)
-    ]
+def test_lines_are_never_broken_nor_cut_where_the_output_is_a_file():
+    """A program reads a line as one; brackets and words between colons stay as they are."""
+    stream = io.StringIO()
+    text = "[bold]x[/bold] :smile: " + "word " * 200 + "end"
+    Lines(stream).say(text)
+    assert stream.getvalue() == text + "\n"
+    long = "x" * (2 * WIDTH_OF_A_FILE)
+    assert "".join(print_plain(facts_table({"name": long})).split()) == "name" + long
 
 
 @pytest.mark.parametrize(
@@ -80,75 +78,70 @@ def test_numbers_are_short(value, expected):
     assert number(value) == expected
 
 
-def test_fractions_are_percent():
+def test_fractions_are_percent_and_one_is_no_plural():
     """Only here, where a person reads them."""
     assert (fraction(0.12345), fraction(-1.0), fraction(math.nan)) == ("12.35%", "-100.00%", "-")
     assert (fraction(-1e-9), fraction(-0.0)) == ("0.00%", "0.00%")
     assert (fraction(9_999_999.0), fraction(1.75e19)) == ("999999900.00%", "1.75e+21%")
     assert (metric("win_rate", 0.5), metric("sharpe", 0.5)) == ("50.00%", "0.5")
+    counts = [format_count(n, "bar") for n in (0, 1, 2, 35_040)]
+    assert counts == ["0 bars", "1 bar", "2 bars", "35,040 bars"]
 
 
-def test_one_is_no_plural():
-    """The noun fits the count."""
-    assert [format_count(n, "bar") for n in (0, 1, 2, 35_040)] == [
-        "0 bars",
-        "1 bar",
-        "2 bars",
-        "35,040 bars",
+def members(count):
+    """Members as a result lists them."""
+    return [
+        Member(
+            genes={"ema_fast": 10 + i, "reward_r": 2.123456},
+            objectives={"sharpe": 1.0 + i / 64, "max_drawdown": 0.05},
+            metrics={"trades": 1234.0, "win_rate": 0.5, "mean_r": None, "exposure": 0.25},
+        )
+        for i in range(count)
     ]
 
 
 def test_a_large_front_is_shown_by_those_that_differ_most():
-    """The best in each objective and the corners between them, under their numbers in the front."""
-    crowd = individuals(50)
+    """The best in each objective and the corners between them, under their numbers in the front.
+
+    Twenty lines of one compromise say no more than one; a small front is shown whole.
+    """
+    goals = ["sharpe", "max_drawdown"]
+    crowd = members(50)
     crowd[20].objectives["max_drawdown"] = 0.02
     crowd[33].objectives["max_drawdown"] = 0.9
     crowd.sort(key=lambda member: -member.objectives["sharpe"])
-    assert len(choose_members(crowd, ["sharpe", "max_drawdown"])) == SHOWN_MEMBERS
-    shown = choose_members(crowd, ["sharpe", "max_drawdown"], most=20)
+    assert len(choose_members(crowd, goals)) == SHOWN_MEMBERS
+    shown = choose_members(crowd, goals, most=20)
     assert len(shown) == 20
     assert list(shown) == sorted(shown)
     assert {0, 16, 29, 49} <= set(shown)
     assert all(crowd[place] is member for place, member in shown.items())
-    assert (
-        front_title(50, 20) == "Front: 50 members, 20 of them that differ most (all: --front all)"
-    )
-    text = print_plain(*front_tables(shown, ["sharpe", "max_drawdown"]))
+    assert all(word in front_title(50, 20) for word in ("50 members, 20", "--front all"))
+    text = print_plain(*front_tables(shown, goals))
     assert [int(line.split()[0]) for line in text.splitlines()[2:]] == list(shown)
-
-
-def test_members_that_are_the_same_are_shown_once():
-    """Twenty lines of one compromise say no more than one."""
-    shown = choose_members([individuals(1)[0]] * 30, ["sharpe", "max_drawdown"])
-    assert list(shown) == [0]
-
-
-def test_a_small_front_is_shown_whole():
-    """Nothing is left out, and there is no note."""
-    shown = choose_members(individuals(SHOWN_MEMBERS), ["sharpe"])
-    assert list(shown) == list(range(SHOWN_MEMBERS))
-    assert front_title(5, len(shown)) == "Front: 5 members"
-    assert front_title(1, 1) == "Front: 1 member"
+    assert list(choose_members([members(1)[0]] * 30, goals)) == [0]
+    assert list(choose_members(members(SHOWN_MEMBERS), ["sharpe"])) == list(range(SHOWN_MEMBERS))
+    assert (front_title(5, 5), front_title(1, 1)) == ("Front: 5 members", "Front: 1 member")
 
 
 def test_the_front_shows_objectives_first_and_no_metric_twice():
-    """What was asked for, then what puts it in perspective; what is undefined is a dash."""
-    text = print_plain(*front_tables(dict(enumerate(individuals(1))), ["win_rate", "sharpe"]))
-    row = text.splitlines()[-1].split()
+    """Then figures that put them in perspective; an undefined one is a dash."""
+
+    def last_row(shown, goals):
+        return print_plain(*front_tables(dict(enumerate(shown)), goals)).splitlines()[-1].split()
+
+    row = last_row(members(1), ["win_rate", "sharpe"])
     assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%", "-"]
-    turned = individuals(1)
+    turned = members(1)
     turned[0].objectives["trades:min"] = 1234.0
-    row = (
-        print_plain(*front_tables(dict(enumerate(turned)), ["trades:min"])).splitlines()[-1].split()
-    )
-    assert row == ["0", "1,234", "50.00%", "-", "25.00%", "-"]
+    assert last_row(turned, ["trades:min"]) == ["0", "1,234", "50.00%", "-", "25.00%", "-"]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("width", [40, 80])
 def test_tables_fit_and_the_pick_is_marked(width):
     """Metrics beside the objectives give way, many genes go on below; no number is cut."""
     genes = {f"gene_{place}": 1234.5 + place for place in range(15)}
-    crowd = [replace(individual, genes=genes) for individual in individuals(50)]
+    crowd = [replace(member, genes=genes) for member in members(50)]
     shown = choose_members(crowd, ["sharpe", "max_drawdown"], 27)
     assert 27 in shown
     front = front_tables(shown, ["sharpe", "max_drawdown"], width, 27)
@@ -157,7 +150,17 @@ def test_tables_fit_and_the_pick_is_marked(width):
     assert "…" not in text
     assert [line.split()[0] for line in text.splitlines() if "*" in line] == ["*27"]
     assert all(f"{1234.5 + place:,.0f}" in text for place in range(15))
-    assert front_title(50, 20, 27).endswith(", * is the pick")
+
+
+def test_genes_stand_in_the_order_of_the_front():
+    """A member's number is the same in both tables; genes that just fit stand in one."""
+    rows = print_plain(*genes_tables({7: members(2)[0], 9: members(2)[1]})).splitlines()[-2:]
+    assert [row.split()[:2] for row in rows] == [["7", "10"], ["9", "11"]]
+    genes = {f"gene_{place}": 1234.5 for place in range(3)}
+    shown = {10: replace(members(1)[0], genes=genes)}
+    (table,) = genes_tables(shown, 31)
+    assert max(map(len, print_plain(table).splitlines())) == 31
+    assert len(genes_tables(shown, 30)) == 2
 
 
 @pytest.mark.parametrize(
@@ -183,55 +186,18 @@ def test_lines_break_between_words_and_never_within_a_command(text, lines):
     assert wrap_text(text, 10).split("\n") == lines
 
 
-def test_genes_stand_in_the_order_of_the_front():
-    """The number of an individual is the same in both tables."""
-    rows = print_plain(*genes_tables({7: individuals(2)[0], 9: individuals(2)[1]})).splitlines()[
-        -2:
-    ]
-    assert [row.split()[:2] for row in rows] == [["7", "10"], ["9", "11"]]
-
-
-def test_genes_that_just_fit_stand_in_one_table():
-    """No column is left for the mark of a pick, which stands in the other table."""
-    genes = {f"gene_{place}": 1234.5 for place in range(3)}
-    (member,) = individuals(1)
-    tables = genes_tables({10: replace(member, genes=genes)}, 31)
-    assert len(tables) == 1
-    assert max(map(len, print_plain(*tables).splitlines())) == 31
-    assert len(genes_tables({10: replace(member, genes=genes)}, 30)) == 2
-
-
-def test_certificates_say_how_much_was_compared():
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ("1 candidate", "1,200 trades", "0 mismatches", "a" * 12, "b" * 12)),
+        ({"mismatches": 3}, ("3 MISMATCHES",)),
+        ({"uncompiled": {"own": "", "other": ""}}, ("0 mismatches, own, other in plain Python",)),
+    ],
+)
+def test_certificates_say_how_much_was_compared(changes, words):
     """Counts, verdict and the beginnings of both hashes in one line."""
-    certificate = SimpleNamespace(
-        individuals=1,
-        trades=1200,
-        mismatches=0,
-        uncompiled={},
-        ledger_hash="a" * 64,
-        data_hash="b" * 64,
-    )
-    assert format_certificate(certificate) == (
-        "certificate: 1 candidate replayed by the reference, 1,200 trades, 0 mismatches "
-        f"(ledger {'a' * 12}, data {'b' * 12})"
-    )
-    certificate.mismatches = 3
-    assert "3 MISMATCHES" in format_certificate(certificate)
-    slow = SimpleNamespace(
-        **{**vars(certificate), "mismatches": 0, "uncompiled": {"own": "", "other": ""}}
-    )
-    assert "0 mismatches, own, other in plain Python (" in format_certificate(slow)
-
-
-def test_lines_are_never_broken_and_markup_is_text():
-    """A program reads a line as one; brackets and words between colons stay as they are."""
-    stream = io.StringIO()
-    text = "[bold]x[/bold] :smile: " + "word " * 200 + "end"
-    Lines(stream).say(text)
-    assert stream.getvalue() == text + "\n"
-
-
-def test_long_facts_are_folded_and_not_cut():
-    """No character of a value is lost where the output is a file."""
-    long = "x" * (2 * WIDTH_OF_A_FILE)
-    assert "".join(print_plain(facts_table({"name": long})).split()) == "name" + long
+    fields = {"individuals": 1, "trades": 1200, "mismatches": 0, "uncompiled": {},
+              "ledger_hash": "a" * 64, "data_hash": "b" * 64}  # fmt: skip
+    line = format_certificate(SimpleNamespace(**{**fields, **changes}))
+    assert all(word in line for word in words)
+    assert "\n" not in line
