@@ -9,18 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data import Window
-from engine.batch import Engine
 from engine.fast_case import Comparison, find_fast_case
-from strategy import STRATEGIES
 from strategy.deserialize import from_described
 from strategy.errors import GeneError, StrategyError
 from strategy.files import build_strategies, build_strategy
 from strategy.pretty_print import format_tree
 from strategy.words import *
 from tests.support import examples, own_words
-from tests.support.series import holds as condition_holds
-from tests.support.worlds import make_bars, random_genomes
 
 EXAMPLES = build_strategies(Path(examples.__file__).read_text(encoding="utf-8"), examples.__file__)
 STOP = share(0.01)
@@ -189,19 +184,6 @@ def test_what_a_strategy_reads_is_listed():
     assert made.zones == ("America/New_York", "Europe/Berlin")
     names = ['column("b")', 'column("a")', "close", 'vwap("Europe/Berlin")']
     assert [format_tree(row) for row in made.expressions] == names
-
-
-@pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion"])
-def test_a_fast_case_signals_where_the_condition_holds(name):
-    """Once the warm-up is over and a bar follows."""
-    spec = STRATEGIES[name].for_timeframe(900 * 16)
-    bars = make_bars(4, 900, jump=0.05)
-    for genome in random_genomes(spec, 6, 5):
-        genes = spec.layout.decode(genome)
-        signals = np.flatnonzero(condition_holds(spec.long, bars, genes)[: len(bars) - 1])
-        signals = signals[signals >= spec.warm_up(genes)]
-        engine = Engine(spec, [bars], [Window.whole(bars)], device="cpu")
-        assert [signals.tolist()] == [signal.tolist() for signal in engine.signals(genome)]
 
 
 FAST = {
