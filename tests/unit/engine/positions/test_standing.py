@@ -165,6 +165,14 @@ def test_targets_of_a_side_that_trades_less():
     assert hand_standing(spec, [100, 106, 106], [1, 0, 0]).position.stop == 94.5
 
 
+def test_what_is_left_of_a_trade_is_counted_from_the_last_close():
+    """Entered in bar 1 for five bars, of which two are over; its session ends at 23:59."""
+    spec = resting(max_hold=5, session=session_exit(1439))
+    standing = hand_standing(spec, BOUGHT[:3], [1, 0, 0])
+    assert standing.bars_left == 3
+    assert standing.session_left_ns == (1439 - 2 * 60) * 60 * 10**9
+
+
 def test_a_day_order_ends_with_its_session():
     """Of a signal at 21 h it stands at 22 h and 23 h; the next bar opens on another day."""
     spec = resting(short=None, entry=w.stop_at(close + 5), session=session_exit(1439))
