@@ -95,33 +95,26 @@ def test_the_address_is_kept_as_a_cookie(asker):
 def test_without_the_token_nothing_is_given(asker, path):
     """Neither pages nor the names of what there is: a sentence."""
     for cookie in ("", "optimizer_0=1", asker.cookie[:-1], asker.cookie.replace("=", "=x"), ";;=é"):
-        answer = asker.ask(path, cookie=cookie.encode("utf-8").decode("latin-1"))
-        assert answer.code == 403
-        assert answer.text == (
-            "The token is missing or wrong: open the address that the server printed.\n"
-        )
+        # Who names it elsewhere comes through the door, and no further.
+        for named in ({}, {"X_Note": asker.token}):
+            answer = asker.ask(path, cookie=cookie.encode("utf-8").decode("latin-1"), **named)
+            assert (answer.code, answer.text.count("\n"), "<" in answer.text) == (403, 1, False)
 
 
 @pytest.mark.parametrize(
-    ("headers", "words"),
+    "headers",
     [
-        ({"Host": "evil.example"}, "not one of this server"),
-        ({"Host": "127.0.0.1.evil.example:80"}, "not one of this server"),
-        ({"Host": "["}, "not one of this server"),
-        ({"Host": ""}, "not one of this server"),
-        ({"Origin": "http://evil.example"}, "another origin"),
-        ({"Origin": "null"}, "another origin"),
-        ({"Origin": "http://127.0.0.1:1"}, "another origin"),
+        *({"Host": host} for host in ("evil.example", "127.0.0.1.evil.example:80", "[", "")),
+        *({"Origin": origin} for origin in ("http://evil.example", "null", "http://127.0.0.1:1")),
     ],
+    ids=str,
 )
-def test_other_hosts_and_origins_are_refused(asker, headers, words):
+def test_other_hosts_and_origins_are_refused(asker, headers):
     """A name that another site bears is not ours, wherever it leads; nor is its page."""
-    answer = asker.ask("/", **headers)
-    assert answer.code == 403
-    assert words in answer.text
+    assert asker.ask("/", **headers).code == 403
 
 
-def test_only_what_is_listed_is_given(asker, run_id):
+def test_nothing_but_the_listing_is_given(asker, run_id):
     """No path of a client is opened; a report is made from the record, never read as a file."""
     for path in (
         "/run/..", "/run/../secret.txt", "/run/%2e%2e%2fsecret.txt/report", "/run/..%2f..%2fetc",
@@ -139,19 +132,26 @@ def test_only_what_is_listed_is_given(asker, run_id):
     report = asker.ask(f"/run/{run_id}/report")
     assert report.code == 200
     assert PLANTED not in report.text
-    assert "Held-out bars are closed." in report.text
     stated = re.search(r'Security-Policy" content="([^"]*)"', report.text)[1].replace("&#39;", "'")
     assert report.headers["content-security-policy"] == f"{stated}; frame-ancestors 'self'"
 
 
-def test_what_is_asked_wrongly_has_a_sentence(asker, run_id):
+@pytest.mark.parametrize(
+    ("path", "method", "code"),
+    [
+        ("/run/RUN/report?member=999", "GET", 400),
+        ("/run/RUN/report?member=-1", "GET", 400),
+        ("/compare?run=RUN", "GET", 400),
+        ("/", "DELETE", 403),
+        ("/", "POST", 405),
+    ],
+)
+def test_a_wrong_question_has_a_line(asker, run_id, path, method, code):
     """A member that there is not, a comparison of one, a method that nothing has."""
-    beyond = asker.ask(f"/run/{run_id}/report?member=999")
-    assert (beyond.code, "has no member 999" in beyond.text) == (400, True)
-    assert asker.ask(f"/run/{run_id}/report?member=-1").text == "A member is a number from 0 on.\n"
-    assert asker.ask(f"/compare?run={run_id}").text == "Choose 2 to 6 runs to compare.\n"
-    assert asker.ask("/", "DELETE").code == 403
-    assert asker.post("/", "{}").code == 405
+    path = path.replace("RUN", run_id)
+    answer = asker.post(path, "{}") if method == "POST" else asker.ask(path, method)
+    assert answer.code == code
+    assert len(answer.text.splitlines()) == 1
 
 
 def test_labels_are_the_only_thing_written(asker, runs, run_id):
@@ -212,8 +212,8 @@ def test_forecasts_are_those_of_the_command(asker, forecasts, command):
     assert f"known from {record.known_from}" in page
 
 
-def test_a_forecast_that_is_none_is_a_sentence(asker, forecasts):
-    """Texts stay texts; what was changed, or holds what no forecast holds, takes no page along."""
+def test_a_forecast_that_is_none_hides_no_other(asker, forecasts):
+    """Texts stay texts; a file that is torn, or holds no forecast, is named in the list."""
     name = "<b>.parquet"
     record_forecast(forecasts, name, lambda record: replace(record, features=("<script>",)))
     try:
@@ -221,34 +221,20 @@ def test_a_forecast_that_is_none_is_a_sentence(asker, forecasts):
         page = asker.ask("/forecasts/%3Cb%3E.parquet")
         assert (page.code, "features: &lt;script&gt;" in page.text) == (200, True)
         record_forecast(forecasts, name, lambda record: replace(record, settings={}))
+        (forecasts / "torn.parquet").write_bytes(b"PAR1 and no more")
         listed = asker.ask("/forecasts").text
-        assert "holds what no forecast holds" in listed
+        for word in ("holds what no forecast holds", "torn.parquet cannot be read"):
+            assert word in listed
         assert 'href="/forecasts/line.parquet"' in listed
         assert asker.ask("/forecasts/%3Cb%3E.parquet").code == 404
         assert asker.ask("/forecasts/line.parquet").code == 200
     finally:
-        (forecasts / name).unlink()
-    assert "line.parquet" in asker.ask("/forecasts").text
-
-
-def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(asker, forecasts, command):
-    """In the list of the pages and in that of the command; a page of another is shown too."""
-    (forecasts / "torn.parquet").write_bytes(b"PAR1 and no more")
-    try:
-        listed = asker.ask("/forecasts").text
-        assert "torn.parquet cannot be read" in listed
-        assert "What it fitted is not counted" in listed
-        assert 'href="/forecasts/line.parquet"' in listed
-        assert asker.ask("/forecasts/line.parquet").code == 200
-        outcome = command("forecast", "list", forecasts)
-        assert (outcome.code, "line.parquet" in outcome.out) == (0, True)
-        assert "left out, and its fits are not counted" in outcome.err
-    finally:
-        (forecasts / "torn.parquet").unlink()
+        for path in (forecasts / name, forecasts / "torn.parquet"):
+            path.unlink(missing_ok=True)
 
 
 def test_without_forecasts_and_scans_a_command_is_named(runs):
-    """Nothing is executed; what there is no page of is not in the head of the index."""
+    """Only pages that there are stand in the head of the index."""
     with serving(runs, forecasts=runs / "none") as asking:
         assert "python -m optimizer forecast fit makes one" in asking.ask("/forecasts").text
         assert "python -m optimizer scan --data FILES" in asking.ask("/scan").text
@@ -294,11 +280,9 @@ def test_a_run_is_followed_to_its_end(asker, runs, run_id):
         assert asker.ask("/run/growing/candidate/0").code == 404
         growing.finish()
         state = next(state for state in states if state["phase"] == "judging")
-        assert state["headline"] == "The search is over and is being judged."
         growing.close()
         (state,) = states
     assert state["phase"] == "finished"
-    assert "Not tested for luck yet" in state["headline"]
 
 
 def test_a_run_that_is_deleted_while_watched_is_a_sentence(asker, runs, run_id):
@@ -310,10 +294,8 @@ def test_a_run_that_is_deleted_while_watched_is_a_sentence(asker, runs, run_id):
         growing.close()
         delete_run(runs / "deleted")
         *_, state = states
-    assert state == {"phase": "gone", "headline": "Run deleted was deleted or moved."}
-    assert asker.ask("/run/deleted/report").text == (
-        "There is no such run: it was deleted, moved or never there.\n"
-    )
+    assert state["phase"] == "gone"
+    assert asker.ask("/run/deleted/report").code == 404
 
 
 def test_a_defect_ends_a_stream_and_no_other(asker, monkeypatch):
@@ -352,14 +334,12 @@ def test_the_command_says_what_is_missing_or_taken(command, monkeypatch, asker):
     port = asker.host.rpartition(":")[2]
     taken = command("ui", "--port", port)
     assert taken.code == 2
-    assert f"--host 127.0.0.1 --port {port} cannot be listened at" in taken.error
+    assert f"--port {port}" in taken.error
     for module in ("uvicorn", "optimizer.viewing.serving"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert command("ui").error == (
-        "uvicorn is not installed: pip install 'exhaustion-optimizer[ui]'"
-    )
-    with pytest.raises(ConfigError, match=r"pip install 'exhaustion-optimizer\[ui\]'"):
+    assert "exhaustion-optimizer[ui]" in command("ui").error
+    with pytest.raises(ConfigError, match=r"exhaustion-optimizer\[ui\]"):
         optimizer.ui()
 
 

@@ -126,7 +126,11 @@ def test_a_row_that_breaks_the_chain_ends_it(run, assignment, word, number):
 
 @pytest.mark.parametrize(
     ("condition", "newest", "match"),
-    [("= 6", 5, "generation 6 is missing"), ("> 6", 6, "generations 7 to 9 were recorded but")],
+    [
+        ("= 6", 5, "generation 6 is missing"),
+        ("> 6", 6, "generations 7 to 9 were recorded but"),
+        ("= 9", 8, "generations 9 to 9 were recorded but"),
+    ],
 )
 def test_rows_that_are_gone_are_missed(run, condition, newest, match):
     """The owner's note remembers how far the run had come."""

@@ -17,6 +17,7 @@ from optimizer.store.files import DATABASE, OWNER
 from optimizer.store.lock import OwnerLock
 from optimizer.store.rows import front_population
 from optimizer.store.writer import Committer
+from tests.support.forging import change
 from tests.support.recording import (
     HEADER,
     assert_same_generation,
@@ -167,6 +168,26 @@ def test_a_kill_at_any_step_of_writing_loses_nothing(tmp_path, monkeypatch, opti
             store.finish({"front": []})
         with RunStore.open(place) as store:
             assert_sound(store, end - 1)
+
+
+@pytest.mark.slow
+def test_a_kill_while_a_damaged_end_is_made_again_seems_no_loss(tmp_path, monkeypatch):
+    """Result and evidence give way to the generation; only its damage is said."""
+    with RunStore.create(tmp_path, RUN, HEADER) as store:
+        fill(store, 3)
+        store.finish({"front": []})
+        store.add_evidence("judgement", {})
+    change(store.path, "UPDATE generation SET genomes = x'' WHERE number = 2")
+    with monkeypatch.context() as patched:
+        camera = Camera(store.path, tmp_path / "album", patched)
+        with RunStore.open(store.path, writable=True) as store:
+            fill(store, 1, start=2)
+            store.finish({"front": [1]})
+    assert len(camera.shots) > 8
+    for place, _ in camera.shots:
+        with RunStore.open(place, writable=True) as store:
+            said = [line for line in store.warnings if not line.startswith("going on from")]
+            assert [line.partition(":")[0] for line in said] == ["generation 2"]
 
 
 class Failing(Committer):

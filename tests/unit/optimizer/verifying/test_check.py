@@ -4,6 +4,7 @@ import shutil
 from functools import reduce
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from optimizer.errors import StoreError
@@ -11,10 +12,13 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.run.runner import Observer, resume_run
 from optimizer.store import RunStore
+from optimizer.store.files import DATABASE
+from optimizer.store.rows import Columns, front_population, pack, unpack
 from optimizer.verifying.check import check_run
 from tests.support.commands import Commands
 from tests.support.evidence import make_planted_market
 from tests.support.forging import drop_evidence, forge
+from tests.support.hostile import changing
 from tests.support.judging import judge_briefly, recorded_run
 
 pytestmark = pytest.mark.slow
@@ -173,6 +177,25 @@ def test_a_value_that_does_not_follow_from_the_bars_is_found(run, table, name, p
         assert not check(run).is_whole
     except StoreError:
         return
+
+
+def test_an_individual_that_was_judged_otherwise_is_found(run):
+    """The bars say so, though its generation is an older one, off the front."""
+    with changing(run / DATABASE) as connection:
+        names = ", ".join(Columns._fields)
+        query = f"SELECT genes, objective_count, {names} FROM generation WHERE number = 1"
+        genes, objectives, *arrays = connection.execute(query).fetchone()
+        columns = Columns(*arrays)
+        values = np.frombuffer(columns.objectives).copy()
+        values[np.nanargmax(values)] += 1.0
+        columns = columns._replace(objectives=values.tobytes())
+        front = pack(front_population(unpack(columns, genes, objectives)))
+        connection.execute(
+            "UPDATE generation SET objectives = ?, whole_sha = ?, front_sha = ? WHERE number = 1",
+            (columns.objectives, columns.digest(), front.digest()),
+        )
+    assert find_problems(run, 0) == ""
+    assert "generation 1: a candidate" in find_problems(run)
 
 
 BY_THE_RECORD = [
