@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.report import load_run
-from optimizer.report.page import page_html
 from optimizer.run.header import recorded_front
 from optimizer.run.runner import Observer, start_run
 from tests.support.clusters import SERIES
@@ -49,7 +47,6 @@ def test_a_run_with_little_memory_finds_the_same(tmp_path, monkeypatch):
     assert again == trades
     assert run.engine.n_parts > 1
     series = run.task.markets.series
-    assert_page_reads_parts_seldom(run, monkeypatch)
     assert [is_mapped(bars.close) for bars in series] == [False, True, True, True]
     assert list((tmp_path / "runs" / ".bars").iterdir())
 
@@ -59,17 +56,6 @@ def is_mapped(column):
     while isinstance(column, np.ndarray | memoryview):
         column = column.obj if isinstance(column, memoryview) else column.base
     return isinstance(column, mmap)
-
-
-def assert_page_reads_parts_seldom(run, monkeypatch):
-    """A page of many members asks each part for several of them at once, and once for folds."""
-    made = []
-    monkeypatch.setattr(
-        "engine.out_of_core.Engine", lambda *a, **k: made.append(a) or Engine(*a, **k)
-    )
-    assert len(run.members) >= 4
-    page_html(run)
-    assert len(made) <= run.engine.n_parts * (len(run.members).bit_length() + 1)
 
 
 def test_a_run_that_was_moved_maps_its_bars_where_it_is(tmp_path, monkeypatch):

@@ -12,8 +12,6 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, Trade
 from optimizer.cli.backtest_tables import build_ledger_table
 from optimizer.cli.console import format_csv
 from optimizer.config.run_config import RunConfig
-from optimizer.formatting import number
-from optimizer.report.charts import price
 from optimizer.report.trades import (
     build_trades_frame,
     collect_trades,
@@ -105,22 +103,6 @@ def test_a_file_and_a_frame_have_the_legs(traded_task):
     assert frame["leg1_target"].notna().all()
     # A short has one target, so that its second has no share.
     assert frame["leg2_share"][frame["side"] < 0].isna().all()
-
-
-def test_the_chart_of_a_trade_has_each_target_with_its_share(traded_task):
-    """A line each, until it was reached or the trade ended; a rest has none."""
-    task, _, ledgers = traded_task
-    trades, bars = collect(task, ledgers), task.markets.series[0]
-    details = trades.details
-    is_left = (details["leg1_bar"] >= 0) & (details["leg2_bar"] < 0) & (trades.side > 0)
-    k = int(np.flatnonzero(is_left & (details["leg1_bar"] < trades.exit_bar))[0])
-    drawn = price.trade(bars, trades, k)
-    first, second = (float(details[f"{leg}_target"][k]) for leg in ("leg1", "leg2"))
-    assert f"target {number(first)} (50%), {number(second)} (25%), parts left at" in drawn.alt
-    line = drawn.data[2]
-    assert line["y"][[0, 1, 3, 4]].tolist() == [first, first, second, second]
-    reached, ended = bars.timestamp[[details["leg1_bar"][k], trades.exit_bar[k]]] / 1e6
-    assert line["x"][[1, 4]].tolist() == [reached, ended]
 
 
 def test_orders_are_counted_in_words(traded_task):

@@ -8,7 +8,6 @@ from deap.tools import emo
 from optimizer.errors import OptimizerError
 from optimizer.search.ranking import (
     crowding_distances,
-    first_front,
     rank_individuals,
     survive,
 )
@@ -136,13 +135,6 @@ def test_fronts_of_very_different_width_do_not_meet():
     values = np.array([[0.0, -3617.0], [1.0, -1e-305], [1.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
     crowding = crowding_distances(values, np.array([0, 1, 1, 1, 2]))
     assert crowding.tolist() == [INF, INF, 0.5, INF, INF]
-
-
-def test_negative_zero_equals_zero():
-    """The sign of a zero decides nothing."""
-    objectives = np.array([[0.0, -0.0], [-0.0, 0.0]])
-    assert rank_individuals(objectives, feasible(objectives)).ranks.tolist() == [0, 0]
-    assert first_front(objectives).all()
 
 
 @pytest.mark.parametrize(
