@@ -8,7 +8,8 @@ import pytest
 
 from optimizer.errors import ConfigError
 from optimizer.search import lattice as module
-from optimizer.search.lattice import OFF_GRID, make_lattice, measure_regret
+from optimizer.search.evolution import evolve
+from optimizer.search.lattice import OFF_GRID, GridProblem, make_lattice, measure_regret
 from strategy import STRATEGIES
 from strategy.errors import GeneError
 from tests.support.searches import (
@@ -122,4 +123,7 @@ def test_regret_is_nothing_when_all_was_evaluated():
     assert whole.evaluated <= whole.points == 231
     short = measure_regret(problem, grid, truth, search_settings(12, 2))
     assert 0 < short.share < 1
-    assert short.found < short.front
+    *_, last = evolve(GridProblem(problem, grid), search_settings(12, 2))
+    known = set(map(tuple, truth.tolist()))
+    found = sum(tuple(row) in known for row in last.archive.objectives.tolist())
+    assert short.found == found < len(last.archive)

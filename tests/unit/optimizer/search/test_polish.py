@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from optimizer.search.archive import hypervolume
+from optimizer.search.archive import contributions, hypervolume
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, final_front
-from optimizer.search.polish import STEPS, neighbours
+from optimizer.search.polish import STEPS, list_neighbours, neighbours
 from strategy import STRATEGIES
 from tests.support.searches import (
     HalfForbidden,
@@ -65,3 +65,15 @@ def test_no_more_are_judged_than_allowed():
     front, count = polished_front(problem, last, at_most=0, keep=1000)
     assert (count, len(problem.asked)) == (0, 1)
     assert front.genomes.tobytes() == final_front(last).genomes.tobytes()
+
+
+def test_neighbours_of_who_would_be_missed_most_come_first():
+    """Each names the member that it lies beside."""
+    problem = Zdt1(float_layout(4))
+    *_, last = evolve(problem, settings(12, 5))
+    front = last.archive
+    genomes, lineage = list_neighbours(problem.layout, last, 10_000)
+    mothers = [front.lineage[:, 0].tolist().index(serial) for serial in lineage[:, 1].tolist()]
+    assert ((genomes != front.genomes[mothers]).sum(axis=1) == 1).all()
+    missed = contributions(front.objectives)[mothers].tolist()
+    assert missed == sorted(missed, reverse=True)

@@ -1,28 +1,58 @@
-"""Fronts of the sweep are moocore's, with ties and copies, for two and three objectives."""
+"""Orders are those of a stable sort, and fronts moocore's, by blocks and by the sweep."""
 
 import moocore
 import numpy as np
 import pytest
 
+from optimizer.search.compiled import blocks
+from optimizer.search.compiled.blocks import (
+    BLOCK,
+    WIDTH,
+    allocate_table,
+    first_in_blocks,
+    rank_in_blocks,
+    sweep_blocks,
+)
 from optimizer.search.compiled.fronts import rank_in_order
-from optimizer.search.compiled.sorting import argsort_objectives
+from optimizer.search.compiled.sorting import argsort_objectives, rising_orders
 from optimizer.search.ranking import first_front, is_nondominated, rank_individuals
 from tests.support.looping import each
 
+ODD = np.array([0.0, -0.0, 5e-324, -5e-324, 1.0, -1.0, 1.7e308, -1.7e308, np.inf, -np.inf])
 
-def draw_objectives(seed, n_objectives):
-    """Random, rounded, whole, copied, or on a sphere where none is dominated."""
-    rng = np.random.default_rng([seed, n_objectives])
-    count = int(rng.integers(1, 120))
+KINDS = ("random", "rounded", "whole", "copies", "sphere", "chain")
+
+
+def draw_values(seed, count):
+    """Numbers with many equals, with few, or with none."""
+    rng = np.random.default_rng(seed)
+    return [
+        rng.integers(-3, 4, count).astype(np.float64),
+        rng.choice(ODD, count),
+        rng.normal(size=count) * 10.0 ** rng.integers(-300, 300, count),
+        np.full(count, 7.0),
+        rng.random(count),
+        1.0 + rng.integers(0, 9, count) * 2.0**-52,
+    ][seed % 6]
+
+
+def draw_objectives(kind, count, n_objectives=3, seed=0):
+    """Individuals: on a sphere none is dominated, in a chain each is a front."""
+    rng = np.random.default_rng([KINDS.index(kind), count, n_objectives, seed])
     points = rng.random((count, n_objectives))
-    kinds = [
-        points,
-        np.round(points, 1),
-        rng.integers(-2, 3, points.shape).astype(np.float64),
-        points[rng.integers(0, count, count)],
-        points / np.sqrt((points**2).sum(axis=1, keepdims=True)),
-    ]
-    return kinds[seed % 5]
+    return {
+        "random": points,
+        "rounded": np.round(points, 1),
+        "whole": rng.integers(-4, 5, points.shape) * 0.5,
+        "copies": points[rng.integers(0, count // 2 + 1, count)],
+        "sphere": points / np.sqrt((points**2).sum(axis=1, keepdims=True)),
+        "chain": np.repeat(points[:, :1], n_objectives, axis=1),
+    }[kind]
+
+
+def in_columns(objectives):
+    """Objectives as the loops have them."""
+    return np.array(objectives.T, order="C")
 
 
 def rank_feasible(objectives):
@@ -32,53 +62,98 @@ def rank_feasible(objectives):
 
 def sweep_ranks(objectives):
     """The same by the sweep, which three objectives have where there are too many fronts."""
-    columns = np.array(objectives.T, order="C")
+    columns = in_columns(objectives)
     return rank_in_order(columns, argsort_objectives(columns, 1)[0], len(objectives))[0].tolist()
 
 
+def rank_by_blocks(objectives):
+    """Ranks and copies; None where there are too many fronts."""
+    columns = in_columns(objectives)
+    return rank_in_blocks(columns, argsort_objectives(columns))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 63, 1000, 20_000])
+@each("seed", range(12))
+def test_rising_orders_are_those_of_a_stable_sort(seed, count):
+    """Equal numbers, both zeros among them, stay in the order of their places, whatever else.
+
+    Numbers that differ in their last bits only, of which a word has no room, are ordered.
+    """
+    rows = np.array([draw_values(seed, count), draw_values(seed + 1, count)])
+    assert np.argsort(rows, axis=1, kind="stable").tolist() == rising_orders(rows).tolist()
+
+
+@pytest.mark.parametrize("count", [1, 2, 24, 25, 300])
+@each("seed", range(24))
+def test_column_orders_are_sorts_on_top_of_each_other(seed, count):
+    """The first column sorts lexicographically, each next one stably on top of the one before."""
+    columns = np.array([draw_values(seed + 7 * j, count) for j in range(1 + seed % 4)])
+    expected = np.lexsort(columns[::-1])
+    assert expected.tolist() == argsort_objectives(columns, 1)[0].tolist()
+    for column, order in zip(columns, argsort_objectives(columns), strict=True):
+        expected = expected[np.argsort(column[expected], kind="stable")]
+        assert expected.tolist() == order.tolist()
+
+
 @pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
-@each("seed", range(50))
-def test_the_first_front_has_all_of_its_equals(seed, n_objectives):
-    """All of rank 0 are in it, copies included, and no others."""
-    objectives = draw_objectives(seed, n_objectives)
-    expected = [rank == 0 for rank in rank_feasible(objectives)]
-    assert expected == first_front(objectives).tolist()
-    assert first_front(objectives[:0]).tolist() == []
-
-
-@pytest.mark.parametrize("n_objectives", [2, 3])
-@each("seed", range(100))
-def test_ranks_and_best_are_those_of_moocore(seed, n_objectives):
-    """Every individual has the front that moocore gives it; of equals the first counts as best."""
-    objectives = draw_objectives(seed, n_objectives)
-    expected = moocore.pareto_rank(objectives).tolist()
-    assert expected == rank_feasible(objectives) == sweep_ranks(objectives)
-    assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
+@pytest.mark.parametrize("kind", KINDS)
+@each("seed", range(12))
+def test_ranks_best_and_copies_are_as_defined(seed, kind, n_objectives):
+    """Moocore's ranks; the first front has all of its equals, the best only the first of them."""
+    count = 1 + 10 * seed
+    objectives = draw_objectives(kind, count, n_objectives, seed)
+    ranks = rank_feasible(objectives)
+    if n_objectives in (2, 3):
+        assert moocore.pareto_rank(objectives).tolist() == ranks == sweep_ranks(objectives)
+        assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
+    assert [rank == 0 for rank in ranks] == first_front(objectives).tolist()
+    violations = np.random.default_rng(seed).integers(0, 2, count).astype(np.float64)
+    seen, expected = set(), []
+    for row, violation in zip(objectives.tolist(), violations, strict=True):
+        expected.append(violation == 0 and tuple(row) in seen)
+        seen |= {tuple(row)} if violation == 0 else set()
+    assert expected == rank_individuals(objectives, violations).is_copy.tolist()
 
 
 @pytest.mark.parametrize("n_objectives", [2, 3])
 def test_many_fronts_with_long_staircases(n_objectives):
     """Staircases outgrow their room and fronts their number, and ranks stay moocore's."""
     rng = np.random.default_rng(3)
-    base = rng.random((4000, n_objectives))
-    base /= np.sqrt((base**2).sum(axis=1, keepdims=True))
-    objectives = base + rng.integers(0, 40, (4000, 1)) * 0.01
+    objectives = draw_objectives("sphere", 4000, n_objectives)
+    objectives = objectives + rng.integers(0, 40, (4000, 1)) * 0.01
     expected = moocore.pareto_rank(objectives)
     assert expected.max() > 15
     assert expected.tolist() == rank_feasible(objectives) == sweep_ranks(objectives)
     assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
 
 
-@pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
-@each("seed", range(50))
-def test_copies_are_all_but_the_first_of_equals(seed, n_objectives):
-    """An individual that repeats a feasible one's objectives is a copy, and no other."""
-    objectives = draw_objectives(seed, n_objectives)
-    violations = np.random.default_rng(seed).integers(0, 2, len(objectives)).astype(np.float64)
-    seen: set = set()
-    expected = []
-    for row, violation in zip(objectives.tolist(), violations, strict=True):
-        expected.append(violation == 0 and tuple(row) in seen)
-        if violation == 0:
-            seen.add(tuple(row))
-    assert expected == rank_individuals(objectives, violations).is_copy.tolist()
+@pytest.mark.parametrize("count", [1, 2, BLOCK, BLOCK + 1, 2500])
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_by_blocks_are_those_of_moocore(kind, count):
+    """In one block and in several; fronts not told apart count as one, and copies stay copies."""
+    objectives = draw_objectives(kind, count)
+    ranks, is_copy = rank_by_blocks(objectives)
+    assert moocore.pareto_rank(objectives).tolist() == ranks.tolist()
+    _, first, inverse = np.unique(objectives, axis=0, return_index=True, return_inverse=True)
+    assert (first[inverse.ravel()] != np.arange(count)).tolist() == is_copy.tolist()
+    columns = in_columns(objectives)
+    is_behind, is_repeat = first_in_blocks(columns, argsort_objectives(columns, 2))
+    assert (ranks > 0).tolist() == is_behind.tolist()
+    assert is_copy.tolist() == is_repeat.tolist()
+    orders = argsort_objectives(columns)
+    for most in (1, WIDTH, WIDTH + 1) if count == 2500 else ():
+        rough, is_repeat = np.empty_like(ranks), np.empty_like(is_copy)
+        assert sweep_blocks(columns, orders, count, most, *allocate_table(count), rough, is_repeat)
+        assert np.minimum(ranks, most).tolist() == rough.tolist()
+        assert is_copy.tolist() == is_repeat.tolist()
+
+
+def test_too_many_fronts_for_the_table_are_said():
+    """A chain with more fronts than there is room for is left to others, who rank it rightly."""
+    count = 1 << 15
+    room = blocks.MOST_ENTRIES // (count // BLOCK * WIDTH) * WIDTH
+    assert room < count
+    chain = np.repeat(np.arange(count, 0.0, -1.0)[:, None], 3, axis=1)
+    assert rank_by_blocks(chain) is None
+    assert rank_feasible(chain) == list(range(count - 1, -1, -1))
+    assert rank_by_blocks(chain[: room // 2]) is not None
