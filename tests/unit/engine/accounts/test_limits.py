@@ -39,13 +39,13 @@ NAMES = ("trades", "equity", "max_drawdown", "rejected", "skipped")
 
 
 CHECK_VALUES = {
-    "one": ({"max_positions": 1}, G1,
+    "one": (Costs(max_positions=1), G1,
             (1436, 0.018261843790817776, 0.9875717756119542, 7, 1205)),
-    "ranked": ({"max_positions": 1, "rank": "zscore(volume, 168)"}, G1,
+    "ranked": (Costs(max_positions=1, rank="zscore(volume, 168)"), G1,
                (1423, 0.01982260528193676, 0.9865095885595383, None, 1239)),
-    "leverage": ({"max_leverage": 3.0}, G1,
+    "leverage": (Costs(max_leverage=3.0), G1,
                  (1644, 0.019328194862215944, 0.9868460629980705, None, 501)),
-    "wide": ({"max_positions": 3}, G0, (505, 0.2814295038399783, 0.754222452574242, None, 0)),
+    "wide": (Costs(max_positions=3), G0, (505, 0.2814295038399783, 0.754222452574242, None, 0)),
 }  # fmt: skip
 """From an independent implementation, to the last digit: three symbols, lengths not scaled."""
 
@@ -53,16 +53,16 @@ CHECK_VALUES = {
 @pytest.mark.parametrize("name", CHECK_VALUES)
 def test_check_values_of_limited_accounts(name, real_folder):
     """The reference and the CPU, in every bit of trades, sums and the account."""
-    limits, genome, expected = CHECK_VALUES[name]
+    costs, genome, expected = CHECK_VALUES[name]
     series, windows = worlds("three", real_folder)
-    assert both(SPEC, series, windows, genome[None], Costs(**limits)) == ""
-    engine = Engine(SPEC, series, windows, Costs(**limits), device="cpu")
+    assert both(SPEC, series, windows, genome[None], costs) == ""
+    engine = Engine(SPEC, series, windows, costs, device="cpu")
     _, (account,) = engine.evaluate_account(genome[None])
     sums = [account[ACCUMULATOR_INDEX[key]].item() for key in NAMES]
     for actual, number in zip(sums, expected, strict=True):
         assert number is None or actual == number
     most = account[ACCUMULATOR_INDEX["max_leverage"]]
-    assert most <= limits.get("max_leverage", np.inf)
+    assert most <= (costs.max_leverage or np.inf)
     assert name != "wide" or most == 5.191793570484141
 
 
