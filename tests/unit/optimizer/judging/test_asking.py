@@ -1,11 +1,12 @@
-"""Processes that search while one engine evaluates for all: each finds what it finds alone."""
+"""Searches in step, and processes that ask one engine: each finds what it finds alone."""
 
+import gc
 import os
 import pickle
 import signal
-import sys
 import threading
-from contextlib import closing
+import weakref
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pytest
@@ -14,11 +15,15 @@ from engine.batch import Engine
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.judging import asking
 from optimizer.judging.asking import AskingWorkers, Evaluating
+from optimizer.judging.executors import ThisMachine
 from optimizer.judging.folds import FoldSetup
-from optimizer.judging.null import NullJob, NullSetup
+from optimizer.judging.null import NullJob, NullSetup, OnNullMarkets
 from optimizer.judging.schedule import NullScheduleSetup, StepSetup
 from optimizer.judging.workers import Pool
+from optimizer.report.run import evolve
 from optimizer.schedule.dates import parse_schedule
+from tests.support.evidence import make_planted_market
+from tests.support.judging import SMALL, write_bars
 from tests.support.null_tasks import TASKS
 
 JOBS = [NullJob("shuffled", number) for number in range(1, 6)] + [NullJob("mirrored", 1)]
@@ -31,51 +36,79 @@ def pool():
         yield pool
 
 
+@contextmanager
+def note_engines(monkeypatch):
+    """Says how many engines are there that were made since, without a collector of cycles."""
+    made, begin = [], Engine.__init__
+
+    def note(self, *arguments, **options):
+        begin(self, *arguments, **options)
+        made.append(weakref.ref(self._backend))
+
+    monkeypatch.setattr(Engine, "__init__", note)
+    gc.collect()
+    gc.disable()
+    yield lambda: sum(engine() is not None for engine in made)
+    gc.enable()
+    assert made
+
+
 @pytest.mark.parametrize("name", TASKS)
-def test_each_finds_what_it_finds_alone(pool, name):
-    """In waves of four and two markets, by two processes."""
+def test_null_searches_in_step_find_what_each_finds_alone(name):
+    """In waves of two and of all."""
     setup = NullSetup(TASKS[name](), "none")
-    results = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
-    assert results == dict(setup.run_in_step(JOBS))
+    expected = {job: setup.run(job) for job in JOBS}
+    assert len({search.strength for search in expected.values()}) > 1
+    assert dict(setup.run_in_step(JOBS)) == expected
+    assert dict([*setup.run_in_step(JOBS[:2]), *setup.run_in_step(JOBS[4:])]) == {
+        job: expected[job] for job in (*JOBS[:2], *JOBS[4:])
+    }
 
 
-@dataclass(frozen=True)
-class Apart(FoldSetup):
-    """A setup that other processes search without what speaks to a GPU."""
+@pytest.mark.parametrize("name", ["shipped", "words"])
+def test_processes_that_ask_find_it_too(pool, name, monkeypatch):
+    """In three waves, each of whose engines is gone when the next is made, which a GPU needs."""
+    setup = NullSetup(TASKS[name](), "none")
+    expected, living = dict(setup.run_in_step(JOBS)), []
+    make = NullSetup.make_engine
 
-    test: int = 0
+    with note_engines(monkeypatch) as count_engines:
 
-    def search(self, job, task, problem):
-        """As folds are."""
-        result = yield from super().search(job, task, problem)
-        assert os.getpid() == self.test or not {"torch", "triton"} & set(sys.modules)
-        return result
+        def note(self, jobs, tasks):
+            living.append(count_engines())
+            return make(self, jobs, tasks)
+
+        monkeypatch.setattr(NullSetup, "make_engine", note)
+        assert dict(AskingWorkers(setup, 2, 2, pool).results(JOBS)) == expected
+    assert living == [0, 0, 0]
+    # One process searches itself, and so does what is left of a run that was killed.
+    alone = AskingWorkers(setup, 1, 4, pool)
+    assert alone.alone
+    assert dict(alone.results(JOBS)) == expected
+    assert dict(AskingWorkers(setup, 2, 4, pool).results(JOBS[:1])) == {JOBS[0]: expected[JOBS[0]]}
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", ["shipped", "several", "near"])
 def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
-    """All of them, in waves of two, by two processes; each finds what it finds alone."""
+    """In waves, by two processes; each finds what it finds alone, and no other engine is made."""
     task = TASKS[name]()
     series, windows = task.markets.series, task.markets.uncut
     splits = walk_forward(series, windows, folds=3, train_groups=2, purge=8)
     if name == "shipped":
         splits += combinatorial(series, windows, count=4, tests=2, purge=8, embargo=8)
-    setup = Apart(task, splits, test=os.getpid())
+    setup = FoldSetup(task, splits)
     if name == "near":
         setup = StepSetup(task, parse_schedule("8d", "20d", 0), "near")
     jobs = range(len(setup.trainings))
     expected = {job: setup.run(job) for job in jobs}
     assert any(pick.genome for pick in expected.values())
     served = replace(setup, engine=task.engine())
-    # No other engine is made from here on.
     monkeypatch.setattr(Engine, "__init__", None)
     assert pickle.loads(pickle.dumps(served)).engine is None
     assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "rule"), [("shipped", "keep"), ("near", "near"), ("words", "strength")]
-)
+@pytest.mark.parametrize(("name", "rule"), [("shipped", "keep"), ("near", "near")])
 def test_null_schedules_find_what_each_finds_alone(pool, name, rule):
     """In waves of two markets, by two processes."""
     setup = NullScheduleSetup(TASKS[name](), parse_schedule("6d", "24d", 0), rule, "none")
@@ -85,28 +118,15 @@ def test_null_schedules_find_what_each_finds_alone(pool, name, rule):
     assert dict(AskingWorkers(setup, 2, 2, pool).results(jobs)) == expected
 
 
-def test_one_process_searches_itself(pool):
-    """And a wave is as large as it may be."""
-    setup = NullSetup(TASKS["shipped"](), "none")
-    workers = AskingWorkers(setup, 1, 4, pool)
-    assert workers.alone
-    assert dict(workers.results(JOBS)) == dict(setup.run_in_step(JOBS))
-    # One that is left after a run went on is not shared.
-    assert dict(AskingWorkers(setup, 2, 4, pool).results(JOBS[:1])) == dict(
-        setup.run_in_step(JOBS[:1])
-    )
-
-
-def test_what_the_engine_raises_ends_all(monkeypatch):
-    """In the words of the engine."""
+def test_a_failure_of_the_engine_ends_all(monkeypatch, pool):
+    """With what the engine raised."""
 
     def fail(engine, windows, questions):
         raise MemoryError("no room for rows")
 
     monkeypatch.setattr(asking, "evaluate_questions", fail)
-    setup = NullSetup(TASKS["shipped"](), "none")
-    with Pool() as pool, pytest.raises(MemoryError, match="no room for rows"):
-        list(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+    with pytest.raises(MemoryError, match="no room"):
+        list(AskingWorkers(NullSetup(TASKS["shipped"](), "none"), 2, 4, pool).results(JOBS))
 
 
 @dataclass(frozen=True)
@@ -137,21 +157,6 @@ def test_searches_of_a_process_that_died_are_made_here():
     assert results == dict(NullSetup(task, "none").run_in_step(JOBS))
 
 
-def test_closing_leaves_the_rest(monkeypatch):
-    """A process that waits for an answer is not waited for."""
-    made, original = [], Engine.__init__
-
-    def note(self, *arguments, **settings):
-        made.append(self)
-        original(self, *arguments, **settings)
-
-    monkeypatch.setattr(Engine, "__init__", note)
-    setup = NullSetup(TASKS["shipped"](), "none")
-    with Pool() as pool, closing(AskingWorkers(setup, 2, 2, pool).results(JOBS)) as results:
-        next(results)
-    assert 0 < len(made) <= 4, "engines of waves that nobody wanted"
-
-
 def test_whoever_asks_is_told_its_own_answer():
     """Also those who ask while the first is answered."""
     seen, begun, go_on = [], threading.Event(), threading.Event()
@@ -162,21 +167,41 @@ def test_whoever_asks_is_told_its_own_answer():
         assert go_on.wait(30)
         return [number * 10 for number in questions.values()]
 
-    fields = {}
+    told = {}
     with Evaluating(evaluate) as answers:
 
         def tell(key):
-            (fields[key],) = answers.ask({key: key})
+            (told[key],) = answers.ask({key: key})
 
         threads = [threading.Thread(target=tell, args=(key,)) for key in range(4)]
         threads[0].start()
         assert begun.wait(30)
         for thread in threads[1:]:
             thread.start()
-        while any(thread.is_alive() for thread in threads):
-            go_on.set()
-            for thread in threads:
-                thread.join(0.01)
-    assert fields == {key: key * 10 for key in range(4)}
+        go_on.set()
+        for thread in threads:
+            thread.join(30)
+    assert told == {key: key * 10 for key in range(4)}
     assert seen[0] == [0]
     assert sorted(key for keys in seen[1:] for key in keys) == [1, 2, 3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [{}, {"every": "10d", "train": "20d", "pick_by": "keep"}])
+def test_the_engine_of_a_run_is_gone_when_null_searches_begin(tmp_path, monkeypatch, rule):
+    """Whatever folds and steps asked of it: a GPU has no room for two."""
+    data = write_bars(tmp_path / "planted.csv", make_planted_market(7, 1000, 8))
+    settings = {**SMALL, "null": 2, "folds": 3, "blocks": 4, "data": data, **rule}
+    # Where a loop is compiled, exceptions hold each other, and whoever called the loop.
+    evolve({**settings, "runs": str(tmp_path / "first")})
+    counts, choose = [], ThisMachine.executor
+    with note_engines(monkeypatch) as count_engines:
+
+        def note(self, setup, jobs, **known):
+            if isinstance(setup, OnNullMarkets):
+                counts.append(count_engines())
+            return choose(self, setup, jobs, **known)
+
+        monkeypatch.setattr(ThisMachine, "executor", note)
+        evolve({**settings, "runs": str(tmp_path / "second")})
+    assert counts == [0]

@@ -40,6 +40,8 @@ class Beside(Observer):
 def searched_run(tmp_path, monkeypatch):
     """A run of a kind, and what was searched beside it."""
     monkeypatch.setattr(concurrent_folds, "FEWEST_CORES", 1)
+    # The reference needs no processes of its own here.
+    monkeypatch.setattr(concurrent_folds, "PROCESSES", 0)
     data = write_bars(tmp_path / "bars.csv", BARS)
     with Pool() as pool, SpareCores(pool, PLAN) as run:
 
@@ -61,10 +63,8 @@ def judge(path, made_by=None):
 @pytest.mark.parametrize(
     ("settings", "is_taken"),
     [
-        ({"seed": 2, "parts": 2, "max_evaluations": 40}, True),
         # The rule ends the run, and each fold by itself.
-        ({"seed": 3, "generations": 40, "plateau": 2}, True),
-        ({"strategy": "mean_reversion", "min_trades": 2}, True),
+        ({"seed": 3, "parts": 2, "generations": 40, "plateau": 2}, True),
         # The run does not hear the rule, so folds do not either.
         ({"generations": 2, "plateau": 9}, False),
     ],
@@ -80,40 +80,22 @@ def test_folds_are_those_of_afterwards(searched_run, settings, is_taken, monkeyp
     assert begun._batch is None
 
 
-def test_folds_of_a_process_that_died_are_searched_now(searched_run, caplog):
-    """With a word to whom it may concern."""
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_folds_that_fail_or_give_their_memory_are_searched_now(searched_run, caplog, is_killed):
+    """After their process died, and where a GPU's out of memory ended them, with a word on it."""
     run, path = searched_run()
-    os.kill(run._begun._batch._processes[0].pid, signal.SIGKILL)
+    if is_killed:
+        os.kill(run._begun._batch._processes[0].pid, signal.SIGKILL)
+    else:
+        assert relieve_shortage()
+        assert run._begun._batch is None
+        assert not relieve_shortage()
     assert judge(path, run) == judge(path)
-    assert "searched now" in caplog.text
+    assert "searched" in caplog.text
 
 
-def test_folds_give_their_memory_to_a_run_that_is_short_of_it(searched_run, caplog):
-    """A GPU's out of memory ends them, and they are searched after the run."""
-    run, path = searched_run()
-    assert relieve_shortage()
-    assert run._begun._batch is None
-    assert not relieve_shortage()
-    assert judge(path, run) == judge(path)
-    assert "searched after the run" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("device", "times", "core_rate", "is_begun"),
-    [
-        ("cuda:0", 3.9, 1e9, False),
-        ("cuda:0", 4.1, 1.0, True),
-        ("cpu", 1.0, 1e9, True),
-        ("cpu", 9.0, 1.0, False),
-    ],
-)
-def test_folds_begin_where_the_run_leaves_plenty(
-    searched_run, monkeypatch, device, times, core_rate, is_begun
-):
-    """Of a GPU's memory half of what was free, of cores nearly all that they can do.
-
-    Else they are searched later, where this machine does so.
-    """
+def test_folds_begin_where_the_run_leaves_plenty(searched_run, monkeypatch):
+    """Of a GPU's memory half of what was free, of cores nearly all that they can do."""
     run, _ = searched_run()
     setup, heard = run._begun._setup, []
     task = setup.task
@@ -121,21 +103,27 @@ def test_folds_begin_where_the_run_leaves_plenty(
     engine = task.engine()
     plan = engine.memory_plan(1)
     needed = plan.slots * plan.slot_bytes + plan.series_bytes + plan.work_bytes
-    engine.device = device
-    engine._plan = replace(plan, measure_free_bytes=lambda: int(times * needed))
-    monkeypatch.setattr(workload, "CORE_RATE", core_rate)
-    run.begin(task, None)
-    run.give_room(engine)
     monkeypatch.setattr(ThisMachine, "executor", lambda *asked, **more: heard.append(more["used"]))
-    executor = run.executor(setup, 3, engine=engine, used=device)
-    assert heard == ([] if is_begun else [device])
-    if is_begun:
-        executor.begun.end()
+    monkeypatch.setattr(concurrent_folds.Workers, "begin", lambda self, jobs, pool: None)
+    for device, times, core_rate, is_begun in (
+        ("cuda:0", 3.9, 1e9, False),
+        ("cuda:0", 4.1, 1.0, True),
+        ("cpu", 1.0, 1e9, True),
+        ("cpu", 9.0, 1.0, False),
+    ):
+        heard.clear()
+        engine.device = device
+        engine._plan = replace(plan, measure_free_bytes=lambda times=times: int(times * needed))
+        monkeypatch.setattr(workload, "CORE_RATE", core_rate)
+        run.begin(task, None)
+        run.give_room(engine)
+        run.executor(setup, 3, engine=engine, used=device)
+        assert heard == ([] if is_begun else [device]), (device, times)
 
 
 @pytest.mark.parametrize("settings", [{"memory": 10**9}, {"max_seconds": 60.0}, {"threads": 1}])
 def test_nothing_begins_where_there_is_no_room(searched_run, monkeypatch, settings):
-    """Of memory that a person limits, or of cores."""
+    """Of memory that a person limits, of time, or of cores."""
     monkeypatch.setattr(concurrent_folds, "FEWEST_CORES", 1 + ("threads" in settings))
     run, _ = searched_run(**settings)
     assert run._begun is None

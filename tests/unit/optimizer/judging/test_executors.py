@@ -1,7 +1,5 @@
 """Where null searches are made: where they are done first."""
 
-from dataclasses import replace
-
 import pytest
 
 from engine import workload
@@ -10,7 +8,6 @@ from optimizer.judging import executors
 from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.executors import (
     ThisMachine,
-    count_markets,
     share_device,
 )
 from optimizer.judging.null import NullSetup
@@ -18,7 +15,6 @@ from optimizer.judging.schedule import NullScheduleSetup
 from optimizer.judging.workers import Pool, Workers
 from optimizer.schedule.dates import parse_schedule
 from tests.support.evidence import make_planted_market
-from tests.support.examples import RSI_PULLBACK
 from tests.support.judging import make_task
 
 BARS = make_planted_market(7, 900, 8)
@@ -52,19 +48,6 @@ def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, used, core_rate, ca
         executor = ThisMachine(pool).executor(setup, 50, used=used)
     assert isinstance(executor, Workers if device == "cpu" else AskingWorkers)
     assert executor._setup.task.config.device == device
-
-
-@pytest.mark.parametrize("device", ["cpu", "auto"])
-def test_without_a_gpu_or_a_wish_for_one_cores_search(monkeypatch, device):
-    """However long they take."""
-    monkeypatch.setattr(workload, "CORE_RATE", 1e3)
-    monkeypatch.setattr(
-        "engine.devices.why_absent", lambda name: "there is none" if name == "cuda" else ""
-    )
-    task = make_task(BARS, threads=2, device=device)
-    with Pool() as pool:
-        executor = ThisMachine(pool).executor(NullSetup(task, "none"), 50, used="cpu")
-    assert isinstance(executor, Workers)
 
 
 @pytest.mark.parametrize(
@@ -104,67 +87,3 @@ def test_few_schedules_of_many_individuals_are_a_wave(monkeypatch):
     with Pool() as pool:
         executor = share_device(setup, 50, "cpu", pool)
     assert (executor._count, executor._size, asked) == (3, 3, [steps])
-
-
-def test_a_search_takes_its_series_and_its_rows(monkeypatch):
-    """Of what memory allows; few where each has an engine of its own."""
-    task = make_task(BARS, generations=1, memory=10**9)
-    n_rows = int(task.workload().row_bars / len(BARS))
-    maker = task.device("cpu").maker
-    of_one = maker.series_bytes([BARS]) + n_rows * maker.slot_bytes([BARS])
-    assert n_rows > 0
-    assert count_markets(task) == executors.MOST_ENGINES
-    monkeypatch.setattr(executors, "MOST_ENGINES", 10**9)
-    assert count_markets(task) == 10**9 // of_one
-    # Searches of one market share rows, of which there are no more than bounds allow.
-    assert 1 < count_markets(task, 100) < count_markets(task)
-    assert count_markets(task, 1000) == count_markets(task, 100)
-
-
-def test_new_markets_of_words_make_a_gpu_wait_for_the_host():
-    """Not parts of the run's own bars; nor a fast case, whose rows the GPU makes."""
-    task = make_task(BARS, generations=1)
-    in_words = replace(task, spec=RSI_PULLBACK)
-    new, known = (
-        setup.estimate_work()[0]
-        for setup in (
-            NullSetup(in_words, "none"),
-            NullScheduleSetup(in_words, parse_schedule("10d", "20d", 0)).on_run,
-        )
-    )
-    assert (new.new_bars, known.new_bars) == (len(BARS), 0)
-    spared = new.gpu_s - new._replace(new_bars=0).gpu_s
-    assert spared == pytest.approx(len(BARS) * workload.GPU_BAR_OF_FORMULAS_S)
-    fast = NullSetup(task, "none").estimate_work()[0]
-    assert fast.gpu_s == fast._replace(new_bars=0).gpu_s
-
-
-@pytest.mark.parametrize("device", [None, "cpu", "cuda:0"])
-@pytest.mark.parametrize(
-    ("jobs", "core_rate", "own_s", "is_here"),
-    [
-        # To begin processes takes longer than little work.
-        (8, 1e12, 0.0, True),
-        # All cores evaluate together, but one does the rest of a search.
-        (8, 1e12, 1.0, False),
-        (1, 1e12, 1.0, True),
-        # Nine searches are three turns of four cores.
-        (9, 1e4, 1e-9, True),
-        (8, 1e4, 1e-1, False),
-    ],
-)
-def test_on_cores_they_are_made_where_they_are_done_first(
-    monkeypatch, device, jobs, core_rate, own_s, is_here
-):
-    """In this process, one after the other, or by processes beside each other."""
-    monkeypatch.setattr(workload, "CORE_RATE", core_rate)
-    monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e15)
-    monkeypatch.setattr("optimizer.judging.verdict.INDIVIDUAL_S", own_s)
-    # A GPU is no help: generations wait for it.
-    monkeypatch.setattr("optimizer.judging.verdict.GPU_STEP_S", 1e6)
-    task = make_task(BARS)
-    task = replace(task, config=task.config.model_copy(update={"threads": 4}))
-    with Pool() as pool:
-        executor = ThisMachine(pool).executor(NullSetup(task, "none"), jobs, used=device)
-    assert isinstance(executor, Workers)
-    assert bool(executor.alone) == is_here

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine import workload
 from engine.batch import Engine
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
-from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.checkpoint import Checkpoint
-from optimizer.judging.executors import MOST_PAIRS, ThisMachine, size_wave
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
@@ -22,7 +19,7 @@ from optimizer.judging.folds import (
 )
 from optimizer.judging.sentences import weigh_evidence
 from optimizer.judging.verdict import list_untested
-from optimizer.judging.workers import Pool, Workers
+from optimizer.judging.workers import Workers
 from optimizer.run.search import on_other_bars, search
 from optimizer.store import RunStore
 from tests.support.backends import BACKEND_PARAMETERS
@@ -134,89 +131,6 @@ def test_a_fold_may_lack_a_series():
     assert served == {number: FoldSetup(task, splits).run(number) for number in range(3)}
 
 
-class On(Engine):
-    """Claims to be on a device."""
-
-    def __init__(self, task, device):
-        """As the task's."""
-        super().__init__(task.spec, task.markets.series, task.markets.windows, device="cpu")
-        self.device = device
-
-
-@pytest.mark.parametrize(
-    ("device", "core_rate", "gpu_rate", "own_s", "way"),
-    [
-        ("cuda:0", 1e3, 1e12, 1e-2, "asking"),
-        ("cuda:0", 1e3, 1e12, 0.0, "in step"),
-        ("cuda:0", 1e12, 1e3, 0.0, "beside"),
-        # Three processes breed and choose for three folds, or two.
-        ("cuda:0", 1e12, 1e12, 1.0, "beside"),
-        # To begin processes takes longer than little work.
-        ("cpu", 1e12, 1e12, 0.0, "here"),
-        # All cores evaluate together, but one does the rest of a search.
-        ("cpu", 1e12, 1e12, 1.0, "beside"),
-    ],
-)
-def test_folds_are_made_where_they_are_done_first(
-    task, folds, monkeypatch, device, core_rate, gpu_rate, own_s, way
-):
-    """By the engine at work, whom processes ask or this process, or by processes beside it."""
-    monkeypatch.setattr(workload, "CORE_RATE", core_rate)
-    monkeypatch.setattr(workload, "GPU_RATE", gpu_rate)
-    monkeypatch.setattr("optimizer.judging.verdict.INDIVIDUAL_S", own_s)
-    several = replace(task, config=task.config.model_copy(update={"threads": 3}))
-    setup, engine = FoldSetup(several, folds[0]), On(task, device)
-    with Pool() as pool:
-        place = ThisMachine(pool)
-        executor = place.executor(setup, 3, engine=engine)
-        assert isinstance(executor, AskingWorkers) == (way in ("asking", "in step"))
-        assert bool(executor.alone) == (way in ("in step", "here"))
-        assert not place.executor(setup, 3).alone
-        assert list(place.executor(setup, 0, engine=engine).results([])) == []
-
-
-def test_folds_take_less_where_rows_are_kept(task, folds, monkeypatch):
-    """Rows count where an engine has no room for all of them, and in another process."""
-    monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e3)
-    engine = On(task, "cpu")
-    setup = FoldSetup(task, folds[0], engine=engine)
-    anew, kept = replace(setup, engine=None).seconds(1), setup.seconds(1)
-    assert anew > 1 > kept
-    assert size_wave(setup, engine) == MOST_PAIRS // 16
-    plan = engine.memory_plan(1)
-    monkeypatch.setattr(engine, "memory_plan", lambda individuals: replace(plan, slots=150))
-    assert setup.seconds(1) == anew
-    # Those of two populations have a place.
-    assert size_wave(setup, engine) == 2
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
-def test_folds_have_engines_of_their_own_where_rows_have_no_place(task, folds, monkeypatch, device):
-    """One after the other, with the same picks; not where the engine stays, or has most rows."""
-    monkeypatch.setattr("optimizer.judging.verdict.INDIVIDUAL_S", 0.0)
-    splits, picks = folds
-    engine = On(task, device)
-    plan = engine.memory_plan(1)
-    slots = int(0.75 * task.workload().row_bars / len(BARS))
-
-    def choose(splits, slots, used):
-        with_slots = replace(plan, slots=slots)
-        monkeypatch.setattr(engine, "memory_plan", lambda individuals: with_slots)
-        with Pool() as pool:
-            setup = FoldSetup(task, splits)
-            return ThisMachine(pool).executor(setup, 3, engine=engine, used=used)
-
-    apart = choose(splits, slots - 1, device)
-    assert (apart._setup.engine, apart._setup.task.config.device) == (None, device)
-    if device == "cpu":
-        assert dict(apart.results(range(3))) == dict(enumerate(picks))
-    else:
-        assert (apart._count, apart._size) == (1, 1)
-    late = tuple(replace(split, train=(Window(0, 0, 1200, "train"),)) for split in splits)
-    for stays in ((splits, slots - 1, None), (splits, slots + 1, device), (late, 1, device)):
-        assert choose(*stays)._setup.engine is engine
-
-
 def test_folds_say_what_their_picks_did_unseen(task, folds):
     """Trades, mean R, efficiency and strength against an account in plain Python."""
     splits, picks = folds
@@ -302,18 +216,6 @@ def test_paths_join_the_tests_of_their_splits(task, is_gone):
     assert record.median == pytest.approx(sorted(expected)[1])
 
 
-def test_several_symbols_are_tested_at_the_same_times():
-    """No symbol's test lies in another's training, and a search sees all of them."""
-    late = make_planted_market(9, 1200, 8)
-    task = make_task(BARS, late, min_trades=12)
-    splits = walk_forward([BARS, late], task.markets.windows, folds=2, train_groups=2, purge=8)
-    pick = FoldSetup(task, splits).run(0)
-    assert pick.genome is not None
-    record = build_folds_record(task, splits, [pick, FoldPick(1, None)], "rolling", (2, 8))
-    assert len(record.rows[0].test) == 2
-    assert record.rows[0].test[0].first == record.rows[0].test[1].first
-
-
 @pytest.mark.slow
 def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_path):
     """An interrupted judge goes on with what it has, from any searcher."""
@@ -342,7 +244,7 @@ def test_a_fold_names_the_symbols_that_it_does_not_test():
     with_symbols = judgement()
     with_symbols = replace(
         with_symbols,
-        pick=replace(with_symbols.pick, trades_by_symbol={"A": 80, "B": 20, "C": 10}),
+        pick=replace(with_symbols.pick, trades_by_symbol={"A": 80, "B": 20, "C": 20}),
         folds=replace(with_symbols.folds, rows=tuple(rows)),
     )
     assert list_untested(with_symbols) == ("B",)

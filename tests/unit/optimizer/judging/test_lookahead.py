@@ -1,7 +1,6 @@
 """A strategy that reads a later bar is caught and named; the shipped ones never do."""
 
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.costs import Costs
-from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.judging.lookahead import build_causal_record, cut_windows
 from strategy import find_strategy, words
 from strategy.custom_indicator import OwnIndicator
@@ -129,14 +127,6 @@ def test_one_member_that_looks_ahead_is_found_among_others():
     assert 0 < record.mismatches <= record.cuts
 
 
-@pytest.mark.parametrize("ahead", [0, 1])
-def test_windows_are_cut_one_after_the_other(ahead):
-    """Two windows of one series, each with the history before it."""
-    windows = [Window(0, 50, 300), Window(0, 300, 700)]
-    record, _, _ = make_record(make_strategy(own_row(peeking, ahead)), windows=windows)
-    assert bool(record.mismatches) == bool(ahead)
-
-
 def test_many_windows_share_cuts():
     """As many as four have; a record says so, and one that does not is of all."""
     shipped = find_strategy("mean_reversion").for_timeframe(3600.0)
@@ -173,28 +163,3 @@ def test_moments_cut_all_symbols_of_an_account_with_limits():
     )
     assert record.mismatches == plain.mismatches == 0
     assert record.cuts > plain.cuts
-
-
-def test_how_far_it_is_is_told_after_each_window():
-    """Many symbols take minutes, and a person sees how many are left."""
-    spec, messages = find_strategy("mean_reversion").for_timeframe(3600.0), []
-    task = make_task(BARS, spec=spec, windows=[Window(0, 50, 300), Window(0, 300, 700)])
-    genomes = random_genomes(spec, 2, seed=5)
-    build_causal_record(task, task.engine(), genomes, lambda *done: messages.append(done))
-    assert messages == [(1, 2), (2, 2)]
-
-
-@pytest.mark.slow
-def test_the_time_it_takes_on_many_symbols_is_foreseen():
-    """Within a factor of six in time of the processor, whatever else a machine does."""
-    series = [replace(make_planted_market(i, 300, 8), symbol=f"S{i}") for i in range(16)]
-    task = make_task(*series, min_trades=3)
-    engine, genomes = task.engine(), task.random_individuals(8)
-    # So that no loop is left to compile.
-    build_causal_record(task, engine, genomes[:1])
-    began = time.process_time()
-    record = build_causal_record(task, engine, genomes)
-    took = time.process_time() - began
-    foreseen = estimate_causality_seconds([300] * 16, 8)
-    assert took / 6 < foreseen < 6 * took
-    assert 16 * 4 < record.cuts < 16 * 200

@@ -2,33 +2,64 @@
 
 import json
 import shutil
+from pathlib import Path
+from threading import Thread
 
+import numpy as np
 import pytest
 
+from data.bars import Window
 from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.out_of_sample import measure_out_of_sample
+from optimizer.evidence.statistic import Around
 from optimizer.judging import holdout
-from optimizer.judging.holdout import LOOKS, list_bar_ranges
+from optimizer.judging.holdout import LOOKS, list_bar_ranges, record_look
+from optimizer.judging.judgement import read_judgement
+from optimizer.judging.schedule import StepSetup
 from optimizer.judging.verdict import find_pick
+from optimizer.run.header import recorded_task
+from optimizer.schedule.dates import parse_schedule, plan_steps
+from optimizer.schedule.stitched import stitch
 from optimizer.store import RunStore
-from optimizer.store.result import load_result
+from optimizer.store.result import WindowDescription, load_result
+from optimizer.verifying.check import check_run
 from tests.support.evidence import make_planted_market
 from tests.support.judging import judge_briefly, recorded_run
-
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def noise(tmp_path_factory):
-    """A run on noise, a quarter of it held out; copied by each test that judges it."""
-    bars = make_planted_market(7, 2500, 0)
-    folder = tmp_path_factory.mktemp("noise")
-    return recorded_run(folder, bars, population=48, min_trades=30, holdout="25%")
+from tests.support.references import compiled_reference
 
 
 @pytest.fixture
-def path(noise, tmp_path):
-    """A copy of the run on noise that was never judged."""
-    return shutil.copytree(noise, tmp_path / "runs" / noise.name)
+def path(recordings, tmp_path, monkeypatch):
+    """A run with a fifth held out, in a folder of its own."""
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    recordings.copy("held out")
+    (path,) = Path("runs").resolve().glob("*-*-*")
+    return path
+
+
+def count(path, **plan):
+    """Looks after one more."""
+    return judge_briefly(path, is_open=True, **plan).held_out.looks
+
+
+def read_result(path):
+    """The result of a run."""
+    with RunStore.open(path) as store:
+        return load_result(store)
+
+
+def test_fronts_that_saw_a_bar_are_counted(path):
+    """The same front is no new look; neither is one of another symbol or of later bars."""
+    assert count(path) == 1
+    looks = path.parent / LOOKS
+    (look,) = json.loads(looks.read_text())
+    elsewhere = [{**bars, "symbol": "OTHER"} for bars in look["bars"]]
+    later = [{**bars, "first": "2999", "last": "3000"} for bars in look["bars"]]
+    looks.write_text(json.dumps([{"front": "x", "bars": elsewhere}, {"front": "y", "bars": later}]))
+    assert count(path) == 1
+    looks.write_text(json.dumps([look, {**look, "front": "another"}]))
+    assert count(path) == 2
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["first look", "another one since"])
@@ -36,36 +67,29 @@ def test_a_copy_counts_the_looks_that_it_knows(path, tmp_path, is_first):
     """Into a folder without a list of looks, a run brings those that were counted before."""
     looks = path.parent / LOOKS
     if not is_first:
-        judge_briefly(path, is_open=True)
+        count(path)
     bars = list_bar_ranges(part for part in read_result(path).data.windows if part.is_held_out)
     bars = [part.payload() for part in bars]
     looks.write_text(json.dumps([{"content": "", "bars": bars, "front": "another"}]))
-    assert judge_briefly(path, is_open=True).held_out.looks == 2
+    assert count(path) == 2
     copy = shutil.copytree(path, tmp_path / "elsewhere" / "copy")
-    assert judge_briefly(copy, is_open=True).held_out.looks == 2
+    assert count(copy) == 2
     listed = json.loads((copy.parent / LOOKS).read_text())
     assert {part["front"] for part in listed} == {"another", read_result(path).front_hash}
     looks.unlink()
-    assert judge_briefly(path, is_open=True).held_out.looks == 2
+    assert count(path) == 2
 
 
-STRANGE = (
-    "[1]",
-    "[{}]",
-    '[{"front": "a", "bars": 5}]',
-    '[{"front": "a", "bars": [[1, 2, 3]]}]',
-    '[{"front": 3, "bars": []}]',
-    "{}",
-    "[" * 100_000,
+@pytest.mark.parametrize(
+    "text",
+    ["[", "[1]", '[{"front": "a", "bars": 5}]', '[{"front": 3, "bars": []}]', "{}", "[" * 100_000],
+    ids=range(6),
 )
-
-
-@pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
 def test_a_list_that_is_none_of_looks_is_refused(path, text):
-    """In one line; a folder of runs from elsewhere brings its list as well."""
+    """A folder of runs from elsewhere brings its list as well."""
     (path.parent / LOOKS).write_text(text)
-    with pytest.raises(StoreError, match=r"looks\.json cannot be read .*: it counts looks"):
-        judge_briefly(path, is_open=True)
+    with pytest.raises(StoreError, match=r"looks\.json"):
+        count(path)
 
 
 def test_a_list_of_looks_without_an_end_takes_no_memory(path, monkeypatch):
@@ -73,47 +97,91 @@ def test_a_list_of_looks_without_an_end_takes_no_memory(path, monkeypatch):
     monkeypatch.setattr(holdout, "LARGEST_BYTES", 1000)
     with open(path.parent / LOOKS, "wb") as file:
         file.truncate(10**10)
-    with pytest.raises(StoreError, match="is larger than 1,000 bytes"):
-        judge_briefly(path, is_open=True)
+    with pytest.raises(StoreError, match="1,000 bytes"):
+        count(path)
 
 
 def test_a_look_of_a_version_that_named_no_fronts_counts(path):
     """Its number is the least that there were."""
-    front = read_result(path).front_hash
+    result = read_result(path)
     with RunStore.open(path, writable=True) as store:
-        store.add_evidence("opened", {"looks": 3, "front": front, "member": judged_pick(path)})
-    assert judge_briefly(path, is_open=True).held_out.looks == 3
+        member = find_pick(result, None).member
+        store.add_evidence("opened", {"looks": 3, "front": result.front_hash, "member": member})
+    assert count(path) == 3
 
 
-def test_a_copy_is_not_opened_with_another_pick(path, tmp_path):
+def test_who_is_named_after_a_look_is_not_confirmed_by_it(path):
     """Of the same front on the same bars, whichever copy was looked at first."""
-    copy = shutil.copytree(path, tmp_path / "runs" / "copy")
+    copy = shutil.copytree(path, path.parent / "copy")
     first = judge_briefly(copy, is_open=True)
     other = (first.pick.member + 1) % len(read_result(path).front)
-    with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
-        judge_briefly(path, is_open=True, pick=other)
-    shutil.rmtree(copy)
-    with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
-        judge_briefly(path, is_open=True, pick=other)
+    assert other != first.pick.member
+    for gone in (False, True):
+        if gone:
+            shutil.rmtree(copy)
+        with pytest.raises(ConfigError, match=f"member {first.pick.member} as the pick"):
+            count(path, pick=other)
+    assert judge_briefly(path, pick=other).held_out is None
+    assert judge_briefly(path, is_open=True).held_out == first.held_out
 
 
-def test_runs_of_a_folder_are_opened_once_for_all_looks(path, monkeypatch):
-    """Besides once more to count searches: a folder may hold thousands of runs."""
-    folders, opened = holdout.list_run_folders, []
-    shutil.copytree(path, path.parent / "other")
-    monkeypatch.setattr(
-        holdout, "list_run_folders", lambda runs: opened.append(runs) or folders(runs)
+def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
+    """A look that comes while another is written down waits, and none takes the other's place."""
+    window = WindowDescription(
+        symbol="X", sample="held_out", start=0, end=9, first="2020", last="2021", bars=9
     )
-    assert judge_briefly(path, is_open=True).held_out.looks == 1
-    assert opened == [path.parent] * 2
+    counts, read = [], holdout._read_looks
+
+    def look(front):
+        counts.append(record_look(tmp_path, [window], "content", front))
+
+    second = Thread(target=look, args=["second"])
+
+    def read_while_another_looks(path):
+        noted = read(path)
+        if not second.ident:
+            second.start()
+            second.join(0.2)
+        return noted
+
+    monkeypatch.setattr(holdout, "_read_looks", read_while_another_looks)
+    look("first")
+    second.join()
+    assert sorted(map(sorted, counts), key=len) == [["first"], ["first", "second"]]
+    noted = json.loads((tmp_path / LOOKS).read_text())
+    assert sorted(entry["front"] for entry in noted) == ["first", "second"]
 
 
-def judged_pick(path):
-    """Number of the member that would be judged."""
-    return find_pick(read_result(path), None).member
-
-
-def read_result(path):
-    """The result of a run."""
+def test_a_schedule_goes_on_over_held_out_bars(tmp_path, monkeypatch):
+    """The trades there are those of one ledger over all steps, in one look that is verified."""
+    plan = {"every": "10d", "train": "30d", "purge": 0, "resamples": 19, "causal": False}
+    path = recorded_run(tmp_path, make_planted_market(7, 2400, 8), polish=8, holdout="30%")
+    before = judge_briefly(path, **plan)
+    assert before.held_out is None
+    opened = judge_briefly(path, is_open=True, **plan)
     with RunStore.open(path) as store:
-        return load_result(store)
+        rows = {name: row for name, row in store.evidence if name.startswith("schedule/")}
+        task = recorded_task(store, {})
+        assert read_judgement(store).held_out == opened.held_out
+        assert check_run(store, {}, 2).problems == ()
+    genomes = {int(name.rpartition("/")[2]): row["genome"] for name, row in rows.items()}
+    windows = [Window.whole(task.markets.series[0])]
+    series = list(task.markets.series)
+    steps = plan_steps(series, windows, parse_schedule("10d", "30d", 0))
+    assert len(genomes) == len(steps) > len(before.schedule.rows)
+    picks = [None if genomes[k] is None else np.array(genomes[k]) for k in range(len(steps))]
+    reference = compiled_reference(task.spec, series, windows, task.costs)
+    (ledger,) = stitch(reference, windows, steps, picks).ledgers
+    (held_out,) = task.markets.held_out
+    inside = ledger.keep(ledger.signal_bar >= held_out.start)
+    expected = measure_out_of_sample([inside], series, [held_out])
+    record = opened.held_out
+    assert (record.by_steps, record.looks) == (True, 1)
+    assert (record.trades, record.mean_r) == (expected.trades, expected.mean_r.value)
+    assert record.trades > 3
+    assert opened.schedule == before.schedule
+    # All steps are recorded: to open them again searches nothing.
+    monkeypatch.setattr(StepSetup, "run_in_step", None)
+    assert judge_briefly(path, is_open=True, **plan).held_out == record
+    (row,) = record.list_rows(Around())
+    assert row.sentence.startswith("The schedule goes on")

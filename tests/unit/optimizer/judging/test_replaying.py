@@ -78,12 +78,3 @@ def test_long_series_are_sent_to_one_process_each(pool, monkeypatch):
         few = certify(several, GENOMES[1:], replaying=replays)
         assert few == certify(several, GENOMES[1:])
         assert not other._idle
-
-
-@pytest.mark.parametrize(("name", "value"), [("MOST_BARS", len(BARS) - 1), ("FEWEST_REPLAYS", 41)])
-def test_threads_replay_where_processes_take_longer(engine, pool, monkeypatch, name, value):
-    """Many bars, or few replays: no process is begun."""
-    monkeypatch.setattr(replaying, name, value)
-    replays = partial(replay_in_processes, pool)
-    assert certify(engine, GENOMES, replaying=replays) == certify(engine, GENOMES)
-    assert not pool._idle

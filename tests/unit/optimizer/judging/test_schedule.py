@@ -5,17 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from data.bars import Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from optimizer.errors import ConfigError
-from optimizer.evidence.null import tally
+from optimizer.evidence.returns import list_days
 from optimizer.evidence.splits import Split
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.null import NullJob
-from optimizer.judging.plan import Plan, build_plan
-from optimizer.judging.repeated import build_searched_task
+from optimizer.judging.plan import Plan
 from optimizer.judging.schedule import (
     NullScheduleSetup,
     StepPick,
@@ -24,11 +23,9 @@ from optimizer.judging.schedule import (
     stitch_picks,
 )
 from optimizer.judging.schedule_record import measure_account
-from optimizer.judging.scheduling import name_steps, restore_schedule_record
-from optimizer.run.header import recorded_task
+from optimizer.judging.scheduling import name_steps
 from optimizer.schedule.dates import parse_schedule
 from optimizer.store import RunStore
-from optimizer.store.result import load_result
 from strategy.words import (
     account,
     close,
@@ -162,13 +159,6 @@ def test_a_null_schedule_is_the_schedule_on_another_market(setup, monkeypatch):
     assert same.trades == sum(map(len, stitched.ledgers))
 
 
-def test_check_values_of_p():
-    """Ties count against, and what cannot be measured is minus infinity."""
-    counted = tally(1.5, [0.1, 1.5, float("-inf"), 2.0], 2)
-    assert (counted.at_least, counted.searches) == (2, 4)
-    assert tally(1.5, [0.1] * 39, 10).p.as_integer_ratio() == (1, 40)
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A recorded run, judged by a schedule with few null ones."""
@@ -198,6 +188,36 @@ def test_a_judged_schedule_is_recorded_whole(run, setup, found):
         "null-schedule/rolling-14d-40d-24-strength/none/shuffled/3" in names
     )
     assert judgement.verdict.grade in ("too_little", "not_judged", "lost")
+
+
+def test_what_searching_again_gained_follows_from_its_trades(run, setup, found):
+    """R a day more than the first pick kept for ever; a step's day beside one of its training."""
+    with RunStore.open(run) as store:
+        made = read_judgement(store).schedule
+    task, engine = setup.task, setup.task.engine()
+    first = next(pick for pick in found if pick.genome is not None)
+    kept = [
+        replace(pick, genome=first.genome) if pick.number >= first.number else pick
+        for pick in found
+    ]
+    again, never = (stitch_picks(task, setup.steps, picks) for picks in (found, kept))
+    sums = [sum(ledger.r.sum() for ledger in each.ledgers) for each in (again, never)]
+    assert sums[0] != sums[1]
+    n_days = len(list_days(again.series, again.windows))
+    assert made.gain == pytest.approx((sums[0] - sums[1]) / n_days, rel=1e-9)
+    ends = [*(step.borders[0] for step in setup.steps), len(BARS)][1:]
+    compared = 0
+    for row, pick, step, end in zip(made.rows, found, setup.steps, ends, strict=True):
+        if pick.genome is None or not row.trades:
+            continue
+        trained = sum(
+            ledger.r.sum() for ledger in engine.on(step.train).trades(np.array(pick.genome))
+        )
+        day = trained / len(list_days([BARS], step.train))
+        own = row.trades * row.mean_r / len(list_days([BARS], [Window(0, step.borders[0], end)]))
+        assert row.efficiency == (None if day <= 0 else pytest.approx(own / day, rel=1e-9))
+        compared += day > 0
+    assert compared > 1
 
 
 def test_what_is_recorded_is_not_searched_again(run, monkeypatch):
@@ -234,15 +254,6 @@ def test_a_judge_that_was_stopped_resumes(run, tmp_path, part):
         assert again.schedule == read_judgement(store).schedule
 
 
-def test_a_record_follows_from_its_rows(run):
-    """As who verifies a run makes it again."""
-    with RunStore.open(run) as store:
-        recorded = read_judgement(store).schedule
-        task = build_searched_task(recorded_task(store, {}), load_result(store))
-        again = restore_schedule_record(store, task, recorded, task.engine())
-    assert again == recorded
-
-
 def test_a_search_that_sees_later_bars_is_told(setup, found, monkeypatch):
     """Its steps pick otherwise on bars that end at their date, and the result is invalid."""
     from optimizer.judging.schedule_record import count_mismatches
@@ -250,27 +261,6 @@ def test_a_search_that_sees_later_bars_is_told(setup, found, monkeypatch):
     assert count_mismatches(setup, found) == 0
     forged = [replace(pick, genome=(1.0,)) for pick in found]
     assert count_mismatches(setup, forged) == 2
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"every": "30d"}, "--every 30d needs how long each search looks back"),
-        ({"train": "180d"}, "--train 180d is a duration"),
-    ],
-)
-def test_half_a_schedule_is_refused(settings, words):
-    """Each flag names the other."""
-    from optimizer.config.run_config import make_config
-
-    with pytest.raises(ConfigError, match=words):
-        build_plan(make_config(settings, where="judge"))
-
-
-def test_a_schedule_that_does_not_fit_is_refused_before_any_search(run):
-    """Bars that end before the first date."""
-    with pytest.raises(ConfigError, match="leaves no bar to trade"):
-        judge_briefly(run, causal=False, every="14d", train="400d")
 
 
 def test_trades_sized_from_cash_make_one_account_of_all_steps():
@@ -285,14 +275,3 @@ def test_trades_sized_from_cash_make_one_account_of_all_steps():
     assert sums[ACCUMULATOR_INDEX["trades"]] > 30
     expected = [sums[ACCUMULATOR_INDEX[name]].item() for name in ("equity", "max_drawdown")]
     assert [*measure_account(task, stitched, picks)] == expected
-
-
-def test_an_empty_front_trades_nothing():
-    """Until the next date there are no entries."""
-    task = make_task(BARS, min_trades=10_000)
-    setup = StepSetup(task, SCHEDULE, engine=task.engine())
-    steps = dict(setup.run_in_step([0, 1]))
-    assert steps == {0: StepPick(0, None, None), 1: StepPick(1, None, None)}
-    picks = list(steps.values())
-    stitched = stitch_picks(task, setup.steps[:2], picks)
-    assert not len(stitched.ledgers[0])

@@ -8,21 +8,16 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
-from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
-from optimizer.evidence.figures import Figure
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import combinatorial, list_paths
 from optimizer.evidence.trials import count_effective_trials
-from optimizer.judging.pick import Pick, select_pick
+from optimizer.judging.pick import select_pick
 from optimizer.judging.trials import (
     JudgedTrials,
-    build_bootstrap_record,
     build_cscv_record,
     build_daily_columns,
     build_stability_record,
-    build_trials_record,
 )
-from optimizer.run.problem import Trials
 from optimizer.run.search import search
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
@@ -146,38 +141,6 @@ def test_without_judged_trials_the_front_is_left(found):
     assert (cscv.pbo, cscv.blocks) == (None, 4)
 
 
-def test_sharpe_is_that_of_the_picks_days(found, judged_trials):
-    """Plain moments, PSR, and how it fares after as many tries."""
-    task, engine, _, front = found
-    columns = build_daily_columns(
-        task, engine, judged_trials, front, select_pick(engine, front), 4096
-    )
-    effective = count_effective_trials(columns.used)
-    record = measure_sharpe(columns.pick, columns.first, len(judged_trials.genomes), effective)
-    days = columns.pick.tolist()
-    mean = sum(days) / len(days)
-    m2, m3, m4 = (sum((x - mean) ** k for x in days) / len(days) for k in (2, 3, 4))
-    daily = mean / math.sqrt(m2 * len(days) / (len(days) - 1))
-    spread = 1 - m3 / m2**1.5 * daily + (m4 / m2**2 - 1) / 4 * daily**2
-    z = daily * math.sqrt(len(days) - 1) / math.sqrt(spread)
-    assert record.days == len(days)
-    assert record.daily == pytest.approx(daily, rel=1e-9)
-    assert record.skew == pytest.approx(m3 / m2**1.5, rel=1e-9)
-    assert record.kurtosis == pytest.approx(m4 / m2**2, rel=1e-9)
-    assert record.psr == pytest.approx(0.5 * math.erfc(-z / math.sqrt(2)), rel=1e-9)
-    assert record.min_trl == pytest.approx(1 + spread * (1.6448536269514722 / daily) ** 2, rel=1e-9)
-    assert record.dsr_all < record.dsr_effective < record.psr
-    counts = build_trials_record(judged_trials, columns, effective)
-    used = len(judged_trials.genomes) + sum(
-        not (judged_trials.genomes == genome).all(axis=1).any() for genome in front
-    )
-    assert (counts.evaluated, counts.judged) == (
-        judged_trials.evaluated,
-        len(judged_trials.genomes),
-    )
-    assert (counts.used, counts.effective) == (used, effective.value)
-
-
 def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged_trials):
     """Blocks are windows of every symbol; all halves, ranks, losses, by hand."""
     task, engine, _, _ = found
@@ -221,29 +184,3 @@ def compute_sharpe(sums):
         return -math.inf
     variance = (squares - total * total / n) / (n - 1)
     return total / n / math.sqrt(variance) if variance > 0 else -math.inf
-
-
-def test_bootstrap_is_that_of_the_used_columns(found, judged_trials):
-    """With blocks as long as the front wants them."""
-    task, engine, _, front = found
-    columns = build_daily_columns(
-        task, engine, judged_trials, front, select_pick(engine, front), 40
-    )
-    record = build_bootstrap_record(columns, 1, 99)
-    assert record == compare_with_nothing(columns.used, choose_block_length(columns.front), 1, 99)
-    assert record.block == choose_block_length(columns.front).value
-    assert record.resamples == 99
-    assert 0 < record.spa_p <= 1
-
-
-def test_a_search_of_one_trial_has_a_column_and_little_else(found):
-    """A front of one member, which is all that was judged."""
-    task, engine, _, front = found
-    single = front[:1]
-    trials = JudgedTrials.of(task, Trials(single, np.array([99.0]), 1))
-    pick = Pick(0, single[0], Figure(1.0), 99, Figure(0.1), {0: 99})
-    columns = build_daily_columns(task, engine, trials, single, pick, 4096)
-    assert columns.used.shape[1] == columns.front.shape[1] == columns.first.shape[1] == 1
-    record = build_trials_record(trials, columns, count_effective_trials(columns.used))
-    assert (record.used, record.effective) == (1, pytest.approx(1.0))
-    assert build_cscv_record(engine, trials, 4).pbo is None
