@@ -72,6 +72,9 @@ BY_HAND = {
                   "buy_and_hold": 0.29},
                  {"best_r": "no_trades", "max_leverage": "no_trades",
                   "sharpe_daily": "no_variation"}),
+    # What holds pays one side, from the first close on.
+    "holding pays": ((daily(100, 105, 110),), [[]], Costs(fee_bp=60, slippage_bp=40),
+                     {"buy_and_hold": 110 / 101 - 1}, {}),
     # Equity is 0 for good, the marked fall is whole, ratios say ruined.
     "ruin": ((daily(*[100] * 30),),
              [[(1, 2, 100, 99, 80, "stop_gap"), (4, 5, 100, 99, 120, "target")]], FREE,
