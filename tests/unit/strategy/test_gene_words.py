@@ -109,7 +109,7 @@ def test_two_choices_of_one_name_must_have_the_same_options():
     one, other = choice("average", sma, ema), choice("average", sma, wma)
     both = strategy("One.", long=one(close, 3) > one(close, 5), stop=STOP)
     assert both.layout.names == ("average",)
-    with pytest.raises(StrategyError, match="two different genes are named 'average'"):
+    with pytest.raises(StrategyError, match="'average'"):
         strategy("Two.", long=one(close, 3) > other(close, 5), stop=STOP)
 
 
@@ -150,9 +150,9 @@ def test_options_are_given_and_shown_by_name():
     }  # fmt: skip
     assert layout.show(genome) == {"average": "wma", "n": 10, "busy": "on", "far": 0.75}
     assert layout.encode(layout.decode(genome)).tolist() == genome.tolist()
-    with pytest.raises(GeneError, match=r"option 'emu' is unknown.*did you mean 'ema'"):
+    with pytest.raises(GeneError, match="did you mean 'ema'"):
         layout.encode({"average": "emu"})
-    with pytest.raises(GeneError, match="must be one of sma, ema, wma, got 3"):
+    with pytest.raises(GeneError, match="got 3"):
         layout.encode({"average": 3})
 
 
@@ -179,7 +179,7 @@ def test_a_bound_may_be_a_name_or_where_steps_begin():
     assert named.show(named.defaults) == {"average": "sma", "n": 10, "busy": "on", "far": 0.5}
     moved = layout.with_bounds({"far": (0.1, 1.1)})
     assert moved.gene("far").default == 0.1 + 2 * 0.25
-    with pytest.raises(GeneError, match=r"high 1 is no value of steps of 0.25 from 0.1"):
+    with pytest.raises(GeneError, match="high 1"):
         layout.with_bounds({"far": (0.1, 1.0)})
 
 

@@ -304,12 +304,6 @@ def test_a_short_day_does_not_show_the_next_one(shift, offset):
     assert top == str([nan, 2.0, 3.0, nan, 5.0, 6.0, 7.0])
 
 
-def test_higher_of_minutes_that_bars_do_not_divide_is_refused():
-    """By what is legal for these bars."""
-    with pytest.raises(StrategyError, match="fit bars of 15 minutes; legal are 15, 30, 45, 60, 90"):
-        row_values(higher(20, close).tree, WORLD)
-
-
 def test_sessions_follow_offsets_and_places():
     """Half past five east of UTC, five hours west of it, and summer time in New York."""
     # Sunday the tenth of March 2024, when clocks in New York went forward at seven UTC.

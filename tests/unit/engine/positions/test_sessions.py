@@ -95,5 +95,5 @@ def test_a_session_is_written_and_recorded_as_it_was_said():
     assert plain.described["session"] == ["session_exit", 1015.0, NEW_YORK]
     assert plain.digest == leave(w.session_exit(1015, NEW_YORK, begins=0)).digest
     for begins in (1440, -1, 7.5, True):
-        with pytest.raises(StrategyError, match="begins at a whole minute from 0 to 1,439"):
+        with pytest.raises(StrategyError, match="1,439"):
             w.session_exit(1015, begins=begins)
