@@ -20,8 +20,8 @@ from tests.support.worlds import make_bars
 
 MOMENTS = 24
 LISTED = ((REVERSING, 0), (FOLLOWING, 2), (WAITING, 0), (BOUNDED, 2))
-DRAWN = [(drawn_exits(2 * seed + 1), seed) for seed in (2, 3, 16, 17, 24, 29, 36, 42, 63)]
-DRAWN += [(drawn_accounts(seed), seed) for seed in (3, 4, 5)]
+DRAWN = [(drawn_exits(2 * seed + 1), seed) for seed in (2, 3, 16, 24, 36, 63)]
+DRAWN += [(drawn_accounts(seed), seed) for seed in (3, 5)]
 """Strategies that trade often, with ladders, trails, break-even by leg, orders that rest or
 reverse, accounts that are lost, sessions and finer bars among them; and listed ones with a delay of
 their entries, bars of a seed."""
