@@ -1,4 +1,4 @@
-"""Accounts with limits on the CUDA kernels: interpreted on small worlds, and on a real device."""
+"""Accounts with limits on the kernels of a GPU, against the CPU."""
 
 from dataclasses import replace
 
@@ -16,19 +16,13 @@ from engine.errors import EngineError
 from engine.replay.parity import compare_ledgers
 from optimizer.judging.null import NullJob, NullSetup
 from tests.parity.test_language import both
-from tests.support.comparisons import needs_gpu, run_interpreted
+from tests.support.comparisons import needs_gpu
 from tests.support.judging import make_task
 from tests.support.limited import draw_plain_account
 from tests.support.parity import assert_same_accounts
 from tests.support.worlds import make_bars, random_genomes
 from tests.unit.engine.accounts.test_limits import CHECK_VALUES, G1, SPEC
 from tests.unit.engine.accounts.test_one_account import worlds
-
-
-@pytest.mark.slow
-def test_interpreted_kernels_take_whom_the_cpu_takes():
-    """Lists of signals that ask, then all of an account, in every bit."""
-    assert run_interpreted("interpreted_limits").count("every bit equal") == 2
 
 
 def test_windows_that_overlap_are_no_strand():

@@ -1,4 +1,4 @@
-"""Orders, ladders and money on the CUDA kernels: interpreted on small worlds, and on a device."""
+"""Orders, ladders and money on the kernels of a GPU, against the CPU."""
 
 import numpy as np
 import pytest

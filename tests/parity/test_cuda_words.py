@@ -1,4 +1,4 @@
-"""Strategies in words on the CUDA kernels: interpreted on small worlds, and on a real device."""
+"""Strategies in words on the kernels of a GPU, against the CPU."""
 
 import numpy as np
 import pytest
@@ -12,26 +12,12 @@ from engine.replay.parity import compare_ledgers
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
 from tests.parity.test_language import EXAMPLE, population
-from tests.support.comparisons import needs_gpu, run_interpreted
+from tests.support.comparisons import needs_gpu
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import make_bars
 
-GROUPS = [
-    ("positions", "finer", "chains", "ties"),
-    ("aligned", "forms", "donchian_trail", "opening_range", "memory", "trends"),
-]
-"""Parts that one program compares. The interpreter needs minutes for all of them, which
-`python -m tests.support.interpreted_words cpu` compares; a device does so in seconds."""
-
 ALL = EXAMPLE | {"adaptive_trend": ADAPTIVE_TREND, "adaptive_trend_bracket": ADAPTIVE_TREND_BRACKET}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("parts", GROUPS, ids=["positions", "examples"])
-def test_interpreted_kernels_equal_the_cpu(parts):
-    """Accumulators, ledgers and signals of any strategy are equal in every bit."""
-    assert run_interpreted("interpreted_words", *parts).count("every bit equal") == len(parts)
 
 
 def engines(strategy, series, windows, charges=None):

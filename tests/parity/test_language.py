@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from data import Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS, REASONS
+from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS
 from engine.batch import Engine
 from engine.fast_case import find_fast_case
 from engine.reference import Reference
@@ -177,25 +177,6 @@ def test_a_zero_that_is_read_has_no_sign():
         target=words.share(0.01),
     )
     assert both(strategy, BARS, WINDOWS, strategy.layout.defaults[None]) == ""
-
-
-def test_offsets_of_former_times_have_seconds():
-    """Monrovia was 44 minutes and 30 seconds behind until 1972; bars close at 20:01 there."""
-    bars = make_bars(9, 900)
-    bars = replace(bars, timestamp=bars.timestamp + 30 * 10**9)
-    strategy = words.strategy(
-        "Out by the clock.",
-        long=words.close > words.open,
-        stop=words.share(words.gene("stop", 0.2, 0.1, 0.3)),
-        session=words.session_exit(1201, "Africa/Monrovia"),
-    )
-    windows = [Window.whole(bars)]
-    assert both(strategy, [bars], windows, strategy.layout.defaults[None]) == ""
-    (ledger,) = Reference(strategy, [bars], windows).trades(strategy.layout.defaults)
-    left = ledger.exit_bar[ledger.reason == REASONS.index("session")]
-    opens = bars.timestamp[left] // 10**9 - (44 * 60 + 30)
-    # A position that is entered after that minute is left at its first close.
-    assert min(open_s % 86_400 + 900 for open_s in opens.tolist()) == 1201 * 60
 
 
 @pytest.mark.parametrize("options", [{"threads": 2}, {"chunk": 3}, {"memory_bytes": 2**20}])

@@ -9,68 +9,28 @@ bits differ.
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.conditions.cuda import specialization
-from engine.conditions.cuda.expression_vm import OPERATIONS, ROW, Formulas
-from engine.cuda import accounts, captured
-from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
-from engine.cuda.batch_inputs import SentInputs
+from engine.cuda import accounts, captured, order_accounts
 from engine.cuda.language import CudaLanguageBackend, CudaLanguageMaker
-from engine.cuda.ordering import lay_out_series
-from engine.cuda.word_signals import BatchInputs, IndividualInputs
-from engine.cuda.workspace import Outcomes
 from engine.devices import Device
-from engine.indicators.cuda import trends
-from engine.indicators.cuda.market import upload_prices
-from engine.memory_plan import WORD_SHARES
-from engine.positions.cuda.trades import choose_kernel
-from engine.positions.exit_spec import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
 from engine.replay.parity import compare_ledgers
-from engine.runtime.compiling.launch import launch
 from strategy import words
-from strategy.expressions import Arithmetic, GeneValue, Number
-from strategy.files import build_strategies
-from strategy.gene import Gene
-from strategy.genes import GenomeLayout
-from tests.support.aligned import MOODY, moody_bars
 from tests.support.finer import make_coarse, open_apart
 from tests.support.interpreter import repeat_nothing
+from tests.support.limited import draw_plain_account
 from tests.support.parity import assert_same_accounts, assert_same_bits
-from tests.support.positions import asks, build_population, by_cpu, jumping
 from tests.support.random_strategies import drawn_strategy
-from tests.support.worlds import costs, draw_window, make_bars, random_genomes
+from tests.support.worlds import draw_order_costs, draw_payments, make_bars, random_genomes
 
-HOST = torch.device("cpu")
-
-EXAMPLES = Path(__file__).with_name("examples.py")
-
-EXAMPLE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}
-"""The strategies of the examples by name."""
-
-DRAWN = (0, 3, 4, 8, 15, 21, 22, 24, 29, 32)
+DRAWN = (8, 21)
 """Seeds of strategies that end positions in every way, some of them with stops that move."""
-
-OF_OTHERS = ("exits_reverse", "orders", "expired", "partials", "unsized", "coarse", "skipped",
-             "max_leverage")  # fmt: skip
-"""Accumulators of orders, money, finer bars and limits."""
-
-WORLDS = settings(
-    max_examples=8,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 
 
 class InterpretedMaker(CudaLanguageMaker):
@@ -133,243 +93,6 @@ def population(strategy, count, seed):
     return np.concatenate([defaults, random_genomes(strategy, count - 1, seed)])
 
 
-def compare_example(name):
-    """An example, on two series in three windows; memory for one row more than it needs."""
-    series = [make_bars(17, 1100, jump=0.02, gaps=0.02), make_bars(4, 300, flat=0.1)]
-    windows = [Window.whole(series[0]), Window(0, 700, 1010), Window(1, 20, 300)]
-    genomes = population(EXAMPLE[name], 2, seed=2)
-    ledgers = assert_same_everywhere(EXAMPLE[name], genomes, series, windows)
-    trades = ledgers[:, :, 0].sum()
-    assert trades > 0, "nothing was compared"
-    print(f"{name}: {trades:.0f} trades, every bit equal")
-
-
-def compare_drawn():
-    """Any strategy of the language, on short bars."""
-    series = [make_bars(11, 200, gaps=0.01, flat=0.02), make_bars(12, 64, tick=0.5)]
-    windows = [Window.whole(series[0]), Window(0, 50, 190), Window.whole(series[1], 1)]
-    sums = np.zeros(len(ACCUMULATOR_INDEX))
-    for seed in DRAWN:
-        strategy = drawn_strategy(seed)
-        charges = Costs(min_risk=0.001, risk_fraction=0.9, entry_delay=seed % 3)
-        genomes = population(strategy, 2, seed)
-        ledgers = assert_same_everywhere(strategy, genomes, series, windows, charges)
-        sums += ledgers.sum(axis=(0, 1))
-        if seed == DRAWN[0]:
-            engines = [
-                Engine(strategy, series, windows, charges, device=device)
-                for device in ("cpu", INTERPRETED)
-            ]
-            assert_same_accounts(*engines, genomes)
-            assert ledgers[:, :, ACCUMULATOR_INDEX["shorts"]].any(), "no side was compared"
-    for name, index in ACCUMULATOR_INDEX.items():
-        assert sums[index] != 0 or name in OF_OTHERS, f"{name} was not compared"
-    print(f"drawn: {sums[0]:.0f} trades, every bit equal")
-
-
-def compare_memory():
-    """Few rows, few conditions and few lists at a time, and out of memory, change no bit."""
-    strategy, bars = EXAMPLE["donchian_trail"], make_bars(3, 300)
-    windows = [Window.whole(bars), Window(0, 60, 250)]
-    genomes = population(strategy, 9, seed=4)
-    expected = Engine(strategy, [bars], windows, device="cpu").evaluate(genomes)
-    # Room for seven rows: two that all read, and two of each channel.
-    room = INTERPRETED.maker.series_bytes([bars]) + WORD_SHARES * 7 * 8 * len(bars)
-    crowded = Engine(strategy, [bars], windows, device=INTERPRETED, memory_bytes=room)
-    crowded._backend._calls._most_bytes = 2**20
-    assert_same_bits(expected, crowded.evaluate(genomes), "few at a time")
-    assert crowded._backend._calls._most < len(genomes)
-    seen, original = [], WordAccounts.run
-
-    def failing(self, group, sent, room, *arguments, **options):
-        seen.append(room)
-        if len(seen) < 4:
-            raise torch.OutOfMemoryError("injected")
-        return original(self, group, sent, room, *arguments, **options)
-
-    WordAccounts.run = failing
-    full = Engine(strategy, [bars], windows, device=INTERPRETED)
-    assert_same_bits(expected, full.evaluate(genomes), "after running out of memory")
-    assert seen[:4] == [10, 4, 2, 1], seen
-    WordAccounts.run = original
-    host = Engine(strategy, [bars], windows, device="cpu")
-    assert_same_accounts(host, full, genomes[:3])
-    assert_same_accounts(host, crowded, genomes)
-    print("memory: every bit equal")
-
-
-def compare_trends():
-    """Rows that are made on the device beside those of the host, of both forms."""
-    trends.SEGMENT, trends.UNROLL, trends.TILE = 16, 4, 8
-    lengths = (words.length("base", 9, 9, 10), *(9,) * 5)
-    up = words.adaptive_trend(*lengths)
-    strategy = words.strategy(
-        "Follows one form of the trend, and leaves with the other.",
-        long=(up > 0) & (words.close > words.sma(words.close, 3)),
-        exit_long=words.adaptive_trend_script(*lengths) < 0,
-        stop=words.beyond_bar(3 * words.atr(5)),
-        name="trends",
-    )
-    bars = make_bars(3, 40)
-    genomes = np.array([[9.0], [10.0]])
-    ledgers = assert_same_everywhere(strategy, genomes, [bars], [Window.whole(bars)])
-    assert ledgers[:, :, 0].sum() > 0, "nothing was compared"
-    print(f"trends: {ledgers[:, :, 0].sum():.0f} trades, every bit equal")
-    prices = {name: getattr(bars, name) * 1e305 for name in ("open", "high", "low", "close")}
-    huge = replace(bars, **prices)
-    assert_same_everywhere(strategy, genomes[:1], [huge], [Window.whole(huge)])
-
-
-def compare_forms():
-    """Kernels of their own give the bits of the one that takes formulas as data."""
-    rng = np.random.default_rng(5)
-    layout = GenomeLayout(tuple(Gene(name, "float", -9.0, 9.0, 1.0) for name in "xy"))
-    specialization.PAYS_AFTER = 0
-    for number in range(FORMS):
-        formulas, decider = Formulas(layout), specialization.Comparing()
-        relation, ago = number % 4, (0, 1, 70)[number % 3]
-        spans = [formulas.span(tree(layout, rng, 3)) for _ in range(2)]
-        left, right = map(formulas.form, spans)
-        arguments = whole([*spans[0], *spans[1], relation, ago])
-        n_rows = max(len(formulas.rows), 1)
-        read = specialization.Read(
-            whole([*formulas.code, 0, 0]),
-            torch.tensor([*formulas.constants, 0.0], dtype=torch.float64),
-            torch.from_numpy(rng.choice(AWKWARD, (3, 2))),
-            whole(rng.integers(0, 5, (3, n_rows))),
-            torch.from_numpy(rng.choice(AWKWARD, (5, 130)) * rng.choice([1, 1, 0.3], (5, 130))),
-            whole([3, 0, 2, 1]),
-            130,
-        )
-        arrays = [torch.full((3, 3), -1, dtype=torch.int64) for _ in range(2)]
-        comparison = specialization.CodedComparison(arguments, left, right, relation)
-        assert decider.count(comparison, 130, 3)
-        for words_of in arrays:
-            decider.decide(comparison, read, words_of)
-        assert not decider.count(comparison, 130, 3)
-        assert list(decider._is_equal.values()) == [True], (left, right, relation)
-        assert torch.equal(*arrays), (left, right, relation)
-    print(f"forms: {FORMS} comparisons, every bit equal")
-
-
-FORMS = 24
-
-AWKWARD = (0.0, -0.0, 1.0, -2.5, 3.0, 1e-320, 1e308, -1e308, np.inf, -np.inf, np.nan, 0.1)
-
-
-def tree(layout, rng, depth):
-    """An expression of genes, numbers, rows and what joins them."""
-    if depth == 0 or rng.random() < 0.15:
-        leaves = [*map(GeneValue, layout.genes), Number(0.0), Number(2.5)]
-        leaves += [term.tree for term in (words.close, words.high, words.volume)]
-        return leaves[rng.integers(len(leaves))]
-    operation = str(rng.choice(sorted(OPERATIONS)))
-    below = [tree(layout, rng, depth - 1) for _ in range(2)]
-    return Arithmetic(operation, below[0], None if operation == "abs" else below[1])
-
-
-@WORLDS
-@given(data=st.data(), seed=st.integers(0, 2**32), charged=costs())
-def compare_asks(data, seed, charged):
-    """Any mixture of forms, conditions, sessions and delays, in windows from one bar on."""
-    bars = jumping(make_bars(seed, 64 + seed % 137, gaps=0.02, flat=0.05), seed)
-    given_asks = data.draw(asks(bars, most=2))
-    actual = [data.draw(draw_window(bars)) for _ in range(2)]
-    windows = np.array([(window.start, window.end) for window in actual], np.int64)
-    expected, listed = by_cpu(bars, given_asks, charged, windows)
-    charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
-    prices, axis = upload_prices(bars, HOST), lay_out_series([bars], HOST)
-    device = WordAccounts([prices], axis, charges, HOST)
-    placed = np.column_stack((np.arange(len(windows)), windows))
-    table = np.column_stack((np.zeros(len(windows), int), windows))
-    group = WindowGroup(placed[:, 0], [SeriesPart(0, placed)], table)
-    asked, each = on_device(*build_population(bars, given_asks))
-    sent = [SentInputs(asked, each, whole(placed), whole(table))]
-    outcomes = Outcomes(len(each.bars) * len(windows), 0, HOST)
-    lists = device.run(group, sent, len(each.bars), 208, outcomes, keeps=True)
-    actual = outcomes.results.view(expected.shape).numpy()
-    assert_same_bits(expected, actual, "accumulators")
-    delays = each.bars[:, 1].numpy().astype(np.int64)
-    for left, right in zip(listed, device.build_ledgers(group, lists, actual, delays), strict=True):
-        assert_same_ledgers(left, right, "ledgers")
-    SEEN.append(expected[:, :, 0].sum())
-
-
-SEEN = []
-"""Trades of each world."""
-
-
-def on_device(asked, rows, read):
-    """What individuals ask of the CPU, as the device takes it: each form reads a row of its own."""
-    words = torch.from_numpy(asked.words.view(np.int64))
-    reads = [[READS(form, 2 * k + side) for side, form in enumerate(pair)]
-             for k, pair in enumerate(asked.forms.tolist())]  # fmt: skip
-    p = len(asked.delay)
-    bars = np.stack([asked.max_hold, asked.delay, asked.warm_up], 1)
-    return BatchInputs(
-        longs=words,
-        shorts=words,
-        leaves=words,
-        following=find_following(asked.words),
-        sessions=whole(np.minimum(asked.sessions, 0x7FFFFFFE)),
-        forms=whole(asked.forms),
-        reads=whole(reads),
-        code=whole([number for k in range(6) for number in (ROW, k)]),
-        constants=torch.zeros(1, dtype=torch.float64),
-        rows=torch.from_numpy(np.vstack([rows, np.zeros(rows.shape[1])])),
-        moves=bool((asked.forms[2] != NONE).any() or not np.isnan(asked.break_even).all()),
-    ), IndividualInputs(
-        size=whole([p]),
-        entries=whole(asked.entries),
-        exits=whole(asked.exits),
-        # A form that reads nothing is never asked for its row.
-        slots=whole(np.maximum(read.reshape(p, 6), 0)),
-        genomes=torch.zeros((p, 1), dtype=torch.float64),
-        numbers=torch.from_numpy(
-            np.column_stack(
-                (asked.numbers.reshape(p, 2, 4).transpose(0, 2, 1).reshape(p, 8), asked.break_even)
-            )
-        ),
-        bars=whole(bars),
-        session_of=whole(asked.session_of),
-    )
-
-
-def READS(form, k):  # noqa: N802
-    """Where the formula of a form stands."""
-    return (k, k + 1) if form in (BEYOND_BAR, FROM_ENTRY, LEVEL) else (0, 0)
-
-
-def find_following(words):
-    """For each word the first from there on that is not 0; how many words there are without one."""
-    count = words.shape[1]
-    indices = np.where(words == 0, count, np.arange(count))
-    padded = np.pad(indices, ((0, 0), (0, 1)), constant_values=count)
-    return whole(np.minimum.accumulate(padded[:, ::-1], axis=1)[:, ::-1])
-
-
-def whole(numbers):
-    """As the device takes them."""
-    return torch.from_numpy(np.ascontiguousarray(numbers, np.int32))
-
-
-def compare_positions():
-    """Positions of both sides, from all askers."""
-    compare_asks()
-    print(f"positions: {sum(SEEN):.0f} trades, every bit equal")
-    assert sum(trades > 2 for trades in SEEN) > len(SEEN) / 3, SEEN
-
-
-def compare_aligned():
-    """A strategy that reads a column of the bars' own file."""
-    series = [moody_bars(17, 130), moody_bars(4, 40)]
-    windows = [Window(0, 10, 130), Window.whole(series[1], 1)]
-    ledgers = assert_same_everywhere(MOODY, population(MOODY, 2, seed=2), series, windows)
-    trades = ledgers[:, :, 0].sum()
-    assert trades > 20, "nothing was compared"
-    print(f"aligned: {trades:.0f} trades, every bit equal")
-
-
 NEAR = {
     "long": words.close > words.open,
     "short": words.close < words.open,
@@ -378,8 +101,8 @@ NEAR = {
 """Stops so near that many trades hang on the order of what happened in a bar."""
 
 RESTING = {
-    "exit_long": words.close < words.open,
-    "exit_short": words.close > words.open,
+    "exit_long": words.held(words.close < words.open, 2) | (words.close < words.lag(words.low, 1)),
+    "exit_short": words.within(words.close > words.lag(words.high, 1), 2),
     "target": words.r_multiple(1.2),
     "max_hold": 3,
 }
@@ -427,55 +150,109 @@ def compare_ties():
     print(f"ties: {ties}, every bit equal")
 
 
-def compare_chains():
-    """Positions that know the next: a warp takes those that one after the other would take."""
-    rng, taken, capacity = np.random.default_rng(3), 0, 512
-    counts = whole([0, 1, 3, 130, 300, 512, 700])
-    size, shape = len(counts), (len(counts), capacity)
-    for blocks in (1, 2, 4):
-        # Seldom far, so that lanes that begin apart do not always meet at once.
-        far = np.where(
-            rng.random(shape) < 0.1, rng.integers(1, 90, shape), rng.integers(1, 4, shape)
-        )
-        nexts = np.full((size, 2 * capacity), -7)
-        nexts[:, :capacity] = np.arange(capacity) + far
-        leaves = np.where(rng.random(shape) < 0.2, -1, rng.integers(0, 999, shape))
-        places, out = torch.full(shape, -1, dtype=torch.int32), torch.zeros((3, size)).int()
-        launch(choose_kernel, (size,), whole([size - 1]), counts, whole(leaves), whole(leaves),
-               whole(nexts), whole(nexts), whole([0]), whole([[0, 0, 0]] * size), places, *out, 1,
-               capacity, warps=1, FINER=False, SIGNALS=32, BLOCKS=blocks, BLOCK=64)  # fmt: skip
-        for pair, count in enumerate(np.minimum(counts[:-1], capacity).tolist()):
-            place, met = 0, []
-            while place < count:
-                met.append(place)
-                place = nexts[pair, place]
-            expected = [place for place in met if leaves[pair, place] >= 0]
-            assert places[pair, : len(expected)].tolist() == expected
-            assert out[:2, pair].tolist() == [len(expected), len(met) - len(expected)]
-            taken += len(expected)
-        assert (places[-1] == -1).all(), "a pair that is not there"
-    print(f"chains: {taken} signals taken, every bit equal")
+def compare_drawn():
+    """Any strategy of the language, on short bars."""
+    series = [make_bars(11, 120, gaps=0.01, flat=0.02), make_bars(12, 64, tick=0.5)]
+    windows = [Window.whole(series[0]), Window(0, 50, 110), Window.whole(series[1], 1)]
+    trades = 0
+    for seed in DRAWN:
+        strategy = drawn_strategy(seed)
+        charges = Costs(min_risk=0.001, risk_fraction=0.9, entry_delay=seed % 3)
+        genomes = population(strategy, 2, seed)
+        trades += assert_same_everywhere(strategy, genomes, series, windows, charges)[:, :, 0].sum()
+    print(f"drawn: {trades:.0f} trades, every bit equal")
+
+
+def compare_limits():
+    """An account with limits that was drawn, as a whole."""
+    strategy, genomes, *world = draw_plain_account(3, is_finer=True)
+    sums = assert_same_everywhere(strategy, genomes[:2], *world).sum((0, 1))
+    engines = [Engine(strategy, *world, device=one) for one in ("cpu", LIMITED)]
+    assert_same_accounts(*engines, genomes[:2])
+    for name in ("trades", "skipped", "max_leverage", "coarse"):
+        assert sums[ACCUMULATOR_INDEX[name]] > 0, f"{name} was not compared"
+    print(f"limits: {sums[0]:.0f} trades, every bit equal")
+
+
+FRUGAL = words.strategy(
+    "An account that often has no cash for a lot.",
+    long=words.close > words.open,
+    short=words.close < words.lag(words.open, 2),
+    reverse=True,
+    entry=words.by_side(words.stop_at(words.high, 3), None),
+    stop=words.from_entry(words.rma(words.true_range, 3)),
+    targets=[(words.r_multiple(1), 0.5)],
+    market=words.market(tick="0.05", lot="1"),
+    slippage=words.ticks(1),
+    funding=words.funding(words.payments("fund")),
+    account=words.account(300, words.risk(0.005), 1),
+    name="frugal",
+)
+
+
+NARROW = words.strategy(
+    "Stops and targets so near that most trades hang on the order of what happened in a bar.",
+    long=words.close > 0,
+    short=words.close > 0,
+    entry=words.by_side(
+        words.stop_at(words.close + 0.2 * words.rma(words.true_range, 3), 2),
+        words.limit_at(words.close + 0.3 * words.rma(words.true_range, 3), 3),
+    ),
+    reverse=True,
+    stop=words.from_entry(words.gene("far", 0.5, 0.2, 1.5) * words.rma(words.true_range, 3)),
+    targets=[(words.r_multiple(0.5), 0.5), (words.r_multiple(1.5), 0.5)],
+    break_even=words.after_leg(1),
+    trail=words.trail(words.from_entry(words.rma(words.true_range, 3))),
+    exit_long=words.close < words.open,
+    cancel=words.by_side(
+        words.close < words.lag(words.low, 1), words.close > words.lag(words.high, 1)
+    ),
+    session=words.session_exit(590, begins=1080),
+    name="narrow",
+)
+
+
+def compare_orders():
+    """Orders, ladders and money, with lists that are too short at first."""
+    for strategy, seed, bars, is_finer, names in (
+        (FRUGAL, 1, 30, False, ("trades", "orders", "expired", "unsized", "shorts")),
+        (NARROW, 2, 28, True, ("trades", "partials", "coarse", "exits_stop_gap", "exits_stop")),
+    ):
+        length, jump = (4 * bars, 0.05) if is_finer else (bars, 0.02)
+        first = make_bars(seed, length, gaps=0.02, flat=0.05, jump=jump, tick=0.01)
+        first = make_coarse(open_apart(first, seed), seed) if is_finer else first
+        series = [first, make_bars(seed + 1, 16, tick=0.25)]
+        series = [replace(some, payments={"fund": draw_payments(some, seed)}) for some in series]
+        windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
+        genomes, charges = population(strategy, 2, seed), draw_order_costs(seed, strategy)
+        sums = assert_same_everywhere(strategy, genomes, series, windows, charges).sum((0, 1))
+        for name in names:
+            assert sums[ACCUMULATOR_INDEX[name]] > 0, f"{name} was not compared"
+        print(f"{strategy.name}: {sums[0]:.0f} trades, every bit equal")
 
 
 PARTS = {
-    "chains": compare_chains,
     "ties": compare_ties,
-    "aligned": compare_aligned,
     "finer": compare_finer,
-    "positions": compare_positions,
-    "forms": compare_forms,
     "drawn": compare_drawn,
-    "memory": compare_memory,
-    "trends": compare_trends,
-    **{name: (lambda name=name: compare_example(name)) for name in EXAMPLE},
+    "limits": compare_limits,
+    "orders": compare_orders,
 }
 """What is compared."""
+
+
+def refuse(message, *_):
+    """A kernel of a form may have no other words."""
+    raise AssertionError(message)
 
 
 def main():
     """Compare what was asked for, with several programs a list and several blocks of words."""
     repeat_nothing()
     accounts.PROGRAMS, accounts.STRETCH, accounts.LANE_BARS = 16, 1, 1
+    order_accounts.LANES, order_accounts.FIRST_CAPACITY = 4, 16
+    # Comparisons get kernels of their own, whose words are held against those of the first.
+    specialization.PAYS_AFTER, specialization.LOG.warning = 0, refuse
     # Room for one individual that is not there.
     captured.bucket = lambda individuals: individuals + 1
     for name in sys.argv[2:] or PARTS:

@@ -8,7 +8,6 @@ from engine import batch
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
-from engine.devices import why_absent
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
 from engine.fast_case import find_fast_case
 from engine.indicators.plan import list_reads
@@ -85,43 +84,6 @@ def test_parts_change_no_bit(monkeypatch, name, most):
     engine = Engine(SPEC, [BARS], windows)
     for _ in range(3):
         assert_same_bits(expected, engine.evaluate(genomes), f"{name} {most}")
-
-
-def test_rows_stay_between_calls():
-    """A population that comes again has its rows computed, and none after that."""
-    engine = Engine(SPEC, [BARS], [WHOLE])
-    genomes = random_genomes(SPEC, 20, seed=1)
-    for _ in range(2):
-        engine.evaluate(genomes)
-    computed = engine.rows_computed
-    assert computed > 20
-    engine.evaluate(genomes[::-1].copy())
-    assert engine.rows_computed == computed
-
-
-def test_auto_says_what_it_chose_and_why():
-    """Only auto may choose, with a note."""
-    engine = Engine(SPEC, [BARS], [WHOLE], device="auto")
-    absent = why_absent("cuda")
-    assert engine.device.startswith("cpu" if absent else "cuda")
-    expected = f"no GPU is used, {absent}" if absent else "a GPU was found"
-    assert engine.device_reason == expected
-
-
-@pytest.mark.skipif(not why_absent("cuda"), reason="this machine has a CUDA device")
-def test_absent_device_is_refused_by_name():
-    """A device asked for by name is taken or refused, with the reason; never replaced."""
-    with pytest.raises(DeviceError, match="cuda"):
-        Engine(SPEC, [BARS], [WHOLE], device="cuda")
-
-
-def test_memory_plan_is_known_before_work():
-    """The plan counts slots, series and results, and reads as one line."""
-    engine = Engine(SPEC, [BARS], [WHOLE], device="cpu", memory_bytes=270_000)
-    plan = engine.memory_plan(1000)
-    assert plan.slots * plan.slot_bytes <= 270_000
-    assert plan.result_bytes == 1000 * len(ACCUMULATORS) * 8
-    assert str(plan).startswith("1,000 individuals on 300 bars: up to 100 rows")
 
 
 def test_genomes_are_left_as_they_were():

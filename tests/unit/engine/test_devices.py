@@ -10,7 +10,6 @@ from engine.devices import choose_backend, choose_device
 from engine.errors import DeviceError
 from engine.runtime import gpus
 from engine.workload import Workload
-from strategy import find_strategy
 from tests.support.random_strategies import drawn_strategy
 
 
@@ -106,21 +105,6 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, name,
         assert choose_backend(named, workload).name == named
 
 
-def test_auto_asks_no_driver_for_little_work(monkeypatch):
-    """To ask it takes longer than it may save."""
-    monkeypatch.setattr(engine.devices, "why_absent", None)
-    assert choose_backend("auto", Workload(10**6, 0)).name == "cpu"
-
-
-def test_auto_knows_what_other_strategies_take(four_gpus, monkeypatch):
-    """Those that fast kernels do not know take a core longer: a GPU pays for half as much."""
-    monkeypatch.setattr(engine.devices, "_maker", lambda *given: None)
-    workload = Workload(5e9, 0, 2)
-    assert choose_device(find_strategy("seller_exhaustion"), "auto", workload).label == "cpu"
-    device = choose_device(drawn_strategy(0), "auto", workload._replace(is_fast_case=False))
-    assert device.label.startswith("cuda")
-
-
 @pytest.mark.parametrize(
     ("population", "generations", "threads", "label"),
     [
@@ -137,17 +121,6 @@ def test_auto_knows_what_a_call_takes(four_gpus, population, generations, thread
     evaluated = population * generations * SAMPLE
     workload = Workload(evaluated, 0, threads, is_fast_case=False, calls=generations)
     assert choose_backend("auto", workload).label == label
-
-
-def test_more_cores_make_a_gpu_pay_later(four_gpus):
-    """Whatever the work, who has more cores needs more of it."""
-    least = []
-    for threads in (1, 2, 16, 64):
-        sizes = [10**exponent for exponent in range(6, 14)]
-        pays = [Workload(size, 0, threads).pays_on_a_gpu for size in sizes]
-        assert pays == sorted(pays)
-        least.append(sizes[pays.index(True)])
-    assert least == sorted(least)
 
 
 class Driver:
@@ -212,13 +185,6 @@ def test_why_there_is_no_gpu(machine, driver, is_built, reason):
     machine(driver, is_built=is_built)
     assert gpus.why_no_cuda() == reason
     assert gpus.describe_gpus() == (f"not used: {reason}" if reason else "NVIDIA H0, used")
-
-
-def test_gpus_are_counted_and_named(machine):
-    """All devices by name; one that has none by its number."""
-    machine(Driver(3))
-    assert gpus.count_gpus() == 3
-    assert gpus.describe_gpus() == "NVIDIA H0, NVIDIA H1, GPU 2, used"
 
 
 @pytest.mark.parametrize(

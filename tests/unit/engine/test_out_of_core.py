@@ -73,22 +73,6 @@ def test_the_certificate_is_the_same(monkeypatch):
         assert certify(parted, GENOMES) == certify(whole, GENOMES) == expected
 
 
-def test_one_part_is_held_at_a_time():
-    """In the order of windows, and where only one part is asked for it stays."""
-    _, parted = both()
-    counts = []
-    for places, share in parted.shares():
-        counts.append(len(share.series))
-        assert len(parted._held) == 1
-        assert [WINDOWS[place].start for place in places] == [w.start for w in share.windows]
-    assert counts == [2, 2, 1]
-    last_window = parted.on([Window(2, 0, 290)])
-    last_window.evaluate(GENOMES)
-    (engine,) = parted._held.values()
-    last_window.evaluate(GENOMES[:1])
-    assert parted._held == {1: engine}
-
-
 def test_memory_decides_on_parts(monkeypatch):
     """All together where what is free holds them; a series alone that does not fit is refused."""
 
@@ -104,13 +88,3 @@ def test_memory_decides_on_parts(monkeypatch):
     assert make_engine(memory_bytes=50_000).n_parts == 5
     with pytest.raises(MemoryPlanError, match="individual"):
         make_engine(memory_bytes=20_000).evaluate(GENOMES)
-
-
-def test_a_series_alone_has_room_for_its_rows(monkeypatch):
-    """Half of what an engine may take is for rows; where they need more, they may take it all."""
-    expected = both()[0].evaluate(GENOMES).tobytes()
-    needed = max(map(len, SERIES)) * 9 * len(CASE.rows)
-    monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 2 * needed + 2)
-    parted = create_engine(SPEC, SERIES, WINDOWS, device="cpu")
-    assert parted.n_parts == 5
-    assert parted.evaluate(GENOMES).tobytes() == expected

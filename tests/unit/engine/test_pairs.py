@@ -11,7 +11,6 @@ from engine.batch import Engine
 from engine.errors import EngineError
 from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
-from engine.pairs import group_pairs
 from engine.reference import Reference
 from engine.replay.parity import compare_accumulators
 from strategy.errors import GeneError
@@ -75,19 +74,6 @@ def test_searches_side_by_side_find_what_they_find_alone(spec, device):
     assert accumulators[:, 0].sum() > 0
 
 
-def test_rows_are_computed_where_somebody_reads_them():
-    """An individual that meets one market asks for no row of another."""
-    spec = SPECS[0]
-    apart = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=1)
-    genomes = draw_genomes(spec)
-    apart.evaluate_pairs(genomes, np.array([[0, 0], [1, 1], [2, 2], [2, 3]]))
-    in_step = apart.rows_computed
-    alone = [Engine(spec, [bars], [Window.whole(bars)], device="cpu") for bars in SERIES]
-    for engine, member in zip(alone, (1, 0, 2), strict=True):
-        engine.evaluate(genomes[member : member + 1])
-    assert in_step == sum(engine.rows_computed for engine in alone)
-
-
 def test_other_windows_and_costs_are_not_mistaken_for_these():
     """What is kept for the next pairs is that of the same windows and costs."""
     spec, pairs = SPECS[0], np.array([[0, 0], [3, 0], [5, 1]])
@@ -99,20 +85,6 @@ def test_other_windows_and_costs_are_not_mistaken_for_these():
             product = other.evaluate(draw_genomes(spec))
             expected = product[pairs[:, 0], pairs[:, 1]]
             assert_same_bits(expected, other.evaluate_pairs(draw_genomes(spec), pairs), "other")
-
-
-def test_groups_are_products_of_all_pairs():
-    """Each pair is in one of them, and windows that the same individuals meet are in one group."""
-    pairs = np.array([(p, w) for w in (0, 1, 3) for p in range(4)] + [(1, 2), (0, 2)])
-    groups = list(group_pairs(pairs, WINDOWS))
-    assert sorted(len(windows) for _, windows, _ in groups) == [1, 3]
-    for members, windows, places in groups:
-        for i, member in enumerate(members):
-            for j, window in enumerate(windows):
-                assert pairs[places[i, j]].tolist() == [member, WINDOWS.index(window)]
-    assert np.sort(np.concatenate([places.ravel() for _, _, places in groups])).tolist() == list(
-        range(len(pairs))
-    )
 
 
 @pytest.mark.parametrize("apart", [0, 1])

@@ -65,23 +65,17 @@ def parameters(draw):
     )
 
 
+LENGTHS = [f"{family}_len" for family in law.FAMILIES]
+
 CASES = {
     "flat": (np.full(200, 7.0), A),
     "staircase": (100.0 + np.arange(400) // 7 * 0.01, A),
     "one bar": (np.array([3.0]), A),
     "as long as the cutout": (walk(100), change_set(cutout=100)),
     "one bar behind the cutout": (walk(101), change_set(cutout=100)),
-    "one less than a length": (walk(27), A),
     "a length": (walk(28), A),
-    "narrowest": (
-        walk(300),
-        change_set(**{f"{f}_len": 9 for f in law.FAMILIES}, robustness=0),
-    ),
-    "base 9, medium": (walk(300), change_set(**{f"{f}_len": 9 for f in law.FAMILIES})),
-    "base 9, wide": (
-        walk(300),
-        change_set(**{f"{f}_len": 9 for f in law.FAMILIES}, robustness=2),
-    ),
+    "narrowest": (walk(300), change_set(**dict.fromkeys(LENGTHS, 9), robustness=0)),
+    "base 9, wide": (walk(300), change_set(**dict.fromkeys(LENGTHS, 9), robustness=2)),
     "no weight": (walk(300), change_set(**{f"{f}_weight": 0 for f in law.FAMILIES})),
     "longer than the series": (
         walk(300),
@@ -119,29 +113,6 @@ def test_any_parameters_equal_the_definition(given_, bars, seed, script):
     assert fast(close, given_, script).tobytes() == compute_row(close, given_, script).tobytes()
 
 
-def test_a_symbol_does_not_depend_on_others():
-    """Alone, among many, in any order and on any number of threads."""
-    closes = [walk(bars, seed) for seed, bars in enumerate((90, 1, 300, 45, 301, 17))]
-    alone = [fast(close, A).tobytes() for close in closes]
-    for threads in (1, 2, None):
-        assert [trend.row.tobytes() for trend in trends(closes, A, threads=threads)] == alone
-    assert [trend.row.tobytes() for trend in trends(closes[::-1], A)] == alone[::-1]
-
-
-def test_flat_prices_take_no_side():
-    """Every average equals the price in every bit, so there are no votes."""
-    (trend,) = trends([np.full(300, 1e-8)], A)
-    assert not trend.row.any()
-    assert not trend.votes.any()
-
-
-@pytest.mark.parametrize("scale", [2.0**-27, 2.0**27])
-def test_powers_of_two_change_no_bit(scale):
-    """Prices of 1e-8 and of 1e8 behave alike."""
-    close = walk(800, 4)
-    assert fast(close * scale, A).tobytes() == fast(close, A).tobytes()
-
-
 @pytest.mark.parametrize("scale", [1e-8, 3.0])
 def test_other_scales_change_no_class(scale):
     """The band is relative, so that rounding decides nothing."""
@@ -160,16 +131,6 @@ def test_what_rounding_leaves_is_level():
         assert sides[3] == side, off
         # It stays where price and average are level again.
         assert sides[-1] == side
-
-
-def test_growth_ends():
-    """It is exp to the last digits, and never more than e."""
-    for bars in (0, 1, 1000, 40_000):
-        assert law.compute_growth(20, bars) == pytest.approx(math.exp(bars * 20e-6), rel=4e-16)
-    assert law.compute_growth(20, 1000) == 1.0202013400267558
-    assert (
-        law.compute_growth(1000, 1000) == law.compute_growth(1000, 5_000_000) == 2.718281828459045
-    )
 
 
 def test_random_genomes_trade_as_in_the_reference():

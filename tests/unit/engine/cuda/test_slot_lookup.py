@@ -1,7 +1,5 @@
 """The table by which a device finds rows has their slots, also after they moved."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -9,16 +7,12 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from engine.accounts.costs import Costs  # noqa: E402
-from engine.backend import RowRequest, Sent  # noqa: E402
+from engine.backend import RowRequest  # noqa: E402
 from engine.conditions.cuda.candidate_lists import Packing  # noqa: E402
 from engine.cuda import CudaBackend  # noqa: E402
-from engine.cuda.captured import CapturedCalls  # noqa: E402
-from engine.cuda.dispatch import MOST_INDIVIDUALS  # noqa: E402
 from engine.cuda.slot_lookup import Admission  # noqa: E402
-from engine.cuda.streams import Ticket  # noqa: E402
 from engine.errors import DeviceError  # noqa: E402
 from engine.fast_case import find_fast_case  # noqa: E402
-from engine.runtime.shortage import offer_memory  # noqa: E402
 from tests.support.worlds import SHORT_SPECS, make_bars  # noqa: E402
 
 CASE = find_fast_case(SHORT_SPECS["seller_exhaustion"])
@@ -71,28 +65,3 @@ def test_rows_that_were_not_written_are_not_found(monkeypatch):
     with pytest.raises(DeviceError, match="ran out of memory"):
         backend.fill([RowRequest(FORM, np.array([[5.0]]), np.array([0]))])
     assert (backend._admission.places == -1).all()
-
-
-def test_chunks_get_smaller_when_others_have_nothing_to_give_back(monkeypatch):
-    """Of a strategy that is a fast case, and of any other; what is on offer is taken first."""
-    backend = CudaBackend(
-        CASE, [make_bars(1, 100)], Costs(), capacity=8, work_bytes=2**20, torch_device="cpu"
-    )
-    held, dispatch = [True], backend._dispatch
-
-    def send(ticket):
-        if held:
-            raise torch.OutOfMemoryError("injected")
-
-    monkeypatch.setattr(dispatch, "_send", send)
-    ticket = Ticket(Sent(np.zeros((8, 5)), (), None, np.zeros((8, 1, 1))), None)
-    offer_memory(held.clear)
-    assert [dispatch._try_send(ticket), dispatch._try_send(ticket)] == [False, True]
-    assert dispatch._most == MOST_INDIVIDUALS
-    held.append(True)
-    assert (dispatch._try_send(ticket), dispatch._most) == (False, 4)
-    captured = SimpleNamespace()
-    offer_memory(held.clear)
-    CapturedCalls._halve(captured, 1)
-    with pytest.raises(DeviceError, match="memory"):
-        CapturedCalls._halve(captured, 1)

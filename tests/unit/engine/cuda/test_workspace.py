@@ -42,26 +42,3 @@ def test_results_are_copied_whole(individuals, step):
     assert work.read(room[::step]) == (0, False)
     assert room[::step].tolist() == expected.tolist()
     assert (room[1::step] == -1.0).all() or step == 1
-
-
-def test_what_was_refused_is_not_copied():
-    """Where the device refused a launch the caller's array stays as it was."""
-    work, _ = download_results(2)
-    work.upload(2, with_slots=False)
-    work.counts[0], work.counts[1] = 7, work.asked[1]
-    work.download(2)
-    out = np.zeros((2, N_WINDOWS, len(ACCUMULATORS)))
-    assert work.read(out) == (7, True)
-    assert not out.any()
-
-
-@pytest.mark.parametrize("individuals", [3, MANY])
-@pytest.mark.parametrize("is_writable", [True, False])
-def test_genomes_arrive_whole(individuals, is_writable):
-    """By one thread or by several, and also read-only ones."""
-    genomes = np.arange(2.0 * individuals).reshape(individuals, 2)
-    genomes.flags.writeable = is_writable
-    work = Workspace(individuals, 1, 2, 1, 16, torch.device("cpu"))
-    work.lay_out(genomes)
-    work.upload(individuals, with_slots=False)
-    assert work.genomes.numpy().tolist() == genomes.tolist()

@@ -34,11 +34,6 @@ def test_equal_sets_have_one_number(seed, sizes, spread):
         assert keys.count == len(known)
 
 
-def test_zeros_are_one_number():
-    """A zero with a sign is the same value."""
-    assert Keys([0]).number(np.array([[0.0], [-0.0]])).numbers.tolist() == [0, 0]
-
-
 def test_what_is_forgotten_is_new_again():
     """Those that stay are counted from 0 on, in the order given."""
     keys = Keys([0])

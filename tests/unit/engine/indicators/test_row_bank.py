@@ -70,19 +70,6 @@ def test_rows_are_computed_once_and_together():
     assert bank.find(genomes) is None
 
 
-def test_least_recently_used_row_goes_first():
-    """A full bank lets go of what was not asked for longest."""
-    recorder = Recorder()
-    bank = RowBank(READS, 3, recorder.fill)
-    for length in (1, 2, 3, 1, 4):
-        take(bank, recorder, length)
-    computed = bank.computed
-    take(bank, recorder, 1, 3, 4)
-    assert bank.computed == computed
-    take(bank, recorder, 2)
-    assert bank.computed == computed + 1
-
-
 @pytest.mark.parametrize("others", [(), (9,)])
 def test_row_that_was_not_written_is_not_found(others):
     """After a failure of the device, the bank asks for the row again, whatever it lost."""

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine import reference as reference_module
 from engine.reference import Reference
-from engine.replay import threads as replay_threads
 from engine.replay.parity import compare_ledgers
-from engine.replay.threads import replay_alone, replaying, sharing_order
+from engine.replay.threads import replaying, sharing_order
 from strategy.errors import StrategyError
 from strategy.expressions import Call
 from strategy.indicator_registry import KINDS
@@ -46,15 +44,6 @@ def test_everybody_is_replayed_once_in_every_window(individuals, threads):
         assert_same_bits(sums, replayed.accumulators, f"individual {i}, window {w}")
 
 
-def test_one_alone_has_the_ledgers_of_the_reference(monkeypatch):
-    """Windows in their order, with series side by side."""
-    monkeypatch.setattr(replay_threads, "BARS_OF_A_THREAD", 100)
-    (genome,) = random_genomes(SPEC, 1, seed=4)
-    ledgers = replay_alone(make_reference(), genome, 3)
-    for ledger, other in zip(make_reference().trades(genome), ledgers, strict=True):
-        assert compare_ledgers(ledger, other) == ""
-
-
 def test_rows_are_computed_once():
     """However many read them, in whatever thread."""
     genomes = np.repeat(random_genomes(SPEC, 12, seed=1), 10, axis=0)
@@ -72,19 +61,6 @@ def test_rows_are_computed_once():
     distinct = {bound(call, SPEC.layout.decode(genome)) for call in calls for genome in genomes}
     computed = sum(runs[loop] for loop in {KINDS[call.indicator].loop for call in calls})
     assert computed == len(distinct) * len(SERIES)
-
-
-def test_memory_is_bounded(monkeypatch):
-    """Rows beyond the bound are let go and computed again; results stay."""
-    monkeypatch.setattr(reference_module, "KEPT_BYTES", 3 * 8 * len(SERIES[0]))
-    genomes = random_genomes(SPEC, 30, seed=2)
-    small = make_reference()
-    monkeypatch.undo()
-    large = make_reference()
-    with replaying(small, genomes, 4) as replays:
-        for i, w, ledger, _ in replays:
-            assert small._kept.bytes <= 3 * 8 * len(SERIES[0])
-            assert compare_ledgers(large.replay(genomes[i], [w])[0][0], ledger) == ""
 
 
 @pytest.mark.parametrize("threads", [1, 2])

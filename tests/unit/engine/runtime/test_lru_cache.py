@@ -56,22 +56,6 @@ def test_what_fails_is_computed_by_the_next_one():
     assert kept.bytes == 80
 
 
-@pytest.mark.parametrize("most_bytes", [0, 5 * 80, 2**20])
-def test_threads_get_the_arrays_they_named(most_bytes):
-    """Each gets the array of its name, and the bound holds in any order."""
-    kept, begin = ArrayCache(most_bytes), Barrier(THREADS)
-
-    def ask(seed):
-        begin.wait()
-        order = np.random.default_rng(seed).integers(0, 20, 500)
-        return all(kept.get((n,), lambda n=n: row(n))[0] == n for n in order.tolist())
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert all(pool.map(ask, range(THREADS)))
-    assert kept.bytes <= max(most_bytes, 80)
-    assert kept.bytes == sum(slot.bytes for slot in kept._slots.values())
-
-
 def test_threads_that_want_the_same_wait_for_one():
     """What is kept is computed once, however many ask at the same time."""
     kept, begin, computed = ArrayCache(2**20), Barrier(THREADS), []

@@ -8,13 +8,11 @@ from tests.support.looping import each
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.conditions.cuda import expression_vm
 from engine.conditions.cuda.expression_vm import DEPTH, Formulas
-from engine.indicators.cuda.device_rows import GrowingRows
 from engine.indicators.individuals import Individuals
 from engine.indicators.warm_ups import WarmUps
 from strategy.expressions import Arithmetic, Column, GeneValue, Number
@@ -111,14 +109,6 @@ def test_what_is_too_deep_is_a_row_of_its_own(levels):
     assert (len(made.rows) > 1) == (levels >= DEPTH)
 
 
-def test_equal_formulas_are_written_once():
-    """And so are the rows that they read."""
-    made = Formulas(LAYOUT)
-    spans = [made.span(Arithmetic("+", Column("close"), Number(n))) for n in (1, 2, 1)]
-    assert spans[0] == spans[2] != spans[1]
-    assert list(made.rows) == [Column("close")]
-
-
 @given(
     values=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.booleans()), min_size=1),
     columns=st.sampled_from([(), (0,), (2,), (0, 1), (0, 1, 2)]),
@@ -137,12 +127,6 @@ def test_individuals_of_one_set_share_its_values(values, columns):
     assert len({row.tobytes() for row in cut[members]}) == len(members)
 
 
-def test_with_a_real_gene_everybody_is_a_set():
-    """No equal one is looked for."""
-    individuals = Individuals(np.array([[1.0], [1.0]]), LAYOUT)
-    assert [array.tolist() for array in individuals.distinct((0,))] == [[0, 1], [0, 1]]
-
-
 @each("seed", range(20))
 def test_warm_ups_of_all_are_those_of_each(seed):
     """For any strategy."""
@@ -153,27 +137,3 @@ def test_warm_ups_of_all_are_those_of_each(seed):
     expected = [strategy.warm_up(layout.decode(genome)) for genome in genomes]
     actual = WarmUps(strategy).of(individuals)
     assert np.broadcast_to(actual, len(genomes)).tolist() == expected
-
-
-def test_rows_lie_where_they_were_put():
-    """Side by side or not, and also after there had to be more room."""
-    rows, expected = GrowingRows(3, 200, torch.device("cpu"), first=1), {}
-    for slots in ([0], [1, 2, 3], [2, 9, 1], [*range(150, 10, -1), 199], []):
-        places = np.array(slots, np.int64)
-        rows.put(places, lambda some, out: out.copy_(torch.from_numpy(some)[:, None] + 7.0))
-        expected |= {slot: number + 7.0 for number, slot in enumerate(slots)}
-        assert rows.values[list(expected)].tolist() == [[value] * 3 for value in expected.values()]
-    assert len(rows.values) == 200
-
-
-def test_a_device_makes_room_for_sets_within_bounds():
-    """Of whole genes all of them, unless there are more; of others one for each individual."""
-    whole = Gene("n", "int", 2.0, 6.0, 3.0)
-    layout = GenomeLayout((GENE, whole))
-    genomes = np.column_stack([np.linspace(-2.0, 2.0, 9), np.arange(9.0) % 3 + 2])
-    for room, expected in ((None, [1, 9, 3, 9]), (16, [1, 16, 5, 16])):
-        individuals = Individuals(genomes, layout, room)
-        columns = ((), (0,), (1,), (0, 1))
-        assert [individuals.count_room(some) for some in columns] == expected, room
-    beyond = np.column_stack([genomes[:, 0], np.arange(9.0)])
-    assert Individuals(beyond, layout, 16).count_room((1,)) == 16

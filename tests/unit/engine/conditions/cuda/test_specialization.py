@@ -50,22 +50,6 @@ def decide_words(decider, asked):
     assert bool((words == 5).all())
 
 
-def test_a_form_with_work_enough_gets_its_kernel(calls):
-    """It decides beside the other once, then alone."""
-    decider = Comparing()
-    for _ in range(4):
-        decide_words(decider, comparison())
-    assert calls.names == ["data", "data", "form", "form", "form"]
-
-
-def test_forms_are_counted_apart(calls):
-    """The relation is part of a form."""
-    decider = Comparing()
-    for relation in (0, 1, 2, 3):
-        decide_words(decider, comparison(relation))
-    assert calls.names == ["data"] * 4
-
-
 def test_a_kernel_with_other_bits_is_told_and_not_used(calls, caplog):
     """Whatever a compiler does, the words are those of the law."""
     calls.bits["form"] = 4

@@ -10,7 +10,6 @@ from contextlib import closing
 
 import pytest
 
-from data.files import CLAIM, name_draft
 from engine.runtime.compiling.loops import MOST_VERSIONS
 from tests.support.forking import Forking
 
@@ -314,37 +313,6 @@ def test_what_a_definition_reaches_is_compiled_anew(ask, copied_package):
     assert len(list(copied_package.glob("loops/own.rules.rule-*"))) == 4
 
 
-FAILS = """
-import json, sys
-from pathlib import Path
-from own.fails import fails
-from numba.core.errors import NumbaError
-try:
-    fails(1.0)
-except NumbaError:
-    print(json.dumps([path.name for path in Path(sys.argv[1]).rglob("*.part")]))
-"""
-
-
-@pytest.mark.slow
-def test_what_cannot_be_compiled_holds_nobody_up(ask, tmp_path):
-    """Another process that asks for it does not wait."""
-    write_package(tmp_path)
-    (tmp_path / "own" / "fails.py").write_text(
-        "from engine.runtime.compiling.loops import compiled_loop\n\n\n"
-        "@compiled_loop\ndef fails(x):\n    return x.absent\n"
-    )
-    assert ask(tmp_path, FAILS) == []
-
-
-KILLED = """
-import os
-import data.files
-data.files.os.replace = lambda draft, path: os._exit(0 if os.path.exists(draft) else 1)
-from own.deep import aside
-aside(1)
-"""
-
 CHANGED = """
 import json
 from own import deep, top
@@ -364,25 +332,6 @@ print(json.dumps([aside(1), sum(aside.stats.cache_hits.values())]))
 def kept_files(folder, name):
     """What is kept of a loop."""
     return sorted((folder / "own" / "__pycache__" / "loops").glob(f"own.{name}-*"))
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_while_it_keeps_a_loop_leaves_nothing(ask, copied_package):
-    """The next one compiles it, and removes the drafts."""
-    before = kept_files(copied_package, "deep.aside")
-    killed = start(copied_package, KILLED)
-    killed.communicate()
-    assert killed.returncode == 0
-    drafts = copied_package / "own" / "__pycache__" / "loops"
-    # One that claims the loop, and one with its code.
-    assert len(list(drafts.glob(".*.part"))) == 2
-    assert kept_files(copied_package, "deep.aside") == before
-    assert ask(copied_package, ASIDE) == [2.0, 0]
-    assert not list(drafts.glob(".*.part"))
-    # As of a process that was killed when the code was there, and its claim too.
-    (drafts / name_draft("own.deep.aside.loop", CLAIM)).touch()
-    assert ask(copied_package, ASIDE) == [2.0, 1]
-    assert not list(drafts.glob(".*.part"))
 
 
 @pytest.mark.slow

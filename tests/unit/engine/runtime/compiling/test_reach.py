@@ -1,15 +1,11 @@
 """Keys of compiled loops: what is reached changes them, and nothing else does."""
 
-import ast
-import dis
 import importlib
-import inspect
 import os
 import pkgutil
 import sys
 from enum import Enum
 from functools import cache
-from pathlib import Path
 from types import FunctionType
 
 import numpy as np
@@ -17,12 +13,10 @@ import pytest
 from llvmlite import ir
 from numba import types
 from numba.core.dispatcher import Dispatcher
-from numba.core.extending import _Intrinsic
 
 import engine
 from engine.positions.cpu import bracket_exits
 from engine.runtime.compiling import loops
-from engine.runtime.compiling.code_digest import digest_code
 from engine.runtime.compiling.reach import UnknownReachError, digest_reach
 from engine.runtime.compiling.registered import LANGUAGE
 from engine.runtime.cpu.simd_types import Vector
@@ -41,101 +35,6 @@ def all_loops():
     values = [value for module in modules for value in vars(module).values()]
     loops = [value for value in values if isinstance(value, Dispatcher)]
     return {f"{loop.py_func.__module__}.{loop.py_func.__qualname__}": loop for loop in loops}
-
-
-def plain_function(value):
-    """The function that was written, of a loop or of an operation; None of anything else."""
-    if isinstance(value, Dispatcher):
-        return value.py_func
-    if isinstance(value, _Intrinsic):
-        return inspect.unwrap(value._defn)
-    return value if isinstance(value, FunctionType) else None
-
-
-def names_read(function):
-    """Functions that one reads, by the names in its text."""
-    tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(function)))
-    nodes = [node for part in tree.body[0].body for node in ast.walk(part)]
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    called = [plain_function(function.__globals__.get(name)) for name in sorted(names)]
-    return [
-        each for each in called if each and each.__module__.split(".")[0] in ("engine", "optimizer")
-    ]
-
-
-def all_reached(function):
-    """A function and all that it reads, by their texts."""
-    functions = [function]
-    for each in functions:
-        functions += [other for other in names_read(each) if other not in functions]
-    return set(functions)
-
-
-def find_line(function):
-    """Where a function stands."""
-    return function.__module__, function.__code__.co_firstlineno
-
-
-class Swap(ast.NodeTransformer):
-    """Another operator in the first place that has one, of a function that begins at a line."""
-
-    def __init__(self, line):
-        self.line, self.is_done, self.is_within = line, False, False
-
-    def visit_FunctionDef(self, node):
-        """Look at one."""
-        begins = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-        before, self.is_within = self.is_within, self.is_within or begins == self.line
-        node.body = [self.visit(each) for each in node.body]
-        self.is_within = before
-        return node
-
-    def visit_BinOp(self, node):
-        """Look at one."""
-        if self.is_within and not self.is_done:
-            self.is_done = True
-            node.op = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
-        return node
-
-    def visit_Compare(self, node):
-        """Look at one."""
-        if self.is_within and not self.is_done:
-            self.is_done = True
-            node.ops = [ast.GtE() if isinstance(node.ops[0], ast.Lt) else ast.Lt(), *node.ops[1:]]
-        return node
-
-
-def mutate_code(function):
-    """Its code with another operator; None where it has none."""
-    line = function.__code__.co_firstlineno
-    swap = Swap(line)
-    tree = swap.visit(ast.parse(Path(inspect.getsourcefile(function)).read_text()))
-    if not swap.is_done:
-        return None
-    codes = [compile(tree, function.__code__.co_filename, "exec")]
-    for code in codes:
-        codes += [each for each in code.co_consts if inspect.iscode(each)]
-    return next(code for code in codes
-                if (code.co_name, code.co_firstlineno) == (function.__name__, line))  # fmt: skip
-
-
-def test_another_operator_is_another_key_of_all_that_reach_it(monkeypatch):
-    """Every twelfth function of the engine's loops; the text of all names who reaches it."""
-    loops = all_loops()
-    reached = {name: all_reached(loop.py_func) for name, loop in loops.items()}
-    functions = sorted(set().union(*reached.values()), key=find_line)
-    keys = {name: digest_reach(loop) for name, loop in loops.items()}
-    count = 0
-    for function in functions[::12]:
-        if (code := mutate_code(function)) is None:
-            continue
-        with monkeypatch.context() as patch:
-            patch.setattr(function, "__code__", code)
-            changed = {name for name, loop in loops.items() if digest_reach(loop) != keys[name]}
-        assert changed == {name for name, within in reached.items() if function in within}, function
-        count += 1
-    assert count > 10
-    assert keys == {name: digest_reach(loop) for name, loop in loops.items()}
 
 
 def test_what_is_registered_with_the_compiler_is_reached_by_its_types():
@@ -238,35 +137,3 @@ def test_values_that_differ_have_different_keys():
     keys = [digest_reach(value) for value in VALUES]
     assert keys == [digest_reach(value) for value in VALUES]
     assert len({*keys}) == len(VALUES)
-
-
-def test_code_reads_what_the_disassembler_says():
-    """Names of the module, of every function that the engine's loops reach."""
-    functions = set().union(*(all_reached(loop.py_func) for loop in all_loops().values()))
-    assert len(functions) > 100, len(all_loops())
-    for function in functions:
-        codes = [function.__code__]
-        for code in codes:
-            codes += [each for each in code.co_consts if inspect.iscode(each)]
-        names = {
-            each.argval
-            for code in codes
-            for each in dis.get_instructions(code)
-            if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-        }
-        assert set(digest_code(function.__code__).names) == names, function
-
-
-def test_a_docstring_that_comes_or_goes_is_no_other_code():
-    """Though it moves constants; a text that is returned is one."""
-
-    def compile_code(text):
-        names = {}
-        exec(text, names)
-        return digest_code(names["f"].__code__)
-
-    plain = compile_code("def f(x):\n  if x: return 'a', 1.5\n")
-    assert plain == compile_code("def f(x):\n  'Said.'\n  # More.\n\n  if x: return 'a', 1.5\n")
-    assert plain == compile_code("def f(x):\n  'a'\n  if x: return 'a', 1.5\n")
-    assert plain != compile_code("def f(x):\n  'a'\n  if x: return 'b', 1.5\n")
-    assert plain != compile_code("def f(x):\n  if x: return 'a', 1.25\n")

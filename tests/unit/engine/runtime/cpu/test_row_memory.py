@@ -41,29 +41,6 @@ def test_what_is_read_is_left_alone():
 
 
 @row_memory.keeping_row_memory()
-def test_no_more_is_kept_than_was_taken_last(kept_memory):
-    """What is too small goes before the new comes; what is larger serves."""
-    for size in (100, 200, 300):
-        row_memory.take_row_memory(size)
-        assert [memory.nbytes for memory in kept_memory] == [size]
-    assert row_memory.take_row_memory(200).nbytes == 200
-    assert [memory.nbytes for memory in kept_memory] == [300]
-
-
-def test_memory_is_kept_for_a_while(kept_memory):
-    """It goes with the last who keeps it."""
-    first, second = row_memory.keeping_row_memory(), row_memory.keeping_row_memory()
-    with first:
-        second.__enter__()
-        row_memory.take_row_memory(100)
-    assert len(kept_memory) == 1
-    second.__exit__(None, None, None)
-    assert kept_memory == []
-    row_memory.take_row_memory(100)
-    assert kept_memory == []
-
-
-@row_memory.keeping_row_memory()
 def test_an_engine_on_old_memory_finds_the_same(kept_memory):
     """On two series, whatever stands there."""
     series = [make_bars(3, 500), make_bars(4, 300)]

@@ -123,22 +123,6 @@ def test_what_a_cycle_holds_is_given_back_before_a_device_is_full(without_collec
     assert work() == "done"
 
 
-def test_what_a_guarded_function_holds_goes_with_it(without_collector):
-    """Also where one is made for each call: the memory of a device waits for no collector."""
-
-    class Held:
-        """What a call holds."""
-
-    def guard(held):
-        return device_errors(lambda: held)
-
-    held = Held()
-    gone, work = weakref.ref(held), guard(held)
-    assert work() is held
-    del work, held
-    assert gone() is None
-
-
 @needs_gpu
 @pytest.mark.parametrize("strategy", [find_strategy("seller_exhaustion"), EXAMPLE["rsi_pullback"]])
 def test_the_memory_of_an_engine_goes_with_it(without_collector, strategy):
