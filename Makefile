@@ -6,13 +6,16 @@ STAGE = tests/unit/engine/$(firstword $(subst /, ,$(KERNEL)))
 need = $(if $($1),,$(error say which: make $@ $1=..., as make help shows))
 
 .DEFAULT_GOAL := help
-.PHONY: help fast room kernel docs bench
+.PHONY: help fast test room kernel docs bench
 
 help:  ## this text
 	@awk -F':  ## ' '/^[a-z]+:  ## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-fast:  ## before every commit: lint, types, import rules, quick tests
-	ruff check . && ruff format --check . && mypy && lint-imports && $(PYTEST) -m "$(QUICK)"
+fast:  ## after an edit: lint, and the tests that take a blink
+	ruff check . && ruff format --check . && $(PYTEST) -m "$(QUICK)" tests
+
+test:  ## before every commit: lint, types, import rules, all tests
+	ruff check . && ruff format --check . && mypy && lint-imports && $(PYTEST)
 
 room:  ## ROOM=optimizer/store: a folder's lint, examples, and tests, which lie at tests/unit/ROOM
 	$(call need,ROOM)ruff check $(ROOM) && $(PYTEST) $(ROOM) $(wildcard tests/unit/$(ROOM))
