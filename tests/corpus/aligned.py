@@ -61,8 +61,6 @@ ROWS = (
     reads("a column that is asked for", moody(*CELLS), MOOD, made=6,
           values={"mood": [NAN, 1.5, NAN, -2, NAN, 0]},
           notes="aligned: 'mood', stated to be known at the close of each bar"),
-    reads("a name alone", moody(*CELLS), {"aligned_columns": "mood"}, made=6,
-          values={"mood": {3: -2}}),
     reads("a column that nobody asks for", moody(*CELLS), made=6, notes=()),
     *(reads(f"a column asked for as {name}", moody("1", "2", "3", name="Mood Index"), asked(name),
             values={"mood": [1, 2, 3]}, notes="'mood' ('Mood Index')")
@@ -74,7 +72,6 @@ ROWS = (
       for kind in ("parquet", "feather")),
     reads("names of two markets in one", two_names(), MOOD, market="B",
           values={"mood": [10, 11, 12, 13]}),
-    reads("two markets by turns", two_symbols(), MOOD, market="B", values={"mood": [1, 3, 5, 7]}),
     *(refuses(f"no name {names}", bars(2), asked(*names), DataError, "--aligned-column", words)
       for names, words in (
           (["a-b"], "'a-b' must look like NAME, or NAME=COLUMN"), (["mood="], "must look like"),
@@ -93,11 +90,6 @@ ROWS = (
     refuses("two columns of the name", text(
         "timestamp,open,high,low,close,volume,mood,mood\n2024-01-01T00:00Z,10,12,9,11,5,1,2\n"
         "2024-01-01T01:00Z,10,12,9,11,5,2,3\n"), MOOD, DataError, "2 columns are named so"),
-    refuses("a last number that may be cut", text(
-        "timestamp,open,high,low,close,volume,mood\n2024-01-01T00:00Z,10,12,9,11,5,1.25\n"
-        "2024-01-01T01:00Z,10,12,9,11,5,3.2"), MOOD, DataError, "'3.2'", "may be cut"),
-    refuses("a second price", moody("1", "2", "3", name="price"), {}, DataError,
-            "could both be close"),
     reads("a second price that is asked for", moody("1", "2", "3", name="price"), asked("price"),
           made=3, values={"price": [1, 2, 3]}),
     reads("values go where their rows go",

@@ -45,9 +45,6 @@ ROWS = (
     *(refuses(f"closes typed in {kind}", as_type(kind), {}, DataError,
               "the times of column 'timeClose'", then=BOTH_WAYS)
       for kind in ("parquet", "feather")),
-    reads("an open beside its close", timed("time", OPENS, "end"), first=FIRST),
-    reads("seconds beside closes", timed("time", SECONDS, "end", [
-        time.replace("Z", ".999Z") for time in SECONDS]), timeframe="1s"),
     reads("three columns of CoinMarketCap", bars({"timestamp": CLOSES, "timeOpen": OPENS,
                                                   "timeClose": CLOSES}), first=FIRST,
           notes="column 'timestamp' is not read: it says when bars close"),
@@ -61,8 +58,6 @@ ROWS = (
                       {"t": OPENS, "end": CLOSES})),
     refuses("closes before opens", timed("time", LATE), {}, DataError, "row 0", "before they open",
             then={"first": "2024-01-02T05:00"}),
-    *(reads(f"an end that holds no times: {end!r}", timed("time", OPENS, "end", [end] * 4),
-            first=FIRST) for end in ("x", "", "0")),
     refuses("dates and clocks that are closes", bars({"date": DATES[1:], "time": ["00:00"] * 4,
                                                       "close_time": CLOSES}), {}, DataError,
             "--column date=date --column time=time",
@@ -75,8 +70,6 @@ ROWS = (
               "--column timestamp=timestamp reads",
               then=[({"time_format": None}, {"first": FIRST})])
       for left in ("35", "soon", "01/02/2024")),
-    reads("an estimate is no close on a clock", bars(DATES[:2], close_est=[7, 8]),
-          values={"close": [100, 100.25]}),
     *(refuses(f"closes after the next {name}", timed(name, OPENS, closes=YEARS_LATE), {}, DataError,
               "after the next one opens", "row 0", then={"first": FIRST})
       for name in ("time", "open_time", "time_open")),

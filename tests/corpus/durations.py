@@ -138,12 +138,8 @@ SHOWN = (
     *(reads(f"{name}, stated by --timeframe", after(*steps), {"timeframe": step}, timeframe=step,
             notes=f"bars read as {step} because --timeframe says so")
       for name, (step, steps) in MIXED.items()),
-    refuses("a histogram of spacings", after(*[1] * 800, *[5] * 100, *[15] * 100, 999), {},
-            TimeframeError, "800 of 1m, 100 of 5m, 100 of 15m, and 1 other"),
     refuses("two spacings are not merged", after(*MIXED["1m then 5m"][1]), {"timeframe": "1h"},
             TimeframeError, "spaced in more than one way"),
-    reads("two spacings are merged where the duration is stated", after(*MIXED["1m then 5m"][1]),
-          {"source_timeframe": "1m", "timeframe": "1h"}, timeframe="1h"),
     *(reads(name, file, timeframe=step) for name, (step, file) in ONE.items()),
     *(refuses(f"unclear steps: {name}", after(*(DAY * step for step in steps)), {}, TimeframeError,
               "--source-timeframe") for name, steps in UNCLEAR.items()),
@@ -156,17 +152,11 @@ SHOWN = (
       for name, told in (("weeks by their last trading day", "on their last trading day"),
                          ("days at 16:00 and 13:00", "when exchanges of New York close"),
                          ("hours from 10:30 to 16:00", "stamped at their close"))),
-    refuses("days with seconds of their own", bars([
-        f"{np.datetime64('2024-01-01', 's') + DAY * 60 * day + s}Z"
-        for day, s in enumerate(RNG.integers(0, 40, 100).tolist())]), {}, TimeframeError,
-            "--source-timeframe 1d", then={"timeframe": "1d", "count": 100}),
     *(refuses(name, file, {}, TimeframeError, "bars of trades, volume or range have no duration",
               never="--") for name, file in NO_CLOCK.items()),
     reads("months as --timeframe says", MONTHS,
           {"timeframe": "30d"}, timeframe="30d",
           notes=["bars read as 30d because --timeframe says so"]),
-    refuses("months are not merged", MONTHS,
-            {"timeframe": "62d"}, TimeframeError, "longer than the most common step"),
     reads("one short step in hundreds", after(*[15] * 99, 10, *[15] * 99),
           notes=["1 step is shorter than 15m"], timeframe="15m"),
     refuses("one bar", bars(1), {}, TimeframeError, "1 bar does not show", "--source-timeframe"),
@@ -200,10 +190,6 @@ STATED = (
 STAMPED = (
     reads("stamped at the close", bars(12), CLOSE, first="2023-12-31T23:45", count=12,
           last="2024-01-01T02:30", notes=["bars are stamped at their close because --stamped"]),
-    reads("stamped at the close, merged", bars(12), {**CLOSE, "timeframe": "1h"},
-          first="2023-12-31T23:00"),
-    refuses("stamped in the middle", bars(2), {"stamped": "middle"}, TableError,
-            "stamped must be one of open, close"),
     reads("short last bars of hours", bars([
         f"2024-01-0{day}T{clock}Z" for day in (2, 3, 4)
         for clock in ("10:30", "11:30", "12:30", "13:30", "14:30", "15:30", "16:00")]),
@@ -228,11 +214,6 @@ STAMPED = (
       ((570, 955, 5), (570, 960, 1), (570, 959, 1), (0, DAY - 5, 5))),
     reads("days at 16:00", days(20, clock="16:00", skip=lambda day: day % 7 > 4),
           notes="--stamped close"),
-    reads("days at 16:00 on Sundays too", days(20, clock="16:00"), unsaid="--stamped"),
-    reads("days at 17:00", days(20, clock="17:00", skip=lambda day: day % 7 > 4),
-          unsaid="--stamped"),
-    reads("days at 16:00 of New York", days(20, clock="16:00", skip=lambda day: day % 7 > 4),
-          {"tz": "America/New_York"}, notes="--stamped close"),
 )  # fmt: skip
 
 OPEN_BAR = {"now": "2024-01-01T01:59"}
@@ -241,17 +222,12 @@ MERGED = (
         "the bar of 2024-01-01T01:45 is still open until 2024-01-01T02:00",
         "--to 2024-01-01T01:45"]),
     reads("a bar that has closed", bars(8), now="2024-01-01T02:00", notes=()),
-    reads("a day in the making", bars(8), {"timeframe": "1d"}, now="2024-01-01T02:45",
-          notes="the bar of 2024-01-01T00:00 is still open until 2024-01-02T00:00"),
     reads("hours of quarters", bars(8), {"timeframe": "1h"}, count=2, timeframe="1h",
           values={"open": [99.875, 100.875], "high": [101.25, 102.25], "low": [99.5, 100.5],
                   "close": [100.75, 101.75], "volume": [46, 62]},
           notes=["merged 8 bars of 15m into 2 of 1h; 0 hold fewer than 4"]),
-    reads("what the file has", bars(4), {"timeframe": "15m"}, made=4, notes=()),
     reads("hours that are not whole", bars(4, start="2024-01-01T00:30"), {"timeframe": "1h"},
           times=["2024-01-01T00:00", "2024-01-01T01:00"], notes="2 hold fewer than 4"),
-    reads("the right edge is the next hour's", bars(5), {"timeframe": "1h"}, count=2,
-          values={"close": [100.75, 101]}),
     reads("hours without bars", after(15, 15, 15, 135, 15, 15, 15), {"timeframe": "1h"},
           times=["2024-01-01T00:00", "2024-01-01T03:00"]),
     reads("volumes are summed from the oldest", bars(4, volume=[1e16, 1.0, 1.0, 0.0]),
@@ -262,15 +238,8 @@ MERGED = (
               f"--timeframe {wanted}", "15m") for wanted in ("5m", "20m")),
     refuses("hours over an edge", bars(5, "1h", start="2024-01-01T00:30"), {"timeframe": "4h"},
             TimeframeError, "1 bars of 1h reach over an edge", "2024-01-01T03:30"),
-    refuses("hours off the clock", bars([f"2024-01-01T{hour:02}:28:15Z" for hour in range(20)]),
-            {"timeframe": "4h"}, TimeframeError, "reach over an edge", never="--tz"),
     reads("a gap in quarters", after(*[15] * 99, 75, *[15] * 300), notes=[
         "1 gap, 4 bars missing; the longest from 2024-01-02T00:45 to 2024-01-02T02:00"]),
-    reads("a gap in hours", after(*[15] * 99, 75, *[15] * 300), {"timeframe": "1h"}, notes=[
-        "1 gap, 1 bar missing; the longest from 2024-01-02T00:00 to 2024-01-02T02:00"],
-          unsaid="4 bars missing"),
-    reads("two gaps, the longest told", after(*[15] * 9, 30, *[15] * 19, 75, *[15] * 19), notes=[
-        "2 gaps, 5 bars missing; the longest from 2024-01-01T07:30 to 2024-01-01T08:45"]),
 )  # fmt: skip
 
 

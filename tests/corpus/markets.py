@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import DataError, SourceError, TableError
-from tests.corpus.row import bars, reads, refuses, saved, text
+from tests.corpus.row import reads, refuses, saved, text
 from tests.support.series import make_columns
 
 COUNT = 6
@@ -104,9 +104,6 @@ ROWS = (
     refuses("bytes that are no text", kept("parquet", lambda: stack([b"\xff", b"\xfe"])),
             {"columns": {"symbol": "Name"}}, TableError,
             "'Name' holds binary, which names no market"),
-    *(reads(f"one market, newest first, {kind}", kept(
-        kind, lambda: stack().head(COUNT)[::-1].reset_index(drop=True)), {"sort": True}, **ONE)
-      for kind in ("parquet", "feather")),
     refuses("a damaged column of markets", saved("bars.parquet", write_damaged), None, SourceError,
             "is no readable Parquet file"),
     *(refuses(f"{name} of 128 bits, {kind}", write_wide(kind, name), None, SourceError,
@@ -115,16 +112,10 @@ ROWS = (
     *(reads(f"{name} of 64 bits, {kind}", write_wide(kind, name, pl.Int64), **ONE)
       for kind, name in (("parquet", "trades"), ("ipc", "volume"))),
 
-    refuses("stocks behind one another", bars(
-        [f"2024-01-{1 + i % 4:02d}" for i in range(8)], Name=["AAA"] * 4 + ["BBB"] * 4), None,
-        TableError, "'Name'", "2 markets", then={"symbol": "AAA", "count": 4}),
     refuses("assets by minute", days(*(
         f"{1_704_067_200 + 60 * i},{asset},1,2,1,2,{asset}" for i in range(4) for asset in (7, 9)),
         head="time,Asset_ID,open,high,low,close,volume"), None, TableError, "'Asset_ID'",
         then={"symbol": "7", "count": 4, "values": {"volume": [7] * 4}}),
-    refuses("funds with blanks", days(*(
-        f"2024-01-0{i},{fund},1,2,1,2,3" for i in range(1, 5) for fund in ("x y", "z")),
-        head="date,fund,open,high,low,close,volume"), None, TableError, "'fund'", "x y"),
     refuses("months in another order", days(*(
         f"2024-{m:02d}-{d:02d},{m},10,12,9,11,5" for m in (2, 1) for d in range(1, 5)),
         head="time,month,open,high,low,close,volume"), None, DataError, "let --sort do it",
@@ -135,6 +126,4 @@ ROWS = (
     reads("one contract", CONTRACTS, market="ESM4", symbol="ESM4", count=5),
     refuses("markets beside one another", TWO, None, TableError, "such as series.csv#A",
             never="one market", then={"symbol": "A", "values": {"volume": [0, 2, 4, 6, 8]}}),
-    refuses("markets that cannot be one", TWO, {"columns": {"symbol": "none"}}, TableError,
-            "parts the rows into 2 markets"),
 )  # fmt: skip

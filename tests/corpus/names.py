@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from data.errors import DataError, TableError
 from data.providers.column_names import PERIOD_STARTS
-from tests.corpus.row import ONE, bars, every, reads, refuses, saved, table, text
+from tests.corpus.row import bars, every, reads, refuses, saved, table, text
 from tests.support.series import NAMES, iso, make_columns
 
 LANGUAGES = {
@@ -112,33 +112,19 @@ ROWS = (
         ("TIME", "OPEN", "HIGH", "LOW", "CLOSE", "VOL"))),
     reads("names in brackets", named(
         "<DATE>", "<OPEN>", "<HIGH>", "<LOW>", "<CLOSE>", "<TICKVOL>"), made=5),
-    reads("columns of an exchange", named(
-        "open_time", *NAMES, close_time=9, quote_volume=7, trades=1), made=5),
     reads("another order", named("close", "volume", "low", "date", "high", "open", order=(
         "close", "volume", "low", "timestamp", "high", "open")), made=5, notes=()),
     reads("an index without a name", named("__index_level_0__", *NAMES), made=5),
-    reads("an index without a name beside a date", named(
-        "date", *NAMES, __index_level_0__=9), made=5),
     *(refuses(f"two columns for {first}", named("date", *NAMES, **{second: 1}), None, TableError,
               f"columns '{first}' and '{second}' could both be")
       for first, second in (("close", "Close"), ("volume", "vol"), ("open", "o"))),
-    refuses("closes alone", named("close_time", *NAMES), None, TableError,
-            "'close_time' says when a bar closes", "--stamped close"),
-    reads("closes beside opens", named("open_time", *NAMES, close_time=9), made=5, notes=()),
     refuses("no high and no volume", bars(5, head="date", high=None, volume=None), None, TableError,
             "named high or volume", "'date', 'open'"),
-    refuses("typed columns named by numbers", table({
-        str(place): [1.0, 2.0] for place in (1704067200, 1.0, 2.0, 0.5, 1.5, 10)}, kind="parquet"),
-        None, TableError),
-    refuses("many long names", table({"x" * 1000 + str(i): [1] for i in range(500)}), None,
-            DataError),
     reads("closes of nautilus_trader", named("ts_event", *NAMES, ts_init=1), made=5,
           notes=["nautilus_trader", "--stamped close reads them so"]),
     reads("one time of nautilus_trader", named("ts_event", *NAMES), made=5, notes=()),
 
     *(row for kind in KINDS for row in doubled(kind)),
-    reads("times twice that agree", pair(
-        "csv", [*HEADS, "timestamp"], [*CELLS, CELLS[0]]), **CLOSE),
     refuses("times twice that differ", pair(
         "csv", [*HEADS, "time", "time"], [*CELLS, CELLS[0], LATER]), None, TableError,
         "could both be", then=[({"columns": {"timestamp": "8"}}, {"first": "2024-01-01T01:00"})]),
@@ -156,20 +142,10 @@ ROWS = (
     refuses("times at the end of days", days(
         "timeOpen,open,high,low,close,volume", "{day}T23:59:59.999Z", *BARS[1:], "5"), None,
         DataError, "--stamped close", then={"count": 4}),
-    reads("a timestamp that is a close", days(
-        "timeOpen,timeClose,timestamp,open,high,low,close,volume", "{day}T00:00Z",
-        "{day}T23:59:59.999Z", "{day}T23:59:59.999Z", *BARS[1:], "5"), first="2024-01-01",
-        notes="column 'timestamp' is not read: it says when bars close"),
     reads("a period and its first trade", days(
         "time_period_start,time_open,time_close,open,high,low,close,volume_traded",
         "{day}T00:00:00Z", "{day}T00:00:07Z", "{day}T23:59:58Z", *BARS[1:], "5"), times=DAYS,
         values={"volume": [5.0] * 4}),
-    reads("times of Bitfinex", days(
-        "MTS,OPEN,CLOSE,HIGH,LOW,VOLUME", "1704067{i}00000", "10", "11", "12", "9", "5"), ONE,
-        symbol="series", values={"close": [11] * 4}),
-    reads("markets of OKX", days("open_time,instrument_name,open,close,high,low,vol",
-                                 "1704067{i}00000,X-Y", "10", "11", "12", "9", "5"), ONE,
-          symbol="X-Y"),
     refuses("times that differ", days("open_time,timestamp,open,high,low,close,volume", "{day}",
                                       "{day}T01:00", *BARS[1:], "5"), None, TableError,
             then={"count": 4}),
@@ -188,7 +164,8 @@ ROWS = (
         *BARS[1:], "1", "2", "3"), values={"volume": [2.0] * 4}),
     *(reads(f"{traded} of {number} beside ticks", days(
         f"time,open,high,low,close,tick_volume,spread,{traded}", *BARS, "7", "1", number),
-        values={"volume": [3.0 if number == "3" else 7.0] * 4},
-        **({"unsaid": "counts ticks"} if number == "3" else {"notes": "counts ticks"}))
-      for traded in ("real_volume", "Real Volume", "<VOL>") for number in ("3", "0")),
+        values={"volume": volume}, **{told: "counts ticks"})
+      for traded in ("real_volume", "Real Volume", "<VOL>")
+      for number, volume, told in (("{i}", [0.0, 1.0, 2.0, 3.0], "unsaid"),
+                                   ("0", [7.0] * 4, "notes"))),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from data.errors import BarsError, DataError, TableError
+from data.errors import DataError, TableError
 from tests.corpus.row import reads, refuses, saved, text
 from tests.support.series import NAMES
 
@@ -117,11 +117,6 @@ ROWS = (
     *(refuses(f"counted names over a {words} row", text(f"0,1,2,3,4,5,6\n{row}\n"), None, DataError,
               "names only count 7 columns", "they hold", never="--column")
       for words, row in (("blank", ""), ("short", "1,2"), ("long", ",,,,,,,,,,"))),
-    *(refuses(f"counted names alone{end!r}", text(f"0,1,2,3,4,5,6{end}"), None, DataError,
-              "there are no bars after the header line") for end in ("\n", "")),
-    refuses("a list with one bad bar", listed([
-        TIME_MS, OPEN, np.r_[HIGH[:-1], 1.0], *CCXT[3:]]), None, BarsError,
-        "1 row with a high below", then={"count": COUNT - 1}),
 
     *(refuses(f"{words} first in each row", lines(form, 20), None, TableError,
               "say which is which by place, such as",
@@ -136,16 +131,10 @@ ROWS = (
           ("a month", "0{i} Jan 2024,10,12,9,11,5", {"timestamp": "1", **BY_PLACE}),
           ("an exponent", "{day},1e-05,1.2e-05,0.9e-05,1.1e-05,5",
            {"timestamp": "1", **BY_PLACE}))),
-    reads("other names, by place", lines("{day},{o},{h},{l},{c},{v}", head="When,A,B,C,D,E"),
-          {"columns": {"timestamp": "1", **BY_PLACE}}, count=5, values={"open": OPEN[:5]}),
     reads("opens that meet the close before", walk(1), count=59),
     reads("the same, newest first", walk(-1), {"sort": True}, count=59),
     refuses("close, high, low, open", text("".join(
         f"2024-01-01 {i // 60:02d}:{i % 60:02d},{i + 12},{i + 13},{i + 10},{i + 11},5\n"
         for i in range(40))), None, DataError,
             then={"values": {"open": {0: 11}, "close": {0: 12}}}),
-    refuses("open, close, high, low", text("".join(
-        f"{1_704_067_200 + 60 * i},{10 + i},{11 + i}.5,{12 + i},{9 + i},5.5,60\n"
-        for i in range(9))), None, DataError,
-            then={"values": {"close": {0: 11.5}, "high": {0: 12}}}),
 )  # fmt: skip

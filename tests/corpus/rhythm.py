@@ -129,9 +129,6 @@ ROWS = (
         "source_timeframe": "1d", "calendar": calendar}, notes="2024-03-29", unsaid="missing")
       for words, shift in (("by date", 0), ("at midnight of New York in UTC", 5 * HOUR_NS))
       for calendar in (None, "XNYS")),
-    reads("days by date of New York", bars(lambda: [str(day) for day in days_of().astype(
-        "datetime64[ns]").astype("datetime64[D]")]), {"tz": NEW_YORK}, notes="2024-03-29",
-          unsaid="missing"),
     reads("a day that is lost", file_of(days_of, 0, (100,)), {"calendar": "XNYS"},
           notes="1 gap in open hours, 1 bar missing"),
     reads("futures with an hour a day closed", file_of(futures), missing=(0, 3 * 60),
@@ -143,16 +140,11 @@ ROWS = (
           notes="in open hours"),
     *(reads(f"{days} days of New York", file_of(first_days, days), notes="by the rhythm of",
             unsaid="missing") for days in (4, 10, 20)),
-    reads("a day of New York", file_of(first_days, 1), notes=()),
     reads("ten sessions are a holiday", file_of(without_sessions, 10), unsaid="missing"),
     reads("eleven are an outage", file_of(without_sessions, 11), notes=f"{11 * 26} bars missing"),
     *(reads(f"three bars lost, {options}", file_of(without_three), options, missing=(3, 3),
             notes="2 gaps in open hours, 3 bars missing; the longest from 2024-02-05T15:45 to ")
       for options in ({}, {"calendar": "XNYS"})),
-    reads("the clock of a rhythm", file_of(without_three),
-          notes="by the rhythm of its weeks on the clock of America/New_York"),
-    reads("hours of a stock that lacks bars", file_of(without_three), {"timeframe": "1h"},
-          unsaid="3 bars"),
     refuses("nearly a calendar", file_of(without_three), {"calendar": "XNYSE"}, SourceError,
             "--calendar 'XNYSE'", "did you mean 'XNYS'"),
     refuses("years that no calendar knows", bars(50, start="1970-01-02"), {"calendar": "XSHG"},

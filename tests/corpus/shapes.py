@@ -91,9 +91,6 @@ HISTORY = struct.pack("<i64s12siiii", 401, b"(C)", b"EURUSD", 60, 5, 0, 0) + byt
 ROWS = (
     *(refuses(name, file, None, TableError, words, "make bars of them first", never="--column")
       for name, (file, words) in NO_BARS.items()),
-    refuses("trades whose columns are named by place", NO_BARS["trades of Binance"][0],
-            {"columns": {"timestamp": "1", "open": "2", "high": "5", "low": "3", "close": "4",
-                         "volume": "none"}}, TableError, TRADES),
     *(refuses(f"an order: {name}", file, None, TableError, "--column", then={**seen})
       for name, (file, seen) in ORDERS.items()),
     refuses("an average price that may be the volume", rows("{s},{o},{h},{l},{c},{mean}"), None,
@@ -116,15 +113,10 @@ ROWS = (
     refuses("a market on two exchanges", PARTED, None, TableError, "'exchange'", "#A#X",
             market="A", never="--sort",
             then={"count": 6, "symbol": "A#X", "values": {"volume": [0] * 6}}),
-    refuses("an exchange of two markets", PARTED, {"columns": {"symbol": "exchange"}}, TableError,
-            "'symbol'", "#Y#A", market="Y",
-            then={"count": 6, "symbol": "Y#A", "values": {"volume": [1] * 6}}),
     reads("one of four series", PARTED, market="B#Y", values={"volume": [3] * 6}),
     refuses("two columns that part rows together", UNNAMED, None, TableError, "'Name' and 'place'",
             then={"symbol": "A#X", "count": 6}),
     refuses("an exchange that is none", PARTED, None, TableError, "no market 'Z'", market="A#Z"),
-    refuses("a market of a file that names none", rows(FORM, HEAD), None, TableError,
-            "no market 'AAA'", market="AAA"),
     *(refuses(f"a file of {words}", text(content), None, SourceError, words)
       for words, content in (
           ("MetaTrader (.hst)", HISTORY),

@@ -143,22 +143,17 @@ ROWS = (
       for words, remarks in BELOW.items() for end in ("\n", "", "\r\n")),
     *(refuses(words, text(content), None, SourceError, "series.csv: ", *message)
       for words, (content, *message) in DAMAGED.items()),
-    reads("columns beside", bars(5, extra=list("abcde")), made=5, notes=()),
 
     *(reads(f"symbol of {name[:9]}", text(TEXT, name), symbol=symbol, made=5)
       for name, symbol in (("BTC-USD.csv", "BTC-USD"), ("eth.csv.gz", "eth"), ("NA.csv", "NA"),
                            ("a.b.CSV", "a.b"), ("<script>.csv", "<script>"),
                            ("x" * 90 + ".csv", "x" * 61 + "..."))),
-    reads("symbol of an archive", text(archive(("x.csv", TEXT)), "BTCUSDT-15m.zip"), made=5,
-          symbol="BTCUSDT-15m"),
     refuses("a name that harms a terminal", text(TEXT, "a\x1b[31m.csv"), None, BarsError,
             "cannot be printed"),
     *(reads(f"a column says {symbol}", bars(5, symbol=symbol), symbol=symbol, made=5)
       for symbol in ("NA", "NULL", "../../x", "</script>", "nan", "BRK/B")),
     refuses("a column of two symbols", bars(5, ticker=[f"S{i % 2}" for i in range(5)]), None,
             TableError, "names 2 markets", "'S0', 'S1'", "series.csv#S0"),
-    refuses("a very long symbol", bars(5, symbol="A" * 10_000), None, BarsError,
-            "10000 characters"),
     reads("a report beside a table in an archive",
           text(archive(("DAT_ASCII_M1.txt", "Status\n"), ("DAT_ASCII_M1.csv", TEXT))), made=5,
           notes="of its archive 'DAT_ASCII_M1.txt' is not read"),
@@ -181,14 +176,11 @@ ROWS = (
               text(LONG[:at] + "\0" * 4096 + LONG[at:], f"series.csv{packed}"), None, SourceError,
               f"holds 4096 zero bytes, the first in line {line}")
       for at, line in ((0, 1), (2000, 32), (len(LONG), 302)) for packed in ("", ".gz")),
-    refuses("zero bytes far behind the header", text(csv_text(make_columns(3000)) + "\0" * 9), None,
-            SourceError, "holds 9 zero bytes, the first in line 3002"),
     *(refuses(f"a last number {volume} that may be cut", last(volume), None, SourceError,
               "its last line has no end", f"'{volume}'", "may be cut")
       for volume in ("1234", "12.5", "7")),
     *(reads(f"a last number {volume} with an end", last(volume, end="\n"), count=5)
       for volume in ("1234", "12.5", "7")),
-    reads("a last number in quotes", last('"7"'), values={"volume": {4: 7}}, count=5),
     reads("a last number before a name",
           joined(HEAD + ",name", *(row + ",x" for row in DAYS), end=""), **FIVE),
 
@@ -203,14 +195,8 @@ ROWS = (
     *(refuses(f"a last line {words}", joined(HEAD, *DAYS, line), None, DataError)
       for words, line in (("too long", "a b" * 200_000), ("of two ends", "Down\rloaded from a x"),
                           ("of a zero byte", "\0 a word"), ("never closed", '"'))),
-    refuses("a remark between rows", joined(HEAD, *DAYS[:2], *BELOW["Barchart"], *DAYS[2:]), None,
-            SourceError, "no readable CSV file"),
-    refuses("rows above the header", joined(*DAYS[:3], HEAD, *DAYS[3:]), None, DataError),
 
     *map(again, (HEAD, HEAD.lower(), "date,o,h,l,close,vol", f" {HEAD} ")),
-    refuses("names of yfinance again", joined(*YFINANCE, *SAME[:3], *YFINANCE, *SAME[3:]), None,
-            TableError, "row 3 names the columns again",
-            then={**FIVE, "notes": "dropped 3 rows that name the columns again"}),
     reads("a header below rows that had none", joined(*BINANCE[:2], NAMES_OF_BINANCE, *BINANCE[2:]),
           {"drop_bad_bars": True}, values={"volume": [1, 2, 3, 4]}),
     refuses("a header in another order again", joined(

@@ -50,7 +50,6 @@ ROWS = (
     reads("prices of a weak currency", text(lines(DEAR, HEADER)), unsaid="billionths"),
     reads("closes of New York", days(clock="16:00"), {"tz": "America/New_York"}, notes=CLOSES),
     reads("closes in UTC", days(1, 2, 3, clock="16:00"), notes=CLOSES),
-    reads("an hour before", days(1, 2, 3, clock="15:00"), unsaid=CLOSES),
     reads("closes of a weekend", days(6, 7, 8, clock="16:00"), unsaid=CLOSES),
     *(refuses(f"zone of {name}", days(clock="12:00", head=name), None, TableError,
               f"such as --tz {zone}", then={"first": first}) for name, zone, first in ZONES),
@@ -58,8 +57,6 @@ ROWS = (
             first="2024-01-01T12:00") for name, _, _ in ZONES),
     *(reads(f"UTC by {name}", days(clock="12:00", head=name), first="2024-01-01T12:00", notes=())
       for name in ("Time (UTC)", "Date GMT+0", "time_utc+00:00")),
-    reads("an offset that no zone has", days(clock="12:00", head="Time (UTC+12:45)"),
-          notes="name no zone, read as UTC"),
     *(refuses(f"times that end in {' and '.join(names)}",
               bars([f"2024-01-0{i} 12:00 {names[i % len(names)]}" for i in range(1, 5)]), None,
               TableError, "short names of zones", f"--tz {zone} says which")

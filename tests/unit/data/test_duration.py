@@ -50,6 +50,9 @@ def test_a_kept_file_without_a_statement_gets_one(tmp_path, thin):
     assert keep_bars(bars, tmp_path) == (path, True)
     assert keep_bars(bars, tmp_path) == (path, False)
     assert load_bars(str(path)).timeframe == "1m"
+    # So is one that states another clock.
+    assert keep_bars(replace(bars, zone="Asia/Tokyo"), tmp_path) == (path, True)
+    assert load_bars(str(path)).zone == "Asia/Tokyo"
 
 
 def test_a_statement_about_other_bars_is_not_used(tmp_path):

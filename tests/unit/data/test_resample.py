@@ -3,9 +3,9 @@
 import numpy as np
 
 from data import resample
-from tests.support.series import MINUTE_NS, make_bars
+from tests.support.series import MINUTE_NS, START_NS, make_bars
 
-HOUR_NS = 60 * MINUTE_NS
+HOUR_NS, DAY_NS = 60 * MINUTE_NS, 1440 * MINUTE_NS
 
 
 def test_an_hour_is_its_quarters_and_knows_no_later_one():
@@ -17,6 +17,8 @@ def test_an_hour_is_its_quarters_and_knows_no_later_one():
     assert hours.notes[0] == "first"
     assert hours.extra["mood"].tolist() == mood[3::4].tolist()
     assert resample(bars, bars.timeframe_ns) is bars
+    weeks = resample(make_bars(9, step_ns=DAY_NS), 7 * DAY_NS)
+    assert weeks.timestamp.tolist() == [START_NS, START_NS + 7 * DAY_NS]
     for end in range(4, 40, 4):
         part = resample(bars.until(end), HOUR_NS)
         for name in ("open", "high", "low", "close", "volume"):

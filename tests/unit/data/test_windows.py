@@ -1,4 +1,4 @@
-"""Windows cut into parts, parts joined again, and what is held out, so that nothing is in both."""
+"""Windows between times, in parts and joined again, and what is held out: nothing is in both."""
 
 from fractions import Fraction
 
@@ -18,7 +18,7 @@ BARS = make_bars(96)
 @pytest.mark.parametrize("text", ["", "0%", "100%", "20", "0.2", "-5%", "20 %", "soon", "2024"])
 def test_what_is_no_share_and_no_time_is_refused(text):
     """The message shows both forms."""
-    with pytest.raises(WindowError, match=r"--holdout .* such as 20%.* such as 2024-01-31"):
+    with pytest.raises(WindowError, match=r"20%.*2024-01-31"):
         parse_holdout(text)
 
 
@@ -37,16 +37,17 @@ def test_parts_are_neighbours_and_share_no_bar(start, length, percent):
 
 
 def test_a_time_parts_where_bars_open_from_then_on():
-    """The bar that opens at that very time is held out."""
+    """The bar that opens at that very time is held out; a part without a bar is refused."""
     seen, kept = split_window(BARS, Window(3, 8, 90), parse_holdout("2024-01-01T06:00"))
     assert (seen, kept) == (Window(3, 8, 24), Window(3, 24, 90, "held_out"))
+    for when in ("2023-12-31", "2024-01-01T02:00", "2024-01-01T22:45", "2030-01-01"):
+        with pytest.raises(WindowError, match="82 bars"):
+            split_window(BARS, Window(0, 8, 90), parse_holdout(when))
 
 
 def test_a_series_until_a_bar_holds_nothing_after_it():
     """The part is a series of its own; the whole stays itself."""
     part = BARS.until(10)
-    assert len(part) == 10
-    assert part.close.tolist() == BARS.close[:10].tolist()
     assert part.content_hash == make_bars(10).content_hash
     assert BARS.until(96) is BARS
 
@@ -61,25 +62,39 @@ def test_groups_part_a_range_evenly(start, length, count):
     assert max(lengths) - min(lengths) <= 1
 
 
-def test_parts_keep_series_and_role():
-    """Each searched window becomes windows of its own."""
-    windows = parts([Window(0, 0, 10), Window(1, 3, 8, "train")], 2)
-    assert windows == (
-        Window(0, 0, 5),
-        Window(0, 5, 10),
-        Window(1, 3, 5, "train"),
-        Window(1, 5, 8, "train"),
-    )
-
-
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 40)), max_size=5), st.data())
 def test_joined_parts_are_the_windows_again(gaps, data):
     """Whatever was cut; windows with bars between them stay apart, and so do series and roles."""
     windows, start = [], 0
     for number, (gap, length) in enumerate(gaps):
         start += gap + 1
-        windows.append(Window(number % 2, start, start + length))
+        windows.append(Window(number % 2, start, start + length, ("train", "test")[number % 2]))
         start += length
-    count = data.draw(st.integers(1, min((length for _, length in gaps), default=1)))
+    shortest = min((length for _, length in gaps), default=1)
+    count = data.draw(st.integers(1, shortest))
     assert joined(parts(windows, count)) == tuple(windows)
     assert joined([Window(0, 0, 5), Window(0, 5, 9, "held_out")])[0] == Window(0, 0, 5)
+    with pytest.raises(WindowError, match="parts"):
+        parts([*windows, Window(0, 0, 3)], 4)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "first", "last"),
+    [(None, None, 0, 8), ("2024-01-01T00:30", None, 2, 8), (None, "2024-01-01T00:30", 0, 2),
+     ("2024-01-01 00:31", "2024-01-01T01:00:01", 3, 5),
+     ("2024-01-01T01:30+01:00", "2024-01-01T01:00Z", 2, 4), ("1066-10-14", "9999-12-31", 0, 8)],
+)  # fmt: skip
+def test_window_between_times(start, end, first, last):
+    """The start belongs to the window, the end does not; no zone means UTC."""
+    assert Window.between(make_bars(8), start, end) == Window(0, first, last)
+
+
+def test_windows_without_bars_are_refused():
+    """A window holds at least one bar; the whole one runs to after the last."""
+    for bounds in ((-1, 0, 1), (0, -1, 1), (0, 1, 1), (0, 2, 1), (0, 0, 1, "validate")):
+        with pytest.raises(WindowError):
+            Window(*bounds)
+    for start, words in (("2025-01-01", "2024-01-01T00:00"), ("yesterday", "no time")):
+        with pytest.raises(WindowError, match=words):
+            Window.between(make_bars(8), start)
+    assert Window.whole(make_bars(7), series=2) == Window(2, 0, 7)

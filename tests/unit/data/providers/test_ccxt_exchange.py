@@ -8,6 +8,7 @@ import pytest
 from data import LoadOptions, load_bars
 from data.errors import DataError, FetchError, LimitError, RewrittenError, SourceError
 from data.providers import PROVIDERS, ccxt_exchange
+from data.table import FetchOptions
 from tests.support.exchange import HOUR_MS, START_MS, FakeExchange, serve_exchange
 from tests.support.series import make_bars
 
@@ -157,6 +158,17 @@ def test_pages_of_another_market_are_dropped(exchange, waits, caplog, cache):
     assert (len(bars), set(bars.volume)) == (IN_RANGE, {9.0})
     assert "not the same any more: all are fetched anew" in caplog.text
     assert not list(cache.rglob("*.pages"))
+
+
+def test_a_kept_bar_that_reaches_beyond_a_range_does_not_count(monkeypatch):
+    """The week of the last of January ends in February."""
+    week_ms = 7 * 24 * HOUR_MS
+    with serve_exchange(FakeExchange(30, step_ms=week_ms)) as open_exchange:
+        monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
+        assert len(load_bars("ccxt:binance:BTC/USDT:1w:2024-01-01:2024-06-03")) == 22
+    offline = LoadOptions(fetch=FetchOptions(may_fetch=False))
+    bars = load_bars("ccxt:binance:BTC/USDT:1w:2024-01-01:2024-02-01", offline)
+    assert bars.timestamp.tolist() == [10**6 * (START_MS + k * week_ms) for k in range(4)]
 
 
 def test_whole_months_are_kept(monkeypatch):
