@@ -1,7 +1,10 @@
 """Ways to search and what is strived for, from the command line."""
 
+from pathlib import Path
+
 import pytest
 
+from optimizer.store import RunStore, find_run
 from tests.support.commands import SMALL
 
 pytestmark = pytest.mark.slow
@@ -115,6 +118,10 @@ def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     assert result["front"] == []
     assert result["infeasible"]["broken:win_rate>0.99"] > 0
     assert sum(result["infeasible"].values()) == result["evaluated"]
+    with RunStore.open(find_run(Path("runs"), "latest")) as store:
+        population = store.last_generation().population
+    nearest = population.genomes[population.violations.argmin()]
+    assert list(result["nearest"]["genes"].values()) == nearest.tolist()
     shown = command("runs", "show", "latest").out
     assert f"{result['nearest']['metrics']['trades']:.0f} trades" in shown
     assert "--constraint 'win_rate>0.99 soft'" in shown
