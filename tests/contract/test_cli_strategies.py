@@ -12,12 +12,11 @@ import pytest
 
 import optimizer
 from optimizer import load_run
-from optimizer.errors import ConfigError
-from optimizer.run import indicator_cache, indicator_snapshot
+from optimizer.run import indicator_cache
 from optimizer.run.header import recorded_front
 from optimizer.run.individuals import describe_individuals
 from optimizer.store import RunStore, find_run
-from strategy import STRATEGIES, StrategyError, load_strategy, words
+from strategy import STRATEGIES, load_strategy, words
 from strategy.files import build_strategies
 from strategy.indicator_registry import COLUMNS
 from strategy.rules import seller_exhaustion
@@ -188,18 +187,6 @@ def test_a_replay_hangs_on_no_machine(command, market, rounding, other_machine, 
     assert "0 mismatches" in command("runs", "verify", "latest").out
     files[0].write_bytes(files[0].read_bytes()[:-1])
     assert re.search(r"moved\(\d+\) is damaged", verify(command))
-
-
-def test_rows_without_room_are_recorded_by_their_digest(
-    command, market, rounding, other_machine, monkeypatch
-):
-    """With a note; a replay notes that it reads its own."""
-    monkeypatch.setattr(indicator_snapshot, "MOST_BYTES", 1000)
-    outcome = command("evolve", "--data", market, "--strategy", rounding, *SMALL)
-    assert re.search(r"of (\d+) rows of own indicators \1 .* digest", outcome.err)
-    assert "other bits" not in command("runs", "verify", "latest").err
-    other_machine()
-    assert re.search(r"moved\(\d+\).* digest", command("runs", "verify", "latest").err)
 
 
 def test_recorded_rows_that_know_the_future_make_no_whole_run(command, own):
@@ -429,15 +416,6 @@ def test_an_edited_strategy_in_memory_is_another_one(command, frame):
         del STRATEGIES[name]
 
 
-@pytest.mark.parametrize("given", [3, None, [], max], ids=str)
-def test_what_is_no_strategy_is_refused_in_memory(given):
-    """A path is one, as text is."""
-    with pytest.raises(ConfigError, match="strategy"):
-        optimizer.backtest(strategy=given)
-    with pytest.raises(StrategyError, match="nowhere"):
-        optimizer.backtest(strategy=Path("nowhere.py"))
-
-
 def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pullback, tmp_path):
     """A strategy reads them; the run holds them by their hash; no look-ahead is found."""
     times = pd.date_range("1970-01-01", periods=40, freq="18h", tz="UTC")
@@ -511,33 +489,6 @@ def test_a_run_whose_column_is_gone_names_it(command, market, pullback, tmp_path
     assert gone.code == 4
     assert re.search(r"'mood': .* is gone", gone.error)
     assert command(*ask, "--column-file", f"mood={tmp_path / 'moved.csv'}").code == 0
-
-
-ORDERED = """from strategy.words import *
-
-BREAKOUT = strategy(
-    "Buys above what was.",
-    long=close > ema(close, 20),
-    entry=stop_at(highest(high, 10), expires=3),
-    stop=share(0.02),
-    targets=[(share(0.01), 0.5)],
-)
-"""
-
-
-def test_check_and_backtest_count_orders_and_partial_exits(command, market, tmp_path):
-    """In words alike; the file of trades has columns of the targets."""
-    (tmp_path / "ordered.py").write_text(ORDERED)
-    asked = ("ordered.py", "--data", market)
-    checked = command("strategies", "check", *asked).out
-    (line,) = [line for line in checked.splitlines() if "resting orders: " in line]
-    traded = command("backtest", "--strategy", *asked, "--trades", "trades.csv").out
-    assert line in traded
-    trades = pd.read_csv(tmp_path / "trades.csv")
-    reached = trades["leg1_bar"].notna() & (trades["leg1_bar"] < trades["exit_bar"])
-    assert reached.any()
-    assert f"{reached.sum()} partial exits" in traded
-    assert (trades["leg1_share"] == 0.5).all()
 
 
 NEVER = """from strategy.words import *

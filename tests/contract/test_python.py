@@ -14,7 +14,7 @@ import optimizer
 from data import DataError, LoadOptions, load_bars
 from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.report import check_strategy, compare_runs, page_html, write_report
+from optimizer.report import check_strategy, page_html, write_report
 from strategy import StrategyError, find_strategy, words
 from tests.support.runs import record_run
 
@@ -104,52 +104,29 @@ def backtested(**settings):
     return optimizer.backtest(**settings).trades(0).to_csv()
 
 
-def fit_forecast(**settings):
-    """How good a forecast of the plainest model is."""
-    forecast = optimizer.forecast("f.parquet", model="naive", **settings)
-    return repr(forecast)
-
-
 PLACES = {
     "trades": (lambda run, v: run.trades(v).to_csv(), whole(0)),
     "population": (lambda run, v: run.population(v).to_csv(), whole(1)),
-    "apart": (lambda run, v: run.apart(v).trades().to_csv(), whole(0)),
     "program": (lambda run, v: run.program(0, v), choose("pine")),
     "grid": (lambda run, v: run.grid(v, "reward_r").to_csv(), choose("ema_fast")),
     "importance": (lambda run, v: run.importance(v).to_csv(), choose("strength")),
     "by_weight": (lambda run, v: run.by_weight(strength=v), real(0.5)),
     "label": (lambda run, v: run.label(v) or run.tags, text("mine")),
-    "note": (lambda run, v: run.label(note=v) or run.note, text("a note")),
     "page": (lambda run, v: len(page_html(run, v)), whole(0)),
     "report": (lambda run, v: write_report(run, v).name, path("page.html")),
     "plot_front": (lambda run, v: run.plot.front(v).to_json(), choose("trades")),
-    "plot_price": (lambda run, v: run.plot.price(0, v).to_json(), whole(0)),
-    "compare_runs": (lambda run, v: compare_runs(a=v), (None, ())),
     "load_run": (lambda run, v: repr(optimizer.load_run(v)), path("runs/one")),
     "load_run_data": (
         lambda run, v: optimizer.load_run(data=v).trades(0).to_csv(),
         several("sample"),
     ),
-    "load_run_trust": (lambda run, v: repr(optimizer.load_run(trust=v)), flag(False)),
-    "judge_name": (lambda run, v: optimizer.judge(v, null=0, folds=0, blocks=0), (None, ())),
     "judge_pick": (
         lambda run, v: repr(optimizer.judge(pick=v, null=0, folds=0, blocks=0)),
         whole(0),
     ),
-    "judge_folds": (lambda run, v: optimizer.judge(folds=v), (None, ())),
     "portfolio": (lambda run, v: repr(optimizer.portfolio(v)), several("latest:0")),
-    "portfolio_weights": (
-        lambda run, v: repr(optimizer.portfolio(["latest:0"], v)),
-        several(0.5),
-    ),
-    "portfolio_risk": (lambda run, v: repr(optimizer.portfolio(["latest:0"], risk=v)), real(0.25)),
     "scan": (lambda run, v: optimizer.scan(v).frame().to_csv(), table("ema_len", 21)),
-    "scan_high": (lambda run, v: optimizer.scan(high=v).frame().to_csv(), real(0.25)),
-    "scan_verify": (lambda run, v: optimizer.scan(verify=v).frame().to_csv(), choose("all")),
     "forecast": (lambda run, v: optimizer.forecast(v, model="naive"), (None, ())),
-    "forecast_model": (lambda run, v: optimizer.forecast("f.parquet", model=v), (None, ())),
-    "forecast_features": (lambda run, v: fit_forecast(features=v), text("returns")),
-    "ui_runs": (lambda run, v: optimizer.ui(v).stop(), path("runs")),
     "genes": (
         lambda run, v: optimizer.backtest(v).trades(0).to_csv(),
         table("reward_r", 2.5),
@@ -162,8 +139,6 @@ PLACES = {
     "fee_bp": (lambda run, v: backtested(fee_bp=v), real(2.5)),
     "scale_lengths": (lambda run, v: backtested(scale_lengths=v), flag(False)),
     "bounds": (lambda run, v: backtested(bounds={"reward_r": v}), several(1.0, 5.0)),
-    "bound": (lambda run, v: backtested(bounds={"reward_r": (v, 5)}), real(0.5)),
-    "constraints": (lambda run, v: backtested(constraints=v), several("max_drawdown <= 0.5")),
     "check_strategy": (
         lambda run, v: check_strategy(find_strategy("seller_exhaustion"), v).to_csv(),
         whole(2),
@@ -172,7 +147,6 @@ PLACES = {
     "load_timeframe": (lambda run, v: repr(load_bars("sample", LoadOptions(timeframe=v))), span(1)),
     "word_length": (lambda run, v: repr(words.ema(words.close, v)), whole(20)),
     "word_number": (lambda run, v: repr(words.close > v), real(2.5)),
-    "word_gene": (lambda run, v: repr(words.gene("g", v, 0.5, 4)), real(2.5)),
 }
 """Each argument: a call with its value, and a plain value with its twins."""
 

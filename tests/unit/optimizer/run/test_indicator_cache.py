@@ -67,22 +67,6 @@ def test_whatever_decides_a_row_names_its_file(tmp_path, what, monkeypatch):
     assert len(CALLS) == 2
 
 
-def test_a_series_is_told_apart_as_its_bars_are():
-    """Extra columns in any order are the same series."""
-    assert SERIES.content_hash == BARS.content_hash
-    extra = {"b": SERIES.close, "a": SERIES.open}
-    both = (extra, dict(reversed(extra.items())))
-    hashes = {dataclasses.replace(SERIES, extra=columns).content_hash for columns in both}
-    assert hashes == {dataclasses.replace(BARS, extra=extra).content_hash}
-
-
-def test_what_is_computed_faster_than_written_is_not_kept(tmp_path, monkeypatch):
-    """A disk would be slower than the function."""
-    monkeypatch.setattr(indicator_cache, "WORTH_S", 60.0)
-    keep_rows(tmp_path).row(SERIES, (3,))
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("damage", [b"", b"x" * 99, "turned", "short"])
 def test_a_damaged_file_is_computed_anew(tmp_path, damage, caplog):
     """With a note; the file is whole again afterwards."""

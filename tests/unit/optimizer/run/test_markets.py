@@ -169,16 +169,6 @@ def test_bounds_must_fit_the_shortest_symbol(folder):
         prepare(config(folder, holdout="70%", bounds={"ema_slow": [700, 800]}), for_search=True)
 
 
-def test_a_note_about_many_symbols_is_one_line(folder, tmp_path):
-    """Whose it is stands before it: all, or the first five and how many more."""
-    for k in range(8):
-        write_market(tmp_path / f"s{k}.csv", 1000, seed=k, silent=1.0)
-    silent = "volume is zero in every bar: volume rules can never fire"
-    assert load_markets(config(folder, data=str(tmp_path))).notes == (f"all 8 symbols: {silent}",)
-    both = load_markets(config(folder, data=(str(tmp_path), f"csv:{folder}/long.csv")))
-    assert both.notes == (f"s0, s1, s2, s3, s4 and 3 more: {silent}",)
-
-
 def _redrawn(bars: Bars) -> Bars:
     """The same bars with the last three tenths doubled in price."""
     cut = len(bars) - int(len(bars) * 0.3)

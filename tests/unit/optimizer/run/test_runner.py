@@ -10,7 +10,7 @@ import pytest
 from data import DataError
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
-from optimizer.run import evaluator, trust
+from optimizer.run import trust
 from optimizer.run.problem import EngineProblem
 from optimizer.run.runner import Observer, resume_run, start_run
 from optimizer.search.evolution import front_hash
@@ -311,15 +311,3 @@ def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):
     with pytest.raises(StoreError, match="1,000 are free"):
         begin(config, Witness())
     assert not Path(config.runs).exists()
-
-
-def test_only_interrupts_interrupt_a_search(config, monkeypatch):
-    """An error of ours is no wish to stop, and leaves a run that can go on."""
-
-    def broken(*args, **options):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(evaluator, "certify", broken)
-    with pytest.raises(ZeroDivisionError):
-        begin(config, Witness())
-    assert list_runs(Path(config.runs))[0].status == "interrupted"

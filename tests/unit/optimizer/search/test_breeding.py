@@ -57,10 +57,3 @@ def test_lineage_leads_back_to_the_first_generation():
             assert mother == father == UNKNOWN
     kinds = {OPERATORS[code] for _, _, _, code in born.values()}
     assert {*ADAPTED, "sample"} <= kinds
-
-
-def test_what_works_is_used_more():
-    """On a smooth problem shares leave the even ones, and switching adaption off keeps those."""
-    *_, adapted = evolve(Zdt1(float_layout(8)), settings(40, 40))
-    *_, even = evolve(Zdt1(float_layout(8)), settings(40, 40, adapt=False))
-    assert adapted.archive.genomes.tobytes() != even.archive.genomes.tobytes()

@@ -1,12 +1,7 @@
 """Loops that another process compiles: when it does, and that they are all that a search needs."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from optimizer.search import compiling
 from tests.support.commands import run
 from tests.support.paths import ROOT
 
@@ -30,37 +25,6 @@ list(evolve(Zdt1(float_layout(4)), settings(40, 3, islands=2, migration=1, archi
 list(evolve(Analytic(int_layout((0, 9), (0, 9), ordered=True), 4), settings(40, 3)))
 print(missing)
 """
-
-
-class Started:
-    """A process that was started, and is not."""
-
-    def __init__(self, command, **given):
-        self.command, self.given = command, given
-
-    def kill(self):
-        """Nothing to end."""
-
-
-@pytest.mark.parametrize(
-    ("is_missing", "cores", "count"), [(True, 2, 1), (True, 1, 0), (False, 2, 0)]
-)
-def test_another_process_compiles_once_where_it_helps(monkeypatch, is_missing, cores, count):
-    """When loops are missing and there is a core to spare."""
-    started = []
-    monkeypatch.setattr(compiling, "is_missing", lambda loop: is_missing)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(cores))
-    monkeypatch.setattr(
-        subprocess, "Popen", lambda *given, **named: started.append(Started(*given, **named))
-        or started[-1],
-    )  # fmt: skip
-    compiling.compile_in_background.cache_clear()
-    compiling.compile_in_background("reference")
-    compiling.compile_in_background("reference")
-    compiling.compile_in_background.cache_clear()
-    assert count == len(started)
-    assert all(process.command[0] == sys.executable for process in started)
-    assert all(process.command[-1] == "reference" for process in started)
 
 
 @pytest.mark.slow

@@ -6,56 +6,13 @@ import numpy as np
 import pytest
 
 from optimizer.search.evolution import Evolution, evolve
-from optimizer.search.in_step import run_alone, run_in_step
+from optimizer.search.in_step import run_in_step
 from optimizer.search.problem import Search, evaluate_genomes
 from optimizer.search.stopping import stop_reason
 from strategy import STRATEGIES
 from tests.support.searches import HalfForbidden, Zdt1, bits, float_layout, settings
 
 SELLER = STRATEGIES["seller_exhaustion"].layout
-
-
-def counting(number: int, log: list[str]):
-    """Asks `number` times for a double, and finds the sum; it notes its end."""
-    total = 0
-    try:
-        for step in range(number):
-            total += yield 10 * number + step
-        return total
-    finally:
-        log.append(f"end {number}")
-
-
-def test_those_who_have_ended_leave_the_others():
-    """One call answers all open questions, in order, and none twice."""
-    calls, log = [], []
-
-    def answer(asked):
-        calls.append(dict(asked))
-        return [2 * number for number in asked.values()]
-
-    searches = {n: counting(n, log) for n in (2, 0, 3, 1)}
-    results = list(run_in_step(searches, answer))
-    assert results == [(0, 0), (1, 20), (2, 82), (3, 186)]
-    assert calls == [{2: 20, 3: 30, 1: 10}, {2: 21, 3: 31}, {3: 32}]
-    assert [
-        (n, run_alone(counting(n, log), lambda number: 2 * number)) for n in range(4)
-    ] == results
-
-
-@pytest.mark.parametrize("is_asked_first", [True, False])
-def test_an_error_of_one_ends_all(is_asked_first):
-    """It reaches the caller, and the others are closed."""
-    log: list[str] = []
-
-    def faulty():
-        if is_asked_first:
-            yield 1
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        list(run_in_step({1: counting(4, log), 2: faulty()}, lambda asked: list(asked.values())))
-    assert log == ["end 4"]
 
 
 def asking(search: Search, wanted) -> Iterator:
