@@ -255,14 +255,21 @@ def test_verify_of_a_run_without_a_generation_is_sound(command, path):
     assert command("runs", "verify", "begun").code == 0
 
 
-@pytest.mark.parametrize("table", ["result", "generation"])
-def test_a_result_that_was_changed_is_nowhere_shown(command, path, table):
+CHANGES = {
+    "figures": lambda path: change(
+        path, "UPDATE result SET payload = CAST(replace(CAST(payload AS TEXT), "
+        "'\"strength\":', '\"strength\":9') AS BLOB)"
+    ),
+    "generation": lambda path: change(
+        path, "UPDATE generation SET front_sha = x'00' WHERE number = 2"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", CHANGES.values(), ids=CHANGES)
+def test_a_result_that_was_changed_is_nowhere_shown(command, path, harm):
     """Neither with its digest alone, nor where a generation is another one."""
-    if table == "result":
-        change(path, "UPDATE result SET payload = CAST(replace(CAST(payload AS TEXT), "
-               "'\"strength\":', '\"strength\":9') AS BLOB)")  # fmt: skip
-    else:
-        change(path, "UPDATE generation SET front_sha = x'00' WHERE number = 2")
+    harm(path)
     uses = ("show latest", "show latest --json", "export latest front.csv", "verify latest",
             "export latest front.journal")  # fmt: skip
     for use in (*(f"runs {use}" for use in uses), "report latest"):

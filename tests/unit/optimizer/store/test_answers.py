@@ -41,6 +41,25 @@ def test_the_pick_of_a_judgement_is_another_than_the_strongest():
     assert read_answer(HEADER, result, judgement) == RunAnswer(("X", "Y"), 1.0, 0.5, 8)
 
 
+def test_a_member_whose_account_was_gone_is_no_answer():
+    """However strong it is."""
+    gone = {**member(2.0, a=1, b=1), "gone": "2020-01-01"}
+    assert read_answer(HEADER, make_ended(gone, member(1.0, a=2, b=2)), None).strength == 1.0
+
+
+def test_of_a_schedule_the_answer_is_that_of_the_account_of_all_steps():
+    """Its growth a year counts from the first step to the last searched bar."""
+    result = make_ended(member(9.0, a=1, b=1), samples=("in", "held out"))
+    lasts = ("2024-12-31T12:00Z", "2030-01-01T00:00Z")
+    for window, last in zip(result["data"]["windows"], lasts, strict=True):
+        window["last"] = last
+    account = {"strength": 1.5, "equity": 1.21, "trades": 7, "max_drawdown": 0.2}
+    schedule = {**account, "rows": [{"date": "2023-01-01T00:00Z"}]}
+    answer = read_answer(HEADER, result, {"schedule": schedule, "pick": {"strength": 3.0}})
+    assert (answer.strength, answer.trades, answer.max_drawdown) == (1.5, 7, 0.2)
+    assert (answer.total_return, answer.cagr) == pytest.approx((0.21, 0.1))
+
+
 @pytest.mark.parametrize("odd", [None, True, "x", 5, [], {}, [None], {"pick": 3}, float("inf")])
 def test_parts_of_another_shape_are_left_out(odd):
     """Records come from anywhere: no list of runs ends with one of them."""

@@ -109,6 +109,33 @@ def test_what_is_no_result_is_refused(change, words):
         RunResult.read({**older("held_out")["result"], **change})
 
 
+def change_gene(front):
+    """Give the first member another gene."""
+    name = next(iter(front[0]["genes"]))
+    front[0]["genes"][name] += 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda front: front[0]["objectives"].update(sharpe=99.0),
+        lambda front: front[0]["objectives"].update(more=1.0),
+        lambda front: front.pop(),
+        change_gene,
+    ],
+    ids=["objective", "name", "member", "gene"],
+)
+def test_members_are_those_of_the_last_generation(tmp_path, change):
+    """Though every digest was made anew."""
+    recorded = older("first")
+    with RunStore.create(tmp_path, "older", recorded["header"]) as store:
+        store.record(make_result_generation(**recorded))
+        change(recorded["result"]["front"])
+        store.finish(recorded["result"])
+    with RunStore.open(tmp_path / "older") as store, pytest.raises(StoreError, match="changed"):
+        load_result(store)
+
+
 def test_a_number_that_json_lacks_is_not_recorded(tmp_path):
     """The place is named, and the run stays unfinished."""
     recorded = older("held_out")
