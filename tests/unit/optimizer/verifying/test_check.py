@@ -21,8 +21,6 @@ from tests.support.forging import drop_evidence, forge
 from tests.support.hostile import changing
 from tests.support.judging import judge_briefly, recorded_run
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def run(recordings, tmp_path, monkeypatch):
@@ -84,6 +82,7 @@ def more(value):
     return value + 1 if isinstance(value, int) else value * 1.1 + 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["noise", "symbols", "schedule", "own file", "opened"])
 def test_an_honest_run_is_whole(request, recordings, name):
     """Nothing of it is found anew otherwise than it was recorded."""
@@ -108,6 +107,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_of_each_kind_is_whole(tmp_path, kind):
     """Also when it was gone on with."""
@@ -165,6 +165,7 @@ FORGED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "name", "place", "value"), FORGED)
 def test_a_value_that_does_not_follow_from_the_bars_is_found(run, table, name, place, value):
     """In header, result, generations, judgement and its rows."""
@@ -179,6 +180,7 @@ def test_a_value_that_does_not_follow_from_the_bars_is_found(run, table, name, p
         return
 
 
+@pytest.mark.slow
 def test_an_individual_that_was_judged_otherwise_is_found(run):
     """The bars say so, though its generation is an older one, off the front."""
     with changing(run / DATABASE) as connection:
@@ -238,6 +240,7 @@ def test_dropped_rows_of_evidence_are_found(run, name):
     assert "judgement." in find_problems(run, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place", "value", "individuals"),
     [
@@ -268,6 +271,7 @@ class KilledError(Exception):
     """A judge that is killed."""
 
 
+@pytest.mark.slow
 def test_an_interrupted_judging_names_the_command_that_goes_on(recordings, command):
     """The run is not whole and not damaged, until that was done."""
     run = Path(recordings.copy("held out")["path"])
