@@ -6,15 +6,11 @@ import pandas as pd
 import pytest
 
 from engine.accounts.ledger import Trade
-from optimizer.errors import ConfigError
 from optimizer.export.programs import build_program
 from optimizer.run.task import ledger_rows
 from strategy import words as w
 from tests.support.exports import build_task
 from tests.support.freqtrade_offline import backtest
-from tests.unit.optimizer.export.test_nautilus import gapped_bars
-
-__all__ = ["gapped_bars"]
 
 FAST, SLOW = w.ema(w.close, 5), w.ema(w.close, 20)
 STRATEGIES = {
@@ -99,23 +95,5 @@ def test_a_strategy_says_what_differs(gapped_bars):
         text = build_program(task, genome, "A try.", "freqtrade")
         compile(text, "member.py", "exec")
         heads[name] = text.partition("from __future__")[0].replace("\n# ", " ")
-    for head in heads.values():
-        assert "freqtrade backtesting --strategy Exported" in head
     assert ["Moved stop" in head for head in heads.values()] == [False, True, True, False]
     assert ["Time: out" in head for head in heads.values()] == [False, False, True, True]
-
-
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ("short", {"short": w.close < w.open}),
-        ("session", {"session": w.session_exit(16 * 60)}),
-        ("entry", {"entry": w.stop_at(w.high)}),
-    ],
-)
-def test_what_freqtrade_cannot_say_is_refused(part, message, gapped_bars):
-    """By the name of the part."""
-    spec = w.strategy("One.", name="one", long=w.close > w.open, stop=w.share(0.02), **message)
-    task = replace(build_task("seller_exhaustion", gapped_bars), spec=spec)
-    with pytest.raises(ConfigError, match=rf"{part}.*a program for freqtrade"):
-        build_program(task, spec.layout.defaults, "A try.", "freqtrade")

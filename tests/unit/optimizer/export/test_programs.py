@@ -92,47 +92,55 @@ def test_vectorbt_trades_as_the_run(strategy, market):
     """Every trade, in every bit."""
     ledger, _, is_same = compare_trades(build_task(strategy, market), market, "vectorbt")
     assert is_same.all()
-    assert len(ledger) > 50
+    assert len(ledger) > 20
 
 
-def test_code_of_a_person_is_not_exported(market):
-    """A strategy with an own indicator is refused, by its name."""
-    own = words.strategy(
-        "Follows what is straight.",
-        name="straight",
-        long=own_words.efficiency(20) > 0.5,
-        stop=words.share(0.02),
-    )
-    task = build_task("seller_exhaustion", market)
-    with pytest.raises(ConfigError, match="own indicator 'efficiency'"):
-        build_program(replace(task, spec=own), own.layout.defaults, "A try.", "vectorbt")
+LONG = {"long": words.close > words.open, "stop": words.share(0.02)}
+BOTH = {**LONG, "short": words.close < words.open}
+TICKS = {"market": words.market(tick="0.01")}
+REST = words.stop_at(words.high, 3)
+UNITS = words.account(1000, words.units(1))
+NO_LIMIT = words.limit_at(words.close, through=1)
+
+REFUSED = [
+    (platform, "funding", LONG, {"funding": words.funding(0.001)}) for platform in PLATFORM_PARTS
+] + [
+    (platform, "named_stops", LONG, {"break_even": 1, "named_stops": True})
+    for platform in sorted(set(PLATFORM_PARTS) - {"vectorbt"})
+] + [
+    ("nautilus_trader", "entry", LONG, {"entry": REST}),
+    ("nautilus_trader", "trail", LONG, {"trail": words.trail(words.level(words.low))}),
+    ("nautilus_trader", "even_offset", LONG,
+     {"break_even": words.break_even(1, words.share(0.001))}),
+    ("nautilus_trader", "exit_bounds", LONG,
+     {"exit_long": words.in_trade(words.close < words.open, bars_from=2)}),
+    ("freqtrade", "short", BOTH, {}),
+    ("freqtrade", "session", LONG, {"session": words.session_exit(16 * 60)}),
+    ("freqtrade", "entry", LONG, {"entry": REST}),
+    ("vectorbt", "own indicator 'efficiency'", LONG, {"long": own_words.efficiency(20) > 0.5}),
+    ("pine", "expires", BOTH, {"entry": words.stop_at(words.high), **TICKS}),
+    ("pine", "slippage", BOTH, {"slippage": words.bp(3), **TICKS}),
+    ("pine", "slippage", BOTH, {"slippage": words.by_side(words.ticks(1), None), **TICKS}),
+    ("pine", "reverse=True", BOTH, {"entry": REST, "reverse": True, **TICKS}),
+    ("pine", "account", BOTH, {"account": UNITS, **TICKS}),
+    ("backtesting.py", "reverse=True", BOTH, {"entry": REST, "reverse": True}),
+    ("backtesting.py", "delay", BOTH, {"reverse": True, "delay": 1}),
+    ("backtesting.py", "one side", BOTH, {"entry": words.by_side(REST, None)}),
+    ("backtesting.py", "cancel=by_side", BOTH,
+     {"entry": REST, "cancel": words.by_side(words.close > 1, words.close > 2)}),
+    ("backtesting.py", "through", BOTH, {"entry": NO_LIMIT, **TICKS}),
+    ("backtesting.py", "slippage, funding, account", BOTH,
+     {"slippage": words.bp(3), "funding": words.funding(0.001), "account": UNITS}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ("funding", {"funding": words.funding(0.001)}),
-        ("entry", {"entry": words.stop_at(words.high, 3)}),
-        ("trail", {"trail": words.trail(words.level(words.low))}),
-        ("even_offset", {"break_even": words.break_even(1, words.share(0.001))}),
-        ("named_stops", {"break_even": 1, "named_stops": True}),
-        ("exit_bounds", {"exit_long": words.in_trade(words.close < words.open, bars_from=2)}),
-    ],
-)
-def test_exits_that_no_program_knows_are_refused(market, part, message):
-    """By the name of the part, and on each platform that does not know it."""
-    task = build_task("seller_exhaustion", market)
-    plan = words.strategy(
-        "Waits.",
-        name="waits",
-        long=words.close > words.open,
-        stop=words.share(0.02),
-        **message,
-    )
-    known = {"funding": set(), "named_stops": {"vectorbt"}}
-    for platform in set(PLATFORM_PARTS) - known[part] if part in known else ["nautilus_trader"]:
-        with pytest.raises(ConfigError, match=f"{part}.*a program for {platform} does not know"):
-            build_program(replace(task, spec=plan), plan.layout.defaults, "A try.", platform)
+@pytest.mark.parametrize(("platform", "word", "plan", "parts"), REFUSED)
+def test_what_would_end_in_other_trades_is_refused(market, platform, word, plan, parts):
+    """By the name of the part, on each platform that does not know it."""
+    spec = words.strategy("R.", name="r", **{**plan, **parts})
+    task = replace(build_task("seller_exhaustion", market), spec=spec)
+    with pytest.raises(ConfigError, match=re.escape(word)):
+        build_program(task, spec.layout.defaults, "A try.", platform)
 
 
 @pytest.mark.parametrize("platform", sorted(PLATFORM_PARTS))
@@ -146,7 +154,7 @@ def test_a_part_is_refused_until_a_program_says_it(market, platform, monkeypatch
     assert build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
     object.__setattr__(spec, "hedge", True)
     monkeypatch.setattr(programs, "resolve_options", lambda *_: spec)
-    with pytest.raises(ConfigError, match="hedge: a program for"):
+    with pytest.raises(ConfigError, match="hedge"):
         build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
     assert set(PLATFORM_PARTS[platform]) <= set(PARTS)
 
@@ -158,7 +166,7 @@ def test_a_cost_that_no_program_knows_is_refused(market, costs):
     """By its name; those that every program has are taken."""
     task = build_task("seller_exhaustion", market)
     task = replace(task, costs=replace(task.costs, fee_bp=1.0, **costs))
-    with pytest.raises(ConfigError, match=f"^{next(iter(costs))}: a program for vectorbt"):
+    with pytest.raises(ConfigError, match=f"^{next(iter(costs))}: "):
         build_program(task, task.spec.layout.defaults, "A try.", "vectorbt")
 
 
@@ -244,9 +252,7 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
     if strategy in OF_WORDS:
         task = replace(task, spec=OF_WORDS[strategy]())
     if strategy in NOT_IN_PINE:
-        with pytest.raises(
-            ConfigError, match=f"'{NOT_IN_PINE[strategy]}' cannot be exported as Pine"
-        ):
+        with pytest.raises(ConfigError, match=f"'{NOT_IN_PINE[strategy]}'"):
             build_program(task, task.spec.layout.defaults, "A try.", "pine")
         return
     text = build_program(task, task.spec.layout.defaults, "A try.", "pine")
@@ -254,7 +260,7 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
     ledger = build_ledger(task).query("reason != 'end'")
     names = ["entry_bar", "exit_bar", "side", "reason", "entry", "exit", "r"]
     kept = pd.DataFrame([line.split(",") for line in log], columns=names)
-    assert len(ledger) > 10
+    assert len(ledger) > 2
     assert kept["reason"].tolist() == ledger["reason"].tolist()
     for name in names[:3]:
         assert kept[name].astype(int).tolist() == ledger[name].tolist()

@@ -18,9 +18,6 @@ from optimizer.schedule.stitched import stitch
 from strategy import words as w
 from tests.support.exports import build_task
 from tests.support.freqtrade_offline import backtest
-from tests.unit.optimizer.export.test_nautilus import gapped_bars
-
-__all__ = ["gapped_bars"]
 
 PARTS = {
     "long": w.close > w.lag(w.highest(w.high, w.length("span", 10, 3, 30)), 1),
@@ -48,7 +45,7 @@ def make_schedule(market, found=FOUND, **parts):
     spec = w.strategy("Breaks out.", name="steps", **{**PARTS, **parts})
     task = replace(build_task("seller_exhaustion", market), spec=spec)
     windows, layout = task.markets.windows, spec.layout
-    steps = plan_steps(task.markets.series, windows, parse_schedule("6d", "8d", 0))
+    steps = plan_steps(task.markets.series, windows, parse_schedule("3d", "4d", 0))
     genes = [found[number % len(found)] for number in range(len(steps))]
     picks = [None if values is None else layout.encode(values) for values in genes]
     figures = {"strength": None, "mean_r": None, "efficiency": None}
@@ -150,14 +147,18 @@ def test_freqtrade_enters_a_schedule_as_the_run(gapped_bars, tmp_path):
 
 @pytest.mark.parametrize("platform", sorted(set(PLATFORM_PARTS) - {"pine"}))
 def test_a_program_has_the_table_of_searches(market, platform):
-    """A row a date with its genes; the head names the run."""
+    """A row a date with its genes; the longest warm-up of all is that of the program."""
     task, _, rows = make_schedule(market)
     text = build_schedule_program(task, rows, "A try.", platform)
     compile(text, "program", "exec")
     assert text.count("    Step(") == len(rows)
     assert [f"  # {row.date}" in text for row in rows] == [True] * len(rows)
     assert text.count(", None, 0, 0, math.inf)") == sum(not row.genes for row in rows) > 0
-    assert "each trade keeps the genes that entered it" in text.replace("\n# ", " ")
+    layout = task.spec.layout
+    known = [layout.decode(layout.encode(row.genes)) for row in rows if row.genes]
+    needs = {task.spec.warm_up(values) for values in known}
+    assert len(needs) > 1
+    assert f"\nWARM_UP = {max(needs)} " in text
 
 
 LATE = w.switch("late", w.close > w.open)
@@ -166,7 +167,7 @@ LATE = w.switch("late", w.close > w.open)
 @pytest.mark.parametrize(
     ("message", "found", "platform", "words"),
     [
-        ({}, FOUND, "pine", "pine has one set of genes"),
+        ({}, FOUND, "pine", "pine"),
         ({}, (None,), "vectorbt", "nobody|found anybody"),
         ({"delay": w.length("wait", 1, 1, 3)}, ({}, {"wait": 2}), "vectorbt", "^delay is not"),
         (
