@@ -17,14 +17,11 @@ from optimizer.judging.folds import (
     build_folds_record,
     build_paths_record,
 )
-from optimizer.judging.sentences import weigh_evidence
-from optimizer.judging.verdict import list_untested
 from optimizer.judging.workers import Workers
 from optimizer.run.search import on_other_bars, search
 from optimizer.store import RunStore
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.evidence import make_planted_market
-from tests.support.judged import fold, judgement
 from tests.support.judging import make_task
 from tests.support.recording import HEADER, make_generation
 
@@ -233,23 +230,3 @@ def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_pat
         again = Checkpoint(store, "fold/x", FoldPick)
         assert again.known == dict(enumerate(picks))
         assert Checkpoint(store, "fold", FoldPick).known == {}
-
-
-def test_a_fold_names_the_symbols_that_it_does_not_test():
-    """A symbol without a bar in a test cannot speak for the pick's trades there."""
-    rows = [fold(0.2, ""), fold(0.1, "")]
-    rows = [
-        replace(row, untested=names) for row, names in zip(rows, (("B", "C"), ("B",)), strict=True)
-    ]
-    with_symbols = judgement()
-    with_symbols = replace(
-        with_symbols,
-        pick=replace(with_symbols.pick, trades_by_symbol={"A": 80, "B": 20, "C": 20}),
-        folds=replace(with_symbols.folds, rows=tuple(rows)),
-    )
-    assert list_untested(with_symbols) == ("B",)
-    few = replace(with_symbols.pick, trades_by_symbol={"A": 181, "B": 20})
-    assert list_untested(replace(with_symbols, pick=few)) == ()
-    sentence = {row.about: row.sentence for row in weigh_evidence(with_symbols)}["folds"]
-    assert "B is tested in 0 of them." in sentence
-    assert "C is tested in 1 of them." in sentence

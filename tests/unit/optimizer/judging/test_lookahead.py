@@ -17,7 +17,8 @@ from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.worlds import random_genomes
 
-BARS = make_planted_market(7, 700, 8)
+BARS = make_planted_market(7, 500, 8)
+FEW = BARS.until(250)
 
 
 def peeking(bars, ahead):
@@ -42,9 +43,9 @@ def make_strategy(row, above=words.close):
     )  # fmt: skip
 
 
-def make_record(spec, count=12, **given):
+def make_record(spec, count=6, bars=BARS, **given):
     """What is found of random individuals."""
-    task = make_task(BARS, spec=spec, **given)
+    task = make_task(bars, spec=spec, **given)
     engine = task.engine()
     return build_causal_record(task, engine, random_genomes(spec, count, seed=5)), task, engine
 
@@ -70,9 +71,9 @@ def test_orders_that_the_next_bar_fills_are_no_look_ahead(ahead):
     if ahead:
         seen = {"long": own_row(peeking, ahead) > words.close}
         spec = replace(spec, long=words.strategy("x", **seen, stop=words.share(0.01)).long)
-    record, _, engine = make_record(spec)
-    genomes = random_genomes(spec, 12, seed=5)
-    assert record.members == 12
+    record, _, engine = make_record(spec, bars=FEW)
+    genomes = random_genomes(spec, 6, seed=5)
+    assert record.members == 6
     assert record.trades == int(engine.evaluate(genomes)[:, :, 0].sum()) > 0
     assert bool(record.mismatches) == bool(ahead)
 
@@ -91,14 +92,14 @@ def test_a_look_ahead_is_named_as_written():
         stop=words.share(words.gene("stop", 0.02, 0.01, 0.05)),
         target=words.share(0.01),
     )
-    record, _, _ = make_record(spec)
+    record, _, _ = make_record(spec, bars=FEW)
     assert record.mismatches > 0
     assert "of PLANTED, in row 'next_close()' of member" in record.first
 
 
 def test_cuts_side_by_side_find_the_same():
     """However many cores there are; a person's own code runs where a signal can end it."""
-    task, genomes = make_task(BARS, spec=RESTING), random_genomes(RESTING, 12, seed=5)
+    task, genomes = make_task(FEW, spec=RESTING), random_genomes(RESTING, 6, seed=5)
     several = replace(task, config=task.config.model_copy(update={"threads": None}))
     alone, together = (
         build_causal_record(each, each.engine(), genomes) for each in (task, several)
@@ -110,7 +111,7 @@ def test_cuts_side_by_side_find_the_same():
         ran_in.add(threading.current_thread())
         return bars.close
 
-    make_record(make_strategy(own_row(note_thread)))
+    make_record(make_strategy(own_row(note_thread)), bars=FEW)
     assert ran_in == {threading.main_thread()}
 
 
@@ -130,8 +131,8 @@ def test_one_member_that_looks_ahead_is_found_among_others():
 def test_many_windows_share_cuts():
     """As many as four have; a record says so, and one that does not is of all."""
     shipped = find_strategy("mean_reversion").for_timeframe(3600.0)
-    windows = [Window(0, start, start + 60) for start in range(50, 650, 60)]
-    task, genomes = make_task(BARS, spec=shipped, windows=windows), random_genomes(shipped, 12, 5)
+    windows = [Window(0, start, start + 40) for start in range(50, 450, 40)]
+    task, genomes = make_task(BARS, spec=shipped, windows=windows), random_genomes(shipped, 6, 5)
     shared = build_causal_record(task, task.engine(), genomes)
     alone = build_causal_record(task, task.engine(), genomes, is_shared=False)
     assert (shared.is_shared, alone.is_shared) == (True, False)

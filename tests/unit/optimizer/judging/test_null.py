@@ -1,14 +1,9 @@
 """Null searches count in the order of their numbers, however they end, and are made once."""
 
-import math
-import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from engine.workload import Workload
-from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import NullKind, tally
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.judging.checkpoint import Checkpoint
@@ -20,13 +15,11 @@ from optimizer.judging.null import (
     run_null_searches,
 )
 from optimizer.judging.pick import select_pick
-from optimizer.judging.verdict import derive_verdict, estimate_null_seconds, estimate_trials_seconds
 from optimizer.judging.workers import Workers
 from optimizer.run.search import search
 from optimizer.store import RunStore
-from optimizer.store.result import load_result
 from tests.support.evidence import make_planted_market
-from tests.support.judging import make_task, recorded_run
+from tests.support.judging import make_task
 from tests.support.recording import HEADER, make_generation
 
 BARS = make_planted_market(7, 900, 8)
@@ -154,30 +147,3 @@ def test_a_null_search_with_an_empty_front_has_nothing():
     task = make_task(BARS, min_trades=400)
     search = NullSetup(task, "none").run(NullJob("shuffled", 1))
     assert search == NullSearch("shuffled", 1, 0, None, hypervolume=0.0)
-
-
-def test_a_run_is_told_what_its_null_searches_take(tmp_path):
-    """Whatever its own search took; more where it has more windows, not where they are held out."""
-    path = recorded_run(tmp_path, make_planted_market(7, 6000, 8), judge=False, min_trades=40)
-    with RunStore.open(path) as store:
-        result = load_result(store)
-
-    def announce(**changes):
-        verdict = derive_verdict(replace(result, **changes), None)
-        return int(re.search(r"\(about (\d+) s\)", verdict.sentence)[1])
-
-    told, data = announce(), result.data
-    fast = replace(result.timing, search_s=1e-3, compile_s=0.0)
-    assert announce(timing=fast) == told
-    (window,) = data.windows
-    many = replace(data, windows=(replace(window, bars=500),) * 1000)
-    assert announce(data=many) > told + 3
-    held_out = replace(window, sample="held out")
-    assert announce(data=replace(data, windows=(window, *[held_out] * 1000))) == told
-    null_s = estimate_null_seconds(
-        Workload(result.evaluated * data.bars, min(4 * result.evaluated, 4096) * data.bars),
-        result.evaluated, result.generation, result.device.threads, "cpu",
-    )  # fmt: skip
-    trials_s = estimate_trials_seconds(data.windows, result.evaluated)
-    causal_s = estimate_causality_seconds([data.bars], len(result.front))
-    assert told == math.ceil(null_s + causal_s + trials_s)

@@ -37,7 +37,7 @@ SIDES = {"long": 1, "short": -1}
 CENT = 0.01
 
 
-def make_market(count=240):
+def make_market(count=160):
     """Hours of prices in whole cents, with a column that says how many bars came before."""
     bars = make_planted_market(7, count, 8)
     prices = {name: np.round(getattr(bars, name), 2) for name in ("open", "high", "low", "close")}
@@ -56,7 +56,7 @@ def follow_clock(zone, step_ns, count):
     return replace(bars, timestamp=times, timeframe_ns=step_ns, zone=zone)
 
 
-LONDON = follow_clock("Europe/London", DAY_NS, 1600)
+LONDON = follow_clock("Europe/London", DAY_NS, 800)
 
 
 def own(function):
@@ -97,7 +97,7 @@ OWN = {
 """Rows of one's own that read on, by the part that reads them."""
 
 
-def find(spec, *series, costs=None, count=3):
+def find(spec, *series, costs=None, count=2):
     """What is found of random members."""
     task = make_task(*series, spec=spec, costs=costs or Costs(), min_trades=1)
     return build_causal_record(task, task.engine(), random_genomes(spec, count, seed=5))
@@ -210,8 +210,8 @@ PLANTS = {
     "opening_range": (read_ahead(Rows, "_by_clock", "opening_high"), lambda side: {
         side: beyond(side, w.close, w.opening_high(120))}, [HOURS]),
     "session": (leave_before_the_next_day, lambda side: {
-        "session": w.session_exit(1430)}, [HOURS.cut(0, 240, timestamp=HOURS.timestamp + (
-            np.arange(240) // 7 * 17 * 60 * MINUTE_NS))]),
+        "session": w.session_exit(1430)}, [HOURS.cut(0, 160, timestamp=HOURS.timestamp + (
+            np.arange(160) // 7 * 17 * 60 * MINUTE_NS))]),
     "funding": (read_ahead(CarriedRows, "_derive"), lambda side: {
         "funding": w.funding(w.column("rate"))}, [HOURS]),
     "finer": (read_finer_ahead, lambda side: WIDE, [FINER]),
@@ -237,9 +237,9 @@ def test_a_rule_that_reads_on_is_caught(name, side, monkeypatch):
 
 HONEST = {
     **{name: spec.for_timeframe(3600.0) for name, spec in STRATEGIES.items()},
-    **{f"drawn_{seed}": drawn_exits(seed, (240, 480)) for seed in range(2)},
+    **{f"drawn_{seed}": drawn_exits(seed, (240, 480)) for seed in range(1)},
 }
-SPRING = follow_clock("Europe/London", 60 * MINUTE_NS, 500)
+SPRING = follow_clock("Europe/London", 60 * MINUTE_NS, 300)
 SPRING = replace(SPRING, extra={"forecast": make_market(len(SPRING)).extra["mood"]})
 
 

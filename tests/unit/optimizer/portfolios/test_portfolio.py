@@ -13,15 +13,10 @@ from engine.portfolio import Component, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.cli.portfolio import print_portfolio
 from optimizer.errors import ConfigError
-from optimizer.evidence.verdict import Verdict
-from optimizer.judging.judgement import Judgement
-from optimizer.judging.verdict import derive_member_verdict, find_pick
 from optimizer.portfolios.correlation import correlate_common_days, correlate_days
 from optimizer.portfolios.programs import build_component_programs
 from optimizer.report.account import Curve, monthly_returns
 from optimizer.report.portfolio import build_portfolio_page
-from optimizer.store import RunStore, find_run
-from optimizer.store.result import load_result
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.support.commands import write_market
@@ -253,25 +248,6 @@ def test_the_worst_verdict_comes_first(runs, capsys):
     printed = capsys.readouterr().out.partition(luck.verdict)[2]
     for text in (printed, static.partition(payload["verdict"])[2]):
         assert 0 <= text.index(luck.name) < text.index(held.name)
-
-
-def test_a_member_that_is_no_pick_has_no_good_verdict(runs):
-    """The verdict of its run is of another, or of a way of searching; what speaks against stays."""
-    with RunStore.open(find_run(runs, "latest")) as store:
-        result = load_result(store)
-    good, bad = (
-        Judgement(verdict=Verdict(*parts)) for parts in (("robust", "Held."), ("luck", "Luck."))
-    )
-    pick = find_pick(result, good).member
-    other = int(pick == 0)
-    assert derive_member_verdict(result, good, pick) == good.verdict
-    unjudged = derive_member_verdict(result, good, other)
-    assert (unjudged.grade, f"member {pick} " in unjudged.sentence) == ("not_judged", True)
-    assert derive_member_verdict(result, bad, other).grade == "luck"
-    members = [replace(member, gone="2024-01-01 03:00") for member in result.front]
-    gone = derive_member_verdict(replace(result, front=tuple(members)), good, other)
-    assert gone.grade == "invalid"
-    assert "2024-01-01 03:00" in gone.sentence
 
 
 def test_months_without_bars_of_a_component_are_not_there(tmp_path):

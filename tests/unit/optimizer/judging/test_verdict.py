@@ -1,0 +1,144 @@
+"""From a judgement to its verdict: which facts it takes, of whom it speaks, what it announces."""
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from engine.workload import Workload
+from optimizer.evidence.holdout import HeldOutRecord
+from optimizer.evidence.lookahead import estimate_causality_seconds
+from optimizer.evidence.schedule import ScheduleRecord
+from optimizer.evidence.verdict import Verdict
+from optimizer.grades import GRADES
+from optimizer.judging.judgement import Judgement
+from optimizer.judging.sentences import weigh_evidence
+from optimizer.judging.verdict import (
+    add_verdict,
+    derive_member_verdict,
+    derive_verdict,
+    estimate_null_seconds,
+    estimate_trials_seconds,
+    find_pick,
+    list_untested,
+)
+from optimizer.store import RunStore
+from optimizer.store.result import load_result
+from tests.support.evidence import make_planted_market
+from tests.support.judged import fold, judgement
+from tests.support.judging import recorded_run
+
+CONFIRMS = {"trades": 40, "closing_days": 25, "mean_r": 0.1, "strength": 2.0, "psr": 0.99}
+BEST = replace(judgement(), schedule=None)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """Of a run that was not judged, whose front has several members."""
+    bars = make_planted_market(7, 6000, 8)
+    path = recorded_run(tmp_path_factory.mktemp("run"), bars, min_trades=40)
+    with RunStore.open(path) as store:
+        return load_result(store)
+
+
+def grade(judged, result, *, is_warm_started=False):
+    """The grade that follows."""
+    facts = {"seconds": 1.0, "is_warm_started": is_warm_started}
+    return add_verdict(judged, result, Path("run"), **facts).verdict.grade
+
+
+@pytest.mark.parametrize("name", GRADES)
+def test_each_grade_follows_from_its_evidence(result, name):
+    """Of a judgement that was made by hand for it."""
+    assert grade(judgement(name), result) == name
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"folds": None, "held_out": HeldOutRecord(looks=4, **CONFIRMS)}, "robust"),
+        ({"folds": None, "held_out": HeldOutRecord(looks=6, **CONFIRMS)}, "weak"),
+        ({"searches": 11}, "weak"),
+        ({"fits": 3}, "weak"),
+    ],
+)
+def test_looks_searches_and_fits_count(result, changes, expected):
+    """As the record has them."""
+    assert grade(replace(BEST, **changes), result) == expected
+    assert grade(BEST, result, is_warm_started=True) == "weak"
+
+
+@pytest.mark.parametrize(("gone", "expected"), [("", "holds"), ("2024-01-01 03:00", "invalid")])
+def test_a_schedule_is_graded_by_its_own_account(result, gone, expected):
+    """By its stitched trades, unless the account stood at nothing."""
+    made = ScheduleRecord(
+        every="30d", train="180d", anchored=False, purge=0, pick_by="strength",
+        rows=(SimpleNamespace(genes={"n": 1}),) * 3, next_date="2024-02-01", equity=1.1,
+        max_drawdown=0.1, over_border=0, turnover=0.1, changed=0.5, first_mean_r=0.1,
+        first_equity=1.0, gain=0.0, gain_p=0.5, mismatches=0, null=BEST.null, gone=gone, **CONFIRMS,
+    )  # fmt: skip
+    assert grade(replace(BEST, schedule=made), result) == expected
+
+
+def test_a_member_that_is_no_pick_has_no_good_verdict(result):
+    """The verdict of its run is of another, or of a way of searching; what speaks against stays."""
+    good, bad = (
+        Judgement(verdict=Verdict(*parts)) for parts in (("robust", "Held."), ("luck", "Luck."))
+    )
+    pick = find_pick(result, good).member
+    other = int(pick == 0)
+    assert derive_member_verdict(result, good, pick) == good.verdict
+    unjudged = derive_member_verdict(result, good, other)
+    assert (unjudged.grade, f"member {pick} " in unjudged.sentence) == ("not_judged", True)
+    assert derive_member_verdict(result, bad, other).grade == "luck"
+    members = [replace(member, gone="2024-01-01 03:00") for member in result.front]
+    gone = derive_member_verdict(replace(result, front=tuple(members)), good, other)
+    assert gone.grade == "invalid"
+    assert "2024-01-01 03:00" in gone.sentence
+
+
+def test_a_fold_names_the_symbols_that_it_does_not_test():
+    """A symbol without a bar in a test cannot speak for the pick's trades there."""
+    rows = [fold(0.2, ""), fold(0.1, "")]
+    rows = [
+        replace(row, untested=names) for row, names in zip(rows, (("B", "C"), ("B",)), strict=True)
+    ]
+    with_symbols = judgement()
+    with_symbols = replace(
+        with_symbols,
+        pick=replace(with_symbols.pick, trades_by_symbol={"A": 80, "B": 20, "C": 20}),
+        folds=replace(with_symbols.folds, rows=tuple(rows)),
+    )
+    assert list_untested(with_symbols) == ("B",)
+    few = replace(with_symbols.pick, trades_by_symbol={"A": 181, "B": 20})
+    assert list_untested(replace(with_symbols, pick=few)) == ()
+    sentence = {row.about: row.sentence for row in weigh_evidence(with_symbols)}["folds"]
+    assert "B is tested in 0 of them." in sentence
+    assert "C is tested in 1 of them." in sentence
+
+
+def test_a_run_is_told_what_its_null_searches_take(result):
+    """Whatever its own search took; more where it has more windows, not where they are held out."""
+
+    def announce(**changes):
+        verdict = derive_verdict(replace(result, **changes), None)
+        return int(re.search(r"\(about (\d+) s\)", verdict.sentence)[1])
+
+    told, data = announce(), result.data
+    fast = replace(result.timing, search_s=1e-3, compile_s=0.0)
+    assert announce(timing=fast) == told
+    (window,) = data.windows
+    many = replace(data, windows=(replace(window, bars=500),) * 1000)
+    assert announce(data=many) > told + 3
+    held_out = replace(window, sample="held out")
+    assert announce(data=replace(data, windows=(window, *[held_out] * 1000))) == told
+    null_s = estimate_null_seconds(
+        Workload(result.evaluated * data.bars, min(4 * result.evaluated, 4096) * data.bars),
+        result.evaluated, result.generation, result.device.threads, "cpu",
+    )  # fmt: skip
+    trials_s = estimate_trials_seconds(data.windows, result.evaluated)
+    causal_s = estimate_causality_seconds([data.bars], len(result.front))
+    assert told == math.ceil(null_s + causal_s + trials_s)
