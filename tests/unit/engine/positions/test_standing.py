@@ -173,6 +173,15 @@ def test_what_is_left_of_a_trade_is_counted_from_the_last_close():
     assert standing.session_left_ns == (1439 - 2 * 60) * 60 * 10**9
 
 
+def test_a_break_even_is_told_until_the_stop_is_there():
+    """Bought at 105 with a risk of 10.5: 117 is more than that beyond it, 106 is not."""
+    spec = resting(break_even=1, named_stops=True)
+    waits = hand_standing(spec, [100, 106, 106], [1, 0, 0]).position
+    assert (waits.stop, waits.stop_kind, waits.break_even is None) == (94.5, "stop", False)
+    moved = hand_standing(spec, [100, 106, 117], [1, 0, 0]).position
+    assert (moved.stop, moved.stop_kind, moved.break_even) == (105.0, "break_even", None)
+
+
 def test_a_day_order_ends_with_its_session():
     """Of a signal at 21 h it stands at 22 h and 23 h; the next bar opens on another day."""
     spec = resting(short=None, entry=w.stop_at(close + 5), session=session_exit(1439))
