@@ -1,14 +1,11 @@
-"""The oracle: what it keeps changes no answer, what it is given is checked, ruin is an end."""
+"""The oracle: what it keeps changes no answer."""
 
 import numpy as np
 import pytest
 
 from data.bars import Window
 from engine import reference
-from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATORS
 from engine.reference import Reference
-from tests.support.ledgers import build_trade_ledger, make_trade
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -36,14 +33,3 @@ def test_what_is_kept_changes_no_answer(monkeypatch, kept):
         fresh = Reference(SPEC, SERIES, WINDOWS)
         assert fresh.signals(genome) == one.signals(genome)
         assert_same_bits(fresh.accumulators(genome), one.accumulators(genome), "accumulators")
-
-
-def test_ruin_ends_an_account():
-    """Equity that a trade takes to 0 or below is 0 from then on; sums in R go on."""
-    reference = Reference(SPEC, SERIES[:1], WINDOWS[:1], Costs(risk_fraction=0.5))
-    ledger = build_trade_ledger([make_trade(r) for r in (1.0, -2.0, 4.0)])
-    sums = dict(
-        zip(ACCUMULATORS, reference.fold(ledger, SPEC.layout.defaults).tolist(), strict=True)
-    )
-    assert (sums["equity"], sums["peak_equity"], sums["max_drawdown"]) == (0.0, 1.5, 1.0)
-    assert (sums["sum_r"], sums["wins"], sums["trades"]) == (3.0, 2.0, 3.0)
