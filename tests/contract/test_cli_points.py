@@ -15,7 +15,7 @@ from optimizer.report import gallery, grids
 from optimizer.report.charts import progress
 from optimizer.report.charts.chart import RED_TO_GREEN, TO_GREEN
 from optimizer.report.grids import MOST_RANGES, Candidates, choose_genes
-from optimizer.run.points import MOST_VALUES, build_grid, wants_more
+from optimizer.run.points import build_grid, wants_more
 from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
@@ -88,27 +88,6 @@ def test_a_genetic_search_has_a_grid_too(searched):
         assert grid.shape[0] <= MOST_RANGES
         best = np.nanmin if metric == "max_drawdown" else np.nanmax
         assert best(grid.to_numpy()) == best(feasible[metric])
-
-
-def test_a_cell_holds_the_best_and_how_many_there_are():
-    """More is better or less is; what is undefined leaves a cell empty."""
-    genomes = np.array([[1.0, 5.0], [1.0, 5.0], [2.0, 5.0], [2.0, 6.0]])
-    values = np.array([3.0, 4.0, np.nan, 1.0])
-    grid = build_grid(genomes, (0, 1), values, maximise=True)
-    assert grid.counts.tolist() == [[2, 1], [0, 1]]
-    assert np.array_equal(grid.values, [[4.0, np.nan], [np.nan, 1.0]], equal_nan=True)
-    least = build_grid(genomes, (0, 1), values, maximise=False)
-    assert least.values[0, 0] == 3.0
-
-
-def test_many_values_are_put_into_ranges():
-    """More than forty values make forty ranges, whose ends are the least and the greatest."""
-    genomes = np.column_stack([np.linspace(0.0, 1.0, 200), np.zeros(200)])
-    grid = build_grid(genomes, (0, 1), np.arange(200.0), maximise=True)
-    assert grid.values.shape == (1, MOST_VALUES)
-    assert grid.counts.sum() == 200
-    assert grid.values[0, -1] == 199.0
-    assert (np.diff(grid.x) > 0).all()
 
 
 def test_a_heat_map_of_a_genetic_search_evaluates_nothing(searched, monkeypatch):

@@ -98,32 +98,6 @@ def test_held_out_bars_decide_nothing_that_the_search_sees(folder):
         assert getattr(first, name).tobytes() == getattr(second, name).tobytes()
 
 
-class Watch(Observer):
-    """An observer that remembers when the search was over.
-
-    Args:
-        events: Where it and the engines note what happens.
-    """
-
-    def __init__(self, events):
-        self._events = events
-
-    def on_search_start(self, *_):
-        """The search is about to begin."""
-
-    def is_due(self, _):
-        """Every generation is shown."""
-        return True
-
-    def generation(self, _):
-        """A generation was found."""
-        self._events.append("generation")
-
-    def certifying(self, _):
-        """The search is over."""
-        self._events.append("certifying")
-
-
 def test_no_engine_holds_a_held_out_bar_before_the_search_ends(folder, tmp_path, monkeypatch):
     """Whatever a run evaluates, polish and certificate included, ends before those bars."""
     events = []
@@ -134,9 +108,13 @@ def test_no_engine_holds_a_held_out_bar_before_the_search_ends(folder, tmp_path,
             events.append([len(bars) for bars in series])
 
     monkeypatch.setattr("engine.out_of_core.Engine", Noted)
+    watch = Observer()
+    watch.is_due = lambda generation: True
+    watch.generation = lambda progress: events.append("generation")
+    watch.certifying = lambda members: events.append("certifying")
     small = {"population": 8, "generations": 2, "min_trades": 1, "objectives": "sum_r,max_drawdown"}
     run = start_run(
-        config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), Watch(events), bool
+        config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), watch, bool
     )
     starts = [window.start for window in run.data.windows if window.is_held_out]
     assert events.count("generation") == 3

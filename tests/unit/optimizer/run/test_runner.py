@@ -7,16 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data import DataError
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
 from optimizer.run import trust
+from optimizer.run.compared import compare_runs
 from optimizer.run.problem import EngineProblem
 from optimizer.run.runner import Observer, resume_run, start_run
 from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
 from optimizer.store.result import FIGURES, load_result
-from strategy import StrategyError
 from tests.support.commands import write_market
 
 pytestmark = pytest.mark.slow
@@ -146,6 +145,9 @@ def test_the_result_holds_the_front_and_its_proof(unbroken):
     assert unbroken.data_hash == unbroken.certificate.data_hash
     assert unbroken.timing.individual_bars_per_s > 0
     assert unbroken.generation == GENERATIONS
+    # Those that polished the front were tried too.
+    assert unbroken.evaluated == unbroken.timing.evaluated
+    assert unbroken.polished > 0
 
 
 def test_the_result_is_plain_json_and_is_recorded(unbroken):
@@ -153,6 +155,7 @@ def test_the_result_is_plain_json_and_is_recorded(unbroken):
     with RunStore.open(Path(unbroken.path)) as store:
         recorded = load_result(store)
         assert store.status == "finished"
+        assert store.header["seed"] == RunConfig().seed
     assert unbroken == recorded
     fronts = [result.payload()["front"] for result in (unbroken, recorded)]
     assert json.dumps(fronts[0], allow_nan=False) == json.dumps(fronts[1])
@@ -230,6 +233,16 @@ def test_the_way_to_go_on_remembers_more_generations(config):
     assert finish_run(only_run(config)).generation == GENERATIONS + 1
 
 
+def test_equal_fronts_beat_nothing(unbroken):
+    """A run beside itself has all of the common front, and differs in nothing."""
+    path, size = Path(unbroken.path), len(unbroken.front)
+    with RunStore.open(path) as one, RunStore.open(path) as other:
+        rows = compare_runs([one, other])
+    for row in rows:
+        assert (row.hypervolume, row.beaten, row.shared) == (1.0, (0.0, 0.0), (size, size))
+        assert (row.differs, row.limits, row.is_comparable) == ((), (), True)
+
+
 def test_a_finished_run_is_not_run_again(config, unbroken):
     """Its result, which the same seed gives again, as it stands; no data is loaded."""
     assert without_timing(begin(config, Witness())) == without_timing(unbroken)
@@ -285,24 +298,6 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
     monkeypatch.setattr(EngineProblem, "evaluate", evaluate_skewed)
     with pytest.raises(StoreError, match="generation 1 cannot be gone on from: candidate 0"):
         finish_run(only_run(config))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"data": "csv:nothing.csv"},
-        {"strategy": "nothing"},
-        {"objectives": "nothing"},
-        {"bounds": {"z_window": [96.0, 5000.0]}},
-        {"start": "2030-01-01"},
-    ],
-    ids=lambda changes: next(iter(changes)),
-)
-def test_nothing_is_recorded_of_what_is_refused(config, changes):
-    """Data and configuration are checked before there is a run."""
-    with pytest.raises((DataError, StrategyError, ConfigError)):
-        begin(config.model_copy(update=changes), Witness())
-    assert not Path(config.runs).exists()
 
 
 def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):

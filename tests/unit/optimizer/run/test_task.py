@@ -2,7 +2,7 @@
 
 import pytest
 
-from data import DataError, Window
+from data import Window
 from engine.accounts.metrics import compute_metrics, measure_span
 from engine.batch import Engine
 from engine.fast_case import find_fast_case
@@ -12,7 +12,7 @@ from optimizer.run.task import (
     check_genome_fits,
     prepare,
 )
-from strategy import StrategyError, find_strategy, words
+from strategy import find_strategy, words
 from tests.support.commands import write_market
 from tests.support.worlds import make_bars, random_genomes
 
@@ -48,28 +48,6 @@ def test_bounds_are_in_bars_of_the_data(market):
     config = RunConfig(data=market, timeframe="1h", bounds={"z_window": [30.0, 40.0]})
     gene = prepare(config).spec.layout.gene("z_window")
     assert (gene.low, gene.high, gene.default) == (30, 40, 40)
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "expected"),
-    [
-        ({"objectives": "sharpe,sharpe"}, ConfigError, "more than once"),
-        ({"bounds": {"ema_fst": [1.0, 2.0]}}, StrategyError, "did you mean 'ema_fast'"),
-        ({"bounds": {"ema_fast": [20.0, 10.0]}}, StrategyError, "low 20.0 is above high 10.0"),
-        ({"bounds": {"ema_fast": [2.5, 10.0]}}, StrategyError, "must be whole, got 2.5"),
-        ({"bounds": {"max_hold": [0.0, 10.0]}}, StrategyError, "at least 1 bar, got 0.0"),
-        ({"bounds": {"reward_r": [0.0, 1.0]}}, StrategyError, "must be above 0, got 0.0"),
-        ({"bounds": {"reward_r": [-1.0, 1.0]}}, StrategyError, "must be above 0, got -1.0"),
-        ({"start": "2024"}, DataError, "is no time"),
-        ({"start": "1980-01-02"}, DataError, "no bar opens"),
-        ({"timeframe": "7q"}, DataError, "is not a duration"),
-    ],
-    ids=lambda value: str(value)[:30] if isinstance(value, dict) else "",
-)
-def test_what_does_not_fit_is_refused(market, changes, error, expected):
-    """Names, bounds and times are refused before anything is evaluated."""
-    with pytest.raises(error, match=expected):
-        prepare(RunConfig(**{"data": market, **changes}), for_search=True)
 
 
 def test_bounds_may_break_a_constraint_alone_as_long_as_they_fit_together(market):
@@ -148,23 +126,6 @@ def test_the_problem_judges_what_the_engine_finds(task):
     assert problem.n_objectives == actual.objectives.shape[1] == 3
     assert problem.failure_names == task.goals.failure_names
     assert problem.layout is task.spec.layout
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"steps": {"reward_r": 0.5}}, "--step reward_r is for a lattice only: add --search"),
-        ({"plateau": 3}, "--plateau means nothing for --search lattice"),
-        ({"max_evaluations": 3}, "--max-evaluations means nothing for --search lattice"),
-        ({"warm_start": "x.json"}, "--warm-start means nothing for --search lattice"),
-    ],
-)
-def test_what_a_search_would_not_hear_is_refused(market, changes, words):
-    """There is no wait for a plateau that is never looked for."""
-    if "steps" not in changes:
-        changes = {**changes, "search": "lattice", "steps": {"reward_r": 0.5}}
-    with pytest.raises(ConfigError, match=words):
-        prepare(RunConfig(data=market, **changes))
 
 
 @pytest.mark.parametrize(("asked", "population", "islands"), [(3, 24, 3), (4, 24, 3), (9, 5, 1)])

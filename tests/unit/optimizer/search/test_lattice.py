@@ -6,12 +6,10 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer.errors import ConfigError
 from optimizer.search import lattice as module
 from optimizer.search.evolution import evolve
 from optimizer.search.lattice import OFF_GRID, GridProblem, make_lattice, measure_regret
 from strategy import STRATEGIES
-from strategy.errors import GeneError
 from tests.support.searches import (
     Analytic,
     HalfForbidden,
@@ -43,23 +41,6 @@ def test_points_are_counted_with_the_last_gene_fastest():
     expected = [list(map(float, point)) for point in product((1, 2, 3), (5, 6), (2, 4))]
     assert grid.points(0, 99).tolist() == expected
     assert grid.points(3, 7).tolist() == expected[3:7]
-
-
-@pytest.mark.parametrize(
-    ("steps", "error", "message"),
-    [
-        ({}, ConfigError, "needs the step of a gene"),
-        ({"max_hold": 0.5}, ConfigError, "a whole number above 0, got 0.5"),
-        ({"reward_r": 0.0}, ConfigError, "a number above 0, got 0.0"),
-        ({"reward_r": float("inf")}, ConfigError, "above 0, got inf"),
-        ({"reward": 1.0}, GeneError, "did you mean"),
-        ({"reward_r": 1e-9}, ConfigError, "points and more, at most"),
-    ],
-)
-def test_a_grid_that_cannot_be_is_refused(steps, error, message):
-    """Before anything is judged."""
-    with pytest.raises(error, match=message):
-        make_lattice(SELLER, steps)
 
 
 def test_every_legal_point_is_judged_once(monkeypatch):
