@@ -75,16 +75,20 @@ def test_searches_side_by_side_find_what_they_find_alone(spec, device):
 
 
 def test_other_windows_and_costs_are_not_mistaken_for_these():
-    """What is kept for the next pairs is that of the same windows and costs."""
+    """What is kept for the next pairs and groups is that of the same windows and costs."""
     spec, pairs = SPECS[0], np.array([[0, 0], [3, 0], [5, 1]])
-    charged = Costs(fee_bp=30.0)
+    charged, genomes = Costs(fee_bp=30.0), draw_genomes(SPECS[0])
+    both = [Group(genomes, (0, 1), False)]
     for apart in (0, 1):
         engine = create_engine(spec, SERIES, WINDOWS, device="cpu", apart=apart)
-        engine.evaluate_pairs(draw_genomes(spec), pairs)
+        engine.evaluate_pairs(genomes, pairs)
+        evaluate_groups(engine, both)
         for other in (engine.on(WINDOWS[2:]), engine.with_costs(charged)):
-            product = other.evaluate(draw_genomes(spec))
+            product = other.evaluate(genomes)
             expected = product[pairs[:, 0], pairs[:, 1]]
-            assert_same_bits(expected, other.evaluate_pairs(draw_genomes(spec), pairs), "other")
+            assert_same_bits(expected, other.evaluate_pairs(genomes, pairs), "other")
+            ((answer, _),) = evaluate_groups(other, both)
+            assert_same_bits(product[:, :2], answer, "other groups")
 
 
 @pytest.mark.parametrize("apart", [0, 1])

@@ -1,7 +1,7 @@
 """The reference in threads: each member once, rows shared, no thread left after the end."""
 
 from collections import Counter
-from threading import Event
+from threading import Event, Timer
 from threading import enumerate as enumerate_threads
 
 import numpy as np
@@ -81,12 +81,12 @@ def test_who_leaves_early_leaves_nobody_at_work(threads):
     def leave():
         with replaying(reference, genomes, threads) as replays:
             next(replays)
-            may_go_on.set()
+            Timer(0.1, may_go_on.set).start()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         leave()
-    assert len(replayed) < 2 * len(genomes)
+    assert len(replayed) <= 50 + threads
     assert [thread.name for thread in enumerate_threads() if thread.name.startswith("replay")] == []
 
 
