@@ -101,7 +101,8 @@ NEAR = {
 """Stops so near that many trades hang on the order of what happened in a bar."""
 
 RESTING = {
-    "exit_long": words.held(words.close < words.open, 2) | (words.close < words.lag(words.low, 1)),
+    "exit_long": words.held(words.close < words.open - 0.1 * (words.high - words.low), 2)
+    | (words.close < words.lag(words.low, 1)),
     "exit_short": words.within(words.close > words.lag(words.high, 1), 2),
     "target": words.r_multiple(1.2),
     "max_hold": 3,
