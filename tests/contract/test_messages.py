@@ -21,6 +21,7 @@ HEADING, FILE, COMMAND, ANSWER = "## ", "> ", "$ ", "  "
 
 CHANGING = {
     r"\d{8}-\d{6}-[0-9a-f]{6}": "RUN",
+    r"\b[0-9a-f]{64}\b": "SHA256",
     r"machine has \d+, use 1 to \d+": "machine has N, use 1 to N",
 }
 """Words that differ from session to session or machine to machine, and what the page has."""

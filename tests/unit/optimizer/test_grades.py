@@ -6,18 +6,9 @@ from optimizer.evidence.verdict import Verdict
 from optimizer.grades import GRADE_WORDS, GRADES
 
 
-def test_an_unknown_grade_is_refused() -> None:
-    """A record naming a grade of its own would be shown without colour and words."""
-    with pytest.raises(ValueError, match="no such grade"):
-        Verdict("latest", "")
-
-
-@pytest.mark.parametrize("grade", GRADE_WORDS)
-def test_a_known_grade_is_read(grade: str) -> None:
-    """Every grade that has words is one that a record may hold."""
-    assert Verdict(grade, "").grade == grade
-
-
-def test_every_grade_has_words_in_its_order() -> None:
-    """Lists of runs are sorted by that order."""
+def test_every_grade_has_words_in_its_order_and_no_other_is_read():
+    """Lists of runs are sorted by that order; another would be shown without colour and words."""
     assert [*GRADE_WORDS] == [*GRADES]
+    assert [Verdict(grade, "").grade for grade in GRADE_WORDS] == [*GRADES]
+    with pytest.raises(ValueError, match="grade"):
+        Verdict("latest", "")
