@@ -1,6 +1,7 @@
 """How good forecasts are: against scipy, numbers by hand, a planted signal and noise."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from optimizer.forecasts.skill import (
     SkillFigures,
     diebold_mariano,
     long_run_variance,
+    measure_skill,
     t_above,
 )
 from tests.support.planted_returns import planted_market
@@ -92,6 +94,30 @@ def test_each_fit_on_the_same_bars_is_a_try():
     assert [skill.among(fits).has_skill for fits in (1, 2, 3, 50)] == [True, True, False, False]
     few = Skill("", False, replace(figures, bars=29), ())
     assert not few.among(1).has_skill
+
+
+def test_symbols_that_move_together_count_once():
+    """Gains are averaged at each time, so that a symbol beside itself makes nothing surer."""
+    target, values, means, lines = np.random.default_rng(4).normal(size=(4, 100))
+
+    def measure(symbols):
+        rows = np.arange(100 * symbols)
+        target_, values_, means_, lines_ = (
+            np.tile(column, symbols) for column in (target, values + target, means, lines)
+        )
+        samples = SimpleNamespace(target=target_, moment=rows % 100)
+        folds = [SimpleNamespace(asked=rows, refit_ns=0)]
+        fitted = SimpleNamespace(
+            values=values_, means=means_, lines=lines_, samples=samples, folds=folds
+        )
+        return measure_skill(fitted, "gru", 3).whole
+
+    one, two = measure(1), measure(2)
+    assert (one.bars, two.bars) == (100, 200)
+    for name, rival in one.against.items():
+        assert two.against[name].p == pytest.approx(rival.p, rel=1e-9)
+    assert two.slope_error == pytest.approx(one.slope_error, rel=1e-9)
+    assert two.hits_error == pytest.approx(one.hits_error, rel=1e-9)
 
 
 def test_the_mean_is_its_own_rival_no_more():
