@@ -108,13 +108,21 @@ def test_no_environment_variable_changes_a_configuration(command, monkeypatch):
     assert command("config").out == before
 
 
-def test_parity_prints_the_certificate(command, market, monkeypatch):
-    """Of as many candidates as are named, the same by seed; a skewed number is shown in full."""
+def test_parity_prints_the_certificate(command, market, recordings, monkeypatch):
+    """Of as many candidates as are named, the same by seed, or of a run's front or member.
+
+    A skewed number is shown in full.
+    """
     asked = ("parity", "--data", market, "--individuals", "7")
     result = command(*asked, "--json").json
     assert (result["individuals"], result["mismatches"]) == (7, 0)
     assert command(*asked, "--json").json == result
     assert command(*asked, "--seed", "2", "--json").json["ledger_hash"] != result["ledger_hash"]
+    front = recordings.copy("noise")["front"]
+    of_run = ("parity", "--run", "latest", "--json")
+    assert command(*of_run).json["individuals"] == len(front)
+    member = command(*of_run, "--member", "1").json
+    assert (member["individuals"], member["trades"]) == (1, front[1]["metrics"]["trades"])
     honest = Engine.evaluate
 
     def evaluate_skewed(self, genomes):

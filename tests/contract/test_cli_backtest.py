@@ -78,9 +78,17 @@ def test_genes_come_from_defaults_then_the_file_then_flags(backtested, tmp_path)
     assert [genes[name] for name in names] == [3.0, 9, 672, 96]
 
 
-def test_flags_move_trades_as_they_say(backtested):
-    """One bar held, the end of the data, the least risk, a window with its history, and costs."""
+def test_flags_move_trades_as_they_say(backtested, command, market):
+    """One bar held, the end of the data, the least risk, a window with its history, and costs.
+
+    Held-out bars have figures of their own, and none where no bar is held out.
+    """
     dear, _ = backtested()
+    assert "held_out" not in dear
+    parts = command("backtest", "--data", market, *LOOSE, "--holdout", "50%", "--json").json
+    searched, held_out = (window["metrics"] for window in parts["windows"])
+    assert (parts["metrics"], parts["held_out"]["metrics"]) == (searched, held_out)
+    assert 0 < held_out["trades"] < dear["metrics"]["trades"]
     _, rows = backtested("--set", "max_hold=1")
     assert "time" in {row["reason"] for row in rows}
     assert all(row["entry_bar"] == row["exit_bar"] for row in rows)
