@@ -129,6 +129,8 @@ def test_parts_stay_until_another_member_is_the_pick(path):
     null = {"null": 9, "stop_after": 9, "causal": False}
     first = judge_briefly(path, **null)
     assert judge_briefly(path).null == first.null
+    # Nor is one that was made left out where fewer are asked for.
+    assert judge_briefly(path, **{**null, "null": 3}).null == first.null
     count = len(read_result(path).front)
     other = (first.pick.member + 1) % count
     assert judge_briefly(path, pick=other).null is None
