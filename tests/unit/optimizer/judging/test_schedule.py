@@ -140,7 +140,8 @@ def test_the_pick_before_stays_while_it_is_half_as_strong(setup, found):
             continue
         again = setup.measure_strength(pick.number, np.array(before.genome))
         stays = strongest.strength > 0 and again >= 0.5 * strongest.strength
-        assert pick.genome == (before.genome if stays else strongest.genome)
+        expected = (before.genome, again) if stays else (strongest.genome, strongest.strength)
+        assert (pick.genome, pick.strength) == expected
         assert pick.number == strongest.number
     assert any(a.genome != b.genome for a, b in zip(kept, found, strict=True))
 

@@ -78,6 +78,16 @@ def test_judged_trials_are_those_that_traded_enough(found, judged_trials):
     assert judged_trials.evaluated == len(trials)
 
 
+def test_the_pick_has_the_trades_of_all_windows_of_a_series(found, plain):
+    """By symbol, and together."""
+    _, engine, _, front = found
+    pick = select_pick(engine, front)
+    first, second, other = map(len, plain.trades(pick.genome))
+    assert min(first, second, other) > 0
+    assert pick.trades_by_series == {0: first + second, 1: other}
+    assert pick.trades == first + second + other
+
+
 def test_paths_take_the_strongest_of_each_training(found, judged_trials, plain):
     """One trial and one window at a time, from ledgers."""
     _, engine, _, _ = found
