@@ -27,7 +27,10 @@ RUN = CompiledForm()
 def compute_row(close, parameters, is_script=False):
     """The row as the definition has it."""
     loop = law.adaptive_trend_script if is_script else law.adaptive_trend
-    return RUN(loop)(np.asarray(close, np.float64), *parameters)
+    values = np.array(close, np.float64)
+    # As bars have theirs, so that nothing is compiled for this file alone.
+    values.flags.writeable = False
+    return RUN(loop)(values, *parameters)
 
 
 def fast(close, parameters, is_script=False):
