@@ -77,7 +77,6 @@ def test_the_first_screen_is_that_of_the_account(run, capsys):
     print_answer(run.result, run.judgement)
     told = capsys.readouterr().out
     assert f"Account of all steps: {answer.pick}" in told
-    assert "One search over all bars, which the verdict is not about:" in told
     assert "is the pick" not in told
 
 
