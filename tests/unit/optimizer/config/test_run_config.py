@@ -189,12 +189,12 @@ def test_errors_name_the_source_of_a_value(tmp_path):
     assert "; --bound x must be" in message
 
 
-def test_bounds_of_a_flag_leave_those_of_other_genes():
+def test_a_flag_stands_above_a_file_and_leaves_other_genes():
     """One bound on the command line does not undo the table of a file."""
     file = {"bounds": {"a": [1.0, 2.0], "b": [3.0, 4.0]}, "seed": 1}
-    assert overlaid(file, {"bounds": {"b": [5.0, 6.0]}}) == {
+    assert overlaid(file, {"bounds": {"b": [5.0, 6.0]}, "seed": 2}) == {
         "bounds": {"a": [1.0, 2.0], "b": [5.0, 6.0]},
-        "seed": 1,
+        "seed": 2,
     }
 
 

@@ -175,6 +175,15 @@ def test_settings_say_what_a_frame_leaves_open(tmp_path, plain, name):
     assert hashes(tmp_path, frame, **settings) == {"bars": plain.content_hash}
 
 
+def test_days_that_close_are_none_that_open(tmp_path):
+    """An index of whole days is one of closes too, where a column of closes is equal to it."""
+    days = index(pd.date_range("2024-01-02", periods=COUNT, tz="UTC"))
+    frame = days.assign(close_time=days.index)
+    assert "--stamped close" in find_refusal(tmp_path, frame)
+    bars = read(tmp_path, frame, stamped="close")["bars"]
+    assert bars.timestamp[0] == pd.Timestamp("2024-01-01", tz="UTC").value
+
+
 @pytest.mark.parametrize(
     "columns",
     [
