@@ -18,8 +18,6 @@ from optimizer.store import RunStore, list_runs
 from optimizer.store.result import FIGURES, load_result
 from tests.support.commands import write_market
 
-pytestmark = pytest.mark.slow
-
 GENERATIONS = 3
 
 
