@@ -25,6 +25,7 @@ CANARY = "open({!r}, 'w').close()\n"
 DATA = ("--data", "csv:bars.csv")
 SERIES = ("--data", "polygon:X:ADAUSD", "--from", "2024-01-01", "--to", "2024-03-01")
 BRIEF = (("runs", "verify", "{}"), ("backtest", "{}", "--member", "0"))
+WRITERS = [words for words in REPLAYS if words[0] == "evolve"]
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def change_header(**fields):
 
 
 @pytest.mark.parametrize("name", ["noise", "own file"])
-def test_no_value_of_a_record_names_a_file_that_is_run(command, recordings, canary, name):
+def test_no_value_of_a_record_names_what_is_run_or_written(command, recordings, canary, name):
     """Neither the configuration, the strategy's name nor its file, beside the run or elsewhere."""
     path = Path(recordings.copy(name)["path"])
     text = CANARY.format(str(canary)) + momentum_file()
@@ -56,26 +57,35 @@ def test_no_value_of_a_record_names_a_file_that_is_run(command, recordings, cana
     deploy.write_text(text)
     place = {"path": "deploy.py", "folder": str(deploy.parent), "text": text,
              "has_functions": True, "sha256": "0" * 64}  # fmt: skip
+    elsewhere = deploy.with_name("elsewhere")
+    named = {"strategy": "deploy.py:MOMENTUM"}
+    places = {"runs": f"{elsewhere}/runs", "cache": f"{elsewhere}/cache"}
     changes = {
-        "all": change_header(
-            command={"strategy": "deploy.py:MOMENTUM"}, strategy=str(deploy), strategy_file=None),
+        "all": change_header(command=named, strategy=str(deploy), strategy_file=None),
+        "places": change_header(command=places),
         "place": change_header(command={"strategy": "deploy.py"}, strategy_file=place),
         "command": change_header(command={"strategy": str(deploy)}),
         "name": change_header(strategy="deploy.py"),
     }  # fmt: skip
+    if name == "own file":
+        # Whatever its text was, a strategy that is named is found by the same steps.
+        changes = {title: changes[title] for title in ("all", "place")}
     for title, change in changes.items():
         forged = forge(path, f"{title}-sent", change)
-        replay(command, forged, *DATA, commands=REPLAYS if title == "all" else BRIEF)
+        commands = {"all": REPLAYS, "places": WRITERS}.get(title, BRIEF)
+        replay(command, forged, *DATA, commands=commands)
         if title != "place":
             # The files that a trusted run names are bars and columns, and no file is code.
             command("runs", "verify", forged, "--trust")
-            replay(command, forged, commands=BRIEF)
+            replay(command, forged, commands=WRITERS if title == "places" else BRIEF)
         if title == "all":
             with contextlib.suppress(Exception):
                 load_run(str(forged), data="csv:bars.csv").trades(0)
             with contextlib.suppress(Exception):
                 judge(str(forged), folds=0, blocks=0, null=0)
         assert not canary.exists(), title
+    # Neither to the folder of runs nor to the cache that its sender had.
+    assert not elsewhere.exists()
 
 
 def test_python_of_a_record_runs_once_it_is_trusted(command, recordings, tmp_path, monkeypatch):
@@ -132,16 +142,6 @@ def test_files_that_only_a_record_names_are_not_read(command, recordings, tmp_pa
     assert "was not begun here" in Path("page.html").read_text()
     assert "0 mismatches" in command("runs", "verify", path, "--trust").out
     assert command("backtest", path, "--member", "0").code == 0
-
-
-def test_a_run_writes_nowhere_but_beside_itself(command, recordings, tmp_path):
-    """Neither to the folder of runs nor to the cache that its sender had."""
-    elsewhere = tmp_path / "elsewhere"
-    places = {"runs": str(elsewhere / "runs"), "cache": str(elsewhere / "cache")}
-    forged = forge(recordings.copy("noise")["path"], "places-sent", change_header(command=places))
-    command("runs", "verify", forged, "--trust")
-    replay(command, forged)
-    assert not elsewhere.exists()
 
 
 def test_a_run_that_moved_is_still_ones_own(command, recordings, monkeypatch):
