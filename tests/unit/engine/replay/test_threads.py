@@ -1,7 +1,8 @@
 """The reference in threads: each member once, rows shared, no thread left after the end."""
 
 from collections import Counter
-from threading import Event, Timer
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from threading import enumerate as enumerate_threads
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from data.bars import Window
 from engine.reference import Reference
+from engine.replay import threads as replay_threads
 from engine.replay.parity import compare_ledgers
 from engine.replay.threads import replaying, sharing_order
 from strategy.errors import StrategyError
@@ -64,7 +66,7 @@ def test_rows_are_computed_once():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_who_leaves_early_leaves_nobody_at_work(threads):
+def test_who_leaves_early_leaves_nobody_at_work(threads, monkeypatch):
     """The threads end after the individual that they are at."""
     genomes = random_genomes(SPEC, 400, seed=1)
     reference, replayed, may_go_on = make_reference(), [], Event()
@@ -78,10 +80,19 @@ def test_who_leaves_early_leaves_nobody_at_work(threads):
 
     reference.replay = count_calls
 
+    class Pool(ThreadPoolExecutor):
+        """Lets those go on who wait, once it is known that nobody reads on."""
+
+        def shutdown(self, *arguments, **options):
+            """As it is asked to."""
+            may_go_on.set()
+            super().shutdown(*arguments, **options)
+
+    monkeypatch.setattr(replay_threads, "ThreadPoolExecutor", Pool)
+
     def leave():
         with replaying(reference, genomes, threads) as replays:
             next(replays)
-            Timer(0.1, may_go_on.set).start()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
