@@ -44,7 +44,7 @@ COLUMNS = ("--column-file", "mood=mood.csv", "--column-file", "rate=rate.csv")
 STRATEGY = momentum_file(
     '(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") + column("rate") > 0)'
 )
-EVIDENCE = ("--null", "2", "--folds", "2")
+EVIDENCE = ("--null", "2", "--folds", "2", "--resamples", "19")
 PIECE = "BTC/USDT:1h:2024-01-01:2024-02-01"
 ALONE_S = 20.0
 """Seconds in which children of a process end that is killed alone."""

@@ -7,13 +7,13 @@ import pytest
 
 from tests.support.paths import ROOT
 
-SOME = "evolve,data import,data fetch ccxt,runs delete"
+SOME = "evolve,runs delete"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_killed_writers_leave_nothing_and_lose_nothing(kills):
     """Hidden and temporary files included, once the next command of the kind has run."""
-    command = (sys.executable, "-m", "tests.bench.kills", "--kills", 2 * kills, "--writers", SOME)
+    command = (sys.executable, "-m", "tests.bench.kills", "--kills", kills, "--writers", SOME)
     ended = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -158,9 +158,14 @@ FORGED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("table", "name", "place", "value"), FORGED)
-def test_a_value_that_does_not_follow_from_the_bars_is_found(run, table, name, place, value):
-    """In header, result, generations, judgement and its rows."""
+def test_a_value_that_does_not_follow_from_the_bars_is_found(
+    recordings, run, table, name, place, value
+):
+    """In header, result, generations and judgement."""
     change = replacing(place, value)
+    if table != "evidence":
+        # One without a judgement, which is found anew too, and takes longer.
+        run = Path(recordings.copy("held out")["path"])
     if table == "header":
         forge(run, table, lambda payload: change(payload["run"]))
     else:
