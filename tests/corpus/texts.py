@@ -197,6 +197,9 @@ ROWS = (
                           ("of a zero byte", "\0 a word"), ("never closed", '"'))),
 
     *map(again, (HEAD, HEAD.lower(), "date,o,h,l,close,vol", f" {HEAD} ")),
+    refuses("names of yfinance again", joined(*YFINANCE, *SAME[:3], *YFINANCE, *SAME[3:]), None,
+            TableError, "row 3 names the columns again",
+            then={**FIVE, "notes": "dropped 3 rows that name the columns again"}),
     reads("a header below rows that had none", joined(*BINANCE[:2], NAMES_OF_BINANCE, *BINANCE[2:]),
           {"drop_bad_bars": True}, values={"volume": [1, 2, 3, 4]}),
     refuses("a header in another order again", joined(
