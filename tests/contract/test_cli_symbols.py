@@ -131,15 +131,6 @@ def test_a_hundred_symbols_are_one_search(command, tmp_path):
     assert {len(member["by_window"]["sum_r"]) for member in result["front"]} == {100}
 
 
-def test_one_symbol_without_held_out_bars_has_neither_table(command, recordings):
-    """No empty row is shown."""
-    recordings.copy("own file")
-    out = command("runs", "show", "latest").out
-    assert "Front: " in out
-    assert "eld out" not in out
-    assert "symbol by symbol" not in out
-
-
 def test_other_held_out_bars_leave_the_front_as_it_was(command, folder):
     """Prices that the search must not see change nothing that it finds."""
     opened = open_held_out(command)

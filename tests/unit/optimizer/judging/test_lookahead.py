@@ -78,25 +78,6 @@ def test_orders_that_the_next_bar_fills_are_no_look_ahead(ahead):
     assert bool(record.mismatches) == bool(ahead)
 
 
-def test_a_look_ahead_is_named_as_written():
-    """Its row stands in the message as a person would write it; rows that do not look do not."""
-
-    def next_close(bars):
-        return np.append(bars.close[1:], bars.close[-1])
-
-    own = OwnIndicator("next_close", (), "0" * 64, function=next_close, warm_up=lambda: 0)
-    spec = words.strategy(
-        "Knows the next close.",
-        name="knowing",
-        long=(Term(Call(own)) > words.close) & (words.sma(words.close, 3) > 0),
-        stop=words.share(words.gene("stop", 0.02, 0.01, 0.05)),
-        target=words.share(0.01),
-    )
-    record, _, _ = make_record(spec, bars=FEW)
-    assert record.mismatches > 0
-    assert "of PLANTED, in row 'next_close()' of member" in record.first
-
-
 def test_cuts_side_by_side_find_the_same():
     """However many cores there are; a person's own code runs where a signal can end it."""
     task, genomes = make_task(FEW, spec=RESTING), random_genomes(RESTING, 6, seed=5)
