@@ -90,12 +90,12 @@ GPU = [
         pytest.param("endless:4", "did not answer", "cuda", marks=GPU),
     ],
 )
-def test_a_process_with_a_broken_device_ends(plan, reason, device, whole, tmp_path):
+def test_a_process_with_a_broken_device_ends(plan, reason, device, command, whole, tmp_path):
     """Though nothing that waits for the device returns, also at the exit of its libraries."""
     outcome = run(*CUDA, cwd=tmp_path, program=("-m", "tests.support.losing", plan))
     assert (outcome.code, outcome.out) == (5, "")
     assert reason in outcome.err
     named = shlex.split(outcome.err.partition("go on with: python -m optimizer ")[2])
     assert read_sound(tmp_path / named[-1]) == (2, None)
-    again = run(*named, "--device", device, "--json", "--quiet", "--no-judge", cwd=tmp_path)
+    again = command(*named, "--device", device, "--json", "--quiet", "--no-judge")
     assert again.json["front_hash"] == whole["front_hash"]
