@@ -56,7 +56,7 @@ class AnsweringGroup(TyperGroup):
             error: BaseException | None = interrupt
             while error is not None and not isinstance(error, StoppedError):
                 error = error.__context__
-            raise error or interrupt
+            raise error or interrupt from None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - the library's own
         """Find a command by its name."""
