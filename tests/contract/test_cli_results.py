@@ -183,6 +183,19 @@ def list_members(printed):
     return [row.split()[0] for row in rows if row.split()[0].lstrip("*").isdigit()]
 
 
+def test_fronts_of_other_bars_are_not_held_against_each_other(command, recordings):
+    """No table of shares and no hypervolume; they are shown where the bars are the same."""
+    first, other = (recordings.copy(name)["run"] for name in ("noise", "held out"))
+    apart = command("runs", "compare", first, other)
+    assert apart.code == 0
+    asked = ("evolve", "--data", "csv:bars.csv", *SMALL, "--seed", "2", "--json")
+    second = command(*asked).json["run"]
+    alike = command("runs", "compare", first, second)
+    for word in (f"of {first}", "hypervolume"):
+        assert word not in apart.out
+        assert word in alike.out
+
+
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
 def test_damage_is_exit_code_4_in_words_and_in_json(command, recordings, form):
     """A program that reads the object alone must learn of it too."""
