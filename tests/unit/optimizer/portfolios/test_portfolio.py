@@ -273,7 +273,8 @@ def test_months_without_bars_of_a_component_are_not_there(tmp_path):
 def limited_runs(tmp_path_factory):
     """Runs on two symbols that want to trade at the same times: with room for one, and for all."""
     folder = tmp_path_factory.mktemp("limited")
-    data = [write_market(folder / f"{name}.csv", 1500) for name in ("one", "other")]
+    names = enumerate(("one", "other"), 3)
+    data = [write_market(folder / f"{name}.csv", 1500, seed=seed) for seed, name in names]
     settings = {**SETTINGS, "data": data}
     return folder, [
         record_run(folder, **settings, **limits).name for limits in ({"max_positions": 1}, {})
