@@ -45,8 +45,14 @@ def safe_variables() -> dict[str, str]:
 
 
 def _folders_of_child() -> list[str]:
-    """Where a child looks for modules."""
-    return list(dict.fromkeys([*(each for each in sys.path if not _is_open(each)), ROOT]))
+    """Where a child looks for modules: also for ours where this process found them."""
+    folders = [ROOT if os.path.realpath(each) == os.path.realpath(ROOT) else each for each in sys.path]
+    return list(dict.fromkeys([*(each for each in folders if _is_kept(each)), ROOT]))
+
+
+def _is_kept(folder: str) -> bool:
+    """Whether a child may look there; the program's own folder may be the working folder."""
+    return folder == ROOT or not _is_open(folder)
 
 
 def _is_open(folder: str) -> bool:

@@ -366,6 +366,8 @@ def _decode_record(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
     except (KeyError, ValueError):
         return None
     record = ForecastRecord.read(payload)
+    if not {"model", "horizon"} <= record.settings.keys():
+        raise StoreError(f"{path}: its record lacks the model or the horizon: {AGAIN}")
     if isinstance(payload, dict) and "digest" in payload:
         if _hash_record(payload) != record.digest:
             raise StoreError(f"{path}: its record was changed after it was written: {AGAIN}")

@@ -292,6 +292,9 @@ def test_a_forecast_of_an_earlier_version_is_read_and_another_file_is_none(comma
     rewrite("a.parquet", lambda record: record.pop("digest"))
     shown = command("forecast", "show", "a.parquet")
     assert (shown.code, "digest" in shown.err) == (0, True)
+    rewrite("a.parquet", lambda record: record["settings"].clear())
+    codes = [command("forecast", *use).code for use in (("list", "."), ("show", "a.parquet"))]
+    assert codes == [0, 4]
     Path("a.parquet").unlink()
     table = pa.table({"known_at": [0], "value": [1.0]})
     pq.write_table(table.replace_schema_metadata({"forecast": "of tomorrow"}), "theirs.parquet")
