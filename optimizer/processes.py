@@ -46,7 +46,8 @@ def safe_variables() -> dict[str, str]:
 
 def _folders_of_child() -> list[str]:
     """Where a child looks for modules: also for ours where this process found them."""
-    folders = [ROOT if os.path.realpath(each) == os.path.realpath(ROOT) else each for each in sys.path]
+    ours = os.path.realpath(ROOT)
+    folders = [ROOT if os.path.realpath(each) == ours else each for each in sys.path]
     return list(dict.fromkeys([*(each for each in folders if _is_kept(each)), ROOT]))
 
 
