@@ -3,19 +3,16 @@
 import io
 import re
 import signal
-import sys
 import time
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from engine.runtime.compiling import loops as compiled
-from optimizer import __main__ as program
 from optimizer.cli import live
 from optimizer.cli.console import Lines
 from optimizer.cli.live import Watcher
-from optimizer.cli.notes import handle_signals, interrupt_again, stop_now
+from optimizer.cli.notes import handle_signals, stop_now
 from optimizer.cli.view import SearchView
 from optimizer.config.run_config import RunConfig
 from optimizer.run.problem import JustSearched
@@ -214,59 +211,6 @@ def test_a_signal_before_the_search_is_an_order(monkeypatch):
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("quiet", [False, True], ids=["told", "quiet"])
-def test_compiling_is_told(watch, quiet):
-    """A new machine is silent for a while: one note has the reason, but not if quiet."""
-    stream = io.StringIO()
-    watcher = watch(stream, quiet=quiet)
-    before = len(stream.getvalue().splitlines())
-    wrapped = compiled._say_that_it_takes_a_while.__wrapped__
-    with watcher.listening():
-        wrapped()
-    wrapped()
-    lines = stream.getvalue().splitlines()[before:]
-    assert [line.partition(" ")[0] for line in lines] == ([] if quiet else ["compiling"])
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, 20.0),
-        ({"generation": 9}, 0.0),
-        ({"seconds_per_generation": NAN}, NAN),
-        ({"generation": 9, "seconds_per_generation": NAN}, 0.0),
-        ({"generation": 0, "generations": 0}, 0.0),
-        ({"generations": 2}, 0.0),
-    ],
-)
-def test_time_left_follows_the_present_rate(changes, expected):
-    """Nothing is left at the end or past it."""
-    actual = progress(**{"generation": 3, **changes})
-    assert actual.eta_s == pytest.approx(expected, nan_ok=True)
-
-
-class Signalling:
-    """A signal comes in while it is freed."""
-
-    def __del__(self):
-        signal.raise_signal(signal.SIGTERM)
-
-
-def free_and_wait():
-    """Free one, and go on with something long."""
-    Signalling()
-    time.sleep(10)
-
-
-def test_a_signal_that_comes_while_an_object_is_freed_is_not_lost(capsys):
-    """Python prints what is raised there and goes on; the signal is sent again."""
-    before = sys.unraisablehook
-    with handle_signals(stop_now), interrupt_again(), pytest.raises(KeyboardInterrupt):
-        free_and_wait()
-    assert capsys.readouterr().err == ""
-    assert sys.unraisablehook is before
-
-
 def test_a_signal_is_handled_once_the_compiler_is_done():
     """It drops what is raised while it calls Python, and goes on with a loop that is half there."""
     inside = {"__name__": "llvmlite.binding.executionengine", "signal": signal}
@@ -275,26 +219,3 @@ def test_a_signal_is_handled_once_the_compiler_is_done():
         inside["call_back"]()
         with pytest.raises(KeyboardInterrupt):
             time.sleep(10)
-
-
-class Naming:
-    """An attribute that hears a signal while its class is made."""
-
-    def __set_name__(self, owner, name):
-        signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.parametrize("is_stopped", [True, False])
-def test_what_python_makes_of_a_signal_is_a_stop(monkeypatch, capsys, is_stopped):
-    """Until Python 3.12 one within `__set_name__` comes out as an error; others are defects."""
-
-    def make_class(*_, **__):
-        if is_stopped:
-            type("Cached", (), {"first": Naming()})
-        raise RuntimeError("Error calling __set_name__")
-
-    monkeypatch.setattr(program, "app", make_class)
-    assert program.main(["doctor"]) == (130 if is_stopped else 1)
-    err = capsys.readouterr().err
-    assert (err == "stopped\n") == is_stopped
-    assert ("a defect" in err) != is_stopped

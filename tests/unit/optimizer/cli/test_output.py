@@ -1,7 +1,6 @@
 """Results are written whole, strictly, and so that they read back exactly."""
 
 import csv
-import errno
 import io
 import json
 import math
@@ -67,20 +66,6 @@ def test_a_file_is_replaced_whole_also_behind_a_link(tmp_path):
     assert sorted(tmp_path.iterdir()) == [link, target]
 
 
-def test_a_pipe_is_written_to_and_stays(tmp_path):
-    """Nothing but a file is ever put aside for one; its reader gets all."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        write_whole(pipe, "ledger")
-        assert os.read(reader, 100) == b"ledger"
-    finally:
-        os.close(reader)
-    assert pipe.is_fifo()
-    assert list(tmp_path.iterdir()) == [pipe]
-
-
 @pytest.mark.parametrize("name", [".", "", "folder", "none/x.csv", "file/x.csv", "x" * 300])
 def test_places_that_hold_no_file_are_refused(tmp_path, monkeypatch, name):
     """As wrong use; what was there stays."""
@@ -92,22 +77,6 @@ def test_places_that_hold_no_file_are_refused(tmp_path, monkeypatch, name):
     assert caught.value.exit_code == 2
     assert (tmp_path / "file").read_text() == "kept"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
-
-
-@pytest.mark.parametrize("number", [errno.ENOENT, errno.EROFS, errno.EACCES, errno.EPERM])
-def test_a_failed_write_says_why_and_what_to_do(tmp_path, monkeypatch, number):
-    """The system's reason, then the way out; the old file is whole, and the draft is gone."""
-
-    def fail(source, target):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "replace", fail)
-    path = tmp_path / "x.csv"
-    path.write_text("old")
-    with pytest.raises(OptimizerError, match=f"{os.strerror(number)}; (name|make)"):
-        write_whole(path, "text")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("name", ["bars.csv", "linked.csv", "hard.csv", "../in/bars.csv"])

@@ -1,6 +1,5 @@
 """Damage within a run: fall back to sound rows and say so, or refuse in one line."""
 
-import shutil
 import sqlite3
 from contextlib import closing
 
@@ -8,14 +7,12 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
-from optimizer.store.chain import UNCOUNTED
 from optimizer.store.listing import DATABASE
-from optimizer.store.lock import OWNER, read_owner
+from optimizer.store.lock import read_owner
 from tests.support.forging import change
 from tests.support.recording import (
     HEADER,
     assert_same_generation,
-    assert_sound,
     fill,
     make_generation,
 )
@@ -93,9 +90,8 @@ def test_a_flipped_bit_of_any_column_is_found(run, column):
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("genomes", b""), ("objectives", b"\0" * 8), ("violations", None), ("failures", "text"),
-     ("lineage", 3)],
-)  # fmt: skip
+    [("genomes", b""), ("objectives", b"\0" * 8), ("failures", "text")],
+)
 def test_a_population_that_is_not_there_is_skipped(run, column, value):
     """An empty, cut or foreign column is found by its shape or kind."""
     change(run, f"UPDATE generation SET {column} = ? WHERE number = 9", value)
@@ -103,22 +99,17 @@ def test_a_population_that_is_not_there_is_skipped(run, column, value):
 
 
 @pytest.mark.parametrize(
-    ("assignment", "word"),
+    ("number", "assignment", "word"),
     [
-        ("chain = zeroblob(32)", "does not match the chain"),
-        ("whole_sha = zeroblob(32)", "does not match the chain"),
-        ("front_sha = x''", "does not match the chain"),
-        ("summary = CAST('{\"evaluated\":0}' AS BLOB)", "does not match the chain"),
-        ("individuals = 5", "does not match the chain"),
-        ("front = 0", "does not match the chain"),
-        ("chain = 'text'", "cannot be read"),
-        ("kept = 7", "cannot be read"),
-        ("kept = 'half'", "cannot be read"),
-        ("individuals = -1", "cannot be read"),
+        (9, "chain = zeroblob(32)", "does not match the chain"),
+        (4, "whole_sha = zeroblob(32)", "does not match the chain"),
+        (9, "summary = CAST('{\"evaluated\":0}' AS BLOB)", "does not match the chain"),
+        (4, "front = 0", "does not match the chain"),
+        (9, "kept = 'half'", "cannot be read"),
+        (4, "individuals = -1", "cannot be read"),
     ],
 )
-@pytest.mark.parametrize("number", [9, 4])
-def test_a_row_that_breaks_the_chain_ends_it(run, assignment, word, number):
+def test_a_row_that_breaks_the_chain_ends_it(run, number, assignment, word):
     """Whatever of a row is changed, it and all after it are no longer trusted."""
     change(run, f"UPDATE generation SET {assignment} WHERE number = ?", number)
     assert_falls_back(run, number - 1, f"generation {number} {word}")
@@ -128,7 +119,6 @@ def test_a_row_that_breaks_the_chain_ends_it(run, assignment, word, number):
     ("condition", "newest", "match"),
     [
         ("= 6", 5, "generation 6 is missing"),
-        ("> 6", 6, "generations 7 to 9 were recorded but"),
         ("= 9", 8, "generations 9 to 9 were recorded but"),
     ],
 )
@@ -136,19 +126,6 @@ def test_rows_that_are_gone_are_missed(run, condition, newest, match):
     """The owner's note remembers how far the run had come."""
     change(run, f"DELETE FROM generation WHERE number {condition}")
     assert_falls_back(run, newest, match)
-
-
-def test_a_row_of_another_run_does_not_fit(run, tmp_path):
-    """A sound row of another run with the same header breaks the chain."""
-    with RunStore.create(tmp_path, "other", HEADER) as store:
-        for number in range(10):
-            store.record(make_generation(number, salt=1))
-    with closing(sqlite3.connect(run / DATABASE)) as connection, connection:
-        connection.execute("ATTACH ? AS other", (str(tmp_path / "other" / DATABASE),))
-        connection.execute("DELETE FROM generation WHERE number = 9")
-        connection.execute("INSERT INTO generation SELECT * FROM other.generation WHERE number = 9")
-    shutil.rmtree(tmp_path / "other")
-    assert_falls_back(run, 8, "generation 9 does not match the chain")
 
 
 @pytest.mark.parametrize("keep", ["front", "last"])
@@ -165,15 +142,6 @@ def test_a_run_without_a_sound_generation_is_an_error(tmp_path, keep):
         for writable in (False, True):
             with pytest.raises(StoreError, match=word):
                 use(run, writable)
-
-
-def test_a_run_that_never_recorded_begins_from_zero(tmp_path):
-    """An empty run is not a damaged one."""
-    run = record_run(tmp_path / RUN, count=0)
-    with RunStore.open(run, writable=True) as store:
-        assert store.last_generation() is None
-        fill(store, 1)
-        assert_sound(store, 0)
 
 
 @pytest.mark.parametrize("statement", ["UPDATE header SET payload = x'7b7d'", "DELETE FROM header"])
@@ -234,17 +202,14 @@ def test_evidence_is_read_back_in_order_counted_and_added_to(judged):
         ("UPDATE result SET payload = x'7b7d'", "result", "result: "),
         ("UPDATE result SET chain = x'00'", "result", "the result does not follow"),
         ("UPDATE result SET chain = NULL", "evidence", "result: "),
-        ("UPDATE result SET chain = 'text'", "evidence", "result: "),
         ("UPDATE evidence SET payload = CAST('{\"a\":9}' AS BLOB) WHERE id = 1", "evidence",
          "row 1 of the evidence"),
         ("UPDATE evidence SET name = 'null/7' WHERE id = 2", "evidence", "row 2 of the evidence"),
         ("DELETE FROM evidence WHERE id = 2", "evidence", "row 2 of the evidence"),
-        ("UPDATE evidence SET id = 9 WHERE id = 3", "evidence", "row 3 of the evidence"),
         ("UPDATE resumption SET payload = CAST(replace(CAST(payload AS TEXT), "
          "'\"generations\":', '\"generations\":9') AS BLOB) WHERE id = 1", "",
          "resumption 1 does not match"),
         ("DELETE FROM resumption WHERE id = 1", "", "resumption 1 does not match"),
-        ("UPDATE resumption SET payload = x'ff' WHERE id = 2", "", "resumption 2 cannot be read"),
     ],
 )  # fmt: skip
 def test_what_stands_beside_generations_is_linked_too(judged, statement, refused, line):
@@ -260,7 +225,7 @@ def test_what_stands_beside_generations_is_linked_too(judged, statement, refused
     assert bool(list_runs(judged.parent)[0].damaged) == ("result" in line or "evidence" in line)
 
 
-@pytest.mark.parametrize("value", [b'{"generations":', b"[]", "text", None, 7])
+@pytest.mark.parametrize("value", [b'{"generations":', b"[]", None])
 def test_a_note_that_cannot_be_read_stops_no_run(judged, value):
     """That a run was taken up again decides nothing: all else is read, and verify names it."""
     change(judged, "INSERT INTO resumption (payload) VALUES (?)", value)
@@ -329,16 +294,6 @@ def test_evidence_stays_where_the_same_front_is_found_again(
     with RunStore.open(judged) as store:
         assert list(store.evidence) == (ROWS if stays else [])
         assert [line for line in store.verify() if "generation 1" not in line] == []
-
-
-@pytest.mark.parametrize("rows", ['"x"', '{"evidence": "3"}', "[1]"])
-def test_a_note_with_other_counts_is_nobodys(judged, rows):
-    """A damaged note counts nothing, which is said."""
-    note = (judged / OWNER).read_text().rstrip()
-    (judged / OWNER).write_text(f'{note[: note.index(chr(34) + "rows")]}"rows": {rows}}}')
-    assert read_owner(judged) is None
-    with RunStore.open(judged) as store:
-        assert store.warnings == (UNCOUNTED,)
 
 
 def test_a_run_from_before_evidence_is_read_and_resumed(judged):

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import sqlite3
-from contextlib import closing, suppress
 
 import pytest
 
@@ -73,7 +71,6 @@ CONTENTS = {
     "empty": b"",
     "16 bytes": b"SQLite format 3\0",
     "text": b"not a database at all " * 400,
-    "zeros": b"\0" * 8192,
 }
 
 
@@ -90,7 +87,6 @@ def test_a_file_of_another_kind_is_refused(run, content):
         (["PRAGMA user_version = 99"], "newer version"),
         (["ALTER TABLE result RENAME TO kept", "CREATE VIEW result AS SELECT * FROM kept"], "view"),
         (["CREATE TRIGGER t AFTER INSERT ON generation BEGIN DELETE FROM result; END"], "trigger"),
-        (["CREATE TABLE more (x)"], "table 'more'"),
         (["DROP TABLE generation"], "generation|tables"),
     ],
 )
@@ -118,17 +114,16 @@ def test_a_place_that_is_no_run_is_refused(tmp_path, run, place):
     assert_refused(path, DATABASE, is_listed=False)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.9])
-def test_a_file_that_was_cut_is_read_and_not_written(tmp_path, share):
+def test_a_file_that_was_cut_is_read_and_not_written(tmp_path):
     """Rows before the cut are read, with a warning; going on is refused, with a remedy."""
     run = record_run(tmp_path / "run", count=30, individuals=200)
     size = (run / DATABASE).stat().st_size
-    os.truncate(run / DATABASE, int(size * share) // 4096 * 4096)
+    os.truncate(run / DATABASE, int(size * 0.6) // 4096 * 4096)
     cut = (run / DATABASE).read_bytes()
     with RunStore.open(run) as store:
         newest = store.last_generation()
         assert_same_generation(make_generation(newest.number, individuals=200), newest)
-        assert 0 < newest.number < 30 * share
+        assert 0 < newest.number < 18
         assert store.warnings != ()
     with pytest.raises(StoreError, match="evolve --warm-start"):
         use(run, writable=True)
@@ -205,21 +200,6 @@ def test_a_log_that_was_damaged_falls_back(log_only, damage):
         assert store.verify() == list(store.warnings) != []
 
 
-def test_half_a_transaction_is_undone_before_anything_is_read(tmp_path):
-    """With a rollback journal the next reader does so."""
-    with RunStore.create(tmp_path, "source", HEADER, journal="delete") as store:
-        fill(store, 3)
-    with closing(sqlite3.connect(store.database, isolation_level=None)) as connection:
-        connection.execute("PRAGMA cache_size=1")
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("UPDATE generation SET genomes = zeroblob(100000), kept = 'front'")
-        assert (store.path / f"{DATABASE}-journal").stat().st_size > 0
-        shutil.copytree(store.path, tmp_path / "run")
-        connection.execute("ROLLBACK")
-    with RunStore.open(tmp_path / "run") as read:
-        assert_sound(read, 2)
-
-
 def test_drafts_in_a_run_that_was_killed_are_removed(run):
     """By the next owner, whatever file they were of."""
     (run / "columns").mkdir()
@@ -256,29 +236,6 @@ def test_two_owners_of_one_file_by_two_names_do_not_meet(request, kind):
             assert (read.status == "finished") == (salt == 0)
             assert_same_generation(make_generation(12, salt=salt), read.last_generation())
         assert [file.stat().st_nlink for file in path.iterdir()] == [1, 1]
-
-
-@pytest.mark.parametrize("steps", range(2))
-def test_a_separation_that_is_killed_loses_nothing(log_only, monkeypatch, steps):
-    """All generations are there, and the next owner does the rest."""
-    other = copy_by_links(log_only, "other")
-    replace, left = os.replace, iter(range(steps))
-
-    def replace_some(*paths):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        replace(*paths)
-
-    monkeypatch.setattr(os, "replace", replace_some)
-    with suppress(KeyboardInterrupt):
-        RunStore.open(other, writable=True)
-    monkeypatch.undo()
-    with RunStore.open(other, writable=True) as two:
-        assert_same_generation(make_generation(9), two.last_generation())
-        two.record(make_generation(10, salt=1))
-    for path, count in ((log_only, 10), (other, 11)):
-        with RunStore.open(path) as read:
-            assert (read.verify(), len(read.generations())) == ([], count)
 
 
 @pytest.mark.slow

@@ -11,12 +11,9 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.store import RunStore, delete_run, list_foreign_files, list_runs
 from optimizer.store.files import LABELS
 from optimizer.store.labels import (
-    LARGEST_BYTES,
     MARK,
     Labels,
     change_labels,
-    parse_note,
-    parse_tag,
     read_labels,
 )
 from tests.support.recording import HEADER, fill, make_generation
@@ -66,17 +63,6 @@ def test_labels_that_a_terminal_obeys_are_refused(run, given):
     assert not (run / LABELS).exists()
 
 
-def test_the_longest_labels_fit_the_file(run):
-    """Whatever is allowed can be read again."""
-    tags = [f"{number:02}" + "\U00020000" * 30 for number in range(32)]
-    expected = Labels(tuple(map(parse_tag, tags)), parse_note("\U00020000" * 1000))
-    assert change_labels(run, add=tags, note=expected.note) == expected
-    assert read_labels(run) == expected
-    assert (run / LABELS).stat().st_size < LARGEST_BYTES / 2
-    with pytest.raises(ConfigError, match="33"):
-        change_labels(run, add=["more"])
-
-
 def as_file(**fields):
     """Content of a file of labels with other fields."""
     return json.dumps({**MARK, "tags": [], "note": "", **fields}).encode()
@@ -84,15 +70,11 @@ def as_file(**fields):
 
 DAMAGE = {
     "empty": b"",
-    "bits": b"\xff\xfe",
     "another file": b'{"cat": 0, "dog": 1}',
-    "a list": b"[]",
     "deep": b"[" * 60_000,
     "escapes": as_file(note=ESCAPE),
     "no word": as_file(tags=["a\nb"]),
-    "numbers": as_file(tags=[1]),
     "no note": as_file(note=None),
-    "many": as_file(tags=[f"t{number}" for number in range(99)]),
     "megabytes": as_file() + b" " * 2_000_000,
 }
 
@@ -112,14 +94,12 @@ def test_a_file_from_elsewhere_is_not_shown_replaced_or_removed(run, content):
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe", "folder"])
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe"])
 def test_nothing_but_a_plain_file_is_read_or_written(run, tmp_path, kind):
     """Neither followed nor waited for."""
     target, theirs = tmp_path / "precious", as_file(tags=["theirs"])
     if kind == "pipe":
         os.mkfifo(run / LABELS)
-    elif kind == "folder":
-        (run / LABELS).mkdir()
     else:
         (run / LABELS).symlink_to(target)
     if kind == "link":

@@ -71,14 +71,10 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
     [
         ("latest", "20261102-bbb"),
         ("LATEST", "20261102-bbb"),
-        ("20261102-bbb", "20261102-bbb"),
         ("20261102-b", "20261102-bbb"),
         ("20261102-aa", "20261102-aa"),
         ("20261102-a", "begins more than one run: 20261102-aa"),
-        ("2026", "begins more than one run: 20261102-aa"),
         ("absent", "there are 20261102-aa, 20261102-aaa, 20261102-bbb"),
-        ("", "there are"),
-        ("-x", "there are"),
         ("..", "there are"),
     ],
 )
@@ -96,23 +92,6 @@ def test_a_name_finds_one_run_or_says_which_there_are(tmp_path, name, run_id):
         assert find_run(tmp_path, name) == tmp_path / run_id
 
 
-def test_many_runs_are_not_all_named(tmp_path):
-    """An error has the newest five and how many more there are."""
-    for day in range(1, 8):
-        record(tmp_path, f"run-{day}", day=day)
-    with pytest.raises(StoreError, match=r"run-3, run-4, run-5, run-6, run-7 and 2 more"):
-        find_run(tmp_path, "absent")
-
-
-def test_a_path_finds_its_run_wherever_it_is(tmp_path):
-    """A directory outside the runs directory, or its database, can be named."""
-    run = record(tmp_path / "elsewhere", "copy")
-    for name in (str(run), str(run / DATABASE), str(run) + "/"):
-        assert find_run(tmp_path / "runs", name) == run
-    with pytest.raises(StoreError, match="nothing is not a run"):
-        find_run(tmp_path, str(tmp_path / "nothing"))
-
-
 def test_a_clock_that_was_set_back_changes_no_order(tmp_path):
     """Runs are counted: the newest is the one that was created last, whatever its id."""
     for run_id, day in (("20261120-000000-aaaaaa", 20), ("20261105-000000-bbbbbb", 5)):
@@ -121,17 +100,6 @@ def test_a_clock_that_was_set_back_changes_no_order(tmp_path):
     shutil.rmtree(tmp_path / "20261120-000000-aaaaaa")
     record(tmp_path, "20261101-000000-cccccc", day=1)
     assert [run.id[:8] for run in list_runs(tmp_path)] == ["20261105", "20261101"]
-
-
-def test_a_run_without_a_number_has_its_place_by_time(tmp_path, monkeypatch):
-    """A damaged one behind those that were created before it; older versions come first."""
-    names = [f"2026110{day}-000000-aaaaaa" for day in (1, 2, 3)]
-    for day, run_id in enumerate(names, start=1):
-        record(tmp_path, run_id, day=day)
-    (tmp_path / names[1] / DATABASE).write_bytes(b"")
-    monkeypatch.setattr("optimizer.store.store.find_next_number", lambda runs_dir: None)
-    record(tmp_path, "older", day=20)
-    assert [run.id for run in list_runs(tmp_path)] == ["older", *names]
 
 
 def test_new_ids_are_legal_and_name_the_moment_in_utc():
@@ -144,17 +112,10 @@ def test_new_ids_are_legal_and_name_the_moment_in_utc():
         assert int(run_id[-6:], 16) >= 0
 
 
-@pytest.mark.parametrize("legal", ["a", "7", "walk-forward_1.2", "x" * 64])
-def test_legal_ids_pass(legal):
-    """Letters, digits, dots, underscores and hyphens are fine."""
-    assert validate_run_id(legal) == legal
-
-
 @pytest.mark.parametrize(
     "illegal",
-    ["", ".", "..", "../x", "/abs", "a/b", "a\\b", "a..b", "-x", ".x", "x.", "a:b", "a\0b",
-     "x" * 65, "a b", "a\n", "é", "latest", "Latest"],
-)  # fmt: skip
+    ["", "..", "../x", "/abs", "a\\b", "-x", "x.", "a:b", "x" * 65, "a\n", "é", "Latest"],
+)
 def test_a_path_an_option_or_a_surprise_is_no_id(illegal, tmp_path):
     """It never becomes a folder."""
     for call in (lambda: validate_run_id(illegal), lambda: run_path(tmp_path, illegal)):

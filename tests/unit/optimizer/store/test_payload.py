@@ -36,10 +36,8 @@ def put(run, table, payload):
 
 NO_RECORDS = {
     "below json's own limit": b"[" * 400 + b"]" * 400,
-    "objects": b'{"a":' * 300 + b"1" + b"}" * 300,
     "beyond json's own limit": b"[" * 100_000 + b"]" * 100_000,
     "a number of a million digits": b"9" * 1_000_000,
-    "a number of 30 digits": b"1" + b"0" * 29,
     "an infinite number": b"1e999",
     "a constant": b"NaN",
     "a key that stands twice": b'{"a":1,"a":2}',
@@ -78,7 +76,7 @@ def test_a_hostile_record_is_one_line_of_the_list(runs, table):
         read_whole()
 
 
-@pytest.mark.parametrize("change", [{"keep": "more"}, {"keep": ["all"]}, {"journal": 7}], ids=str)
+@pytest.mark.parametrize("change", [{"keep": "more"}, {"journal": 7}], ids=str)
 def test_a_run_that_is_kept_by_another_word_is_refused(runs, change):
     """A folder of such runs alone is listed all the same."""
     for name in ("sound", "changed"):
@@ -88,13 +86,6 @@ def test_a_run_that_is_kept_by_another_word_is_refused(runs, change):
         with pytest.raises(StoreError, match="header"):
             RunStore.open(runs / name, writable=True)
     assert [run.status for run in list_runs(runs)] == ["damaged"] * 2
-
-
-def test_a_summary_of_other_kinds_names_its_generation(runs):
-    """A count that is a text is refused in one line."""
-    put(runs / "changed", "generation", b'{"evaluated":"many"}')
-    with pytest.raises(StoreError, match="generation 0: the summary"):
-        RunStore.open(runs / "changed").generations()
 
 
 def test_whatever_is_written_is_read():

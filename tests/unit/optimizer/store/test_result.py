@@ -2,18 +2,17 @@
 
 import json
 from dataclasses import replace
-from math import nan
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.accounts.metrics import METRICS
-from optimizer.errors import ParityError, StoreError
+from optimizer.errors import StoreError
 from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Population
 from optimizer.store import RunStore
-from optimizer.store.result import RunResult, load_result, refuse_red
+from optimizer.store.result import RunResult, load_result
 from tests.support.recording import make_generation
 
 OLDER = Path(__file__).parents[3] / "support" / "older"
@@ -134,22 +133,3 @@ def test_members_are_those_of_the_last_generation(tmp_path, change):
         store.finish(recorded["result"])
     with RunStore.open(tmp_path / "older") as store, pytest.raises(StoreError, match="changed"):
         load_result(store)
-
-
-def test_a_number_that_json_lacks_is_not_recorded(tmp_path):
-    """The place is named, and the run stays unfinished."""
-    recorded = older("held_out")
-    result = replace(RunResult.read(recorded["result"]), hypervolume=nan)
-    with RunStore.create(tmp_path, "run", recorded["header"]) as store:
-        with pytest.raises(StoreError, match="hypervolume is not a finite number"):
-            store.finish(result.payload())
-        assert store.result is None
-
-
-def test_a_red_certificate_is_refused():
-    """With the first mismatch in full."""
-    certificate = RunResult.read(older("first")["result"]).certificate
-    refuse_red(certificate)
-    red = replace(certificate, mismatches=1, first_mismatch="individual 0, window 0: trade 3")
-    with pytest.raises(ParityError, match="individual 0, window 0: trade 3"):
-        refuse_red(red)

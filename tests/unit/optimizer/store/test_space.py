@@ -1,7 +1,6 @@
 """Room that a run takes, reasons of a failed write, and network file systems."""
 
 import errno
-import os
 import re
 import resource
 import sqlite3
@@ -18,9 +17,8 @@ from tests.support.recording import HEADER, make_generation
 
 @pytest.mark.parametrize(
     ("individuals", "options"),
-    [(1, {}), (512, {}), (37, {"keep": "last"}), (37, {"budget": 0}), (37, {"budget": 20_000}),
-     (37, {"budget": 10**9})],
-)  # fmt: skip
+    [(1, {}), (512, {}), (37, {"keep": "last"}), (37, {"budget": 0}), (37, {"budget": 20_000})],
+)
 def test_an_estimate_is_a_bound_that_is_not_far_off(tmp_path, individuals, options):
     """A run takes no more than was estimated, and no less than half of it, the log apart."""
     count = 40
@@ -47,14 +45,10 @@ def test_too_little_space_is_refused_with_both_numbers(tmp_path):
     ("error", "limit", "words"),
     [
         (OSError(errno.ENOSPC, "full"), None, r"needed 9 bytes, [\d,]+ are free there"),
-        (OSError(errno.EDQUOT, "quota"), None, "your quota"),
         (OSError(errno.EFBIG, "large"), 4096, "4,096 bytes at most: raise ulimit -f"),
         (sqlite3.OperationalError("disk I/O error"), 4096, "4,096 bytes at most: raise ulimit -f"),
         (sqlite3.OperationalError("disk I/O error"), None, "space is not the reason"),
-        (OSError(errno.EIO, "Input/output error"), None, "space is not the reason"),
         (OSError(errno.EROFS, "read-only"), None, r"\(read-only\): let --runs name"),
-        (OSError(errno.EACCES, "denied"), None, r"\(denied\): let --runs name"),
-        (OSError(errno.ENOTDIR, "no folder"), None, r"\(no folder\): let --runs name"),
     ],
 )
 def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, error, limit, words):
@@ -70,7 +64,6 @@ MOUNTS = (
     ("/", "ext4"),
     ("/srv", "nfs4"),
     ("/srv/local", "xfs"),
-    ("/my share", "cifs"),
     ("/over", "nfs"),
     ("/over", "tmpfs"),
 )
@@ -80,10 +73,8 @@ MOUNTS = (
     ("path", "kind"),
     [
         ("/srv/runs", "nfs4"),
-        ("/srv", "nfs4"),
         ("/srv/local/runs", None),
         ("/srvx", None),
-        ("/my share/runs", "cifs"),
         ("/over/runs", None),
         ("/home/somebody", None),
     ],
@@ -99,14 +90,3 @@ def test_a_write_ahead_log_on_a_network_file_system_is_refused(monkeypatch, path
             refuse_network(Path(path), "wal")
     else:
         refuse_network(Path(path), "wal")
-
-
-def test_a_system_that_shows_no_mounts_is_local(monkeypatch, tmp_path):
-    """So is a folder for temporary files on this one."""
-    assert find_network_kind(tmp_path) is None
-
-    def hide_file(*, all):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "/proc/self/mounts")
-
-    monkeypatch.setattr(space.psutil, "disk_partitions", hide_file)
-    assert find_network_kind(Path("/srv/runs")) is None

@@ -44,19 +44,17 @@ def sum_populations(path):
         return sum_population_bytes(database)
 
 
-@pytest.mark.parametrize("group", [1, 5, 12])
+@pytest.mark.parametrize("group", [1, 12])
 @pytest.mark.parametrize(
     ("options", "expected", "most"),
     [
         ({}, "w" * 12, None),
         ({"keep": "front"}, "f" * 10 + "ww", None),
         ({"keep": "last"}, "s" * 10 + "ww", 2 * WHOLE),
-        ({"budget": 12 * WHOLE}, "w" * 12, 12 * WHOLE),
         ({"budget": 12 * WHOLE - 1}, "f" + "w" * 11, 12 * WHOLE - 1),
         ({"budget": 3 * WHOLE}, "s", 3 * WHOLE),
-        ({"budget": 0}, "s" * 10 + "ww", 2 * WHOLE),
     ],
-    ids=["all", "front", "last", "budget fits", "one too many", "few fit", "none fits"],
+    ids=["all", "front", "last", "one too many", "few fit"],
 )
 def test_older_generations_keep_less_and_still_verify(tmp_path, options, expected, most, group):
     """First their fronts, then their summaries, however commits are grouped; two stay whole."""
@@ -218,40 +216,15 @@ def test_a_failing_disk_is_said_at_every_call_and_never_tried_again(tmp_path, mo
         assert_sound(read, 2)
         assert read.status == "interrupted"
 
-    def body():
-        with RunStore.create(tmp_path, "other", HEADER) as store:
-            fill(store, 4)
-
     def broken():
         with RunStore.create(tmp_path, "third", HEADER) as store:
             for number in range(5):
                 store.record(make_generation(number))
             raise KeyError("body")
 
-    with pytest.raises(StoreError, match="disk I/O error"):
-        body()
     with pytest.raises(KeyError) as caught:
         broken()
     assert "disk I/O error" in caught.value.__notes__[0]
-
-
-def test_a_log_that_a_reader_lets_grow_is_named(tmp_path, monkeypatch, caplog):
-    """Once, and again only when it has doubled; without a reader there is no note."""
-    monkeypatch.setattr("optimizer.store.writer.LOG_BYTES", 2**20)
-    with RunStore.create(tmp_path, RUN, HEADER) as store:
-        for number in range(35):
-            store.record(make_generation(number, individuals=1500))
-            store.flush()
-        assert not caplog.records
-        with closing(sqlite3.connect(store.database, isolation_level=None)) as reader:
-            reader.execute("BEGIN")
-            reader.execute("SELECT count(*) FROM generation").fetchone()
-            for number in range(35, 80):
-                store.record(make_generation(number, individuals=1500))
-                store.flush()
-    texts = [record.getMessage() for record in caplog.records]
-    assert 1 <= len(texts) <= 4
-    assert "run.sqlite-wal" in texts[0]
 
 
 COMMITTED = 150

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +10,8 @@ import pytest
 from optimizer import load_run
 from optimizer.evidence.null import tally
 from optimizer.judging.null import NullSearch
-from optimizer.store.database import read_digests
 from optimizer.store.labels import change_labels
 from optimizer.store.listing import summarise
-from optimizer.store.reader import Reader
 from optimizer.viewing import run_index
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.live import LiveRun
@@ -64,27 +60,6 @@ def test_a_look_has_all_that_is_recorded(run_path, tmp_path):
     growing.close()
     assert "--resume" not in state["headline"]
     assert f"--resume {growing.path}" in read_state(live)["headline"]
-
-
-def test_rows_that_are_known_are_not_read_again(run_path, tmp_path, monkeypatch):
-    """Only those that follow; where the last one is another, all are read."""
-    growing = GrowingRun(run_path, tmp_path, "growing")
-    growing.grow(0)
-    with closing(Reader(growing.path)) as reader:
-        known = reader.follow()
-    growing.grow(2)
-    growing.close()
-    read = []
-    monkeypatch.setattr(
-        "optimizer.store.chain.read_digests",
-        lambda *asked: (read.append(row.number) or row for row in read_digests(*asked)),
-    )
-    other = replace(known, rows=[known.rows[0]._replace(chain=b"other")])
-    for chain, numbers in ((known, [0, 1, 2]), (None, [0, 1, 2]), (other, [0, 0, 1, 2])):
-        read.clear()
-        with closing(Reader(growing.path)) as reader:
-            assert [row.number for row in reader.follow(chain).rows] == [0, 1, 2]
-        assert read == numbers
 
 
 def list_states(folder):
