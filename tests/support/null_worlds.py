@@ -30,15 +30,6 @@ Floats = np.ndarray
 Draw = np.random.Generator
 World = Callable[[Draw, int], list[Bars]]
 
-WORLDS: dict[str, World] = {}
-"""Without an edge."""
-
-
-def without_edge(world: World) -> World:
-    """Enter a world that has no edge, by its name."""
-    WORLDS[world.__name__] = world
-    return world
-
 
 def make_world(name: str, seed: int, n: int) -> list[Bars]:
     """Series of one market of a world."""
@@ -111,47 +102,10 @@ def list_session_times(n: int) -> Floats:
     return first + (calendar * DAY + 14 + np.arange(n) % SESSION).astype(np.int64) * HOUR_NS
 
 
-@without_edge
-def gaussian(draw: Draw, n: int) -> list[Bars]:
-    """Independent normal returns."""
-    return [make_bars(draw, flat(n))]
-
-
-@without_edge
-def student(draw: Draw, n: int) -> list[Bars]:
-    """Steps with three degrees of freedom."""
-    return [make_bars(draw, flat(n), steps=draw.standard_t(3, (n, STEPS)) / np.sqrt(3))]
-
-
-@without_edge
-def laplace(draw: Draw, n: int) -> list[Bars]:
-    """Steps of a Laplace distribution."""
-    return [make_bars(draw, flat(n), steps=draw.laplace(size=(n, STEPS)) / np.sqrt(2))]
-
-
-@without_edge
 def stable(draw: Draw, n: int) -> list[Bars]:
     """Steps with an infinite variance, cut at thirty deviations."""
     steps = np.clip(draw.standard_t(1.7, (n, STEPS)) / 2, -30, 30)
     return [make_bars(draw, flat(n) / 2, steps=steps)]
-
-
-@without_edge
-def skewed(draw: Draw, n: int) -> list[Bars]:
-    """Many small gains and few large losses, none in the mean."""
-    return [make_bars(draw, flat(n), steps=1 - draw.exponential(size=(n, STEPS)))]
-
-
-@without_edge
-def garch(draw: Draw, n: int) -> list[Bars]:
-    """GARCH(1, 1), persistent."""
-    return [make_garch(draw, n, 0.09, 0.0)]
-
-
-@without_edge
-def leverage(draw: Draw, n: int) -> list[Bars]:
-    """GJR-GARCH: losses raise volatility."""
-    return [make_garch(draw, n, 0.02, 0.14)]
 
 
 def make_garch(draw: Draw, n: int, news: float, bad_news: float) -> Bars:
@@ -169,13 +123,6 @@ def make_garch(draw: Draw, n: int, news: float, bad_news: float) -> Bars:
     return make_bars(draw, np.sqrt(variance[BURN:]), steps=steps[BURN:])
 
 
-@without_edge
-def stochastic(draw: Draw, n: int) -> list[Bars]:
-    """Stochastic volatility."""
-    return [make_bars(draw, draw_clustered(draw, n))]
-
-
-@without_edge
 def stochastic_leverage(draw: Draw, n: int) -> list[Bars]:
     """Stochastic volatility whose shocks are against those of the returns."""
     steps = draw.standard_normal((n + BURN, STEPS))
@@ -184,18 +131,6 @@ def stochastic_leverage(draw: Draw, n: int) -> list[Bars]:
     # The shock of a bar is known at its close.
     levels = np.concatenate([[0.0], run_recurrence(0.1 * shocks, 0.98)[:-1]])
     return [make_bars(draw, SIGMA * np.exp(levels[BURN:]), steps=steps[BURN:])]
-
-
-@without_edge
-def rough(draw: Draw, n: int) -> list[Bars]:
-    """Rough volatility: increments with an exponent of 0.1."""
-    return [make_bars(draw, SIGMA * np.exp(0.5 * draw_fractional(draw, n, 0.1)))]
-
-
-@without_edge
-def long_memory(draw: Draw, n: int) -> list[Bars]:
-    """Volatility that remembers: fractional noise with an exponent of 0.85."""
-    return [make_bars(draw, SIGMA * np.exp(0.5 * draw_fractional(draw, n, 0.85)))]
 
 
 def draw_fractional(draw: Draw, n: int, exponent: float) -> Floats:
@@ -209,7 +144,6 @@ def draw_fractional(draw: Draw, n: int, exponent: float) -> Floats:
     return np.fft.fft(np.sqrt(np.maximum(spectrum, 0) / size) * noise).real[:n]
 
 
-@without_edge
 def jumps(draw: Draw, n: int) -> list[Bars]:
     """Jumps up and down, one in two days."""
     steps = draw.standard_normal((n, STEPS))
@@ -219,7 +153,6 @@ def jumps(draw: Draw, n: int) -> list[Bars]:
     ]
 
 
-@without_edge
 def crashes(draw: Draw, n: int) -> list[Bars]:
     """Crashes, one in ten days, whose mean the other steps make up for."""
     steps = draw.standard_normal((n, STEPS))
@@ -228,63 +161,18 @@ def crashes(draw: Draw, n: int) -> list[Bars]:
                       + size * chance)]  # fmt: skip
 
 
-@without_edge
-def rising(draw: Draw, n: int) -> list[Bars]:
-    """Prices that rise by a half in a year."""
-    return [make_bars(draw, flat(n), drift=0.4 / 8760)]
-
-
-@without_edge
-def soaring(draw: Draw, n: int) -> list[Bars]:
-    """Prices that rise by the factor of seven in a year."""
-    return [make_bars(draw, flat(n), drift=2.0 / 8760)]
-
-
-@without_edge
-def falling(draw: Draw, n: int) -> list[Bars]:
-    """Prices that fall by two thirds in a year."""
-    return [make_bars(draw, flat(n), drift=-1.0 / 8760)]
-
-
-@without_edge
 def volatility_regimes(draw: Draw, n: int) -> list[Bars]:
     """Calm and wild times, which change about once a week."""
     is_wild = np.cumsum(draw.random(n) < 1 / (7 * DAY)) % 2 == 1
     return [make_bars(draw, np.where(is_wild, 2.0, 0.6) * SIGMA)]
 
 
-@without_edge
-def volatility_break(draw: Draw, n: int) -> list[Bars]:
-    """Volatility that is three times as high from the middle on."""
-    return [make_bars(draw, np.where(np.arange(n) < n // 2, 0.5, 1.5) * SIGMA)]
-
-
-@without_edge
-def daily_rhythm(draw: Draw, n: int) -> list[Bars]:
-    """Volatility by the hour of the day."""
-    return [make_bars(draw, SIGMA * (1 + 0.7 * np.sin(2 * np.pi * hour_of_day(n) / DAY)))]
-
-
-@without_edge
-def weekly_rhythm(draw: Draw, n: int) -> list[Bars]:
-    """Volatility by the day of the week."""
-    return [make_bars(draw, SIGMA * np.where(np.arange(n) // DAY % 7 >= 5, 0.3, 1.2))]
-
-
-@without_edge
 def news_hours(draw: Draw, n: int) -> list[Bars]:
     """One wild hour on some days, with a large volume, that means nothing."""
     is_news = (hour_of_day(n) == 13) & (draw.random(n) < 0.4)
     return [make_bars(draw, draw_clustered(draw, n) * np.where(is_news, 4.0, 1.0))]
 
 
-@without_edge
-def climaxes(draw: Draw, n: int) -> list[Bars]:
-    """Long bars with a large volume, after which nothing follows."""
-    return [make_planted_market(int(draw.integers(2**40)), n, 0)]
-
-
-@without_edge
 def sessions(draw: Draw, n: int) -> list[Bars]:
     """Seven hours on working days, and gaps over night."""
     gaps = np.where(np.arange(n) % SESSION == 0, 2 * SIGMA, 0.0) * draw.standard_normal(n)
@@ -292,7 +180,6 @@ def sessions(draw: Draw, n: int) -> list[Bars]:
     return [make_bars(draw, draw_clustered(draw, n), gaps=gaps, times=times)]
 
 
-@without_edge
 def session_smile(draw: Draw, n: int) -> list[Bars]:
     """Sessions that are wild at both ends, with gaps as large as a day."""
     place = np.arange(n) % SESSION
@@ -302,7 +189,6 @@ def session_smile(draw: Draw, n: int) -> list[Bars]:
     return [make_bars(draw, scale, gaps=gaps, times=list_session_times(n), volume=volume)]
 
 
-@without_edge
 def weekend_gaps(draw: Draw, n: int) -> list[Bars]:
     """Five days around the clock, and a gap on Monday."""
     week = 5 * DAY
@@ -312,18 +198,6 @@ def weekend_gaps(draw: Draw, n: int) -> list[Bars]:
     return [make_bars(draw, draw_clustered(draw, n), gaps=gaps, times=times)]
 
 
-@without_edge
-def bounce(draw: Draw, n: int) -> list[Bars]:
-    """Trades at the bid or at the ask, whatever comes next (Roll 1984)."""
-    return [print_trades(draw, make_bars(draw, flat(n) / 2), SIGMA / 2)]
-
-
-@without_edge
-def wide_bounce(draw: Draw, n: int) -> list[Bars]:
-    """The same with a spread of an hour's deviation, and quiet prices."""
-    return [print_trades(draw, make_bars(draw, flat(n) / 4), SIGMA)]
-
-
 def print_trades(draw: Draw, bars: Bars, spread: float) -> Bars:
     """Bars whose opens and closes lie half a spread off, either way."""
     sides = draw.choice([-1.0, 1.0], (2, len(bars))) * spread / 2
@@ -331,18 +205,6 @@ def print_trades(draw: Draw, bars: Bars, spread: float) -> Bars:
     high = np.maximum(bars.high * (1 + spread / 2), np.maximum(opened, close))
     low = np.minimum(bars.low * (1 - spread / 2), np.minimum(opened, close))
     return replace(bars, open=opened, high=high, low=low, close=close)
-
-
-@without_edge
-def rounded(draw: Draw, n: int) -> list[Bars]:
-    """Prices on a tick of half a deviation."""
-    return [put_on_tick(make_bars(draw, draw_clustered(draw, n)), 0.3)]
-
-
-@without_edge
-def coarse(draw: Draw, n: int) -> list[Bars]:
-    """Prices on a tick of three deviations, most of whose bars do not move."""
-    return [put_on_tick(make_bars(draw, flat(n)), 1.8)]
 
 
 def put_on_tick(bars: Bars, tick: float) -> Bars:
@@ -356,7 +218,6 @@ def change_prices(bars: Bars, change: Callable[[Floats], Floats]) -> Bars:
     return replace(bars, **{name: change(getattr(bars, name)) for name in names})
 
 
-@without_edge
 def idle(draw: Draw, n: int) -> list[Bars]:
     """Half of the bars without a trade."""
     is_idle = draw.random(n) < 0.5
@@ -365,7 +226,6 @@ def idle(draw: Draw, n: int) -> list[Bars]:
     return [make_bars(draw, scale, volume=volume)]
 
 
-@without_edge
 def growing_volume(draw: Draw, n: int) -> list[Bars]:
     """Volume that grows to the tenfold."""
     scale = draw_clustered(draw, n)
@@ -373,26 +233,12 @@ def growing_volume(draw: Draw, n: int) -> list[Bars]:
     return [make_bars(draw, scale, volume=volume * np.exp(0.4 * draw.standard_normal(n)))]
 
 
-@without_edge
-def unrelated_volume(draw: Draw, n: int) -> list[Bars]:
-    """Volume of heavy tails that has nothing to do with prices."""
-    return [make_bars(draw, draw_clustered(draw, n), volume=1000 * np.exp(draw.standard_normal(n)))]
-
-
-@without_edge
 def volume_of_signs(draw: Draw, n: int) -> list[Bars]:
     """Volume that is larger in bars that fall."""
     bars = make_bars(draw, draw_clustered(draw, n))
     return [replace(bars, volume=bars.volume * np.where(bars.close < bars.open, 3.0, 1.0))]
 
 
-@without_edge
-def cheap(draw: Draw, n: int) -> list[Bars]:
-    """Prices about a millionth."""
-    return [change_prices(make_bars(draw, draw_clustered(draw, n)), lambda price: price * 1e-8)]
-
-
-@without_edge
 def correlated(draw: Draw, n: int) -> list[Bars]:
     """Three symbols of one market."""
     common = np.sqrt(0.7) * draw.standard_normal((n, STEPS))
@@ -400,13 +246,6 @@ def correlated(draw: Draw, n: int) -> list[Bars]:
     return name_series(make_bars(draw, draw_clustered(draw, n), steps=common + of) for of in own)
 
 
-@without_edge
-def independent(draw: Draw, n: int) -> list[Bars]:
-    """Three symbols that have nothing to do with each other."""
-    return name_series(make_bars(draw, draw_clustered(draw, n)) for _ in range(3))
-
-
-@without_edge
 def common_crashes(draw: Draw, n: int) -> list[Bars]:
     """Three symbols that jump together, up or down."""
     is_jump = draw.random((n, STEPS)) < 1 / (5 * DAY * STEPS)
@@ -418,6 +257,91 @@ def common_crashes(draw: Draw, n: int) -> list[Bars]:
 def name_series(series: Iterable[Bars]) -> list[Bars]:
     """Series with a symbol each."""
     return [replace(bars, symbol=f"W{number}") for number, bars in enumerate(series)]
+
+
+WORLDS: dict[str, World] = {
+    # Independent normal returns.
+    "gaussian": lambda draw, n: [make_bars(draw, flat(n))],
+    # Steps with three degrees of freedom.
+    "student": lambda draw, n: [
+        make_bars(draw, flat(n), steps=draw.standard_t(3, (n, STEPS)) / np.sqrt(3))
+    ],
+    # Steps of a Laplace distribution.
+    "laplace": lambda draw, n: [
+        make_bars(draw, flat(n), steps=draw.laplace(size=(n, STEPS)) / np.sqrt(2))
+    ],
+    "stable": stable,
+    # Many small gains and few large losses, none in the mean.
+    "skewed": lambda draw, n: [
+        make_bars(draw, flat(n), steps=1 - draw.exponential(size=(n, STEPS)))
+    ],
+    # GARCH(1, 1), persistent.
+    "garch": lambda draw, n: [make_garch(draw, n, 0.09, 0.0)],
+    # GJR-GARCH: losses raise volatility.
+    "leverage": lambda draw, n: [make_garch(draw, n, 0.02, 0.14)],
+    # Stochastic volatility.
+    "stochastic": lambda draw, n: [make_bars(draw, draw_clustered(draw, n))],
+    "stochastic_leverage": stochastic_leverage,
+    # Rough volatility: increments with an exponent of 0.1.
+    "rough": lambda draw, n: [make_bars(draw, SIGMA * np.exp(0.5 * draw_fractional(draw, n, 0.1)))],
+    # Volatility that remembers: fractional noise with an exponent of 0.85.
+    "long_memory": lambda draw, n: [
+        make_bars(draw, SIGMA * np.exp(0.5 * draw_fractional(draw, n, 0.85)))
+    ],
+    "jumps": jumps,
+    "crashes": crashes,
+    # Prices that rise by a half in a year.
+    "rising": lambda draw, n: [make_bars(draw, flat(n), drift=0.4 / 8760)],
+    # Prices that rise by the factor of seven in a year.
+    "soaring": lambda draw, n: [make_bars(draw, flat(n), drift=2.0 / 8760)],
+    # Prices that fall by two thirds in a year.
+    "falling": lambda draw, n: [make_bars(draw, flat(n), drift=-1.0 / 8760)],
+    "volatility_regimes": volatility_regimes,
+    # Volatility that is three times as high from the middle on.
+    "volatility_break": lambda draw, n: [
+        make_bars(draw, np.where(np.arange(n) < n // 2, 0.5, 1.5) * SIGMA)
+    ],
+    # Volatility by the hour of the day.
+    "daily_rhythm": lambda draw, n: [
+        make_bars(draw, SIGMA * (1 + 0.7 * np.sin(2 * np.pi * hour_of_day(n) / DAY)))
+    ],
+    # Volatility by the day of the week.
+    "weekly_rhythm": lambda draw, n: [
+        make_bars(draw, SIGMA * np.where(np.arange(n) // DAY % 7 >= 5, 0.3, 1.2))
+    ],
+    "news_hours": news_hours,
+    # Long bars with a large volume, after which nothing follows.
+    "climaxes": lambda draw, n: [make_planted_market(int(draw.integers(2**40)), n, 0)],
+    "sessions": sessions,
+    "session_smile": session_smile,
+    "weekend_gaps": weekend_gaps,
+    # Trades at the bid or at the ask, whatever comes next (Roll 1984).
+    "bounce": lambda draw, n: [print_trades(draw, make_bars(draw, flat(n) / 2), SIGMA / 2)],
+    # The same with a spread of an hour's deviation, and quiet prices.
+    "wide_bounce": lambda draw, n: [print_trades(draw, make_bars(draw, flat(n) / 4), SIGMA)],
+    # Prices on a tick of half a deviation.
+    "rounded": lambda draw, n: [put_on_tick(make_bars(draw, draw_clustered(draw, n)), 0.3)],
+    # Prices on a tick of three deviations, most of whose bars do not move.
+    "coarse": lambda draw, n: [put_on_tick(make_bars(draw, flat(n)), 1.8)],
+    "idle": idle,
+    "growing_volume": growing_volume,
+    # Volume of heavy tails that has nothing to do with prices.
+    "unrelated_volume": lambda draw, n: [
+        make_bars(draw, draw_clustered(draw, n), volume=1000 * np.exp(draw.standard_normal(n)))
+    ],
+    "volume_of_signs": volume_of_signs,
+    # Prices about a millionth.
+    "cheap": lambda draw, n: [
+        change_prices(make_bars(draw, draw_clustered(draw, n)), lambda price: price * 1e-8)
+    ],
+    "correlated": correlated,
+    # Three symbols that have nothing to do with each other.
+    "independent": lambda draw, n: name_series(
+        make_bars(draw, draw_clustered(draw, n)) for _ in range(3)
+    ),
+    "common_crashes": common_crashes,
+}
+"""Without an edge."""
 
 
 def plant(edge: float) -> World:

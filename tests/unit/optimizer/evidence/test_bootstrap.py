@@ -114,12 +114,11 @@ def judged_by_arch(kind, table, resamples=199, block=5):
     return test, spa
 
 
-@pytest.mark.parametrize("edge", [0.0, 0.1, 0.2])
-def test_superior_ability_equals_that_of_arch(edge):
+def test_superior_ability_equals_that_of_arch():
     """It counts resamples above, and never itself; the three centres are the same."""
     rng = np.random.Generator(np.random.PCG64(4))
     table = rng.normal(0, 1, (250, 30)) - rng.random(30)
-    table[:, 3] += edge + 0.5
+    table[:, 3] += 0.6
     comparison = compare_with_nothing(table, Figure(5.0), seed=9, resamples=199)
     _, spa = judged_by_arch("SPA", table)
     counts = [

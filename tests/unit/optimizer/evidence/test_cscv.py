@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.errors import ConfigError
 from optimizer.evidence import halves
 from optimizer.evidence.cscv import compare_halves
 from optimizer.evidence.halves import judge_splits
@@ -114,10 +113,3 @@ def test_one_trial_has_no_comparison():
     """Nothing is defined then."""
     halves = compare_halves(*(part[:1] for part in sum_blocks(daily_noise(), 4)))
     assert halves.why["pbo"] == halves.why["slope"] == "fewer than two trials"
-
-
-@pytest.mark.parametrize("blocks", [0, 1, 5, 18])
-def test_other_numbers_of_blocks_are_refused(blocks):
-    """They must be even, and the splits countable."""
-    with pytest.raises(ConfigError, match=f"even number from 2 to 16, got {blocks}"):
-        compare_halves(*np.ones((3, 4, blocks)))

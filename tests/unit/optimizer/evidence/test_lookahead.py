@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from data.bars import Window
 from data.payments import Payments
 from data.zones import to_local
-from engine.accounts.ledger import ACCUMULATORS, REASONS
+from engine.accounts.ledger import REASONS
 from optimizer.evidence.lookahead import (
     WAYS,
     choose_cuts,
     choose_trade_cuts,
     compare_bits,
-    count_answers,
     is_beginning,
     poison_bars,
 )
@@ -124,15 +123,3 @@ def test_a_ledger_begins_another_as_far_as_it_was_known():
     stopped = make_ledger([1.0, 0.3], exit_bar=[3, 8])
     object.__setattr__(stopped, "stop", np.nextafter(stopped.stop, 0))
     assert not is_beginning(stopped, whole, 6, int(whole.entry_bar[1]) + 1)
-
-
-def test_answers_are_exits_by_condition_and_signals():
-    """For each individual and window; apart where the open is true."""
-    accumulators = np.zeros((2, 1, len(ACCUMULATORS)))
-    for name, count in {"trades": 5, "rejected": 2, "skipped": 1, "exits_signal": 4}.items():
-        accumulators[1, 0, ACCUMULATORS.index(name)] = count
-    accumulators[0, 0, ACCUMULATORS.index("wins")] = 9
-    accumulators[1, 0, ACCUMULATORS.index("orders")] = 3
-    assert count_answers(accumulators, "up", rests=False)[:, 0].tolist() == [[0, 0], [4, 8]]
-    assert count_answers(accumulators, "up", rests=True)[:, 0].tolist() == [[0, 0], [4, 3]]
-    assert count_answers(accumulators, "open", rests=False)[1, 0].tolist() == [4, 5, 2, 1]

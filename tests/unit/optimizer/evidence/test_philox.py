@@ -1,9 +1,7 @@
 """Words come from Philox alone, and are read in two ways."""
 
 import numpy as np
-import pytest
 
-from optimizer.errors import ConfigError
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.search.randomness import PURPOSES
 
@@ -30,9 +28,3 @@ def test_the_largest_word_stays_inside():
     assert scale_to_index(edges, 3).tolist() == [0, 2, 1]
     assert scale_to_index(edges, 1).tolist() == [0, 0, 0]
     assert scale_to_index(edges, 2**53).tolist() == [0, 2**53 - 1, 2**52]
-
-
-def test_an_index_beyond_the_stream_is_refused():
-    """Index and purpose share one word of the key."""
-    with pytest.raises(ConfigError):
-        draw_words(1, 2**48, "near", 1)

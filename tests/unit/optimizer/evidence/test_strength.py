@@ -16,11 +16,6 @@ def test_strength_of_the_law():
     assert strength(windows).value == pytest.approx(6 / math.sqrt(74))
 
 
-def test_equal_wins_are_worth_the_root_of_their_number():
-    """No more, however equal."""
-    assert strength([make_ledger([2.0] * 30)]).value == pytest.approx(math.sqrt(30))
-
-
 def test_no_trade_that_moved_has_no_strength():
     """Neither no trade at all."""
     assert strength([]).why == strength([make_ledger([0.0])]).why == "no trade moved"

@@ -67,42 +67,33 @@ def check(facts, grade, words):
         ({"trades": 30}, "robust", []),
         # Ninety-nine null searches of each kind, or as many as did as well before a stop.
         (UNTESTED, "not_judged", ["over 80 trades", "over 40", "--null 199 (about 42 s)"]),
-        ({**UNTESTED, "seconds": 239.2}, "not_judged", ["about 4 min 0 s"]),
-        ({**UNTESTED, "folds": None, "held_out": None}, "not_judged", ["--null 199"]),
         ({**UNTESTED, "folds": replace(LOSS, trades=12), "held_out": None}, "not_judged",
          ["lost 0.05 R", "12 trades"]),
         ({"shuffled": null(98)}, "not_judged", ["98 searches on shuffled", "99"]),
         ({"shuffled": null(9, 9)}, "not_judged", ["9 searches on shuffled"]),
         ({"mirrored": None}, "not_judged", ["0 searches on mirrored"]),
-        ({"mirrored": null(98)}, "not_judged", ["98 searches on mirrored"]),
         ({"shuffled": null(99), "mirrored": null(99)}, "robust", []),
         # Luck stands before a loss, with p beside its limit.
         ({"shuffled": null(99, 1)}, "luck", ["1 of 99"]),
         ({"shuffled": LUCKY, "mirrored": None}, "luck", ["10 of 20", "p = 0.5", "0.01"]),
-        ({"mirrored": LUCKY}, "luck", ["10 of 20", "mirrored"]),
         ({"mirrored": null(199, 2)}, "luck", ["p = 0.015"]),
         ({"mirrored": null(199, 1)}, "robust", []),
         ({"shuffled": Tally(997, 10, is_stopped=True)}, "luck", ["p = 0.0100301"]),
-        ({"shuffled": LUCKY, "folds": LOSS}, "luck", ["lost in folds"]),
         ({"shuffled": LUCKY, "folds": NOUGHT, "held_out": HEAVY}, "luck",
          ["lost in held-out bars", "nothing in folds"]),
         # A pick that loses on the bars that it was chosen on needs no null searches.
         ({"strength": -5.87, "mean_r": -0.61, "trades": 1159}, "lost", ["1,159", "-0.61 R"]),
         ({**UNTESTED, "strength": -5.87, "mean_r": -0.61}, "lost", ["loses", "-0.61 R"]),
-        ({"strength": 0.0, "mean_r": 0.0}, "lost", ["gains nothing", " 0.00 R"]),
         ({"strength": -0.99, "mean_r": -0.004}, "lost", ["gains nothing", "-0.004 R"]),
         # More than luck, and no more than that.
         ({"folds": None, "held_out": None}, "weak", ["p = 0.005", "neither folds nor held-out"]),
         ({"folds": UNSURE, "held_out": None}, "weak", ["neither folds nor held-out bars are sure"]),
         ({"folds": LOSS}, "weak", ["folds lost: -0.05 R", "40 trades"]),
-        ({"held_out": LOSS}, "weak", ["held-out bars lost: -0.05 R"]),
-        ({"folds": replace(LOSS, mean_r=Figure(-0.00001))}, "weak", ["-1e-05 R"]),
         ({"searches": 11}, "weak", ["11 searches", "219 null searches"]),
         ({"searches": 10, "folds": None}, "robust", []),
         ({"searches": 6, "mirrored": null(199, 1)}, "weak", ["p = 0.01)", "p x 6", "not 0.06"]),
         ({"is_warm_started": True}, "weak", ["began from a run"]),
         ({"is_approximate": True, "held_out": None}, "weak", ["approximate"]),
-        ({"is_approximate": True}, "robust", []),
         ({"untested": ("AAPL",), "held_out": None}, "weak", ["AAPL"]),
         ({"untested": ("AAPL",)}, "robust", []),
         ({"folds": replace(OPENED, trades=80), "held_out": OPENED}, "weak",
@@ -111,7 +102,6 @@ def check(facts, grade, words):
         ({"held_out": replace(GAIN, trades=29), "folds": None}, "weak", []),
         ({"held_out": replace(GAIN, closing_days=19), "folds": None}, "weak", []),
         ({"held_out": replace(GAIN, psr=Figure(0.949)), "folds": None}, "weak", []),
-        ({"held_out": replace(GAIN, psr=make_undefined("equal days")), "folds": None}, "weak", []),
         ({"held_out": Unseen(30, 20, Figure(1e-9), Figure(0.95)), "folds": None}, "robust", []),
         # Looks make held-out bars harder, searches folds.
         ({"looks": 4, "folds": None}, "robust", []),
@@ -157,7 +147,6 @@ OPEN = None
         # Trades elsewhere that confirm, too few that lost, and a gain.
         (LOSS, GAIN, OPEN),
         (replace(LOSS, trades=29), None, OPEN),
-        (None, UNSURE, OPEN),
     ],
 )  # fmt: skip
 def test_unseen_bars_on_which_it_does_not_gain_are_lost(folds, held_out, words):
@@ -178,16 +167,12 @@ THROUGH_TIME = replace(
     [
         # At most held, whatever else is known.
         ({}, "holds", ["every 30 days", "0.12 R", "24 steps", "0 of 199 schedules", "p = 0.005"]),
-        ({"differences": 2, "schedule": ScheduleFacts("30 days", 24, 1)}, "invalid",
-         ["2 differences", "1 step"]),
-        ({"members": 0}, "too_little", ["empty"]),
         ({"trades": 12}, "too_little", ["12, 30"]),
         ({"folds": replace(GAIN, closing_days=19)}, "too_little", ["days", "19, 20"]),
         ({"shuffled": LUCKY}, "luck", ["10 of 20 schedules"]),
         ({"strength": -1.5, "mean_r": -0.1}, "lost", ["40 trades", "-0.10 R"]),
         (UNTESTED, "not_judged", ["steps gained 0.12 R"]),
         ({"shuffled": null(3)}, "not_judged", ["3 schedules on shuffled", "99"]),
-        ({"folds": UNSURE}, "weak", []),
         ({"searches": 11}, "weak", ["11 searches"]),
     ],
 )  # fmt: skip

@@ -19,20 +19,7 @@ from optimizer.evidence.strength import compute_strength
 from optimizer.schedule.dates import Schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from strategy import STRATEGIES
-from strategy.words import (
-    by_side,
-    close,
-    ema,
-    gene,
-    high,
-    highest,
-    length,
-    limit_at,
-    r_multiple,
-    share,
-    stop_at,
-    strategy,
-)
+from strategy import words as w
 from tests.support.finer import make_coarse
 from tests.support.worlds import make_bars
 
@@ -45,29 +32,22 @@ G1 = {
 }  # fmt: skip
 G2 = {**G1, "reward_r": 2.0, "max_hold": 240, "atr_stop_mult": 2.0}
 
-FAST, SLOW = ema(close, length("fast", 3, 2, 10)), ema(close, length("slow", 8, 5, 30))
-REVERSING = strategy(
-    "Long above an average, short below it, out as the other side begins.",
-    long=FAST > SLOW,
-    short=FAST < SLOW,
-    exit_long=FAST < SLOW,
-    exit_short=FAST > SLOW,
-    stop=share(gene("stop", 0.02, 0.01, 0.2)),
-    less_than=[("fast", "slow")],
-    name="reversing",
+FAST, SLOW = (
+    w.ema(w.close, w.length(*bounds)) for bounds in (("fast", 3, 2, 10), ("slow", 8, 5, 30))
 )
+SIDES = {"long": FAST > SLOW, "short": FAST < SLOW, "less_than": [("fast", "slow")]}
+SIDES["stop"] = w.share(w.gene("stop", 0.02, 0.01, 0.2))
+REVERSING = w.strategy(
+    "Long above an average, short below it, out as the other side begins.",
+    **SIDES, exit_long=FAST < SLOW, exit_short=FAST > SLOW, name="reversing",
+)  # fmt: skip
 """It stops and reverses: a side ends at the open at which the other one is entered."""
 
-RESTING = strategy(
+RESTING = w.strategy(
     "Waits at the channel's ends, one side at a stop, the other at a limit, and turns round.",
-    long=FAST > SLOW,
-    short=FAST < SLOW,
-    entry=by_side(stop_at(highest(high, 5), 8), limit_at(close * 1.002, 4)),
-    reverse=True,
-    stop=share(gene("stop", 0.02, 0.01, 0.2)),
-    less_than=[("fast", "slow")],
-    name="resting",
-)
+    **SIDES, reverse=True, name="resting",
+    entry=w.by_side(w.stop_at(w.highest(w.high, 5), 8), w.limit_at(w.close * 1.002, 4)),
+)  # fmt: skip
 """Its orders stand on over borders."""
 
 CASES = {
@@ -171,8 +151,8 @@ def assert_one_window(stitched, reference, genome):
 def test_finer_bars_are_read_in_every_step():
     """The ledger of equal genes is that of one window there too, and another one without them."""
     hours = make_coarse(make_bars(3, 4800, jump=0.05))
-    parts = {"stop": share(0.02), "target": r_multiple(1), "max_hold": 20}
-    spec = strategy("Rises.", long=close > ema(close, 5), name="rises", **parts)
+    parts = {"stop": w.share(0.02), "target": w.r_multiple(1), "max_hold": 20}
+    spec = w.strategy("Rises.", long=w.close > w.ema(w.close, 5), name="rises", **parts)
     sums = []
     for bars in (hours, replace(hours, finer=None)):
         stitched, reference = stitch_equal(spec, bars, 50, spec.layout.defaults)
@@ -211,14 +191,10 @@ def test_new_genes_are_not_heard_while_a_position_is_open():
 TURNING = replace(REVERSING, exit_long=None, exit_short=None, reverse=True, name="turning")
 """Nothing but the other side, and a far stop, ends its trades."""
 
-WAITING = strategy(
-    "Waits at a channel's high for as long as it takes.",
-    long=close > 0,
-    entry=stop_at(close * gene("beyond", 1.001, 0.9, 2.0)),
-    stop=share(0.02),
-    max_hold=5,
-    name="waiting",
-)
+WAITING = w.strategy(
+    "Waits at a channel's high for as long as it takes.", long=w.close > 0, name="waiting",
+    entry=w.stop_at(w.close * w.gene("beyond", 1.001, 0.9, 2.0)), stop=w.share(0.02), max_hold=5,
+)  # fmt: skip
 
 
 def test_orders_of_an_earlier_search_do_not_know_what_comes():
@@ -229,22 +205,13 @@ def test_orders_of_an_earlier_search_do_not_know_what_comes():
         closes = np.where(np.arange(240) % 2, 101.0, 100.0)
         closes[-20:] = last
         opens = np.concatenate(([100.0], closes[:-1]))
-        bars = Bars(
-            np.arange(240) * hours,
-            opens,
-            np.maximum(opens, closes) + 0.5,
-            np.minimum(opens, closes) - 0.5,
-            closes,
-            np.ones(240),
-            symbol="UP",
-            timeframe_ns=hours,
-        )
+        ends = np.maximum(opens, closes) + 0.5, np.minimum(opens, closes) - 0.5
+        columns = np.arange(240) * hours, opens, *ends, closes, np.ones(240)
+        bars = Bars(*columns, symbol="UP", timeframe_ns=hours)
         windows = [Window.whole(bars)]
         steps = plan_steps([bars], windows, Schedule(48 * hours, 48 * hours))
         reference = Reference(WAITING, [bars], windows, form=FORM)
-        (ledger,) = stitch(
-            reference, windows, steps, [np.array(genes) for genes in genomes]
-        ).ledgers
+        (ledger,) = stitch(reference, windows, steps, list(map(np.array, genomes))).ledgers
         entered.append(ledger.entry_bar[ledger.entry_bar < 220].tolist())
     assert len(entered[0]) > 20
     assert entered[0] == entered[1]

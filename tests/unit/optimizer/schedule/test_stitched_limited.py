@@ -130,10 +130,9 @@ def test_all_steps_are_one_account(spec, name):
         assert (ledger.signal_bar < cuts[entered + 1]).all()
 
 
-@pytest.mark.parametrize("name", ["two", "both"])
-def test_equal_genes_are_one_window(name):
+def test_equal_genes_are_one_window():
     """The account is that of one window from the first date on, in every bit."""
-    costs, genome = Costs(**LIMITS[name]), REVERSING.layout.defaults
+    costs, genome = Costs(**LIMITS["both"]), REVERSING.layout.defaults
     steps = plan(SERIES, WINDOWS, 7, 150)
     reference = compiled_reference(REVERSING, SERIES, WINDOWS, costs)
     stitched = stitch(reference, WINDOWS, steps, [genome] * len(steps))
@@ -141,22 +140,6 @@ def test_equal_genes_are_one_window(name):
     for ledger, whole in zip(stitched.ledgers, expected, strict=True):
         assert compare_ledgers(ledger, whole) == ""
         assert (ledger.skipped, ledger.rejected) == (whole.skipped, whole.rejected)
-
-
-def test_room_for_all_leaves_the_ledger_as_it_is():
-    """As many positions as symbols: the stitched ledger without limits."""
-    steps = plan(SERIES, WINDOWS, 40, 150)
-    picks = draw_picks(FOLLOWING, len(steps), 1)
-    plain, wide = (
-        stitch(compiled_reference(FOLLOWING, SERIES, WINDOWS, costs), WINDOWS, steps, picks)
-        for costs in (Costs(), Costs(max_positions=len(SERIES)))
-    )
-    for ledger, other in zip(plain.ledgers, wide.ledgers, strict=True):
-        assert other.skipped == 0
-        columns = other.columns()
-        for name, column in ledger.columns().items():
-            if name != "gross":
-                np.testing.assert_array_equal(columns[name], column, strict=True)
 
 
 def test_three_real_series(real_folder):
