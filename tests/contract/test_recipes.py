@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 PAGES = ("README.md", "docs/howto/search.md")
 STRATEGIES = ROOT / "docs" / "howto" / "strategy.md"
 NEEDS_A_KEY = "polygon:"
-FEW = ("--population", "64", "--generations", "4")
+FEW = ("--population", "16", "--generations", "2")
 
 
 def list_commands(page):
