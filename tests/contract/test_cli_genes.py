@@ -45,29 +45,6 @@ def test_a_member_is_backtested_from_whatever_holds_it(command, result, tmp_path
     assert payload["metrics"] == member["metrics"]
 
 
-def test_a_member_has_to_be_chosen_and_to_be_there(command, result, tmp_path):
-    """Nothing is guessed: every command says which there are."""
-    count = len(result["front"])
-    path = tmp_path / "front.json"
-    command("runs", "export", "latest", path)
-    for asked in (
-        ("backtest", "--data", MARKET, "--genes", path),
-        ("backtest", "--run", "latest"),
-        ("backtest", "--run", "latest", "--member", count),
-        ("parity", "--run", "latest", "--member", count),
-        ("evolve", "--data", MARKET, *SMALL, "--member", count, "--run", "latest"),
-    ):
-        outcome = command(*asked)
-        assert outcome.code == 2
-        assert f"--member 0 to {count - 1}" in outcome.error
-    assert "add --genes or --run" in command("backtest", "--member", 1).error
-    assert "--warm-start" in command("evolve", "--data", MARKET, *SMALL, "--member", 1).error
-    assert "leave one out" in command("backtest", "--run", "latest", "--genes", path).error
-    assert command("parity", "--run", "latest", "--member", 1, "--json").json["individuals"] == 1
-    changed = command("evolve", "--resume", result["run"], "--run", "latest", "--member", 0)
-    assert (changed.code, "same candidates" in changed.error) == (4, True)
-
-
 def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, result, tmp_path):
     """The same two flags, or a file and a number, name the same individual."""
     last = len(result["front"]) - 1
@@ -82,23 +59,6 @@ def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, result, t
         genes = {name: float(first[f"genes.{name}"]) for name in result["front"][last]["genes"]}
         assert genes == result["front"][last]["genes"]
         command("runs", "delete", begun, "--yes")
-
-
-def test_a_warm_start_has_the_rules_of_a_backtest(command, market, tmp_path):
-    """The same gene is refused with the same words; repair has to be asked for and is counted."""
-    path = tmp_path / "genes.json"
-    for text in ('{"ema_fast": 2.5}', '{"ema_fst": 20}', '{"ema_fast": 900, "ema_slow": 800}'):
-        path.write_text(text)
-        refused = command("backtest", "--data", market, "--genes", path)
-        begun = command("evolve", "--data", market, *SMALL, "--warm-start", path)
-        assert (refused.code, begun.code) == (2, 2)
-        assert begun.error == f"{path}, candidate 0: {refused.error}"
-    path.write_text('{"reward_r": 99}')
-    flags = ("evolve", "--data", market, *SMALL, "--warm-start", path)
-    assert "'reward_r' is 99" in command(*flags).error
-    outcome = command(*flags, "--repair", "--json")
-    assert any("repaired" in note for note in outcome.json["data"]["notes"])
-    assert "repaired" in outcome.err
 
 
 def test_the_hash_of_ledgers_can_be_made_again_from_the_front(result):

@@ -14,7 +14,7 @@ from optimizer.errors import ConfigError
 from optimizer.report import gallery, grids
 from optimizer.report.charts import progress
 from optimizer.report.charts.chart import RED_TO_GREEN, TO_GREEN
-from optimizer.report.grids import MOST_RANGES, Candidates, choose_genes
+from optimizer.report.grids import Candidates, choose_genes
 from optimizer.run.points import build_grid, wants_more
 from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore
@@ -75,19 +75,6 @@ def test_a_grid_of_two_genes_is_the_points_in_their_places(lattice):
         lattice.grid("reward", "max_hold")
     with pytest.raises(ConfigError, match="unknown"):
         lattice.grid("reward_r", "max_hold", "nothing")
-
-
-def test_a_genetic_search_has_a_grid_too(searched):
-    """Of every candidate on record, in ranges where a gene has many values."""
-    run = searched
-    assert len(run.points) > len(run.front)
-    feasible = run.points[run.points["infeasible"] == ""]
-    assert len(feasible) < len(run.points)
-    for metric in ("max_drawdown", "sharpe"):
-        grid = run.grid("ema_fast", "reward_r", metric)
-        assert grid.shape[0] <= MOST_RANGES
-        best = np.nanmin if metric == "max_drawdown" else np.nanmax
-        assert best(grid.to_numpy()) == best(feasible[metric])
 
 
 def test_a_heat_map_of_a_genetic_search_evaluates_nothing(searched, monkeypatch):

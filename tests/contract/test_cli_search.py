@@ -32,36 +32,6 @@ def test_a_lattice_is_searched_to_its_end_with_a_regret(command, market):
     assert (again["front_hash"], again["resumed"]) == (result["front_hash"], "already finished")
 
 
-@pytest.mark.parametrize(
-    ("flags", "word"),
-    [
-        (("--search", "lattice"), "--step"),
-        (("--search", "lattice", "--step", "reward_r=x"), "'reward_r=x'"),
-        (("--search", "lattice", "--step", "reward_r=1", "--step", "reward_r=2"), "twice"),
-        (("--search", "lattice", "--step", "reward_r=1e-9"), "100,000,000"),
-        (("--search", "lattice", "--step", "reward_r=0.0"), "above 0"),
-        (("--search", "lattice", "--step", "reward=1.0"), "'reward_r'"),
-        (("--search", "lattice", "--step", "max_hold=0.5"), "whole number"),
-        (("--search", "lattice", "--step", "reward_r=1", "--plateau", "3"), "--plateau"),
-        (("--step", "reward_r=0.5"), "--search"),
-        (("--start", "2024"), "2024"),
-        (("--start", "1980-01-02"), "no bar"),
-        (("--timeframe", "7q"), "7q"),
-        (("--constraint", "max_drawdown ~ 3"), "METRIC <= NUMBER"),
-        (("--constraint", "max_drawdown <= 20"), "20%"),
-        (("--objectives", "sharpe:down"), "max, min"),
-        (("--over-windows", "median"), "q1 to q50"),
-        (("--warm-start", "none.json"), "none.json"),
-    ],
-)
-def test_a_search_that_cannot_be_is_refused(command, market, flags, word):
-    """One line and exit code 2, before a run is recorded."""
-    outcome = command("evolve", "--data", market, *SMALL, *flags)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert word in outcome.error
-    assert "no run" in command("runs", "list").out
-
-
 def test_guests_come_from_an_export_and_from_a_run(command, recordings):
     """The front of one run begins the next; the same guests, the same front."""
     recordings.copy("noise")
@@ -88,18 +58,6 @@ def test_stop_rules_end_a_run_that_can_resume(command, market):
     assert longer["front_hash"] == whole["front_hash"]
     timed = command(*wanted, "--max-seconds", "0.000001").json
     assert (timed["stopped_by"], timed["generation"]) == ("max_seconds", 0)
-
-
-def test_islands_and_many_objectives_run(command, market):
-    """Knobs of the search reach it, and the front is certified."""
-    names = "sharpe,total_return,max_drawdown,win_rate"
-    outcome = command(
-        "evolve", "--data", market, *SMALL, "--objectives", names, "--population", "24",
-        "--islands", "3", "--migration", "1", "--immigrants", "0.1", "--json",
-    )  # fmt: skip
-    assert outcome.code == 0
-    assert outcome.json["certificate"]["mismatches"] == 0
-    assert outcome.json["objectives"] == names.split(",")
 
 
 def test_constraints_hold_in_the_whole_front(command, market):

@@ -92,25 +92,6 @@ def test_the_front_is_what_the_engine_computes(found):
     assert found["certificate"]["mismatches"] == 0
 
 
-def test_the_search_is_given_nothing_behind_its_last_window(found):
-    """Its series ends there, and both of its windows are in it."""
-    task = task_module.prepare(task_module.RunConfig(data=found["data"]["spec"][0]))
-    engine = task.engine()
-    assert [len(bars) for bars in engine.series] == [2400]
-    assert engine.windows == WINDOWS[:2]
-
-
-def test_a_run_goes_on_to_the_same_front(command, opened, found, tmp_path, monkeypatch):
-    """In two parts or in one."""
-    finished = opened[1]
-    spec = finished["data"]["spec"][0]
-    monkeypatch.chdir(tmp_path)
-    assert command("evolve", "--data", spec, *EASY, "--generations", "1", "--quiet").code == 0
-    again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json
-    for name in ("front", "front_hash", "data"):
-        assert again[name] == finished[name], name
-
-
 def test_terminal_and_page_show_three_windows(command, found):
     """A row each, and what numbers mean."""
     out = command("runs", "show", "latest").out
@@ -148,16 +129,6 @@ def test_trades_and_equity_are_those_of_all_windows(command, found, tmp_path):
     rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
     counts = [window["metrics"]["trades"] for window in outcome.json["windows"]]
     assert [sum(row["label"] == label for row in rows) for label in LABELS] == counts
-
-
-def test_windows_within_a_day_are_told_apart_by_their_minutes(tmp_path):
-    """Days alone would call two of them the same."""
-    (bars,) = load_markets(task_module.RunConfig(data=write_market(tmp_path / "bars.csv"))).series
-    markets = Markets((bars,), (Window(0, 0, 20), Window(0, 20, 40)))
-    assert markets.labels == (
-        "bars 1970-01-02T00:15 to 1970-01-02T05:00",
-        "bars 1970-01-02T05:15 to 1970-01-02T10:00",
-    )
 
 
 @pytest.mark.parametrize(

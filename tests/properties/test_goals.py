@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from engine.accounts.metrics import METRICS, MetricTable
 from optimizer.goals.constraints import Constraint, over_windows, parse_constraint
 from optimizer.goals.objectives import OBJECTIVES, Goals
-from optimizer.search.ranking import survive
 
 VALUES = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True),
@@ -69,16 +68,6 @@ def test_who_is_feasible_keeps_everything_that_must_hold(world):
     for constraint in goals.constraints:
         if not constraint.is_soft:
             assert keeps(goals, metrics, constraint)[is_feasible].all()
-
-
-@given(world=judged_worlds())
-def test_the_feasible_survive_first(world):
-    """Whatever the objectives of the others would have been."""
-    goals, metrics = world
-    judged = goals.judge(metrics)
-    order = survive(judged.objectives, judged.violations, len(judged.violations))
-    violations = judged.violations[order]
-    assert (np.diff(violations) >= 0).all()
 
 
 @given(world=judged_worlds())

@@ -10,10 +10,8 @@ from optimizer.search.operators import (
     cross_simulated_binary,
     mutate_polynomial,
     sample_genomes,
-    select_parents,
 )
 from optimizer.search.randomness import stream
-from optimizer.search.ranking import Ranking
 from tests.support.searches import layouts
 
 SEEDS = st.integers(0, 2**63 - 1)
@@ -79,18 +77,3 @@ def test_variation_draws_by_shape_alone(vary, layout, seed, count):
         vary(rng, np.tile(place, (count, 1)), layout, eta=7, probability=0.5)
         positions.add(rng.random())
     assert len(positions) == 1
-
-
-@given(SEEDS, st.integers(1, 30), st.integers(0, 70), st.data())
-def test_no_parent_loses_to_everyone(seed, n_individuals, count, data):
-    """Parents exist; a chosen one is never worse than all others unless it stood alone."""
-    ranks = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=n_individuals, max_size=n_individuals))
-    )
-    ranking = Ranking(ranks, np.zeros(n_individuals))
-    parents = select_parents(stream(seed, 0, "select"), ranking, count)
-    assert (count,) == parents.shape
-    assert ((parents >= 0) & (parents < n_individuals)).all()
-    wins = np.bincount(parents, minlength=n_individuals)
-    fought = 2 * -(-2 * count // n_individuals)
-    assert (wins <= fought).all()

@@ -5,12 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from engine.accounts.metrics import compute_metrics
 from optimizer.evidence.robust import list_neighbours
 from optimizer.goals.near import axis_moves, compute_reach, lowest_quarter, neighbourhoods
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.problem import EngineProblem
-from optimizer.run.search import search
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 from tests.support.searches import float_layout
@@ -90,20 +88,6 @@ def test_neighbours_are_those_of_the_plateau(task):
     assert asked == set(around(layout, genome))
     cloud = {tuple(row) for row in list_neighbours(layout, genome, 0, 1).tolist()}
     assert asked - {tuple(genome.tolist())} <= cloud
-
-
-def test_a_search_prizes_it(task):
-    """Its front holds what judging each member again finds, and the plain strength is no less."""
-    engine = task.engine()
-    front = search(task, engine).front
-    assert len(front)
-    values = task.goals.natural(front.objectives)
-    again = task.problem(engine).measure_objectives(front.genomes)
-    assert values.tobytes() == again.tobytes()
-    spans = task.problem(engine).spans
-    by_window, account = engine.evaluate_account(front.genomes)
-    own = compute_metrics(by_window, spans, ("strength",), account).pooled
-    assert (values[:, 0] <= own.column("strength")[:, 0]).mean() > 0.5
 
 
 def test_the_worst_quarter_of_a_neighbourhood():

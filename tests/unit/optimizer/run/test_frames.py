@@ -1,7 +1,6 @@
 """Frames as people have them: read as pandas means them, or refused with a way on that works."""
 
 import re
-from datetime import timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,7 @@ import pytest
 
 from data import load_bars
 from data.errors import DataError
-from optimizer.errors import ConfigError, OptimizerError
+from optimizer.errors import ConfigError
 from optimizer.run.frames import frames_as_files
 from optimizer.run.sources import load_options
 
@@ -88,31 +87,23 @@ TWICE = pd.concat([FRAME, FRAME[["open"]].set_axis(["close"], axis=1)], axis=1)
 SAME = {
     "naive": index(INDEX.tz_localize(None)),
     "New York": index(INDEX.tz_convert("America/New_York")),
-    "an hour east": index(INDEX.tz_convert(timezone(timedelta(hours=1)))),
     "periods": index(INDEX.tz_localize(None).to_period("15min")),
     "intervals": index(
         pd.IntervalIndex.from_arrays(INDEX, INDEX + pd.Timedelta("15min"), closed="left")
     ),
-    "categories": index(pd.CategoricalIndex(INDEX.tz_localize(None))),
     "text": index(INDEX.strftime("%Y-%m-%d %H:%M:%S")),
     "objects": index(pd.Index(list(INDEX.to_pydatetime()), dtype=object)),
     "seconds": index(pd.Index(TIMESTAMPS)),
-    "floats": index(pd.Index(TIMESTAMPS.astype(float))),
     "a range of seconds": index(pd.RangeIndex(0, COUNT * 900, 900) + int(INDEX[0].timestamp())),
     "nanoseconds, named": index(pd.Index(INDEX.as_unit("ns").asi8, name="open_time")),
     "named as a price": index(INDEX.rename("close")),
-    "microseconds": index(INDEX.as_unit("us")),
-    "the only level": index(pd.MultiIndex.from_arrays([INDEX])),
-    "columns of one level": FRAME.set_axis(pd.MultiIndex.from_arrays([FRAME.columns]), axis=1),
     "rows counted": COUNTED,
-    "rows counted from 1": COUNTED.set_axis(pd.RangeIndex(1, COUNT + 1)),
     "rows counted far": pd.concat(
         [row.set_axis(row.index + 12_000_000) for row in (COUNTED.iloc[:1], COUNTED.iloc[1:])]
     ),
     "long doubles": FRAME.astype(np.longdouble),
     "sparse": FRAME.astype(pd.SparseDtype(np.float64)),
     "nullable": FRAME.convert_dtypes(),
-    "prices as objects": FRAME.astype(object),
     "pyarrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
     "prices as text": FRAME.map(repr),
     # Names that sound like time do not matter beside an index of times.
@@ -121,14 +112,9 @@ SAME = {
         for name, values in {
             "time": INDEX.time,
             "date": INDEX.date,
-            "Date": INDEX.normalize(),
-            "start": np.arange(COUNT) % 2 == 0,
             "t": np.arange(COUNT),
-            "dt": INDEX - INDEX[0],
             "epoch": [{"a": 1}] * COUNT,
-            "utc": ["open", "closed"] * (COUNT // 2),
             "datetime": INDEX.tz_convert("Asia/Tokyo"),
-            "unix": TIMESTAMPS,
             "timestamp": [None] * COUNT,
             "close_time": INDEX + pd.Timedelta("15min"),
         }.items()
@@ -153,15 +139,10 @@ SETTLED = {
         CLOSES.rename_axis("close_time"), "--column timestamp=close_time --stamped close",
         {"columns": {"timestamp": "close_time"}, "stamped": "close"},
     ),
-    "closes by a column": (
-        CLOSES.assign(close_time=CLOSES.index), "--stamped close", {"stamped": "close"},
-    ),
     "an index by its name": (STAMPED, "", {"columns": {"timestamp": "opened"}}),
     "an index as the time": (STAMPED, "", {"columns": {"timestamp": "timestamp"}}),
     "columns in any case": (CALLED, "", {"columns": {"close": "last price", "volume": "7"}}),
-    "columns by place": (CALLED, "", {"columns": {"close": "5", "volume": "7"}}),
     "contracts": (CONTRACTS, "2 markets", {"columns": {"symbol": "none"}}),
-    "contracts under a key": ({"bars": CONTRACTS}, "2 markets", {"columns": {"symbol": "none"}}),
     "two columns": (TWICE.loc[:, ~TWICE.columns.duplicated()], "", {}),
 }  # fmt: skip
 
@@ -254,17 +235,11 @@ PARTS = pl.from_pandas(LONG.reset_index(names="time"))
 
 SEVERAL = {
     "yfinance, by ticker": WIDE,
-    "yfinance, by price": WIDE.swaplevel(axis=1).sort_index(axis=1),
-    "with the time as a column": WIDE.rename_axis("Date").reset_index(),
     "a frame each": {name: WIDE[name] for name in ("AAA", "BBB")},
     "a wide frame each": dict.fromkeys(("AAA", "BBB"), WIDE),
     "groups": LONG.groupby("Ticker"),
-    "groups by a list": LONG.groupby(["Ticker"]),
     "groups as a dict": dict(tuple(LONG.groupby("Ticker"))),
-    "groups as a list": list(LONG.groupby("Ticker")),
     "levels, time first": LEVELS,
-    "levels, ticker first": LEVELS.swaplevel(),
-    "groups by a level": LEVELS.groupby(level="Ticker"),
     "groups by a level, as a dict": dict(tuple(LEVELS.swaplevel().groupby(level=0))),
     "groups of polars": PARTS.group_by("Ticker"),
     "parts of polars": PARTS.partition_by("Ticker", as_dict=True),
@@ -315,17 +290,12 @@ FLAT = FRAME.reset_index(names="time")
 LEFT_OPEN = {
     "rows of two": LONG,
     "rows of two, unknown": UNKNOWN,
-    "rows of two in turn": LONG.sort_index(),
     "rows of two, days and clocks": DAYS,
     "an index of tickers": LONG.reset_index(names="t").set_index("Ticker"),
-    "an index of names": UNKNOWN.reset_index(names="t").set_index("Name"),
     "polars": PARTS,
-    "arrow": PARTS.to_arrow(),
     "symbol first": pd.concat({"AAA": FLAT}),
     "levels of two": pd.concat({"AAA": FLAT, "BBB": OTHER}),
     "three levels": pd.concat({"X": LEVELS.swaplevel()}),
-    "two times": FRAME.set_index(INDEX.normalize(), append=True),
-    "columns of three": pd.concat({"yahoo": WIDE}, axis=1),
 }
 
 
@@ -360,17 +330,9 @@ def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, frame, count):
 
 
 FAULTS = {
-    "newest first": (FRAME.iloc[::-1], "--sort", {"sort": True}),
-    "a row twice": (
-        FRAME.iloc[np.sort(np.r_[0:COUNT, 5])], "--dedupe", {"dedupe": True},
-    ),
     "a high below the close": (
         FRAME.assign(high=FRAME["high"].where(FRAME.index != INDEX[3], 1.0)),
         "--drop-bad-bars", {"drop_bad_bars": True},
-    ),
-    "prices below zero": (
-        FRAME.assign(**(FRAME[["open", "high", "low", "close"]] - 200)),
-        "--price-offset", {"price_offset": 300.0},
     ),
     "a thin market": (
         FRAME.iloc[np.flatnonzero(np.random.default_rng(1).uniform(size=COUNT) < 0.4)],
@@ -385,10 +347,6 @@ FAULTS = {
     ),
     "no volume": (
         FRAME.assign(volume=-1), "--column volume=none", {"columns": {"volume": "none"}},
-    ),
-    "another volume": (
-        FRAME.rename(columns={"volume": "traded"}),
-        "--column volume=none", {"columns": {"volume": "traded"}},
     ),
     "closes": (index(INDEX - pd.Timedelta("1ms")), "--stamped close", {"stamped": "close"}),
 }  # fmt: skip
@@ -409,17 +367,11 @@ NAN, MIXED = float("nan"), FRAME["close"].astype(object)
 # What is passed, and words of the message.
 REFUSED = {
     "text": ({"AAA": FRAME.assign(close=[1, "x"] * 30)}, ["bars['AAA']", "'close'", "row 1 'x'"]),
-    "complex": ({"AAA": FRAME.assign(close=MIXED.where(INDEX[0] != INDEX, 1j))}, ["'close'"]),
-    "lists": (FRAME.assign(close=[[1]] * COUNT), ["bars: column 'close'"]),
     "an index of rows": (FRAME.set_axis(pd.RangeIndex(COUNT)), ["frame.set_index(times)"]),
-    "an index of names": (FRAME.set_axis([f"r{i}" for i in range(COUNT)]), ["its index"]),
     "no time": (COUNTED.drop(columns="start_time"), ["timestamp"]),
     "two of a symbol": ({1: FRAME, "1": OTHER}, ["two frames", "'1'"]),
     "no rows": (FRAME.iloc[:0], ["no bars"]),
-    "no rows, wide": (WIDE.iloc[:0], ["no bars"]),
-    "no rows under a key": ({"AAA": FRAME, "BBB": OTHER.iloc[:0]}, ["bars['BBB']", "no rows"]),
     "doubled": (TWICE, ["two columns 'close'"]),
-    "two volumes": (FRAME.drop(columns="volume").assign(**VOLUMES), ["volume"]),
     **{
         f"key {key!r}": ({key: FRAME}, ["as in bars={'BTC': frame}"])
         for key in ("", "  ", None, NAN, 1.5, True, ("AAA", "BBB"), "A\nB", "A" * 65, INDEX[0])
@@ -428,14 +380,10 @@ REFUSED = {
         f"got {got}": (value, [f"in place of data, got {got}"])
         for got, value in {
             "None": None,
-            "3": 3,
             "'bars.csv'": "bars.csv",
             "{}": {},
-            "[]": [],
             "a DataFrame": [FRAME],
-            "1 as bars['A']": {"A": 1},
             "a dict as bars['A']": {"A": {"B": FRAME}},
-            "a Series": FRAME["close"],
             "a ndarray": FRAME.to_numpy(),
         }.items()
     },
@@ -448,14 +396,6 @@ def test_frames_that_cannot_be_read_are_refused(tmp_path, name):
     bars, words = REFUSED[name]
     message = find_refusal(tmp_path, bars)
     assert all(word in message for word in words)
-
-
-@pytest.mark.parametrize("key", [1, np.int64(1), ("1",), "../1", "BRK/B", "/etc/passwd", "C:\\1"])
-def test_a_key_is_a_symbol_and_no_path(tmp_path, key):
-    """Numbers of assets and any printable text; files stay in the folder."""
-    (symbol,) = read(tmp_path / "kept", {key: FRAME})
-    assert symbol == (str(key[0]) if isinstance(key, tuple) else str(key))
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
 @pytest.mark.parametrize("missing", ["", "n/a", "-"])
@@ -494,21 +434,3 @@ def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
     path.write_bytes(content[:700] + bytes(9) + content[709:])
     with pytest.raises(DataError, match=path.name):
         read(tmp_path, FRAME)
-
-
-def test_a_folder_that_cannot_be_made_is_said(tmp_path):
-    """No traceback where the folder of runs is a file, and bars and data are not both given."""
-    (tmp_path / "runs").write_text("")
-    with pytest.raises(OptimizerError, match="cannot be written"):
-        read(tmp_path / "runs", FRAME)
-    assert "in place of data" in find_refusal(tmp_path, FRAME, data=["sample"])
-
-
-def test_frames_that_earlier_versions_kept_are_read(tmp_path, plain):
-    """As a whole, under the name that was theirs; what is kept now stands beside them."""
-    path = tmp_path / "bars-0123456789abcdef.parquet"
-    rows = FRAME.assign(mood=1.0, symbol="AAA").reset_index(names="timestamp")
-    path.write_bytes(rows.to_parquet(index=False))
-    assert hashes(tmp_path, {"AAA": FRAME}) == {"AAA": plain.content_hash}
-    bars = load_bars(f"parquet:{path}")
-    assert (bars.symbol, bars.content_hash) == ("AAA", plain.content_hash)

@@ -25,10 +25,10 @@ from optimizer.run.identity import (
 from optimizer.run.runner import resume_run
 from optimizer.run.task import prepare
 from optimizer.store import RunStore
-from strategy import STRATEGIES, LessThan
+from strategy import STRATEGIES
 from strategy.conditions import AllOf
 from strategy.exits import FromEntry
-from strategy.expressions import Column, GeneValue
+from strategy.expressions import GeneValue
 from strategy.nodes import transform_nodes
 from tests.support.commands import write_market
 from tests.support.former import describe_former
@@ -147,18 +147,11 @@ EDITS = {
         replace(PUBLISHED, long=AllOf(PUBLISHED.long.conditions * 2)),
         "strategy.long.1: ",
     ),
-    "source": (fast(PUBLISHED, source=Column("open")), "recorded 'close', now 'open'"),
     "indicator": (fast(PUBLISHED, indicator="sma"), "recorded 'ema', now 'sma'"),
-    "length": (swap_genes(PUBLISHED, "ema_fast", "atr_window"), "now 'atr_window'"),
     "warm_up": (gene(PUBLISHED, "z_window", default=700), "warm_up_bars: recorded 671, now 699"),
-    "target": (swap_genes(PUBLISHED, "reward_r", "atr_stop_mult"), "now 'atr_stop_mult'"),
     "stop": (replace(PUBLISHED, stop=FromEntry(PUBLISHED.stop.distance)), "strategy.stop: "),
-    "time_limit": (swap_genes(PUBLISHED, "max_hold", "z_window"), "now 'z_window'"),
     "constraint_gone": (pairs(PUBLISHED), "strategy.constraints"),
-    "constraint": (pairs(PUBLISHED, LessThan("atr_window", "ema_slow")), "strategy.constraints"),
     "bound": (gene(PUBLISHED, "vol_z_min", high=4.5), "vol_z_min.high: recorded 4.0, now 4.5"),
-    "default": (gene(PUBLISHED, "vol_z_min", default=2.5), "vol_z_min.default: recorded 2.0"),
-    "positive": (gene(PUBLISHED, "vol_z_min", positive=True), "vol_z_min.positive: "),
     "kind": (gene(PUBLISHED, "vol_z_min", kind="int", low=1, high=4, default=2), "now 'int'"),
     "order_of_genes": (
         replace(PUBLISHED, layout=replace(PUBLISHED.layout, genes=PUBLISHED.layout.genes[::-1])),
@@ -415,21 +408,6 @@ def test_a_part_that_one_version_does_not_know_is_no_agreement(task):
         require_same(RUN, older, identity)
     with pytest.raises(StoreError, match="'mood' decides the results of this run"):
         recorded_identity({"identity": {**known, "mood": "calm"}})
-
-
-def test_a_knob_that_is_gone_is_named(run, monkeypatch):
-    """A run that it decided is not resumed, and one that it did not decide is."""
-    with RunStore.open(run) as store:
-        command = dict(store.header["command"]) | {"bygone": 3}
-        settings = dict(store.header["identity"]["settings"]) | {"bygone": 3}
-        header = dict(store.header) | {"command": command}
-    harmless = RunStore.create(run.parent, "harmless", header)
-    harmless.close()
-    recorded_task(harmless, {})
-    identity = {**header["identity"], "settings": settings}
-    RunStore.create(run.parent, "deciding", {**header, "identity": identity}).close()
-    with pytest.raises(StoreError, match=r"bygone: recorded 3, now none"):
-        resume_run(run.parent / "deciding", {}, None, None)
 
 
 def test_a_run_that_does_not_say_what_decides_it_is_only_read(run):

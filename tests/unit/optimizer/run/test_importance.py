@@ -12,16 +12,6 @@ def rng():
     return np.random.default_rng(5)
 
 
-def test_a_gene_that_decides_all_is_told_from_one_that_decides_nothing(rng):
-    """The first has nearly all of the variance, the others nothing above their noise."""
-    genomes = rng.uniform(size=(1000, 4))
-    ranking = importance(genomes, (genomes[:, 2] - 0.3) ** 2)
-    assert ranking.alone[2] > 0.95
-    assert ranking.beyond[2] > 0.95
-    for share, noise in zip((ranking.alone, ranking.beyond), ranking.noise, strict=True):
-        assert np.delete(share, 2).max() <= noise < 0.1
-
-
 def test_shares_of_a_sum_are_the_variances_of_its_parts(rng):
     """Independent parts of variance 4, 1 and 5: what bins leave within them is small."""
     genomes = rng.uniform(-1, 1, size=(8000, 3))

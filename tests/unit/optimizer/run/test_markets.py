@@ -47,12 +47,6 @@ def test_each_file_is_a_symbol_with_a_window(folder):
     assert markets.symbol == "3 symbols"
 
 
-def test_a_source_twice_is_refused(folder):
-    """A symbol would count double."""
-    with pytest.raises(ConfigError, match="named more than once"):
-        load_markets(config(folder, data=(f"csv:{folder}", f"csv:{folder}/long.csv")))
-
-
 def test_symbols_of_one_name_are_told_apart(folder, tmp_path):
     """Their source is added."""
     write_market(tmp_path / "long.csv", 1000, seed=9)

@@ -1,7 +1,5 @@
 """How a search stands: counts of all, and a rate of what the process does once it is warm."""
 
-import math
-
 import pytest
 
 from optimizer.config.run_config import RunConfig
@@ -18,15 +16,6 @@ def found(tmp_path_factory):
     task = prepare(RunConfig(data=spec, population=8, min_trades=3, device="cpu"))
     problem = task.problem(task.engine())
     return task, next(iter(evolve(problem, task.config)))
-
-
-def test_before_a_process_is_warm_it_has_no_rate(found):
-    """What compiles is no measure of what follows; counts are printed all the same."""
-    progress = measure_progress(*found, None, Mark(1, 8, 40.0))
-    assert (progress.evaluated, progress.seconds) == (8, 40.0)
-    assert math.isnan(progress.individual_bars_per_s)
-    assert math.isnan(progress.eta_s)
-    assert math.isnan(measure_progress(*found, Mark(1, 8, 40.0), Mark(1, 8, 40.0)).eta_s)
 
 
 def test_the_rate_is_that_since_the_process_is_warm(found):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
+from optimizer.errors import DisturbedError, StoppedError, StoreError
 from optimizer.run import trust
 from optimizer.run.compared import compare_runs
 from optimizer.run.problem import EngineProblem
@@ -250,25 +250,6 @@ def test_a_finished_run_is_not_run_again(config, unbroken):
     assert witness.events == []
 
 
-def test_a_run_goes_on_when_its_data_has_moved(config, market, unbroken, tmp_path):
-    """Only what the bars say counts, not where they lie."""
-    with pytest.raises(StoppedError):
-        begin(config, Witness(stop_after=1))
-    moved = tmp_path / "elsewhere" / "bars.csv"
-    moved.parent.mkdir()
-    moved.write_text(Path(market.removeprefix("csv:")).read_text())
-    result = finish_run(only_run(config), data=f"csv:{moved}")
-    assert result.front_hash == unbroken.front_hash
-
-
-def test_fewer_generations_than_there_are_is_refused(config):
-    """What was found cannot be unfound."""
-    with pytest.raises(StoppedError):
-        begin(config, Witness(stop_after=2))
-    with pytest.raises(ConfigError, match="--generations 1"):
-        finish_run(only_run(config), generations=1)
-
-
 def test_a_run_that_is_moved_while_it_is_written_goes_on_there(config, unbroken, tmp_path):
     """It stops with the command that goes on, which comes to the front of an unbroken run."""
     moved = tmp_path / "moved"
@@ -296,11 +277,3 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
     monkeypatch.setattr(EngineProblem, "evaluate", evaluate_skewed)
     with pytest.raises(StoreError, match="generation 1 cannot be gone on from: candidate 0"):
         finish_run(only_run(config))
-
-
-def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):
-    """The room that a run will take is asked for before it starts."""
-    monkeypatch.setattr("optimizer.store.space.measure_free_bytes", lambda path: 1000)
-    with pytest.raises(StoreError, match="1,000 are free"):
-        begin(config, Witness())
-    assert not Path(config.runs).exists()

@@ -7,7 +7,7 @@ from data.bars import Window
 from optimizer.config.run_config import make_config
 from optimizer.report.run import evolve
 from optimizer.run.header import recorded_task
-from optimizer.run.problem import EngineProblem, Trials
+from optimizer.run.problem import EngineProblem
 from optimizer.run.runner import Observer, start_run
 from optimizer.run.search import on_other_bars, search
 from optimizer.run.tables import newest_front
@@ -87,14 +87,6 @@ def test_trials_are_distinct_and_numbered_by_their_first_evaluation(monkeypatch)
     assert list(map(tuple, trials.genomes.tolist())) == expected
     assert trials.first == len(set(map(tuple, asked[0].tolist()))) == SMALL["population"]
     assert trials.trades.tolist() == engine.evaluate(trials.genomes)[:, 0, 0].tolist()
-
-
-def test_repeats_among_trials_are_left_out():
-    """The first stays, with its trades, and generation 0 is as many as were new in it."""
-    genomes = np.array([[3.0, 1.0], [2.0, 5.0], [3.0, 1.0], [1.0, 1.0], [2.0, 5.0], [0.0, 9.0]])
-    trials = Trials(genomes, np.arange(6.0), first=4)
-    assert trials.genomes.tolist() == [[3, 1], [2, 5], [1, 1], [0, 9]]
-    assert (trials.trades.tolist(), trials.first) == ([0, 1, 3, 5], 3)
 
 
 def test_other_bars_end_with_the_last_window_and_keep_what_it_reads():

@@ -26,14 +26,12 @@ def write_file(folder, name, content):
     "content",
     [
         GENES,
-        [GENES],
         {"genes": GENES, "metrics": {}},
-        [{"genes": GENES, "metrics": {}}],
         {"front": [{"genes": GENES}]},
         {"header": {}, "result": {"front": [{"genes": GENES}]}},
         [{"generation": 1, "serial": 2, "genes.ema_fast": 24, "genes.reward_r": 3.5}],
     ],
-    ids=["genes", "list", "backtest", "individuals", "export", "show", "table"],
+    ids=["genes", "backtest", "export", "show", "table"],
 )
 def test_json_is_read_as_people_write_and_we_export_it(tmp_path, content):
     """Genes that are named are taken, the others keep their default."""
@@ -70,35 +68,6 @@ def test_they_are_refused_else(tmp_path, place):
     path = write_file(tmp_path, "g.json", OUTSIDE[1:2] + OUTSIDE[place : place + 1])
     with pytest.raises(ConfigError, match=r"g\.json, candidate 1: .*(--repair|below 'ema_slow')"):
         load_genomes(path, SELLER, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("g.json", "{", "holds no genes that can be read"),
-        ("g.json", [{"other": 1}], "candidate 0: gene 'other' is unknown"),
-        ("g.json", [GENES, "text"], "must hold a JSON object of genes.*'text'"),
-        ("g.json", {"genes": 1}, "gene 'genes' is unknown"),
-        ("g.json", [{"ema_fast": 2.5}], r"candidate 0: gene 'ema_fast': .* whole, got 2.5"),
-        ("g.json", [{"ema_fast": True}], r"candidate 0: gene 'ema_fast': .*, got True"),
-        ("g.json", '{"ema_fast": 20, "ema_fast": 30}', "'ema_fast' is given twice"),
-        ("g.csv", "ema_fast,ema_fast\n20,30\n", "'ema_fast' is given twice"),
-        ("g.csv", "ema_fast,genes.ema_fast\n20,30\n", "'ema_fast' is given twice"),
-        ("g.csv", "ema_fast\n20,30\n", "line 2 has more cells than there are columns"),
-        ("g.csv", "ema_fast\nfast\n", "got 'fast'"),
-        ("g.csv", "ema_fst\n20\n", "did you mean 'ema_fast'"),
-        ("g.csv", "", "holds no candidate"),
-    ],
-)
-def test_what_is_no_individual_is_refused(tmp_path, name, content, message):
-    """One line with the file and what is wrong in it; what can be read as a number is moved."""
-    path = write_file(tmp_path, name, content)
-    for may_repair in (False, True):
-        if may_repair and "whole" in message:
-            assert load_genomes(path, SELLER, tmp_path, may_repair=True).repaired == 1
-        else:
-            with pytest.raises(ConfigError, match=message):
-                load_genomes(path, SELLER, tmp_path, may_repair=may_repair)
 
 
 def test_they_are_judged_in_the_first_generation():

@@ -34,14 +34,6 @@ def staircase(count, n_objectives=2):
     return points / points.sum(axis=1, keepdims=True)
 
 
-def test_the_first_of_equals_stays_and_the_dominated_leave():
-    """One individual for each combination of objectives, none dominated, none infeasible."""
-    newcomers = make_population([[1, 1], [0, 2], [1, 1], [2, 2], [-9, -9]], [0, 0, 0, 0, 1.0])
-    archive, admitted = extend_archive(empty_population(1, 2), newcomers, 10)
-    assert archive.genomes.ravel().tolist() == [0.0, 1.0]
-    assert admitted.tolist() == [0, 1]
-
-
 def test_a_newcomer_drives_out_whom_it_dominates_and_not_its_equal():
     """Those who were there first stand first, and stay where a newcomer only equals them."""
     before, _ = extend_archive(empty_population(1, 2), make_population([[0, 3], [2, 1]]), 10)

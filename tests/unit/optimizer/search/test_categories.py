@@ -87,15 +87,6 @@ def test_a_child_has_the_option_of_a_parent():
     assert abs((first == 0.0).mean() - 0.5) < 0.02
 
 
-def test_a_difference_takes_the_option_ahead():
-    """Where its ends differ; else the parent keeps its own."""
-    parents, ahead, behind = (np.repeat(LAYOUT.defaults[None], 2000, axis=0) for _ in range(3))
-    ahead[:1000, 0] = 3.0
-    moved = move_by_difference(draw_stream(), parents, ahead, behind, LAYOUT)
-    assert set(moved[:1000, 0]) == {1.0, 3.0}
-    assert set(moved[1000:, 0]) == {1.0}
-
-
 def list_changes(genome, others):
     """Genes in which each of others differs, with the values there."""
     return [

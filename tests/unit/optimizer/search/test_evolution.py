@@ -1,19 +1,16 @@
 """The search: what each generation holds, how it repeats, and where it stops."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import moocore
 import numpy as np
 import pytest
 
-from optimizer.errors import OptimizerError
 from optimizer.search.evolution import evolve, find_front, front_hash
-from optimizer.search.generation import Evaluation, Population, final_front
+from optimizer.search.generation import Population, final_front
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from strategy import STRATEGIES
-from tests.support.fresh import live_bytes, malloc_totals, run_fresh
 from tests.support.searches import (
     Analytic,
     HalfForbidden,
@@ -27,8 +24,6 @@ from tests.support.searches import (
 
 SELLER = STRATEGIES["seller_exhaustion"].layout
 SIZES = pytest.mark.parametrize("size", [1, 2, 5, 33], ids=lambda size: f"P{size}")
-
-ROOT = Path(__file__).parents[4]
 
 
 def run(problem, population, generations, **options):
@@ -73,15 +68,6 @@ def test_nothing_known_is_evaluated_again(size):
     assert problem.asked == []
 
 
-def test_no_generations_evaluate_the_initial_population():
-    """Asking for none still judges who is there, the published genome among them."""
-    problem = Zdt1(float_layout(3))
-    (only,) = run(problem, 5, 0)
-    assert only.evaluated == 5
-    assert problem.asked[0][0].tolist() == problem.layout.defaults.tolist()
-    assert len(problem.asked) == 1
-
-
 def test_search_beats_random_sampling():
     """With the same evaluations the front encloses more than that of a uniform sample."""
     problem = Zdt1(float_layout(8))
@@ -95,13 +81,6 @@ def test_search_beats_random_sampling():
     assert 0.99 * best < volume <= best
 
 
-def test_frozen_genes_leave_one_individual():
-    """With every gene frozen there is one genome: judged once, and the run goes to its end."""
-    generations = run(Analytic(int_layout((3, 3), (5, 5))), 4, 3)
-    assert [generation.evaluated for generation in generations] == [1, 0, 0, 0]
-    assert all(g.population.genomes.tolist() == [[3.0, 5.0]] for g in generations)
-
-
 def test_small_space_is_searched_to_the_last_genome():
     """When there are fewer genomes than places, each is judged once and the rest stay empty."""
     problem = Analytic(int_layout((1, 3), (1, 2)))
@@ -109,15 +88,6 @@ def test_small_space_is_searched_to_the_last_genome():
     assert sum(generation.evaluated for generation in generations) == 6
     assert len(np.unique(np.concatenate(problem.asked), axis=0)) == 6
     assert len(generations[-1].population) == 6
-
-
-def test_negative_zero_is_no_second_genome():
-    """A whole gene that is rounded to zero from below is the zero that is known already."""
-    problem = Analytic(int_layout((-1, 1), (-1, 1)))
-    generations = run(problem, 50, 20)
-    assert sum(generation.evaluated for generation in generations) == 9
-    zeros = [asked[asked == 0] for asked in problem.asked]
-    assert not np.signbit(np.concatenate(zeros)).any()
 
 
 def test_broken_constraints_are_repaired_and_counted():
@@ -140,29 +110,6 @@ def test_search_without_a_feasible_individual_runs_to_its_end():
     assert len(find_front(generations[-1].population)) == 0
     first, last = generations[0].population, generations[-1].population
     assert last.violations.mean() < first.violations.mean()
-
-
-@pytest.mark.parametrize(
-    ("objectives", "violations", "failures", "message"),
-    [
-        ([[0.0]], [0.0], [0], "shapes"),
-        ([[0.0, np.nan]], [0.0], [0], "counts as feasible"),
-        ([[0.0, 0.0]], [1.0], [0], "just when"),
-        ([[0.0, 0.0]], [1.0], [9], "below 2"),
-    ],
-    ids=["shape", "nan_without_violation", "violation_without_failure", "unknown_code"],
-)
-def test_contradicting_evaluation_is_refused(objectives, violations, failures, message):
-    """A problem that breaks its word stops the search with a reason."""
-
-    class Wrong(Analytic):
-        def evaluate(self, genomes):
-            """Answer by the case."""
-            codes = np.array(failures, dtype=np.int16)
-            return Evaluation(np.array(objectives), np.array(violations), codes)
-
-    with pytest.raises(OptimizerError, match=message):
-        run(Wrong(float_layout(2)), 1, 0)
 
 
 def test_front_holds_the_feasible_undominated_once():
@@ -249,34 +196,3 @@ def test_restart_keeps_the_archive_and_changes_the_population():
         restarts += not old & {row.tobytes() for row in after.population.genomes}
         assert after.hypervolume >= before.hypervolume
     assert restarts
-
-
-def watch_memory(generations, every):
-    """Memory of this process at each look, while a search goes on."""
-    wanted = settings(8, generations, archive=50, islands=1)
-    return [
-        live_bytes()
-        for generation in evolve(Forgetful(float_layout(4)), wanted)
-        if generation.number % every == every - 1
-    ]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(malloc_totals is None, reason="memory is counted by glibc")
-def test_memory_is_flat_over_generations():
-    """After the archive is full nothing grows, however long a search goes on."""
-    levels = run_fresh(watch_memory, 1500, 250)[1:]
-    assert len(levels) == 5
-    # What grows with generations rises in every part; what a cache takes once, in one.
-    rises = [later - earlier for earlier, later in pairwise(levels)]
-    assert min(rises) < 2**13, rises
-
-
-class Forgetful(Zdt1):
-    """The problem, which does not remember what it was asked."""
-
-    def evaluate(self, genomes):
-        """Judge genomes [P, G]."""
-        values = super().evaluate(genomes)
-        self.asked.clear()
-        return values

@@ -1,7 +1,5 @@
 """Grids: their values, their true front, and how much of it a genetic search finds."""
 
-from itertools import product
-
 import moocore
 import numpy as np
 import pytest
@@ -33,14 +31,6 @@ def test_values_run_from_bound_to_bound():
     assert grid.values[SELLER.index("max_hold")].tolist() == [4.0, 104.0, 204.0, 304.0]
     assert grid.values[SELLER.index("ema_fast")].tolist() == [96.0]
     assert len(grid) == 4 * 10 * 4
-
-
-def test_points_are_counted_with_the_last_gene_fastest():
-    """Cut anywhere, the points are those of the product of the values."""
-    grid = make_lattice(int_layout((1, 3), (5, 6), (2, 4)), {"gene_0": 1, "gene_1": 1, "gene_2": 2})
-    expected = [list(map(float, point)) for point in product((1, 2, 3), (5, 6), (2, 4))]
-    assert grid.points(0, 99).tolist() == expected
-    assert grid.points(3, 7).tolist() == expected[3:7]
 
 
 def test_every_legal_point_is_judged_once(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search.memory import Memory, fresh_memory, from_numbers, to_numbers
+from optimizer.search.memory import Memory, from_numbers, to_numbers
 
 COUNTS = st.integers(0, 2**53 - 1)
 FLOATS = st.floats(allow_nan=False)
@@ -20,11 +20,3 @@ def test_numbers_lead_back(evaluated, best, grown, stirred, sizes, credits, seed
     assert (copied.sizes, copied.credits) == (memory.sizes, memory.credits)
     assert (copied.evaluated, copied.grown_at, copied.stirred_at) == (evaluated, grown, stirred)
     assert copied.low.tobytes() == low.tobytes()
-
-
-def test_a_fresh_memory_has_no_box():
-    """Nothing is measured before there is something to measure."""
-    memory = fresh_memory(3, 2)
-    assert not memory.has_box
-    assert not from_numbers(to_numbers(memory), 2).has_box
-    assert memory.credits == (1.0, 1.0, 1.0)

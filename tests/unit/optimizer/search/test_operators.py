@@ -2,23 +2,18 @@
 
 import numpy as np
 import pytest
-from deap import base
-from deap.tools import crossover, emo, mutation
+from deap.tools import crossover, mutation
 
-from optimizer.config.values import ETAS
-from optimizer.errors import ConfigError
 from optimizer.search.operators import (
     cross_simulated_binary,
     mutate_polynomial,
     sample_genomes,
     select_parents,
-    squarings,
 )
 from optimizer.search.randomness import stream
-from optimizer.search.ranking import Ranking, rank_individuals
+from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import make_toolbox
 from strategy import Gene, GenomeLayout
-from tests.support.looping import each
 from tests.support.searches import Analytic, float_layout, int_layout, settings
 
 WIDE = GenomeLayout(
@@ -83,19 +78,6 @@ def test_mutation_equals_deap(eta, monkeypatch):
     np.testing.assert_allclose(mutants, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("eta", ETAS)
-def test_eta_is_one_below_a_power_of_two(eta):
-    """As many squarings as the power eta + 1 needs."""
-    assert eta + 1 == 2 ** squarings(eta)
-
-
-@pytest.mark.parametrize("eta", [0, 2, 20, 127, -1, 1.5])
-def test_other_eta_is_refused(eta):
-    """The message lists what is allowed."""
-    with pytest.raises(ConfigError, match="1, 3, 7, 15, 31, 63"):
-        squarings(eta)
-
-
 def test_sample_is_uniform_over_whole_values():
     """Each whole value of a gene comes up equally often, both bounds included."""
     genomes = sample_genomes(open_stream(), int_layout((3, 6)), 40_000)
@@ -126,70 +108,6 @@ def test_every_individual_takes_part_equally_often():
     assert chosen[0] == 2
     assert chosen[63] == 0
     assert chosen.max() == 2
-
-
-class Contestant:
-    """What DEAP's tournament needs of an individual: objectives to minimise, and a crowding."""
-
-    def __init__(self, index, values, crowding):
-        self.index = index
-        kind = type("Minimised", (base.Fitness,), {"weights": (-1.0,) * len(values)})
-        self.fitness = kind(tuple(values))
-        self.fitness.crowding_dist = crowding
-
-
-class Lots:
-    """The random module as DEAP uses it, with permutations that were drawn before."""
-
-    def __init__(self, permutations):
-        self._permutations = iter(permutations)
-
-    def sample(self, individuals, count):
-        """The individuals in the order of the next permutation."""
-        return [individuals[i] for i in next(self._permutations)]
-
-    def random(self):
-        """A draw by which the first of two equals wins, as with us."""
-        return 0.5
-
-
-def deaps_winners(objectives, ranking, permutations, monkeypatch):
-    """Whom `selTournamentDCD` chooses, in our order: all pairs of the first permutation first."""
-    monkeypatch.setattr(emo, "random", Lots(permutations))
-    rows = zip(objectives.tolist(), ranking.crowding.tolist(), strict=True)
-    contestants = [Contestant(i, *row) for i, row in enumerate(rows)]
-    chosen = [winner.index for winner in emo.selTournamentDCD(contestants, len(contestants))]
-    # It takes two pairs of the one permutation and two of the other in turn.
-    by_permutation = np.array(chosen).reshape(-1, 2, 2).transpose(1, 0, 2)
-    return by_permutation.ravel()
-
-
-@each("seed", range(150))
-def test_tournaments_are_those_of_deap_but_across_fronts(seed, monkeypatch):
-    """The same pairs meet, and the same one wins wherever one dominates or both share a front.
-
-    What differs: of two from different fronts that do not dominate each other, the better front
-    wins with us, as in the paper, and the wider crowding with DEAP; equals are decided by the
-    order of the draw with us and by another draw with DEAP; and DEAP mixes both permutations.
-    """
-    rng = np.random.default_rng(seed)
-    count = 4 * int(rng.integers(1, 12))
-    objectives = rng.normal(size=(count, int(rng.integers(1, 4))))
-    if seed % 3 == 1:
-        objectives = np.round(objectives)
-    if seed % 3 == 2:
-        objectives = objectives[rng.integers(0, count, count)]
-    ranking = rank_individuals(objectives, np.zeros(count))
-    permutations = np.argsort(open_stream().random((2, count)), axis=1)
-    ours = select_parents(open_stream(), ranking, count)
-    deaps = deaps_winners(objectives, ranking, permutations.tolist(), monkeypatch)
-    assert np.bincount(ours, minlength=count).max() <= 2
-    assert np.bincount(deaps, minlength=count).max() <= 2
-    differ = np.flatnonzero(ours != deaps)
-    for mine, theirs in zip(ours[differ], deaps[differ], strict=True):
-        assert ranking.ranks[mine] < ranking.ranks[theirs]
-        assert (objectives[mine] > objectives[theirs]).any()
-        assert ranking.crowding[mine] <= ranking.crowding[theirs]
 
 
 PROBLEM = Analytic(float_layout(5))

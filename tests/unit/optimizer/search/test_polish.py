@@ -4,7 +4,7 @@ import numpy as np
 
 from optimizer.search.archive import contributions, hypervolume
 from optimizer.search.evolution import evolve
-from optimizer.search.generation import OPERATORS, final_front
+from optimizer.search.generation import OPERATORS
 from optimizer.search.polish import STEPS, list_neighbours, neighbours
 from strategy import STRATEGIES
 from tests.support.searches import (
@@ -53,18 +53,6 @@ def test_polish_only_adds():
     assert len(made)
     assert (made[:, 0] >= 320).all()
     assert set(made[:, 1].tolist()) <= set(last.archive.lineage[:, 0].tolist())
-
-
-def test_no_more_are_judged_than_allowed():
-    """All go in one batch, cut at the limit; a limit of none judges none."""
-    problem = Zdt1(float_layout(4))
-    *_, last = evolve(problem, settings(12, 5))
-    problem.asked.clear()
-    _, count = polished_front(problem, last, at_most=9, keep=1000)
-    assert [len(asked) for asked in problem.asked] == [count] == [9]
-    front, count = polished_front(problem, last, at_most=0, keep=1000)
-    assert (count, len(problem.asked)) == (0, 1)
-    assert front.genomes.tobytes() == final_front(last).genomes.tobytes()
 
 
 def test_neighbours_of_who_would_be_missed_most_come_first():

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from optimizer.errors import ConfigError
 from optimizer.search.draws import Draws
 from optimizer.search.randomness import MAX_GENERATION, MAX_SEED, PURPOSES, stream
 
@@ -37,35 +36,6 @@ def test_every_part_of_the_address_counts():
     addresses = [(5, 3, purpose) for purpose in PURPOSES] + [(6, 3, "select"), (5, 4, "select")]
     starts = {tuple(stream(*address).random(4).tolist()) for address in addresses}
     assert len(addresses) == len(starts)
-
-
-def test_purposes_have_distinct_small_numbers():
-    """No two purposes share a stream, and each fits the sixteen bits kept for it."""
-    numbers = set(PURPOSES.values())
-    assert len(PURPOSES) == len(numbers)
-    assert all(0 <= number < 2**16 for number in numbers)
-
-
-@pytest.mark.parametrize(
-    ("seed", "generation", "word"),
-    [(-1, 0, "seed"), (MAX_SEED + 1, 0, "seed"), (0, -1, "gen"), (0, MAX_GENERATION + 1, "gen")],
-    ids=["seed_negative", "seed_too_large", "generation_negative", "generation_too_large"],
-)
-def test_addresses_out_of_range_are_refused(seed, generation, word):
-    """The message names the part that is out of range."""
-    with pytest.raises(ConfigError, match=word):
-        stream(seed, generation, "initial")
-
-
-def test_draws_of_another_generation_are_its_streams():
-    """Turned to another generation, each stream begins where one opened there would, once."""
-    draws = Draws(5)
-    for generation in (0, 1, 9):
-        draws.switch_generation(generation)
-        for purpose in ("select", "mutate"):
-            expected = stream(5, generation, purpose).random(30)
-            found = [draws(purpose).random((10,)) for _ in range(3)]
-            assert expected.tolist() == np.concatenate(found).tolist()
 
 
 @pytest.mark.parametrize("counts", [{}, {"mutate": 23, "select": 3}, {"mutate": 1}])

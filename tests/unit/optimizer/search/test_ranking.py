@@ -1,11 +1,9 @@
 """Ranks, crowding and survival on cases small enough to check by hand, and against DEAP."""
 
 import numpy as np
-import pytest
 from deap import base
 from deap.tools import emo
 
-from optimizer.errors import OptimizerError
 from optimizer.search.ranking import (
     crowding_distances,
     rank_individuals,
@@ -95,15 +93,6 @@ def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     assert [i for i in ours if i in tied] == tied[: len(set(ours) & set(tied))]
 
 
-def test_two_fronts_by_hand():
-    """A staircase is the first front; the point behind it is the second."""
-    objectives = np.array([[2.0, 2.0], [0.0, 3.0], [1.0, 1.0], [3.0, 0.0]])
-    ranking = rank_individuals(objectives, feasible(objectives))
-    assert ranking.ranks.tolist() == [1, 0, 0, 0]
-    assert ranking.crowding.tolist() == [INF, INF, 1.0, INF]
-    assert ranking.order().tolist() == [1, 3, 2, 0]
-
-
 def test_infeasible_follow_by_violation():
     """The smaller violation ranks better, equal ones share a rank, and objectives do not count."""
     objectives = np.array([[NAN, NAN], [5.0, 5.0], [-9.0, -9.0], [NAN, 0.0], [6.0, 6.0]])
@@ -128,28 +117,3 @@ def test_huge_objectives_do_not_overflow():
     values = np.array([[-huge, huge], [0.0, 0.0], [huge, -huge]])
     crowding = crowding_distances(values, np.zeros(3, dtype=np.int64))
     assert crowding.tolist() == [INF, 1.0, INF]
-
-
-def test_fronts_of_very_different_width_do_not_meet():
-    """The width of one front never divides the distance to another, however thin it is."""
-    values = np.array([[0.0, -3617.0], [1.0, -1e-305], [1.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
-    crowding = crowding_distances(values, np.array([0, 1, 1, 1, 2]))
-    assert crowding.tolist() == [INF, INF, 0.5, INF, INF]
-
-
-@pytest.mark.parametrize(
-    ("objectives", "violations", "message"),
-    [
-        ([[0.0], [NAN]], [0.0, 0.0], "candidate 1"),
-        ([[0.0], [INF]], [0.0, 0.0], "candidate 1"),
-        ([[0.0], [1.0]], [0.0, NAN], "never NaN"),
-        ([[0.0], [1.0]], [0.0, -1.0], "0 or above"),
-        ([[0.0], [1.0]], [0.0], "got"),
-        ([[], []], [0.0, 0.0], "at least one column"),
-    ],
-    ids=["nan", "infinite", "nan_violation", "negative_violation", "short", "no_objective"],
-)
-def test_contradictions_are_refused(objectives, violations, message):
-    """Nothing undefined enters a ranking as if it were a number."""
-    with pytest.raises(OptimizerError, match=message):
-        rank_individuals(np.array(objectives), np.array(violations))

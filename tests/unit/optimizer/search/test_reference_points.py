@@ -34,12 +34,6 @@ def test_directions_are_those_of_das_and_dennis(parts):
     )
 
 
-def test_there_are_no_more_directions_than_places():
-    """The largest grid that fits, and the axes at least."""
-    assert [len(directions(4, places)) for places in (1, 9, 10, 100, 128)] == [4, 4, 10, 84, 120]
-    assert directions(1, 50).tolist() == [[1.0]]
-
-
 @each("seed", range(20))
 def test_normalised_and_associated_as_in_deap(seed):
     """Same intercepts, same niche of everyone, same distance but for rounding."""

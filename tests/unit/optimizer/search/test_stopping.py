@@ -17,11 +17,6 @@ def find_stop(problem, generations=60, seconds=0.0, **limits):
     return generations, ""
 
 
-def test_no_rule_never_stops():
-    """Without limits a search runs to its last generation."""
-    assert find_stop(Zdt1(float_layout(3)), generations=5) == (5, "")
-
-
 @pytest.mark.parametrize(("limit", "last"), [(9, 0), (10, 0), (39, 2), (40, 3), (41, 3)])
 def test_evaluations_are_never_exceeded(limit, last):
     """The next generation begins only when all of it is within the limit."""

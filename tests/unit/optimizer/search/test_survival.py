@@ -21,16 +21,6 @@ def pool(seed, n_objectives=3, count=60):
     return objectives, violations
 
 
-@pytest.mark.parametrize("rule", [survive, survive_by_reference])
-def test_whole_fronts_go_before_the_one_that_is_cut(rule):
-    """None is left out for one of a worse front."""
-    objectives, violations = pool(3, n_objectives=4)
-    ranks = rank_individuals(objectives, violations).ranks
-    chosen = rule(objectives, violations, 25)
-    lost = np.setdiff1d(np.arange(60), chosen)
-    assert ranks[chosen].max() <= ranks[lost].min()
-
-
 def test_copies_wait_until_all_others_have_a_place():
     """Of equals the first counts as one; the others come after all fronts, before infeasible."""
     objectives = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [np.nan, np.nan]])

@@ -69,20 +69,6 @@ def numbers_to_keep(count):
     return {1, count // 3 + 1, max(1, count - 1), count, count + 5}
 
 
-def test_a_member_contributes_the_cells_that_it_alone_covers():
-    """Three at the corners that are best somewhere, and one in their middle."""
-    objectives = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0], [0.5, 0.5, 0.5]])
-    lonely = (REFERENCE - CELLS // 2) ** 3
-    shared = (REFERENCE - CELLS) ** 2 * (REFERENCE - CELLS // 2)
-    corner = (REFERENCE - CELLS) ** 3
-    assert contributions(objectives).tolist() == [
-        MOST,
-        MOST,
-        MOST,
-        lonely - 3 * shared + 2 * corner,
-    ]
-
-
 @pytest.mark.parametrize("count", [1, 3, 24])
 @each("seed", range(24))
 def test_contributions_and_truncation_are_as_defined(seed, count):

@@ -83,18 +83,6 @@ def test_rising_orders_are_those_of_a_stable_sort(seed, count):
     assert np.argsort(rows, axis=1, kind="stable").tolist() == rising_orders(rows).tolist()
 
 
-@pytest.mark.parametrize("count", [1, 2, 24, 25, 300])
-@each("seed", range(24))
-def test_column_orders_are_sorts_on_top_of_each_other(seed, count):
-    """The first column sorts lexicographically, each next one stably on top of the one before."""
-    columns = np.array([draw_values(seed + 7 * j, count) for j in range(1 + seed % 4)])
-    expected = np.lexsort(columns[::-1])
-    assert expected.tolist() == argsort_objectives(columns, 1)[0].tolist()
-    for column, order in zip(columns, argsort_objectives(columns), strict=True):
-        expected = expected[np.argsort(column[expected], kind="stable")]
-        assert expected.tolist() == order.tolist()
-
-
 @pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
 @pytest.mark.parametrize("kind", KINDS)
 @each("seed", range(12))

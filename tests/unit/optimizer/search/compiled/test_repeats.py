@@ -55,13 +55,6 @@ def test_a_row_that_changed_is_asked_for_anew():
     assert seen.admit(np.array([1, 2])).tolist() == [False, True]
 
 
-def test_a_full_table_still_finds_everybody():
-    """All rows, whether their hashes are neighbours or not."""
-    seen = Seen(np.arange(4096.0)[:, None], 2048)
-    assert seen.admit(np.arange(2048, 4096)).sum() == 0
-    assert seen.admit(np.arange(4096)).all()
-
-
 class Numbers:
     """A stream of numbers that are given."""
 
