@@ -14,7 +14,6 @@ from optimizer.errors import ConfigError
 from optimizer.report import gallery, grids
 from optimizer.report.charts import progress
 from optimizer.report.charts.chart import RED_TO_GREEN, TO_GREEN
-from optimizer.report.grids import Candidates, choose_genes
 from optimizer.run.points import build_grid, wants_more
 from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore
@@ -121,18 +120,3 @@ def test_colours_say_what_is_lost_and_what_is_gained():
     for metric, is_turned in (("strength", False), ("max_drawdown", True), ("trades:min", True)):
         cells = colours(metric, 0.1, 0.2)
         assert (cells["colorscale"], cells["reversescale"]) == (TO_GREEN, is_turned)
-
-
-def test_genes_of_a_heat_map_are_those_that_matter():
-    """Those that explain most; of few trials those that vary most; none where one alone varies."""
-    rng = np.random.default_rng(1)
-    genomes = rng.random((400, 4))
-    genomes[:, 3] = 0.5
-    bounds, ordered = np.array([[0.0, 1.0]] * 4), [False] * 4
-    values = 3 * genomes[:, 2] + genomes[:, 0] + 0.1 * rng.random(400)
-    assert choose_genes(Candidates(genomes, values), bounds, ordered) == (2, 0)
-    few = genomes[:10] * [0.1, 1.0, 0.5, 1.0]
-    assert choose_genes(Candidates(few, values[:10]), bounds, ordered) == (1, 2)
-    alone = np.where(np.arange(4) == 1, genomes, 0.5)
-    assert choose_genes(Candidates(alone, values), bounds, ordered) is None
-    assert choose_genes(Candidates(genomes[:0], values[:0]), bounds, ordered) is None

@@ -150,11 +150,6 @@ PLACES = {
 }
 """Each argument: a call with its value, and a plain value with its twins."""
 
-EVOLVE = {
-    name: (lambda run, v, name=name: optimizer.evolve(**{name: v}, runs="other", **FRAME))
-    for name in ("population", "generations", "fee_bp", "objectives", "seed", "tags", "device")
-}
-"""Settings of a search of bars in memory, which is refused before any of these is written."""
 
 FRAME = {"bars": pd.DataFrame()}
 """Bars of a test that searches in memory."""
@@ -229,13 +224,6 @@ def test_values_of_any_library_are_those_of_python(name, run):
     if isinstance(plain, str):
         for value in (3, True, np.array([3]), ["no", 3], {"a": 1}):
             require_refusal(call, run, value)
-
-
-@pytest.mark.parametrize("name", EVOLVE)
-def test_a_search_that_is_refused_leaves_no_file(name, run, frame):
-    """Not even the bars that it was to keep."""
-    for value in (*NEVER, generate(), None):
-        assert name in require_refusal(EVOLVE[name], run, value)
 
 
 @pytest.mark.parametrize(

@@ -194,38 +194,6 @@ def test_objectives_are_minimised_inside_and_natural_outside(asked, row, inside,
     assert asked.names[2:] == (("missed",) if asked.constraints else asked.names[2:])
 
 
-ORDERS = {
-    "one trade short before undefined": (
-        THREE,
-        [{"trades": 99, "sharpe": NAN}, {"trades": 29}, {"trades": 30}, {"trades": 0}],
-        [2, 1, 3, 0],
-    ),
-    "ruined last, in all windows after in one": (
-        THREE,
-        [
-            LOST | {"ruined": [True, True]},
-            LOST,
-            {"trades": 50, "sharpe": NAN, "total_return": NAN, "max_drawdown": NAN},
-            {"trades": 0},
-        ],
-        [3, 2, 1, 0],
-    ),
-    "ruined after all that is broken": (
-        goals("max_drawdown <= 0.25", "win_rate >= 0.5"),
-        [{"trades": 50, "ruined": True}, {"trades": 0, "max_drawdown": 1.0}],
-        [1, 0],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", ORDERS)
-def test_the_nearer_to_feasible_survives_first(name):
-    """A search without a feasible individual has a direction."""
-    asked, rows, order = ORDERS[name]
-    judged = asked.judge(table(*rows, windows=2))
-    assert survive(judged.objectives, judged.violations, len(rows)).tolist() == order
-
-
 @pytest.mark.parametrize(
     ("name", "reason"),
     [("profit_factor", "no_losses"), ("sortino", "no_losses"), ("calmar", "no_drawdown")],

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-from data.store import DIGEST_BYTES
 from optimizer.run import indicator_cache
 from optimizer.run.indicator_cache import RowCache, keeping_rows
 from strategy.errors import IndicatorError
@@ -82,30 +81,6 @@ def test_a_damaged_file_is_computed_anew(tmp_path, damage, caplog):
         assert keep_rows(tmp_path).row(SERIES, (3,)).tobytes() == row.tobytes()
     assert f"{file} is damaged; its row is computed anew" in caplog.text
     assert file.read_bytes() == content
-
-
-def test_where_nothing_can_be_written_rows_are_computed(tmp_path):
-    """Keeping them is a help, not a need."""
-    place = tmp_path / "file"
-    place.write_text("no folder")
-    assert keep_rows(place).row(SERIES, (3,)).tobytes() == counted.own.row(SERIES, (3,)).tobytes()
-
-
-def test_what_was_not_used_for_longest_goes_first(tmp_path, monkeypatch):
-    """But nothing that this process reads, and there are never more bytes than may be."""
-    size = DIGEST_BYTES + 8 * len(SERIES)
-    monkeypatch.setattr(indicator_cache, "MOST_BYTES", 3 * size)
-    for end in (398, 399, 400):
-        keep_rows(tmp_path).row(SERIES.until(end), (3,))
-    here = keep_rows(tmp_path)
-    here.row(SERIES.until(398), (3,))
-    CALLS.clear()
-    for n in (4, 5, 6):
-        here.row(SERIES.until(398), (n,))
-    assert sum(file.stat().st_size for file in tmp_path.rglob("*.row")) <= 3 * size
-    (folder,) = {file.parent for file in tmp_path.rglob("*.row")}
-    assert folder.name == SERIES.until(398).content_hash
-    assert (folder / "3.row").is_file()
 
 
 @pytest.mark.slow

@@ -150,22 +150,6 @@ def _redrawn(bars: Bars) -> Bars:
     return replace(bars, **columns)
 
 
-def test_a_split_that_is_not_adjusted_for_is_told(tmp_path):
-    """A search across one has a note of it beside the others, with its symbol."""
-    for name, factor in (("even", 1), ("torn", 4)):
-        write_market(tmp_path / f"{name}.csv", 3000)
-        lines = (tmp_path / f"{name}.csv").read_text().splitlines()
-        for row in range(2000, len(lines)):
-            cells = lines[row].split(",")
-            prices = [str(float(price) / factor) for price in cells[1:5]]
-            lines[row] = ",".join([cells[0], *prices, *cells[5:]])
-        (tmp_path / f"{name}.csv").write_text("\n".join([*lines, ""]))
-    (note,) = load_markets(config(tmp_path)).notes
-    assert note.startswith("torn: the open of ")
-    assert note.endswith(" as a 4:1 split makes that is not adjusted for")
-    assert load_markets(config(tmp_path / "even.csv")).notes == ()
-
-
 def test_durations_that_differ_are_refused_unless_lengths_count_bars(folder, tmp_path):
     """One genome would mean different times; both ways out are named, and work."""
     coarse = tmp_path / "coarse.csv"

@@ -1,8 +1,6 @@
 """Sampling, selection, crossover and mutation: against DEAP, and on cases checked by hand."""
 
 import numpy as np
-import pytest
-from deap.tools import crossover, mutation
 
 from optimizer.search.operators import (
     cross_simulated_binary,
@@ -13,69 +11,12 @@ from optimizer.search.operators import (
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import make_toolbox
-from strategy import Gene, GenomeLayout
 from tests.support.searches import Analytic, float_layout, int_layout, settings
-
-WIDE = GenomeLayout(
-    tuple(
-        Gene(f"gene_{i}", "float", low=low, high=high, default=low)
-        for i, (low, high) in enumerate([(0.0, 1.0), (-5.0, 20.0), (100.0, 100.5)])
-    )
-)
-
-
-class Script:
-    """Stands in for the module `random` within DEAP and reads numbers from a list."""
-
-    def __init__(self, numbers):
-        self.numbers = list(numbers)
-
-    def random(self):
-        """The next number of the script."""
-        return self.numbers.pop(0)
 
 
 def open_stream():
     """The same stream at its start, every time."""
     return stream(11, 2, "mutate")
-
-
-@pytest.mark.parametrize("eta", [1, 15])
-def test_crossover_equals_deap(eta, monkeypatch):
-    """Fed with the same uniform numbers, the children are DEAP's but for the last bits of `pow`."""
-    parents = sample_genomes(stream(1, 0, "initial"), WIDE, 40)
-    replay = open_stream()
-    replay.random((20, 1))
-    draws = replay.random((3, 20, 3))
-    expected = parents.copy()
-    for pair in range(20):
-        for gene in range(3):
-            script = Script(draws[:, pair, gene])
-            monkeypatch.setattr(crossover, "random", script)
-            first, second = [parents[2 * pair, gene]], [parents[2 * pair + 1, gene]]
-            low, high = [WIDE.low[gene]], [WIDE.high[gene]]
-            crossover.cxSimulatedBinaryBounded(first, second, eta, low, high)
-            expected[2 * pair, gene], expected[2 * pair + 1, gene] = first[0], second[0]
-    children = cross_simulated_binary(open_stream(), parents, WIDE, eta=eta, probability=1.0)
-    assert (expected != parents).mean() > 0.3
-    np.testing.assert_allclose(children, expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("eta", [1, 15])
-def test_mutation_equals_deap(eta, monkeypatch):
-    """Fed with the same uniform numbers, the mutants are DEAP's but for the last bits of `pow`."""
-    genomes = sample_genomes(stream(1, 0, "initial"), WIDE, 40)
-    draws = open_stream().random((2, 40, 3))
-    expected = genomes.copy()
-    for i in range(40):
-        for gene in range(3):
-            monkeypatch.setattr(mutation, "random", Script(draws[:, i, gene]))
-            individual = [genomes[i, gene]]
-            mutation.mutPolynomialBounded(individual, eta, [WIDE.low[gene]], [WIDE.high[gene]], 0.5)
-            expected[i, gene] = individual[0]
-    mutants = mutate_polynomial(open_stream(), genomes, WIDE, eta=eta, probability=0.5)
-    assert (expected != genomes).mean() > 0.3
-    np.testing.assert_allclose(mutants, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_sample_is_uniform_over_whole_values():
