@@ -52,15 +52,6 @@ def test_list_tells_sources_and_what_was_fetched(command):
     assert [entry["bars"] for entry in result["fetched"]] == [96]
 
 
-def test_show_draws_and_names_quirks(command, folder):
-    """Facts, a chart between highest and lowest, quirks and notes."""
-    out = command("data", "show", folder / "BBB.csv").out
-    assert out.count("\u2503") + out.count("|") > 20
-    assert "decimal comma" in out
-    result = command("data", "show", folder / "AAA.csv", "--json").json
-    assert {"quirks", "longest_gaps", "notes", "hash"} <= set(result)
-
-
 def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
     """Good ones are summed up, bad ones shown with all that is wrong; the exit code follows."""
     outcome = command("data", "check", folder)
@@ -94,19 +85,6 @@ def test_import_keeps_each_file_in_one_form(command, folder):
     assert outcome.code == 2
     assert "CCC.csv" in outcome.error
     assert len(load_bars("other/AAA.parquet")) == 1500
-
-
-def test_import_joins_the_months_of_a_market(command, tmp_path):
-    """A folder of parts becomes one series under the name that is given."""
-    (tmp_path / "months").mkdir()
-    spec = write_market(tmp_path / "whole.csv", 900)
-    head, *lines = (tmp_path / "whole.csv").read_text().splitlines()
-    for month in range(3):
-        part = [head, *lines[300 * month : 300 * month + 300], ""]
-        (tmp_path / "months" / f"X-{month}.csv").write_text("\n".join(part))
-    (row,) = command("data", "import", "months", "--join", "BTC/USDT", "--json").json
-    assert (row["symbol"], row["bars"]) == ("BTC/USDT", 900)
-    assert load_bars(row["file"]).content_hash == load_bars(spec).content_hash
 
 
 def test_import_writes_over_nothing_that_it_read_or_wrote(command, tmp_path):
@@ -159,7 +137,6 @@ def test_an_exchange_that_cannot_be_reached_ends_with_code_3(command, monkeypatc
         ("backtest", "--data", "csv:AAA.csv", "--trades", "AAA.csv"),
         ("scan", "--no-keep", "--data", "csv:AAA.csv", "--csv", "./AAA.csv"),
         ("backtest", "--data", "csv:AAA.csv", "--genes", "genes.json", "--trades", "genes.json"),
-        ("scan", "--no-keep", "--csv", "a.html", "--plot", "SIMULATED=a.html"),
         ("backtest", "--trades", "a.html", "--plot", "./a.html"),
     ],
 )

@@ -59,7 +59,6 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path):
     [
         # A window of n bars is known at its last one, and a signal there needs a bar to enter at.
         ({}, 201, [1000, 201, 900]),
-        ({"z_window": 199, "ema_slow": 199}, 200, [1000, 201, 200, 900]),
         ({"z_window": 96, "ema_slow": 97}, 98, [1000, 201, 200, 900]),
     ],
 )
@@ -77,21 +76,6 @@ def test_a_backtest_keeps_parts_that_its_genes_can_trade(command, tmp_path, gene
     assert [len(window) for window in single.windows] == kept
 
 
-def test_a_part_without_a_bar_to_hold_out_is_skipped(command, tmp_path):
-    """A share of few bars is none, and what is held out is no bar to search on."""
-    spec = write_parts(tmp_path, 3, 250, 1000, 500)
-    flags = ("--max-gap", "10d", "--holdout", "20%", *BOUNDS, "--json")
-    outcome = command("backtest", "--data", spec, *flags)
-    windows = [(w["symbol"], w["sample"], w["bars"]) for w in outcome.json["windows"]]
-    assert windows == [
-        ("series", sample, bars)
-        for sample, lengths in (("in", (800, 400)), ("held out", (200, 100)))
-        for bars in lengths
-    ]
-    assert len({w["label"] for w in outcome.json["windows"]}) == 4
-    assert "2 of 4" in outcome.err
-
-
 def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
     """As where each night is a gap: the longest part and the bars that are needed are named."""
     spec = write_parts(tmp_path, 60, 70, 80)
@@ -101,15 +85,6 @@ def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
         for words in ("--max-gap", "3 parts", "201", "80"):
             assert words in outcome.error
     assert command("backtest", "--data", spec, "--max-gap", "long").code == 2
-
-
-def test_many_parts_are_a_short_table(command, tmp_path):
-    """A stock that is cut at each night has hundreds: twenty are shown, all are in the JSON."""
-    flags = ("--data", write_parts(tmp_path, *[210] * 24), "--max-gap", "10d", *BOUNDS)
-    outcome = command("backtest", *flags)
-    assert "20 of 24" in outcome.out
-    assert sum(line.lstrip().startswith("series 197") for line in outcome.out.splitlines()) == 20
-    assert len(command("backtest", *flags, "--json").json["windows"]) == 24
 
 
 def test_a_trade_never_reaches_over_a_long_gap(command, tmp_path):

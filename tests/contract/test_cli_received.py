@@ -48,10 +48,9 @@ def change_header(**fields):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["noise", "own file"])
-def test_no_value_of_a_record_names_what_is_run_or_written(command, recordings, canary, name):
+def test_no_value_of_a_record_names_what_is_run_or_written(command, recordings, canary):
     """Neither the configuration, the strategy's name nor its file, beside the run or elsewhere."""
-    path = Path(recordings.copy(name)["path"])
+    path = Path(recordings.copy("noise")["path"])
     text = CANARY.format(str(canary)) + momentum_file()
     deploy = Path("deploy.py").resolve()
     deploy.write_text(text)
@@ -64,12 +63,7 @@ def test_no_value_of_a_record_names_what_is_run_or_written(command, recordings, 
         "all": change_header(command=named, strategy=str(deploy), strategy_file=None),
         "places": change_header(command=places),
         "place": change_header(command={"strategy": "deploy.py"}, strategy_file=place),
-        "command": change_header(command={"strategy": str(deploy)}),
-        "name": change_header(strategy="deploy.py"),
     }  # fmt: skip
-    if name == "own file":
-        # Whatever its text was, a strategy that is named is found by the same steps.
-        changes = {title: changes[title] for title in ("all", "place")}
     for title, change in changes.items():
         forged = forge(path, f"{title}-sent", change)
         commands = {"all": REPLAYS, "places": WRITERS}.get(title, BRIEF)
@@ -152,18 +146,6 @@ def test_a_run_that_moved_is_still_ones_own(command, recordings, monkeypatch):
     assert "0 mismatches" in command("runs", "verify", "other/copied").out
 
 
-def test_where_nothing_can_be_remembered_the_command_says_so(command, recordings, monkeypatch):
-    """The run is recorded all the same, and this process trusts what it began."""
-    shutil.copy(recordings.record("noise")[0] / "bars.csv", "bars.csv")
-    Path("no_folder").write_text("")
-    monkeypatch.setenv("XDG_DATA_HOME", str(Path("no_folder").resolve()))
-    made = command("evolve", *DATA, *SMALL)
-    assert made.code == 0
-    assert "could not be written down" in made.err
-    assert "0 mismatches" in command("runs", "verify", "latest").out
-    assert command("evolve", *DATA, *SMALL, "--trust").code == 2
-
-
 def test_a_run_asks_no_vendor(command, vendor, tmp_path):
     """What the cache lacks is named with the command that fetches it; no key is spent.
 
@@ -179,7 +161,7 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path):
     assert "0 mismatches" in command("runs", "verify", forged).out
     other = {"data": ["polygon:X:BTCUSD"], "cache": str(elsewhere)}
     other = forge(path, "symbol-sent", change_header(command=other))
-    replay(command, other)
+    replay(command, other, commands=WRITERS)
     outcome = command("backtest", other, "--member", "0")
     assert outcome.code == 3
     assert "data fetch polygon:X:BTCUSD" in outcome.error

@@ -64,13 +64,6 @@ def test_every_command_of_the_page_of_sources_ends_well(command, place, section)
     assert type_commands(command, commands_of(SECTIONS[section]))
 
 
-def test_every_file_of_the_page_of_sources_is_used():
-    """No file stands there for nothing."""
-    names = [name for name, _ in FILE.findall(PAGE)]
-    assert len(names) >= 9
-    assert [name for name in names if name not in " ".join(commands_of(PAGE))] == []
-
-
 def test_every_command_of_the_vendors_page_does_what_it_says(command, vendor, monkeypatch):
     """One after the other, with the key of its first line; the first page shows the same."""
     export, *lines = commands_of(VENDOR)
@@ -90,11 +83,3 @@ def test_the_settings_of_the_vendors_page_are_legal():
     settings = tomllib.loads(example)["polygon"]
     assert set(settings) == {"api_key", "calls_per_minute", "url"}
     assert check_url(settings["url"]) == settings["url"]
-
-
-def test_every_option_that_a_page_names_exists(command):
-    """Flags that are renamed are renamed there too."""
-    words = (("evolve",), ("data", "import"), ("data", "fetch"))
-    known = "".join(command(*word, "--help-all").out for word in words)
-    named = set(re.findall(r"--[a-z][a-z-]+", PAGE + VENDOR))
-    assert {flag for flag in named if flag not in known} == set()

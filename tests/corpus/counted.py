@@ -54,30 +54,25 @@ def write_seconds(unit, step):
 UNIT = (
     *(reads(f"{unit} as {form}", bars([cell(NOON_S * scale)]), ONE, first=NOON,
             notes=f"times are whole numbers, read as {unit} since 1970 UTC")
-      for unit, scale in UNITS.items()
-      for form, cell in (("numbers", int), ("quoted numbers", '"{}"'.format))),
-    *(reads(f"{unit} as typed integers", typed([NOON_S * scale], pa.int64()), ONE, first=NOON,
-            notes=f"read as {unit} since 1970 UTC") for unit, scale in UNITS.items()),
+      for (unit, scale), (form, cell) in zip(UNITS.items(), [
+          ("numbers", int), ("quoted numbers", '"{}"'.format)] * 2, strict=True)),
     *(reads(f"{unit} typed, zone {zone}", typed([NOON_S * scale], pa.timestamp(unit, zone)), ONE,
-            first=NOON, zone=zone or "UTC") for unit, scale in UNITS.items()
-      for zone in (None, "America/New_York")),
+            first=NOON, zone=zone or "UTC") for (unit, scale), zone in zip(
+          UNITS.items(), (None, "America/New_York") * 2, strict=True)),
     *(reads(f"{kind} of {unit}", decimals(kind, unit), times=DAYS.as_unit("ns").asi8)
-      for kind in (pa.decimal128(38, 0), pa.decimal128(38, 6), pa.decimal256(38, 0),
-                   pa.decimal256(38, 6)) for unit in ("s", "ns", "calendar")),
+      for kind, unit in ((pa.decimal128(38, 0), "ns"), (pa.decimal128(38, 6), "s"),
+                         (pa.decimal256(38, 6), "calendar"))),
     refuses("whole floats, one missing", typed([float(NOON_S), None], pa.float64()), ONE, BarsError,
             "row 1", "--drop-bad-bars", then={"first": NOON, "count": 1}),
-    refuses("a float beyond 2^53", typed([1.7e18], pa.float64()), ONE, TableError, "beyond 2^53"),
-    reads("whole floats as text", bars([f"{NOON_S}.0", f"{NOON_S + 60}.0"]), first=NOON),
-    reads("a typed calendar day", typed([20240301], pa.int64()), ONE, first="2024-03-01"),
     *(reads(f"--tz without need, {time}", bars([time]), ONE | {"tz": "America/New_York"},
             first=NOON, notes="--tz America/New_York changes no time")
       for time in ("2024-03-01T12:00Z", NOON_S)),
     *(reads(f"ns of 1990, {step} s apart",
             bars([(638_323_200 + i * step) * 10**9 for i in range(4)]), count=4,
-            first=638_323_200 * 10**9) for step in (60, 86400)),
+            first=638_323_200 * 10**9) for step in (60,)),
     *(refuses(f"ticks of .NET, {step} s apart", bars([TICKS + i * step * 10**7 for i in range(4)]),
               {}, TableError, "1990-03-25", "ticks", "2024-01-01T00:00")
-      for step in (60, 300, 3600, 86400)),
+      for step in (60, 86400)),
     refuses("ticks beside seconds", bars([NOON_S, TICKS_1980]), {}, TableError, "ticks"),
 )  # fmt: skip
 
@@ -97,32 +92,25 @@ CHANGES = (
     *(refuses(f"{odd} in row {place}",
               bars(put(days("ms", "ms", "us", "us"), place, odd), kind="parquet"), {}, TableError,
               str(odd), "do not all lie between 1980 and")
-      for odd, place in zip((0, 5, FIRST_S * 10, FIRST_S * 10**4, 20_241_231), (0, 1, 2, 3, 3),
-                            strict=True)),
+      for odd, place in ((0, 0), (FIRST_S * 10, 2), (20_241_231, 3))),
 )  # fmt: skip
 
 IMPLAUSIBLE = (
     *(refuses(f"seconds typed as {unit}, {step} apart", write_seconds(unit, step), {}, DataError,
               f"{larger:,} times as large", "from 2024-01-01T00:00 to", f"s for {unit}")
-      for unit, larger in (("ms", 10**3), ("us", 10**6), ("ns", 10**9))
-      for step in ("1m", "1d")),
+      for unit, larger, step in (("ms", 10**3, "1m"), ("us", 10**6, "1d"), ("ns", 10**9, "1m"))),
     *(refuses(f"{unit} typed as seconds",
               typed((START_S + np.arange(5) * 900) * UNITS[unit], pa.timestamp("s", tz="UTC"),
                     kind="feather"), {}, TableError, "1678 to 2262",
               f"{START_S * UNITS[unit]} are {unit} since 1970", "2024-01-01T00:00")
       for unit in ("ms", "us", "ns")),
-    refuses("written times of January 1970",
-            bars([f"{time}Z" for time in (every("15m", 20) // 10**6).astype("datetime64[ns]")]), {},
-            BarsError, "20 rows", "before 1970-01-02: row 0", "1,000,000 times"),
     *(refuses(f"{step} ns apart", bars([f"{time}Z" for time in (
         START_S * 10**9 + step * np.arange(20)).astype("datetime64[ns]")]), {}, TimeframeError,
               "do not last whole seconds", f"they last {fits}")
-      for step, fits in ((900, "15m"), (900_000, "15m"), (900_000_000, "15m"),
-                         (3_600_000_000, "1h"))),
+      for step, fits in ((900, "15m"), (3_600_000_000, "1h"))),
     refuses("zero for a missing time", bars(20, timestamp={0: "1970-01-01T00:00Z"}), {}, BarsError,
             "1 row", "before 1970-01-02: row 0", "--drop-bad-bars",
             then={"made": range(1, 20), "notes": ["dropped 1 bad row"]}),
-    reads("the first day that is one", bars(9, start="1970-01-02"), count=9),
     reads("bars ahead of the clock", bars(9, start="2027-01-15T07:45"), notes=[
         "the bar of 2027-01-15T08:00 is still open", "7 bars ahead of the clock of this machine"]),
     refuses("a year ahead of the clock", bars(9, start="2028-01-16T07:45"), {}, BarsError,

@@ -67,21 +67,15 @@ MIXED = {
     "1m then 5m": ("1m", [1] * 600 + [5] * 400),
     "a tenth of 5m here and there":
         ("1m", np.random.Generator(np.random.PCG64(1)).choice([1, 5], 1000, p=[0.9, 0.1]).tolist()),
-    "2 % of 2m": ("1m", [1] * 980 + [2] * 20),
     "days then weeks": ("1d", [DAY] * 300 + [7 * DAY] * 60),
-    "three spacings": ("1m", [1] * 800 + [5] * 100 + [15] * 100),
 }  # fmt: skip
 
 ONE = {
     "nights, 1m": ("1m", every_day(1, 14, 21, of=WEEKDAYS[:40])),
-    "two bars a day": ("4h", every_day(240, 8, 16)),
-    "a break at noon": ("15m", every_day(15, 1, 3, 5, 7)),
-    "an hour a day closed, 1h": ("1h", every_day(60, 0, 23)),
     "weekdays": ("1d", at(np.array(WEEKDAYS) * DAY)),
-    "half days": ("1m", at(*(d * DAY + np.arange(390 if d % 20 else 210) for d in WEEKDAYS[:60]))),
     "summer time":
         ("1h", at(*(d * DAY + 60 * np.arange(7) + 60 * (d > 150) for d in WEEKDAYS))),
-    "half of all minutes": ("1m", thin(0.55)), "most minutes": ("1m", thin(0.9)),
+    "most minutes": ("1m", thin(0.9)),
     "1 % of 5m": ("1m", after(*[1] * 1980, *[5] * 19)),
     "a day of 23 hours": ("1d", after(*[DAY] * 200, DAY - 60, *[DAY] * 164)),
     "weekends": ("1d", after(*[DAY] * 4, 3 * DAY, *[DAY] * 4)), "two bars": ("1w", after(7 * DAY)),
@@ -92,11 +86,10 @@ UNCLEAR = {"all different": (1, 2, 3, 4, 5), "one shorter": (2, 1, 2, 2, 2)}
 MONTHS = bars([f"2024-0{month}-01T00:00Z" for month in range(1, 7)])
 FIRSTS = [np.datetime64("2015-01", "M") + month for month in range(61)]
 PERIODS = {
-    "months": FIRSTS, "two months": FIRSTS[:2],
-    "ends of months": [month.astype("M8[D]") - 1 for month in FIRSTS],
+    "months": FIRSTS,
     "last weekdays of months": [np.busday_offset(month.astype("M8[D]"), -1, roll="forward")
                                 for month in FIRSTS],
-    "quarters": FIRSTS[::3], "half years": FIRSTS[::6], "years": FIRSTS[::12],
+    "quarters": FIRSTS[::3], "years": FIRSTS[::12],
 }  # fmt: skip
 RNG = np.random.Generator(np.random.PCG64(6))
 FRIDAYS = np.datetime64("2015-01-02") + 7 * np.arange(200)
@@ -106,7 +99,6 @@ LATE = [f"2024-01-{1 + k // 48:02}T{k // 2 % 24:02}:{30 * (k % 2):02}:{3 * (k ==
         for k in range(60)]  # fmt: skip
 BESIDE = {
     "weeks by their last trading day": ("1w", bars([f"{day}" for day in THURSDAYS])),
-    "a dozen of them": ("1w", bars([f"{day}" for day in THURSDAYS[:12]])),
     "weeks by their first trading day": ("1w", bars([f"{day}" for day in THURSDAYS + 3 - 2 * (
         THURSDAYS - FRIDAYS).astype(int)])),
     "one bar 3 s late": ("30m", bars(LATE)),
@@ -114,32 +106,18 @@ BESIDE = {
                                             for k, day in enumerate(WEEKDAY_DATES)])),
     "hours from 10:30 to 16:00": ("1h", at(*(day * DAY + np.minimum(630 + 60 * np.arange(7), 960)
                                              for day in WEEKDAYS[:60]))),
-    "hours from 9:30, then 10:00": ("1h", at(*(day * DAY + np.maximum(540 + 60 * np.arange(7), 570)
-                                               for day in WEEKDAYS[:60]))),
     "four hours of sessions": ("4h", at(*(day * DAY + np.array([570, 810]) for day in WEEKDAYS))),
-    "four weeks": ("4w", bars([f"{day}" for day in FRIDAYS[::4]])),
 }  # fmt: skip
-NO_CLOCK = {
-    "bars of so much volume": bars([f"{np.datetime64('2024-01-01', 's') + s}Z" for s in np.cumsum(
-        RNG.gamma(3, 40, 500).astype(int) + 1)]),
-    "bars of so many trades": bars([f"{np.datetime64('2024-01-01', 'ms') + ms}Z" for ms in
-                                    np.cumsum(RNG.exponential(60_000, 500).astype(int) + 1)]),
-}  # fmt: skip
+TRADES = np.cumsum(RNG.gamma(3, 40, 500).astype(int) + 1)
 
-LENGTHS = {"30s": "30s", "60s": "1m", "15m": "15m", "60m": "1h", "90m": "90m", "4h": "4h",
-           "24h": "1d", "7d": "1w", "14d": "2w", " 5m ": "5m", "36500d": "36500d"}  # fmt: skip
-NO_LENGTHS = ("", "m", "15", "0m", "-5m", "1.5h", "15min", "1M", "1e3m", "\u0661m", "1 m", "soon")
-TOO_LONG = ("9999999m", "99999999d", "106752d", "15251w")
+LENGTHS = {"60s": "1m", "90m": "90m", "24h": "1d", "14d": "2w", " 5m ": "5m", "36500d": "36500d"}
+NO_LENGTHS = ("", "15", "0m", "-5m", "1.5h", "15min", "1M", "\u0661m")
+TOO_LONG = ("99999999d", "15251w")
 
 SHOWN = (
     *(refuses(f"{name} in {kind}", after(*steps, kind=kind), {}, TimeframeError,
               "spaced in more than one way", f" of {step}, ", "part the file by its spacings")
       for kind, (name, (step, steps)) in zip(("csv", "parquet") * 9, MIXED.items(), strict=False)),
-    *(reads(f"{name}, stated by --timeframe", after(*steps), {"timeframe": step}, timeframe=step,
-            notes=f"bars read as {step} because --timeframe says so")
-      for name, (step, steps) in MIXED.items()),
-    refuses("two spacings are not merged", after(*MIXED["1m then 5m"][1]), {"timeframe": "1h"},
-            TimeframeError, "spaced in more than one way"),
     *(reads(name, file, timeframe=step) for name, (step, file) in ONE.items()),
     *(refuses(f"unclear steps: {name}", after(*(DAY * step for step in steps)), {}, TimeframeError,
               "--source-timeframe") for name, steps in UNCLEAR.items()),
@@ -152,13 +130,12 @@ SHOWN = (
       for name, told in (("weeks by their last trading day", "on their last trading day"),
                          ("days at 16:00 and 13:00", "when exchanges of New York close"),
                          ("hours from 10:30 to 16:00", "stamped at their close"))),
-    *(refuses(name, file, {}, TimeframeError, "bars of trades, volume or range have no duration",
-              never="--") for name, file in NO_CLOCK.items()),
+    refuses("bars of so much volume", bars([
+        f"{np.datetime64('2024-01-01', 's') + s}Z" for s in TRADES]), {}, TimeframeError,
+            "bars of trades, volume or range have no duration", never="--"),
     reads("months as --timeframe says", MONTHS,
           {"timeframe": "30d"}, timeframe="30d",
           notes=["bars read as 30d because --timeframe says so"]),
-    reads("one short step in hundreds", after(*[15] * 99, 10, *[15] * 99),
-          notes=["1 step is shorter than 15m"], timeframe="15m"),
     refuses("one bar", bars(1), {}, TimeframeError, "1 bar does not show", "--source-timeframe"),
     *(reads(f"one bar with --{name.replace('_', '-')}", bars(1), {name: "15m"}, made=1,
             timeframe="15m", notes=[f"bars read as 15m because --{name.replace('_', '-')} says so"])
@@ -167,7 +144,7 @@ SHOWN = (
       for text, shown in LENGTHS.items()),
     *(refuses(f"no length {text!a} as {name}", bars(1), {name: text}, TimeframeError,
               f"--{name.replace('_', '-')}")
-      for text, name in zip(NO_LENGTHS, ("timeframe", "source_timeframe") * 6, strict=True)),
+      for text, name in zip(NO_LENGTHS, ("timeframe", "source_timeframe") * 4, strict=True)),
     *(refuses(f"too long {text[:9]}", bars(1), {"source_timeframe": text}, TimeframeError,
               "too long", "at most 7625w") for text in TOO_LONG),
 )  # fmt: skip
@@ -177,7 +154,7 @@ STATED = (
             "49 of 49 bars open sooner", "most of them 1m"),
     *(refuses(f"a thin market, {wanted} wanted", at(TRADED), {"timeframe": wanted}, TimeframeError,
               "--source-timeframe 1m", then={"timeframe": wanted or "1m"})
-      for wanted in (None, "15m", "1h")),
+      for wanted in (None, "15m")),
     reads("minutes of a thin market, merged", at(TRADED),
           {"source_timeframe": "1m", "timeframe": "15m"},
           times=(START + TRADED[QUARTERS] // 15 * 15).astype("datetime64[ns]").astype(np.int64),
@@ -190,30 +167,21 @@ STATED = (
 STAMPED = (
     reads("stamped at the close", bars(12), CLOSE, first="2023-12-31T23:45", count=12,
           last="2024-01-01T02:30", notes=["bars are stamped at their close because --stamped"]),
-    reads("short last bars of hours", bars([
-        f"2024-01-0{day}T{clock}Z" for day in (2, 3, 4)
-        for clock in ("10:30", "11:30", "12:30", "13:30", "14:30", "15:30", "16:00")]),
-        {**CLOSE, "source_timeframe": "1h"},
-        times=[f"2024-01-0{day}T{hour:02}:30" for day in (2, 3, 4) for hour in range(9, 16)]),
     reads("a short last bar", after(*[60] * 479, 30), CLOSE, last="2024-01-20T23:00", count=481),
     *(reads(f"days at their close, {zone}", days(60, "2024-03-01"), {**CLOSE, "tz": zone},
             times=midnights(zone, 60, "2024-02-29"))
       for zone in ("America/New_York", "Europe/Berlin")),
     *(reads(f"closes a moment before, {end}", bars([f"2024-01-01T{hour:02}:59:{end}Z"
                                                     for hour in range(10)]), CLOSE,
-            times=every("1h", 10)) for end in ("59.999", "59", "59.999999")),
+            times=every("1h", 10)) for end in ("59", "59.999")),
     refuses("closes alone", bars(9, head="close_time"), {}, TableError,
             "--column timestamp=close_time --stamped close", then={"first": "2023-12-31T23:45"}),
     *(reads(f"sessions at their close, {step}m", sessions(first, 960, step),
             notes="--stamped close reads them so")
-      for first, step in ((575, 5), (571, 1), (585, 15))),
-    *(reads(f"sessions at their close, {step}m, read so", sessions(first, 960, step), CLOSE,
-            first="2024-01-08T09:30") for first, step in ((575, 5), (571, 1), (585, 15))),
+      for first, step in ((571, 1), (585, 15))),
     *(reads(f"sessions at their open, {first} to {last}", sessions(first, last, step),
             unsaid="--stamped") for first, last, step in
-      ((570, 955, 5), (570, 960, 1), (570, 959, 1), (0, DAY - 5, 5))),
-    reads("days at 16:00", days(20, clock="16:00", skip=lambda day: day % 7 > 4),
-          notes="--stamped close"),
+      ((570, 955, 5), (570, 960, 1))),
 )  # fmt: skip
 
 OPEN_BAR = {"now": "2024-01-01T01:59"}
@@ -221,15 +189,10 @@ MERGED = (
     reads("a bar in the making", bars(8), **OPEN_BAR, notes=[
         "the bar of 2024-01-01T01:45 is still open until 2024-01-01T02:00",
         "--to 2024-01-01T01:45"]),
-    reads("a bar that has closed", bars(8), now="2024-01-01T02:00", notes=()),
     reads("hours of quarters", bars(8), {"timeframe": "1h"}, count=2, timeframe="1h",
           values={"open": [99.875, 100.875], "high": [101.25, 102.25], "low": [99.5, 100.5],
                   "close": [100.75, 101.75], "volume": [46, 62]},
           notes=["merged 8 bars of 15m into 2 of 1h; 0 hold fewer than 4"]),
-    reads("hours that are not whole", bars(4, start="2024-01-01T00:30"), {"timeframe": "1h"},
-          times=["2024-01-01T00:00", "2024-01-01T01:00"], notes="2 hold fewer than 4"),
-    reads("hours without bars", after(15, 15, 15, 135, 15, 15, 15), {"timeframe": "1h"},
-          times=["2024-01-01T00:00", "2024-01-01T03:00"]),
     reads("volumes are summed from the oldest", bars(4, volume=[1e16, 1.0, 1.0, 0.0]),
           {"timeframe": "1h"}, values={"volume": [1e16]}),
     reads("weeks begin on Monday", bars(14, "1d"), {"timeframe": "1w"},
@@ -238,8 +201,6 @@ MERGED = (
               f"--timeframe {wanted}", "15m") for wanted in ("5m", "20m")),
     refuses("hours over an edge", bars(5, "1h", start="2024-01-01T00:30"), {"timeframe": "4h"},
             TimeframeError, "1 bars of 1h reach over an edge", "2024-01-01T03:30"),
-    reads("a gap in quarters", after(*[15] * 99, 75, *[15] * 300), notes=[
-        "1 gap, 4 bars missing; the longest from 2024-01-02T00:45 to 2024-01-02T02:00"]),
 )  # fmt: skip
 
 
@@ -262,7 +223,7 @@ ZONES = ("America/New_York", "Europe/Helsinki")
 WEEKS = (
     *(weeks(f"weeks of {tz}", days(350), tz, "00:00", "2024-01-01", 7,
             notes="0 hold fewer than 7")
-      for tz in ("America/New_York", "Asia/Kolkata")),
+      for tz in ("Asia/Kolkata",)),
     *(weeks(f"weeks of days at {clock} of {tz}", days(350, first, clock, lambda day: day % 7 > 4),
             tz, clock, first, 5, notes="0 hold fewer than the usual 5")
       for tz, clock, first in (("America/New_York", "17:00", "2024-01-07"),

@@ -1,7 +1,5 @@
 """Files as exchanges, brokers and libraries write them: each holds the same four bars."""
 
-import gzip
-
 import pandas as pd
 
 from data.errors import TableError
@@ -65,22 +63,11 @@ BY_TICKER = lines(
 
 FILES = {
     "Binance dump": (BINANCE, {}, "no header line: read as a Binance dump"),
-    "Binance dump with header": (
-        lines("{s}000,{o},{h},{l},{c},{v},{s}999,1.5,7,3.5,4.5,0",
-              "open_time,open,high,low,close,volume,close_time,quote_volume,count,"
-              "taker_buy_volume,taker_buy_quote_volume,ignore"), {}, "read as ms"),
     "Binance dump in microseconds": (
         lines("{s}000000,{o},{h},{l},{c},{v},{s}999999,1.5,7,3.5,4.5,0"), {}, "read as us"),
     "Kraken dump": (lines("{s},{o},{h},{l},{c},{v},17"), {}, "read as a Kraken dump"),
-    "Bitstamp": (lines("{s},{o},{h},{l},{c},{v}", "timestamp,open,high,low,close,volume"), {},
-                 "read as s"),
     "CryptoDataDownload": (CRYPTO_DATA_DOWNLOAD, {"sort": True},
                            "3 rows earlier than the one before, sorted by time"),
-    "TradingView": (lines("{day}T00:00:00Z,{o},{h},{l},{c},{v},50",
-                          "time,open,high,low,close,Volume,Volume MA"), {}, None),
-    "yfinance": (lines("{day},{o},{h},{l},{c},{c},{n}",
-                       "Date,Open,High,Low,Close,Adj Close,Volume"), {},
-                 "column 'Adj Close' is not read"),
     "yfinance with two header lines": (YFINANCE, {}, "column 'Adj Close' is not read"),
     "MetaTrader 4": (lines("{y}.{m}.{d},00:00,{o},{h},{l},{c},{n}"), {},
                      "no header line: read as a MetaTrader export"),
@@ -88,9 +75,6 @@ FILES = {
     "Stooq": (STOOQ, {}, "read as YYYYMMDD"),
     "HistData": (lines("{y}{m}{d} 000000;{o};{h};{l};{c};{n}"), {},
                  "no header line: read as time and values"),
-    "Interactive Brokers": (lines("{y}{m}{d}  00:00:00,{o},{h},{l},{c},{n},{c},7",
-                                  "date,open,high,low,close,volume,average,barCount"), {},
-                            "read as YYYYMMDD"),
     "Nasdaq": (lines("{m}/{d}/{y},${c},{n},${o},${h},${l}",
                      "Date,Close/Last,Volume,Open,High,Low", newest_first=True),
                {"sort": True, "time_format": "%m/%d/%Y"}, "times are read as %m/%d/%Y"),
@@ -103,23 +87,12 @@ FILES = {
     "German": (comma(lines("{day};{o};{h};{l};{c};{v}",
                            "Datum;Er\u00f6ffnung;Hoch;Tief;Schlusskurs;St\u00fcck")), {},
                "read with a decimal comma"),
-    "pandas": (lines("{day},{o},{h},{l},{c},{v}", ",open,high,low,close,volume"), {}, None),
-    "pandas read again": (lines("{day},{o},{h},{l},{c},{v}",
-                                "Unnamed: 0,open,high,low,close,volume"), {}, None),
     "Interactive Brokers with zone": (
         lines("{y}{m}{d} 00:00:00 Etc/UTC,{o},{h},{l},{c},{n},{c},7",
               "Date,Open,High,Low,Close,Volume,WAP,Count"), {}, "read as Etc/UTC"),
     "Sierra Chart": (lines("{y}/{m}/{d}, 00:00:00.000000, {o}, {h}, {l}, {c}, {v}, 5",
                            "Date, Time, Open, High, Low, Last, Volume, NumberOfTrades"), {},
                      None),
-    "Tiingo": (lines("{day} 00:00:00+00:00,{c},{h},{l},{o},{n},1.5",
-                     "date,close,high,low,open,volume,adjClose"), {}, "'adjClose' is not read"),
-    "Polygon flat file": (lines("XYZ,{n},{o},{c},{h},{l},{s}000000000,5",
-                                "ticker,volume,open,close,high,low,window_start,transactions"),
-                          {}, "read as ns"),
-    "other names": (lines("{day},{o},{h},{l},{c},{v}", "When,A,B,C,D,E"),
-                    {"columns": {"timestamp": "When", "open": "a", "high": "B", "low": "C",
-                                 "close": "D", "volume": "E"}}, None),
 }  # fmt: skip
 
 VALUES = dict(zip(NAMES, zip(*BARS, strict=True), strict=True))
@@ -149,9 +122,6 @@ def both():
 PAIR = CRYPTO_DATA_DOWNLOAD.replace("symbol", "pairname")
 TWO_TIMES = lines("{s},2024-02-01,{o},{h},{l},{c},{v}", "unix,date,open,high,low,close,volume")
 PLAIN = lines("{day},{o},{h},{l},{c},{v}", "Date,Open,High,Low,Close,Volume")
-OF_MANY = lines("{day},{o},{h},{l},{c},{v},XYZ", "date,open,high,low,close,volume,ticker") + lines(
-    "{day},1.0,1.0,1.0,1.0,5,ABC"
-)
 
 
 def two_tickers(words, content):
@@ -169,28 +139,18 @@ def two_tickers(words, content):
 ROWS = (
     *(gives(name, *entry, symbol={"CryptoDataDownload": "BTC/USDT"}.get(name, "XYZ"))
       for name, entry in FILES.items()),
-    *(gives(f"{name}, packed", gzip.compress(FILES[name][0].encode()), FILES[name][1],
-            file="XYZ.csv.gz") for name in ("Binance dump", "MetaTrader 5", "German")),
     gives("German, Windows", FILES["German"][0].encode("cp1252"),
           note="text is read as Windows-1252"),
-    refuses("tickers of digits are no values",
-            text(YFINANCE_TWO.replace("ABC", "005930").replace("XYZ", "000660")), None, TableError,
-            "names 2 markets", then={"count": 4, "symbol": "005930"}),
     *two_tickers("by price", YFINANCE_TWO),
     *two_tickers("by ticker", BY_TICKER),
     *two_tickers("Parquet", saved("prices.parquet", lambda path: both().to_parquet(path))),
-    gives("one of many in rows", OF_MANY, market="XYZ"),
     refuses("volume of either asset", text(PAIR), {"sort": True}, TableError, "'Volume BTC'",
             "'Volume USDT'", "volume", then={**SERIES}),
     refuses("times that differ", text(TWO_TIMES), None, TableError, "'unix' and 'date'",
             "row 0", "2024-01-01", then={**SERIES}),
     refuses("a meaning that is none", text(PLAIN), {"columns": {"opn": "Open"}}, TableError,
             "'opn' is unknown", "timestamp, ", "did you mean 'open'"),
-    refuses("a column that is none", text(PLAIN), {"columns": {"open": "Opening"}}, TableError,
-            "open=Opening: there is no such column", "'Date'"),
-    refuses("a place that is none", text(PLAIN), {"columns": {"open": "17"}}, TableError,
-            "there is no such column"),
     *(gives(f"freqtrade, {packing}", saved("BTC_USDT-1d.feather", lambda path, packing=packing:
             frame().to_feather(path, compression=packing)), symbol="BTC_USDT-1d", notes=())
-      for packing in ("lz4", "zstd")),
+      for packing in ("zstd",)),
 )  # fmt: skip

@@ -5,8 +5,6 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from data.errors import DataError, SourceError, TableError
 from tests.corpus.row import reads, refuses, saved, text
@@ -17,7 +15,6 @@ ONE = {"count": COUNT}
 MARKETS = {
     "text": ["AAA", "BBB"],
     "numbers": [7, 9],
-    "floats": [7.0, 9.5],
     "dates": [dt.date(2024, 3, 1), dt.date(2024, 6, 1)],
     "categories": pd.Categorical(["AAA", "BBB"], categories=["none", "AAA", "BBB"]),
 }
@@ -39,27 +36,6 @@ def kept(kind, make, **options):
     """The frame of a function, saved by pandas."""
     options = {"index": False} if kind == "csv" else options
     return saved(f"bars.{kind}", lambda path: getattr(make(), f"to_{kind}")(path, **options))
-
-
-def write_categories(path):
-    """Two parts of a file, each of which counts its own categories from 0."""
-    own = pl.DataFrame(make_columns(COUNT))
-    tables = [
-        own.with_columns(pl.lit(market).cast(pl.Categorical).alias("Name")).to_arrow()
-        for market in ("AAA", "BBB")
-    ]
-    with pa.ipc.new_stream(path, tables[0].schema) as file:
-        for table in tables:
-            file.write_table(table)
-
-
-def write_damaged(path):
-    """A column of markets whose bytes were changed."""
-    table = pa.Table.from_pandas(stack())
-    pq.write_table(
-        table, path, compression="none", write_page_checksum=True, use_dictionary=["Name"]
-    )
-    path.write_bytes(path.read_bytes().replace(b"AAA", b"A\xffA", 1))
 
 
 def write_wide(kind, name, to=pl.Int128):
@@ -94,24 +70,14 @@ ROWS = (
               never="--sort", then={"symbol": SHOWN[form], **ONE})
       for kind, form, name in zip(("parquet", "feather") * 3, MARKETS, (
           "Name", "Asset_ID", "product", "Name", "Name"), strict=False)),
-    refuses("categories of several parts", saved("bars.arrow", write_categories), None, TableError,
-            "2 markets ('AAA', 'BBB')"),
     *(refuses(f"an exchange beside a symbol, {kind}", kept(kind, lambda: stack(
         name="exchange", symbol="X")), None, TableError, "column 'exchange' parts the rows into 2",
         then={"symbol": "AAA", **ONE}) for kind in ("csv", "parquet")),
     refuses("joined files", joined(), {"drop_bad_bars": True, "sort": True}, TableError,
             "column 'Name' parts the rows into 2 markets"),
-    refuses("bytes that are no text", kept("parquet", lambda: stack([b"\xff", b"\xfe"])),
-            {"columns": {"symbol": "Name"}}, TableError,
-            "'Name' holds binary, which names no market"),
-    refuses("a damaged column of markets", saved("bars.parquet", write_damaged), None, SourceError,
-            "is no readable Parquet file"),
     *(refuses(f"{name} of 128 bits, {kind}", write_wide(kind, name), None, SourceError,
               "columns of 128 bits anew with 64", "cast(pl.Int64)")
       for kind, name in (("parquet", "volume"), ("ipc", "trades"))),
-    *(reads(f"{name} of 64 bits, {kind}", write_wide(kind, name, pl.Int64), **ONE)
-      for kind, name in (("parquet", "trades"), ("ipc", "volume"))),
-
     refuses("assets by minute", days(*(
         f"{1_704_067_200 + 60 * i},{asset},1,2,1,2,{asset}" for i in range(4) for asset in (7, 9)),
         head="time,Asset_ID,open,high,low,close,volume"), None, TableError, "'Asset_ID'",
@@ -124,6 +90,4 @@ ROWS = (
             "or read all rows as one market",
             then=[({}, {"symbol": "series", "count": 10})]),
     reads("one contract", CONTRACTS, market="ESM4", symbol="ESM4", count=5),
-    refuses("markets beside one another", TWO, None, TableError, "such as series.csv#A",
-            never="one market", then={"symbol": "A", "values": {"volume": [0, 2, 4, 6, 8]}}),
 )  # fmt: skip

@@ -77,22 +77,17 @@ ROWS = (
     *(number(f"{cell!r} is missing", ["1.0", cell], [1.0, np.nan]) for cell in sorted(MISSING)),
     *(refuses(f"no price is {cell!r}", bars(3, close={1: cell}), None, BarsError,
               "missing or not finite: row 1", "--drop-bad-bars", then={"count": 2})
-      for cell in ("", "NA", "nan", "NULL", "None", "n/a", "1e400", "inf", "-Infinity", "-", "--")),
+      for cell in ("", "NA", "1e400", "-Infinity", "-")),
     *(refuses(f"{cell!r} is no number, {mark}", moods("1", cell), {**MOOD, "decimal": mark},
               TableError, "row 1", repr(cell)[1:-1])
-      for cell, mark in zip(("1,23,4", "1 00", "1_000", "0x10", "5$", "abc", "1.2.3", "1e5x"),
-                            ".," * 4, strict=True)),
-    refuses("a whole number beyond 2^53", bars(3, kind="parquet", volume=[1, 2, 2**53 + 1]), None,
-            TableError, "beyond 2^53"),
+      for cell, mark in zip(("1,23,4", "1 00", "1_000", "0x10", "abc", "1.2.3"), ".," * 3,
+                            strict=True)),
     refuses("prices of bool", bars(3, kind="parquet", close=[True] * 3), None, TableError,
             "holds bool, which is no number"),
     *(refuses(f"prices of {words}", bars(3, kind="parquet", close=[cell] * 3), None, TableError)
-      for words, cell in (("lists", [1.0]), ("bytes", b"1"), ("structures", {"a": 1}))),
+      for words, cell in (("lists", [1.0]), ("bytes", b"1"))),
     refuses("volumes of no type", bars(3, kind="parquet", volume=pa.nulls(3)), None, TableError,
             "volume", then={"values": {"volume": [0] * 3}}),
-    reads("single precision", bars(5, kind="parquet", **{
-        name: column.astype("f4") for name, column in make_columns(5).items() if name in NAMES}),
-        made=5),
     *map(decimals, (pa.decimal128(18, 4), pa.decimal128(38, 10), pa.decimal128(30, 25),
                     pa.decimal256(60, 30)), (10**10, 10**27, 10**4, 10**25)),
 
@@ -119,24 +114,21 @@ ROWS = (
           ("1.234,5", COMMA, 1234.5),
           ("1\u00a0234,5", COMMA, 1234.5), ("\u20ac5,20", COMMA, 5.2), ("1,5M", COMMA, 1.5e6),
           ("1.250", COMMA, 1250), ("12,34,567", POINT, 1234567))),
-    reads("a currency behind prices", volumes("1", "2", price="12,25 €"),
-          values={"high": [12.25] * 2}),
     *(reads(f"groups of India, {cell}", volumes(cell, cell, price="10.5"),
             values={"volume": [expected] * 2})
-      for cell, expected in (("25,09,345", 2_509_345.0), ("1,23,456.50", 123_456.5),
-                             ("12,34,56,789", 123_456_789.0))),
+      for cell, expected in (("1,23,456.50", 123_456.5), ("12,34,56,789", 123_456_789.0))),
 
     *(refuses(f"bonds at {price}", volumes("5", "6", price=price), None, TableError,
               f"is {value:g}"[:8], "in thirty-seconds") for price, value in BONDS.items()),
     *(reads(f"thousands of {price}", volumes("5", "6", price=price),
             values={"open": [float(price.replace("'", ""))] * 2})
-      for price in ("110'999", "1'110'165", "110'165.5", "110'400")),
+      for price in ("110'999", "1'110'165")),
 
     *(refuses(f"one {cells[0]} among numbers such as {cells[1]}", volumes(
         *cells, "7.5", price="10.25"), None, TableError,
               f"'volume' holds '{cells[0]}' among numbers such",
               then=[(POINT, {"values": {"volume": {0: float(cells[0].replace(",", ""))}}})])
-      for cells in (("1,234", "14.0"), ("1,234", "1500.5"), ("12,345", "9.5", "1,000"))),
+      for cells in (("1,234", "14.0"), ("12,345", "9.5", "1,000"))),
     *(reads(f"{cells[1]} parts every thousand", volumes(*cells, price="10.25"),
             values={"volume": {0: 1234}})
       for cells in (("1,234", "2,000", "12", "1,500"), ("1,234", "1,234,567", "1500"),
@@ -147,18 +139,14 @@ ROWS = (
                     ("1.234.567", "9", "1.001"))),
     *(refuses(f"dots behind {before} of {cell!r}", volumes(
         *[cell] * before, "985", cell, "1.230", "1.231"), None, TableError, PARTED)
-      for cell, before in (("-", 120), ("--", 1), ("N/A", 1), ("#N/A", 0), ("", 120), (" - ", 0),
-                           (".", 1))),
+      for cell, before in (("-", 120), ("N/A", 1), ("", 120), (" - ", 0))),
     *(reads(f"prices of {price}, volumes of {cell}", volumes(*[cell] * 4, price=price),
             None if cell else {"columns": {"volume": "none"}}, values={"open": [float(price)] * 4},
             **{"notes" if is_noted else "unsaid": DOTS})
       for price, cell, is_noted in (
           ("42.195", "0", True), ("10", "1.234", True), ("157.123", "1520", False),
-          ("157.123", "0.5", False), ("42.195", "1.23456", False), ("187.15", "1.234", False),
-          ("10", "985", False), ("10", "", False))),
+          ("42.195", "1.23456", False), ("10", "", False))),
 
-    refuses("an offset too large", bars(40, **flat(1.0, 1e308)), {"price_offset": 1.7e308},
-            BarsError, "20 rows with a value that is missing or not finite"),
     refuses("volumes that add up to no number", bars(40, volume=1e308), {"timeframe": "1h"},
             TimeframeError, "--timeframe 1h", "volumes from 2024-01-01T00:00 on"),
 )  # fmt: skip

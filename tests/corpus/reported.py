@@ -43,7 +43,7 @@ ROWS = (
               BarsError, "2 rows without a time", "--drop-bad-bars", then={"count": 60})
       for words, content in (("at the end", SIXTY + EMPTY),
                              ("within", SIXTY.replace(WEEKDAYS[3], EMPTY + WEEKDAYS[3])))
-      for options in ({}, {"sort": True}, {"dedupe": True})),
+      for options in ({}, {"sort": True})),
     refuses("two times that are missing, Parquet", bars(
         pd.to_datetime([*WEEKDAYS[:5], None, None, *WEEKDAYS[5:9]], utc=True), kind="parquet"),
         None, BarsError, "2 rows without a time", "--drop-bad-bars", then={"count": 9}),

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from data.errors import SourceError
-from tests.corpus.row import ONE, bars, reads, refuses
+from tests.corpus.row import bars, reads, refuses
 
 MINUTE_NS, DAY_NS = 60 * 10**9, 86_400 * 10**9
 HOUR_NS = 60 * MINUTE_NS
 NEW_YORK = "America/New_York"
-HALF_DAYS = ": 2024-07-03, 2024-11-29, 2024-12-24"
 
 
 @cache
@@ -88,43 +87,18 @@ def futures():
     return utc[is_open & ~(in_week % DAY_NS // HOUR_NS == 17)] * MINUTE_NS
 
 
-def of_changed_hours():
-    """Futures that paused at 15:15 for a quarter of an hour until June 2021."""
-    minutes = np.arange("2019-01-07", "2023-01-06", 5, dtype="datetime64[m]")
-    in_day = minutes.astype(np.int64) % 1440
-    is_open = np.is_busday(minutes.astype("datetime64[D]")) & ((in_day < 960) | (in_day >= 1020))
-    is_pause = (in_day >= 915) & (in_day < 930) & (minutes < np.datetime64("2021-06-28"))
-    return minutes[is_open & ~is_pause].astype("datetime64[ns]").astype(np.int64)
-
-
-def never_closed(share):
-    """Minutes of which a share is there."""
-    rng = np.random.Generator(np.random.PCG64(3))
-    return 1_704_067_200 * 10**9 + np.flatnonzero(rng.random(60_000) < share) * MINUTE_NS
-
-
-def thin_stock():
-    """Three in ten minutes of New York."""
-    times = opens_of("XNYS", 1)
-    return times[np.random.Generator(np.random.PCG64(4)).random(len(times)) < 0.3]
-
-
-EXCHANGES = {"XNYS": (247, 9), "XLON": (249, 7), "XTKS": (485, 12), "XPAR": (251, 5),
-             "XBOM": (239, 17)}  # fmt: skip
+EXCHANGES = {"XNYS": (247, 9), "XTKS": (485, 12)}
 """Pauses in 2024, and weekdays without a session, by Python's package of calendars."""
 
 ROWS = (
     *(reads(f"{name}, {minutes}m, {options}", file_of(opens_of, name, minutes), options,
             notes=[f"{pauses} pauses", rule, f" {days_off} {word}"], unsaid="missing")
-      for (name, (pauses, days_off)), minutes in zip(EXCHANGES.items(), (5, 60, 15, 60, 15),
-                                                     strict=True)
+      for (name, (pauses, days_off)), minutes in zip(EXCHANGES.items(), (5, 15), strict=True)
       for options, rule, word in (({}, "by the rhythm of its weeks", "days without a bar"),
                                   ({"calendar": name}, f"the calendar of {name}", "holidays"))),
-    *(reads(f"half days, {options}", file_of(opens_of, "XNYS", 5), options, notes=HALF_DAYS)
-      for options in ({}, {"calendar": "XNYS"})),
     *(reads(f"forty lost bars of {minutes}m, {options}", file_of(without_some, minutes), options,
             notes="gaps in open hours, 40 bars missing; the longest from")
-      for minutes, options in ((5, {}), (15, {"calendar": "XNYS"}), (30, {}))),
+      for minutes, options in ((5, {}), (15, {"calendar": "XNYS"}))),
     *(reads(f"days {words}, {calendar}", file_of(days_of, shift), {
         "source_timeframe": "1d", "calendar": calendar}, notes="2024-03-29", unsaid="missing")
       for words, shift in (("by date", 0), ("at midnight of New York in UTC", 5 * HOUR_NS))
@@ -133,13 +107,8 @@ ROWS = (
           notes="1 gap in open hours, 1 bar missing"),
     reads("futures with an hour a day closed", file_of(futures), missing=(0, 3 * 60),
           notes="pauses in closed hours"),
-    reads("hours that changed", file_of(of_changed_hours), missing=(0, 3 * 130), notes="pauses"),
-    *(reads(f"never closed, {share}", file_of(never_closed, share), ONE,
-            unsaid=("open hours", "rhythm")) for share in (0.9, 0.05)),
-    reads("a thin stock", file_of(thin_stock), ONE, missing=(57_600, 72_000),
-          notes="in open hours"),
     *(reads(f"{days} days of New York", file_of(first_days, days), notes="by the rhythm of",
-            unsaid="missing") for days in (4, 10, 20)),
+            unsaid="missing") for days in (4, 20)),
     reads("ten sessions are a holiday", file_of(without_sessions, 10), unsaid="missing"),
     reads("eleven are an outage", file_of(without_sessions, 11), notes=f"{11 * 26} bars missing"),
     *(reads(f"three bars lost, {options}", file_of(without_three), options, missing=(3, 3),

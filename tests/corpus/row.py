@@ -13,22 +13,14 @@ every row of every table. ::
 A row is one case that a person could meet. Its name is its id, and no other row of the table has
 it. Sentences are not frozen: a refusal is a class, options, values, and a word or two.
 
-Files
-    ``bars(8)`` is eight legal bars, every 15 minutes from 2024-01-01; see `bars` for other times,
-    columns, cells, orders and kinds. ``table({...})`` has exactly these columns. ``text("...")``
-    is the text or the bytes themselves. ``saved("x.parquet", write)`` is what ``write(path)``
-    writes with pandas, polars or pyarrow. ``file="NAME.ENDING"`` names a file otherwise than
-    ``series.csv``; an ending ``.gz`` packs a text.
-Bars
-    Keywords of `Seen`; those that are left out are not looked at.
-Refusals
-    ``words`` are all in the message, and ``never`` are not. ``then`` follows the advice of the
-    message, beside the options of the row, and says which bars come: keywords of `Seen`, or pairs
-    ``(options in place of advised ones, keywords)`` where a message offers several ways.
-Both
-    ``market="A"`` reads ``FILE#A``; ``now`` is the clock; ``source="csv:"`` stands before the path.
-    The runner also sees that nothing but a `DataError` is raised, that its message is one line
-    that can be printed, and that the file stays as it was and alone in its folder.
+``bars(8)`` is eight legal bars, every 15 minutes from 2024-01-01; ``table({...})`` has exactly
+these columns; ``text("...")`` is the text or the bytes themselves; ``saved("x.parquet", write)``
+is what ``write(path)`` writes. Keywords of `Seen` that are left out are not looked at. Of a
+refusal, ``words`` are all in the message and ``never`` are not; ``then`` follows its advice and
+says which bars come: keywords of `Seen`, or pairs ``(options in place of advised ones, keywords)``
+where a message offers several ways. ``market="A"`` reads ``FILE#A``; ``now`` is the clock;
+``source="csv:"`` stands before the path. The runner also sees that nothing but a `DataError` is
+raised, in one line that can be printed, and that the file stays as it was and alone.
 """
 
 import gzip

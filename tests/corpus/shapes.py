@@ -34,17 +34,10 @@ def rows(form, head="", name="series.csv", encoding="utf-8"):
 TRADES, QUOTES = "these are trades", "these are quotes"
 NO_BARS = {
     "trades of Binance": (rows("{k}267345,{c},0.5,{money},{t}137,True,True"), TRADES),
-    "trades of Binance futures": (rows("{t},{c},0.5,{money},{t}137,false"), TRADES),
-    "joined trades of Binance": (rows("{t},{c},0.5,{t},{t},{t}137,True,True"), TRADES),
     "trades of Kraken": (rows("{t},{c},0.5"), TRADES),
-    "trades of Kraken with sides": (rows("{c},0.5,{t}.1234,b,m,"), TRADES),
-    "trades of Gate.io": (rows("{t}.123456,{k}5671,{c},0.01,1"), TRADES),
-    "trades of Bybit": (rows("{k},{t}000,{c},0.5,{side}"), TRADES),
     "ticks of HistData": (rows("20240102 1700{d}123,{c},{ask},0"), QUOTES),
-    "ticks of TrueFX": (rows("EUR/USD,20240102 17:00:{d}.123,{c},{ask}"), QUOTES),
     "ticks of Dukascopy": (rows("02.01.2024 17:00:{d}.123,{ask},{c},0.75,1.5"), QUOTES),
     "ticks of kibot": (rows("01/02/2024,09:00:{d},{c},{c},{ask},500"), QUOTES),
-    "ticks of NinjaTrader": (rows("20240102 0900{d};{c};5"), TRADES),
     "closes alone": (rows("2024-01-{d},{c}"), "closes"),
     "named trades": (rows("{t}000,BTC,{side},1,{c}", "timestamp,symbol,side,size,price"), "trades"),
     "named quotes": (rows("{t}000,1,{c},{ask},1", "timestamp,bidSize,bidPrice,askPrice,askSize"),
@@ -68,24 +61,19 @@ HEAD = "time,open,high,low,close,volume"
 FORM = "{s},{o},{h},{l},{c},{v}"
 MARKED = {
     **{f"a header behind {mark}": rows(FORM, mark + HEAD)
-       for mark in ("# ", "#", "% ", "//", "; ", "#\t", "## ")},
+       for mark in ("# ", "#", "% ", "//", "; ")},
     "a header behind # among remarks": rows(FORM, f"# of bars, all\n# {HEAD}\n# units: USD"),
-    "a header behind # with tabs":
-        rows(FORM.replace(",", "\t"), "#\t" + HEAD.replace(",", "\t")),
     "a header behind # of an index": rows("{k}," + FORM, "#," + HEAD),
     "a quoted header behind #": rows(FORM, f'"# {HEAD}"'),
-    "quoted names behind #": rows(FORM, '"#time","open","high","low","close","volume"'),
     "another order behind #": rows("{s},{v},{c},{h},{l},{o}", "# time,volume,close,high,low,open"),
 }  # fmt: skip
 
 TITLE = "113\u5e7401\u6708 2330 \u5404\u65e5\u6210\u4ea4\u8cc7\u8a0a\n"
 TWSE = '"\u65e5\u671f","\u6210\u4ea4\u80a1\u6578","\u958b\u76e4\u50f9","\u6700\u9ad8\u50f9",' \
     '"\u6700\u4f4e\u50f9","\u6536\u76e4\u50f9",'  # fmt: skip
-KRX = "\uc77c\uc790,\uc2dc\uac00,\uace0\uac00,\uc800\uac00,\uc885\uac00,\uac70\ub798\ub7c9"
 TWO = [f"{market},{place},{S + 3600 * k},{k + 10},{k + 12},{k + 9},{k + 11},{volume}"
        for volume, (market, place) in enumerate(product("AB", "XY")) for k in range(6)]  # fmt: skip
 PARTED = text("\n".join(["symbol,exchange,timestamp,open,high,low,close,volume", *TWO, ""]))
-UNNAMED = text("\n".join(["Name,place,timestamp,open,high,low,close,volume", *TWO, ""]))
 HISTORY = struct.pack("<i64s12siiii", 401, b"(C)", b"EURUSD", 60, 5, 0, 0) + bytes(200)
 
 ROWS = (
@@ -93,15 +81,13 @@ ROWS = (
       for name, (file, words) in NO_BARS.items()),
     *(refuses(f"an order: {name}", file, None, TableError, "--column", then={**seen})
       for name, (file, seen) in ORDERS.items()),
-    refuses("an average price that may be the volume", rows("{s},{o},{h},{l},{c},{mean}"), None,
-            TableError, "no known layout", never="volume="),
     refuses("rows that are no bars in any order", rows("{s},{k},{c},{v},{k},{money}"), None,
             TableError, "would miss", never="--column"),
     *(reads(name, file, **SEEN) for name, file in MARKED.items()),
     *(refuses(f"{name} behind #", rows(FORM, f"# {HEAD.replace('volume', name)}"), None,
               TableError, "named volume", "--column volume=none",
               then=[({"columns": {"volume": "none"}}, PRICES)])
-      for name in ("open_interest", "vwap", "trades")),
+      for name in ("vwap", "trades")),
     *(reads(f"names of Taiwan in {encoding}",
             rows('"2024/01/{d}","{v},000,000","{o}","{h}","{l}","{c}",', TITLE + TWSE,
                  encoding=encoding), notes=notes, timeframe="1d",
@@ -109,19 +95,13 @@ ROWS = (
       for encoding, notes in (("utf-8", None), ("big5", "read as Big5"))),
     refuses("years of Taiwan", rows('"113/01/{d}","{v}","{o}","{h}","{l}","{c}",', TITLE + TWSE),
             None, TableError, "Taiwan", "2024"),
-    reads("names of Korea", rows("2024/01/{d},{o},{h},{l},{c},{v}", KRX), values=VALUES),
     refuses("a market on two exchanges", PARTED, None, TableError, "'exchange'", "#A#X",
             market="A", never="--sort",
             then={"count": 6, "symbol": "A#X", "values": {"volume": [0] * 6}}),
     reads("one of four series", PARTED, market="B#Y", values={"volume": [3] * 6}),
-    refuses("two columns that part rows together", UNNAMED, None, TableError, "'Name' and 'place'",
-            then={"symbol": "A#X", "count": 6}),
-    refuses("an exchange that is none", PARTED, None, TableError, "no market 'Z'", market="A#Z"),
     *(refuses(f"a file of {words}", text(content), None, SourceError, words)
       for words, content in (
           ("MetaTrader (.hst)", HISTORY),
           ("Sierra Chart", b"SCID" + struct.pack("<IIHHI", 56, 40, 1, 0, 0) + bytes(99)),
           ("Dukascopy packs", lzma.compress(bytes(99), format=lzma.FORMAT_ALONE)))),
-    refuses("a file of NinjaTrader", text(bytes(range(99)), "x.ncd"), None, SourceError,
-            "NinjaTrader", never="zero bytes"),
 )  # fmt: skip

@@ -44,7 +44,7 @@ def joined(*rows, end="\n"):
 
 def cut(words, head, rows):
     """Rows of a file whose last row was cut, which is no remark and no bar."""
-    for n in range(1, 16, 3):
+    for n in range(1, 16, 5):
         lines = joined(head, *rows[:4], rows[4][:n], end="")
         yield refuses(f"{words}, the last one cut to {n}", lines, None, DataError)
 
@@ -67,36 +67,20 @@ def again(line):
 COMMON = {
     "plain": TEXT.encode(),
     "mark of UTF-8": codecs.BOM_UTF8 + TEXT.encode(),
-    "two marks of UTF-8": 2 * codecs.BOM_UTF8 + TEXT.encode(),
     "UTF-16": TEXT.encode("utf-16"),
-    "UTF-32": TEXT.encode("utf-32"),
     "lines of Windows": TEXT.replace("\n", "\r\n").encode(),
-    "lines of old machines": TEXT.replace("\n", "\r").encode(),
     "semicolons": TEXT.replace(",", ";").encode(),
     "tabs": TEXT.replace(",", "\t").encode(),
-    "bars between": TEXT.replace(",", "|").encode(),
-    "no last end of line": TEXT.rstrip().encode(),
-    "quotes": TEXT.replace("close", '"Close"').encode(),
-    "gzip": gzip.compress(TEXT.encode()),
-    "zip": archive(("x.csv", TEXT)),
     "zip of macOS": archive(("x.csv", TEXT), ("__MACOSX/._x.csv", "x"), ("folder/", "")),
     "a separator behind each row": TEXT.replace("Z,", "Z,").replace(".0\n", ".0,\n").encode(),
     "a separator before each line": "".join(f",{line}\n" for line in TEXT.splitlines()).encode(),
 }
 """Files of the five bars that leave nothing to say."""
 
-ABOVE = {
-    "sep": ("sep=,\n", 1),
-    "comments": ("# exported\n\nhttps://example.org\n", 3),
-    "a title": ("Historical prices of Apple Inc.\n", 1),
-    "titles": ("AAPL, Apple Inc.\n\ndaily; adjusted\n", 3),
-}
-BELOW = {
-    "Barchart": ['"Downloaded from Barchart.com as of 11-25-2026 10:53am CST"'],
-    "commas": ["Downloaded from Barchart.com, as of Nov 25, 2026"],
-    "a spreadsheet": ["Data provided by the exchange,,,,,"],
-    "blank lines": ["", "Source: Some Vendor Ltd.", "", "All times are local times.", ""],
-}
+ABOVE = {"sep": ("sep=,\n", 1),
+         "titles": ("AAPL, Apple Inc.\n\ndaily; adjusted\n", 3)}  # fmt: skip
+BELOW = {"Barchart": ['"Downloaded from Barchart.com as of 11-25-2026 10:53am CST"'],
+         "a spreadsheet": ["Data provided by the exchange,,,,,"]}  # fmt: skip
 DAMAGED = {
     "two tables in an archive": (
         archive(("a.csv", TEXT), ("b.csv", TEXT)),
@@ -104,23 +88,17 @@ DAMAGED = {
         "data import FOLDER --join NAME",
     ),
     "a cut archive": (archive(("a.csv", TEXT))[:-40], "cannot be unpacked"),
-    "a tape": (tape(TEXT.encode()), "tar archive; unpack it first"),
     "a packed tape": (gzip.compress(tape(TEXT.encode())), "tar archive; unpack it first"),
     "Parquet": (b"PAR1" + bytes(50), "Parquet file; write parquet:PATH"),
     "UTF-16 without a mark": (TEXT.encode("utf-16-le"), "is no text"),
-    "cut UTF-16": (b"\xff\xfea", "is no text in UTF-16"),
     "a name that is no text": (b"time,open\x81,high\n1,2,3\n", "no text in UTF-8"),
-    "a value that is no text": ((TEXT + TEXT).encode()[:-9] + b"\xff\n", "no readable CSV file"),
     "cut gzip": (gzip.compress(TEXT.encode())[:-20], "cannot be unpacked"),
-    "damaged gzip": (gzip.compress(TEXT.encode())[:30] + b"xxxxxxxxxx", "cannot be unpacked"),
     "a short row": (TEXT.encode() + b"1,2,3\n", "no readable CSV file", "6 columns", "complete"),
     "a long row": (
         TEXT.encode() + b"2024-01-06,10,5,11,12,9,7\n",
         "6 columns",
         "commas stand in cells",
     ),
-    "a blank first line": (b"\n" + TEXT.encode(), "first line is blank"),
-    "escapes": (TEXT.encode() + b"\x1b[31m,1\n", "no readable CSV file"),
 }
 """Damage, and words of its refusal."""
 
@@ -140,27 +118,23 @@ ROWS = (
     *(reads(f"{words} below{end!r}", joined(HEAD, *DAYS, *remarks, end=end), **FIVE,
             notes=[f"a line below the rows is passed over: {line.split(',,')[0].strip()[:9]!r}"[:-1]
                    for line in filter(None, remarks)])
-      for words, remarks in BELOW.items() for end in ("\n", "", "\r\n")),
+      for words, remarks in BELOW.items() for end in ("\n", "\r\n")),
     *(refuses(words, text(content), None, SourceError, "series.csv: ", *message)
       for words, (content, *message) in DAMAGED.items()),
 
     *(reads(f"symbol of {name[:9]}", text(TEXT, name), symbol=symbol, made=5)
-      for name, symbol in (("BTC-USD.csv", "BTC-USD"), ("eth.csv.gz", "eth"), ("NA.csv", "NA"),
-                           ("a.b.CSV", "a.b"), ("<script>.csv", "<script>"),
+      for name, symbol in (("eth.csv.gz", "eth"), ("a.b.CSV", "a.b"),
                            ("x" * 90 + ".csv", "x" * 61 + "..."))),
     refuses("a name that harms a terminal", text(TEXT, "a\x1b[31m.csv"), None, BarsError,
             "cannot be printed"),
     *(reads(f"a column says {symbol}", bars(5, symbol=symbol), symbol=symbol, made=5)
-      for symbol in ("NA", "NULL", "../../x", "</script>", "nan", "BRK/B")),
+      for symbol in ("NA", "../../x", "nan")),
     refuses("a column of two symbols", bars(5, ticker=[f"S{i % 2}" for i in range(5)]), None,
             TableError, "names 2 markets", "'S0', 'S1'", "series.csv#S0"),
     reads("a report beside a table in an archive",
           text(archive(("DAT_ASCII_M1.txt", "Status\n"), ("DAT_ASCII_M1.csv", TEXT))), made=5,
           notes="of its archive 'DAT_ASCII_M1.txt' is not read"),
 
-    refuses("larger than the cap", text(TEXT), {"max_bytes": 100}, LimitError,
-            f"has {len(TEXT)} bytes", "cap of 100", "--max-bytes"),
-    reads("as large as the cap", text(TEXT), {"max_bytes": len(TEXT)}, made=5),
     refuses("unpacked larger than the cap", text(TEXT, "series.csv.gz"), {"max_bytes": 100},
             LimitError, "unpacks to more than 100 bytes", "--max-bytes"),
     reads("unpacked as large as the cap", text(TEXT, "series.csv.gz"), {"max_bytes": len(TEXT)},
@@ -170,39 +144,30 @@ ROWS = (
               SourceError, "has a line of", f"{head.count(',') + 1} columns")
       for words, head, rows in (
           ("named", HEAD + ",x" * 200_000, [row + ",1" * 200_000 for row in DAYS]),
-          ("empty", HEAD + "," * 200_000, [row + "," * 200_000 for row in DAYS]),
           ("wide rows", HEAD + ",x" * 20_000, [row + ",1000000" * 20_000 for row in DAYS]))),
     *(refuses(f"zero bytes in line {line}{packed}",
               text(LONG[:at] + "\0" * 4096 + LONG[at:], f"series.csv{packed}"), None, SourceError,
               f"holds 4096 zero bytes, the first in line {line}")
-      for at, line in ((0, 1), (2000, 32), (len(LONG), 302)) for packed in ("", ".gz")),
+      for at, line, packed in ((0, 1, ""), (2000, 32, ".gz"), (len(LONG), 302, ""))),
     *(refuses(f"a last number {volume} that may be cut", last(volume), None, SourceError,
               "its last line has no end", f"'{volume}'", "may be cut")
-      for volume in ("1234", "12.5", "7")),
+      for volume in ("1234", "12.5")),
     *(reads(f"a last number {volume} with an end", last(volume, end="\n"), count=5)
-      for volume in ("1234", "12.5", "7")),
-    reads("a last number before a name",
-          joined(HEAD + ",name", *(row + ",x" for row in DAYS), end=""), **FIVE),
-
+      for volume in ("1234", "12.5")),
     *cut("dates", HEAD, DAYS),
     *cut("month names", HEAD, [f"{i:02d} January 2024,10.25,12.25,9.25,11.25,{i}"
                                for i in range(1, 6)]),
-    *cut("names", f"Name,{HEAD}", [f"Some Company,{row}" for row in DAYS]),
     *cut("symbols", f"Symbol,{HEAD}", [f"{name},{row}" for name, row in zip(
         ("AAPL", "BRK.B", "MSFT", "T", "X"), DAYS, strict=True)]),
     *(refuses(f"{word!r} below the rows", joined(HEAD, *DAYS, word), None, SourceError,
-              "no readable CSV file") for word in ("EOF", "Total", "x,y", "1 2")),
+              "no readable CSV file") for word in ("Total", "x,y")),
     *(refuses(f"a last line {words}", joined(HEAD, *DAYS, line), None, DataError)
-      for words, line in (("too long", "a b" * 200_000), ("of two ends", "Down\rloaded from a x"),
-                          ("of a zero byte", "\0 a word"), ("never closed", '"'))),
+      for words, line in (("of two ends", "Down\rloaded from a x"), ("never closed", '"'))),
 
-    *map(again, (HEAD, HEAD.lower(), "date,o,h,l,close,vol", f" {HEAD} ")),
+    *map(again, (HEAD, "date,o,h,l,close,vol")),
     refuses("names of yfinance again", joined(*YFINANCE, *SAME[:3], *YFINANCE, *SAME[3:]), None,
             TableError, "row 3 names the columns again",
             then={**FIVE, "notes": "dropped 3 rows that name the columns again"}),
     reads("a header below rows that had none", joined(*BINANCE[:2], NAMES_OF_BINANCE, *BINANCE[2:]),
           {"drop_bad_bars": True}, values={"volume": [1, 2, 3, 4]}),
-    refuses("a header in another order again", joined(
-        HEAD, *DAYS[:2], "Time,Open,High,Low,Volume,Last", *DAYS[2:]), {"drop_bad_bars": True},
-        DataError),
 )  # fmt: skip

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pyarrow as pa
 
-from data.errors import BarsError, TableError
+from data.errors import TableError
 from data.shell import quote_word
 from tests.corpus.row import ONE, bars, reads, refuses
 
@@ -34,62 +34,43 @@ def no(name, *times, words=(), options=None, error=TableError, **more):
     return refuses(name, one(*times), ONE | (options or {}), error, *words, **more)
 
 
-ISO = ("2024-03-01T12:00:00Z", "2024-03-01 12:00+00:00", "2024-03-01T13:00+01:00",
-       "2024-03-01T07:00:00.000-0500", "2024/03/01 12:00:00 UTC", "2024.03.01 12:00Z",
-       " 2024-03-01T12:00:00.000000000Z ", "2024-03-01 12:00:00+00", "2024-03-01 07:00:00-05",
-       '"2024-03-01T12:00:00,000Z"', "2024-03-01t12:00:00z", "2024-03-01 12:00:00 GMT",
-       "2024-03-01T07:00:00-05:00[America/New_York]", "2024-03-01T12:00Z[UTC]",
-       "2024-03-01 13:00:00 UTC+01:00")  # fmt: skip
+ISO = ("2024-03-01T12:00:00Z", "2024-03-01T13:00+01:00", "2024-03-01T07:00:00.000-0500",
+       "2024/03/01 12:00:00 UTC", "2024.03.01 12:00Z", " 2024-03-01T12:00:00.000000000Z ",
+       "2024-03-01 07:00:00-05", '"2024-03-01T12:00:00,000Z"', "2024-03-01t12:00:00z",
+       "2024-03-01T07:00:00-05:00[America/New_York]", "2024-03-01 13:00:00 UTC+01:00")  # fmt: skip
 
 OTHER_FORMS = {
-    "20240301 120000": "YYYYMMDD", "20240301  12:00:00": "YYYYMMDD", "202403011200": "YYYYMMDD",
-    "20240301120000": "YYYYMMDD", "01.03.2024 12:00:00.000": "day.month.year",
+    "20240301 120000": "YYYYMMDD", "202403011200": "YYYYMMDD",
     "01.03.2024 13:00:00.000 GMT+0100": "day.month.year",
     '"Mar 1, 2024 12:00"': "month name, day, year", "1-Mar-2024 12:00": "day, month name, year",
     '"March 01, 2024 12:00 PM"': "month name, day, year", "2024-3-1 12:00": "year-month-day",
-    "20240301T120000Z": "YYYYMMDD", "20240301T1200+00": "YYYYMMDD",
-    "20240301120000000": "YYYYMMDD", '"20240301 12:00:00,000"': "YYYYMMDD",
+    "20240301T120000Z": "YYYYMMDD", '"20240301 12:00:00,000"': "YYYYMMDD",
     "20240301-12:00:00": "YYYYMMDD-HHMMSS", "2024-Mar-01 12:00": "year, month name, day",
     "1.3.2024 14:00 GMT+2": "day.month.year",
     "Fri Mar 01 2024 13:00:00 GMT+0100 (Central European Standard Time)": "month name, day, year",
-    '"Fri, 01 Mar 2024 12:00:00 GMT"': "day, month name, year",
 }  # fmt: skip
 
 FORMATS = {
     "%d/%m/%y %H%M": "01/03/24 1200", "%Y-%m-%d %I:%M:%S %p": "2024-03-01 12:00:00 pm",
-    "%b %d %Y %H:%M:%S.%f": "Mar 01 2024 12:00:00.000", "%Y%m%d%%%H": "20240301%12",
-    "%d.%m.%Y %H:%M%z": "01.03.2024 14:30+02:30", "%Y-%m-%d %H:%M:%S%z": "2024-03-01 12:00:00+00",
+    "%d.%m.%Y %H:%M%z": "01.03.2024 14:30+02:30",
     "%Y%m%d%H%M%S%f": "20240301120000000000", "%Y %j %H": "2024 061 12",
     "%a %d-%b-%Y %H:%M %Z": "Fri 01-MAR-2024 12:00 GMT",
 }  # fmt: skip
 
-BAD_FORMATS = ("", "%d", "%Y-%m", "%Y-%m-%d %m", "%Y %q", "%Y-%m-%d %", "%d %b %m %Y", "%Y %U %w",
-               "%Y-%m-%d %I:%M", "%Y-%m-%d %H:%M %p", "%Y-%m-%d %H %I %p", "%F %T", "%Y-%-m-%-d",
-               "%Y-%m-%d %z %Z", "%Y %j %d")  # fmt: skip
+BAD_FORMATS = ("", "%d", "%Y-%m", "%Y-%m-%d %m", "%Y %q", "%Y-%m-%d %", "%d %b %m %Y",
+               "%Y-%m-%d %I:%M", "%Y-%m-%d %H:%M %p", "%F %T", "%Y-%m-%d %z %Z",
+               "%Y %j %d")  # fmt: skip
 
-NUMBERS = ([0, 1, 2], [-NOON_S], [20241301], ["20240101", "5"], [NOON_S, NOON_S * 1000 + 1, 7],
-           ["9999999999999999999"], [2**63 - 1], [NOON_S + 0.5], ["-5"])  # fmt: skip
+NUMBERS = ([0, 1, 2], [20241301], ["20240101", "5"], [NOON_S, NOON_S * 1000 + 1, 7],
+           ["9999999999999999999"], [NOON_S + 0.5], ["-5"])  # fmt: skip
 
-TEXTS = (
-    "31/12/2024 10:00",
-    "1 Jan 2024",
-    "12:00",
-    "2024-13-01",
-    "2024-02-30",
-    "2024-03-01T25:00",
-    "24-03-01",
-    "0001-01-01",
-    "2300-01-01",
-    "now",
-    "2024-03-01T12:00:60",
-    "03/04/2024",
-)
+TEXTS = ("1 Jan 2024", "12:00", "2024-02-30", "2024-03-01T25:00", "24-03-01", "2300-01-01", "now",
+         "2024-03-01T12:00:60", "03/04/2024")  # fmt: skip
 
 TWO_READINGS = {
-    "03/04/2024": "%d/%m/%Y", "3-4-2024 9:30:00": "%d-%m-%Y %H:%M:%S",
-    '"03/04/2024, 09:30:00.123 PM"': "%d/%m/%Y, %I:%M:%S.%f %p",
+    "03/04/2024": "%d/%m/%Y", '"03/04/2024, 09:30:00.123 PM"': "%d/%m/%Y, %I:%M:%S.%f %p",
     "3/4/2024 9:30 a. m.": "%d/%m/%Y %I:%M %p",
-    "03/04/2024T09:30:00+02:00": "%d/%m/%YT%H:%M:%S%z", "03/04/2024 09:30 GMT": "%d/%m/%Y %H:%M %Z",
+    "03/04/2024T09:30:00+02:00": "%d/%m/%YT%H:%M:%S%z",
 }  # fmt: skip
 
 
@@ -104,7 +85,6 @@ def swap(form):
 
 WRITTEN = (
     *(at(text, text, unsaid=("UTC", "--tz")) for text in ISO),
-    at("nine digits", "2024-03-01T12:00:00.123456789Z", first=NOON_S * 10**9 + 123_456_789),
     at("offsets of both seasons", "2024-03-10T01:00-05:00", "2024-03-10T03:00-04:00",
        first="2024-03-10T06:00", last="2024-03-10T07:00"),
     *(at(text, text, notes=[NO_ZONE]) for text in
@@ -116,13 +96,10 @@ WRITTEN = (
       for text, words in OTHER_FORMS.items()),
     at("a form with a thin blank", '"3/1/2024, 12:00:00\u202fPM"', '"3/13/2024, 12:00:00\u202fPM"',
        notes="'3/1/2024, 12:00:00 PM' are read as month/day/year"),
-    at("a form of Spain", "01/03/2024 12:00:00 p. m.", "13/03/2024 12:00:00 p. m.",
-       notes="day/month/year"),
     at("days before months", "03/04/2024", "13/04/2024", first="2024-04-03",
        notes="day/month/year"),
     at("months before days", "03/04/2024", "03/13/2024", first="2024-03-04",
        notes="month/day/year"),
-    at("a whole day as a number", 20240301, first=MIDNIGHT, notes="YYYYMMDD"),
     at("mornings and afternoons", "1/31/2024 12:05 AM", "1/31/2024 9:30 AM", "1/31/2024 12:05 PM",
        "1/31/2024 9:30 PM", first=None,
        times=[f"2024-01-31T{clock}" for clock in ("00:05", "09:30", "12:05", "21:30")]),
@@ -133,23 +110,18 @@ WRITTEN = (
          notes=f"times name no zone, read as {zone}") for zone, clock in
       (("US/Eastern", "07:00"), ("America/Argentina/Buenos_Aires", "09:00"),
        ("Etc/GMT+5", "07:00"), ("Japan", "21:00"))),
-    at("a zone by name beside --tz", "20240301 07:00:00 US/Eastern",
-       "20240301 08:00:00 US/Eastern", options={"tz": "Asia/Tokyo"}, last="2024-03-01T13:00",
-       notes=["read as US/Eastern", "--tz Asia/Tokyo changes no time"]),
     *(at(f"a format {form}", text, options={"time_format": form}, notes=f"times are read as {form}")
       for form, text in FORMATS.items()),
-    at("hours with AM and PM", "2024-03-01 12-PM", "2024-03-01 01-PM", last="2024-03-01T13:00"),
 )  # fmt: skip
 
 UNREAD = (
     *(no(f"no number {numbers}", *numbers, words="'timestamp' holds") for numbers in NUMBERS),
     *(no(f"no time {text}", "2024-03-01T12:00", text, words=("column 'timestamp'", "row 1", text))
       for text in TEXTS),
-    no("an offset of 99 hours", "2024-03-01T12:00Z", "2024-03-01T12:00+99:00", words="+99:00"),
     *(no(f"a short zone {zone}", f"2024-03-01 12:00:00 {zone}", words="zones") for zone in
       ("EST", "CET")),
     *(no(f"no zone {zone}", f"2024-03-01 12:00:00 {zone}", words="no single reading") for zone in
-      ("March", "MST", "PRC")),
+      ("March", "MST")),
     *(no(f"odd row {odd}", good, good, odd, good, words=("unlike most others", f"row 2 '{odd}'"))
       for good, odd in (("1709294400000", "open_time"), ("2024-03-01T12:00", "time"),
                         ("20240301 12:00", "Total"), ("13/01/2024", "2024-01-13"))),
@@ -164,19 +136,14 @@ UNREAD = (
       for form in BAD_FORMATS),
     no("not as the format", "01/03/2024", "2024-03-01", options={"time_format": "%d/%m/%Y"},
        words=("--time-format", "row 1 '2024-03-01'")),
-    no("two zones by name", "20240301 07:00 US/Eastern", "20240301 08:00 Asia/Tokyo"),
     no("a zone by name in one row", "20240301 07:00 US/Eastern", "20240301 08:00"),
-    no("an unknown zone by name", "20240301 07:00 Us/Nowhere"),
     no("a zone in one row", "2024-03-01T12:00Z", "2024-03-01T12:15", words="1 of 2 times"),
-    no("a missing time", "2024-03-01T12:00Z", "", error=BarsError, words=("row 1", "no time")),
     refuses("the year 3000", typed([dt.datetime(3000, 1, 1)], pa.timestamp("us")), ONE, TableError,
             "1678 to 2262"),
     *(no(f"days of a spreadsheet {days}", *days, words=("spreadsheets", time)) for days, time in
       ((["45292", "45293"], "(2024-01-01T00:00)"),
        (["45292.416667", "45292.458333"], "(2024-01-01T10:00)"),
        (['"45292,5"', '"45292,75"'], "(2024-01-01T12:00)"))),
-    refuses("typed days of a spreadsheet", typed([None, 45292.25], pa.float64()), ONE, TableError,
-            "(2024-01-01T06:00)"),
 )  # fmt: skip
 
 ROWS = (*WRITTEN, *UNREAD)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from data import DataError, LoadOptions, load_bars
+from data import DataError, load_bars
 from data.providers.column_names import ALIASES
 from tests.support.series import START_NS
 
@@ -46,16 +46,10 @@ LAYOUTS = (
     {"time": "timestamp", **{name: name for name in (*PRICES, "volume")}},
     {"time": "open_time", **{name: name for name in (*PRICES, "volume")},
      "close_time": "close_time", "quote": "quote_volume", "trades": "count"},
-    {"time": "timestamp", **{name: name for name in (*PRICES, "volume")},
-     "close_time": "close_time", "symbol": "symbol", "vwap": "vwap"},
-    {"time": "unix", "symbol": "symbol", **{name: name for name in PRICES},
-     "volume": "Volume BTC", "quote": "Volume USDT", "trades": "tradecount"},
     {"day": "<DATE>", "clock": "<TIME>", **{name: f"<{name.upper()}>" for name in PRICES},
      "trades": "<TICKVOL>", "volume": "<VOL>"},
     {"time": "Date", "adjusted": "Adj Close", "close": "Close", "high": "High", "low": "Low",
      "open": "Open", "volume": "Volume"},
-    {"symbol": "ticker", "volume": "volume", "open": "open", "close": "close", "high": "high",
-     "low": "low", "time": "window_start", "trades": "transactions"},
 )  # fmt: skip
 """Files by what each column holds and is called."""
 
@@ -121,21 +115,3 @@ def test_a_changed_column_is_refused_or_changes_nothing(file, kind):
             assert getattr(bars, name).tolist() == COLUMNS[name].tolist(), (name, bars.notes)
         if bars.volume.tolist() != COLUMNS["volume"].tolist():
             assert is_noted(bars, "volume is read from"), bars.notes
-
-
-@settings(max_examples=30)
-@given(st.sampled_from(LAYOUTS), st.sampled_from(["csv", "parquet"]), st.data())
-def test_a_doubled_column_is_read_by_its_place(layout, kind, data):
-    """Whichever of the two a person names, anywhere in the file, its numbers are read."""
-    held = data.draw(st.sampled_from([*PRICES, "volume"]))
-    table = [(name, COLUMNS[column]) for column, name in layout.items()]
-    # Scaled together with the law of bars: any number is legal as a volume alone.
-    other = COLUMNS[held] if held != "volume" else COLUMNS["volume"] * 2
-    places = [list(layout).index(held), data.draw(st.integers(0, len(table)))]
-    table.insert(places[1], (layout[held], other))
-    places[0] += places[1] <= places[0]
-    for place, numbers in zip(places, (COLUMNS[held], other), strict=True):
-        with tempfile.TemporaryDirectory() as folder:
-            spec = write(folder, kind, table)
-            bars = load_bars(spec, LoadOptions(columns={held: str(place + 1)}))
-        assert getattr(bars, held).tolist() == list(numbers)

@@ -42,14 +42,6 @@ def test_merging_equals_a_plain_loop(bars, minutes_a_bar):
         assert merged.volume[k] == sum(bars.volume[i] for i in inside)
 
 
-@given(bars=minutes())
-def test_merging_in_two_steps_equals_one(bars):
-    """Minutes to quarters to hours is minutes to hours; whole volumes add exactly."""
-    at_once = resample(bars, 60 * MINUTE_NS)
-    in_steps = resample(resample(bars, 15 * MINUTE_NS), 60 * MINUTE_NS)
-    assert at_once.content_hash == in_steps.content_hash
-
-
 @given(bars=minutes(), cut=st.integers(1, 79))
 def test_later_bars_do_not_change_earlier_ones(bars, cut):
     """A merged bar that is over stays as it is when more bars arrive."""

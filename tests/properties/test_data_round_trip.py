@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from data import Bars, DataError, LoadOptions, cut_at_gaps, join_bars, keep_bars, load_bars
+from data import Bars, DataError, LoadOptions, load_bars
 from data.checks import VALUES
 from optimizer.run.frames import frames_as_files
 from tests.support.series import START_NS, write_csv, write_parquet
@@ -79,22 +79,6 @@ def test_either_decimal_mark_keeps_every_bit(bars, decimal):
     with tempfile.TemporaryDirectory() as folder:
         spec = write_csv(Path(folder), "\n".join([*lines, ""]))
         assert bars.content_hash == load_bars(spec, LoadOptions(decimal=decimal)).content_hash
-
-
-@given(bars=bars_of_any_kind())
-def test_keeping_and_loading_is_nothing(bars):
-    """What data import writes is what it read."""
-    with tempfile.TemporaryDirectory() as folder:
-        path, _ = keep_bars(bars, Path(folder))
-        options = LoadOptions(timeframe=bars.timeframe)
-        assert bars.content_hash == load_bars(str(path), options).content_hash
-
-
-@given(bars=bars_of_any_kind(), longest=st.integers(1, 80))
-def test_cutting_and_joining_is_nothing(bars, longest):
-    """Parts at gaps of any length, put together again, are the series."""
-    parts = [part for _, part in cut_at_gaps(bars, longest * bars.timeframe_ns)]
-    assert join_bars(parts[::-1], "TEST").content_hash == bars.content_hash
 
 
 @given(bars=bars_of_any_kind(), order=st.randoms(use_true_random=False),

@@ -192,14 +192,6 @@ def bomb(handler, reply):
     handler.send_bytes(200, gzip.compress(b" " * 40_000_000, 1), {"Content-Encoding": "gzip"})
 
 
-def flood(handler, reply):
-    """A fault: a body that goes on for 40 MB."""
-    with contextlib.suppress(OSError):
-        handler.send_head(200, {"Content-Length": "40000000"})
-        for _ in range(40):
-            handler.wfile.write(b" " * 1_000_000)
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     state: Vendor

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from data.vendor.paging import PageReader
+
 STEP_MS = 60_000
 DAY_MS = 86_400_000
 START_MS = 1_704_067_200_000
@@ -131,3 +133,12 @@ def draw_world(rng, most_bars=2000):
         has_days=bool(rng.random() < 0.5),
     )
     return world, start_ms, end_ms
+
+
+def read_world(world, start_ms, end_ms):
+    """Bars that a reader gets of a world, and those that it has."""
+    days = PageReader(world.ask_days, DAY_MS, world.stated) if world.has_days else None
+    reader = PageReader(world.ask, STEP_MS, world.stated, days)
+    got = np.concatenate([make_rows(world.times[:0]), *reader.pages(start_ms, end_ms)])
+    times = world.times[(world.times >= start_ms) & (world.times < end_ms)]
+    return got, make_rows(times)

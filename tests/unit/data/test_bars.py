@@ -22,13 +22,6 @@ def test_columns_are_copied_and_read_only():
         bars.close[0] = 7.0
 
 
-def test_columns_become_contiguous_64_bit():
-    """Strided and narrower columns end up as contiguous int64 and float64."""
-    bars = make_bars(8, volume=np.arange(16, dtype=np.float32)[::2])
-    assert (bars.timestamp.dtype, bars.volume.dtype) == (np.int64, np.float64)
-    assert bars.volume.flags.c_contiguous
-
-
 def test_content_hash_is_over_names_types_lengths_and_bytes():
     """The hash equals one computed by hand from the columns; symbol and source are no content."""
     bars = make_bars(2)

@@ -17,12 +17,9 @@ from data.cache import (
     SeriesCache,
     SeriesKey,
     TimeRange,
-    bars_hash,
-    list_cached,
     missing_ranges,
 )
 from data.checks import VALUES
-from data.errors import CacheError
 
 SECOND_NS = 10**9
 KEY = SeriesKey("polygon", "X:ADAUSD", "1m", adjusted=True)
@@ -97,23 +94,6 @@ def test_a_part_without_its_facts_is_damaged(cache):
             cache.read(cache.parts()[0])
 
 
-def test_what_is_set_aside_is_kept_and_not_read(cache):
-    """It lies in quarantine under its old name, and a second one beside it."""
-    for _ in range(2):
-        part = cache.write(0, 3000 * SECOND_NS, bars())
-        target = cache.set_aside(part)
-        assert target.parent == cache.folder / "quarantine"
-    assert cache.parts() == []
-    assert len(list((cache.folder / "quarantine").iterdir())) == 2
-
-
-def test_hash_of_bars_does_not_know_when(cache):
-    """Two fetches of the same bars agree; another volume does not."""
-    first, later = bars(), PartBars(bars().timestamp, bars().values, "2030-01-01T00:00:00+00:00")
-    assert bars_hash(first) == bars_hash(later)
-    assert bars_hash(first) != bars_hash(bars(seed=2))
-
-
 def test_every_symbol_has_a_folder_of_its_own_within_the_cache(tmp_path):
     """Names that every system takes; what a file system would take for one is two."""
     symbols = ("../../x", "/abs", "X:BTC/USD", "a" * 300, "..", "", "\0", "\u00e9", "CON", "a b",
@@ -125,52 +105,6 @@ def test_every_symbol_has_a_folder_of_its_own_within_the_cache(tmp_path):
         names = folder.relative_to(tmp_path).parts
         assert (len(names), max(map(len, names)) <= 60) == (3, True)
     assert len({str(key.folder).lower() for key in keys}) == len(keys)
-
-
-def test_names_that_are_no_part_are_skipped(cache):
-    """Drafts, locks and strangers do not count."""
-    cache.write(0, 3000 * SECOND_NS, bars())
-    for name in ("x.parquet", "fetch.lock", ".DS_Store", f"5_1_{'0' * 16}_{'0' * 64}.parquet"):
-        (cache.folder / name).write_bytes(b"")
-    assert len(cache.parts()) == 1
-
-
-def test_a_full_disk_leaves_no_half_part(cache, monkeypatch):
-    """The error is raised, and neither part nor draft is left."""
-
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(cache_module.os, "fsync", full)
-    with pytest.raises(CacheError, match="No space left on device"):
-        cache.write(0, 3000 * SECOND_NS, bars())
-    assert list(cache.folder.iterdir()) == []
-
-
-def test_a_lock_is_told_once_and_released(cache, monkeypatch):
-    """A waiting process notes it once; the lock is free when its holder is done."""
-    messages = []
-
-    class Clock:
-        """Lets the holder go after three looks."""
-
-        @staticmethod
-        def sleep(seconds):
-            """Wait for nothing."""
-            messages.append("slept")
-            if messages.count("slept") == 3:
-                holder.close()
-
-    monkeypatch.setattr(cache_module, "time", Clock)
-    cache.folder.mkdir(parents=True)
-    holder = open(cache.folder / cache_module.LOCK, "w")  # noqa: SIM115 - closed by the clock
-    cache_module.fcntl.flock(holder, cache_module.fcntl.LOCK_EX)
-    with cache.lock(messages.append):
-        assert [line for line in messages if line != "slept"] == [
-            "another process fetches this series, waiting for it"
-        ]
-    with cache.lock(messages.append):
-        assert messages.count("slept") == 3
 
 
 @given(st.lists(st.integers(0, 60), unique=True, max_size=12), st.integers(0, 60),
@@ -186,29 +120,3 @@ def test_what_is_missing_and_what_is_there_make_the_range(edges, one, two):
         covered = any(a <= second < b for a, b in pairs)
         assert sum(a <= second < b for a, b in gaps) == (0 if covered else 1)
     assert all(start <= a < b <= end for a, b in gaps)
-
-
-def test_each_series_is_one_entry_of_the_list(tmp_path):
-    """Its name, its parts together, when the newest was fetched, and what is damaged."""
-    assert list_cached(tmp_path / "none") == []
-    other = SeriesKey("polygon", "AAPL", "15m", adjusted=False)
-    for key, days in ((KEY, 2), (other, 1)):
-        for day in range(days):
-            start_s = 86_400 * day
-            SeriesCache(tmp_path, key).write(
-                start_s * SECOND_NS, (start_s + 86_400) * SECOND_NS, bars(50, start_s)
-            )
-    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    (tmp_path / "a" / "b" / "c" / "notes.txt").write_text("mine")
-    first, second = list_cached(tmp_path)
-    assert (second.name, first.name) == ("polygon:X:ADAUSD 1m adjusted", "polygon:AAPL 15m raw")
-    assert (second.parts, second.bars, second.unreadable) == (2, 100, 0)
-    assert (second.start_ns, second.end_ns) == (0, 2 * 86_400 * SECOND_NS)
-    assert second.fetched_at == bars().fetched_at
-    assert second.size_bytes == sum(p.stat().st_size for p in second.folder.glob("*.parquet"))
-    cache = SeriesCache(tmp_path, KEY)
-    one, two = cache.parts()
-    one.path.write_bytes(b"PAR1 no more")
-    cache.set_aside(two)
-    damaged = list_cached(tmp_path)[1]
-    assert (damaged.parts, damaged.bars, damaged.unreadable) == (1, 0, 2)

@@ -8,12 +8,11 @@ import pytest
 from pyarrow import feather
 
 from data import load_bars
-from data.cache import SeriesKey, list_cached
 from data.errors import SourceError
-from data.providers import source_file, time_columns
+from data.providers import time_columns
 from tests.support.series import csv_text, make_columns, write_csv
 
-FORMS = ("csv", "csv.gz", "parquet", "feather")
+FORMS = ("csv", "parquet", "feather")
 
 
 def write_form(folder, form):
@@ -29,12 +28,6 @@ def write_form(folder, form):
     return path
 
 
-def replace_file(path, content):
-    """Move another file into the place of the first, as careful programs write."""
-    path.with_name("new").write_bytes(content)
-    os.replace(path.with_name("new"), path)
-
-
 def hide_change(path, content):
     """Other bytes of the same number, and the time of the file set back."""
     times = os.stat(path)
@@ -42,13 +35,8 @@ def hide_change(path, content):
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-CHANGES = {
-    "rewritten": lambda path, content: path.write_bytes(content),
-    "cut": lambda path, content: path.write_bytes(content[:-9]),
-    "replaced": replace_file,
-    "removed": lambda path, content: path.unlink(),
-    "hidden": hide_change,
-}
+CHANGES = {"rewritten": lambda path, content: path.write_bytes(content),
+           "removed": lambda path, content: path.unlink(), "hidden": hide_change}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -71,21 +59,3 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     monkeypatch.setattr(time_columns, "read_times", late)
     with pytest.raises(SourceError, match=f"^series.{form}: changed while it was read"):
         load_bars(str(path))
-
-
-def test_a_pipe_that_takes_the_place_of_a_file_holds_nothing_up(tmp_path, monkeypatch):
-    """Between a look at a file and its opening anything may happen."""
-    path = write_form(tmp_path, "csv")
-    monkeypatch.setattr(source_file, "S_ISREG", lambda mode: True)
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(SourceError, match="is no file"):
-        load_bars(str(path))
-
-
-def test_a_pipe_in_the_cache_is_no_part(tmp_path):
-    """A list of what was fetched passes it over."""
-    folder = tmp_path / SeriesKey("polygon", "X:ADAUSD", "15m", adjusted=True).folder
-    folder.mkdir(parents=True)
-    os.mkfifo(folder / f"0_86400_{'0' * 16}_{'0' * 64}.parquet")
-    assert list_cached(tmp_path) == []

@@ -43,9 +43,6 @@ JOINED = {
     "UTC, then New York": (
         then(stocks("2023-10-02", "2024-01-16", zone=NEW_YORK), stocks("2024-01-16", "2024-05-02")),
         "14:30 until 2024-01-15 and at 09:30 from 2024-01-16"),
-    "New York, then UTC": (
-        then(stocks("2023-07-03", "2024-01-16"), stocks("2024-01-16", "2024-05-02", zone=NEW_YORK)),
-        "09:30 until 2024-01-15 and at 14:30 from 2024-01-16"),
     "New York, then Chicago": (
         then(stocks("2023-04-03", "2023-07-06"), stocks("2023-07-06", "2024-02-01") - HOUR_NS),
         "09:30 until 2023-07-05 and at 08:30 from 2023-07-06"),
@@ -74,10 +71,6 @@ def later_in_winter(day):
 ONE = {
     "summer time in UTC": stocks("2021-01-04", "2024-05-02", zone=NEW_YORK),
     "the hour that Ramadan takes": stocks("2021-01-04", "2024-05-02", zone="Africa/Casablanca"),
-    "no clock is changed": stocks("2021-01-04", "2024-05-02"),
-    "Tokyo closes later": sessions(
-        "2024-01-04", "2025-05-02",
-        lambda day: (0, 360 if day < np.datetime64("2024-11-05") else 390)),
     "opens before and after": sessions(
         "2022-01-04", "2024-05-02",
         lambda day: (570, 960) if day < np.datetime64("2023-05-01") else (240, 1200)),

@@ -40,21 +40,6 @@ def test_kept_bars_state_their_duration_and_zone(tmp_path, thin):
         load_bars(str(path), LoadOptions(stamped="close"))
 
 
-def test_a_kept_file_without_a_statement_gets_one(tmp_path, thin):
-    """The same bars, written by an older version, are written anew without --replace."""
-    bars = load_bars(thin, LoadOptions(source_timeframe="1m"))
-    path, _ = keep_bars(bars, tmp_path)
-    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
-    with pytest.raises(TimeframeError, match="do not show how long"):
-        load_bars(str(path))
-    assert keep_bars(bars, tmp_path) == (path, True)
-    assert keep_bars(bars, tmp_path) == (path, False)
-    assert load_bars(str(path)).timeframe == "1m"
-    # So is one that states another clock.
-    assert keep_bars(replace(bars, zone="Asia/Tokyo"), tmp_path) == (path, True)
-    assert load_bars(str(path)).zone == "Asia/Tokyo"
-
-
 def test_a_statement_about_other_bars_is_not_used(tmp_path):
     """Pyarrow hands metadata on when rows are dropped, with a note."""
     file_of_bars(60).write(tmp_path / "series.csv")

@@ -1,15 +1,10 @@
 """Files are written whole, and nothing is left of writers that were killed."""
 
-import fcntl
 import os
 import tempfile
 import threading
 
-import pytest
-
-from data import files
 from data.files import (
-    CLAIM,
     claiming,
     drafting,
     name_draft,
@@ -75,22 +70,6 @@ def test_a_draft_that_is_being_written_stays(tmp_path):
     assert list_names(tmp_path) == ["a.csv"]
 
 
-def test_a_draft_that_is_taken_away_before_its_lock_is_made_again(tmp_path, monkeypatch):
-    """Another writer may look at it in the instant between."""
-    lock, taken = fcntl.flock, []
-
-    def lock_late(descriptor, kind):
-        if not taken:
-            taken.extend(tmp_path.iterdir())
-            taken[0].unlink()
-        lock(descriptor, kind)
-
-    monkeypatch.setattr(files.fcntl, "flock", lock_late)
-    replace_whole(tmp_path / "a.csv", b"whole")
-    assert len(taken) == 1
-    assert list_names(tmp_path) == ["a.csv"]
-
-
 def test_a_claim_blocks_a_second_one(tmp_path):
     """As long as was asked for, and no longer."""
     path, entered = tmp_path / "a.csv", threading.Event()
@@ -108,35 +87,6 @@ def test_a_claim_blocks_a_second_one(tmp_path):
     thread.join()
     assert entered.is_set()
     assert list_names(tmp_path) == []
-
-
-def test_a_claim_ends_with_its_process(tmp_path):
-    """What is left of it is no claim."""
-    (tmp_path / name_draft("a.csv", CLAIM)).touch()
-    with claiming(tmp_path / "a.csv", 0.0):
-        holder = os.open(tmp_path / name_draft("a.csv", CLAIM), os.O_RDWR)
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.close(holder)
-    assert list_names(tmp_path) == []
-
-
-def test_threads_that_write_one_file_leave_one_whole(tmp_path):
-    """Whichever was last."""
-    path = tmp_path / "a.csv"
-
-    def write(number):
-        for _ in range(50):
-            replace_whole(path, bytes([number]) * 10_000)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    content = path.read_bytes()
-    assert content == content[:1] * 10_000
-    assert list_names(tmp_path) == ["a.csv"]
 
 
 def test_a_link_named_like_a_draft_is_not_followed(tmp_path):

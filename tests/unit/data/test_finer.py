@@ -8,7 +8,6 @@ import pytest
 from data import resample
 from data.errors import BarsError
 from data.finer import FinerBars
-from data.mmap_store import pack_bars, put_down, unpack_bars
 from tests.support.finer import HOUR_NS, make_coarse
 from tests.support.series import make_bars
 
@@ -71,14 +70,6 @@ def test_a_cut_series_has_those_of_its_bars():
     cut = HOURS.cut(2, 5)
     assert cut.finer.timestamp.tolist() == QUARTERS.timestamp[8:20].tolist()
     assert cut.finer_spans.tolist() == [[0, 4, 8], [4, 8, 12]]
-
-
-def test_they_are_written_down_and_mapped(tmp_path):
-    """With their source, to the last bit."""
-    bars = replace(HOURS, finer=replace(HOURS.finer, source="csv:fine.csv"))
-    for read in (put_down(bars, tmp_path), unpack_bars(pack_bars(bars))):
-        assert read.finer.prices.tobytes() == bars.finer.prices.tobytes()
-        assert (read.finer.source, read.content_hash) == ("csv:fine.csv", bars.content_hash)
 
 
 def test_longer_bars_are_no_finer_ones():

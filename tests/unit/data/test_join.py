@@ -39,8 +39,6 @@ REFUSED = {
     "durations": ([part(0, 10), make_bars(5, 4 * STEP_NS, START_NS + 100 * STEP_NS)], "15m.*1h"),
     "unknown values": ([part(0, 5, extra={"mood": MOOD[:5]}),
                         part(2, 4, extra={"mood": np.arange(3.0, 7.0)})], r"mood is nan and 5\.0"),
-    "no such column": ([part(0, 2, extra={"mood": MOOD[:2]}, source="a.csv"),
-                        part(2, 2, source="b.csv")], r"'mood' .*a\.csv and b\.csv"),
 }  # fmt: skip
 
 

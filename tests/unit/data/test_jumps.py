@@ -40,12 +40,10 @@ def false_prices(bars):
 
 WORLDS = {
     "coin 15m": {"count": 2000, "minutes": 15, "sigma": 0.004},
-    "wild coin 1h": {"count": 2000, "minutes": 60, "sigma": 0.02, "tail": 2.6},
     "stock 5m": {"count": 2000, "minutes": 5, "sigma": 0.0015, "sessions": True},
     "stock 1d": {"count": 800, "minutes": 1440, "sigma": 0.015, "sessions": True},
-    "short": {"count": 40, "minutes": 15, "sigma": 0.004},
 }
-FACTORS = {"high": (100, 10, 2), "low": (0.01, 0.1, 0.5), "close": (10, 0.01), "open": (10, 0.1)}
+FACTORS = {"high": (100, 2), "low": (0.01, 0.5), "close": (10,), "open": (0.1,)}
 PLANTED = [(name, factor) for name, factors in FACTORS.items() for factor in factors]
 
 
@@ -88,25 +86,6 @@ def test_no_price_of_a_market_with_heavy_tails_is_named(world):
         assert false_prices(bars_of(columns, WORLDS[world]["minutes"])) == []
 
 
-def test_ten_are_a_count_with_the_first_few():
-    """In one week, side by side, and beside a gap."""
-    columns = draw(1, 2000, 15, 0.004)
-    columns["timestamp"][700:] += 3 * DAY_NS
-    columns["volume"][:] = 50.0
-    for k, bar in enumerate((600, 601, 640, 699, 700, 701, 760, 800, 850, 900)):
-        columns = plant(columns, bar, ("high", "low")[k % 2], (30, 0.02)[k % 2])
-    lines = false_prices(bars_of(columns, 15))
-    assert len(lines) == 6
-    assert lines[-1] == "5 more such prices, 10 in all"
-
-
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
-def test_nothing_stands_alone_in_a_few_bars(count):
-    """What is usual is not known."""
-    columns = plant(draw(1, count, 15, 0.004), 1, "high", 100)
-    assert false_prices(bars_of(columns, 15)) == []
-
-
 def test_volume_says_that_a_price_was_traded():
     """Of 300 to 0.1 in a minute, as one exchange of 2017; without the volume it is no price."""
     columns = plant(draw(2, 2000, 1, 0.001), 900, "low", 0.0003)
@@ -122,19 +101,11 @@ DAILY = {
         (20.5, 29.7, 19.4, 23.4), (23.4, 65.7, 23.4, 38.6), (33.7, 34.8, 24.0, 27.7),
         (24.8, 28.5, 22.0, 27.9), (26.8, 28.2, 22.9, 23.8), (23.6, 24.0, 20.0, 20.4),
     ),
-    "XIV, 5 February 2018": (
-        (132, 137, 131, 136), (135, 136, 133, 134), (127, 129, 114, 116), (113, 115, 82, 99),
-        (10, 11, 5.5, 7.3), (7.0, 7.9, 5.5, 6.5), (6.1, 6.2, 5.1, 5.3), (5.4, 5.9, 5.0, 5.6),
-    ),
     "EURCHF, 15 January 2015": (
         (1.2012, 1.2020, 1.2008, 1.2011), (1.2011, 1.2016, 1.2009, 1.2012),
         (1.2012, 1.2014, 1.2008, 1.2010), (1.2010, 1.2011, 0.8500, 0.9750),
         (0.9750, 1.0200, 0.9700, 0.9950), (0.9950, 1.0250, 0.9900, 1.0120),
         (1.0120, 1.0190, 0.9950, 1.0010), (1.0010, 1.0080, 0.9860, 0.9930),
-    ),
-    "oil below zero, lifted by 41": (
-        (64, 65, 63, 64), (64, 65, 61, 61), (61, 62, 60, 61), (61, 62, 59, 59), (59, 60, 3.4, 3.6),
-        (27, 55, 24, 51), (53, 57, 48, 55), (56, 59, 55, 58), (58, 60, 57, 58),
     ),
     "UNI, its first quarters of an hour": (
         (0.3, 15.0, 0.3, 3.43), (3.43, 3.45, 2.6, 2.86), (2.89, 3.57, 2.85, 2.94),

@@ -65,16 +65,11 @@ def test_times_that_name_no_zone_are_of_the_zone_given(write, text, is_by_day, t
 
 REFUSED = {
     "timestamp,value\n1970-01-02,1\n": "known_at",
-    "known_at,number\n1970-01-02,1\n": "'value'",
     HEAD: "no row",
     f"{HEAD}12,1\n": "ISO",
-    f"{HEAD}1970-01-02,one\n": "no number",
     f"{HEAD}1970-01-02,inf\n": "infinite",
     f"{HEAD}3000-01-02,1\n": "1678",
-    "known_at,value,value\n1970-01-02,1,2\n": "two columns",
     "known_at,known_from,value\n1970-01-02,1970-01-03,1\n": "two columns",
-    f"{HEAD}1970-01-02T00:00Z,1\n1970-01-01T00:00Z,3\n1970-01-02T00:00Z,2\n":
-        r"1970-01-02T00:00 on, 1\.0 and 2\.0",
     "symbol,known_at,value\nB,1970-01-02,1\nA,1970-01-02,1\nA,1970-01-02,2\n":
         "of A are known from 1970-01-02",
 }  # fmt: skip
@@ -88,7 +83,6 @@ def test_what_is_no_such_file_is_refused(write, text, words):
 
 
 UNPAID = {
-    "unsorted": ("1970-01-02T08:00Z,1\n1970-01-02T00:00Z,1", "1970-01-02T00:00 is earlier"),
     "doubled": ("1970-01-02T00:00Z,1\n1970-01-02T00:00Z,1", "1970-01-02T00:00 is in the minute"),
     "in one minute": ("1970-01-02T08:00:00Z,1\n1970-01-02T08:00:01Z,1", "1970-01-02T08:00:01"),
     "future": ("1970-01-02T00:00Z,1\n2199-01-02T00:00Z,1", "2199-01-02T00:00"),
@@ -112,21 +106,6 @@ def test_payments_of_several_symbols_have_an_order_of_their_own(write):
     read = read_dated(path, is_paid=True)
     assert (read.of("A").as_payments().timestamp % DAY_NS).tolist() == [8 * HOUR_NS, 16 * HOUR_NS]
     assert read.of("B").as_payments().rates.tolist() == [2.0, 4.0]
-
-
-@pytest.mark.parametrize("name", ["rates.csv", "rates.parquet"])
-def test_a_name_of_a_column_that_is_no_text_is_refused(tmp_path, name):
-    """In one line, as other unreadable files; also where that column is not read."""
-    path = tmp_path / name
-    if name.endswith("csv"):
-        path.write_text("known_at,value,qzqzqz\n1970-01-02T00:00Z,1,2\n")
-    else:
-        times = pa.array([DAY_NS], pa.timestamp("ns", "UTC"))
-        table = pa.table({"known_at": times, "value": [1.0], "qzqzqz": [2.0]})
-        pq.write_table(table, path, store_schema=False)
-    path.write_bytes(path.read_bytes().replace(b"qzqzqz", b"q\xf6qz\xffz"))
-    with pytest.raises(DataError, match=name):
-        read_dated(str(path))
 
 
 def test_dated_numbers_are_known_late_and_grow_old():

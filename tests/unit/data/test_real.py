@@ -7,14 +7,9 @@ from data import LoadOptions, jumps_of, load_bars, quality_of
 from data.errors import BarsError
 from data.timeframe import check_spacing, count_steps
 
-SERIES = {
-    "spy_1m": (102_236, 642, "1m"),
-    "bifiusdt_5m": (71_769, 0, "5m"),
-    "uniusdt_15m": (87_539, 4_262, "15m"),
-    "btcusdt_1h": (58_419, 28, "1h"),
-    "gbpjpy_1h": (57_600, 501, "1h"),
-    "aapl_1h": (40_831, 5_849, "1h"),
-}
+SERIES = {"spy_1m": (102_236, 642, "1m"), "bifiusdt_5m": (71_769, 0, "5m"),
+          "uniusdt_15m": (87_539, 4_262, "15m"), "btcusdt_1h": (58_419, 28, "1h"),
+          "gbpjpy_1h": (57_600, 501, "1h"), "aapl_1h": (40_831, 5_849, "1h")}  # fmt: skip
 """Bars after exact duplicates, gaps, and duration, as the description of the set states them."""
 
 ALARMS = {"aapl_1h": (

@@ -1,13 +1,12 @@
 """Bars kept as files: whole, exact, and never over something else in silence."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from data import LoadOptions, keep_bars, load_bars, save_parquet
+from data import LoadOptions, keep_bars, load_bars
 from data.errors import SourceError
 from tests.support.series import make_bars
 
@@ -39,15 +38,6 @@ def test_aligned_columns_are_kept_and_dated_ones_are_not(tmp_path):
             keep_bars(other, tmp_path)
 
 
-def test_the_same_bars_are_left_as_they_are(tmp_path):
-    """A second time writes nothing."""
-    bars = make_bars(50)
-    path, _ = keep_bars(bars, tmp_path)
-    before = path.stat().st_mtime_ns
-    assert keep_bars(bars, tmp_path) == (path, False)
-    assert path.stat().st_mtime_ns == before
-
-
 def test_other_bars_are_replaced_only_when_allowed(tmp_path):
     """The file stays as it was without the option."""
     path, _ = keep_bars(make_bars(50), tmp_path)
@@ -76,27 +66,3 @@ def test_simulated_markets_are_not_kept(tmp_path):
     """A file would not say that a program invented them."""
     with pytest.raises(SourceError, match="simulated"):
         keep_bars(load_bars("sample"), tmp_path)
-
-
-def test_two_imports_at_once_see_each_other(tmp_path, monkeypatch):
-    """The second one waits, and finds other bars that it may not replace."""
-    write, refused = save_parquet._write, []
-
-    def import_others():
-        with pytest.raises(SourceError, match="holds other bars") as error:
-            keep_bars(make_bars(60), tmp_path)
-        refused.append(error)
-
-    other = threading.Thread(target=import_others)
-
-    def write_twin(bars, draft):
-        if other.ident is None:
-            other.start()
-            # Where nothing holds it up it ends in this time.
-            other.join(0.5)
-        write(bars, draft)
-
-    monkeypatch.setattr(save_parquet, "_write", write_twin)
-    path, is_written = keep_bars(make_bars(50), tmp_path)
-    other.join()
-    assert (is_written, len(refused), len(load_bars(str(path)))) == (True, 1, 50)

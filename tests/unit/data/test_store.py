@@ -14,14 +14,6 @@ from data.store import (
 )
 
 
-def test_content_reads_back(tmp_path):
-    """Empty content too; what is not there is None."""
-    for content in (b"", b"content"):
-        write_sealed(tmp_path / "one", content)
-        assert read_sealed(tmp_path / "one") == content
-    assert read_sealed(tmp_path / "other") is None
-
-
 @pytest.mark.parametrize(
     "place", [0, 31, 32, -1, None], ids=["hash", "its end", "body", "end", "cut"]
 )
@@ -37,24 +29,6 @@ def test_a_damaged_file_is_noticed(place, tmp_path):
     path.write_bytes(sealed)
     with pytest.raises(DamagedError, match="one is damaged"):
         read_sealed(path)
-
-
-def test_a_pipe_holds_nobody_up(tmp_path):
-    """It is refused at once, and replaced by a file when that is written."""
-    os.mkfifo(tmp_path / "one")
-    with pytest.raises(OSError, match="is no file"):
-        read_sealed(tmp_path / "one")
-    write_sealed(tmp_path / "one", b"content")
-    assert read_sealed(tmp_path / "one") == b"content"
-
-
-def test_a_link_is_replaced_and_not_followed(tmp_path):
-    """What it names stays as it is."""
-    (tmp_path / "other").write_text("mine")
-    (tmp_path / "one").symlink_to(tmp_path / "other")
-    write_sealed(tmp_path / "one", b"content")
-    assert (tmp_path / "other").read_text() == "mine"
-    assert not (tmp_path / "one").is_symlink()
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path):

@@ -45,13 +45,6 @@ def test_a_time_parts_where_bars_open_from_then_on():
             split_window(BARS, Window(0, 8, 90), parse_holdout(when))
 
 
-def test_a_series_until_a_bar_holds_nothing_after_it():
-    """The part is a series of its own; the whole stays itself."""
-    part = BARS.until(10)
-    assert part.content_hash == make_bars(10).content_hash
-    assert BARS.until(96) is BARS
-
-
 @given(st.integers(0, 50), st.integers(1, 500), st.integers(1, 20))
 def test_groups_part_a_range_evenly(start, length, count):
     """Neighbours cover the range once, and their lengths differ by at most one bar."""

@@ -1,13 +1,10 @@
 """Bars through ccxt's own client, from a fake exchange on loopback."""
 
-import sys
-
-import numpy as np
 import pytest
 
 from data import LoadOptions, load_bars
 from data.errors import DataError, FetchError, LimitError, RewrittenError, SourceError
-from data.providers import PROVIDERS, ccxt_exchange
+from data.providers import ccxt_exchange
 from data.table import FetchOptions
 from tests.support.exchange import HOUR_MS, START_MS, FakeExchange, serve_exchange
 from tests.support.series import make_bars
@@ -76,22 +73,11 @@ def test_a_fault_that_stays_ends_it(exchange, waits):
     assert 60 <= sum(wait for wait in waits if wait >= 0.5) <= 123
 
 
-def test_a_refusal_is_not_repeated(exchange, waits):
-    """What the exchange will not do, it will not do later."""
-    exchange.faults = [(400, {"code": -1100, "msg": "Illegal characters"})]
-    with pytest.raises(FetchError, match="Illegal characters"):
-        load_bars(SPEC)
-    assert [wait for wait in waits if wait >= 1] == []
-
-
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("binance", "ccxt:EXCHANGE:SYMBOL"),
         ("binanse:BTC/USDT:1h:2024-01-01", "'binance'"),
         ("binance:BTC/USDT:1h:2024-02-01:2024-01-01", "empty"),
-        ("binance:BTC/USDT:1h:2099-01-01", "future"),
-        ("binance:BTC/USDT:1h:2024-13-01", "2024-13-01"),
         ("binance:BTC/USTD:1h:2024-01-01:2024-02-01", "'BTC/USDT'"),
         ("binance:BTC/USDT:7h:2024-01-01:2024-02-01", "7h"),
     ],
@@ -203,20 +189,3 @@ def test_what_is_not_as_it_was_asked_for_is_noted(exchange, kept, note):
     bars = load_bars(SPEC)
     assert bars.timeframe == "1h"
     assert [line for line in bars.notes if line.startswith(note)]
-
-
-def test_symbols_with_a_colon_are_understood():
-    """A perpetual is named after what it settles in."""
-    address = "binance:BTC/USDT:USDT:1h:2024-01-01:2024-02-01"
-    request = ccxt_exchange.parse_address(address, 2 * START_MS * 10**6)
-    assert (request.symbol, request.timeframe) == ("BTC/USDT:USDT", "1h")
-    assert request.step_ns == HOUR_MS * 10**6
-    assert np.diff(request.span).tolist() == [31 * 24 * request.step_ns]
-
-
-def test_without_the_package_the_message_says_what_to_install(monkeypatch):
-    """Naming the source is free; using it needs the extra."""
-    monkeypatch.setitem(sys.modules, "ccxt", None)
-    monkeypatch.delitem(sys.modules, PROVIDERS["ccxt"].module)
-    with pytest.raises(SourceError, match=r"needs the package ccxt.*optimizer\[exchanges\]"):
-        load_bars(SPEC)

@@ -24,7 +24,7 @@ for how in ({}, {"compression": "zstd", "use_dictionary": False}, {"data_page_ve
     pq.write_table(table, file, **how)
     whole = file.getvalue()
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
-    for number in range(250):
+    for number in range(120):
         content = bytearray(whole)
         for _ in range(rng.randint(1, 4)):
             first = footer if rng.random() < 0.7 else 0

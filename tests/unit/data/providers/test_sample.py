@@ -49,13 +49,10 @@ def test_sample_has_the_habits_it_claims(bars):
     ("name", "damage"),
     [
         ("sample.parquet", lambda raw: raw[:5000] + bytes([raw[5000] ^ 1]) + raw[5001:]),
-        ("sample.parquet", lambda raw: raw[:-1]),
-        ("sample.parquet", lambda raw: b""),
         ("sample.sha256", lambda raw: b""),
-        ("sample.sha256", lambda raw: b"\xff" + raw),
         ("sample.sha256", lambda raw: raw[:82] + b"0" + raw[83:]),
     ],
-    ids=["bit", "cut", "empty", "no_hash", "hash_bytes", "other_bars"],
+    ids=["bit", "no_hash", "other_bars"],
 )
 def test_damaged_sample_is_refused(tmp_path, name, damage):
     """One flipped bit is enough, in the bars or in the hashes."""

@@ -7,7 +7,7 @@ import re
 import pandas as pd
 import pytest
 
-from data import LoadOptions, expand_spec, load_bars
+from data import expand_spec, load_bars
 from data.errors import DataError, SourceError
 from data.providers import find_provider
 from tests.corpus.kinds import BARS, RECORDS, TEXT
@@ -42,13 +42,6 @@ def test_what_is_no_source_is_answered_in_a_line(spec, words):
     """With the sources that there are, and the one that was meant."""
     with pytest.raises(DataError, match=words):
         load_bars(spec)
-
-
-def test_a_source_that_is_no_file_has_no_further_columns():
-    """The error comes before anything is fetched."""
-    for spec in ("sample", "polygon:AAPL"):
-        with pytest.raises(DataError, match="is no file"):
-            load_bars(spec, LoadOptions(aligned_columns=("mood",)))
 
 
 @pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "feather"])

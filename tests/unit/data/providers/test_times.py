@@ -1,7 +1,6 @@
 """Times of a file beside the rows of the corpus: the machine's own zone, and laws of numbers."""
 
 import tempfile
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from data.checks import NO_TIME
 from data.providers.time_columns import read_times
 from data.table import LoadOptions
 from tests.corpus.row import ONE, bars
-from tests.corpus.times import MIDNIGHT
 
 UNITS = (1, 10**3, 10**6, 10**9)
 NUMBERS = st.one_of(
@@ -53,25 +51,11 @@ def test_a_number_is_never_another_time(numbers):
         assert together == sorted(time_ns for (time_ns,) in alone)
 
 
-def test_the_machines_own_zone_changes_nothing(monkeypatch, tmp_path):
-    """TZ of the machine is never used."""
-    bars([MIDNIGHT]).write(tmp_path / "series.csv")
-    options = LoadOptions(**ONE)
-    expected = load_bars(str(tmp_path / "series.csv"), options).timestamp[0]
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    time.tzset()
-    try:
-        assert load_bars(str(tmp_path / "series.csv"), options).timestamp[0] == expected
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
 MOMENTS = np.datetime64("2018-03-01T00:00", "s") + np.arange(70_000) * np.timedelta64(17, "m")
 """Times of two years, more than are read together."""
 
 WRITTEN = (
-    "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S+00:00", "%Y%m%d %H%M%S", "%m/%d/%Y %I:%M %p",
+    "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %I:%M %p",
     "%d %b %Y %H:%M", "%Y.%m.%d|%H:%M",
 )  # fmt: skip
 """Ways to write them; a bar parts two columns."""

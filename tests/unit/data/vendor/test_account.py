@@ -1,7 +1,6 @@
 """Keys and addresses: where they come from, where they may go, and that they do not show."""
 
 import base64
-import os
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -89,10 +88,3 @@ def test_a_wrong_file_of_settings_is_refused(settings, text, words):
     if words == "TOML":
         page = re.search(r"see (\S+) for its form", message)[1]
         assert "calls_per_minute =" in (Path(data.__file__).parents[1] / page).read_text("utf-8")
-
-
-def test_a_pipe_with_settings_is_refused(settings):
-    """It would never end."""
-    os.mkfifo(settings)
-    with pytest.raises(SourceError, match="is no file"):
-        find_account()

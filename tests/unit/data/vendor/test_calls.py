@@ -3,7 +3,7 @@
 import pytest
 
 from data.vendor import calls
-from data.vendor.calls import Pace, backoff_s
+from data.vendor.calls import Pace
 
 
 class Clock:
@@ -57,13 +57,3 @@ def test_the_time_left_is_the_time_that_it_takes(clock, made, left):
     for _ in range(left):
         keeper.call(answer)
     assert clock.now - began == pytest.approx(expected)
-
-
-def test_waits_double_to_a_minute():
-    """Each lies between half of its length and all of it."""
-    for failures in range(1, 12):
-        longest = min(2.0 ** (failures - 1), 60)
-        waits = [backoff_s(failures) for _ in range(200)]
-        assert longest / 2 <= min(waits)
-        assert max(waits) <= longest
-        assert len(set(waits)) > 10

@@ -1,15 +1,12 @@
 """Pages to all bars of a range, of exchanges that answer in any way."""
 
-import ccxt
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.errors import FetchError
-from data.providers import ccxt_exchange
 from data.vendor.paging import PageReader
-from tests.bench.exchange_worlds import read_world
 from tests.support.worlds_of_exchanges import (
     DAY_MS,
     START_MS,
@@ -17,6 +14,7 @@ from tests.support.worlds_of_exchanges import (
     World,
     draw_world,
     make_rows,
+    read_world,
 )
 
 YEARS_MS = 4 * 365 * DAY_MS
@@ -30,20 +28,6 @@ def test_every_bar_comes_once(seed):
     np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("name", ccxt.exchanges)
-def test_an_exchange_is_asked_for_what_it_states(name):
-    """The limit is that of its class, by the kind of market."""
-    exchange = getattr(ccxt, name)()
-    for kind, inverse in (("spot", False), ("swap", False), ("swap", True), ("future", False)):
-        exchange.market = lambda _, k=kind, i=inverse: {"type": k, "inverse": i}
-        limit = ccxt_exchange.stated_limit(exchange, "BTC/USDT", "1m")
-        features = (exchange.features or {}).get(kind) or {}
-        if kind != "spot":
-            features = features.get("inverse" if inverse else "linear") or {}
-        stated = (features.get("fetchOHLCV") or {}).get("limit")
-        assert limit == (stated or ccxt_exchange.LIMIT)
-
-
 @pytest.mark.parametrize("limit", [50, 200, 1000])
 def test_years_before_a_listing_cost_few_calls(limit):
     """Days show where minutes are, where a page is bounded by the limit that was asked for."""
@@ -52,16 +36,6 @@ def test_years_before_a_listing_cost_few_calls(limit):
     got, expected = read_world(world, START_MS, int(times[-1]) + 1)
     np.testing.assert_array_equal(got, expected)
     assert world.calls < 400
-
-
-@pytest.mark.parametrize("bars", [1, 13, 300])
-@pytest.mark.parametrize(("anchor", "end", "at"), [("front", "open", 1), ("end", "limit", 534)])
-def test_few_bars_cost_few_calls(bars, anchor, end, at):
-    """Where a range leaves its first bar out, and most of it is empty."""
-    world = World(START_MS + STEP_MS * (at + np.arange(bars)), 500, 500, anchor, end, False)
-    got, expected = read_world(world, START_MS, START_MS + 960 * STEP_MS)
-    np.testing.assert_array_equal(got, expected)
-    assert world.calls < 60
 
 
 def test_days_that_are_none_are_not_believed():
