@@ -80,10 +80,9 @@ ROWS = (
       for parts, more in ((PARTS, {}), (TITLES, {"hour": 9, "minute": 30}))),
     *(reads(f"parts of a date beside the time {time!r}", table({time: DAYS, **PARTS, **FIXED}),
             times=DAY_NS) for time in ("date", "")),
-    *(refuses(f"hours in a column {name}",
-              table({"date": HOURS.strftime("%Y-%m-%d"), name: HOURS.hour, **FIXED}), {}, DataError,
-              f"column '{name}' holds the hours of dates", never=("market", "--sort"))
-      for name in ("Hour",)),
+    refuses("hours in a column", table({"date": HOURS.strftime("%Y-%m-%d"), "Hour": HOURS.hour,
+                                        **FIXED}), {}, DataError,
+            "column 'Hour' holds the hours of dates", never=("market", "--sort")),
     refuses("times of day without a date",
             table({"session": DAYS.strftime("%Y-%m-%d"), "time": "09:30", **FIXED}), {}, DataError,
             "times of day without a date", "--column date=NAME --column time=NAME"),

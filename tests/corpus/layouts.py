@@ -150,7 +150,6 @@ ROWS = (
             "row 0", "2024-01-01", then={**SERIES}),
     refuses("a meaning that is none", text(PLAIN), {"columns": {"opn": "Open"}}, TableError,
             "'opn' is unknown", "timestamp, ", "did you mean 'open'"),
-    *(gives(f"freqtrade, {packing}", saved("BTC_USDT-1d.feather", lambda path, packing=packing:
-            frame().to_feather(path, compression=packing)), symbol="BTC_USDT-1d", notes=())
-      for packing in ("zstd",)),
+    gives("freqtrade", saved("BTC_USDT-1d.feather", lambda path: frame().to_feather(path)),
+          symbol="BTC_USDT-1d", notes=()),
 )  # fmt: skip

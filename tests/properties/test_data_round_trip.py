@@ -158,26 +158,3 @@ def test_garbage_is_refused_in_our_words(start: bytes, garbage: bytes, kind: str
         message = refusal(f"{kind}:{path}")
     assert message is not None
     assert "\n" not in message
-
-
-HEADERS = st.sampled_from(
-    ["timestamp,open,high,low,close,volume\n", "", "sep=,\n", "Price,Close,High,Low,Open,Volume\n",
-     "Ticker,A,A,A,B,B\n", "unix,date,open,high,low,close\n", "t,o,h,l,c,volume x\n"]
-)  # fmt: skip
-ROWS = st.lists(
-    st.tuples(
-        st.sampled_from(["2024-01-01", "2024-01-01T00:15Z", "1704067200", "x", "", "01/02/2024",
-                         "20240230", "Jan 1, 2024", "9:30 AM", "Date"]),
-        *[st.sampled_from(["1", "1.5", "0", "-1", "nan", "1e400", "", "x", "1,5", '"',
-                           "$", "1.5M", "A", "09:30"])] * 5,
-    ),
-    max_size=4,
-)  # fmt: skip
-
-
-@given(header=HEADERS, rows=ROWS)
-def test_malformed_rows_are_refused_in_our_words(header, rows):
-    """Nearly legal text is read or refused in one line, never with another exception."""
-    with tempfile.TemporaryDirectory() as folder:
-        text = header + "\n".join(",".join(row) for row in rows)
-        assert "\n" not in (refusal(write_csv(Path(folder), text)) or "")
