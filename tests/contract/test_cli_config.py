@@ -9,17 +9,6 @@ from tests.support.commands import SMALL
 pytestmark = pytest.mark.slow
 
 
-def test_everything_wrong_in_file_and_flags_is_told_at_once(command, tmp_path):
-    """One line names every key, whatever is wrong with it and wherever it was given."""
-    (tmp_path / "run.toml").write_text(
-        'population = "8"\nSeed = 1\nfee_bp = inf\nkeep = 3\n[bounds]\nema_fast = [1]\n'
-    )
-    error = command("evolve", "--config", "run.toml", "--threads", "x", "--risk-fraction=2").error
-    for name in ("population", "Seed", "fee_bp", "keep", "bounds.ema_fast", "--threads",
-                 "--risk-fraction"):  # fmt: skip
-        assert f"{name} " in error
-
-
 def test_equal_bounds_freeze_genes_and_few_points_are_told(command, market):
     """Every member has those values; where three are left, no more than three are searched."""
     genes = prepare(RunConfig(data=market)).spec.layout.genes

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import optimizer
-from data import DataError, LoadOptions, load_bars
+from data import DataError, load_bars
 from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.report import check_strategy, page_html, write_report
-from strategy import StrategyError, find_strategy, words
+from optimizer.report import page_html, write_report
+from strategy import StrategyError, words
 from tests.support.runs import record_run
 
 OURS = (OptimizerError, DataError, StrategyError, EngineError)
@@ -106,12 +106,9 @@ def backtested(**settings):
 
 PLACES = {
     "trades": (lambda run, v: run.trades(v).to_csv(), whole(0)),
-    "population": (lambda run, v: run.population(v).to_csv(), whole(1)),
     "program": (lambda run, v: run.program(0, v), choose("pine")),
     "grid": (lambda run, v: run.grid(v, "reward_r").to_csv(), choose("ema_fast")),
-    "importance": (lambda run, v: run.importance(v).to_csv(), choose("strength")),
     "by_weight": (lambda run, v: run.by_weight(strength=v), real(0.5)),
-    "label": (lambda run, v: run.label(v) or run.tags, text("mine")),
     "page": (lambda run, v: len(page_html(run, v)), whole(0)),
     "report": (lambda run, v: write_report(run, v).name, path("page.html")),
     "plot_front": (lambda run, v: run.plot.front(v).to_json(), choose("trades")),
@@ -139,13 +136,7 @@ PLACES = {
     "fee_bp": (lambda run, v: backtested(fee_bp=v), real(2.5)),
     "scale_lengths": (lambda run, v: backtested(scale_lengths=v), flag(False)),
     "bounds": (lambda run, v: backtested(bounds={"reward_r": v}), several(1.0, 5.0)),
-    "check_strategy": (
-        lambda run, v: check_strategy(find_strategy("seller_exhaustion"), v).to_csv(),
-        whole(2),
-    ),
     "load_bars": (lambda run, v: repr(load_bars(v)), path("sample")),
-    "load_timeframe": (lambda run, v: repr(load_bars("sample", LoadOptions(timeframe=v))), span(1)),
-    "word_length": (lambda run, v: repr(words.ema(words.close, v)), whole(20)),
     "word_number": (lambda run, v: repr(words.close > v), real(2.5)),
 }
 """Each argument: a call with its value, and a plain value with its twins."""

@@ -104,33 +104,3 @@ def test_missed_is_zero_just_where_all_soft_constraints_hold(world):
 def test_a_constraint_reads_back_as_itself(constraint):
     """Whatever its bound is, in every bit."""
     assert parse_constraint(constraint.text) == constraint
-
-
-@given(
-    values=st.lists(
-        st.lists(
-            VALUES.filter(lambda value: value > -np.inf or value != value), min_size=3, max_size=3
-        ),
-        min_size=1,
-        max_size=5,
-    ),
-    how=WAYS,
-    more_is_better=st.booleans(),
-)
-def test_the_order_of_windows_does_not_matter_but_to_the_mean(values, how, more_is_better):
-    """Worst and quantiles are members, whatever their order; none of them hides a NaN.
-
-    A window without losses is endless, which is as good as can be.
-    """
-    table = np.array(values)
-    objectives = over_windows(table, how, more_is_better=more_is_better)
-    is_known = ~np.isnan(table).any(axis=1)
-    assert np.isnan(objectives[~is_known]).all()
-    if how == "mean":
-        assert (objectives[is_known & np.isinf(table).any(axis=1)] == np.inf).all()
-    else:
-        turned = over_windows(table[:, ::-1], how, more_is_better=more_is_better)
-        assert np.array_equal(objectives, turned, equal_nan=True)
-        assert all(
-            value in row for value, row in zip(objectives[is_known], table[is_known], strict=True)
-        )

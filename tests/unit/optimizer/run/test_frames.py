@@ -298,12 +298,10 @@ def test_a_frame_that_may_be_several_says_how_to_pass_it(tmp_path, plain, name):
     ("frame", "count"),
     [
         (LONG.iloc[COUNT:], 2),
-        (LONG.iloc[COUNT:].reset_index(names="t").set_index("Ticker"), 2),
         (PARTS.filter(pl.col("Ticker") == "BBB"), 2),
-        (WIDE[["BBB"]], 1),
         (LEVELS.iloc[COUNT:], 1),
     ],
-    ids=["column", "index", "polars", "level of tickers", "level of markets"],
+    ids=["column", "polars", "level of markets"],
 )
 def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, frame, count):
     """Both are named, and each way on is read."""
@@ -328,12 +326,6 @@ FAULTS = {
     "days that could be months": (
         index(pd.date_range("2024", periods=COUNT, freq="h").strftime("%d/%m/%Y %H:%M")).iloc[:12],
         "--time-format", {"time_format": "%d/%m/%Y %H:%M"},
-    ),
-    "decimals that could be thousands": (
-        FRAME.map(lambda number: f"{number:.3f}".replace(".", ",")), "--decimal", {"decimal": ","},
-    ),
-    "no volume": (
-        FRAME.assign(volume=-1), "--column volume=none", {"columns": {"volume": "none"}},
     ),
     "closes": (index(INDEX - pd.Timedelta("1ms")), "--stamped close", {"stamped": "close"}),
 }  # fmt: skip
@@ -385,7 +377,7 @@ def test_frames_that_cannot_be_read_are_refused(tmp_path, name):
     assert all(word in message for word in words)
 
 
-@pytest.mark.parametrize("missing", ["", "n/a", "-"])
+@pytest.mark.parametrize("missing", ["", "n/a"])
 def test_words_for_no_number_among_numbers_are_read_as_in_a_file(tmp_path, missing):
     """Other numbers keep every bit, and the row is dropped with the option."""
     close = MIXED.where(INDEX[0] != INDEX, missing)

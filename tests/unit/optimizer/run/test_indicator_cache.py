@@ -66,7 +66,7 @@ def test_whatever_decides_a_row_names_its_file(tmp_path, what, monkeypatch):
     assert len(CALLS) == 2
 
 
-@pytest.mark.parametrize("damage", [b"", b"x" * 99, "turned", "short"])
+@pytest.mark.parametrize("damage", [b"", "turned", "short"])
 def test_a_damaged_file_is_computed_anew(tmp_path, damage, caplog):
     """With a note; the file is whole again afterwards."""
     row = keep_rows(tmp_path).row(SERIES, (3,))

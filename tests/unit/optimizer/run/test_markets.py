@@ -135,12 +135,6 @@ def test_individuals_from_elsewhere_may_have_seen_what_is_held_out(folder):
         assert prepare(config(folder, **changes)).notes == ()
 
 
-def test_bounds_must_fit_the_shortest_symbol(folder):
-    """It is named."""
-    with pytest.raises(ConfigError, match="short: 600 bars, need at least"):
-        prepare(config(folder, holdout="70%", bounds={"ema_slow": [700, 800]}), for_search=True)
-
-
 def _redrawn(bars: Bars) -> Bars:
     """The same bars with the last three tenths doubled in price."""
     cut = len(bars) - int(len(bars) * 0.3)

@@ -2,8 +2,6 @@
 
 import pytest
 
-from data import Window
-from engine.batch import Engine
 from engine.fast_case import find_fast_case
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
@@ -11,9 +9,8 @@ from optimizer.run.task import (
     check_genome_fits,
     prepare,
 )
-from strategy import find_strategy, words
+from strategy import find_strategy
 from tests.support.commands import write_market
-from tests.support.worlds import make_bars
 
 WIDE = {"ema_fast": [12.0, 96.0], "ema_slow": [97.0, 200.0], "z_window": [96.0, 200.0]}
 
@@ -52,10 +49,8 @@ def test_bounds_are_in_bars_of_the_data(market):
 @pytest.mark.parametrize(
     ("n_bars", "expected"),
     [
-        (1, "1 bar, need at least 98 (longest window 97)"),
         (97, "97 bars, need at least 98 (longest window 97)"),
         (98, "'ema_slow' may be 200, 'z_window' may be 200; the largest legal value is 97"),
-        (200, "the largest legal value is 199: --bound ema_slow=97:199 --bound z_window=96:199"),
     ],
 )
 def test_windows_longer_than_the_data_are_refused(tmp_path, n_bars, expected):
@@ -84,25 +79,6 @@ def test_one_genome_is_held_against_the_data(task):
         ConfigError, match=rf"3,000 bars, need at least {end + 1} \(longest window {end}\)"
     ):
         check_genome_fits(task, layout.encode({"z_window": end}))
-
-
-def test_the_fewest_bars_that_are_taken_can_trade():
-    """A window of 90 signals on its last bar at the earliest, and enters on the bar after."""
-    window = words.length("window", 90, 90, 90)
-    spec = words.strategy(
-        "Long above a mean.",
-        long=words.close > words.sma(words.close, window),
-        stop=words.beyond_bar(words.gene("stop", 1.0, 0.1, 5.0) * words.atr(window)),
-        target=words.r_multiple(words.gene("reward", 1.0, 0.1, 5.0)),
-        max_hold=words.length("hold", 5, 1, 9),
-    )
-    trades = {}
-    for n_bars in (90, 91):
-        series = [make_bars(seed, n_bars) for seed in range(12)]
-        windows = [Window(i, 0, n_bars) for i in range(len(series))]
-        engine = Engine(spec, series, windows, device="cpu")
-        trades[n_bars] = sum(map(len, engine.trades(spec.layout.defaults)))
-    assert trades[90] == 0 < trades[91]
 
 
 @pytest.mark.parametrize(("asked", "population", "islands"), [(3, 24, 3), (4, 24, 3), (9, 5, 1)])

@@ -69,13 +69,6 @@ def test_a_mutation_draws_another_option_each_as_likely():
     assert set(mutants[mutants[:, 1] != 2.0, 1]) == {1.0, 3.0}
 
 
-def test_a_step_is_moved_by_one_at_least():
-    """However fine the mutation."""
-    genomes = np.repeat(LAYOUT.defaults[None], 1000, axis=0)
-    mutants = mutate_polynomial(draw_stream(), genomes, LAYOUT, eta=63, probability=1.0)
-    assert not (mutants[:, 2] == genomes[:, 2]).any()
-
-
 def test_a_child_has_the_option_of_a_parent():
     """Either, as likely, and the other child has the other one."""
     parents = np.tile(population(2), (20_000, 1))
