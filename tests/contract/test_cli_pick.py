@@ -47,31 +47,6 @@ def test_a_member_is_tried_on_other_bars_and_at_other_costs(command, run):
     assert command(*member, "--data", "bars.csv").json["metrics"] == front[0]["metrics"]
 
 
-MEMBER = ("backtest", "latest", "--member", 0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (("backtest", "latest", "--member", 99), "--member 0 to"),
-        (("runs", "show", "latest", "--member", 99), "--member 0 to"),
-        (("runs", "show", "none", "--member", 0), "no run"),
-        (("backtest", "none", "--member", 0), "no run"),
-        (("backtest", "--member", 0), "name a run"),
-        ((*MEMBER, "--run", "latest"), "once"),
-        ((*MEMBER, "--strategy", "seller_exhaustion"), "--strategy"),
-        ((*MEMBER, "--bound", "max_hold=2:9"), "--bound"),
-        ((*MEMBER, "--data", "gone.csv"), "gone.csv"),
-        ((*MEMBER, "--timeframe", "1h"), "--timeframe 15m"),
-    ],
-)
-def test_a_contradiction_of_a_run_is_refused_by_name(command, run, arguments, word):
-    """Before anything is computed."""
-    outcome = command(*arguments)
-    assert outcome.code != 0
-    assert word in outcome.error
-
-
 def test_genes_explain_the_same_everywhere(command, market, run):
     """In the terminal, in JSON and in Python, with the method."""
     assert "feasible trials" in command("runs", "show", "latest", "--importance").error

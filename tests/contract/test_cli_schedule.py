@@ -3,9 +3,6 @@
 import pytest
 
 from optimizer import load_run
-from tests.support.commands import SMALL
-
-SEARCH = [word for word in SMALL if word != "--no-judge"]
 
 
 @pytest.mark.slow
@@ -27,14 +24,3 @@ def test_a_schedule_is_searched_and_told(command, recordings, tmp_path):
     assert text.count("    Step(") == len(made["rows"])
     assert f"next due {made['next_date']}" in text.replace("\n# ", " ")
     assert "--member" in command(*exported, "--member", "0").error
-
-
-@pytest.mark.parametrize(
-    ("flags", "word"), [((), "--every 30d"), (("--train", "900d"), "--train 900d")]
-)
-def test_evolve_refuses_half_a_schedule_before_it_searches(command, market, tmp_path, flags, word):
-    """No run is begun."""
-    outcome = command("evolve", "--data", market, *SEARCH, "--every", "30d", *flags)
-    assert outcome.code == 2
-    assert word in outcome.error
-    assert not (tmp_path / "runs").exists()

@@ -9,7 +9,7 @@ import pytest
 from engine.accounts.ledger import ACCUMULATOR_INDEX, Trade
 from optimizer import load_run
 from optimizer.__main__ import main
-from tests.support.commands import SMALL, write_market
+from tests.support.commands import SMALL
 
 pytestmark = pytest.mark.slow
 
@@ -98,39 +98,6 @@ def test_the_worst_window_counts_on_both_sides(command, folder):
         assert member["held_out"]["objectives"]["sum_r@worst"] == min(sum_r[3:])
 
 
-def test_tables_of_many_windows_fit_a_terminal(command, folder, monkeypatch):
-    """Members beside what was held out, and the first one symbol by symbol, uncut in 80 columns."""
-    monkeypatch.setattr("optimizer.cli.console.WIDTH_OF_A_FILE", 80)
-    assert "1,520 bars held out, which nobody" in command("runs", "show", "latest").out
-    open_held_out(command)
-    out = command("runs", "show", "latest").out
-    assert "\u2026" not in out
-    table, rows = out.split("symbol by symbol")[1], out.splitlines()
-    rows = [line.split() for line in table.splitlines()]
-    assert [row[0] for row in rows if "searched" in row] == ["AAA", "BBB", "CCC"]
-    assert len([row for row in rows if row[:2] == ["held", "out"]]) == 3
-
-
-def test_a_hundred_symbols_are_one_search(command, tmp_path):
-    """Of many lengths and prices: a front, a line for each, and a proof in all their windows."""
-    (tmp_path / "many").mkdir()
-    for seed in range(100):
-        size = {"tick": (1e-6, 0.01, 0.5)[seed % 3], "gaps": (seed % 2) * 0.05}
-        write_market(tmp_path / "many" / f"S{seed:03d}.csv", 300 + seed, seed=seed, **size)
-    short = ("ema_fast=3:20", "ema_slow=21:60", "z_window=20:80", "atr_window=3:40")
-    bounds = [part for bound in short for part in ("--bound", bound)]
-    outcome = command(
-        "evolve", "--data", "many", *HELD[2:], *bounds, "--min-trades", "0", "--quiet"
-    )
-    assert outcome.code == 0
-    table = outcome.out.split("Member 0, symbol by symbol")[1]
-    assert [f" S{seed:03d} " in table for seed in range(100)] == [True] * 100
-    result = show(command)
-    assert result["front"]
-    assert (result["certificate"]["windows"], result["certificate"]["mismatches"]) == (100, 0)
-    assert {len(member["by_window"]["sum_r"]) for member in result["front"]} == {100}
-
-
 def test_other_held_out_bars_leave_the_front_as_it_was(command, folder):
     """Prices that the search must not see change nothing that it finds."""
     opened = open_held_out(command)
@@ -160,7 +127,7 @@ def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder):
 
 
 def test_backtest_tells_whose_trades_they_are(command, folder):
-    """Symbol and sample before each trade, and a table symbol by symbol; both spellings of ends."""
+    """Symbol and sample before each trade, and a table symbol by symbol."""
     flags = ("backtest", "--data", "csv:symbols", "--holdout", "20%", *LOOSE)
     result = command(*flags, "--trades", "out.csv", "--json").json
     with open("out.csv", newline="", encoding="utf-8") as file:
@@ -174,40 +141,3 @@ def test_backtest_tells_whose_trades_they_are(command, folder):
     assert sum(counts) == len(rows) > 0
     out = command(*flags).out
     assert all(word in out for word in ("searched on", "held out", "Symbol by symbol"))
-    windows = [
-        command("backtest", "--data", "csv:symbols", "--json", *ends).json["windows"]
-        for ends in (
-            ("--from", "1970-01-11", "--to", "1970-01-16"),
-            ("--start", "1970-01-11", "--end", "1970-01-16"),
-        )
-    ]
-    assert windows[0] == windows[1]
-    assert [window["bars"] for window in windows[0]] == [5 * 96] * 3
-
-
-def test_several_files_are_named_in_flags_and_in_a_configuration(command, folder):
-    """A list in JSON, one table after the other for people; both read back as written."""
-    specs = ["symbols/AAA.csv", "symbols/BBB.csv"]
-    shown = command("data", "show", *specs, "--json").json
-    assert [entry["symbol"] for entry in shown] == ["AAA", "BBB"]
-    for text in ('data = "sample"', f'data = ["{specs[0]}", "{specs[1]}"]'):
-        Path("run.toml").write_text(text + "\n")
-        assert text in command("config", "--config", "run.toml").out
-    assert '["a.csv", "b.csv"]' in command("config", "--data", "a.csv", "--data", "b.csv").out
-
-
-@pytest.mark.parametrize(
-    ("flags", "word"),
-    [
-        (("--holdout", "0%"), "--holdout '0%'"),
-        (("--holdout", "1960-01-01"), "AAA has 3000 bars"),
-        (("--data", "sample", "--data", "sample"), "'sample'"),
-    ],
-)
-def test_bars_that_cannot_be_cut_are_refused(command, recordings, tmp_path, flags, word):
-    """And no run is recorded."""
-    source, _ = recordings.record("symbols")
-    outcome = command("evolve", "--data", f"csv:{source / 'symbols'}", *flags, *SMALL)
-    assert outcome.code == 2
-    assert word in outcome.error
-    assert not (tmp_path / "runs").exists()

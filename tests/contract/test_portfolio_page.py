@@ -58,28 +58,6 @@ def test_the_command_writes_page_and_programs(command, runs):
         assert f"Member {number} of run" in text
 
 
-EXPORT = ("--export", "programs", "--as", "freqtrade")
-
-
-@pytest.mark.parametrize(
-    ("flags", "word"),
-    [
-        *((("--cash", cash), f"--cash {cash}") for cash in ("0", "-5", "nan", "inf")),
-        (("--max-positions", "0"), "--max-positions"),
-        ((*EXPORT, "--max-positions", "1"), "others hold"),
-        (EXPORT[:2], "together"),
-        ((*EXPORT, "--risk", "2"), "--risk 2"),
-        (("latest:x",), "latest:x"),
-    ],
-)
-def test_a_slip_is_refused_by_its_flag(command, runs, flags, word):
-    """Before anything is traded."""
-    outcome = command("portfolio", "latest:0", "--runs", runs, *flags)
-    assert outcome.code in (2, 4)
-    assert word in outcome.error
-    assert not Path("programs").exists()
-
-
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_a_browser_draws_it(chromium, page_file, width, scheme):
     """Both charts, nothing asked for, and no page wider than its window."""

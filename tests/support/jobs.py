@@ -46,29 +46,16 @@ class Dying:
         return job * job, os.getpid()
 
 
-class TwoWordsError(Exception):
-    """Cannot be read back from a pickle: it takes two words."""
-
-    def __init__(self, one, two):
-        super().__init__(f"{one} {two}")
-
-
 @dataclass(frozen=True)
 class Failing:
-    """Fails at one job.
-
-    Args:
-        job: That fails.
-        is_readable: Whether another process can read what it raises.
-    """
+    """Fails at one job."""
 
     job: int
-    is_readable: bool = True
 
     def run(self, job):
         """The square of a number."""
         if job == self.job:
-            raise ValueError("no square") if self.is_readable else TwoWordsError("no", "square")
+            raise ValueError("no square")
         return job * job, os.getpid()
 
 

@@ -4,17 +4,17 @@ import gc
 import os
 import pickle
 import signal
-import threading
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pytest
 
+from data.bars import Window
 from engine.batch import Engine
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.judging import asking
-from optimizer.judging.asking import AskingWorkers, Evaluating
+from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.executors import ThisMachine
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSetup, OnNullMarkets
@@ -23,8 +23,21 @@ from optimizer.judging.workers import Pool
 from optimizer.report.run import evolve
 from optimizer.schedule.dates import parse_schedule
 from tests.support.evidence import make_planted_market
-from tests.support.judging import SMALL, write_bars
-from tests.support.null_tasks import TASKS
+from tests.support.examples import RSI_PULLBACK
+from tests.support.judging import SMALL, make_task, write_bars
+
+BARS, OTHER = make_planted_market(7, 900, 8), make_planted_market(8, 700, 8)
+SEVERAL = (Window(0, 100, 500), Window(0, 500, 900), Window(1, 50, 700))
+
+TASKS = {
+    "shipped": lambda: make_task(BARS, plateau=2, generations=5),
+    "several": lambda: make_task(BARS, OTHER, windows=SEVERAL, over_windows="pooled"),
+    "near": lambda: make_task(BARS, objectives="strength@near,max_drawdown", population=8),
+    "words": lambda: make_task(BARS, spec=RSI_PULLBACK, min_trades=2),
+    "grid": lambda: make_task(BARS, search="lattice", steps={"reward_r": 1.0}, generations=0),
+}
+"""A search that may end before others, windows that are one account, neighbours that are asked
+too, a strategy in words, and a grid."""
 
 JOBS = [NullJob("shuffled", number) for number in range(1, 6)] + [NullJob("mirrored", 1)]
 
@@ -65,10 +78,9 @@ def test_null_searches_in_step_find_what_each_finds_alone(name):
     }
 
 
-@pytest.mark.parametrize("name", ["shipped", "words"])
-def test_processes_that_ask_find_it_too(pool, name, monkeypatch):
+def test_processes_that_ask_find_it_too(pool, monkeypatch):
     """In three waves, each of whose engines is gone when the next is made, which a GPU needs."""
-    setup = NullSetup(TASKS[name](), "none")
+    setup = NullSetup(TASKS["shipped"](), "none")
     expected, living = dict(setup.run_in_step(JOBS)), []
     make = NullSetup.make_engine
 
@@ -81,14 +93,11 @@ def test_processes_that_ask_find_it_too(pool, name, monkeypatch):
         monkeypatch.setattr(NullSetup, "make_engine", note)
         assert dict(AskingWorkers(setup, 2, 2, pool).results(JOBS)) == expected
     assert living == [0, 0, 0]
-    # One process searches itself, and so does what is left of a run that was killed.
-    alone = AskingWorkers(setup, 1, 4, pool)
-    assert alone.alone
-    assert dict(alone.results(JOBS)) == expected
+    # What is left of a run that was killed.
     assert dict(AskingWorkers(setup, 2, 4, pool).results(JOBS[:1])) == {JOBS[0]: expected[JOBS[0]]}
 
 
-@pytest.mark.parametrize("name", ["shipped", "several", "near"])
+@pytest.mark.parametrize("name", ["shipped", "near"])
 def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
     """In waves, by two processes; each finds what it finds alone, and no other engine is made."""
     task = TASKS[name]()
@@ -108,10 +117,9 @@ def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
     assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
 
 
-@pytest.mark.parametrize(("name", "rule"), [("shipped", "keep"), ("near", "near")])
-def test_null_schedules_find_what_each_finds_alone(pool, name, rule):
+def test_null_schedules_find_what_each_finds_alone(pool):
     """In waves of two markets, by two processes."""
-    setup = NullScheduleSetup(TASKS[name](), parse_schedule("6d", "24d", 0), rule, "none")
+    setup = NullScheduleSetup(TASKS["near"](), parse_schedule("6d", "24d", 0), "near", "none")
     jobs = [*JOBS[:3], JOBS[5]]
     expected = {job: setup.run(job) for job in jobs}
     assert sum(search.trades for search in expected.values()) > 0
@@ -119,7 +127,7 @@ def test_null_schedules_find_what_each_finds_alone(pool, name, rule):
 
 
 def test_a_failure_of_the_engine_ends_all(monkeypatch, pool):
-    """With what the engine raised."""
+    """With the error that the engine raised."""
 
     def fail(engine, windows, questions):
         raise MemoryError("no room for rows")
@@ -157,41 +165,11 @@ def test_searches_of_a_process_that_died_are_made_here():
     assert results == dict(NullSetup(task, "none").run_in_step(JOBS))
 
 
-def test_whoever_asks_is_told_its_own_answer():
-    """Also those who ask while the first is answered."""
-    seen, begun, go_on = [], threading.Event(), threading.Event()
-
-    def evaluate(questions):
-        seen.append(sorted(questions))
-        begun.set()
-        assert go_on.wait(30)
-        return [number * 10 for number in questions.values()]
-
-    told = {}
-    with Evaluating(evaluate) as answers:
-
-        def tell(key):
-            (told[key],) = answers.ask({key: key})
-
-        threads = [threading.Thread(target=tell, args=(key,)) for key in range(4)]
-        threads[0].start()
-        assert begun.wait(30)
-        for thread in threads[1:]:
-            thread.start()
-        go_on.set()
-        for thread in threads:
-            thread.join(30)
-    assert told == {key: key * 10 for key in range(4)}
-    assert seen[0] == [0]
-    assert sorted(key for keys in seen[1:] for key in keys) == [1, 2, 3]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", [{}, {"every": "10d", "train": "20d", "pick_by": "keep"}])
-def test_the_engine_of_a_run_is_gone_when_null_searches_begin(tmp_path, monkeypatch, rule):
+def test_the_engine_of_a_run_is_gone_when_null_searches_begin(tmp_path, monkeypatch):
     """Whatever folds and steps asked of it: a GPU has no room for two."""
     data = write_bars(tmp_path / "planted.csv", make_planted_market(7, 1000, 8))
-    settings = {**SMALL, "null": 2, "folds": 3, "blocks": 4, "data": data, **rule}
+    settings = {**SMALL, "null": 2, "folds": 3, "blocks": 4, "data": data}
     # Where a loop is compiled, exceptions hold each other, and whoever called the loop.
     evolve({**settings, "runs": str(tmp_path / "first")})
     counts, choose = [], ThisMachine.executor

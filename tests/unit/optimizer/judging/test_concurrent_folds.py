@@ -3,17 +3,14 @@
 import os
 import shutil
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from engine import workload
 from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
 from optimizer.judging import concurrent_folds, executors
 from optimizer.judging.concurrent_folds import SpareCores
-from optimizer.judging.executors import ThisMachine
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.judging.workers import Pool
@@ -94,33 +91,6 @@ def test_folds_that_fail_or_give_their_memory_are_searched_now(searched_run, cap
         assert not relieve_shortage()
     assert judge(path, run) == judge(path)
     assert "searched" in caplog.text
-
-
-def test_folds_begin_where_the_run_leaves_plenty(searched_run, monkeypatch):
-    """Of a GPU's memory half of what was free, of cores nearly all that they can do."""
-    run, _ = searched_run()
-    setup, heard = run._begun._setup, []
-    task = setup.task
-    run._begun.end()
-    engine = task.engine()
-    plan = engine.memory_plan(1)
-    needed = plan.slots * plan.slot_bytes + plan.series_bytes + plan.work_bytes
-    monkeypatch.setattr(ThisMachine, "executor", lambda *asked, **more: heard.append(more["used"]))
-    monkeypatch.setattr(concurrent_folds.Workers, "begin", lambda self, jobs, pool: None)
-    for device, times, core_rate, is_begun in (
-        ("cuda:0", 3.9, 1e9, False),
-        ("cuda:0", 4.1, 1.0, True),
-        ("cpu", 1.0, 1e9, True),
-        ("cpu", 9.0, 1.0, False),
-    ):
-        heard.clear()
-        engine.device = device
-        engine._plan = replace(plan, measure_free_bytes=lambda times=times: int(times * needed))
-        monkeypatch.setattr(workload, "CORE_RATE", core_rate)
-        run.begin(task, None)
-        run.give_room(engine)
-        run.executor(setup, 3, engine=engine, used=device)
-        assert heard == ([] if is_begun else [device]), (device, times)
 
 
 @pytest.mark.parametrize("settings", [{"memory": 10**9}, {"max_seconds": 60.0}, {"threads": 1}])

@@ -6,14 +6,9 @@ from engine import workload
 from engine.devices import Choice
 from optimizer.judging import executors
 from optimizer.judging.asking import AskingWorkers
-from optimizer.judging.executors import (
-    ThisMachine,
-    share_device,
-)
+from optimizer.judging.executors import ThisMachine, share_device
 from optimizer.judging.null import NullSetup
-from optimizer.judging.schedule import NullScheduleSetup
 from optimizer.judging.workers import Pool, Workers
-from optimizer.schedule.dates import parse_schedule
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 
@@ -31,9 +26,8 @@ BARS = make_planted_market(7, 900, 8)
         (1e5, 1e3, "cpu"),
     ],
 )
-@pytest.mark.parametrize("used", ["cuda:0,1", "cpu"])
-def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, used, core_rate, call_s, device):
-    """On the one that the run was searched on, or that was too far for its one search."""
+def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, core_rate, call_s, device):
+    """Also where it was too far for the run's one search."""
     monkeypatch.setattr(
         executors,
         "choose_strategy_backend",
@@ -45,7 +39,7 @@ def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, used, core_rate, ca
     task = make_task(BARS, threads=2, device="auto")
     with Pool() as pool:
         setup = NullSetup(task, "none")
-        executor = ThisMachine(pool).executor(setup, 50, used=used)
+        executor = ThisMachine(pool).executor(setup, 50, used="cpu")
     assert isinstance(executor, Workers if device == "cpu" else AskingWorkers)
     assert executor._setup.task.config.device == device
 
@@ -55,7 +49,6 @@ def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, used, core_rate, ca
     [
         (2, 9, 50, 1, 9),
         (8, 9, 50, 7, 9),
-        (8, 3, 50, 3, 3),
         (8, 99, 5, 5, 5),
         # What does not fit is cut into parts by its engine.
         (8, 0, 50, 1, 1),
@@ -70,20 +63,3 @@ def test_a_wave_fits_into_memory(monkeypatch, threads, markets, jobs, count, siz
     assert (executor._count, executor._size) == (count, size)
     # Each wave's engine takes of what is free when it is made.
     assert executor._setup.task.config.memory is None
-
-
-def test_few_schedules_of_many_individuals_are_a_wave(monkeypatch):
-    """All their steps are searched together, and what an engine answers has to fit the host."""
-    asked = []
-
-    def measure(task, searches):
-        asked.append(searches)
-        return 99
-
-    monkeypatch.setattr(executors, "count_markets", measure)
-    setup = NullScheduleSetup(make_task(BARS, threads=8), parse_schedule("10d", "20d", 0))
-    steps = len(setup.on_run.steps)
-    monkeypatch.setattr(executors, "MOST_PAIRS", 3 * steps * 16)
-    with Pool() as pool:
-        executor = share_device(setup, 50, "cpu", pool)
-    assert (executor._count, executor._size, asked) == (3, 3, [steps])

@@ -11,22 +11,18 @@ import numpy as np
 import pytest
 
 from data.bars import Bars
-from data.resample import FIRST_MONDAY_NS
 from data.timeframe import DAY_NS, MINUTE_NS
-from data.zones import earliest_moments
 from engine.accounts.costs import Costs
 from engine.cpu import limited, market
 from engine.positions.carried import CarriedRows
 from optimizer.judging.lookahead import build_causal_record
 from strategy import STRATEGIES
 from strategy import rows as computing
-from strategy import series as higher_bars
 from strategy import words as w
 from strategy.custom_indicator import OwnIndicator
 from strategy.expressions import Call
 from strategy.language import Term
 from strategy.rows import Rows
-from strategy.series import Series
 from tests.support.evidence import make_planted_market
 from tests.support.finer import make_coarse
 from tests.support.judging import make_task
@@ -34,7 +30,6 @@ from tests.support.random_strategies import drawn_exits
 from tests.support.worlds import random_genomes
 
 SIDES = {"long": 1, "short": -1}
-CENT = 0.01
 
 
 def make_market(count=160):
@@ -46,17 +41,6 @@ def make_market(count=160):
 
 
 HOURS = make_market()
-
-
-def follow_clock(zone, step_ns, count):
-    """Bars that begin with those of a zone's clock, from 2020 on."""
-    local = 1_577_836_800 * 10**9 + step_ns * np.arange(count)
-    times = np.unique(earliest_moments(local, zone))
-    bars = make_planted_market(7, len(times), 8)
-    return replace(bars, timestamp=times, timeframe_ns=step_ns, zone=zone)
-
-
-LONDON = follow_clock("Europe/London", DAY_NS, 800)
 
 
 def own(function):
@@ -73,9 +57,9 @@ def make_spec(side, above=None, **parts):
     return w.strategy("Planted.", **{**given, **parts})
 
 
-def beyond(side, left, right, by=0.0):
+def beyond(side, left, right):
     """Whether a row lies above another, or below it for a short."""
-    return left - right > by if side == "long" else right - left > by
+    return left > right if side == "long" else right > left
 
 
 NEXT_CLOSE = own(lambda bars: np.append(bars.close[1:], bars.close[-1:]))
@@ -83,9 +67,7 @@ NEXT_RANGE = own(lambda bars: np.append((bars.high - bars.low)[1:], 1.0) + 0.01)
 
 OWN = {
     "entry": lambda side: {"above": beyond(side, NEXT_CLOSE, w.close)},
-    "a_tick": lambda side: {side: beyond(side, NEXT_CLOSE, w.close, CENT / 2)},
     "exit": lambda side: {f"exit_{side}": beyond(side, w.close, NEXT_CLOSE)},
-    "stop": lambda side: {"stop": w.from_entry(2 * NEXT_RANGE)},
     "trail": lambda side: {"trail": w.trail(w.from_entry(2 * NEXT_RANGE))},
     "order": lambda side: {"entry": w.limit_at(NEXT_CLOSE, 3)},
     "cancel": lambda side: {
@@ -139,23 +121,6 @@ def shift_higher(monkeypatch):
     monkeypatch.setattr(computing, "higher_series", make)
 
 
-def use_old_higher(monkeypatch):
-    """A bar is over after its duration, whatever opens before: as it was until 2026."""
-
-    def make(series, minutes, offset, run):
-        span, shift = minutes * MINUTE_NS, offset * MINUTE_NS
-        buckets = (series.timestamp + shift - FIRST_MONDAY_NS) // span
-        begins = np.flatnonzero(np.diff(buckets)) + 1
-        last = np.append(begins[1:], len(series)) - 1
-        ends = FIRST_MONDAY_NS + (buckets[begins] + 1) * span - shift
-        columns = {name: getattr(series, name)[last] for name in higher_bars.COLUMNS}
-        closes = series.timestamp + series.timeframe_ns
-        newest = np.searchsorted(ends, closes, side="right") - 1
-        return Series(**columns, timeframe_ns=span), newest
-
-    monkeypatch.setattr(computing, "higher_series", make)
-
-
 def leave_before_the_next_day(monkeypatch):
     """The clock ends positions at the last close of a day, by the time of the bar behind it."""
     true = market.session_exits
@@ -200,13 +165,8 @@ ONE = Costs(max_positions=1, rank="close")
 PLANTS = {
     "column": (read_ahead(Rows, "_column", "mood"), lambda side: {
         "above": beyond(side, w.column("mood"), 0 * w.close)}, [HOURS]),
-    "forecast": (read_ahead(Rows, "_column", "forecast"), lambda side: {
-        side: beyond(side, w.column("forecast"), 0 * w.close)},
-        [replace(HOURS, extra={"forecast": HOURS.extra["mood"]}, dated=("forecast",))]),
     "higher": (shift_higher, lambda side: {
         "above": beyond(side, w.higher(240, w.close), w.close)}, [HOURS]),
-    "old_days": (use_old_higher, lambda side: {
-        side: beyond(side, w.higher(1440, w.close), w.close)}, [LONDON]),
     "opening_range": (read_ahead(Rows, "_by_clock", "opening_high"), lambda side: {
         side: beyond(side, w.close, w.opening_high(120))}, [HOURS]),
     "session": (leave_before_the_next_day, lambda side: {
@@ -226,21 +186,17 @@ def test_a_rule_that_reads_on_is_caught(name, side, monkeypatch):
     plant, parts, series, *costs = PLANTS[name]
     spec = make_spec(side, **parts(side))
     asked = {"costs": costs[0] if costs else None}
-    # Days by the clock are their own higher bars, so that by the rule nothing is entered.
-    if not name.startswith("old"):
-        honest = find(spec, *series, **asked)
-        assert honest.trades > 0
-        assert honest.first == ""
+    honest = find(spec, *series, **asked)
+    assert honest.trades > 0
+    assert honest.first == ""
     plant(monkeypatch)
     assert find(spec, *series, **asked).mismatches > 0
 
 
-HONEST = {
-    **{name: spec.for_timeframe(3600.0) for name, spec in STRATEGIES.items()},
-    **{f"drawn_{seed}": drawn_exits(seed, (240, 480)) for seed in range(1)},
-}
-SPRING = follow_clock("Europe/London", 60 * MINUTE_NS, 300)
-SPRING = replace(SPRING, extra={"forecast": make_market(len(SPRING)).extra["mood"]})
+HONEST = {name: spec.for_timeframe(3600.0) for name, spec in STRATEGIES.items()}
+HONEST["drawn"] = drawn_exits(0, (240, 480))
+SPRING = replace(make_planted_market(7, 300, 8), zone="Europe/London")
+SPRING = replace(SPRING, extra={"forecast": make_market(300).extra["mood"]})
 
 
 @pytest.mark.parametrize("name", HONEST)

@@ -10,12 +10,9 @@ from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
 from optimizer.evidence.robust import list_neighbours
-from optimizer.evidence.statistic import Around
-from optimizer.judging.pick import Pick, select_pick
+from optimizer.judging.pick import select_pick
 from optimizer.judging.robust import build_robust_record
 from optimizer.run.search import search
-from optimizer.search.generation import Floats
-from strategy import find_strategy
 from strategy import words as w
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
@@ -103,10 +100,6 @@ def test_delay_is_another_backtest(found):
     task, _, pick, record = found
     late = replace(task, costs=replace(task.costs, entry_delay=1)).engine()
     assert record.delay == pytest.approx(compute_strength(late.trades(pick.genome)), rel=1e-9)
-    already = replace(task, costs=replace(task.costs, entry_delay=1))
-    later = build_robust_record(already, already.engine(), pick)
-    latest = replace(task, costs=replace(task.costs, entry_delay=2)).engine()
-    assert later.delay == pytest.approx(compute_strength(latest.trades(pick.genome)), rel=1e-9)
 
 
 def test_trades_that_are_settled_within_a_bar_fail():
@@ -133,11 +126,6 @@ def test_stops_that_may_be_older_than_a_fill_fail_the_same_check():
     assert (record.undecided, record.at_fill, record.at_target) == (1.0, 8, 0)
     assert (record.undecided_r, record.better_r) == (-8.0, 16.0)
     assert not record.checks["within_bar"]
-    (sentence,) = (row.sentence for row in record.list_rows(Around()) if "within" in row.about)
-    assert sentence == (
-        "100.0% of trades hang on what came first within a bar (stop or target 0, stop or fill 8): "
-        "-8 R as the worse is taken, 16 R otherwise; --finer tells."
-    )
 
 
 def test_several_symbols_and_windows_cost_what_the_front_says():
@@ -182,9 +170,9 @@ def test_the_same_on_several_windows_of_one_series():
     """Quarters are found by time; no symbol is left out where there is one."""
     task = make_task(BARS, windows=[Window(0, 100, 700), Window(0, 800, 1500)])
     engine = task.engine()
-    pick: Pick = select_pick(engine, search(task, engine).front.genomes)
+    pick = select_pick(engine, search(task, engine).front.genomes)
     record = build_robust_record(task, engine, pick)
-    quarters: list[Floats] = []
+    quarters = []
     for start, end in ((800, 975), (975, 1150), (1150, 1325), (1325, 1500)):
         windows = [Window(0, start, end)]
         if start == 800:
@@ -193,4 +181,3 @@ def test_the_same_on_several_windows_of_one_series():
     for n, mean in enumerate(record.left_out.values()):
         trades, total = np.sum(quarters, axis=0) - quarters[n]
         assert mean == pytest.approx(total / trades)
-    assert find_strategy("seller_exhaustion").name == task.spec.name

@@ -1,5 +1,6 @@
 """A schedule: steps that find what they find alone, rules, kills, and the same on null markets."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -22,50 +23,30 @@ from optimizer.judging.schedule import (
     choose_picks,
     stitch_picks,
 )
-from optimizer.judging.schedule_record import measure_account
+from optimizer.judging.schedule_record import count_mismatches, measure_account
 from optimizer.judging.scheduling import name_steps
 from optimizer.schedule.dates import parse_schedule
 from optimizer.store import RunStore
-from strategy.words import (
-    account,
-    close,
-    ema,
-    gene,
-    length,
-    market,
-    r_multiple,
-    risk,
-    share,
-    strategy,
-)
+from strategy import words as w
 from tests.support.evidence import make_planted_market
 from tests.support.finer import make_coarse
 from tests.support.judging import judge_briefly, make_task, recorded_run
 from tests.support.references import compiled_reference
 from tests.support.worlds import make_bars
 
-TIGHT = strategy(
-    "Rises.",
-    long=close > ema(close, length("span", 5, 2, 30)),
-    stop=share(gene("stop", 0.02, 0.005, 0.05)),
-    target=r_multiple(1),
-    timeframe="1h",
-    name="tight",
-)
+CLIMBS = w.close > w.ema(w.close, w.length("span", 5, 2, 30))
+PARTS = {"stop": w.share(w.gene("stop", 0.02, 0.005, 0.05)), "target": w.r_multiple(1)}
+TIGHT = w.strategy("Rises.", long=CLIMBS, **PARTS, timeframe="1h", name="tight")
 """Many a bar holds both its stop and its target."""
 
-SIZED = strategy(
-    "Rises, with so much of its cash.",
-    long=close > ema(close, length("span", 5, 2, 30)),
-    stop=share(gene("stop", 0.02, 0.005, 0.05)),
-    target=r_multiple(1),
-    market=market(lot="0.1"),
-    account=account(10_000, risk(gene("part", 0.05, 0.01, 0.2)), leverage=2),
-    name="sized",
-)
+SIZED = w.strategy(
+    "Rises, with so much of its cash.", long=CLIMBS, **PARTS, market=w.market(lot="0.1"),
+    account=w.account(10_000, w.risk(w.gene("part", 0.05, 0.01, 0.2)), leverage=2), name="sized",
+)  # fmt: skip
 
 BARS = make_planted_market(7, 2400, 8)
 SCHEDULE = parse_schedule("14d", "40d", 24)
+PLAN = {"every": "14d", "train": "40d", "purge": 24, "null": 3, "resamples": 99}
 
 
 def search_all(setup):
@@ -161,11 +142,16 @@ def test_a_null_schedule_is_the_schedule_on_another_market(setup, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A recorded run, judged by a schedule with few null ones."""
-    path = recorded_run(tmp_path_factory.mktemp("schedule"), BARS, polish=8)
-    plan = {"every": "14d", "train": "40d", "purge": 24, "null": 3, "resamples": 99}
-    judge_briefly(path, causal=False, **plan)
+def searched(tmp_path_factory):
+    """A recorded run that is not judged."""
+    return recorded_run(tmp_path_factory.mktemp("schedule"), BARS, polish=8)
+
+
+@pytest.fixture(scope="module")
+def run(searched, tmp_path_factory):
+    """The same, judged by a schedule with few null ones."""
+    path = shutil.copytree(searched, tmp_path_factory.mktemp("judged") / searched.name)
+    judge_briefly(path, causal=False, **PLAN)
     return path
 
 
@@ -221,23 +207,11 @@ def test_what_searching_again_gained_follows_from_its_trades(run, setup, found):
     assert compared > 1
 
 
-def test_what_is_recorded_is_not_searched_again(run, monkeypatch):
-    """A judge goes on with the rows of one before, to the same record."""
-    with RunStore.open(run) as store:
-        before = read_judgement(store).schedule
-    monkeypatch.setattr(StepSetup, "run", None)
-    monkeypatch.setattr(NullScheduleSetup, "run", None)
-    plan = {"every": "14d", "train": "40d", "purge": 24, "null": 3, "resamples": 99}
-    assert judge_briefly(run, causal=False, **plan).schedule == before
-
-
 @pytest.mark.parametrize("part", ["steps of the schedule", "schedules on shuffled bars"])
-def test_a_judge_that_was_stopped_resumes(run, tmp_path, part):
+def test_a_judge_that_was_stopped_resumes(run, searched, tmp_path, part):
     """Steps and null schedules are kept as they end, and the record is that of one go."""
-    path = recorded_run(tmp_path, BARS, polish=8)
-    plan = Plan(
-        every="14d", train="40d", purge=24, null=3, resamples=99, folds=0, blocks=0, causal=False
-    )
+    path = shutil.copytree(searched, tmp_path / searched.name)
+    plan = Plan(**PLAN, folds=0, blocks=0, causal=False)
 
     def stop(name, done, planned, word):
         if (name, done) == (part, 2):
@@ -255,10 +229,8 @@ def test_a_judge_that_was_stopped_resumes(run, tmp_path, part):
         assert again.schedule == read_judgement(store).schedule
 
 
-def test_a_search_that_sees_later_bars_is_told(setup, found, monkeypatch):
+def test_a_search_that_sees_later_bars_is_told(setup, found):
     """Its steps pick otherwise on bars that end at their date, and the result is invalid."""
-    from optimizer.judging.schedule_record import count_mismatches
-
     assert count_mismatches(setup, found) == 0
     forged = [replace(pick, genome=(1.0,)) for pick in found]
     assert count_mismatches(setup, forged) == 2

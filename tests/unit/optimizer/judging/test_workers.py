@@ -1,7 +1,6 @@
 """Jobs are done once each, by the workers there are, and none outlives its parent."""
 
 import os
-import subprocess
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -65,12 +64,6 @@ def test_what_a_job_raises_arrives(shared_pool, count):
         list(Workers(Failing(3), count, shared_pool).results(range(6)))
 
 
-def test_what_cannot_be_read_back_arrives_in_words(shared_pool):
-    """Instead of nothing, for which the parent would wait for ever."""
-    with pytest.raises(RuntimeError, match="TwoWordsError: no square"):
-        list(Workers(Failing(3, is_readable=False), 2, shared_pool).results(range(6)))
-
-
 def test_a_pool_waits_for_the_next_setup(capfd):
     """The same processes, whatever they did or printed, which is no answer; leaving ends them."""
     with Pool() as pool:
@@ -96,20 +89,6 @@ def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job():
         assert not is_there(pid)
         squares = dict(Workers(Squares(), 2, pool).results(range(6)))
         assert {job: square for job, (square, _) in squares.items()} == {n: n * n for n in range(6)}
-
-
-def test_what_led_to_a_worker_that_died_waiting_is_closed():
-    """Its place is taken by another."""
-    with Pool() as pool:
-        pool.start(2)
-        killed, other = pool._idle
-        killed.kill()
-        killed.wait()
-        pool.start(2)
-        assert len(pool._idle) == 2
-        assert other in pool._idle
-        assert killed.stdin.closed
-        assert killed.stdout.closed
 
 
 def test_a_setup_that_cannot_be_pickled_is_done_here():
@@ -153,19 +132,3 @@ def test_no_worker_outlives_a_parent_that_is_killed():
     while any(map(is_there, workers)) and time.monotonic() < end:
         time.sleep(0.05)
     assert not any(map(is_there, workers))
-
-
-@pytest.mark.parametrize("started", [0, 1])
-def test_where_the_system_starts_no_more_processes_fewer_do(monkeypatch, started):
-    """Those that there are, or this one; a limit of processes costs time alone."""
-    popen, left = subprocess.Popen, iter(range(started))
-
-    def refuse(*arguments, **more):
-        if next(left, None) is None:
-            raise BlockingIOError(11, "Resource temporarily unavailable")
-        return popen(*arguments, **more)
-
-    monkeypatch.setattr(subprocess, "Popen", refuse)
-    results, who = run_jobs(Squares(), 3, range(8))
-    assert results == {job: job * job for job in range(8)}
-    assert (len(who), os.getpid() in who) == (1, started == 0)
