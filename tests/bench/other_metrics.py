@@ -17,6 +17,8 @@ from engine.accounts.metrics import compute_metrics
 from optimizer.config.run_config import RunConfig
 from optimizer.run.task import prepare
 
+BY_DAYS = "theirs is by ends of days, ours by closed trades, as deep or deeper"
+
 
 class Compared(NamedTuple):
     """One number of ours and theirs; `why` they differ, empty where they must be equal."""
@@ -79,41 +81,41 @@ def compare_quantstats(found: Measured) -> Iterator[Compared]:
     """Against quantstats, of the ends of days."""
     import quantstats.stats as stats
 
-    ours, daily, periods = found.values, found.daily, found.periods
-    by_days = "theirs is by ends of days, ours by closed trades, as deep or deeper"
-    yield _row(ours, "total_return", "comp", stats.comp(daily))
-    yield _row(ours, "cagr", "cagr", stats.cagr(daily, periods=periods))
-    yield _row(ours, "sharpe_daily", "sharpe", stats.sharpe(daily, periods=periods))
-    yield _row(ours, "sortino_daily", "sortino", stats.sortino(daily, periods=periods))
+    daily, periods = found.daily, found.periods
     details = stats.drawdown_details(stats.to_drawdown_series(daily))
-    yield _row(ours, "under_water_days", "drawdown_details, days", details["days"].max())
-    yield _row(ours, "max_drawdown", "max_drawdown", -stats.max_drawdown(daily), by_days)
-    calmar = stats.calmar(daily, periods=periods)
-    yield _row(ours, "calmar", "calmar", calmar, by_days)
-    ulcer = stats.ulcer_index(daily)
-    yield _row(ours, "ulcer", "ulcer_index", ulcer, "theirs divides by one day less")
-    losses = stats.consecutive_losses(daily)
-    yield _row(ours, "losing_streak", "consecutive_losses", losses, "theirs counts losing days")
-    yield _row(ours, "win_rate", "win_rate", stats.win_rate(daily), "theirs is of days that moved")
-    factor = stats.profit_factor(daily)
-    yield _row(ours, "profit_factor", "profit_factor", factor, "theirs is of days, ours of R")
+    for name, theirs, other, why in (
+        ("total_return", "comp", stats.comp(daily), ""),
+        ("cagr", "cagr", stats.cagr(daily, periods=periods), ""),
+        ("sharpe_daily", "sharpe", stats.sharpe(daily, periods=periods), ""),
+        ("sortino_daily", "sortino", stats.sortino(daily, periods=periods), ""),
+        ("under_water_days", "drawdown_details, days", details["days"].max(), ""),
+        ("max_drawdown", "max_drawdown", -stats.max_drawdown(daily), BY_DAYS),
+        ("calmar", "calmar", stats.calmar(daily, periods=periods), BY_DAYS),
+        ("ulcer", "ulcer_index", stats.ulcer_index(daily), "theirs divides by one day less"),
+        ("losing_streak", "consecutive_losses", stats.consecutive_losses(daily),
+         "theirs counts losing days"),
+        ("win_rate", "win_rate", stats.win_rate(daily), "theirs is of days that moved"),
+        ("profit_factor", "profit_factor", stats.profit_factor(daily),
+         "theirs is of days, ours of R"),
+    ):  # fmt: skip
+        yield Compared(name, theirs, found.values[name], float(other), why)
 
 
 def compare_empyrical(found: Measured) -> Iterator[Compared]:
     """Against empyrical-reloaded, of the ends of days."""
     import empyrical as stats
 
-    ours, daily, periods = found.values, found.daily, found.periods
-    by_days = "theirs is by ends of days, ours by closed trades, as deep or deeper"
-    yield _row(ours, "total_return", "cum_returns_final", stats.cum_returns_final(daily))
-    yield _row(ours, "cagr", "cagr", stats.cagr(daily, annualization=periods))
-    sharpe = stats.sharpe_ratio(daily, annualization=periods)
-    yield _row(ours, "sharpe_daily", "sharpe_ratio", sharpe)
-    sortino = stats.sortino_ratio(daily, annualization=periods)
-    yield _row(ours, "sortino_daily", "sortino_ratio", sortino)
-    yield _row(ours, "max_drawdown", "max_drawdown", -stats.max_drawdown(daily), by_days)
+    daily, periods = found.daily, found.periods
     calmar = stats.calmar_ratio(daily, annualization=periods)
-    yield _row(ours, "calmar", "calmar_ratio", calmar, by_days)
+    for name, theirs, other, why in (
+        ("total_return", "cum_returns_final", stats.cum_returns_final(daily), ""),
+        ("cagr", "cagr", stats.cagr(daily, annualization=periods), ""),
+        ("sharpe_daily", "sharpe_ratio", stats.sharpe_ratio(daily, annualization=periods), ""),
+        ("sortino_daily", "sortino_ratio", stats.sortino_ratio(daily, annualization=periods), ""),
+        ("max_drawdown", "max_drawdown", -stats.max_drawdown(daily), BY_DAYS),
+        ("calmar", "calmar_ratio", calmar, BY_DAYS),
+    ):
+        yield Compared(name, theirs, found.values[name], float(other), why)
 
 
 def compare_backtesting(found: Measured) -> Iterator[Compared]:
@@ -121,32 +123,23 @@ def compare_backtesting(found: Measured) -> Iterator[Compared]:
     from backtesting._stats import compute_stats
 
     stats = compute_stats(found.trades, found.marked.to_numpy(), found.bars, None)
-    ours = found.values
-
-    def percent(name: str) -> float:
-        return float(stats[name]) / 100.0
-
-    yield _row(ours, "trades", "# Trades", float(stats["# Trades"]))
-    yield _row(ours, "total_return", "Return [%]", percent("Return [%]"))
-    yield _row(ours, "win_rate", "Win Rate [%]", percent("Win Rate [%]"))
-    yield _row(ours, "max_drawdown_marked", "Max. Drawdown [%]", -percent("Max. Drawdown [%]"))
-    yield _row(ours, "mean_trade", "Expectancy [%]", percent("Expectancy [%]"))
-    average = percent("Avg. Trade [%]")
-    yield _row(ours, "mean_trade", "Avg. Trade [%]", average, "theirs is the geometric mean")
-    hold = percent("Buy & Hold Return [%]")
-    yield _row(ours, "buy_and_hold", "Buy & Hold Return [%]", hold, "ours pays the entry cost")
-    yield _row(ours, "cagr", "CAGR [%]", percent("CAGR [%]"), "theirs is a bar shorter")
-    sharpe = float(stats["Sharpe Ratio"])
-    why = "theirs compounds mean and deviation, open trades marked"
-    yield _row(ours, "sharpe_daily", "Sharpe Ratio", sharpe, why)
-    factor = float(stats["Profit Factor"])
-    yield _row(ours, "profit_factor", "Profit Factor", factor, "theirs is of returns, ours of R")
-    calmar = float(stats["Calmar Ratio"])
-    yield _row(
-        ours, "calmar", "Calmar Ratio", calmar, "theirs divides by the fall at closes of bars"
-    )
-    exposure = percent("Exposure Time [%]")
-    yield _row(ours, "exposure", "Exposure Time [%]", exposure)
+    for name, theirs, why in (
+        ("trades", "# Trades", ""),
+        ("total_return", "Return [%]", ""),
+        ("win_rate", "Win Rate [%]", ""),
+        ("max_drawdown_marked", "Max. Drawdown [%]", ""),
+        ("mean_trade", "Expectancy [%]", ""),
+        ("mean_trade", "Avg. Trade [%]", "theirs is the geometric mean"),
+        ("buy_and_hold", "Buy & Hold Return [%]", "ours pays the entry cost"),
+        ("cagr", "CAGR [%]", "theirs is a bar shorter"),
+        ("sharpe_daily", "Sharpe Ratio", "theirs compounds mean and deviation, open trades marked"),
+        ("profit_factor", "Profit Factor", "theirs is of returns, ours of R"),
+        ("calmar", "Calmar Ratio", "theirs divides by the fall at closes of bars"),
+        ("exposure", "Exposure Time [%]", ""),
+    ):
+        other = float(stats[theirs]) / (100.0 if theirs.endswith("[%]") else 1.0)
+        other = -other if "Drawdown" in theirs else other
+        yield Compared(name, theirs, found.values[name], other, why)
 
 
 def _trades(
@@ -172,10 +165,6 @@ def _trades(
             "Tag": None,
         }
     )
-
-
-def _row(ours: dict[str, float], name: str, theirs: str, other: float, why: str = "") -> Compared:
-    return Compared(name, theirs, ours[name], float(other), why)
 
 
 LIBRARIES = {

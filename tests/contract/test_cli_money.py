@@ -53,7 +53,6 @@ def test_a_search_by_payments_is_certified_verified_and_sees_no_later_one(ask, c
     ("idea", "change", "more", "word", "trust"),
     [
         ("PAYS", ("0.0006", "0.6"), (), "0.6 at 1970-01-03T", "--trust-rates"),
-        ("PAYS", ("-02T08", "-01T07"), (), "sort", ""),
         ("LARGE", None, (), "20 times", "--trust-leverage"),
         ("SMALL", None, ("--risk-fraction", "0.01"), "--risk-fraction 0.01", ""),
     ],

@@ -15,16 +15,14 @@ from engine.batch import Engine
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.judging import asking
 from optimizer.judging.asking import AskingWorkers
-from optimizer.judging.executors import ThisMachine
 from optimizer.judging.folds import FoldSetup
-from optimizer.judging.null import NullJob, NullSetup, OnNullMarkets
+from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.schedule import NullScheduleSetup, StepSetup
 from optimizer.judging.workers import Pool
-from optimizer.report.run import evolve
 from optimizer.schedule.dates import parse_schedule
 from tests.support.evidence import make_planted_market
 from tests.support.examples import RSI_PULLBACK
-from tests.support.judging import SMALL, make_task, write_bars
+from tests.support.judging import make_task
 
 BARS, OTHER = make_planted_market(7, 900, 8), make_planted_market(8, 700, 8)
 SEVERAL = (Window(0, 100, 500), Window(0, 500, 900), Window(1, 50, 700))
@@ -163,23 +161,3 @@ def test_searches_of_a_process_that_died_are_made_here():
     with Pool() as pool:
         results = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
     assert results == dict(NullSetup(task, "none").run_in_step(JOBS))
-
-
-@pytest.mark.slow
-def test_the_engine_of_a_run_is_gone_when_null_searches_begin(tmp_path, monkeypatch):
-    """Whatever folds and steps asked of it: a GPU has no room for two."""
-    data = write_bars(tmp_path / "planted.csv", make_planted_market(7, 1000, 8))
-    settings = {**SMALL, "null": 2, "folds": 3, "blocks": 4, "data": data}
-    # Where a loop is compiled, exceptions hold each other, and whoever called the loop.
-    evolve({**settings, "runs": str(tmp_path / "first")})
-    counts, choose = [], ThisMachine.executor
-    with note_engines(monkeypatch) as count_engines:
-
-        def note(self, setup, jobs, **known):
-            if isinstance(setup, OnNullMarkets):
-                counts.append(count_engines())
-            return choose(self, setup, jobs, **known)
-
-        monkeypatch.setattr(ThisMachine, "executor", note)
-        evolve({**settings, "runs": str(tmp_path / "second")})
-    assert counts == [0]

@@ -47,9 +47,7 @@ def test_a_gpu_evaluates_where_it_is_done_first(monkeypatch, core_rate, call_s, 
 @pytest.mark.parametrize(
     ("threads", "markets", "jobs", "count", "size"),
     [
-        (2, 9, 50, 1, 9),
         (8, 9, 50, 7, 9),
-        (8, 99, 5, 5, 5),
         # What does not fit is cut into parts by its engine.
         (8, 0, 50, 1, 1),
     ],

@@ -78,14 +78,8 @@ def test_orders_that_the_next_bar_fills_are_no_look_ahead(ahead):
     assert bool(record.mismatches) == bool(ahead)
 
 
-def test_cuts_side_by_side_find_the_same():
-    """However many cores there are; a person's own code runs where a signal can end it."""
-    task, genomes = make_task(FEW, spec=RESTING), random_genomes(RESTING, 6, seed=5)
-    several = replace(task, config=task.config.model_copy(update={"threads": None}))
-    alone, together = (
-        build_causal_record(each, each.engine(), genomes) for each in (task, several)
-    )
-    assert together == alone
+def test_own_code_runs_where_a_signal_can_end_it():
+    """In the main thread, however many cores there are."""
     ran_in = set()
 
     def note_thread(bars):

@@ -84,19 +84,6 @@ def test_searches_count_in_the_order_of_their_numbers(store, stop_after):
     assert [search.strength for search in searches] == STRENGTHS[: counts.searches]
 
 
-def test_an_early_stop_begins_nothing_more(store):
-    """What had ended by then is kept, and counts when it is asked for again."""
-    crew = Crew(STRENGTHS)
-    counts, _, message = count_searches(crew, store, stop_after=1)
-    assert (counts.searches, counts.is_stopped) == (2, True)
-    # Numbers 2, 4, 6 and 8 come before 1, with which 2 counts.
-    assert crew.begun == [2, 4, 6, 8, 1]
-    assert message[-1][1:] == (5, 9, "1 did as well so far")
-    more = Crew(STRENGTHS)
-    assert count_searches(more, store, stop_after=1)[0] == counts
-    assert more.begun == []
-
-
 def test_known_searches_are_not_made_again(store):
     """An interrupted judge goes on, and a longer plan adds what is missing."""
     first = Crew(STRENGTHS)

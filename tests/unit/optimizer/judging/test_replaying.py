@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.accounts.costs import Costs
 from engine.batch import Engine
 from engine.replay.certificate import certify
 from optimizer.judging import replaying
@@ -60,9 +59,8 @@ def test_replays_of_a_process_that_died_are_made_here(engine, pool):
 
 
 def test_long_series_are_sent_to_one_process_each(pool, monkeypatch):
-    """Whichever windows they have; with limits of an account, or few individuals, to none."""
+    """Whichever windows they have."""
     monkeypatch.setattr(replaying, "MOST_BARS", 0)
-    monkeypatch.setattr(replaying, "FEWEST_INDIVIDUALS", len(GENOMES))
     series = [make_bars(seed, 300 + seed, jump=0.1) for seed in range(5)]
     windows = [Window.whole(series[k], k) for k in (4, 0, 2, 3)] + [Window(0, 50, 200)]
     several = Engine(SPEC, series, windows)
@@ -71,10 +69,3 @@ def test_long_series_are_sent_to_one_process_each(pool, monkeypatch):
     assert found == certify(several, GENOMES)
     assert found.trades > 0
     assert len(pool._idle) == replaying.PROCESSES
-    limited = Engine(SPEC, series, windows, Costs(max_positions=1))
-    with Pool() as other:
-        replays = partial(replay_in_processes, other)
-        assert certify(limited, GENOMES, replaying=replays) == certify(limited, GENOMES)
-        few = certify(several, GENOMES[1:], replaying=replays)
-        assert few == certify(several, GENOMES[1:])
-        assert not other._idle

