@@ -10,20 +10,16 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
-from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
     build_folds_record,
     build_paths_record,
 )
-from optimizer.judging.workers import Workers
 from optimizer.run.search import on_other_bars, search
-from optimizer.store import RunStore
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
-from tests.support.recording import HEADER, make_generation
 
 BARS = make_planted_market(7, 1500, 8)
 DAY_NS = 86_400 * 10**9
@@ -206,22 +202,3 @@ def test_paths_join_the_tests_of_their_splits(task):
     assert (record.splits, record.least) == (6, min(record.paths))
     assert record.low == min(record.paths)
     assert record.median == pytest.approx(sorted(expected)[1])
-
-
-@pytest.mark.slow
-def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_path):
-    """An interrupted judge goes on with what it has, from any searcher."""
-    splits, picks = folds
-    with RunStore.create(tmp_path, "run", HEADER) as store:
-        store.record(make_generation(0))
-        store.finish({"front": []})
-        store.add_evidence("fold/x/1", picks[1].payload())
-        store.flush()
-        kept, seen = Checkpoint(store, "fold/x", FoldPick), []
-        workers = Workers(FoldSetup(task, splits), 2)
-        assert kept.complete(3, workers, lambda *told: seen.append(told), "folds") == picks
-        assert seen == [("folds", done, 3, "") for done in (1, 2, 3)]
-        store.flush()
-        again = Checkpoint(store, "fold/x", FoldPick)
-        assert again.known == dict(enumerate(picks))
-        assert Checkpoint(store, "fold", FoldPick).known == {}
