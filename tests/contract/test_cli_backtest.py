@@ -11,7 +11,7 @@ from optimizer import backtest, load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.run.task import prepare
 from optimizer.store.result import FIGURES
-from tests.support.commands import market_columns, write_market
+from tests.support.commands import write_market
 from tests.support.series import csv_text, draw_waves, join_closes
 
 LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
@@ -201,19 +201,6 @@ def test_parts_are_one_account_in_table_and_chart(command, market):
     assert run.equity(0).iloc[-1] - 1 == pytest.approx(parts["total_return"], rel=1e-12)
     for name in ("max_drawdown", "max_leverage"):
         assert run.front[name][0] == parts[name]
-
-
-def test_drawdowns_of_several_symbols_last_for_bars(tmp_path):
-    """A fall before the longer symbol begins has bars too: those at which any symbol has one."""
-    early, late = market_columns(3, 2000, jump=0.05), market_columns(5, 3000, jump=0.05)
-    late["timestamp"] = late["timestamp"] + 2 * int(np.ptp(early["timestamp"]))
-    specs = []
-    for name, columns in (("early", early), ("late", late)):
-        (tmp_path / f"{name}.csv").write_text(csv_text(columns))
-        specs.append(f"csv:{tmp_path / name}.csv")
-    falls = backtest(GENES, data=specs).drawdowns(0)
-    assert (falls["from"] < falls["from"].max()).any()
-    assert (falls["bars"] > 0).all()
 
 
 CAVEATS = """from strategy.words import *

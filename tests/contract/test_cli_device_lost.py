@@ -19,7 +19,6 @@ LOST = "the GPU failed (injected): a new process may use it, --device cpu does w
 RESUME, JUDGE = "evolve --resume", "judge"
 
 LOSSES = {
-    "before its first generation": ("evaluate:1", None, RESUME),
     "while a person stops it": ("stop:4", 2, RESUME),
     "while it is certified": ("ledgers:1", 6, RESUME),
     "while it is judged": ("evaluate:12", 6, JUDGE),

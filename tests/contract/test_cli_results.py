@@ -1,7 +1,6 @@
 """The result of evolve is one thing, however it is computed, and every part of it agrees."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.run import evaluator
 from optimizer.search.evolution import front_hash
-from optimizer.store.files import DATABASE
 from optimizer.store.result import FIGURES
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, run, write_market
@@ -49,14 +47,11 @@ def test_every_part_of_a_result_agrees(recordings):
     assert [int(word.replace(",", "")) for word in result["counted"].split()[::3][:2]] == counts
 
 
-@pytest.mark.parametrize(
-    "flags",
-    ["--threads 1 --memory 4MB --keep last", "--threads 2 --memory 2GB --keep front"],
-)
-def test_how_it_is_computed_and_kept_changes_nothing(command, recordings, flags):
+def test_how_it_is_computed_and_kept_changes_nothing(command, recordings):
     """Threads, chunks, and how many populations are kept leave every bit."""
     folder, first = recordings.record("held out")
-    asked = (*SMALL, "--holdout", "20%", *flags.split(), "--json")
+    flags = ("--threads", "1", "--memory", "4MB", "--keep", "last")
+    asked = (*SMALL, "--holdout", "20%", *flags, "--json")
     again = command("evolve", "--data", f"csv:{folder}/bars.csv", *asked).json
     assert again["front_hash"] == first["front_hash"]
     assert again["certificate"]["ledger_hash"] == first["certificate"]["ledger_hash"]
@@ -194,18 +189,3 @@ def test_fronts_of_other_bars_are_not_held_against_each_other(command, recording
     for word in (f"of {first}", "hypervolume"):
         assert word not in apart.out
         assert word in alike.out
-
-
-@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "json"])
-def test_damage_is_exit_code_4_in_words_and_in_json(command, recordings, form):
-    """A program that reads the object alone must learn of it too."""
-    recordings.copy("held out")
-    assert command("runs", "verify", "latest", "--individuals", "0", *form).code == 0
-    (database,) = Path("runs").glob(f"*/{DATABASE}")
-    content = database.read_bytes()
-    digest = recordings.record("held out")[1]["front_hash"].encode()
-    assert digest in content
-    database.write_bytes(content.replace(digest, digest[::-1]))
-    damaged = command("runs", "verify", "latest", "--individuals", "0", *form)
-    assert damaged.code == 4
-    assert not form or (damaged.json["problems"] and not damaged.json["is_whole"])

@@ -9,7 +9,7 @@ import typer
 from data.errors import near_match
 from optimizer.cli.app import app
 from optimizer.cli.unknown import list_commands, list_flags
-from optimizer.other_programs import OURS, describe_other
+from optimizer.other_programs import OURS
 from optimizer.store.result import FIGURES
 from strategy import words
 from tests.support.paths import ROOT
@@ -61,24 +61,15 @@ def test_words_of_our_column_are_in_the_program():
             assert piece in FIGURES or hasattr(words, piece) or piece in OTHER_WORDS, piece
 
 
-def test_names_of_the_table_with_blanks_are_read():
-    """As the other program prints them."""
-    assert describe_other("Return [%]") == "Return [%] is backtesting.py's: here total_return"
-
-
 @pytest.mark.parametrize(
     ("name", "known", "near"),
     [
         ("sacn", "scan", True),
-        ("gtu", "gru", True),
         ("seler_exhausion", "seller_exhaustion", True),
         ("reward", "reward_r", True),
         ("--pairs", "--parts", False),
-        ("-j", "--as", False),
         ("max_open_trades", "min_trades", False),
         ("--fee", "--seed", False),
-        ("--jobs", "--join", False),
-        ("report", "export", False),
         ("r", "run", False),
     ],
 )

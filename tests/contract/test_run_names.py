@@ -11,12 +11,10 @@ from urllib.parse import quote, urlencode
 import pytest
 
 import optimizer
-from data.files import name_draft
 from optimizer.cli.flags import run_names
 from tests.support.viewing import serving
 
 LISTED = {
-    "blank": "my run",
     "blanks at the ends": " a ",
     "wide blank": "a\u00a0b",
     "umlaut, one sign": "L\u00e4ufe",
@@ -24,7 +22,6 @@ LISTED = {
     "Chinese": "\u8dd1\u6b65",
     "emoji": "\U0001f680",
     "dot first": ".hidden",
-    "dot last": "ends.",
     "dots": "a..b",
     "dash first": "-x",
     "flag": "--help",
@@ -38,7 +35,6 @@ LISTED = {
     "markup": "<b>'&amp;{{ run }}[red]<img src=x>",
     "pattern": "*[a]?$HOME",
     "null word": "None",
-    "as JSON": '{"a":1}',
 }
 
 BAD, LINK, WORD = "rename", "links are not followed", "'latest' stands for"
@@ -46,9 +42,7 @@ LEFT_OUT = {
     "end of a line": ("a\nb", BAD),
     "escape": ("a\x1b[2Jb", BAD),
     "turned": ("a\u202eb", BAD),
-    "joined emoji": ("\U0001f468\u200d\U0001f467", BAD),
     "no UTF-8": (os.fsdecode(b"bad\xff"), BAD),
-    "latest": ("latest", WORD),
     "LATEST": ("LATEST", WORD),
     "link": ("linked", LINK),
     "closed": ("closed", "cannot be opened (Permission denied)"),
@@ -176,18 +170,6 @@ def test_a_run_that_is_left_out_is_named_with_the_reason(place, monkeypatch, nam
             answer = asker.ask(f"/run/{quote(asked, safe='')}/report")
             assert (answer.code, "<" in answer.text) == (404, False)
     assert os.path.lexists(f"runs/{name}")
-
-
-def test_folders_without_a_run_are_not_named(place):
-    """A run inside a folder, a draft, and links to nothing."""
-    draft = name_draft("my run")
-    shutil.copytree("runs/other", "runs/group/inner")
-    shutil.copytree("runs/other", f"runs/{draft}")
-    os.symlink("nothing", "runs/dangling")
-    os.symlink("circle", "runs/circle")
-    assert [run["id"] for run in place("runs", "list", "--json").json] == ["other"]
-    for name in ("group", draft, "dangling", "circle", "x" * 10_000):
-        assert place("runs", "show", name).code == 4
 
 
 def test_accents_are_found_however_they_are_encoded(place):

@@ -20,7 +20,6 @@ from optimizer.forecasts.column import list_records
 from optimizer.store import delete_run
 from optimizer.store.labels import change_labels, read_labels
 from optimizer.store.listing import list_runs
-from optimizer.viewing.run_index import RunIndex
 from tests.support.runs import record_run
 from tests.support.viewing import Asker, GrowingRun, record_forecast, serving
 
@@ -136,24 +135,6 @@ def test_nothing_but_the_listing_is_given(asker, run_id):
     assert report.headers["content-security-policy"] == f"{stated}; frame-ancestors 'self'"
 
 
-@pytest.mark.parametrize(
-    ("path", "method", "code"),
-    [
-        ("/run/RUN/report?member=999", "GET", 400),
-        ("/run/RUN/report?member=-1", "GET", 400),
-        ("/compare?run=RUN", "GET", 400),
-        ("/", "DELETE", 403),
-        ("/", "POST", 405),
-    ],
-)
-def test_a_wrong_question_has_a_line(asker, run_id, path, method, code):
-    """A member that there is not, a comparison of one, a method that nothing has."""
-    path = path.replace("RUN", run_id)
-    answer = asker.post(path, "{}") if method == "POST" else asker.ask(path, method)
-    assert answer.code == code
-    assert len(answer.text.splitlines()) == 1
-
-
 def test_labels_are_the_only_thing_written(asker, runs, run_id):
     """With token and origin they are kept as `runs tag` keeps them; else nothing is."""
     path = f"/run/{run_id}/labels"
@@ -233,15 +214,6 @@ def test_a_forecast_that_is_none_hides_no_other(asker, forecasts):
             path.unlink(missing_ok=True)
 
 
-def test_without_forecasts_and_scans_a_command_is_named(runs):
-    """Only pages that there are stand in the head of the index."""
-    with serving(runs, forecasts=runs / "none") as asking:
-        assert "python -m optimizer forecast fit makes one" in asking.ask("/forecasts").text
-        assert "python -m optimizer scan --data FILES" in asking.ask("/scan").text
-        head = asking.ask("/").text.partition("<main>")[0]
-    assert re.findall(r'<a href="([^"]*)"', head) == ["/forecasts"]
-
-
 def test_runs_stand_side_by_side(asker, runs, run_id):
     """Two tries: what differs, both curves, the correlation of their days; a third has no bars."""
     other = record_run(runs, holdout="20%", seed=8).name
@@ -296,16 +268,6 @@ def test_a_run_that_is_deleted_while_watched_is_a_sentence(asker, runs, run_id):
         *_, state = states
     assert state["phase"] == "gone"
     assert asker.ask("/run/deleted/report").code == 404
-
-
-def test_a_defect_ends_a_stream_and_no_other(asker, monkeypatch):
-    """Who asks again is answered."""
-    with monkeypatch.context() as patched:
-        patched.setattr(RunIndex, "list_summaries", lambda _: [][0])
-        with watching(asker, "/events") as states:
-            assert len(list(states)) <= 1
-    with watching(asker, "/events") as states:
-        assert next(states)["rows"]
 
 
 @pytest.mark.slow

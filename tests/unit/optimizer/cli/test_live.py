@@ -167,21 +167,6 @@ def test_the_view_fits_and_breaks_no_word(monkeypatch, width):
     assert "too_few_trades 12, objective_undefined 7, drawdown_beyond 120" in words
 
 
-def test_a_best_value_that_stays_is_told_and_a_long_trend_gives_way(monkeypatch):
-    """After so many generations a person may want to stop."""
-    monkeypatch.setenv("TERM", "xterm")
-    view = SearchView(["strength", "total_return", "max_drawdown"])
-    for generation in range(600):
-        best = (min(generation, 20) / 10, 2.0297, 0.0041)
-        view.update(progress(generation, generations=100_000, best=best))
-    screen = draw_view(view, 80)
-    assert "same for 579 gener" in screen[1]
-    assert "best total_return" in screen[2]
-    assert "202.97%" in screen[2]
-    assert not any("…" in line for line in screen)
-    assert max(map(len, screen)) <= 80
-
-
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda stop: stop.name)
 def test_the_first_signal_is_a_wish_and_the_second_an_order(watch, stop):
     """The search may end its generation; a second signal ends it at once.
