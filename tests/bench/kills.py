@@ -22,18 +22,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
 import optimizer
-from data.providers import ccxt_exchange
 from optimizer.__main__ import main as run_command
-from optimizer.run import indicator_cache, markets
+from optimizer.run import indicator_cache
 from tests.support.commands import write_market
-from tests.support.exchange import FakeExchange, open_binance, serve_exchange
 from tests.support.kill import Case, Command, wait_until
 from tests.support.own_files import momentum_file
 from tests.support.vendor import running_vendor
@@ -45,15 +42,11 @@ STRATEGY = momentum_file(
     '(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") + column("rate") > 0)'
 )
 EVIDENCE = ("--null", "2", "--folds", "2", "--resamples", "19")
-PIECE = "BTC/USDT:1h:2024-01-01:2024-02-01"
 ALONE_S = 20.0
 """Seconds in which children of a process end that is killed alone."""
 
 JSON = ("--json", "--quiet")
 LOCAL = ("--cluster", "local:1", *JSON)
-EXCHANGE = "KILLS_EXCHANGE"
-"""Variable with the port of the exchange."""
-
 SOUND = {0, 2, 6, 10, 11, 12, 130}
 """Exit codes of commands that were not killed."""
 
@@ -83,15 +76,6 @@ def scan_frame() -> int:
     return 0
 
 
-def fetch_exchange() -> int:
-    """Fetch from the exchange beside, page by page."""
-    port = int(os.environ[EXCHANGE])
-    ccxt_exchange.open_exchange = partial(open_binance, port=port)
-    return run_command(
-        ["data", "fetch", "ccxt:binance:BTC/USDT:1h:2024-01-01:2024-02-01", "--json"]
-    )
-
-
 def patched(module: object, name: str, value: object, command: tuple[str, ...]) -> Command:
     """A command under which a constant of a module is another one."""
 
@@ -117,16 +101,12 @@ WRITERS = {
     "judge": Writer(("judge", "BARE", "--data", "csv:bars.csv", *EVIDENCE, *JSON), share=2),
     "watch": Writer(("watch", "RUN", "--data", "csv:later.csv", "--json")),
     "signal": Writer(("signal", "RUN", "--data", "csv:later.csv", "--json")),
-    "report": Writer(("report", "RUN"), ("runs/RUN/report.html",)),
     "report --out": Writer(("report", "RUN", "--out", "page.html"), ("page.html",)),
     "portfolio": Writer(
         ("portfolio", "RUN", "BARE", "--report", "account.html", "--export", "programs", "--as",
          "vectorbt"), ("account.html",),
     ),
-    "export csv": export("front.csv"),
-    "export json": export("points.json", "--what", "points"),
     "export parquet": export("all.parquet", "--what", "individuals"),
-    "export generations": export("steps.csv", "--what", "generations"),
     "export journal": export("study.journal"),
     "export script": export("script.py", "--as", "vectorbt"),
     "backtest": Writer(
@@ -141,7 +121,6 @@ WRITERS = {
         ("data", "fetch", "polygon:X:ADAUSD", "--from", "2024-01-01", "--to", "2024-04-01",
          "--timeframe", "1h", "--json"), share=2,
     ),
-    "data fetch ccxt": Writer(fetch_exchange, share=2),
     "forecast fit": Writer(
         ("forecast", "fit", "--model", "ridge", "--data", "csv:bars.csv", "--train", "400",
          "--refit", "300", "--window", "8", "--out", "forecasts/a.parquet"),
@@ -151,16 +130,11 @@ WRITERS = {
         ("scan", "--data", "csv:bars.csv", "--data", "csv:later.csv", "--csv", "scan.csv"),
         ("scan.csv",),
     ),
-    "strategies new": Writer(("strategies", "new", "idea")),
     "runs tag": Writer(("runs", "tag", "RUN", "good"), ("runs/RUN/labels.json",)),
-    "runs note": Writer(("runs", "note", "RUN", "as it should be"), ("runs/RUN/labels.json",)),
     "runs delete": Writer(("runs", "delete", "RUN", "--yes"), share=2),
     "bars in memory": Writer(scan_frame),
     "rows of own indicators": Writer(
 patched(indicator_cache, "WORTH_S", -1e9, ("backtest", *SEARCH[1:5], *COLUMNS))
-    ),
-    "mapped bars": Writer(
-        patched(markets, "free_host_bytes", lambda: 0, ("backtest", "--data", "csv:bars.csv"))
     ),
     "ui": Writer(("ui",), ends=False),
 }  # fmt: skip
@@ -311,16 +285,16 @@ def write_bars(folder: Path, seed: int) -> None:
 
 
 @contextmanager
-def vendors_beside() -> Iterator[list[str]]:
-    """The address of a vendor and the port of an exchange, in a process with threads of its own."""
+def vendor_beside() -> Iterator[str]:
+    """The address of a vendor, in a process with threads of its own."""
     read, write = os.pipe()
     if not (pid := os.fork()):
-        with running_vendor() as vendor, serve_exchange(FakeExchange(2000, cap=25)) as exchange:
-            os.write(write, f"{vendor.url} {exchange.keywords['port']}\n".encode())
+        with running_vendor() as vendor:
+            os.write(write, f"{vendor.url}\n".encode())
             signal.pause()
     with open(read) as said:
         try:
-            yield said.readline().split()
+            yield said.readline().strip()
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -340,7 +314,7 @@ def main() -> int:
     shares = sum(WRITERS[name].share for name in named)
     place = Path(tempfile.mkdtemp(prefix="kills-"))
     try:
-        with vendors_beside() as (url, os.environ[EXCHANGE]):
+        with vendor_beside() as url:
             names = make_base(place / "base", url, named)
             print(f"{'writer':24} kills left lost")
             for name in named:

@@ -56,21 +56,3 @@ def test_whole_runs_are_timed_beside_the_last_table(command, small):
     assert 0 < search < whole
     assert 0 < judgement < whole
     assert row[6] == "2"
-
-
-def test_no_run_is_begun_on_a_red_comparison(command, small, monkeypatch):
-    """Engine and reference are compared first."""
-    disagree(monkeypatch, bench_whole)
-    monkeypatch.setattr(bench_whole, "begin", None)
-    outcome = command("bench", "--whole", "tiny", "--device", "cpu")
-    assert (outcome.code, outcome.out) == (1, "")
-    assert "trade 0: r differs" in outcome.err
-
-
-@pytest.mark.parametrize("content", [json.dumps([1, 2]), "{"])
-def test_a_damaged_table_of_last_time_is_skipped(small, tmp_path, content):
-    """It is only for comparison."""
-    kept = tmp_path / "cache" / bench_whole.LAST_TABLE
-    kept.parent.mkdir()
-    kept.write_text(content)
-    assert bench_whole._read_last() == {}

@@ -91,13 +91,3 @@ def test_a_copy_that_cannot_be_read_is_named(command, found):
     refused = command("evolve", "--resume", found.name, "--generations", "3", "--trust")
     assert refused.code == 4
     assert f"{found}/columns" in refused.error
-
-
-def test_a_row_that_became_a_link_is_no_defect(command, found):
-    """Also where more rows are to be written beside it."""
-    row = next((found / "rows").glob("*.row"))
-    row.unlink()
-    row.symlink_to("nowhere")
-    opened = command("judge", found.name, "--open", "--null", "0", "--folds", "0", "--trust")
-    assert opened.code == 0, opened.err
-    assert row.is_symlink()

@@ -92,14 +92,6 @@ def test_runs_are_sorted_and_chosen(command, path, ids):
     assert command("runs", "list", "--sort", "size").code == 2
 
 
-def test_several_symbols_are_listed_by_the_first(command, recordings, ids):
-    """With how many more there are; each finds the run."""
-    recordings.copy("symbols")
-    assert "AAA +2 15m" in command("runs", "list").out
-    for name in ("aaa", "CCC"):
-        assert len(ids("--symbol", name)) == 1
-
-
 @pytest.mark.parametrize("width", [80, 120])
 def test_each_width_has_status_bars_and_tags(command, path, monkeypatch, width):
     """Of an unfinished run how far it has come; a long note is not cut."""

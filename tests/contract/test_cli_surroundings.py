@@ -1,7 +1,6 @@
 """Limits, settings and names around a command: one line names them, and nothing is a defect."""
 
 import errno
-import os
 import re
 import resource
 import shutil
@@ -42,19 +41,6 @@ def test_names_that_no_file_has_are_refused(command, market, length):
         assert outcome.code in (2, 4), flags
         assert "defect" not in outcome.error, flags
         assert len(outcome.error) < 700, flags
-
-
-@pytest.mark.parametrize("size", [10**11, 100_000], ids=["large", "deep"])
-def test_genes_that_no_front_has_are_refused(command, market, size):
-    """A file that is larger than any is not read to its end; one that is nested ends nothing."""
-    with open("genes.json", "wb") as file:
-        if size > 10**9:
-            file.truncate(size)
-        else:
-            file.write(b"[" * size)
-    outcome = command("backtest", "--data", market, "--genes", "genes.json")
-    assert outcome.code == 2
-    assert "genes.json" in outcome.error
 
 
 def limit_memory():
@@ -109,79 +95,3 @@ def test_an_error_of_a_limit_names_it(monkeypatch, error, message):
     monkeypatch.setattr(resource, "getrlimit", limits.get)
     explained = explain_limit(error)
     assert explained is None if message is None else re.search(message, explained)
-
-
-@pytest.mark.parametrize(
-    ("kind", "is_told", "name", "setting"),
-    [(ValueError, True, "numba", "NUMBA_NUM_THREADS"),
-     (ImportError, False, "numpy", "SOURCE_DATE_EPOCH")],
-)  # fmt: skip
-def test_a_setting_is_named_where_it_may_be_the_cause(
-    monkeypatch, tmp_path, kind, is_told, name, setting
-):
-    """While a library is imported; not where a part of that library is missing."""
-    monkeypatch.setenv(setting, "0")
-    library = tmp_path / name / "__init__.py"
-    library.parent.mkdir()
-    code = compile(f"raise {kind.__name__}('no')", library, "exec")
-    with pytest.raises(kind) as caught:
-        exec(code)
-    explained = explain_limit(caught.value)
-    assert (explained is not None) == is_told
-    assert not is_told or setting in explained
-
-
-FOLDERS = {
-    "signs": '  it\'s\na "🐢"\x1b[2J\tn'.ljust(250, "n"),
-    "bytes": os.fsdecode(b"caf\xe9"),
-}
-"""A name of any signs, as long as one may be, and one that is no text."""
-
-
-@pytest.fixture(params=FOLDERS.values(), ids=FOLDERS)
-def odd_folder(request, command, market, tmp_path, monkeypatch):
-    """A working folder of any name, with bars."""
-    folder = tmp_path / request.param
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    shutil.copy(market.removeprefix("csv:"), "bars.csv")
-    return folder
-
-
-def search(command, folder, *words):
-    """Search; where it is refused nothing was written, else the run is whole."""
-    before = sorted(folder.rglob("*"))
-    outcome = command("evolve", *SMALL, *words)
-    is_text = str(folder).encode(errors="replace").decode() == str(folder)
-    if not is_text and any(str(folder) in word for word in words):
-        assert outcome.code == 2
-        assert "UTF-8" in outcome.error
-        assert sorted(folder.rglob("*")) == before
-    else:
-        assert (outcome.code, outcome.err.count("Traceback")) == (0, 0)
-
-
-def test_a_folder_of_any_name_is_worked_in(command, odd_folder):
-    """Or a search is refused before anything is written, where no record can hold the name."""
-    search(command, odd_folder, "--data", "csv:bars.csv")
-    run = str(next((odd_folder / "runs").glob("2*")))
-    search(command, odd_folder, "--data", f"csv:{odd_folder / 'bars.csv'}")
-    search(command, odd_folder, "--data", "csv:bars.csv", "--runs", str(odd_folder / "other"))
-    search(command, odd_folder, "--data", "csv:bars.csv", "--warm-start", run)
-    before = command("runs", "show", run, "--json").json
-    outcome = command("evolve", "--resume", run, "--generations", "3", "--no-judge")
-    if outcome.code:
-        assert "UTF-8" in outcome.error
-        assert command("runs", "show", run, "--json").json == before
-    for words in (
-        ("judge", run, "--null", "0", "--folds", "0", "--blocks", "0"),
-        ("report", run, "--out", str(odd_folder / "page.html")),
-        ("backtest", "--run", run, "--member", "0", "--trades", str(odd_folder / "trades.csv")),
-        ("runs", "export", run, str(odd_folder / "x.journal")),
-        ("runs", "verify", run),
-        ("data", "check", f"csv:{odd_folder / 'bars.csv'}"),
-        ("portfolio", f"{run}:0"),
-    ):
-        outcome = command(*words)
-        assert outcome.code == 0, outcome.err
-    assert not [run["damaged"] for run in command("runs", "list", "--json").json if run["damaged"]]

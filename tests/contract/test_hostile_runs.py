@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.support.commands import SMALL, write_market
+from tests.support.commands import SMALL
 from tests.support.forging import forge
 from tests.support.hostile import (
     CANARY,
@@ -16,8 +16,6 @@ from tests.support.hostile import (
     read_hostile,
 )
 from tests.support.hostile_arrays import harm_arrays
-from tests.support.hostile_files import harm_files, remove
-from tests.support.own_files import momentum_file
 
 
 @pytest.fixture(scope="module")
@@ -81,57 +79,6 @@ def test_changed_numbers_harm_nobody(place, watch, mutations):
             shutil.copytree("runs/sound", "runs/changed")
             harm_arrays(place / "runs/changed/run.sqlite", seed)
             faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch, choose(seed))]
-    assert not faults, "\n".join(faults)
-
-
-OWN = momentum_file('(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") > 0)')
-
-WRITERS = (
-    ("judge", "RUN", "--open", "--null", "0", "--quiet"),
-    ("evolve", "--resume", "RUN", "--quiet", "--no-judge", "--no-report"),
-    ("runs", "verify", "--individuals", "0", "RUN"),
-    ("parity", "--individuals", "1", "--run", "RUN"),
-)
-"""Commands that read or write more beside the database."""
-
-
-@pytest.fixture
-def own_place(tmp_path, monkeypatch):
-    """A folder with a run that has files beside its database, here and as `sound`."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "momentum.py").write_text(OWN)
-    (tmp_path / "mood.csv").write_text("known_at,value\n1970-01-01 00:00:00,1\n")
-    data = ("--data", write_market(tmp_path / "bars.csv"), "--column-file", "mood=mood.csv")
-    search = [flag for flag in SMALL if flag != "--no-judge"]
-    asked = ("--strategy", "momentum.py", "--holdout", "20%", "--null", "0", "--folds", "2")
-    code, _, err = call("evolve", *data, *search, *asked, "--quiet")
-    assert code == 0, err
-    recorded = next((tmp_path / "runs").glob("*/run.sqlite")).parent
-    recorded.rename(tmp_path / "runs" / "sound")
-    shutil.copytree("runs/sound", "runs/changed")
-    return tmp_path
-
-
-@pytest.mark.slow
-def test_changed_files_beside_a_run_harm_nobody(own_place, watch, mutations):
-    """As a changed database, each by many commands; a sound run is read and gone on with."""
-    commands = (*READERS, *WRITERS)
-    read_hostile(watch, commands)
-    sound = [command for command in commands if "--importance" not in command]
-    # Its indicator is no word of another program.
-    sound = [command for command in sound if "--as" not in command]
-    assert read_hostile(watch, sound, codes=(0,)) == []
-    faults = []
-    with limited_memory():
-        for seed in range(max(mutations // 20, 3)):
-            for path in (own_place / "runs" / "changed", own_place / "runs" / "looks.json"):
-                remove(path)
-            shutil.copytree("runs/sound", "runs/changed")
-            harm_files(own_place / "runs" / "changed", seed)
-            faults += [
-                f"seed {seed}: {fault}" for fault in read_hostile(watch, choose(seed, commands, 3))
-            ]
     assert not faults, "\n".join(faults)
 
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 from html import unescape
 from http.client import HTTPConnection
 
@@ -191,27 +190,6 @@ def test_forecasts_are_those_of_the_command(asker, forecasts, command):
     rows = [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in html.split("<tr>")]
     assert table[-1].split() in [[unescape(cell) for cell in row] for row in rows]
     assert f"known from {record.known_from}" in page
-
-
-def test_a_forecast_that_is_none_hides_no_other(asker, forecasts):
-    """Texts stay texts; a file that is torn, or holds no forecast, is named in the list."""
-    name = "<b>.parquet"
-    record_forecast(forecasts, name, lambda record: replace(record, features=("<script>",)))
-    try:
-        assert "%3Cb%3E.parquet" in asker.ask("/forecasts").text
-        page = asker.ask("/forecasts/%3Cb%3E.parquet")
-        assert (page.code, "features: &lt;script&gt;" in page.text) == (200, True)
-        record_forecast(forecasts, name, lambda record: replace(record, settings={}))
-        (forecasts / "torn.parquet").write_bytes(b"PAR1 and no more")
-        listed = asker.ask("/forecasts").text
-        for word in ("holds what no forecast holds", "torn.parquet cannot be read"):
-            assert word in listed
-        assert 'href="/forecasts/line.parquet"' in listed
-        assert asker.ask("/forecasts/%3Cb%3E.parquet").code == 404
-        assert asker.ask("/forecasts/line.parquet").code == 200
-    finally:
-        for path in (forecasts / name, forecasts / "torn.parquet"):
-            path.unlink(missing_ok=True)
 
 
 def test_runs_stand_side_by_side(asker, runs, run_id):

@@ -4,7 +4,6 @@ import resource
 import shutil
 import sqlite3
 from contextlib import ExitStack, closing, nullcontext, suppress
-from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import settings
@@ -21,27 +20,12 @@ RUN = "run-1"
 LOG = f"{DATABASE}-wal"
 
 
-class Clock(datetime):
-    """The time of day, put back by as much as anybody asked for."""
-
-    behind = timedelta()
-
-    @classmethod
-    def now(cls, tz=None):
-        """What the clock shows."""
-        return datetime.now(tz) - cls.behind
-
-
 class RunLife(RuleBasedStateMachine):
     """One run, its owners, and their accidents; generation k is always `make_generation(k)`."""
 
     def __init__(self):
         super().__init__()
         self.place = ExitStack()
-        patch = self.place.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(Clock, "behind", timedelta())
-        for module in ("lock", "listing", "store"):
-            patch.setattr(f"optimizer.store.{module}.datetime", Clock)
         self.runs_dir = self.place.enter_context(quick_directory())
         self.path = self.runs_dir / RUN
         self.store = None
@@ -60,11 +44,6 @@ class RunLife(RuleBasedStateMachine):
         """Create the run."""
         options = {"keep": keep, "budget": budget, "journal": journal}
         self.store = RunStore.create(self.runs_dir, RUN, HEADER, **options)
-
-    @rule(days=st.sampled_from([1e-5, 1, 400, 20_000]))
-    def clock_goes_back(self, days):
-        """The clock is set back, by a second or by decades; nothing goes by the time."""
-        Clock.behind = min(Clock.behind + timedelta(days=days), timedelta(days=20_000))
 
     def is_owned(self):
         """Whether this process owns the run."""

@@ -2,7 +2,7 @@
 
 import http.client
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from optimizer.forecasts.column import make_forecast, write_forecast
@@ -74,10 +74,10 @@ def serving(runs, port=0, **more):
         server.stop()
 
 
-def record_forecast(folder, name, change=lambda record: record):
-    """Fit a line to a small market and write its forecast, with a record that is changed before."""
+def record_forecast(folder, name):
+    """Fit a line to a small market and write its forecast."""
     forecast = make_forecast([planted_market(1, 1200, 0.3)], QUICK)
-    return write_forecast(replace(forecast, record=change(forecast.record)), folder / name)
+    return write_forecast(forecast, folder / name)
 
 
 class GrowingRun:
