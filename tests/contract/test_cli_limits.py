@@ -25,18 +25,6 @@ def test_more_threads_than_cores_are_refused_by_every_command(command, market, n
     assert "--threads 100,000" in outcome.error
 
 
-def test_a_lattice_is_refused_only_without_a_legal_point(command, market):
-    """Without a feasible point no share of a front is printed."""
-    lattice = ("evolve", "--data", market, "--search", "lattice", "--no-report", "--no-judge")
-    crossed = ("--bound", "ema_fast=100:192", "--bound", "ema_slow=96:104", "--min-trades", "3",
-               "--step", "ema_fast=1", "--step", "ema_slow=4")  # fmt: skip
-    assert command(*lattice, *crossed).code == 0
-    none = (*lattice, "--step", "reward_r=0.5", "--min-trades", "3000")
-    outcome = command(*none, "--json")
-    assert outcome.json["regret"] is None
-    assert "100.00%" not in command("runs", "show", "latest").out
-
-
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

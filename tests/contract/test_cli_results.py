@@ -87,16 +87,6 @@ def test_every_strategy_evolves_to_a_certified_front(command, market, strategy):
     assert result["certificate"]["mismatches"] == 0
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_every_objective_can_be_searched_for_alone(command, market, objective):
-    """The front has the best value, which is that of the metric; nothing undefined is in it."""
-    flags = ("--objectives", objective, "--generations", "0", "--json")
-    front = command("evolve", "--data", market, *SMALL, *flags).json["front"]
-    values = {member["objectives"][objective] for member in front}
-    assert len(values) == 1
-    assert values == {member["metrics"][objective] for member in front}
-
-
 def test_candidates_without_a_defined_objective_are_named_and_do_not_rank(command, tmp_path):
     """Without a trade there is no profit factor; who never loses has none, and ranks first."""
     spec = write_market(tmp_path / "short.csv", 1500)
@@ -156,26 +146,6 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
     assert outcome.code == 1
     assert "2 MISMATCHES" in outcome.out
     assert message.partition(": ")[2] in outcome.err
-
-
-def test_five_members_are_printed_by_default(command, market):
-    """The others are there by the flag that the title names; the pick is one of the five."""
-    larger = ("--population", "48", "--generations", "3")
-    result = command("evolve", "--data", market, *SMALL, *larger, "--json").json
-    count, pick = len(result["front"]), result["judgement"]["pick"]["member"]
-    assert count > 5
-    few = command("runs", "show", "latest").out
-    assert "--front all" in few
-    members = list_members(few)
-    assert len(members) == 5
-    assert f"*{pick}" in members
-    assert len(list_members(command("runs", "show", "latest", "--front", "all").out)) == count
-
-
-def list_members(printed):
-    """Numbers in the table of a front, as they are printed."""
-    rows = printed.split("Front: ")[1].split("\n\n")[0].splitlines()[1:]
-    return [row.split()[0] for row in rows if row.split()[0].lstrip("*").isdigit()]
 
 
 def test_fronts_of_other_bars_are_not_held_against_each_other(command, recordings):

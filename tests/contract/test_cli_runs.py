@@ -92,22 +92,6 @@ def test_runs_are_sorted_and_chosen(command, path, ids):
     assert command("runs", "list", "--sort", "size").code == 2
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_each_width_has_status_bars_and_tags(command, path, monkeypatch, width):
-    """Of an unfinished run how far it has come; a long note is not cut."""
-    note = "again with costs of 20 bp, and " + "x" * 300
-    interrupt(path)
-    assert command("runs", "tag", "latest", "wide", "fee:20").code == 0
-    command("runs", "note", "latest", note)
-    monkeypatch.setattr(console, "WIDTH_OF_A_FILE", width)
-    lines = command("runs", "list").out.splitlines()
-    assert all(word in lines[1] for word in ("interrupted 2/2", "bars 15m"))
-    assert ("wide, fee:20" in lines[1]) == (width >= 100)
-    assert max(map(len, lines[:2])) <= width
-    tags = "" if width >= 100 else "[wide, fee:20] "
-    assert lines[2] == f"{path.name}: {tags}{note}"
-
-
 @pytest.mark.parametrize("grade", ["luck", "invalid", "weak"])
 def test_held_out_bars_are_offered_where_they_can_say_something(command, path, grade):
     """A look at them counts for each later search; of a front to drop it would be spent."""
@@ -254,39 +238,6 @@ def test_a_loss_is_said_by_each_command_and_page(command, path, caplog):
     for words in (["runs", "show", path], ["runs", "export", path, "x.csv"], ["report", path]):
         outcome = command(*words)
         assert (outcome.code, outcome.err.count(said[0])) == (0, 1), outcome
-
-
-@pytest.fixture
-def older(path):
-    """That run as a version recorded it that did not say all that decides results."""
-    with RunStore.open(path) as whole:
-        header = {name: value for name, value in whole.header.items() if name != "identity"}
-        header["versions"] = {"engine": 3, "search": 3}
-        with RunStore.create(Path("runs"), "older", header) as store:
-            for summary in whole.generations():
-                store.record(whole.generation(summary.number))
-            store.finish(whole.result)
-    return "older"
-
-
-def test_a_run_of_an_older_version_is_read_and_not_gone_on_with(command, result, older):
-    """It is shown, exported and reported; only its trades are left out, with the reason."""
-    reason = "engine 3, search 3"
-    assert command("runs", "show", older).code == 0
-    assert command("runs", "export", older, "front.csv").code == 0
-    assert len(Path("front.csv").read_text().splitlines()) == len(result["front"]) + 1
-    again = command("evolve", "--resume", older, "--trust", "--json").json
-    assert again["resumed"] == "already finished"
-    assert command("report", older).code == 0
-    assert reason in Path("runs/older/report.html").read_text()
-    verified = command("runs", "verify", older, "--json")
-    assert (verified.code, verified.json["problems"]) == (4, [])
-    for words in (f"evolve --resume {older} --generations 9", f"parity --run {older}"):
-        outcome = command(*words.split())
-        assert (outcome.code, reason in outcome.error) == (4, True)
-    compared = command("runs", "compare", result["run"], older, "--json").json["runs"][1]
-    assert not compared["is_comparable"]
-    assert compared["differs"]
 
 
 def test_a_report_takes_the_place_of_a_link(command, path):

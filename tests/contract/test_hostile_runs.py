@@ -5,13 +5,11 @@ import shutil
 import pytest
 
 from tests.support.commands import SMALL
-from tests.support.forging import forge
 from tests.support.hostile import (
     CANARY,
     READERS,
     Mutator,
     Watch,
-    call,
     limited_memory,
     read_hostile,
 )
@@ -80,43 +78,3 @@ def test_changed_numbers_harm_nobody(place, watch, mutations):
             harm_arrays(place / "runs/changed/run.sqlite", seed)
             faults += [f"seed {seed}: {fault}" for fault in read_hostile(watch, choose(seed))]
     assert not faults, "\n".join(faults)
-
-
-def cut_genes(count):
-    """A change of the header that leaves or makes so many genes."""
-    return lambda run: run.update(genes=(run["genes"] * 2)[:count])
-
-
-def bound(name, value):
-    """A change of the bound of the first gene; None takes it away."""
-
-    def change(run):
-        gene = run["genes"][0]
-        del gene[name]
-        gene |= {} if value is None else {name: value}
-
-    return change
-
-
-STUDY = ("export", "changed", "x.journal")
-TABLE = ("export", "changed", "x.csv", "--what", "individuals")
-IMPORTANCE = ("show", "changed", "--importance")
-
-HEADERS = [
-    (IMPORTANCE, lambda run: run.update(objectives=[]), "0 objective"),
-    (TABLE, lambda run: run.update(objectives=["calmar"]), "1 objective"),
-    *((IMPORTANCE, cut_genes(count), f"{count} genes") for count in (0, 3)),
-    *((words, cut_genes(count), "") for words in (STUDY, TABLE) for count in (0, 12)),
-    *((STUDY, bound(name, value), "ema_fast")
-      for name, value in (("low", 10**6), ("low", None))),
-    *((words, lambda run: run.update(failure_names=[""]), "1 failure") for words in (STUDY, TABLE)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("words", "change", "word"), HEADERS)
-def test_a_header_that_candidates_do_not_have_is_refused(place, words, change, word):
-    """In one line: other objectives, genes, bounds or names of failures."""
-    forge(place / "runs/changed", "header", lambda payload: change(payload["run"]))
-    code, out, err = call("runs", *words)
-    assert (code, out, "defect" in err) == (4, "", False), err
-    assert word in err

@@ -16,7 +16,6 @@ import pytest
 import optimizer
 from optimizer.errors import ConfigError
 from optimizer.forecasts.column import list_records
-from optimizer.store import delete_run
 from optimizer.store.labels import change_labels, read_labels
 from optimizer.store.listing import list_runs
 from tests.support.runs import record_run
@@ -235,19 +234,6 @@ def test_a_run_is_followed_to_its_end(asker, runs, run_id):
     assert state["phase"] == "finished"
 
 
-def test_a_run_that_is_deleted_while_watched_is_a_sentence(asker, runs, run_id):
-    """The stream ends with the error; so does its report."""
-    growing = GrowingRun(runs / run_id, runs, "deleted")
-    growing.grow(1)
-    with watching(asker, "/run/deleted/events") as states:
-        assert next(states)["phase"] == "searching"
-        growing.close()
-        delete_run(runs / "deleted")
-        *_, state = states
-    assert state["phase"] == "gone"
-    assert asker.ask("/run/deleted/report").code == 404
-
-
 @pytest.mark.slow
 def test_the_command_prints_its_address_and_ends_quietly(runs):
     """What it prints opens; Ctrl-C ends it without a word, also while a page is open."""
@@ -281,15 +267,3 @@ def test_the_command_says_what_is_missing_or_taken(command, monkeypatch, asker):
     assert "exhaustion-optimizer[ui]" in command("ui").error
     with pytest.raises(ConfigError, match=r"exhaustion-optimizer\[ui\]"):
         optimizer.ui()
-
-
-def test_python_shows_a_link(runs):
-    """`optimizer.ui()` answers while the process lives, and can be ended."""
-    server = optimizer.ui(runs)
-    try:
-        assert f'href="{server.address}"' in server._repr_html_()
-        assert Asker(server).ask("/").code == 200
-    finally:
-        server.stop()
-    with pytest.raises(OSError, match="refused"):
-        Asker(server)

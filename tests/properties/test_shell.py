@@ -41,13 +41,6 @@ def test_words_are_pasted_as_they_are(words, width):
     assert not [word for word in read[len(words) :] if word.startswith("-")]
 
 
-def test_plain_words_stay_plain():
-    """Nobody reads quotes that change nothing."""
-    for word in ("runs/20261129-1", "csv:bars.csv#AAPL", "trades>30", "märkt"):
-        assert re.sub("'", "", quote_word(word)) == word
-    assert quote_word("runs/20261129-1") == "runs/20261129-1"
-
-
 def test_no_other_place_quotes_or_writes_a_command_with_a_place_in_it():
     """One function knows what bash reads."""
     found = [

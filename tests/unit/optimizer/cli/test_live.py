@@ -1,19 +1,16 @@
 """Progress is one line a second, a table in a terminal, nothing if quiet; signals are heard."""
 
 import io
-import re
 import signal
 import time
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from optimizer.cli import live
 from optimizer.cli.console import Lines
 from optimizer.cli.live import Watcher
 from optimizer.cli.notes import handle_signals, stop_now
-from optimizer.cli.view import SearchView
 from optimizer.config.run_config import RunConfig
 from optimizer.run.problem import JustSearched
 from optimizer.run.progress import Progress
@@ -22,7 +19,6 @@ from optimizer.run.task import prepare
 from tests.support.commands import write_market
 
 NAN = float("nan")
-ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 STORE = SimpleNamespace(run_id="a-run", path="runs/a-run", warnings=("a row was damaged",))
 
 
@@ -142,31 +138,6 @@ def test_a_terminal_shows_a_table_where_it_can_draw_one(monkeypatch, watch, term
     assert "replaying 1 member" in stream.getvalue().splitlines()[-1]
 
 
-def draw_view(view, width):
-    """Lines of a view in a terminal of some columns."""
-    stream = Terminal()
-    Console(file=stream, width=width, force_terminal=True, no_color=True).print(view)
-    return [ANSI.sub("", line).rstrip() for line in stream.getvalue().splitlines()]
-
-
-@pytest.mark.parametrize("width", [60, 140])
-def test_the_view_fits_and_breaks_no_word(monkeypatch, width):
-    """Bar, clock and trends at any width; whatever is long goes on in the next line."""
-    monkeypatch.setenv("TERM", "xterm")
-    view = SearchView(["strength", "total_return", "max_drawdown"])
-    for generation in range(9):
-        best = (0.1 * generation, 0.4772, 0.05)
-        rejected = {"too_few_trades": 12, "objective_undefined": 7, "drawdown_beyond": 120}
-        view.update(progress(generation, best=best, rejected=rejected))
-    lines = draw_view(view, width)
-    assert max(map(len, lines)) <= width
-    assert "generation 8 of 9" in lines[0]
-    assert "10 s, 3 s left" in lines[0]
-    assert lines[1].split() == ["best", "strength", "0.8", "▁▂▃▄▅▅▆▇█"]
-    words = " ".join(" ".join(lines).split())
-    assert "too_few_trades 12, objective_undefined 7, drawdown_beyond 120" in words
-
-
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda stop: stop.name)
 def test_the_first_signal_is_a_wish_and_the_second_an_order(watch, stop):
     """The search may end its generation; a second signal ends it at once.
@@ -187,13 +158,6 @@ def test_the_first_signal_is_a_wish_and_the_second_an_order(watch, stop):
         watcher.on_search_end(JustSearched())
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(stop)
-
-
-def test_a_signal_before_the_search_is_an_order(monkeypatch):
-    """While data is read nothing is there to keep."""
-    monkeypatch.setattr(live, "stderr", lambda: Lines(io.StringIO()))
-    with Watcher().listening(), pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
 
 
 def test_a_signal_is_handled_once_the_compiler_is_done():

@@ -8,7 +8,6 @@ import pytest
 from data.files import name_draft
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
-from optimizer.store.chain import UNCOUNTED
 from optimizer.store.files import DATABASE, OWNER
 from tests.support.forging import change
 from tests.support.kill import child, child_record, kill_process
@@ -165,19 +164,6 @@ def test_any_flipped_byte_is_harmless_or_said(tmp_path):
         (run / DATABASE).write_bytes(content[: int(len(content) * share)])
         assert go_on(run, 3) != "sound"
         shutil.rmtree(run)
-
-
-def test_a_log_that_was_deleted_is_missed(log_only):
-    """With it a copy has everything, which nobody counted without the owner's note."""
-    owner = (log_only / OWNER).read_bytes()
-    (log_only / OWNER).unlink()
-    with RunStore.open(log_only) as store:
-        assert_same_generation(make_generation(9), store.last_generation())
-        assert store.warnings == (UNCOUNTED,)
-    (log_only / OWNER).write_bytes(owner)
-    for path in log_only.glob(f"{DATABASE}-*"):
-        path.unlink()
-    assert_refused(log_only, "0 to 9 were recorded but are gone", is_listed=False)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped"])

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from threading import Thread
 
 import pytest
@@ -110,19 +109,6 @@ def test_nothing_but_a_plain_file_is_read_or_written(run, tmp_path, kind):
     assert (target.read_bytes() if target.exists() else None) == (
         theirs if kind == "link" else None
     )
-
-
-def test_a_copy_has_the_labels_and_then_its_own(run):
-    """Also one by hard links; neither changes those of the other."""
-    change_labels(run, add=["first"])
-    for name, copy in (("copy", shutil.copy2), ("linked", os.link)):
-        change_labels(
-            shutil.copytree(run, run.with_name(name), copy_function=copy),
-            add=[name],
-            remove=["first"],
-        )
-    tags = [read_labels(run.with_name(name)).tags for name in ("run", "copy", "linked")]
-    assert tags == [("first",), ("copy",), ("linked",)]
 
 
 def test_a_run_that_is_being_recorded_can_be_labelled_by_many(tmp_path):

@@ -76,18 +76,6 @@ def test_a_hostile_record_is_one_line_of_the_list(runs, table):
         read_whole()
 
 
-@pytest.mark.parametrize("change", [{"keep": "more"}, {"journal": 7}], ids=str)
-def test_a_run_that_is_kept_by_another_word_is_refused(runs, change):
-    """A folder of such runs alone is listed all the same."""
-    for name in ("sound", "changed"):
-        payload = json.loads(read(runs / name, "header"))
-        payload["store"].update(change)
-        put(runs / name, "header", json.dumps(payload).encode())
-        with pytest.raises(StoreError, match="header"):
-            RunStore.open(runs / name, writable=True)
-    assert [run.status for run in list_runs(runs)] == ["damaged"] * 2
-
-
 def test_whatever_is_written_is_read():
     """Nesting, numbers and characters as they may be recorded come back."""
     deep = 0

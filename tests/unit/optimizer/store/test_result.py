@@ -93,21 +93,6 @@ def test_a_result_is_what_is_written_and_no_more():
     assert RunResult.read(newer) == content
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"timing": None}, "timing"),
-        ({"front": [{"genes": {"ema_fast": "many"}, "metrics": {}}]}, "front.0.genes.ema_fast"),
-        ({"front": {}}, "front"),
-    ],
-    ids=["timing", "gene", "front"],
-)
-def test_what_is_no_result_is_refused(change, words):
-    """The first place that is wrong is named."""
-    with pytest.raises(StoreError, match=words):
-        RunResult.read({**older("held_out")["result"], **change})
-
-
 def change_gene(front):
     """Give the first member another gene."""
     name = next(iter(front[0]["genes"]))

@@ -58,18 +58,6 @@ def test_strange_floats_keep_their_bits(store):
     assert_same_population(population, store.last_generation().population)
 
 
-@pytest.mark.parametrize("individuals", [0, 7])
-def test_any_population_is_kept_as_it_was_at_the_call(store, individuals):
-    """Whatever its size, and though its arrays change before the commit."""
-    for number in range(2):
-        generation = make_generation(number, individuals=individuals)
-        store.record(generation)
-        generation.population.genomes[:] = -1
-    expected = make_generation(1, individuals=individuals)
-    assert_same_generation(expected, store.last_generation())
-    assert_same_population(front_population(expected.population), store.front(1))
-
-
 def _change_columns(generation):
     return replace(generation, population=replace(generation.population, violations=np.zeros(5)))
 
