@@ -4,13 +4,12 @@ import numpy as np
 import pyarrow as pa
 
 from data.errors import BarsError, DataError
-from tests.corpus.row import bars, reads, refuses, table, text
+from tests.corpus.row import bars, reads, refuses, table
 from tests.support.series import make_columns
 
 NAN = np.nan
 MOOD = {"aligned_columns": ("mood",)}
 CELLS = ["", "1.5", "NaN", "-2", "n/a", "0"]
-PLACES = dict(zip(("timestamp", "open", "high", "low", "close", "volume"), "123456", strict=True))
 ROWS_OF_8 = [5, 0, 0, 3, 1, 2, 4, 6, 7]
 
 
@@ -22,12 +21,6 @@ def moody(*cells, name="mood", **more):
 def asked(*columns):
     """The option that asks for them."""
     return {"aligned_columns": columns}
-
-
-def headless(count):
-    """Rows without a line of names, with a seventh column of 1, 2, and so on."""
-    times = [f"2024-01-01T0{hour}:00Z" for hour in range(count)]
-    return text("".join(f"{time},10,12,9,11,5,{i + 1}\n" for i, time in enumerate(times)))
 
 
 def of_types(kind):
@@ -64,8 +57,6 @@ ROWS = (
     *(reads(f"a column asked for as {name}", moody("1", "2", "3", name="Mood Index"), asked(name),
             values={"mood": [1, 2, 3]}, notes="'mood' ('Mood Index')")
       for name in ("mood=mood index", "mood=7")),
-    reads("by its place in a file without names", headless(3),
-          {"columns": PLACES, **asked("mood=7")}, values={"mood": [1, 2, 3]}),
     *(reads(f"typed in {kind}", of_types(kind), asked("mood", "word", "count"), made=4,
             values={"mood": [1.5, NAN, NAN, -2], "word": [1, NAN, 3, NAN], "count": [1, 2, NAN, 4]})
       for kind in ("parquet", "feather")),

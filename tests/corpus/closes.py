@@ -52,10 +52,6 @@ ROWS = (
               then=[({"columns": {}}, {"first": FIRST}), (CLOSE, {"first": BEFORE})])
       for columns in ({"open_time": OPENS}, {"start": OPENS, "end": CLOSES},
                       {"t": OPENS, "end": CLOSES})),
-    refuses("dates and clocks that are closes", bars({"date": DATES[1:], "time": ["00:00"] * 4,
-                                                      "close_time": CLOSES}), {}, DataError,
-            "--column date=date --column time=time",
-            then=[({"stamped": "open"}, {"first": NEXT})]),
     refuses("closes that a person names", bars({"close_time": CLOSES}),
             {"columns": {"timestamp": "close_time"}}, DataError, "says when bars close",
             "--stamped close", then={"first": FIRST}),
@@ -77,7 +73,4 @@ ROWS = (
               then=[({"columns": {}}, {"timeframe": f"{max(days)}d", "count": 4}),
                     ({"source_timeframe": None}, {"timeframe": "1000d", "count": 4})])
       for name, days in (("time", (1, 1, 1, 1)), ("open_time", (1, 2, 3, 4)))),
-    *(reads(f"days that close at {end}", timed("time", OPENS, closes=[
-        f"{day}T{end}Z" for day in DATES[:4]]), timeframe="1d", first=FIRST)
-      for end in ("16:00:00", "23:59:59.999")),
 )  # fmt: skip

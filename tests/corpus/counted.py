@@ -64,9 +64,6 @@ UNIT = (
                          (pa.decimal256(38, 6), "calendar"))),
     refuses("whole floats, one missing", typed([float(NOON_S), None], pa.float64()), ONE, BarsError,
             "row 1", "--drop-bad-bars", then={"first": NOON, "count": 1}),
-    *(reads(f"--tz without need, {time}", bars([time]), ONE | {"tz": "America/New_York"},
-            first=NOON, notes="--tz America/New_York changes no time")
-      for time in ("2024-03-01T12:00Z", NOON_S)),
     *(reads(f"ns of 1990, {step} s apart",
             bars([(638_323_200 + i * step) * 10**9 for i in range(4)]), count=4,
             first=638_323_200 * 10**9) for step in (60,)),

@@ -101,12 +101,10 @@ BESIDE = {
     "weeks by their last trading day": ("1w", bars([f"{day}" for day in THURSDAYS])),
     "weeks by their first trading day": ("1w", bars([f"{day}" for day in THURSDAYS + 3 - 2 * (
         THURSDAYS - FRIDAYS).astype(int)])),
-    "one bar 3 s late": ("30m", bars(LATE)),
     "days at 16:00 and 13:00": ("1d", bars([f"{day} {'13' if k % 20 == 5 else '16'}:00"
                                             for k, day in enumerate(WEEKDAY_DATES)])),
     "hours from 10:30 to 16:00": ("1h", at(*(day * DAY + np.minimum(630 + 60 * np.arange(7), 960)
                                              for day in WEEKDAYS[:60]))),
-    "four hours of sessions": ("4h", at(*(day * DAY + np.array([570, 810]) for day in WEEKDAYS))),
 }  # fmt: skip
 TRADES = np.cumsum(RNG.gamma(3, 40, 500).astype(int) + 1)
 

@@ -65,12 +65,9 @@ FILES = {
     "Binance dump": (BINANCE, {}, "no header line: read as a Binance dump"),
     "Binance dump in microseconds": (
         lines("{s}000000,{o},{h},{l},{c},{v},{s}999999,1.5,7,3.5,4.5,0"), {}, "read as us"),
-    "Kraken dump": (lines("{s},{o},{h},{l},{c},{v},17"), {}, "read as a Kraken dump"),
     "CryptoDataDownload": (CRYPTO_DATA_DOWNLOAD, {"sort": True},
                            "3 rows earlier than the one before, sorted by time"),
     "yfinance with two header lines": (YFINANCE, {}, "column 'Adj Close' is not read"),
-    "MetaTrader 4": (lines("{y}.{m}.{d},00:00,{o},{h},{l},{c},{n}"), {},
-                     "no header line: read as a MetaTrader export"),
     "MetaTrader 5": (METATRADER_5, {}, "column '<VOL>' is zero throughout"),
     "Stooq": (STOOQ, {}, "read as YYYYMMDD"),
     "HistData": (lines("{y}{m}{d} 000000;{o};{h};{l};{c};{n}"), {},
@@ -90,9 +87,6 @@ FILES = {
     "Interactive Brokers with zone": (
         lines("{y}{m}{d} 00:00:00 Etc/UTC,{o},{h},{l},{c},{n},{c},7",
               "Date,Open,High,Low,Close,Volume,WAP,Count"), {}, "read as Etc/UTC"),
-    "Sierra Chart": (lines("{y}/{m}/{d}, 00:00:00.000000, {o}, {h}, {l}, {c}, {v}, 5",
-                           "Date, Time, Open, High, Low, Last, Volume, NumberOfTrades"), {},
-                     None),
 }  # fmt: skip
 
 VALUES = dict(zip(NAMES, zip(*BARS, strict=True), strict=True))

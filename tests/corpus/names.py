@@ -91,11 +91,8 @@ ROWS = (
         ("timestamp", *NAMES), ("t", "o", "h", "l", "c", "v"),
         ("Open Time", "Open", "High", "Low", "Close", "Volume"),
         ("TIME", "OPEN", "HIGH", "LOW", "CLOSE", "VOL"))),
-    reads("names in brackets", named(
-        "<DATE>", "<OPEN>", "<HIGH>", "<LOW>", "<CLOSE>", "<TICKVOL>"), made=5),
     reads("another order", named("close", "volume", "low", "date", "high", "open", order=(
         "close", "volume", "low", "timestamp", "high", "open")), made=5, notes=()),
-    reads("an index without a name", named("__index_level_0__", *NAMES), made=5),
     *(refuses(f"two columns for {first}", named("date", *NAMES, **{second: 1}), None, TableError,
               f"columns '{first}' and '{second}' could both be")
       for first, second in (("close", "Close"), ("volume", "vol"), ("open", "o"))),
@@ -107,10 +104,6 @@ ROWS = (
     refuses("a name with blanks", pair(
         "csv", [*HEADS[:4], "Closing Price", "volume", "Close Price"], [*CELLS, BESIDE]), None,
         TableError, "--column 'close=Closing Price'", then=CLOSE),
-    reads("a period and its first trade", days(
-        "time_period_start,time_open,time_close,open,high,low,close,volume_traded",
-        "{day}T00:00:00Z", "{day}T00:00:07Z", "{day}T23:59:58Z", *BARS[1:], "5"), times=DAYS,
-        values={"volume": [5.0] * 4}),
     *(refuses(f"{start} beside a later {time}", named(start, *NAMES, **{time: HALF_PAST}), None,
               TableError, f"columns '{start}' and '{time}' could both be the time")
       for start in PERIOD_STARTS for time in ("timestamp", "Date")),

@@ -86,8 +86,6 @@ ROWS = (
             "holds bool, which is no number"),
     *(refuses(f"prices of {words}", bars(3, kind="parquet", close=[cell] * 3), None, TableError)
       for words, cell in (("lists", [1.0]), ("bytes", b"1"))),
-    refuses("volumes of no type", bars(3, kind="parquet", volume=pa.nulls(3)), None, TableError,
-            "volume", then={"values": {"volume": [0] * 3}}),
     *map(decimals, (pa.decimal128(18, 4), pa.decimal128(38, 10), pa.decimal128(30, 25),
                     pa.decimal256(60, 30)), (10**10, 10**27, 10**4, 10**25)),
 
@@ -114,10 +112,6 @@ ROWS = (
           ("1.234,5", COMMA, 1234.5),
           ("1\u00a0234,5", COMMA, 1234.5), ("\u20ac5,20", COMMA, 5.2), ("1,5M", COMMA, 1.5e6),
           ("1.250", COMMA, 1250), ("12,34,567", POINT, 1234567))),
-    *(reads(f"groups of India, {cell}", volumes(cell, cell, price="10.5"),
-            values={"volume": [expected] * 2})
-      for cell, expected in (("1,23,456.50", 123_456.5), ("12,34,56,789", 123_456_789.0))),
-
     *(refuses(f"bonds at {price}", volumes("5", "6", price=price), None, TableError,
               f"is {value:g}"[:8], "in thirty-seconds") for price, value in BONDS.items()),
     *(reads(f"thousands of {price}", volumes("5", "6", price=price),

@@ -72,13 +72,6 @@ def walk(order):
     return text("\n".join([*rows[::order], ""]))
 
 
-def with_odd(odd):
-    """A list of KuCoin with two cells that are no price."""
-    columns = [column.astype(object) for column in WIDE["KuCoin"]]
-    columns[2][[3, 4]] = odd
-    return listed(columns)
-
-
 ROWS = (
     *(reads(f"{program}, {words}", listed(columns, **form), **SERIES,
             notes=f"names only count columns: read as {program} lists bars")
@@ -93,11 +86,6 @@ ROWS = (
               "say which is which", then=SERIES)
       for kind, columns in WIDE.items()
       for (words, head), order in zip(HEADS.items(), (1, -1, 1), strict=True)),
-    *(refuses(f"an order beside {odd!r}", with_odd(odd), None, DataError,
-              "open=1 --column high=3 --column low=4 --column cl")
-      for odd in ("1e999", "x")),
-    refuses("a list without volume", listed(CCXT[:5]), None, DataError,
-            "names only count 5 columns", "volume=none", then={"values": {"close": CLOSE}}),
     *(refuses(f"{words} first in each row", lines(form, 20), None, TableError,
               "say which is which by place, such as",
               then={"symbol": "AAA", "timeframe": "1d", "times": DAYS, "values": {

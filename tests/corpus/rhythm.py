@@ -103,10 +103,6 @@ ROWS = (
         "source_timeframe": "1d", "calendar": calendar}, notes="2024-03-29", unsaid="missing")
       for words, shift in (("by date", 0), ("at midnight of New York in UTC", 5 * HOUR_NS))
       for calendar in (None, "XNYS")),
-    reads("a day that is lost", file_of(days_of, 0, (100,)), {"calendar": "XNYS"},
-          notes="1 gap in open hours, 1 bar missing"),
-    reads("futures with an hour a day closed", file_of(futures), missing=(0, 3 * 60),
-          notes="pauses in closed hours"),
     *(reads(f"{days} days of New York", file_of(first_days, days), notes="by the rhythm of",
             unsaid="missing") for days in (4, 20)),
     reads("ten sessions are a holiday", file_of(without_sessions, 10), unsaid="missing"),

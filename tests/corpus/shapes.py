@@ -35,22 +35,15 @@ TRADES, QUOTES = "these are trades", "these are quotes"
 NO_BARS = {
     "trades of Binance": (rows("{k}267345,{c},0.5,{money},{t}137,True,True"), TRADES),
     "trades of Kraken": (rows("{t},{c},0.5"), TRADES),
-    "ticks of HistData": (rows("20240102 1700{d}123,{c},{ask},0"), QUOTES),
     "ticks of Dukascopy": (rows("02.01.2024 17:00:{d}.123,{ask},{c},0.75,1.5"), QUOTES),
-    "ticks of kibot": (rows("01/02/2024,09:00:{d},{c},{c},{ask},500"), QUOTES),
     "closes alone": (rows("2024-01-{d},{c}"), "closes"),
     "named trades": (rows("{t}000,BTC,{side},1,{c}", "timestamp,symbol,side,size,price"), "trades"),
-    "named quotes": (rows("{t}000,1,{c},{ask},1", "timestamp,bidSize,bidPrice,askPrice,askSize"),
-                     "quotes"),
     "named closes": (rows("2024-01-{d},{c}", "Date,Close"), "closes"),
 }  # fmt: skip
 
 ORDERS = {
     "without volume": (rows("{s},{o},{h},{l},{c}"), {**PRICES}),
-    "a clock beside the date, without volume":
-        (rows("2024-01-{d},09:30,{o},{h},{l},{c}"), {"values": PRICES["values"]}),
     "closes second": (rows("{s},{o},{c},{h},{l},{v},{money}"), {**SEEN}),
-    "closes first": (rows("{s},{c},{h},{l},{o},{v}"), {**SEEN}),
     "closes first in a layout of MetaTrader":
         (rows("2024-01-{d},00:00,{c},{h},{l},{o},{v}"), {"values": VALUES}),
     "an adjusted close": (rows("2024-01-{d},{o},{h},{l},{c},{adj},{v}"), {"values": VALUES}),
@@ -64,7 +57,6 @@ MARKED = {
        for mark in ("# ", "#", "% ", "//", "; ")},
     "a header behind # among remarks": rows(FORM, f"# of bars, all\n# {HEAD}\n# units: USD"),
     "a header behind # of an index": rows("{k}," + FORM, "#," + HEAD),
-    "a quoted header behind #": rows(FORM, f'"# {HEAD}"'),
     "another order behind #": rows("{s},{v},{c},{h},{l},{o}", "# time,volume,close,high,low,open"),
 }  # fmt: skip
 

@@ -3,7 +3,6 @@
 import codecs
 import gzip
 import io
-import tarfile
 import zipfile
 
 from data.errors import BarsError, DataError, LimitError, SourceError, TableError
@@ -24,16 +23,6 @@ def archive(*files):
     with zipfile.ZipFile(packed, "w") as whole:
         for name, content in files:
             whole.writestr(name, content)
-    return packed.getvalue()
-
-
-def tape(content):
-    """A tar archive of one file."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as whole:
-        entry = tarfile.TarInfo("series.csv")
-        entry.size = len(content)
-        whole.addfile(entry, io.BytesIO(content))
     return packed.getvalue()
 
 
@@ -87,10 +76,7 @@ DAMAGED = {
         "archive of 2 files",
         "data import FOLDER --join NAME",
     ),
-    "a cut archive": (archive(("a.csv", TEXT))[:-40], "cannot be unpacked"),
-    "a packed tape": (gzip.compress(tape(TEXT.encode())), "tar archive; unpack it first"),
     "Parquet": (b"PAR1" + bytes(50), "Parquet file; write parquet:PATH"),
-    "UTF-16 without a mark": (TEXT.encode("utf-16-le"), "is no text"),
     "a name that is no text": (b"time,open\x81,high\n1,2,3\n", "no text in UTF-8"),
     "cut gzip": (gzip.compress(TEXT.encode())[:-20], "cannot be unpacked"),
     "a short row": (TEXT.encode() + b"1,2,3\n", "no readable CSV file", "6 columns", "complete"),
@@ -137,9 +123,6 @@ ROWS = (
 
     refuses("unpacked larger than the cap", text(TEXT, "series.csv.gz"), {"max_bytes": 100},
             LimitError, "unpacks to more than 100 bytes", "--max-bytes"),
-    reads("unpacked as large as the cap", text(TEXT, "series.csv.gz"), {"max_bytes": len(TEXT)},
-          made=5),
-
     *(refuses(f"a file of {head.count(',') + 1} columns, {words}", joined(head, *rows), None,
               SourceError, "has a line of", f"{head.count(',') + 1} columns")
       for words, head, rows in (
@@ -152,11 +135,7 @@ ROWS = (
     *(refuses(f"a last number {volume} that may be cut", last(volume), None, SourceError,
               "its last line has no end", f"'{volume}'", "may be cut")
       for volume in ("1234", "12.5")),
-    *(reads(f"a last number {volume} with an end", last(volume, end="\n"), count=5)
-      for volume in ("1234", "12.5")),
     *cut("dates", HEAD, DAYS),
-    *cut("month names", HEAD, [f"{i:02d} January 2024,10.25,12.25,9.25,11.25,{i}"
-                               for i in range(1, 6)]),
     *cut("symbols", f"Symbol,{HEAD}", [f"{name},{row}" for name, row in zip(
         ("AAPL", "BRK.B", "MSFT", "T", "X"), DAYS, strict=True)]),
     *(refuses(f"{word!r} below the rows", joined(HEAD, *DAYS, word), None, SourceError,

@@ -50,12 +50,6 @@ OTHER_FORMS = {
     "Fri Mar 01 2024 13:00:00 GMT+0100 (Central European Standard Time)": "month name, day, year",
 }  # fmt: skip
 
-FORMATS = {
-    "%d/%m/%y %H%M": "01/03/24 1200", "%Y-%m-%d %I:%M:%S %p": "2024-03-01 12:00:00 pm",
-    "%d.%m.%Y %H:%M%z": "01.03.2024 14:30+02:30",
-    "%Y%m%d%H%M%S%f": "20240301120000000000", "%Y %j %H": "2024 061 12",
-    "%a %d-%b-%Y %H:%M %Z": "Fri 01-MAR-2024 12:00 GMT",
-}  # fmt: skip
 
 BAD_FORMATS = ("", "%d", "%Y-%m", "%Y-%m-%d %m", "%Y %q", "%Y-%m-%d %", "%d %b %m %Y",
                "%Y-%m-%d %I:%M", "%Y-%m-%d %H:%M %p", "%F %T", "%Y-%m-%d %z %Z",
@@ -110,8 +104,6 @@ WRITTEN = (
          notes=f"times name no zone, read as {zone}") for zone, clock in
       (("US/Eastern", "07:00"), ("America/Argentina/Buenos_Aires", "09:00"),
        ("Etc/GMT+5", "07:00"), ("Japan", "21:00"))),
-    *(at(f"a format {form}", text, options={"time_format": form}, notes=f"times are read as {form}")
-      for form, text in FORMATS.items()),
 )  # fmt: skip
 
 UNREAD = (

@@ -85,10 +85,6 @@ ROWS = (
     *(reads(f"times of pandas as {words}", saved(
         "series.parquet", lambda path, keep=keep: keep(frame()).to_parquet(path)), made=5,
         symbol="series") for words, keep in FRAMES.items()),
-    reads("times as text in views", timed(pa.array(iso(TIME)).cast(pa.string_view())), made=5),
-    *(reads(f"a column of {words} beside bars", bars(5, kind="parquet", other=column), made=5)
-      for words, column in (("dicts", [{"a": 1}] * 5), ("lists", [[1]] * 5),
-                            ("nulls", pa.nulls(5)))),
     *(refuses(f"faults of every kind, {kind}", bars(
         200, kind=kind, volume={5: np.nan}, high={50: 112.495}, picks=[
             *range(100), 101, 100, *range(102, 200), 199]), None, BarsError, "row 5",
