@@ -21,19 +21,15 @@ def run(command, recordings):
     return recordings.copy("held out")
 
 
-def find_answer(printed):
-    """The last block of what a command printed."""
-    return printed.rstrip("\n").rpartition("\n\n")[2].splitlines()
-
-
 def test_evolve_judges_and_every_command_shows_it(command, recordings):
     """The last lines are verdict, pick and next step, the verdict is the first key of JSON."""
     recorded = recordings.copy("noise")
+    shown = command("runs", "show", "latest").out
     result = command("runs", "show", "latest", "--json").json["result"]
     judged = result["judgement"]
     assert next(iter(result)) == next(iter(recorded)) == "judgement"
     assert judged == recorded["judgement"]
-    lines = find_answer(command("runs", "show", "latest").out)
+    lines = shown.rstrip("\n").rpartition("\n\n")[2].splitlines()
     sentence, _, step = judged["verdict"]["sentence"].partition(" Next: ")
     assert lines[0] == sentence
     assert [line for line in lines if line.startswith(f"Pick: Member {judged['pick']['member']}")]
@@ -43,7 +39,7 @@ def test_evolve_judges_and_every_command_shows_it(command, recordings):
     # All evaluations and the different ones among them are counted.
     tried, whole = judged["trials"]["evaluated"], result["evaluated"]
     assert whole == result["timing"]["evaluated"] >= tried > 0
-    assert result["counted"] in command("runs", "show", "latest").out
+    assert result["counted"] in shown
 
 
 def test_judging_goes_on_where_it_was(command, run):

@@ -41,12 +41,6 @@ def path(noise, tmp_path):
     return shutil.copytree(noise, tmp_path / "runs" / noise.name)
 
 
-def changed_result(monkeypatch, **changes):
-    """Let judges read another result than was recorded."""
-    read = repeated.load_result
-    monkeypatch.setattr(repeated, "load_result", lambda store: replace(read(store), **changes))
-
-
 def read_result(path):
     """The result of a run."""
     with RunStore.open(path) as store:
@@ -130,7 +124,8 @@ def test_an_empty_front_is_said_before_anything_else(tmp_path):
 
 def test_another_front_or_no_result_is_refused(path, monkeypatch):
     """Such a run was made by another version or changed, or it is not finished."""
-    changed_result(monkeypatch, front_hash="0" * 64)
+    other = replace(read_result(path), front_hash="0" * 64)
+    monkeypatch.setattr(repeated, "load_result", lambda store: other)
     with pytest.raises(StoreError, match="version"):
         judge_briefly(path, blocks=4)
     monkeypatch.setattr(repeated, "load_result", lambda store: None)

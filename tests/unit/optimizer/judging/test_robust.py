@@ -128,18 +128,6 @@ def test_stops_that_may_be_older_than_a_fill_fail_the_same_check():
     assert not record.checks["within_bar"]
 
 
-def test_several_symbols_and_windows_cost_what_the_front_says():
-    """The strength at the charge is that of the account in every bit, whatever the order."""
-    other = make_planted_market(8, 900, 8)
-    task = make_task(
-        BARS, other, windows=[Window(0, 0, 700), Window(0, 700, 1500), Window(1, 0, 900)]
-    )
-    engine = task.engine()
-    pick = select_pick(engine, search(task, engine).front.genomes)
-    record = build_robust_record(task, engine, pick)
-    assert record.costs[2].strength == pick.strength.value
-
-
 def test_one_symbol_that_made_it_all_fails():
     """Each symbol is left out in turn, all of its windows together."""
     good, bad = market(*[[RISE]] * 9, symbol="GOOD"), market(*[[FALL]] * 4, symbol="BAD")
