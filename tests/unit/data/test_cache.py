@@ -3,13 +3,10 @@
 import os
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data import cache as cache_module
 from data.cache import (
     CachePart,
     DamagedPartError,
@@ -74,24 +71,6 @@ def test_a_part_of_another_series_is_damaged(cache, tmp_path):
     os.replace(foreign.path, target)
     with pytest.raises(DamagedPartError, match="belongs elsewhere"):
         cache.read(cache.parts()[0])
-
-
-def test_a_part_without_its_facts_is_damaged(cache):
-    """Whatever stands where they should be, though the file is named for its bytes."""
-    part = cache.write(0, 3000 * SECOND_NS, bars())
-    table = pq.read_table(part.path)
-    contents = [b"", b"PAR1", b"\0" * 100]
-    for message in (None, b"[]", b"{}", b'{"version": 1}', b"x", b"[" * 9999):
-        sink = pa.BufferOutputStream()
-        facts = None if message is None else {cache_module.META: message}
-        pq.write_table(table.replace_schema_metadata(facts), sink)
-        contents.append(sink.getvalue().to_pybytes())
-    for content in contents:
-        cache.parts()[0].path.unlink()
-        digest = cache_module.hashlib.sha256(content).hexdigest()
-        (cache.folder / f"0_3000_{part.bars_hash}_{digest}.parquet").write_bytes(content)
-        with pytest.raises(DamagedPartError, match="no part of a cache"):
-            cache.read(cache.parts()[0])
 
 
 def test_every_symbol_has_a_folder_of_its_own_within_the_cache(tmp_path):
