@@ -32,21 +32,6 @@ def test_a_lattice_is_searched_to_its_end_with_a_regret(command, market):
     assert (again["front_hash"], again["resumed"]) == (result["front_hash"], "already finished")
 
 
-def test_guests_come_from_an_export_and_from_a_run(command, recordings):
-    """The front of one run begins the next; the same guests, the same front."""
-    recordings.copy("noise")
-    command("runs", "export", "latest", "front.json")
-    command("runs", "export", "latest", "front.csv")
-    first = command("runs", "list", "--json").json[0]["id"]
-    wanted = ("evolve", "--data", "csv:bars.csv", *SMALL, "--seed", "5", "--polish", "0", "--json")
-    hashes = {
-        source: command(*wanted, "--warm-start", source).json["front_hash"]
-        for source in ("front.json", "front.csv", first)
-    }
-    assert hashes["front.json"] == hashes["front.csv"]
-    assert command(*wanted).json["front_hash"] not in hashes.values()
-
-
 def test_stop_rules_end_a_run_that_can_resume(command, market):
     """It is finished, with the reason; with more evaluations it goes on as if never stopped."""
     wanted = ("evolve", "--data", market, *SMALL, "--generations", "6", "--json")

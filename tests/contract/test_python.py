@@ -89,11 +89,6 @@ def span(hours):
     )
 
 
-def choose(word):
-    """A text that is one of several, or one gene, metric or column."""
-    return text(word)
-
-
 def table(name, number):
     """A table of one number, and the same of other libraries."""
     return {name: number}, ({np.str_(name): np.float64(number)}, pd.Series({name: number}))
@@ -106,12 +101,12 @@ def backtested(**settings):
 
 PLACES = {
     "trades": (lambda run, v: run.trades(v).to_csv(), whole(0)),
-    "program": (lambda run, v: run.program(0, v), choose("pine")),
-    "grid": (lambda run, v: run.grid(v, "reward_r").to_csv(), choose("ema_fast")),
+    "program": (lambda run, v: run.program(0, v), text("pine")),
+    "grid": (lambda run, v: run.grid(v, "reward_r").to_csv(), text("ema_fast")),
     "by_weight": (lambda run, v: run.by_weight(strength=v), real(0.5)),
     "page": (lambda run, v: len(page_html(run, v)), whole(0)),
     "report": (lambda run, v: write_report(run, v).name, path("page.html")),
-    "plot_front": (lambda run, v: run.plot.front(v).to_json(), choose("trades")),
+    "plot_front": (lambda run, v: run.plot.front(v).to_json(), text("trades")),
     "load_run": (lambda run, v: repr(optimizer.load_run(v)), path("runs/one")),
     "load_run_data": (
         lambda run, v: optimizer.load_run(data=v).trades(0).to_csv(),
@@ -142,9 +137,6 @@ PLACES = {
 """Each argument: a call with its value, and a plain value with its twins."""
 
 
-FRAME = {"bars": pd.DataFrame()}
-"""Bars of a test that searches in memory."""
-
 NEVER = (
     float("nan"), np.float64("inf"), b"latest", {1}, object(), 1j, 10**5000, len, int,
     pd.DataFrame({"a": [1, 2]}), pd.NA, pd.NaT, [[1], [2, 3]], {1: object()},
@@ -172,8 +164,7 @@ def frame():
     """Bars in memory, as the keyword that passes them."""
     bars = load_bars("sample")
     columns = ("timestamp", "open", "high", "low", "close", "volume")
-    FRAME["bars"] = pd.DataFrame({name: getattr(bars, name)[:3000] for name in columns})
-    return FRAME
+    return {"bars": pd.DataFrame({name: getattr(bars, name)[:3000] for name in columns})}
 
 
 def list_files():
@@ -218,21 +209,13 @@ def test_values_of_any_library_are_those_of_python(name, run):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"max_evaluations": 2},
-        {"threads": 4096},
-        {"start": "2050-01-01"},
-    ],
-    ids=lambda settings: next(iter(settings)),
+    "settings", [{"max_evaluations": 2}, {"threads": 4096}, {"start": "2050-01-01"}], ids=str
 )
 def test_bars_that_were_kept_for_a_search_go_with_its_refusal(settings, run, frame):
     """Whatever fails after all settings were read, and the folders with them."""
-
-    def search(run, value):
-        optimizer.evolve(runs="one/two", **settings, **value)
-
-    require_refusal(search, run, frame)
+    require_refusal(
+        lambda run, bars: optimizer.evolve(runs="one/two", **settings, **bars), run, frame
+    )
 
 
 def test_bars_of_a_recorded_run_stay(run, frame, monkeypatch):

@@ -34,11 +34,9 @@ def test_the_nearest_shows_what_it_misses_and_nothing_else(failures, metrics, un
 @pytest.mark.parametrize(
     ("failures", "metrics", "undefined", "is_silent", "word"),
     [
-        ({"too_few_trades": 9}, {}, {}, False, "--min-trades"),
         ({"too_few_trades": 9}, {"trades": 9.0, "rejected": 2.0}, {}, False, "--min-trades"),
         ({"too_few_trades": 9}, {"trades": 0.0, "rejected": 621.0}, {}, False, "stop farther"),
         ({"too_few_trades": 9}, {"trades": 0.0}, {}, True, "volume"),
-        ({"too_few_trades": 9}, {"trades": 9.0}, {}, True, "--min-trades"),
         ({"too_few_trades": 1, "ruined": 9}, {}, {}, False, "--risk-fraction"),
         ({"broken:win_rate>=0.9": 9}, {}, {}, False, "--constraint 'win_rate>=0.9 soft'"),
         ({"ruined": 9, "undefined:cagr": 2}, {}, {"cagr": "few_days"}, False, "20 days"),

@@ -409,6 +409,9 @@ def test_a_part_that_one_version_does_not_know_is_no_agreement(task):
     older = recorded_identity({"identity": {k: v for k, v in known.items() if k != "costs"}})
     with pytest.raises(StoreError, match="costs: recorded None, now"):
         require_same(RUN, older, identity)
+    bygone = {**known, "settings": {**known["settings"], "bygone": 3}}
+    with pytest.raises(StoreError, match="bygone: recorded 3, now none"):
+        require_same(RUN, recorded_identity({"identity": bygone}), identity)
     with pytest.raises(StoreError, match="'mood' decides the results of this run"):
         recorded_identity({"identity": {**known, "mood": "calm"}})
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import DisturbedError, StoppedError, StoreError
+from optimizer.errors import StoppedError, StoreError
 from optimizer.run import trust
 from optimizer.run.compared import compare_runs
 from optimizer.run.problem import EngineProblem
@@ -248,20 +248,6 @@ def test_a_finished_run_is_not_run_again(config, unbroken):
     result = finish_run(only_run(config), witness, threads=1)
     assert result.resumed == "already finished"
     assert witness.events == []
-
-
-def test_a_run_that_is_moved_while_it_is_written_goes_on_there(config, unbroken, tmp_path):
-    """It stops with the command that goes on, which comes to the front of an unbroken run."""
-    moved = tmp_path / "moved"
-
-    class Mover(Witness):
-        def generation(self, progress):
-            if progress.generation == 2:
-                only_run(config).rename(moved)
-
-    with pytest.raises(DisturbedError, match=rf"--resume {moved}$"):
-        begin(config, Mover())
-    assert finish_run(moved).front_hash == unbroken.front_hash
 
 
 def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
