@@ -17,9 +17,7 @@ HOSTILE = Path('-it\'s "my" $(touch pwned) `id`\n\\x\u00e4')
 PRINTED = {
     "evolve --data csv:{at}/bars.csv --holdout 20% --runs {at}/more": ("looked at: ", 0),
     "runs show {run}": ("looked at: ", 0),
-    "runs show {run} --member 0": ("Its trades: ", 0),
     "runs show {at}/stopped": ("go on with: ", 0),
-    "runs tag {run}": ("add some with: ", 0),
     "runs export {run} {at}/a.journal": ("look at it: ", None),
     "signal {run}": ("opened it: ", None),
     "data import csv:{at}/bars.csv --into {at}/kept": ("use them with ", None),

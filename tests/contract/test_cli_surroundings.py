@@ -1,13 +1,10 @@
 """Limits, settings and names around a command: one line names them, and nothing is a defect."""
 
-import errno
-import re
 import resource
 import shutil
 
 import pytest
 
-from optimizer.cli.limits import explain_limit
 from tests.support.commands import SMALL, run
 
 NAMED = [
@@ -71,27 +68,3 @@ def test_a_setting_or_limit_that_forbids_a_search_is_named(tmp_path, market, sur
     assert name in refused.err.splitlines()[-1]
     assert "defect" not in refused.err
     assert name == "ulimit -n" or not list(tmp_path.glob("runs/*"))
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (RuntimeError("can't start new thread"), "ulimit -u allows 7"),
-        (MemoryError("Unable to allocate 9 TiB"), "memory.*9 TiB"),
-        (ImportError("a.so: failed to map segment from shared object"), "ulimit -v allows 7 MB"),
-        (OSError(errno.ENOMEM, "Cannot allocate memory"), "ulimit -v allows 7 MB"),
-        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n allows 7"),
-        (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in []"), "TMPDIR"),
-        (ValueError("anything else"), None),
-    ],
-)
-def test_an_error_of_a_limit_names_it(monkeypatch, error, message):
-    """In any library's words; other errors are none."""
-    limits = {
-        resource.RLIMIT_NPROC: (7, 7),
-        resource.RLIMIT_AS: (7_000_000, 7_000_000),
-        resource.RLIMIT_NOFILE: (7, 7),
-    }
-    monkeypatch.setattr(resource, "getrlimit", limits.get)
-    explained = explain_limit(error)
-    assert explained is None if message is None else re.search(message, explained)

@@ -4,7 +4,10 @@ import ctypes
 import errno
 import gzip
 import os
+import resource
 import shutil
+import signal
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,11 +15,27 @@ import pytest
 
 from data.errors import describe_unwritten
 from tests.support.commands import SMALL, run
-from tests.support.limits import limit_file_size
 from tests.support.recording import quick_directory
 from tests.support.signals import OFTEN, grow
 
 pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def limit_file_size(size):
+    """Let no file grow beyond a size, as a full disk does."""
+    before, heard = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
+    # Python keeps compiled modules that such a disk cut, and fails on them from then on.
+    sys.dont_write_bytecode = True
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, heard)
+        sys.dont_write_bytecode = False
+
 
 STREAMS = [
     ("strategies list", ("stdout", "stderr")),

@@ -185,17 +185,3 @@ def test_texts_of_a_run_stay_texts(chromium, asker, runs):
                 wait_until(page, lambda: figure.locator("tbody tr").count() > 1)  # noqa: B023
                 names = figure.locator("tbody td:first-child").all_inner_texts()
                 assert set(names) == {"first", "second"}
-
-
-def test_a_server_that_is_begun_again_resumes(chromium, asker, runs):
-    """A page names the remedy, and goes on when the new address was opened beside it."""
-    with visiting(chromium, asker) as page:
-        asker.server.stop()
-        wait_until(page, lambda: page.inner_text("#status").startswith("No answer"))
-        with serving(runs, int(asker.host.rpartition(":")[2])) as again:
-            page.context.new_page().goto(again.address)
-            shutil.copytree(runs / "first", runs / "second")
-            wait_until(page, lambda: page.locator("#runs tbody tr").count() == 2)
-            assert page.inner_text("#status") == ""
-        page.goto("about:blank")
-        page.set_viewport_size({"width": 1440, "height": 900})

@@ -4,9 +4,7 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing, suppress
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from optimizer.errors import DisturbedError, StoreError
@@ -17,7 +15,6 @@ from optimizer.store.files import DATABASE, OWNER
 from optimizer.store.lock import OwnerLock
 from optimizer.store.rows import front_population
 from optimizer.store.writer import Committer
-from tests.support.forging import change
 from tests.support.recording import (
     HEADER,
     assert_same_generation,
@@ -78,23 +75,6 @@ def test_older_generations_keep_less_and_still_verify(tmp_path, options, expecte
         assert list_kept(store).endswith("ww")
         assert_sound(store, 14)
     assert most is None or sum_populations(tmp_path / RUN) <= most
-
-
-def test_a_population_that_is_all_front_stays_as_its_front(tmp_path):
-    """It is sound, without the state that only a whole generation has."""
-    best = np.zeros(1, dtype=np.int64)
-    made = [make_generation(number) for number in range(4)]
-    whole = [replace(one, population=one.population.take(best)) for one in made]
-    with RunStore.create(tmp_path, RUN, HEADER, keep="front") as store:
-        for generation in whole:
-            store.record(generation)
-        store.flush()
-        assert (list_kept(store), store.verify()) == ("ffww", [])
-        assert_same_population(whole[1].population, store.front(1))
-        assert_same_generation(whole[3], store.last_generation())
-    with closing(sqlite3.connect(tmp_path / RUN / DATABASE)) as connection:
-        states = connection.execute("SELECT LENGTH(state) FROM generation ORDER BY number")
-        assert [size > 0 for (size,) in states] == [False, False, True, True]
 
 
 class Camera:
@@ -166,26 +146,6 @@ def test_a_kill_at_any_step_of_writing_loses_nothing(tmp_path, monkeypatch, opti
             store.finish({"front": []})
         with RunStore.open(place) as store:
             assert_sound(store, end - 1)
-
-
-@pytest.mark.slow
-def test_a_kill_while_a_damaged_end_is_made_again_seems_no_loss(tmp_path, monkeypatch):
-    """Result and evidence give way to the generation; only its damage is said."""
-    with RunStore.create(tmp_path, RUN, HEADER) as store:
-        fill(store, 3)
-        store.finish({"front": []})
-        store.add_evidence("judgement", {})
-    change(store.path, "UPDATE generation SET genomes = x'' WHERE number = 2")
-    with monkeypatch.context() as patched:
-        camera = Camera(store.path, tmp_path / "album", patched)
-        with RunStore.open(store.path, writable=True) as store:
-            fill(store, 1, start=2)
-            store.finish({"front": [1]})
-    assert len(camera.shots) > 8
-    for place, _ in camera.shots:
-        with RunStore.open(place, writable=True) as store:
-            said = [line for line in store.warnings if not line.startswith("going on from")]
-            assert [line.partition(":")[0] for line in said] == ["generation 2"]
 
 
 class Failing(Committer):

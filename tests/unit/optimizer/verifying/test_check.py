@@ -78,7 +78,6 @@ KINDS = {
     "empty front": {"min_trades": 100_000},
     "summaries": {"keep": "last", "generations": 6, "polish": 0},
     "parts, worst": {"parts": 3, "over_windows": "worst", "fee_bp": 1.0},
-    "near": {"objectives": "strength@near,max_drawdown", "islands": 2, "population": 32},
 }
 
 

@@ -10,9 +10,6 @@ import pytest
 from optimizer import load_run
 from optimizer.evidence.null import tally
 from optimizer.judging.null import NullSearch
-from optimizer.store.labels import change_labels
-from optimizer.store.listing import summarise
-from optimizer.viewing import run_index
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.live import LiveRun
 from optimizer.viewing.run_index import RunIndex, list_rows
@@ -101,21 +98,6 @@ def test_a_run_that_was_changed_is_a_sentence(run_path, tmp_path):
         assert [row["id"] for row in rows] == ["changed"]
         encode_json(rows)
     assert not (tmp_path / CANARY).exists()
-
-
-def test_only_runs_that_changed_are_read_again(run_path, tmp_path, monkeypatch):
-    """Their files' times and sizes say so; one that is gone is forgotten."""
-    for name in ("a", "b", "c"):
-        shutil.copytree(run_path, tmp_path / name)
-    read, index = [], RunIndex(tmp_path)
-    monkeypatch.setattr(
-        run_index, "summarise", lambda path: read.append(path.name) or summarise(path)
-    )
-    assert len(index.list_summaries()) == 3
-    change_labels(tmp_path / "b", add=["new"])
-    shutil.rmtree(tmp_path / "c")
-    assert [run.tags for run in index.list_summaries()] == [(), ("new",)]
-    assert read == ["a", "b", "c", "b"]
 
 
 def test_an_even_choice_of_a_large_front_keeps_its_own_genes(run_path, tmp_path, monkeypatch):
