@@ -156,19 +156,6 @@ def test_trades_of_the_example_are_ours(engine_name, google):
     assert (ours[-1][4], theirs[-1][4]) == (bars.close[-1], bars.open[-1])
 
 
-@pytest.mark.parametrize("engine_name", ["compiled_reference", *BACKEND_PARAMETERS])
-def test_trades_on_hours_are_ours(engine_name):
-    """The same on EURUSD; a purse of 10,000 buys whole units of it there."""
-    bars, frame = read_bars("EURUSD", HOUR_NS)
-    theirs, ours = (
-        read_trades(run_their_example(frame)["_trades"]),
-        list_trades(SMA_CROSS, bars, engine_name),
-    )
-    assert len(theirs) > 200
-    assert ours[:-1] == theirs[:-1]
-    assert ours[-1][:4] == theirs[-1][:4]
-
-
 def test_returns_and_bars_in_the_market_are_theirs(google):
     """Their commission is a fee of twenty basis points a side; R is in units of the stop."""
     bars, run = google
@@ -180,10 +167,3 @@ def test_returns_and_bars_in_the_market_are_theirs(google):
     held = engine.evaluate(genome[None])[0, 0, ACCUMULATOR_INDEX["bars_in_market"]]
     assert held == 2085
     assert held / len(bars) == pytest.approx(run["Exposure Time [%]"] / 100, rel=1e-14)
-
-
-def test_statistics_of_its_readme_follow_from_our_trades(google):
-    """To the digits printed; it leaves the open trade out, and charged entries alone then."""
-    bars, _ = google
-    documented = compute_documented(list_trades(SMA_CROSS, bars, "cpu")[:-1], bars)
-    assert {name: round(float(value), 2) for name, value in documented.items()} == DOCUMENTED

@@ -8,16 +8,13 @@ import pytest
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from data.bars import Window
-from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.cuda.answering import check_apart
 from engine.errors import EngineError
 from engine.replay.parity import compare_ledgers
-from optimizer.judging.null import NullJob, NullSetup
 from tests.parity.test_language import both
 from tests.support.comparisons import needs_gpu
-from tests.support.judging import make_task
 from tests.support.limited import draw_plain_account
 from tests.support.parity import assert_same_accounts
 from tests.support.worlds import make_bars, random_genomes
@@ -79,16 +76,3 @@ def test_memory_and_order_change_no_bit_of_limits_on_a_gpu():
     for options in ({}, {"chunk": 7}, {"memory_bytes": 2**28}):
         sums = assert_same_engines(spec, series, windows, costs, genomes, **options)
     assert sums[ACCUMULATOR_INDEX["skipped"]] > 0
-
-
-@needs_gpu
-def test_null_searches_keep_limits_on_a_gpu():
-    """Searches in step, each market an account of its own: every figure equal."""
-    bars = [make_bars(seed, 900 + 40 * seed) for seed in range(3)]
-    few = {"population": 12, "generations": 2, "polish": 3, "min_trades": 0}
-    task = make_task(*bars, costs=Costs(max_positions=1), over_windows="pooled", **few)
-    on_device = replace(task, config=task.config.model_copy(update={"device": "cuda"}))
-    jobs = [NullJob("shuffled", number) for number in range(1, 5)]
-    assert dict(NullSetup(on_device, "none").run_in_step(jobs)) == {
-        job: NullSetup(task, "none").run(job) for job in jobs
-    }

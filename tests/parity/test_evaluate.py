@@ -13,14 +13,6 @@ from engine.batch import Engine
 from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from strategy import STRATEGIES
-from tests.support.markets import (
-    PAPER_SPEC,
-    RUIN_COSTS,
-    RUIN_EQUITY,
-    RUIN_GENOME,
-    RUIN_SERIES,
-    RUIN_WINDOWS,
-)
 from tests.support.parity import assert_same_bits, assert_same_trades
 from tests.support.references import compiled_reference
 from tests.support.slot_rows import list_rows
@@ -66,15 +58,6 @@ def test_ruined_accounts_are_the_same(name, device):
     equity, trades = (values[:, :, ACCUMULATOR_INDEX[of]] for of in ("equity", "trades"))
     assert (equity == 0.0).sum() > 10
     assert ((equity > 0.0) & (trades > 0.0)).sum() > 10
-
-
-def test_ruin_on_paper_is_the_same(device):
-    """Infinity times 0 is ruin, and no loss of an account that is ruined brings it back."""
-    account = PAPER_SPEC, RUIN_SERIES, RUIN_WINDOWS, RUIN_COSTS
-    engine = Engine(*account, device=device)
-    assert_same_trades(Reference(*account), engine, RUIN_GENOME[None])
-    sums = engine.evaluate(RUIN_GENOME[None])[0]
-    assert sums[:, ACCUMULATOR_INDEX["equity"]].tolist() == RUIN_EQUITY
 
 
 @pytest.mark.parametrize("name", sorted(SHORT_SPECS))
@@ -140,17 +123,6 @@ def test_more_rows_than_memory_holds_change_no_bit(device, share):
             (left,), (right, _) = crowded.trades(genome), roomy.trades(genome)
             assert not compare_ledgers(left, right)
     assert crowded.rows_computed > 8
-
-
-def test_windows_are_independent(device):
-    """A window evaluated with others equals the window evaluated alone."""
-    series = [make_bars(seed, 500 + 37 * seed, jump=0.1) for seed in range(3)]
-    windows = [Window(s, start, len(series[s])) for s in (2, 0, 1) for start in (0, 90, 400)]
-    genomes = random_genomes(SPEC, 20, seed=4)
-    together = Engine(SPEC, series, windows, device=device).evaluate(genomes)
-    for w, window in enumerate(windows):
-        alone = Engine(SPEC, series, [window], device=device).evaluate(genomes)
-        assert_same_bits(alone[:, 0], together[:, w], f"window {w}")
 
 
 def test_bars_after_the_window_are_never_read(device):

@@ -76,23 +76,6 @@ def test_trades_are_those_of_the_finer_run(name):
         assert getattr(coarse, column).tolist() == hour_of[getattr(fine, column)].tolist(), column
 
 
-def test_finer_bars_that_are_the_bars_change_nothing_but_what_is_read():
-    """Of hours none of which is made up of its quarters the trades are the coarse ones."""
-    hours = make_coarse(make_bars(3, 1200, jump=0.05))
-    wrong = replace(hours.finer, prices=hours.finer.prices * 1.001)
-    strategy = drawn_orders(7)
-    genomes, whole = population(strategy, 3, 7), replace(hours, finer=None)
-    costs, windows = Costs(), [Window.whole(hours)]
-    first, second = (
-        Engine(strategy, [bars], windows, costs, device="cpu").evaluate(genomes)
-        for bars in (whole, replace(hours, finer=wrong))
-    )
-    place = ACCUMULATOR_INDEX["coarse"]
-    assert second[:, :, place].all()
-    assert not first[:, :, place].any()
-    np.testing.assert_array_equal(np.delete(first, place, 2), np.delete(second, place, 2))
-
-
 def test_a_window_of_the_past_knows_the_same():
     """Bars until an end have the finer ones until then, and the same trades."""
     hours, strategy = make_coarse(make_bars(4, 1600, jump=0.05)), drawn_orders(2)

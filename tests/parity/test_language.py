@@ -1,6 +1,5 @@
 """Strategies in words: reference and engine, plain and compiled, equal in every bit."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES, words
 from strategy.files import build_strategies
 from strategy.rows import as_it_reads
-from tests.support.aligned import MOODY, moody_bars
 from tests.support.formulas import formula_engine
 from tests.support.random_strategies import drawn_strategy
 from tests.support.strategies import CROSSINGS, LEVELS, LOCATED
@@ -132,51 +130,12 @@ ARITHMETIC = words.strategy(
 )
 
 
-def test_an_aligned_column_is_a_row_as_any_other():
-    """Reference and engine read it with its holes; both sides trade on it."""
-    bars = [moody_bars(3, 400), moody_bars(4, 200)]
-    windows = [Window.whole(bars[0]), Window(0, 90, 260), Window.whole(bars[1], 1)]
-    genomes = population(MOODY, 6, seed=1)
-    assert not both(MOODY, bars, windows, genomes)
-    (whole, *_), *_ = Engine(MOODY, bars, windows, device="cpu").ledgers(genomes)
-    assert set(whole.side.tolist()) == {1, -1}
-
-
 @pytest.mark.parametrize("length", [1, 63, 65, 513])
 def test_arithmetic_is_computed_where_it_is_read(length):
     """Whole and cut words and blocks of bars; what is no number stays so."""
     bars = make_bars(length, length, flat=0.1)
     genomes = population(ARITHMETIC, 5, seed=length)
     assert both(ARITHMETIC, [bars], [Window.whole(bars)], genomes) == ""
-
-
-def test_an_average_skips_holes():
-    """Flat bars have no close location; the average of it goes on."""
-    strategy = words.strategy(
-        "Closes high for long.",
-        long=words.ema(words.close_location, words.length("n", 5, 2, 20))
-        > words.gene("x", 0.5, 0, 1),
-        stop=words.beyond_bar(words.gene("stop", 1, 0.5, 2) * words.atr(5)),
-        target=words.r_multiple(words.gene("reward", 2, 1, 3)),
-        max_hold=words.length("hold", 10, 5, 20),
-    )
-    assert not find_fast_case(strategy).is_covered
-    bars, genomes = [make_bars(6, 600, flat=0.1)], random_genomes(strategy, 6, seed=5)
-    engine = Engine(strategy, bars, [Window(0, 0, 600)], device="cpu")
-    assert engine.evaluate(genomes)[:, 0, 0].max() > 100
-    assert certify(engine, genomes).mismatches == 0
-
-
-def test_a_zero_that_is_read_has_no_sign():
-    """A stop at minus one times 0 is one at 0, where the row of zeros is read and scaled too."""
-    nothing = words.close - words.close
-    strategy = words.strategy(
-        "Its stop is never reached.",
-        long=words.close > words.open,
-        stop=words.level(words.gene("scale", -1, -2, -0.5) * nothing),
-        target=words.share(0.01),
-    )
-    assert both(strategy, BARS, WINDOWS, strategy.layout.defaults[None]) == ""
 
 
 @pytest.mark.parametrize("options", [{"threads": 2}, {"chunk": 3}, {"memory_bytes": 2**20}])
@@ -192,31 +151,6 @@ def test_bits_depend_on_nothing_else(options):
     assert engine.evaluate(genomes[7:8]).tobytes() == expected[7:8].tobytes()
 
 
-def test_columns_may_lie_between_others():
-    """As they do where a table holds its rows side by side."""
-    names = ("open", "high", "low", "close", "volume")
-    table = np.stack([getattr(BARS[0], name) for name in names], axis=1)
-    apart = replace(BARS[0], **{name: table[:, i] for i, name in enumerate(names)})
-    for strategy in (ARITHMETIC, EXAMPLE["vwap_reversion"]):
-        assert both(strategy, [apart], WINDOWS[:2], population(strategy, 3, seed=1)) == ""
-
-
-@pytest.mark.parametrize("engine_of", [Engine, formula_engine], ids=["fast", "formulas"])
-def test_other_costs_are_charged_on_the_same_rows(engine_of):
-    """The bits of an engine with these costs, of the same rows; the first one stays as it was."""
-    strategy = STRATEGIES["seller_exhaustion"]
-    bars, windows = [make_bars(6, 3000)], [Window(0, 0, 3000)]
-    genomes, others = random_genomes(strategy, 12, seed=5), Costs(fee_bp=9, entry_delay=2)
-    engine = engine_of(strategy, bars, windows, device="cpu")
-    before = engine.evaluate(genomes)
-    computed = engine.rows_computed
-    charged = engine.with_costs(others)
-    expected = engine_of(strategy, bars, windows, others, device="cpu").evaluate(genomes)
-    assert charged.evaluate(genomes).tobytes() == expected.tobytes() != before.tobytes()
-    assert charged.rows_computed == engine.rows_computed == computed
-    assert engine.evaluate(genomes).tobytes() == before.tobytes()
-
-
 @pytest.mark.parametrize("strategy", FAST, ids=lambda strategy: strategy.name)
 def test_the_fast_case_gives_the_bits_of_formulas(strategy):
     """Whichever kernels run; and the certificate is green with both."""
@@ -227,21 +161,3 @@ def test_the_fast_case_gives_the_bits_of_formulas(strategy):
     slow = formula_engine(strategy, bars, windows, device="cpu")
     assert fast.evaluate(genomes).tobytes() == slow.evaluate(genomes).tobytes()
     assert certify(slow, genomes).mismatches == certify(fast, genomes).mismatches == 0
-
-
-def test_a_choice_may_stand_wherever_a_row_does():
-    """In `higher`, in another choice, in what stops and targets read."""
-    average = words.choice("average", words.sma, words.dema, words.ema)
-    source = words.choice("source", words.close, average(words.hl2, words.length("n", 5, 2, 9)))
-    slow = words.higher(60, average(words.close, 3))
-    strategy = words.strategy(
-        "Chosen everywhere.", long=words.crosses_above(source, slow),
-        short=words.switch("shorts", words.crosses_below(source, slow)),
-        stop=words.from_entry(words.gene("far", 2, 1, 4, step=0.5) * average(words.true_range, 9)),
-        target=words.by_side(words.level(source * 1.01), words.level(source * 0.99)), max_hold=30,
-    )  # fmt: skip
-    genomes = population(strategy, 24, seed=5)
-    assert both(strategy, BARS, WINDOWS, genomes) == ""
-    trades = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)[:, :, 0]
-    assert (trades.sum(axis=1) > 0).all()
-    assert len(np.unique(trades.sum(axis=1))) > 10

@@ -6,13 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
-from engine.fast_case import SOURCES
 from engine.reference import Reference
 from engine.replay.parity import compare_forms
 from strategy.indicator_registry import KINDS
 from tests.support.parity import assert_same_bits
 from tests.support.references import FORMS, compiled_reference, fold_plain
-from tests.support.slot_rows import readable_source
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
@@ -35,19 +33,6 @@ def test_worlds_give_the_same(name, data):
     for genome in data.draw(populations(spec)):
         assert compare_forms(plain, compiled, genome) == ""
         assert plain.signals(genome) == compiled.signals(genome)
-
-
-@given(
-    bars=markets(),
-    name=st.sampled_from(["ema", "sma", "zscore"]),
-    source=st.sampled_from(SOURCES),
-    length=st.one_of(st.integers(2, 90), st.just(2**31 - 1)),
-)
-def test_indicators_give_the_same_on_every_source(bars, name, source, length):
-    """Also where values are unknown, equal, or fewer than the length."""
-    values = readable_source(bars, source)
-    rows = [form(KINDS[name].loop)(values, length) for form in FORMS.values()]
-    assert_same_bits(*rows, f"{name} of {source}, {length}")
 
 
 @given(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Within, negate_condition
 from strategy.expressions import Call, Column, Number
-from strategy.rows import Rows, count_warm_up
+from strategy.rows import Rows
 from strategy.series import Series
 from strategy.signals import truth
 from tests.support.worlds import markets
@@ -76,13 +76,6 @@ def test_two_values_are_enough(bars, condition):
     expected = three_valued(condition, rows)
     np.testing.assert_array_equal(truth(condition, rows, {}), expected == 1.0)
     np.testing.assert_array_equal(truth(negate_condition(condition), rows, {}), expected == 0.0)
-
-
-@given(condition=CONDITIONS)
-def test_not_twice_is_nothing(condition):
-    """And both have the same warm-up."""
-    assert negate_condition(negate_condition(condition)) == condition
-    assert count_warm_up(negate_condition(condition), {}) == count_warm_up(condition, {})
 
 
 @given(bars=markets(60), condition=CONDITIONS, cut=st.integers(1, 60))

@@ -5,7 +5,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from strategy import STRATEGIES
-from tests.support.worlds import random_genomes
 
 LAYOUTS = {name: spec.layout for name, spec in STRATEGIES.items()}
 
@@ -30,14 +29,6 @@ def test_repair_makes_every_genome_legal(name, seed, spread):
     assert (again.tobytes(), broken) == (legal.tobytes(), 0)
     clipped = layout.clip(genomes)
     np.testing.assert_array_equal(clipped, layout.clip(clipped))
-
-
-@given(name=NAMES, seed=st.integers(0, 2**32))
-def test_encode_undoes_decode(name, seed):
-    """A genome survives the way through its names, in every bit."""
-    layout = LAYOUTS[name]
-    (genome,) = random_genomes(STRATEGIES[name], 1, seed)
-    np.testing.assert_array_equal(layout.encode(layout.decode(genome)), genome)
 
 
 @given(name=NAMES, factor=st.floats(0.01, 100))

@@ -7,7 +7,6 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.account import Account
-from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import build_stake
 from engine.accounts.valuation import find_open_parts
@@ -15,12 +14,10 @@ from engine.reference_terms import find_targets, list_terms
 from optimizer.evidence.robust import break_even_bp, evaluate_costs
 from optimizer.judging.pick import compute_strengths
 from strategy import STRATEGIES
-from strategy import words as w
 from strategy.indicators.rolling import zscore
 from strategy.model import Strategy
 from strategy.rows import as_it_reads
 from tests.support import examples
-from tests.support.markets import paper_market
 from tests.support.order_cases import CASES
 from tests.support.random_strategies import drawn_exits, drawn_orders
 from tests.support.references import compiled_reference
@@ -121,20 +118,3 @@ def test_open_parts_are_those_of_a_backtest_that_ends_there(seed):
         is_open = parts.reached[n] < 0
         assert parts.left[n] == pytest.approx(parts.rest[n] + parts.share[n][is_open].sum())
         assert 0.0 < parts.left[n] <= 1.0 + 1e-9
-
-
-def test_a_runner_breaks_even_where_a_backtest_does():
-    """0.9 off at 0.3 R, the rest at 10 R: at 33 bp a side a little less than nothing is left.
-
-    Entry 100, risk 1, out at 100.3 and 110: gross 0.9 * 0.3 + 0.1 * 10 = 1.27 R, and a basis point
-    of both sides costs 0.9 * 0.02003 + 0.1 * 0.021 R.
-    """
-    runner = w.strategy(
-        "Runner.", long=w.volume > 50, stop=w.share(0.01),
-        targets=[(w.r_multiple(0.3), 0.9), (w.r_multiple(10), 0.1)],
-    )  # fmt: skip
-    bars = paper_market((100, 100.5, 99.5, 100.4), (100.4, 111, 100, 110))
-    *_, ledgers, account = trade(runner, [bars], [Window.whole(bars)], Costs(5.0, 5.0))
-    expected = 1.27 / (0.9 * 0.02003 + 0.1 * 0.021)
-    assert break_even_bp(account, ledgers).value == pytest.approx(expected)
-    assert evaluate_costs(account, ledgers)[2].sum_r == ledgers[0].r.sum()

@@ -42,11 +42,6 @@ def make_flat_bars(*closes, step_ns, symbol="PAPER", high=None, low=None):
     return Bars(times, price, high, low, price, np.ones(len(price)), symbol, step_ns)
 
 
-def make_trade(r):
-    """A trade with that result; all else is of no interest."""
-    return Trade(0, 1, 1, 0, 1.0, 0.5, 2.0, 1.0, r, 1, 0.5, 1)
-
-
 def trade(bar, reason, entry, stop, leave):
     """A trade that is entered after `bar` and left two bars later, at given prices."""
     risk = entry - stop

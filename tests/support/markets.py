@@ -7,8 +7,7 @@ at 100, the risk is 3 and the target stands at 106.
 
 import numpy as np
 
-from data.bars import Bars, Window
-from engine.accounts.costs import Costs
+from data.bars import Bars
 from strategy.words import atr, beyond_bar, gene, length, r_multiple, strategy, volume
 
 PAPER_SPEC = strategy(
@@ -62,24 +61,3 @@ def _bars(**columns):
     """Bars of fifteen minutes without gaps."""
     timestamp = np.arange(len(columns["open"]), dtype=np.int64) * 900 * 10**9
     return Bars(timestamp=timestamp, **columns, symbol="PAPER", timeframe_ns=900 * 10**9)
-
-
-RUIN_SERIES = [
-    join_markets(winning_market(310), losing_market(1), winning_market(2)),
-    join_markets(*[winning_market(1), losing_market(1)] * 4),
-]
-"""Ruin after equity beyond all numbers; and gains and crashes by turns."""
-
-RUIN_WINDOWS = [
-    Window.whole(RUIN_SERIES[0]),
-    Window(0, 0, 920),
-    Window.whole(RUIN_SERIES[1], 1),
-    Window(1, 5, len(RUIN_SERIES[1])),
-]
-
-RUIN_GENOME = PAPER_SPEC.layout.encode({"reward": 10.0})
-
-RUIN_COSTS = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=1.0)
-
-RUIN_EQUITY = [0.0, float("inf"), 0.0, 0.0]
-"""What is left in each of these windows."""

@@ -61,19 +61,6 @@ def test_engine_refuses_illegal_genes(value):
     assert len(engine.evaluate(genomes[:1])) == 1
 
 
-def test_windows_of_their_own_need_a_device_that_knows_them():
-    """A CPU says so."""
-    engine, genomes = Engine(SPEC, [BARS], [WHOLE], device="cpu"), random_genomes(SPEC, 2, seed=1)
-    with pytest.raises(EngineError, match="same windows"):
-        engine.evaluate_own(genomes, np.zeros((2, 1), np.int32))
-
-
-def test_no_individuals_give_no_rows():
-    """An empty population is answered with an empty result."""
-    values = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))
-    assert values.shape == (0, 1, len(ACCUMULATORS))
-
-
 @pytest.mark.parametrize("name", ["PART_PAIRS", "PART_INDIVIDUALS"])
 @pytest.mark.parametrize("most", [1, 7])
 def test_parts_change_no_bit(monkeypatch, name, most):
@@ -84,14 +71,6 @@ def test_parts_change_no_bit(monkeypatch, name, most):
     engine = Engine(SPEC, [BARS], windows)
     for _ in range(3):
         assert_same_bits(expected, engine.evaluate(genomes), f"{name} {most}")
-
-
-def test_genomes_are_left_as_they_were():
-    """Evaluation writes nothing into what it was given."""
-    genomes = random_genomes(SPEC, 5, seed=2)
-    copy = genomes.copy()
-    Engine(SPEC, [BARS], [WHOLE]).evaluate(genomes)
-    np.testing.assert_array_equal(genomes, copy)
 
 
 @pytest.mark.parametrize(

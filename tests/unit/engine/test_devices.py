@@ -1,7 +1,6 @@
 """Devices by name, which one auto takes, and what a driver that a test writes says of GPUs."""
 
 import ctypes
-import sys
 
 import pytest
 
@@ -185,36 +184,6 @@ def test_why_there_is_no_gpu(machine, driver, is_built, reason):
     machine(driver, is_built=is_built)
     assert gpus.why_no_cuda() == reason
     assert gpus.describe_gpus() == (f"not used: {reason}" if reason else "NVIDIA H0, used")
-
-
-@pytest.mark.parametrize(
-    ("driver", "numbers", "retained"),
-    [(Driver(3), (2, 0), [2, 0]), (Driver(1), (5,), []), (Driver(2, error=3), (0,), [])],
-)
-def test_a_start_makes_the_named_contexts(machine, driver, numbers, retained):
-    """Of no other device, and of none that is not there; nothing is raised."""
-    machine(driver)
-    before = sys.getswitchinterval()
-    gpus.start_gpus(numbers)
-    assert driver.retained == retained
-    assert sys.getswitchinterval() == before
-
-
-@pytest.mark.parametrize(
-    ("message", "is_built"),
-    [
-        ("cuda: Optional[str] = None\n", False),
-        ("cuda: Optional[str] = '12.8'\n", True),
-        ('cuda = "13.0"\n', True),
-        ("git = 'cuda'\n", False),
-    ],
-)
-def test_torch_names_its_build(tmp_path, monkeypatch, message, is_built):
-    """Read from the file that torch itself reads, without importing it."""
-    (tmp_path / "version.py").write_text(message)
-    module_spec = gpus.importlib.util.spec_from_file_location("torch", tmp_path / "__init__.py")
-    monkeypatch.setattr(gpus.importlib.util, "find_spec", lambda name: module_spec)
-    assert gpus._is_torch_built_for_cuda() == is_built
 
 
 def test_the_installed_torch_is_read_rightly():

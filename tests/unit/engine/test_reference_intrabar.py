@@ -1,7 +1,5 @@
 """What hangs on the order within a bar: paper markets, and ladders and straddles counted again."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, AT_STOP
 from engine.reference_intrabar import measure_intrabar, read_bars
 from engine.reference_terms import find_targets, list_terms
 from strategy import words as w
-from tests.support.finer import make_coarse
 from tests.support.markets import PAPER_SPEC, QUIET, paper_market
 from tests.support.order_cases import CASES
 from tests.support.references import compiled_reference
@@ -186,18 +183,6 @@ def test_a_stop_that_was_older_lets_the_trade_go_on_to_its_own_exit(seed):
         net = trade.side * (leave - trade.entry) - costs.per_side * (trade.entry + leave)
         r = net / (trade.side * (trade.entry - trade.stop))
         assert readings.r[k] == max(r, trade.r)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("draw", [draw_ladder, draw_straddle])
-def test_finer_bars_decide_what_coarse_ones_do_not(draw, seed):
-    """Of the same hours fewer trades are undecided with quarters, and none falls below the law."""
-    quarters, spec = make_bars(seed, 2400, jump=0.03), draw(seed)
-    coarse = make_coarse(quarters)
-    _, ledger, readings = read(spec, coarse, Costs())
-    _, _, blind = read(spec, replace(coarse, finer=None), Costs())
-    assert (readings.r >= ledger.r).all()
-    assert readings.is_undecided.sum() <= blind.is_undecided.sum()
 
 
 def test_check_values_of_the_straddle(real_folder):

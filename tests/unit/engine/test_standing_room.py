@@ -72,14 +72,3 @@ def test_room_is_what_the_next_open_makes_of_it(name):
             seen["skipped"] += skipped
         ledgers, strands = after, following
     assert min(seen.values()) >= 1, seen
-
-
-def test_an_entry_that_is_too_large_alone_is_held_by_none():
-    """No position of another is in its way, but the limit itself."""
-    spec, costs = FOLLOWING, Costs(max_leverage=0.01)
-    for count in range(FIRST, FIRST + 20):
-        _, strands = stand(spec, costs, count)
-        for strand, holders in zip(
-            strands, find_holders(strands, build_limits(costs)), strict=True
-        ):
-            assert holders == (None if strand.standing.pending is None else ())

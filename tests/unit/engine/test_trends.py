@@ -1,7 +1,6 @@
 """The adaptive trend's fast form: the bits of its definition."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from engine.reference import Reference
 from engine.replay.parity import compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from engine.trends import trends
-from strategy import words
 from strategy.indicators import adaptive_trend as law
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
 from tests.support.trend import A, B
@@ -116,15 +114,6 @@ def test_any_parameters_equal_the_definition(given_, bars, seed, script):
     assert fast(close, given_, script).tobytes() == compute_row(close, given_, script).tobytes()
 
 
-@pytest.mark.parametrize("scale", [1e-8, 3.0])
-def test_other_scales_change_no_class(scale):
-    """The band is relative, so that rounding decides nothing."""
-    close = walk(3000, 4, tick=0.25)
-    rows = [fast(close * by, A) for by in (1.0, scale)]
-    first, second = (np.where(row > 0.1, 1, np.where(row < -0.1, -1, 0)) for row in rows)
-    assert first.tolist() == second.tolist()
-
-
 def test_what_rounding_leaves_is_level():
     """An average that is off by the last digit is no side, a tick above it is one."""
     close = np.full(6, 3.0)
@@ -150,36 +139,6 @@ def test_random_genomes_trade_as_in_the_reference():
                 assert not compare_ledgers(expected, actual)
                 trades += len(expected)
     assert trades > 300
-
-
-HUGE = (1e305, 1e307, 1.7e308)
-"""The largest price: up to what no number is larger than."""
-
-
-def enlarge(bars, largest):
-    """The same bars with other prices."""
-    factor = largest / bars.high.max()
-    prices = {name: getattr(bars, name) * factor for name in ("open", "high", "low", "close")}
-    return replace(bars, **prices)
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("largest", HUGE)
-@pytest.mark.parametrize("row", ["adaptive_trend", "adaptive_trend_script", "hma"])
-def test_sums_that_overflow_are_those_of_the_law(row, largest):
-    """An average that is not a number takes no side, and the next one has none to change from."""
-    lengths = (words.length("base", 9, 9, 10), *(9,) * 5)
-    trend = {
-        "adaptive_trend": words.adaptive_trend(*lengths),
-        "adaptive_trend_script": words.adaptive_trend_script(*lengths),
-        "hma": words.close - words.hma(words.close, words.length("base", 9, 9, 10)),
-    }[row]
-    strategy = words.strategy("In", long=trend > 0, exit_long=trend < 0, stop=words.share(0.02))
-    bars = enlarge(make_bars(3, 600), largest)
-    genome, windows = strategy.layout.defaults, [Window.whole(bars)]
-    (expected,) = Reference(strategy, [bars], windows, form=RUN).trades(genome)
-    (actual,) = Engine(strategy, [bars], windows, device="cpu").trades(genome)
-    assert not compare_ledgers(expected, actual)
 
 
 def test_trends_of_sums_that_overflow_are_refused():

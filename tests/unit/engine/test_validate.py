@@ -24,8 +24,3 @@ def test_the_compiled_answer_is_that_of_the_strategy(individual, gene, value):
     except GeneError:
         is_legal = False
     assert are_legal(genomes, *LIMITS) == is_legal
-
-
-def test_nobody_is_legal():
-    """An empty population has nothing to refuse."""
-    assert are_legal(np.empty((0, len(SPEC.layout))), *LIMITS)

@@ -8,8 +8,7 @@ from data import Window
 from engine.batch import Engine
 from engine.replay.parity import compare_ledgers
 from strategy.errors import StrategyError
-from strategy.files import build_strategies
-from strategy.rows import count_warm_up, row_values
+from strategy.rows import row_values
 from strategy.words import *
 from tests.support.references import compiled_reference
 from tests.support.worlds import make_bars
@@ -47,19 +46,6 @@ WRITTEN = [
 def test_a_word_is_what_one_would_write(word, written):
     """The same tree, so the same digest and the same row."""
     assert word.tree == written.tree
-
-
-WARM_UPS = [
-    (macd(close), 25), (macd_signal(close), 33), (tema(close, 9), 24), (trix(close, 9), 25),
-    (tsi(close), 37), (cmo(close, 9), 9), (stoch_rsi(close), 27), (awesome_oscillator(), 33),
-    (heikin_high(), 3),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("row", "bars"), WARM_UPS, ids=repr)
-def test_a_word_warms_up_as_its_parts(row, bars):
-    """By their sum along the longest way."""
-    assert count_warm_up(row.tree, {}) == bars
 
 
 def test_heikin_ashi_bars_follow_their_recurrence():
@@ -110,25 +96,3 @@ def test_a_wrong_argument_is_told_with_what_the_word_takes(write, word):
     """Its own name and parameters; limits are those of the row that has them."""
     with pytest.raises(StrategyError, match=word):
         write()
-
-
-OLD_NAMES = """
-import numpy as np
-from strategy.words import *
-
-@indicator(warm_up=lambda n: n)
-def cci(bars, n):
-    return np.append(np.full(n, np.nan), bars.close[n:])
-
-LONG = (cci(9) > gene("sar", 1, 0, 2)) & (column("mfi") > 0)
-OLD = strategy("Old names.", long=LONG, stop=share(0.1))
-"""
-
-
-def test_names_of_later_rows_stay_with_those_who_had_them():
-    """A gene, a column and an own indicator may be called so, as before there were such rows."""
-    plan = build_strategies(OLD_NAMES, "old.py")["OLD"]
-    assert plan.layout.names == ("sar",)
-    assert [*plan.own] == ["cci"]
-    with pytest.raises(StrategyError, match="there is a row 'rsi' already"):
-        build_strategies(OLD_NAMES.replace("cci", "rsi"), "old.py")

@@ -16,26 +16,6 @@ def test_what_was_recorded_is_the_published_strategy(seconds):
     assert renew_description(describe_former(spec)) == spec.described
 
 
-def test_a_strategy_that_is_not_shipped_keeps_the_order_of_its_conditions():
-    """And its constants; a condition that was turned round is another one."""
-    former = describe_former(STRATEGIES["seller_exhaustion"])
-    former["name"] = "mine"
-    former["rows"]["atr"]["parameters"] = [14.0]
-    former["genes"] = [gene for gene in former["genes"] if gene["name"] != "atr_window"]
-    former["conditions"][1] = "fast > slow"
-    renewed = renew_description(former)
-    comparisons = renewed["long"][1]
-    assert [gene[2] for gene in comparisons] == [">", ">", ">", ">"]
-    assert comparisons[0][1] == ["column", "close_location", False]
-    assert renewed["stop"][1][3] == ["call", "atr", None, [14.0]]
-
-
-def test_what_is_recorded_today_stays_as_it_is():
-    """Nothing of it is read."""
-    for spec in STRATEGIES.values():
-        assert renew_description(spec.described) is spec.described
-
-
 OWN = {"atr": {"indicator": "mine", "definition": "0" * 64}}
 
 

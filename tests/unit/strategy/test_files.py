@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from strategy import find_strategy, limits, load_strategy
+from strategy import limits, load_strategy
 from strategy.deserialize import from_described
 from strategy.errors import StrategyError
 from strategy.files import build_strategy, first_difference
 from tests.support import own_words
-from tests.support.commands import printed
 
 HEAD = "from strategy.words import *\n"
 ONE = "RISING = strategy('Up.', long=close > open, stop=share(0.01))\n"
@@ -51,12 +50,6 @@ def test_a_file_with_several_needs_a_name(write, name):
         load_strategy(path)
     with pytest.raises(StrategyError, match="did you mean 'FALLING'"):
         load_strategy(f"{path}:FALING")
-
-
-def test_a_strategy_may_name_itself(write):
-    """A second variable of the same one is no second strategy."""
-    named = ONE.replace("share(0.01)", "share(0.01), name='up'") + "AGAIN = RISING\n"
-    assert load_strategy(write(HEAD + named)).name == "up"
 
 
 def test_a_file_with_an_own_indicator_needs_all_of_its_text(write):
@@ -117,26 +110,6 @@ def test_what_a_file_prints_is_no_result(write, capsys):
     assert capsys.readouterr() == ("x\n", "loading close\n")
 
 
-def test_a_file_may_have_a_colon_in_its_path(write):
-    """What stands behind the last one is a strategy where it is a name."""
-    path = write(HEAD + TWO, "a:b.py")
-    assert find_strategy(f"{path}:FALLING").name == "falling"
-    with pytest.raises(StrategyError, match=r"a:b.py:RISING"):
-        find_strategy(path)
-
-
-def test_a_file_that_is_named_without_its_ending_is_found(write, monkeypatch, tmp_path):
-    """In the message; what is no Python file is not taken for a strategy that ships."""
-    write(HEAD + ONE)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(StrategyError, match=r"the file idea.py"):
-        find_strategy("idea")
-    with pytest.raises(StrategyError, match=r"ends in .py"):
-        find_strategy("ideas/idea.ipynb")
-    with pytest.raises(StrategyError, match="did you mean 'mean_reversion'"):
-        find_strategy("mean_reversio")
-
-
 @pytest.mark.parametrize(("text", "message"), MISTAKES, ids=range(len(MISTAKES)))
 def test_a_mistake_is_one_line_with_its_place(write, text, message):
     """File and line first, whatever was raised."""
@@ -189,12 +162,6 @@ def test_a_file_changes_nothing_that_others_import(write, tmp_path):
     assert sys.path == paths
     assert set(sys.modules) == modules
     assert Path(sys.modules["strategy"].__file__).parent != tmp_path
-
-
-def test_words_are_imported_without_pandas_or_a_compiler():
-    """A file is read in a moment."""
-    asked = "import sys, strategy.words; print({'pandas', 'numba', 'torch'} & set(sys.modules))"
-    assert printed(asked) == "set()\n"
 
 
 @pytest.mark.parametrize(

@@ -65,17 +65,6 @@ def test_a_choice_of_rows_is_a_row():
     assert bound(nested.tree, genes) == sma(hl2, 3).tree
 
 
-def test_functions_of_rows_are_options():
-    """By their names."""
-
-    def twice(x, n):
-        return ema(ema(x, n), n)
-
-    row = choice("average", sma, twice)(close, 4)
-    assert repr(row) == "choice(average, sma(close, 4), ema(ema(close, 4), 4))"
-    assert bound(row.tree, {"average": 1}) == ema(ema(close, 4), 4).tree
-
-
 @pytest.mark.parametrize(
     ("write", "part"),
     [
@@ -102,15 +91,6 @@ def test_what_has_no_meaning_is_refused(write, part):
     with pytest.raises((StrategyError, GeneError), match=re.escape(part)) as caught:
         write()
     assert "\n" not in str(caught.value)
-
-
-def test_two_choices_of_one_name_must_have_the_same_options():
-    """Equal ones are one gene."""
-    one, other = choice("average", sma, ema), choice("average", sma, wma)
-    both = strategy("One.", long=one(close, 3) > one(close, 5), stop=STOP)
-    assert both.layout.names == ("average",)
-    with pytest.raises(StrategyError, match="'average'"):
-        strategy("Two.", long=one(close, 3) > other(close, 5), stop=STOP)
 
 
 def test_the_warm_up_is_that_of_the_option():

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.fast_case import Comparison, find_fast_case
+from engine.fast_case import find_fast_case
 from strategy.deserialize import from_described
 from strategy.errors import GeneError, StrategyError
-from strategy.files import build_strategies, build_strategy
+from strategy.files import build_strategies
 from strategy.pretty_print import format_tree
 from strategy.words import *
 from tests.support import examples, own_words
@@ -170,22 +170,6 @@ def test_an_own_indicator_belongs_to_the_digest():
         from_described(payload, own={"efficiency": edited})
 
 
-def test_what_a_strategy_reads_is_listed():
-    """Expressions once each, extra columns, zones."""
-    one = EXAMPLES["SELLER_FIBONACCI"]
-    assert [format_tree(row) for row in one.expressions[-4:]] == [
-        "close_location", "0.6", "0.7 * atr(96)", "low + (ratio * (swing_high(96, 5) - low))",
-    ]  # fmt: skip
-    made = simple(
-        long=(column("b") > column("a")) & (close > vwap("Europe/Berlin")),
-        session=session_exit(offset="America/New_York"),
-    )
-    assert made.extra_columns == ("a", "b")
-    assert made.zones == ("America/New_York", "Europe/Berlin")
-    names = ['column("b")', 'column("a")', "close", 'vwap("Europe/Berlin")']
-    assert [format_tree(row) for row in made.expressions] == names
-
-
 FAST = {
     "long": ABOVE,
     "stop": beyond_bar(gene("room", 2, 1, 4) * atr(14)),
@@ -217,29 +201,6 @@ def test_whatever_is_wider_is_no_fast_case(wider):
     assert find_fast_case(strategy("x", **FAST)).is_covered
     case = find_fast_case(strategy("x", **{**FAST, **wider}))
     assert (case.is_covered, case.rows, case.entry) == (False, (), ())
-
-
-def test_a_fast_case_turns_comparisons_round():
-    """A row stands on the left; a product has the same bits in either order."""
-    k = gene("k", 2, 1, 4)
-    made = strategy("x", **{**FAST, "long": (k < close) & (open > k),
-                            "stop": beyond_bar(atr(14) * gene("room", 2, 1, 4))})  # fmt: skip
-    case = find_fast_case(made)
-    assert case.entry == (Comparison("close", ">", "k"), Comparison("open", ">", "k"))
-    assert (case.bracket.stop_mult, case.bracket.stop_row) == ("room", "atr(14)")
-    bounded = find_fast_case(made.with_bounds({"k": (1, 3)}))
-    assert bounded.layout.gene("k").high == 3
-
-
-def test_two_spellings_of_a_file_are_two_digests():
-    """By tree; a comment is none."""
-    text = "from strategy.words import *\nA = strategy('x', long=close > {}, stop=share(0.1)){}\n"
-    first, same, other = (
-        build_strategy(text.format(*given), "f.py")
-        for given in (("open", ""), ("open", "  # why"), ("hl2", ""))
-    )
-    assert first.digest == same.digest != other.digest
-    assert first.source.sha256 != same.source.sha256
 
 
 def test_reach_counts_higher_bars_and_sessions_in_bars():

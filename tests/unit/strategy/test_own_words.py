@@ -4,7 +4,6 @@
 import dataclasses
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,17 +129,6 @@ def test_an_endless_loop_is_ended(monkeypatch):
         held_back.own.row(SERIES, ())
 
 
-def test_a_warm_up_that_never_ends_is_ended(monkeypatch):
-    """It is asked once for the same numbers."""
-    monkeypatch.setattr(limits, "LONGEST_S", 0.05)
-    with pytest.raises(IndicatorError, match="warm-up"):
-        with_warm_up(lambda: [0 for _ in iter(int, 1)]).own.count_warm_up(())
-    asked = []
-    own = with_warm_up(lambda: len(asked) + (asked.append(1) or 3)).own
-    assert [own.count_warm_up(()) for _ in range(3)] == [3, 3, 3]
-    assert len(asked) == 1
-
-
 @pytest.mark.parametrize("warm_up", [lambda: -1, lambda: "soon", lambda: 1 // 0])
 def test_a_warm_up_is_a_number_of_bars(warm_up):
     """Whole, and not below 0."""
@@ -243,46 +231,6 @@ def test_an_own_indicator_is_told_apart_by_its_file():
     assert len(digests) == 3
 
 
-def test_own_code_does_not_move_the_process(tmp_path, monkeypatch):
-    """Neither its file, nor its warm-up, nor the function itself; nor one that fails."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "there").mkdir()
-    text = """import os
-from strategy.words import *
-os.chdir("there")
-def before(n):
-    os.chdir("there")
-    return n
-@indicator(warm_up=before)
-def moved(bars, n):
-    os.chdir("there")
-    return bars.close if n < 5 else None
-SPEC = strategy("x", long=moved(2) > 0, stop=share(0.1))
-"""
-    own = build_strategies(text, "moved.py")["SPEC"].own["moved"]
-    assert Path.cwd() == tmp_path
-    assert own.count_warm_up((2,)) == 2
-    assert Path.cwd() == tmp_path
-    own.row(Series.of(BARS), (2,))
-    assert Path.cwd() == tmp_path
-    with pytest.raises(IndicatorError, match="must return an array"):
-        own.row(Series.of(BARS), (5,))
-    assert Path.cwd() == tmp_path
-
-
-def test_a_library_may_be_installed_by_another_name(tmp_path, monkeypatch):
-    """It is named as it is imported, where only its distribution has a version."""
-    (tmp_path / "some_ta.py").write_text("")
-    about = tmp_path / "some_ta_fork-1.2.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: some-ta-fork\nVersion: 1.2\n")
-    (about / "top_level.txt").write_text("some_ta\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    body = BODY.format(uses=", uses=['some_ta']")
-    strategy = define_name(f"{HEAD}import some_ta\n{body}")
-    assert strategy.own.uses == (("some_ta", "1.2"),)
-
-
 def define(head, takes="bars", body="return bars.close"):
     """Text of an own indicator."""
     return f"{HEAD}{head}\ndef f({takes}):\n    {body}\n"
@@ -317,15 +265,6 @@ def test_what_cannot_be_told_apart_is_refused(text, word):
     """With the place in the file."""
     with pytest.raises(PlacedError, match=rf"^file.py:[0-9]+: .*{re.escape(word)}"):
         define_name(text)
-
-
-def test_two_functions_of_one_name_are_two():
-    """Whatever their text: they stand at other lines."""
-    body = BODY.format(uses="")
-    both = define_name(f"{HEAD}{body}g = f\n{body.replace('+ n', '- n')}both = f, g\n", "both")
-    assert both[0].own != both[1].own
-    with pytest.raises(StrategyError, match="two own indicators are named 'f'"):
-        strategy("x", long=both[0](3) > both[1](3), stop=share(0.1))
 
 
 @pytest.mark.parametrize("given", [1.5, gene("k", 1.5, 1, 2)], ids=["number", "gene"])

@@ -96,13 +96,6 @@ def test_anything_else_is_refused_in_one_short_line(text):
     assert len(str(refused.value)) < 400
 
 
-@pytest.mark.parametrize("text", REPEATED)
-def test_no_text_is_repeated(text):
-    """Before Python would do it."""
-    with pytest.raises(StrategyError, match="a text is no number"):
-        parse_row(text)
-
-
 def test_no_text_is_executed(tmp_path):
     """Neither reading one row nor a list of them executes code, whatever the text."""
     program = WATCHED.format(texts=[*HOSTILE, ", ".join(HOSTILE[:12])])

@@ -3,7 +3,6 @@
 
 import hashlib
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,20 +11,15 @@ import pytest
 from data import Bars, LoadOptions, load_bars
 from data.point_in_time import DatedNumbers
 from data.timeframe import MINUTE_NS
-from engine.runtime.lru_cache import ArrayCache
-from strategy.clock import zone_version
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Column
 from strategy.indicator_registry import KINDS
 from strategy.rows import Rows, as_it_reads, count_warm_up, first_value, row_values
 from strategy.series import Series
 from strategy.words import *
-from tests.support.looping import each
 from tests.support.own_words import efficiency
 from tests.support.references import FORMS
 from tests.support.worlds import make_bars
-
-RNG = np.random.Generator(np.random.PCG64(16))
 
 ROWS = {
     "rma": (rma(close, 14), "f3ee012e7aeb", "50202a66b422"),
@@ -166,10 +160,6 @@ SOURCES = {
 }
 
 
-KNOWN_AT_ONCE = ("kama", "adaptive_trend", "adaptive_trend_script")
-"""Rows with values within their warm-up."""
-
-
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if not kind.columns])
 def test_first_value_and_warm_up_follow_from_the_source(name, source):
@@ -182,21 +172,6 @@ def test_first_value_and_warm_up_follow_from_the_source(name, source):
         assert count_warm_up(tree, {}) == expected
         assert first_value(actual) == (first if name == "kama" else expected)
         assert not np.isnan(actual[expected:]).any()
-
-
-@pytest.mark.parametrize(
-    ("row", "warm_up"),
-    [
-        (stoch(5), 4), (atr(5), 4), (plus_di(5), 5), (minus_di(5), 5), (adx(5), 9), (obv(), 0),
-        (swing_high(9, 2), 11), (swing_low(9, 2), 11), (higher(60, sma(close, 9)), 0),
-        (vwap(), 0), (opening_low(30), 0), (sma(vwap(), 9), 8), (close, 0), (efficiency(7), 7),
-        (ema(close, 3) * gene("k", 2, 1, 4) + sma(close, 8), 7),
-    ],
-    ids=repr,
-)  # fmt: skip
-def test_warm_up_comes_from_parameters_alone(row, warm_up):
-    """That of arithmetic is the larger of its sides; the clock has none."""
-    assert count_warm_up(row.tree, {"k": 2.0}) == warm_up
 
 
 def test_recurrences_skip_holes():
@@ -223,18 +198,6 @@ def test_a_flat_market_has_no_oscillator(row):
     assert row_values(std(close, 3).tree, flat)[2:].tolist() == [0.0] * 28
 
 
-@pytest.mark.parametrize("name", sorted(KINDS))
-@each("length", [1, 2, 9, 10, 11])
-def test_series_about_as_long_as_the_window(name, length):
-    """Nothing is known where the window never fits, and nothing breaks."""
-    kind = KINDS[name]
-    given = kind.defaults or {0: (), 1: (10,), 2: (8, 2)}[len(kind.parameters)]
-    tree = globals()[name](*([] if kind.columns else [close]), *given).tree
-    actual = row_values(tree, make_bars(5, length, tick=1e-6))
-    expected = 0 if name in KNOWN_AT_ONCE else count_warm_up(tree, {})
-    assert first_value(actual) == min(length, expected)
-
-
 def test_arithmetic_is_unknown_where_it_is_not_finite():
     """Over 0, beyond the largest number, and where a side is unknown; zeros have no sign."""
     nan, x = math.nan, column("x")
@@ -249,23 +212,6 @@ def test_arithmetic_is_unknown_where_it_is_not_finite():
     k = gene("k", 2, 1, 4)
     assert read(2 * k, bars, {"k": 1.5}) == str([3.0] * 3)
     assert read(close * (k / 0), bars, {"k": 1.5}) == str([nan] * 3)
-
-
-def test_one_row_in_two_spellings_has_the_same_bits():
-    """They are two rows by name, and one by value."""
-    assert atr(14).tree != sma(true_range, 14).tree
-    assert values(atr(14)).tobytes() == values(sma(true_range, 14)).tobytes()
-    assert values(hl2).tobytes() == values((high + low) / 2).tobytes()
-
-
-def test_equal_rows_are_computed_once():
-    """Genes are replaced by their values before a row has a name."""
-    rows = Rows(Series.of(WORLD))
-    n = length("n", 20, 5, 50)
-    first = rows.values(sma(close, n).tree, {"n": 14})
-    assert first is rows.values(sma(close, 14).tree, {})
-    assert first is not rows.values(sma(close, n).tree, {"n": 15})
-    assert not first.flags.writeable
 
 
 def test_higher_bars_are_seen_when_they_have_ended():
@@ -341,19 +287,3 @@ def test_what_bars_do_not_have_is_refused(ask, word):
     """By what is legal, or with the nearest name."""
     with pytest.raises(StrategyError, match=word):
         ask()
-
-
-def test_the_data_of_a_zone_is_recorded():
-    """By its release and the digest of its file."""
-    assert re.fullmatch(r"(\S+|system) sha256:[0-9a-f]{64}|tzdata \S+", zone_version("Asia/Tokyo"))
-    assert zone_version("Asia/Tokyo") != zone_version("Europe/Berlin")
-
-
-def test_rows_are_kept_where_the_engine_keeps_its_own():
-    """Series that share the place do not mix."""
-    kept = ArrayCache(2**20)
-    first, second = (Rows(Series.of(WORLD.until(n)), kept=kept, place=(n,)) for n in (90, 80))
-    tree = higher(60, sma(close, 3)).tree
-    whole, part = first.values(tree, {}), second.values(tree, {})
-    assert first.values(tree, {}) is whole
-    np.testing.assert_array_equal(whole[:80], part)

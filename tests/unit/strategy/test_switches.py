@@ -11,10 +11,9 @@ from engine.reference import Reference
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Switch, Within, negate_condition
 from strategy.expressions import Column, GeneValue, Number
 from strategy.gene import Gene
-from strategy.language import Claim
 from strategy.nodes import transform_nodes
 from strategy.resolved import resolve_options
-from strategy.rows import Rows, count_warm_up
+from strategy.rows import Rows
 from strategy.series import Series
 from strategy.signals import truth
 from strategy.switches import settle_switches
@@ -89,28 +88,6 @@ def test_comparisons_of_genes_say_the_same(bars, condition, values):
 
     lowered = transform_nodes(lower_switches(condition), decide)
     np.testing.assert_array_equal(truth(lowered, rows, values), truth(condition, rows, values))
-
-
-@given(condition=CONDITIONS, values=VALUES)
-def test_not_and_leaving_out_change_places(condition, values):
-    """What is left of the opposite is the opposite of what is left, with its warm-up."""
-    left, opposite = settle_switches(condition, values), negate_condition(condition)
-    expected = None if left is None else negate_condition(left)
-    assert settle_switches(opposite, values) == expected
-    assert count_warm_up(opposite, values) == count_warm_up(condition, values)
-
-
-def test_a_reader_of_conditions_sees_what_is_left():
-    """Not what is off, nor parts of it."""
-    bars = make_bars(1, 50)
-    spec = strategy("One.", long=Claim(AllOf((UP, A))), short=Claim(B), stop=share(0.01))
-    reference = Reference(spec, [bars], [Window.whole(bars)])
-    assert list(reference.conditions({"a": 0, "b": 1}, 0)) == [
-        "close > open", "long", "true_range > 0.5", "short",
-    ]  # fmt: skip
-    assert list(reference.conditions({"a": 1, "b": 0}, 0)) == [
-        "close > open", "volume > 1", "long", "short",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("flags", [{}, {"reverse": True, "break_even": 1, "named_stops": True}])

@@ -10,7 +10,6 @@ from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.accounts.account import ACCOUNT_METRICS, Account
 from engine.accounts.costs import Costs
-from engine.accounts.holding import find_scale, scale_hold
 from engine.accounts.stake import build_stake
 from engine.batch import Engine
 from engine.reference_terms import find_terms
@@ -120,21 +119,6 @@ def test_marks_take_trades_in_the_order_in_which_their_bars_close():
     assert both.fold([loss, gain]).equity.tolist() == pytest.approx([0.9, 0.99])
 
 
-def test_holding_is_compared_at_the_volatility_of_the_account():
-    """By hand: days of 10 % up and down, half as much of the account; what gains as much is even.
-
-    Unscaled, holding makes 1.1 * 0.9 * 1.1 - 1 = 8.9 %, at half of it 1.05 * 0.95 * 1.05 - 1.
-    """
-    hold, own = np.cumprod([1.1, 0.9, 1.1]), np.cumprod([1.05, 0.95, 1.05])
-    scale = find_scale(hold, own)
-    assert scale == pytest.approx(0.5)
-    assert scale_hold(hold, scale) == pytest.approx(own)
-    assert np.isnan(find_scale(hold, np.ones(3)))
-    assert np.isnan(find_scale(np.ones(3), own))
-    # No day loses more than all.
-    assert scale_hold(hold, 11.0).tolist() == [pytest.approx(2.1), 0.0, 0.0]
-
-
 CHECK_VALUES = {
     ("btcusdt",): {
         "losing_streak": 14.0,
@@ -201,11 +185,3 @@ def test_leverage_of_an_account_that_sizes_trades(name, leverage, real_folder):
     terms, stake = find_terms(reference, genome, 0), build_stake(case.strategy, case.costs, {})
     own = account(bars, costs=case.costs).with_terms((terms,), (stake,))
     assert own.measure(reference.trades(genome))[0]["max_leverage"] == leverage
-
-
-def test_trades_that_end_together_are_folded_by_series_whatever_window_comes_first():
-    """Strands are in the order of the data: the second series' window is named first here."""
-    first, second = (make_bars(seed, 40) for seed in (1, 2))
-    own = account((first, second), Window(1, 0, 40), Window(0, 0, 20), Window(0, 20, 40))
-    own = replace(own, markets=("second", "first", "first"))
-    assert own.strands.tolist() == [1, 0, 0]

@@ -136,12 +136,3 @@ def test_a_price_stands_alone_where_it_is_five_times_farther_out(highs, lows, ba
     bars = hourly(*[100] * 6, high=highs, low=lows)
     wick = find_wick(bars, 0, len(bars), bar)
     assert (None if wick is None else (wick.is_high, wick.price, wick.beside)) == expected
-
-
-def test_a_week_is_half_of_it_to_each_side():
-    """A larger one four days before does not hide it, one three days before does."""
-    for days, is_alone in ((4, True), (3, False)):
-        highs = [101.0] * 200
-        highs[150], highs[150 - 24 * days] = 121.0, 141.0
-        bars = hourly(*[100] * 200, high=highs)
-        assert (find_wick(bars, 0, len(bars), 150) is not None) == is_alone

@@ -1,13 +1,11 @@
 """Accounts with limits: check values, a table by hand, and reference against CPU as drawn."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from data.bars import Bars, Window
-from data.finer import FinerBars
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import Asks, admit
 from engine.accounts.curves import compound
@@ -16,19 +14,17 @@ from engine.accounts.limits import AccountLimits, parse_rank
 from engine.accounts.reference_limits import Ask, admit_in_turn
 from engine.batch import Engine
 from engine.devices import choose_device
-from engine.errors import DeviceError, EngineError
+from engine.errors import EngineError
 from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
-from engine.reference import Reference
-from engine.replay.certificate import certify
 from engine.replay.parity import compare_ledgers
 from engine.runtime.cpu.threads import Threads
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.parity.test_language import both
-from tests.support.finer import HOUR_NS, make_coarse
+from tests.support.finer import HOUR_NS
 from tests.support.limited import draw_account, draw_finer_account
-from tests.support.references import FORMS, compiled_reference, trade_once
+from tests.support.references import compiled_reference, trade_once
 from tests.support.worlds import make_bars
 from tests.unit.engine.accounts.test_one_account import worlds
 
@@ -169,37 +165,6 @@ ABOVE, BELOW = w.crosses_above(FAST, SLOW), w.crosses_below(FAST, SLOW)
 TURNS = {"long": ABOVE, "short": BELOW, "exit_long": BELOW, "exit_short": ABOVE}
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [{"stop": w.share(0.04)}, {"stop": w.share(0.04), "targets": [(w.r_multiple(1), 0.5)]}],
-)
-@pytest.mark.parametrize("engine", [*FORMS, "cpu"])
-def test_limits_that_leave_room_count_bars_that_are_coarse_once(parts, engine):
-    """Also one in which a trade is left at the open and the other side entered."""
-    spec = w.strategy("Turns.", **TURNS, **parts)
-    bars = make_coarse(make_bars(3, 4000, jump=0.02))
-    finer = bars.finer
-    known = FinerBars(finer.timestamp[2400:], finer.prices[:, 2400:], finer.timeframe_ns)
-    bars = replace(bars, finer=known)
-    windows, genome = [Window(0, 0, 500), Window(0, 500, len(bars))], spec.layout.defaults
-    ledgers = []
-    for costs in (Costs(), Costs(max_positions=1)):
-        if engine == "cpu":
-            evaluator = Engine(spec, [bars], windows, costs, device="cpu")
-            sums = evaluator.evaluate(genome[None])[0]
-        else:
-            evaluator = Reference(spec, [bars], windows, costs, form=FORMS[engine])
-            sums = evaluator.accumulators(genome)
-        ledgers.append(evaluator.trades(genome))
-        counts = [ledger.coarse for ledger in ledgers[-1]]
-        assert sums[:, ACCUMULATOR_INDEX["coarse"]].tolist() == counts
-    for plain, limited in zip(*ledgers, strict=True):
-        assert plain.coarse == limited.coarse
-        assert (plain.exit_bar == limited.exit_bar).all()
-    turned = ledgers[0][0].exit_bar[:-1] == ledgers[0][0].entry_bar[1:]
-    assert turned.sum() > 2
-
-
 def test_what_is_held_out_is_an_account_of_its_own():
     """However far ahead of it others are searched on."""
     strategy, genomes, series, _, costs = draw_account(12)
@@ -227,18 +192,6 @@ def test_groups_are_accounts_of_their_own():
         expected = alone.evaluate_account(genomes)
         assert accumulators.tobytes() == expected[0].tobytes()
         assert account.tobytes() == expected[1].tobytes()
-
-
-def test_certificate_of_a_limited_account():
-    """The reference replays all of an account, also in plain Python."""
-    _, _, series, windows, _ = draw_account(8)
-    spec = SPEC.for_timeframe(900 * 16)
-    costs = Costs(max_positions=1, risk_fraction=0.1)
-    engine = Engine(spec, series, windows, costs, device="cpu")
-    genomes = np.array([G1, G1 * [1, 1, 1, 1, -1, -1, 0.2, 1, 1, 1]])
-    certificate = certify(engine, genomes, threads=2)
-    assert certificate.is_green, certificate.first_mismatch
-    assert certificate.trades > 0
 
 
 def test_the_account_chooses_by_what_is_known():
@@ -290,38 +243,6 @@ def test_limits_that_are_not_covered_or_make_no_sense_are_refused(ask, word):
     """Never is a limit left out without a word."""
     with pytest.raises(EngineError, match=word):
         ask()
-
-
-def test_what_goes_on_with_one_symbol_by_itself_refuses_limits():
-    """Its trades hang on all others."""
-    strategy, genomes, series, windows, costs = draw_account(12)
-    reference = compiled_reference(strategy, series, windows, costs)
-    with pytest.raises(EngineError, match="all others"):
-        reference.continue_trades(genomes[0], windows[0], windows[0].end)
-
-
-@pytest.mark.parametrize("device", ["auto", "cuda"])
-def test_a_gpu_keeps_limits_of_strategies_without_ladders(monkeypatch, device):
-    """Of all others `auto` takes the CPU, and says why."""
-    monkeypatch.setattr("engine.devices.why_absent", lambda name: "")
-    monkeypatch.setattr("engine.devices.count_gpus", lambda: 1)
-    monkeypatch.setattr("engine.devices._maker", lambda *place: SimpleNamespace(place=place))
-    costs, parts = Costs(max_leverage=2.0), {"long": w.close > w.open, "stop": w.share(0.05)}
-    words = w.strategy("One.", **parts)
-    for strategy, maker in (
-        (SPEC, "engine.cuda:CudaAccountMaker"), (words, "engine.cuda.language:CudaLimitedMaker"),
-    ):  # fmt: skip
-        chosen = choose_device(strategy, device, costs=costs)
-        assert chosen.maker.place == (maker, "cuda", (0,))
-    paused = w.strategy("One.", **parts, cooldown=2)
-    for reason, *asked in (("ladders", paused, costs),
-                           ("fees for each unit", SPEC, replace(costs, fee_unit=0.1))):  # fmt: skip
-        if device == "cuda":
-            with pytest.raises(DeviceError, match=f"{reason}.*use cpu"):
-                choose_device(asked[0], device, costs=asked[1])
-            continue
-        chosen = choose_device(asked[0], device, costs=asked[1])
-        assert (chosen.label, reason in chosen.reason) == ("cpu", True)
 
 
 def test_limits_that_leave_room_change_nothing_and_threads_share_accounts():

@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from data.bars import Window
 from engine.accounts.derived import UNDEFINED, Span, power
 from engine.accounts.ledger import ACCUMULATORS
-from engine.accounts.metrics import METRICS, compute_metrics, list_first_dates, measure_span
-from tests.support.markets import QUIET, paper_market
+from engine.accounts.metrics import METRICS, compute_metrics, list_first_dates
 
 YEAR = Span(bars=1000, years=1.0)
 
@@ -147,36 +145,3 @@ def test_a_few_days_tell_nothing_of_a_year(days, is_known):
 def test_powers_have_the_bits_of_the_law(base, exponent, expected):
     """Check values of an independent implementation, to the last digit."""
     assert power(np.array([base]), exponent).tolist() == [expected]
-
-
-@pytest.mark.parametrize("exponent", [0.01, 0.5, 1.0, 3.75, 52.18, 365.25])
-def test_powers_are_those_of_libm(exponent):
-    """Within `1e-14 * max(1, exponent)`, from next to nothing to far beyond one; 0 stays 0."""
-    base = np.array([0.0, 1e-300, 1e-3, 0.5, 1.0, 1.3, 5.0])
-    powers = power(base, exponent)
-    assert powers[0] == 0.0
-    assert powers == pytest.approx(base**exponent, rel=1e-14 * max(1.0, exponent))
-
-
-def test_span_reaches_from_first_open_to_last_close():
-    """Four bars of 15 minutes are an hour."""
-    bars = paper_market(*[QUIET[:4]] * 4)
-    span = measure_span(bars, Window(0, 2, 6))
-    assert span.bars == 4
-    assert span.years == pytest.approx(1 / (365.25 * 24), rel=1e-15)
-
-
-def test_a_metric_alone_is_what_it_is_among_all():
-    """A metric has the same bits and the same reasons, whatever else is asked for."""
-    rng = np.random.default_rng(3)
-    accumulators = rng.normal(size=(40, 3, len(ACCUMULATORS)))
-    accumulators[:, :, 0] = rng.integers(0, 4, (40, 3))
-    spans = [Span(10, 0.5), Span(20, 1.0), Span(30, 1.5)]
-    whole = compute_metrics(accumulators, spans)
-    for name in METRICS:
-        alone = compute_metrics(accumulators, spans, (name,))
-        assert alone.names == (name,)
-        np.testing.assert_array_equal(alone.column(name), whole.column(name))
-        np.testing.assert_array_equal(alone.why(name), whole.why(name))
-        with pytest.raises(ValueError, match="not in tuple"):
-            alone.column("sharpe" if name != "sharpe" else "trades")

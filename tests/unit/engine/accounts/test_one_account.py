@@ -14,7 +14,7 @@ from engine.accounts.cpu.merging import ORDERED, fold_account
 from engine.accounts.curves import measure_falls
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.accounts.metrics import compute_metrics, measure_span, pool_spans
+from engine.accounts.metrics import measure_span, pool_spans
 from engine.accounts.results import Results
 from engine.batch import Engine
 from engine.devices import choose_device
@@ -226,20 +226,6 @@ def test_years_are_the_union_of_times_and_bars_are_all():
     ]
     whole = pool_spans(spans)
     assert (whole.bars, whole.years) == (35, 2.0)
-
-
-def test_a_table_of_metrics_holds_those_of_the_account_where_it_is_given():
-    """Else it was not asked for, and to read it is an error; one window is its own."""
-    engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
-    spans = [measure_span(SERIES[window.series], window) for window in WINDOWS]
-    by_window, account = engine.evaluate_account(draw_genomes(SPEC))
-    table = compute_metrics(by_window, spans, account=account)
-    trades = table.pooled.column("trades")[:, 0]
-    assert trades.tolist() == by_window[:, :, 0].sum(axis=1).tolist()
-    with pytest.raises(ValueError, match="windows were not pooled"):
-        compute_metrics(by_window, spans).pooled  # noqa: B018
-    single = compute_metrics(by_window[:, :1], spans[:1])
-    assert single.pooled is single
 
 
 def test_a_certificate_replays_the_account(monkeypatch):

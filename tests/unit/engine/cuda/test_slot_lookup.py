@@ -6,14 +6,11 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.accounts.costs import Costs  # noqa: E402
 from engine.backend import RowRequest  # noqa: E402
 from engine.conditions.cuda.candidate_lists import Packing  # noqa: E402
-from engine.cuda import CudaBackend  # noqa: E402
 from engine.cuda.slot_lookup import Admission  # noqa: E402
-from engine.errors import DeviceError  # noqa: E402
 from engine.fast_case import find_fast_case  # noqa: E402
-from tests.support.worlds import SHORT_SPECS, make_bars  # noqa: E402
+from tests.support.worlds import SHORT_SPECS  # noqa: E402
 
 CASE = find_fast_case(SHORT_SPECS["seller_exhaustion"])
 ROW = next(place for place, row in enumerate(CASE.rows) if row.genes)
@@ -50,18 +47,3 @@ def test_a_row_whose_slot_is_taken_is_gone(admission):
     assert admission.places[ROW, 5] == -1
     admission.clear()
     assert (admission.places == -1).all()
-
-
-def test_rows_that_were_not_written_are_not_found(monkeypatch):
-    """A fill that memory runs out for leaves nothing that the device would take for a row."""
-    backend = CudaBackend(
-        CASE, [make_bars(1, 100)], Costs(), capacity=8, work_bytes=2**20, torch_device="cpu"
-    )
-
-    def failing(*_, **__):
-        raise torch.OutOfMemoryError("injected")
-
-    monkeypatch.setattr(backend._filler, "run", failing)
-    with pytest.raises(DeviceError, match="ran out of memory"):
-        backend.fill([RowRequest(FORM, np.array([[5.0]]), np.array([0]))])
-    assert (backend._admission.places == -1).all()

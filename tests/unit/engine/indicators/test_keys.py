@@ -1,11 +1,9 @@
 """Numbers of sets of genes: the same ones later, and arrays that are found by them."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.conditions.cpu.keyed import KeyedArrays, list_addresses
 from engine.indicators.keys import Keys, number_once
 
 SIZES = st.integers(1, 200)
@@ -42,28 +40,3 @@ def test_what_is_forgotten_is_new_again():
     numbers, fresh = keys.number(np.array([[3.0], [70.0], [5.0], [3.0]]))
     assert numbers.tolist() == [1, 0, 2, 1]
     assert fresh.tolist() == [2]
-
-
-def test_arrays_are_found_where_they_lie():
-    """Each individual gets the address of its own array, also after one was interrupted."""
-    table, genomes = KeyedArrays([0]), np.array([[4.0], [7.0], [4.0]])
-    rows = [np.array([value, 0.0]) for value in (4.0, 7.0)]
-    asked = []
-
-    def make(fresh):
-        asked.append(fresh.tolist())
-        if len(asked) == 1:
-            raise KeyboardInterrupt
-        return list_addresses(rows)[None], rows
-
-    with pytest.raises(KeyboardInterrupt):
-        table.bring(genomes, make)
-    for some in ([0, 1, 2], [1]):
-        expected = [[read_address(rows[k % 2]) for k in some]]
-        assert table.bring(genomes[some], make).tolist() == expected
-    assert asked == [[0, 1]] * 2
-
-
-def read_address(array):
-    """Address of an array, from numpy."""
-    return array.ctypes.data

@@ -5,14 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.backend import RowForm
-from engine.fast_case import find_fast_case
 from engine.indicators import row_bank
-from engine.indicators.plan import list_reads, order_individuals
 from engine.indicators.row_bank import RowBank, RowRead
-from tests.support.worlds import SHORT_SPECS, random_genomes
 
-EMA, SMA = RowForm("ema", "close"), RowForm("sma", "true_range")
 ODD = [0.0, -0.0, 0.5, 1.0, 3.0, np.nextafter(3.0, 4.0), -2.0, 2.0**20, 1e300, 5e-324]
 READS = [
     RowRead((0,), lambda length: ("ema", length)),
@@ -112,19 +107,3 @@ def test_any_values_are_found_again(values, capacity, together, most_keys):
             assert (problems is None) == (slots is None)
             if problems is not None:
                 assert problems.tolist() == slots.tolist()
-
-
-def test_each_distinct_row_is_named_once():
-    """The numbers of rows lead back to each individual's own lengths, as a bank's slots do."""
-    spec = SHORT_SPECS["seller_exhaustion"]
-    genomes = random_genomes(spec, 200, seed=1)
-    case, recorder = find_fast_case(spec), Recorder()
-    bank = RowBank(list_reads(case), 200 * len(spec.layout), recorder.fill)
-    (names, row_of), slots = bank.list_distinct(genomes), bank.bring(genomes)
-    assert len(names) == len(set(names)) == len(bank)
-    for i, genome in enumerate(genomes):
-        genes = spec.layout.decode(genome)
-        for r, row in enumerate(case.rows):
-            expected = (row.form, tuple(genes[name] for name in row.genes))
-            assert names[row_of[i, r]] == recorder.rows[slots[i, r]] == expected
-    assert sorted(order_individuals(case, genomes).tolist()) == list(range(200))

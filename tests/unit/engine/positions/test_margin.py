@@ -9,13 +9,12 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, MARGIN, REASONS
+from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.batch import Engine
 from engine.portfolio import Component, Portfolio
 from engine.reference import Reference, as_it_reads
 from strategy import words as w
 from tests.parity.test_language import both
-from tests.support.worlds import make_bars
 from tests.unit.engine.positions.test_later_exits import FREE, LONG, QUIET, SHORT, market, plan
 
 FALL, END = (100.0, 100.0, 92.0, 92.0, 1.0), (92.0, 103.0, 92.0, 103.0, 1.0)
@@ -168,28 +167,3 @@ def test_a_component_of_a_portfolio_loses_its_weight():
     portfolio = Portfolio([part], Costs())
     metrics, _ = portfolio.measure(portfolio.trade())
     assert (metrics["trades"], metrics["total_return"]) == (2, -0.75)
-
-
-@pytest.mark.parametrize("seed", [0, 3, 6])
-def test_no_sized_account_stands_at_nothing_at_a_close(seed):
-    """At each close of a trade before its exit some cash is left, or nothing to a rounding.
-
-    What risks a share of the account never comes to its margin price.
-    """
-    bars = make_bars(seed, 600, jump=0.05, gaps=0.02)
-    sizes = {w.equity_share: 30 + 20 * seed, w.volatility: 0.5 + seed / 8, w.risk: 1.0}
-    for size, share in sizes.items():
-        row = (w.rma(w.true_range, 5),) if size is w.volatility else ()
-        strategy = w.strategy(
-            "Drawn.", long=w.rsi(w.close, 5) < 30, short=w.rsi(w.close, 5) > 70,
-            stop=w.share(0.2), max_hold=40, account=w.account(1000, size(share, *row)),
-        )  # fmt: skip
-        (ledger,) = Reference(strategy, [bars], [Window.whole(bars)], FREE).trades(np.empty(0))
-        risk = ledger.side * (ledger.entry - ledger.stop)
-        measures = {w.equity_share: ledger.entry, w.volatility: ledger.scale.ravel(), w.risk: risk}
-        units = share / measures[size]
-        for k in range(len(ledger)):
-            held = slice(ledger.entry_bar[k], ledger.exit_bar[k])
-            gains = units[k] * ledger.side[k] * (bars.close[held] - ledger.entry[k])
-            assert (1.0 + gains > -1e-9).all()
-        assert (ledger.reason == MARGIN).any() == (size is not w.risk)

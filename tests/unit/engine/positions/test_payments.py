@@ -5,17 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data.bars import Window
 from data.payments import Payments
 from data.point_in_time import DatedNumbers
 from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.costs import Costs
-from engine.reference import Reference
 from strategy import words as w
-from tests.parity.test_language import both
 from tests.support.ledgers import make_flat_bars
 from tests.support.references import trade_once
-from tests.support.worlds import draw_payments, make_bars
+from tests.support.worlds import make_bars
 
 HOUR_NS = 60 * MINUTE_NS
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
@@ -91,49 +88,6 @@ def test_a_fixed_rate_is_charged_each_time_that_it_is_due(every, opens, timefram
     assert find_r(row, bars) == pytest.approx(-0.002 * once, abs=1e-15)
     held = replace(row, funding=None, borrow=w.borrow(0.001, every))
     assert find_r(held, bars) == find_r(row, bars)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_payments_of_a_bar_are_added_in_their_order(seed):
-    """Every trade pays the sum over (entry, exit] of rate * open, by another computation.
-
-    A stretch of the bars, and the bars up to a bar, pay what the whole does; reference and cores
-    agree in every bit.
-    """
-    bars = make_bars(seed, 300, gaps=0.1)
-    payments = draw_payments(bars, seed)
-    bars = replace(bars, payments={"fund": payments})
-    strategy = w.strategy(
-        "Pays.", long=w.close > w.sma(w.close, 5), short=w.close < w.sma(w.close, 9),
-        exit_long=w.close < w.open, exit_short=w.close > w.open, stop=w.share(0.05),
-        funding=w.funding(w.payments("fund")),
-    )  # fmt: skip
-    windows = [Window.whole(bars), Window(0, 100, 250)]
-    genomes = strategy.layout.defaults[None]
-    assert both(strategy, [bars], windows, genomes, FREE) == ""
-    free = replace(strategy, funding=None)
-    (paid, _), (plain, _) = (
-        Reference(kind, [bars], windows, FREE).trades(genomes[0]) for kind in (strategy, free)
-    )
-    first_bar = [
-        next((j for j, opens in enumerate(bars.timestamp) if opens >= u), len(bars))
-        for u in payments.timestamp
-    ]
-    for e, x, r, before, entry, stop, side in zip(
-        paid.entry_bar, paid.exit_bar, paid.r, plain.r, paid.entry, paid.stop, paid.side,
-        strict=True,
-    ):  # fmt: skip
-        sums = sum(
-            rate * bars.open[j]
-            for j, rate in zip(first_bar, payments.rates, strict=True)
-            if e < j <= x
-        )
-        assert r == pytest.approx(before - side * sums / (side * (entry - stop)), abs=1e-12)
-    assert len(paid) > 20
-    assert (paid.r != plain.r).any()
-    cut = bars.until(200)
-    (begun,) = Reference(strategy, [cut], [Window.whole(cut)], FREE).trades(genomes[0])
-    assert begun.r[:-1].tobytes() == paid.r[: len(begun) - 1].tobytes()
 
 
 def test_bars_differ_by_payments_that_they_can_charge():

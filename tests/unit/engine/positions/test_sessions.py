@@ -12,7 +12,6 @@ from strategy.deserialize import from_described
 from strategy.errors import StrategyError
 from tests.support.ledgers import make_flat_bars
 from tests.support.references import trade_once
-from tests.support.worlds import make_bars
 
 MONDAY_NS = 19_730 * DAY_NS  # 2024-01-08
 NEW_YORK = "America/New_York"
@@ -73,17 +72,6 @@ def test_an_order_of_the_day_stands_over_midnight():
         session = w.session_exit(1015, NEW_YORK, begins=begins)
         strategy = leave(session, entry=w.stop_at(105 + 0 * w.close))
         assert len(list_minutes(strategy, replace(bars, high=high), minutes)) == count
-
-
-@pytest.mark.parametrize(("minute", "begins"), [(600, 720), (1000, 300), (1, 60), (700, 700)])
-def test_a_clock_that_is_late_has_the_same_sessions(minute, begins):
-    """Days that begin at a minute are those of an offset that is less by it, with its own end."""
-    bars = make_bars(7, 900, gaps=0.05)
-    late = w.session_exit((minute - begins - 1) % 1440 + 1, -begins)
-    sessions = w.session_exit(minute, begins=begins), late
-    ledgers = [trade_once(leave(session), [bars])[0] for session in sessions]
-    assert len(ledgers[0]) > 5
-    assert ledgers[0].r.tobytes() == ledgers[1].r.tobytes()
 
 
 def test_a_session_is_written_and_recorded_as_it_was_said():

@@ -5,9 +5,6 @@ import pytest
 
 from data.bars import Window
 from engine.replay import sample
-from engine.replay.sample import compare_sample
-from strategy.rows import as_it_reads
-from tests.support.references import compiled_reference
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -39,28 +36,3 @@ def test_they_see_different_windows_from_their_beginning():
         window = WINDOWS[w]
         whole = SERIES[window.series].close[window.start : window.end]
         np.testing.assert_array_equal(bars.close, whole[: len(bars)])
-
-
-def test_long_warm_ups_leave_fewer_individuals(monkeypatch):
-    """Each sees twice its warm-up, the first one however long that takes."""
-    genomes = np.repeat(SPEC.layout.defaults[None], 9, axis=0)
-    warm_up = SPEC.warm_up(SPEC.layout.decode(genomes[0]))
-    monkeypatch.setattr(sample, "BARS", 5 * warm_up)
-    sizes = [len(bars) for _, _, bars in choose_pieces(genomes, WINDOWS[:1])]
-    assert sizes == [2 * warm_up, 2 * warm_up]
-    monkeypatch.setattr(sample, "BARS", warm_up)
-    sizes = [len(bars) for _, _, bars in choose_pieces(genomes, WINDOWS[:1])]
-    assert sizes == [2 * warm_up]
-
-
-@pytest.mark.slow
-def test_forms_that_agree_have_no_problems():
-    """On as many bars as were chosen."""
-    genomes = random_genomes(SPEC, 20, seed=1)
-    pieces = sample.chosen_pieces(SPEC, WINDOWS, genomes)
-    reference = compiled_reference(SPEC, SERIES, WINDOWS)
-    assert compare_sample(reference, genomes, pieces, as_it_reads) == {}
-    assert len(pieces) == 4
-    assert sum(piece.bars for piece in pieces) == sum(
-        len(bars) for _, _, bars in choose_pieces(genomes)
-    )

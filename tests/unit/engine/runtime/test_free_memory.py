@@ -3,12 +3,8 @@
 import psutil
 import pytest
 
-from data.bars import Window
-from engine.batch import Engine
-from engine.cpu.backend import CpuBackend
 from engine.runtime.free_memory import free_host_bytes
 from tests.support.commands import printed
-from tests.support.worlds import SHORT_SPECS, make_bars
 
 
 def group(folder, *, limit, taken, kept, is_old):
@@ -80,12 +76,3 @@ for limit, name in ((resource.RLIMIT_AS, "vms"), (resource.RLIMIT_DATA, "data"))
 """
     for free in printed(program).split():
         assert 9 * 10**7 < int(free) <= 10**8
-
-
-def test_rows_may_take_a_stated_share_of_what_is_free(monkeypatch):
-    """Half of what is free holds rows, as many as fit, and the plan names the total."""
-    bars = make_bars(1, 300)
-    monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 54_000)
-    engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)], device="cpu")
-    plan = engine.memory_plan(1)
-    assert plan.slots == CpuBackend.shares.of_free * 54_000 // plan.slot_bytes == 10

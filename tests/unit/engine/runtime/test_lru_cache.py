@@ -32,28 +32,10 @@ def test_what_was_asked_for_longest_ago_goes_first():
     assert computed == ["a", "b", "c", "d", "b"]
 
 
-def test_the_newest_is_kept_however_large_it_is():
-    """One array more than is allowed is there for the next one who asks, alone."""
-    kept = ArrayCache(100)
-    kept.get(("small",), row)
-    first = kept.get(("large",), lambda: np.zeros(1000))
-    assert kept.get(("large",), row) is first
-    assert kept.bytes == first.nbytes
-
-
 def test_nobody_can_write_into_what_is_shared():
     """Arrays are read-only."""
     with pytest.raises(ValueError, match="read-only"):
         ArrayCache(1000).get(("a",), row)[0] = 1.0
-
-
-def test_what_fails_is_computed_by_the_next_one():
-    """An error reaches who asked, and leaves nothing behind."""
-    kept = ArrayCache(1000)
-    with pytest.raises(ZeroDivisionError):
-        kept.get(("a",), lambda: 1 / 0)
-    assert kept.get(("a",), lambda: row(3.0))[0] == 3.0
-    assert kept.bytes == 80
 
 
 def test_threads_that_want_the_same_wait_for_one():

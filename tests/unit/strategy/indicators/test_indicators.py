@@ -71,11 +71,6 @@ def test_ema_matches_pandas(span):
     np.testing.assert_allclose(averages[span - 1 :], expected[span - 1 :], rtol=1e-12)
 
 
-def test_ema_keeps_a_constant_exactly():
-    """A constant series stays constant in every bit."""
-    assert ema(np.full(100, 0.1), 7)[6:].tolist() == [0.1] * 94
-
-
 def test_true_range_sees_a_gap():
     """A bar that opens away from the last close counts the way from there."""
     high, low, close = np.array([[10.0, 20.0, 6.0], [9.0, 19.0, 5.0], [9.5, 19.5, 5.5]])
@@ -91,14 +86,6 @@ def test_zscore_by_hand():
     """The newest of 1, 2, 6 lies 1.38873 deviations above their mean of 3."""
     score = zscore(np.array([1.0, 2.0, 6.0]), 3)[2]
     assert score == pytest.approx(3.0 / math.sqrt(14.0 / 3.0), rel=1e-15)
-
-
-@pytest.mark.parametrize("span", [1, 2, 12, 500])
-def test_a_hole_at_the_start_only_moves_an_average(span):
-    """In every bit."""
-    values = HARD_SERIES["walk"]
-    moved = np.concatenate((np.full(9, np.nan), values))
-    np.testing.assert_array_equal(ema(moved, span)[9:], ema(values, span))
 
 
 def test_supertrend_by_hand():

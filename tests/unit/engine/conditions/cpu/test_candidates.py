@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.conditions.cpu import operands
-from engine.conditions.cpu.candidates import MOST_SETS, bound_conjunction
+from engine.conditions.cpu.candidates import bound_conjunction
 from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Readings
 from engine.indicators.cpu.trends import build_series_rows
@@ -98,25 +98,3 @@ def test_individuals_outside_their_bounds_are_decided_at_every_bar(value):
     genomes = np.array([[30.0], [value]])
     with patch.object(operands, "MOST_SHARE", 1.0):
         assert_as_the_reference(strategy, rows, readings, genomes)
-
-
-def test_only_few_candidates_are_copied_and_once():
-    """Copies are made for new values of whole genes, and not where most bars are candidates."""
-    rare = (w.rsi(w.close, w.length("n", 4, 3, 9)) < FALLING) & (w.close > w.open)
-    often = (w.close > w.gene("least", 0, -1, 1)) & (w.close > 0)
-    asked = []
-    for conjunction, genomes in ((rare, [[4, 21.5], [4, 33], [5, 39]]), (often, [[0.5], [1]])):
-        strategy, rows, readings = build_readings(conjunction)
-        with patch.object(operands, "copy_candidates", wraps=operands.copy_candidates) as copies:
-            for _ in range(2):
-                assert_as_the_reference(strategy, rows, readings, np.array(genomes, float))
-        asked.append(copies.call_count)
-    assert asked == [2, 0]
-
-
-@pytest.mark.parametrize(("longest", "is_bounded"), [(MOST_SETS + 1, True), (MOST_SETS + 2, False)])
-def test_whole_genes_that_hardly_come_again_decide_no_candidates(longest, is_bounded):
-    """Each set of their values would be listed for one individual, and its list be kept."""
-    row = w.ema(w.close, w.length("n", 5, 2, longest))
-    strategy, *_ = build_readings((w.close < row * FALLING) & (w.close > w.open))
-    assert (bound_conjunction(strategy.long, strategy.layout) is not None) == is_bounded

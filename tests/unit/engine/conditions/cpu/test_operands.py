@@ -8,11 +8,8 @@ import pytest
 from data import Window
 from engine.batch import Engine
 from engine.conditions.cpu.operands import Readings
-from engine.cpu.language import TOGETHER
 from engine.indicators.cpu.row_arrays import RowArrays
-from strategy import find_strategy
 from strategy.files import build_strategies
-from tests.support.formulas import formula_engine
 from tests.support.worlds import make_bars, random_genomes
 
 EXAMPLES = Path(__file__).parents[4] / "support" / "examples.py"
@@ -64,26 +61,3 @@ def test_an_interrupted_population_leaves_nothing_half_done(room, stage, monkeyp
 def interrupt(*arguments):
     """As a person does it."""
     raise KeyboardInterrupt
-
-
-def test_more_individuals_than_are_looked_up_at_once():
-    """Parts of a population meet the rows of the parts before them."""
-    strategy = find_strategy("seller_exhaustion")
-    genomes = random_genomes(strategy, TOGETHER + 50, seed=4)
-    genomes[-50:, :3] = genomes[:50, :3]
-    expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
-    values = formula_engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
-    assert values.tobytes() == expected.tobytes()
-
-
-def test_only_what_is_asked_again_is_kept():
-    """Two averages cross either way: words of both crosses stay, those of comparisons do not."""
-    strategy = EXAMPLE["MA_CROSS"]
-    genomes = random_genomes(strategy, 50, seed=4)
-    engine = Engine(strategy, BARS[:1], WINDOWS[:1], device="cpu")
-    engine.evaluate(genomes)
-    readings = engine._backend._markets[0]._readings
-    kept = [slot.values for name, slot in readings._kept._slots.items() if "words" in name]
-    lengths = [strategy.layout.index(name) for name in ("quick", "slow")]
-    pairs = len(np.unique(genomes[:, lengths], axis=0))
-    assert sum(words.size for words in kept) == 2 * pairs * readings.n_words

@@ -12,13 +12,12 @@ from engine.backend import RowForm, RowRequest
 from engine.indicators.coders import FixedCoder, WanderingCoder, coder_maps
 from engine.indicators.cpu import row_scheduler
 from engine.indicators.cpu.codes import HIGHEST_CODE, encode
-from engine.indicators.cpu.row_scheduler import LEAD_LENGTHS, RowFiller
+from engine.indicators.cpu.row_scheduler import RowFiller
 from engine.runtime.cpu.simd4 import LANES, load, quotient, splat, store
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Market
 from tests.support.parity import assert_same_bits
 from tests.support.slot_rows import count_lengths, readable_row
-from tests.support.worlds import make_bars
 
 EMA, SMA, SCORE = (RowForm(name, "close") for name in ("ema", "sma", "zscore"))
 LEVEL = RowForm("level", "close")
@@ -113,26 +112,6 @@ def test_stretches_that_do_not_meet_are_computed_again():
     rows = Rows(hard_series("step", 8192), 2)
     rows.fill([(EMA, 25)])
     assert rows.filler.mended > 0
-
-
-def test_most_stretches_meet():
-    """On prices that move, hardly any stretch is computed again."""
-    rows = Rows(make_bars(7, 20_000).close, 8)
-    rows.fill([(EMA, 20)])
-    assert rows.filler.mended <= 1
-
-
-def test_stretches_are_twice_as_long_as_what_comes_before_them(monkeypatch):
-    """An average is cut as soon as the series has two leads for each lane, not before."""
-    cut = []
-    original = row_scheduler._stretches
-    monkeypatch.setattr(
-        row_scheduler, "_stretches", lambda *given: cut.append(given[-1]) or original(*given)
-    )
-    enough = 2 * LEAD_LENGTHS * 10 * LANES
-    for count in (enough - 1, enough):
-        Rows(hard_series("walk", count)).fill([(EMA, 10)])
-    assert cut == [LANES]
 
 
 @pytest.mark.parametrize("name", HARD)

@@ -92,17 +92,3 @@ def test_kernels_are_kept_where_a_person_says(closed_package, fresh, name, below
     fresh.setenv(name, str(closed_package / "file" / "mine"))
     with pytest.raises(DeviceError, match=name):
         cache_dirs.kernels_folder()
-
-
-def test_no_room_for_temporary_files_is_no_end(fresh, tmp_path):
-    """On a full disk what was compiled before is still read, where Python keeps its own code."""
-
-    def refuse():
-        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
-
-    fresh.setattr(cache_dirs.tempfile, "gettempdir", refuse)
-    (tmp_path / "room").mkdir()
-    assert cache_dirs.loops_folder(tmp_path / "room") == tmp_path / "room" / "__pycache__"
-    (tmp_path / "file").write_text("no folder can be made below a file")
-    fresh.setattr(cache_dirs, "user_cache_path", lambda app: tmp_path / "file" / app)
-    assert cache_dirs.loops_folder(tmp_path / "file") is None

@@ -21,14 +21,6 @@ def second(x):
     return 2.0 * third(x)
 
 
-def first(values):
-    """Calls one that calls another one."""
-    total = 0.0
-    for value in values:
-        total = total + second(value)
-    return total
-
-
 def with_fractions(x):
     """Uses what numba knows nothing of."""
     return float(Fraction(x) / 3)
@@ -37,12 +29,6 @@ def with_fractions(x):
 def divide(x, y):
     """Follows IEEE 754 where plain Python raises."""
     return x / y
-
-
-def test_a_definition_takes_along_what_it_calls():
-    """Functions of functions, and constants beside them."""
-    values = np.array([0.1, 0.7, -3.0])
-    assert compiled_definition(first)(values) == first(values)
 
 
 def test_division_by_zero_follows_the_standard():
@@ -56,16 +42,3 @@ def test_what_cannot_be_compiled_says_why():
         compiled_definition(with_fractions)(1.0)
     with pytest.raises(NotCompiledError, match="no plain function"):
         compiled_definition(partial(second, 1.0))
-
-
-def test_an_error_of_the_definition_is_not_one_of_the_compiler():
-    """What it raises arrives as it is."""
-
-    def refuses(x):
-        if x > 0.0:
-            raise ValueError("too large")
-        return x
-
-    assert compiled_definition(refuses)(-1.0) == -1.0
-    with pytest.raises(ValueError, match="too large"):
-        compiled_definition(refuses)(1.0)

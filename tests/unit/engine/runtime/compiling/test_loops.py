@@ -10,7 +10,6 @@ from contextlib import closing
 
 import pytest
 
-from engine.runtime.compiling.loops import MOST_VERSIONS
 from tests.support.forking import Forking
 
 FILES = {
@@ -355,24 +354,6 @@ def test_a_file_that_is_not_whole_is_not_used(ask, copied_package):
 
 
 @pytest.mark.slow
-def test_old_versions_of_a_loop_go(ask, copied_package):
-    """Of each loop the newest stay; other loops stay as they are."""
-    assert ask(copied_package, ASIDE) == [2.0, 0]
-    (file,) = kept_files(copied_package, "deep.aside")
-    others = kept_files(copied_package, "deep.deep")
-    old = [file.with_name(file.name.replace("aside-", f"aside-{age:02}")) for age in range(12)]
-    for age, each in enumerate(old):
-        shutil.copy(file, each)
-        os.utime(each, (age, age))
-    assert ask(copied_package, ASIDE.replace("aside(1)", "aside(1.5)")) == [2.5, 0]
-    files = kept_files(copied_package, "deep.aside")
-    # Of the version as it is there are two types.
-    assert len(files) == MOST_VERSIONS + 1
-    assert {*old[-MOST_VERSIONS + 1 :], file} < {*files}
-    assert kept_files(copied_package, "deep.deep") == others
-
-
-@pytest.mark.slow
 def test_what_was_compiled_with_another_constant_is_not_kept(ask, kept_package, tmp_path):
     """A loop takes along what it calls as that was compiled, not as it reads by then."""
     shutil.copytree(
@@ -382,17 +363,3 @@ def test_what_was_compiled_with_another_constant_is_not_kept(ask, kept_package, 
     answer, compiled = ask(tmp_path)
     assert answer == FOUND
     assert {"calls", "middle", "deep"} <= set(compiled)
-
-
-NOWHERE = """
-from engine.runtime.compiling import loops
-loops.loops_folder = lambda room: None
-from own.deep import aside
-print([aside(1), sum(aside.stats.cache_hits.values())])
-"""
-
-
-@pytest.mark.slow
-def test_where_nothing_can_be_kept_a_loop_is_compiled_in_memory(ask, copied_package):
-    """What others kept is not read either."""
-    assert ask(copied_package, NOWHERE) == [2.0, 0]

@@ -21,12 +21,6 @@ def kept_memory(monkeypatch):
     return memories
 
 
-def test_nothing_is_kept_unless_a_process_asks_for_it(kept_memory):
-    """A program of a person gives its memory back."""
-    assert row_memory.take_row_memory(7).nbytes == 7
-    assert kept_memory == []
-
-
 @row_memory.keeping_row_memory()
 def test_what_is_read_is_left_alone():
     """Also where only a part of a part of it is still there."""

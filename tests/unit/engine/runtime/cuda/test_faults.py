@@ -104,25 +104,6 @@ def test_what_others_hold_is_given_back_before_a_device_is_full():
         work()
 
 
-def test_what_a_cycle_holds_is_given_back_before_a_device_is_full(without_collector):
-    """As an exception does that a compiler caught below an engine's caller."""
-
-    class Held:
-        """Memory of a device."""
-
-    held = Held()
-    held.itself, left = held, weakref.ref(held)
-    del held
-
-    @device_errors
-    def work():
-        if left() is not None:
-            raise torch.OutOfMemoryError("tried to allocate")
-        return "done"
-
-    assert work() == "done"
-
-
 @needs_gpu
 @pytest.mark.parametrize("strategy", [find_strategy("seller_exhaustion"), EXAMPLE["rsi_pullback"]])
 def test_the_memory_of_an_engine_goes_with_it(without_collector, strategy):
