@@ -69,25 +69,3 @@ def test_copies_of_a_finished_run_are_completed(command, found):
     with RunStore.open(found) as store:
         listed = indicator_snapshot.recorded_rows(store).rows
     assert {file.stem for file in (found / "rows").iterdir()} == set(listed)
-
-
-def test_a_copy_that_cannot_be_read_is_named(command, found):
-    """It is no fault of the output; the file that was named serves while it is there."""
-    copy = found / "columns" / "rate.csv"
-    with open(copy, "r+b") as file:
-        file.truncate(10**11)
-    for words in (
-        ("runs", "verify", found.name),
-        ("judge", found.name, "--null", "0"),
-        ("evolve", "--resume", found.name, "--generations", "3"),
-    ):
-        refused = command(*words, "--trust")
-        assert refused.code == 4, refused.err
-        assert f"{copy} cannot be read" in refused.err
-    copy.unlink()
-    assert command("runs", "verify", found.name, "--trust").code == 0
-    shutil.rmtree(found / "columns")
-    (found / "columns").write_text("")
-    refused = command("evolve", "--resume", found.name, "--generations", "3", "--trust")
-    assert refused.code == 4
-    assert f"{found}/columns" in refused.error

@@ -152,12 +152,3 @@ def test_a_run_that_is_left_out_is_named_with_the_reason(place, name, why):
             answer = asker.ask(f"/run/{quote(asked, safe='')}/report")
             assert (answer.code, "<" in answer.text) == (404, False)
     assert os.path.lexists(f"runs/{name}")
-
-
-def test_accents_are_found_however_they_are_encoded(place):
-    """And one that two names share is refused, unless it is one of them."""
-    rename("L\u00e4ufe")
-    assert place("runs", "show", "La\u0308u").code == 0
-    rename("La\u0308ufe")
-    assert place("runs", "show", "L\u00e4u").code == 4
-    assert optimizer.load_run("La\u0308ufe").id == "La\u0308ufe"

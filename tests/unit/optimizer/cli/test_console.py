@@ -110,19 +110,6 @@ def test_a_large_front_is_shown_by_those_that_differ_most():
     assert (front_title(5, 5), front_title(1, 1)) == ("Front: 5 members", "Front: 1 member")
 
 
-def test_the_front_shows_objectives_first_and_no_metric_twice():
-    """Then figures that put them in perspective; an undefined one is a dash."""
-
-    def last_row(shown, goals):
-        return print_plain(*front_tables(dict(enumerate(shown)), goals)).splitlines()[-1].split()
-
-    row = last_row(members(1), ["win_rate", "sharpe"])
-    assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%", "-"]
-    turned = members(1)
-    turned[0].objectives["trades:min"] = 1234.0
-    assert last_row(turned, ["trades:min"]) == ["0", "1,234", "50.00%", "-", "25.00%", "-"]
-
-
 @pytest.mark.parametrize("width", [40, 80])
 def test_tables_fit_and_the_pick_is_marked(width):
     """Metrics beside the objectives give way, many genes go on below; no number is cut."""
