@@ -1,6 +1,5 @@
 """Orders, ladders and money on the kernels of a GPU, against the CPU."""
 
-import numpy as np
 import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
@@ -63,17 +62,3 @@ def test_a_gpu_equals_the_cpu_whatever_is_said(draw, seed, is_finer):
     for genome in few:
         for bars, actual in zip(host.signals(genome), device.signals(genome), strict=True):
             assert_same_bits(bars, actual, "signals")
-
-
-@needs_gpu
-def test_order_and_chunks_change_no_bit_on_a_gpu():
-    """Another order, few individuals at a time, and little memory."""
-    strategy, bars = drawn_orders(13), make_bars(6, 3000)
-    genomes = population(strategy, 300, seed=3)
-    windows = [Window.whole(bars)]
-    expected = Engine(strategy, [bars], windows, device="cpu").evaluate(genomes)
-    for options in ({}, {"chunk": 7}, {"memory_bytes": 2**24}):
-        engine = Engine(strategy, [bars], windows, device="cuda", **options)
-        assert_same_bits(expected, engine.evaluate(genomes), f"{options}")
-        turned = engine.evaluate(genomes[::-1].copy())[::-1]
-        assert_same_bits(expected, np.ascontiguousarray(turned), f"{options}, turned")

@@ -5,17 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.bars import Window
 from engine.reference import Reference
 from engine.replay.parity import compare_forms
-from strategy.indicator_registry import KINDS
 from tests.support.parity import assert_same_bits
 from tests.support.references import FORMS, compiled_reference, fold_plain
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
     draw_window,
-    make_bars,
     markets,
     populations,
 )
@@ -50,22 +47,3 @@ def test_folding_gives_the_same_for_any_results(results, risk):
     r, sides = np.array(results, np.float64).reshape(-1, 2).T.copy()
     sums = [fold_plain(form, r, sides.astype(np.int8), risk) for form in FORMS.values()]
     assert_same_bits(*map(np.array, sums), results)
-
-
-def test_a_difference_between_forms_is_told():
-    """One value of one row, a hair off, that no trade depends on."""
-    spec, bars = SHORT_SPECS["seller_exhaustion"], make_bars(5, 600, jump=0.1)
-    plain = Reference(spec, [bars], [Window.whole(bars)])
-
-    def wrong(loop):
-        def run(*arguments):
-            found = loop(*arguments)
-            if loop is KINDS["atr"].loop:
-                found[-1] = np.nextafter(found[-1], np.inf)
-            return found
-
-        return run
-
-    other = Reference(spec, [bars], [Window.whole(bars)], form=wrong)
-    found = compare_forms(plain, other, spec.layout.defaults)
-    assert found.startswith("row atr_stop_mult * atr(atr_window) differs at bar 599: ")

@@ -104,24 +104,6 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, name,
         assert choose_backend(named, workload).name == named
 
 
-@pytest.mark.parametrize(
-    ("population", "generations", "threads", "label"),
-    [
-        (512, 100, 16, "cpu"),
-        (512, 100, 2, "cpu"),
-        (4096, 100, 16, "cuda:0,1,2,3"),
-        (4096, 100, 2, "cuda:0,1,2,3"),
-        # A GPU is asked as often for few individuals as for many.
-        (16, 3000, 16, "cpu"),
-    ],
-)
-def test_auto_knows_what_a_call_takes(four_gpus, population, generations, threads, label):
-    """Of strategies without a fast case, of which sixteen cores are as fast as four."""
-    evaluated = population * generations * SAMPLE
-    workload = Workload(evaluated, 0, threads, is_fast_case=False, calls=generations)
-    assert choose_backend("auto", workload).label == label
-
-
 class Driver:
     """Answers as a driver with so many devices does, or fails."""
 

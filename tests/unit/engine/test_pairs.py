@@ -11,10 +11,7 @@ from engine.batch import Engine
 from engine.errors import EngineError
 from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
-from engine.reference import Reference
-from engine.replay.parity import compare_accumulators
 from strategy.errors import GeneError
-from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -55,23 +52,6 @@ def test_any_grouping_has_the_same_bits(engines, pairs, cut):
         assert_same_bits(expected, engine.evaluate_pairs(genomes, pairs), "pairs")
         parts = [engine.evaluate_pairs(genomes, some) for some in (pairs[:cut], pairs[cut:])]
         assert_same_bits(expected, np.concatenate(parts), "in two calls")
-
-
-@pytest.mark.parametrize("device", BACKEND_PARAMETERS)
-@pytest.mark.parametrize("spec", SPECS, ids=NAMES)
-def test_searches_side_by_side_find_what_they_find_alone(spec, device):
-    """Each on its own market, and the reference agrees."""
-    windows = [Window.whole(bars, number) for number, bars in enumerate(SERIES)]
-    genomes = draw_genomes(spec)
-    pairs = np.stack([np.arange(N_INDIVIDUALS), np.arange(N_INDIVIDUALS) % len(windows)], axis=1)
-    apart = create_engine(spec, SERIES, windows, device=device, apart=1)
-    accumulators = apart.evaluate_pairs(genomes, pairs)
-    reference = Reference(spec, SERIES, windows)
-    for (member, window), actual in zip(pairs.tolist(), accumulators, strict=True):
-        genome = genomes[member]
-        expected = reference.fold(reference.trades(genome)[window], genome)
-        assert not compare_accumulators(expected, actual)
-    assert accumulators[:, 0].sum() > 0
 
 
 def test_other_windows_and_costs_are_not_mistaken_for_these():

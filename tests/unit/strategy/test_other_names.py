@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from strategy import words
 from strategy.errors import StrategyError
 from strategy.expressions import holds_row
 from strategy.files import build_strategies
-from strategy.other_names import OTHER_NAMES, OURS, suggest_word
+from strategy.other_names import OURS
 from strategy.row_text import parse_row
 
 HINTS = {
@@ -38,11 +37,6 @@ def test_a_name_of_another_program_is_told_the_word(name):
     assert HINTS[name] in str(in_text.value)
 
 
-def test_a_name_without_an_idea_gets_none():
-    """Silence is better than a far guess."""
-    assert suggest_word("qqqqqq") == suggest_word("zz9") == ""
-
-
 CALLS = sorted({call for ours in OURS for call in re.findall(r"\w+\([^()]*\)", ours)})
 
 
@@ -50,9 +44,3 @@ CALLS = sorted({call for ours in OURS for call in re.findall(r"\w+\([^()]*\)", o
 def test_what_is_suggested_is_a_row(call):
     """As it stands there."""
     assert holds_row(parse_row(call))
-
-
-def test_no_word_is_told_another():
-    """A name that is a word here means that word."""
-    assert not set(OTHER_NAMES) & set(words.__all__)
-    assert len(CALLS) > 25

@@ -52,19 +52,6 @@ def take(bank, recorder, *lengths):
     assert_in_place(recorder, [names], bank.take(names)[None])
 
 
-def test_rows_are_computed_once_and_together():
-    """One call for all that misses, none without need; what was computed is found again."""
-    recorder, genomes = Recorder(), np.array([[3.0, 5.0], [5.0, 3.0], [3.0, 3.0]])
-    bank = RowBank(READS, 10, recorder.fill)
-    assert bank.find(genomes) is None
-    for _ in range(2):
-        assert_in_place(recorder, list_asked(genomes), bank.bring(genomes))
-        assert_in_place(recorder, list_asked(genomes), bank.find(genomes))
-    assert (bank.computed, len(bank), recorder.calls) == (6, 6, 1)
-    bank.clear()
-    assert bank.find(genomes) is None
-
-
 @pytest.mark.parametrize("others", [(), (9,)])
 def test_row_that_was_not_written_is_not_found(others):
     """After a failure of the device, the bank asks for the row again, whatever it lost."""

@@ -80,16 +80,6 @@ def test_random_conjunctions_hold_where_the_reference_says(conjunction, seed):
             assert_as_the_reference(strategy, rows, readings, genomes)
 
 
-@pytest.mark.parametrize("is_free", [False, True])
-def test_only_what_a_gene_moves_one_way_has_bounds(is_free):
-    """A divisor, `abs`, a row of a gene, and a gene that stands twice may turn back between."""
-    gene = w.gene("x", 0.5, -1, 1)
-    for side in form_sides(w.zscore(w.volume, 5), w.close, gene, is_free):
-        strategy, *_ = build_readings((side < w.rsi(w.close, 4)) & (w.close > w.open))
-        bounds = bound_conjunction(strategy.long, strategy.layout)
-        assert (bounds is None) == is_free, side
-
-
 @pytest.mark.parametrize("value", [19.0, 41.0, 90.0])
 def test_individuals_outside_their_bounds_are_decided_at_every_bar(value):
     """A value that the search would not try may be evaluated."""

@@ -312,15 +312,6 @@ def test_what_a_definition_reaches_is_compiled_anew(ask, copied_package):
     assert len(list(copied_package.glob("loops/own.rules.rule-*"))) == 4
 
 
-CHANGED = """
-import json
-from own import deep, top
-deep.PAIR = (7, 100)
-deep.deep(1.0)
-deep.PAIR = (7, 11)
-print(json.dumps(top.calls(1.0)))
-"""
-
 ASIDE = """
 import json
 from own.deep import aside
@@ -351,15 +342,3 @@ def test_a_file_that_is_not_whole_is_not_used(ask, copied_package):
             file.write_bytes(damage(file.read_bytes()))
         assert ask(copied_package, ASIDE) == [2.0, 0]
     assert ask(copied_package, ASIDE) == [2.0, 1]
-
-
-@pytest.mark.slow
-def test_what_was_compiled_with_another_constant_is_not_kept(ask, kept_package, tmp_path):
-    """A loop takes along what it calls as that was compiled, not as it reads by then."""
-    shutil.copytree(
-        kept_package / "own", tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    assert ask(tmp_path, CHANGED) == 104.0
-    answer, compiled = ask(tmp_path)
-    assert answer == FOUND
-    assert {"calls", "middle", "deep"} <= set(compiled)
