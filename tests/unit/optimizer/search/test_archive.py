@@ -71,9 +71,10 @@ def test_a_full_archive_keeps_the_best_of_each_objective(n_objectives):
 
 
 def test_of_copies_the_later_one_leaves():
-    """Two that contribute the same: the older stays."""
+    """Two that contribute the same: the older stays; the best in each objective always does."""
     front = np.array([[0.0, 4.0], [1.0, 2.0], [2.0, 1.0], [4.0, 0.0], [1.0, 2.0]])
     assert contributions(front)[4] == contributions(front)[1] == 0.0
+    assert np.isinf(contributions(front)).tolist() == [True, False, False, True, False]
     assert 4 not in truncate_front(front, 4)
 
 
