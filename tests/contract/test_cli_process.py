@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from optimizer.cli.live import Watcher
 from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, Outcome, run, start, write_market
 from tests.support.paths import FINDS
@@ -131,6 +132,34 @@ def test_one_signal_stops_after_the_generation(command, tmp_path, market):
         summary = check_can_resume(tmp_path, finish(process), is_at_once=False)
     longer = ("--generations", str(summary.generations + 1))
     assert command("evolve", "--resume", "latest", *longer, "--no-report", "--no-judge").code == 0
+
+
+def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
+    """Whatever the second one finds the command at, the record is whole."""
+    with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
+        await_line(process, "generation ")
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        check_can_resume(tmp_path, finish(process), is_at_once=True)
+
+
+def test_a_second_signal_while_a_run_is_closed_keeps_the_way_on(command, market, monkeypatch):
+    """It comes when the search has answered the first one and lets its record go."""
+    show, close = Watcher.generation, RunStore.close
+
+    def show_then_stop(watcher, progress):
+        show(watcher, progress)
+        signal.raise_signal(signal.SIGINT)
+
+    def close_and_stop(store):
+        close(store)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Watcher, "generation", show_then_stop)
+    monkeypatch.setattr(RunStore, "close", close_and_stop)
+    outcome = command("evolve", "--data", market, *ENDLESS)
+    assert outcome.code == 130
+    assert GO_ON in outcome.err.splitlines()[-1]
 
 
 def test_a_signal_while_certifying_stops_at_once(tmp_path):

@@ -1,17 +1,26 @@
 """Clients that would shut the live page: how long they are waited for, and that it is served."""
 
+import resource
 import select
 import shutil
 import socket
+import subprocess
+import sys
 import time
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection
+from tempfile import TemporaryFile
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from optimizer.viewing import connections
 from optimizer.viewing.access import is_loopback
 from optimizer.viewing.channels import Channel
-from tests.support.viewing import serving
+from tests.support.hostile_clients import KINDS, attack
+from tests.support.kill import child
+from tests.support.viewing import Asker, GrowingRun, serving
 
 
 @pytest.fixture(scope="module")
@@ -28,28 +37,34 @@ def asker(run_path):
         yield asking
 
 
-GET = "GET {path} HTTP/1.1\r\nHost: {host}\r\n"
-ASKING = GET + "Cookie: {cookie}\r\n\r\n"
-POSTING = (
-    "POST /run/growing/labels HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
-    "X-Optimizer-Token: {token}\r\nContent-Length: 1000\r\n\r\n"
-)
-KINDS = {
-    "silent": ("", b""),
-    "slow head": ("GET / HTTP/1.1\r\nX: ", b"x"),
-    "TLS": ("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b""),
-    "huge head": (GET.replace("{path}", "/") + "X: " + "x" * 60_000, b""),
-    "slow body": (POSTING, b"x"),
-    "kept alive": (ASKING.replace("{path}", "/"), b""),
-    "unread page": (ASKING.replace("{path}", "/assets/plotly.js"), b""),
-    "unread stream": (ASKING.replace("{path}", "/events"), b""),
-}
-"""Clients that do not read, what each sends first, and then again and again."""
+def connect(asker, timeout=60):
+    """A socket to the server."""
+    name, port = asker.host.split(":")
+    return socket.create_connection((name, int(port)), timeout=timeout)
 
 
 async def make_much(_):
     """News that fills every buffer."""
     return b":" + b"x" * 1_000_000 + b"\n\n"
+
+
+def test_many_connections_are_answered(asker):
+    """All at once; the server takes no more than some memory, and answers the next one."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4000, hard), hard))
+    before = psutil.Process().memory_info().rss
+    sockets = [connect(asker) for _ in range(300)]
+    asked = f"GET / HTTP/1.1\r\nHost: {asker.host}\r\nCookie: {asker.cookie}\r\n\r\n".encode()
+    try:
+        for connection in sockets:
+            connection.sendall(asked)
+        codes = {connection.recv(12).decode() for connection in sockets}
+    finally:
+        for connection in sockets:
+            connection.close()
+    assert codes == {"HTTP/1.1 200"}
+    assert psutil.Process().memory_info().rss - before < 50_000_000
+    assert asker.ask("/").code == 200
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -61,23 +76,106 @@ def test_no_client_is_waited_for_long(asker, monkeypatch, kind):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         name, port = asker.host.split(":")
         client.connect((name, int(port)))
-        first, each = KINDS[kind]
-        named = {"host": asker.host, "cookie": asker.cookie, "token": asker.token}
-        client.send(first.format(**named).encode("latin-1"))
+        client.send(KINDS[kind].begin(asker.host, asker.cookie, asker.token))
         until = time.monotonic() + 20
         poll = select.poll()
         poll.register(client, select.POLLRDHUP)
         while not poll.poll(50):
             assert time.monotonic() < until
             with suppress(ConnectionError):
-                client.send(each)
+                client.send(KINDS[kind].each_s)
     assert asker.ask("/").code == 200
+
+
+@contextmanager
+def serving_with(handles, folder):
+    """The command `ui` as a process that may have so many handles, an asker, and its messages."""
+    limits = (handles, handles)
+    with TemporaryFile() as messages, subprocess.Popen(
+        [sys.executable, "-m", "optimizer", "ui", "--runs", folder],
+        stdout=subprocess.PIPE, stderr=messages, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
+    ) as process:  # fmt: skip
+        try:
+            address = process.stdout.readline().strip()
+            yield process, Asker(SimpleNamespace(address=address)), messages
+        finally:
+            process.kill()
+
+
+@contextmanager
+def attacked(asker, kinds):
+    """Hundreds of clients of some kinds, each of which comes again as soon as it is ended."""
+    with child(attack, asker.host, asker.cookie, asker.token, kinds, 400) as clients:
+        assert clients.stdout.readline()
+        yield
+
+
+def watch(asker, path, growing, seconds):
+    """States of a run that come in some seconds, while pages are there and it grows."""
+    connection = HTTPConnection(asker.host, timeout=60)
+    connection.request("GET", path, headers={"Cookie": asker.cookie})
+    answer, until, states = connection.getresponse(), time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        growing.grow(len(growing.store.generations()))
+        assert asker.ask("/", timeout=20).code == 200
+        # A heartbeat or a state.
+        states += answer.readline().startswith(b"data: ")
+    connection.close()
+    return states
+
+
+@pytest.mark.slow
+def test_the_page_cannot_be_shut(run_path):
+    """With few handles all is served, and none is lost; SIGTERM ends it without a word more."""
+    with (
+        serving_with(64, run_path.parent) as (process, asker, messages),
+        closing(GrowingRun(run_path, run_path.parent, "growing")) as growing,
+    ):
+        growing.grow(0)
+        assert asker.ask("/").code == 200
+        handles = psutil.Process(process.pid).num_fds()
+        with attacked(asker, "silent,half head,huge head,no token"):
+            assert watch(asker, "/run/growing/events", growing, 2) > 0
+        until = time.monotonic() + 20
+        while psutil.Process(process.pid).num_fds() > handles:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        with attacked(asker, "mixed"):
+            process.terminate()
+            process.wait(30)
+        assert process.returncode == 0
+        messages.seek(0)
+        said = messages.read()
+        assert len(said) < 1000
+        assert b"Traceback" not in said
+
+
+def test_without_handles_nothing_spins(asker, caplog):
+    """A line says it, tries are few, and whoever waited is served once there are some."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    name, port = asker.host.split(":")
+    with socket.socket() as client:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, before[1]))
+        try:
+            client.connect((name, int(port)))
+            client.send(KINDS["kept alive"].begin(asker.host, asker.cookie, asker.token))
+            began = time.process_time()
+            time.sleep(0.5)
+            spent = time.process_time() - began
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert client.recv(12) == b"HTTP/1.1 200"
+    assert spent < 0.2
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["no connection can be taken for now: Too many open files"]
 
 
 @pytest.mark.parametrize(
     ("host", "is_everywhere"),
     [
-        ("0x0", True), ("::", True), ("\uff10", True), ("::ffff:0.0.0.0", True), ("127.1", False),
+        ("0", True), ("0x0", True), ("0.0", True), ("::", True), ("0::0", True), ("\uff10", True),
+        ("::ffff:0.0.0.0", True), ("127.1", False), ("::ffff:127.0.0.1", False),
     ],
 )  # fmt: skip
 def test_a_host_is_known_by_its_number(run_path, host, is_everywhere):
@@ -88,7 +186,9 @@ def test_a_host_is_known_by_its_number(run_path, host, is_everywhere):
         assert is_loopback(asking.server.bound) != is_everywhere
 
 
-@pytest.mark.parametrize("host", ["", "0.0.0.0 ", "a\0b", "*", "x" * 80])
+@pytest.mark.parametrize(
+    "host", ["", " ", "\t\n", "0.0.0.0 ", " ::", "a\0b", "*", "<any>", "x" * 80]
+)
 def test_a_host_that_is_none_is_refused(command, host):
     """In a line, before anything listens."""
     outcome = command("ui", "--host", host)
