@@ -13,18 +13,11 @@ from engine.accounts.valuation import find_open_parts
 from engine.reference_terms import find_targets, list_terms
 from optimizer.evidence.robust import break_even_bp, evaluate_costs
 from optimizer.judging.pick import compute_strengths
-from strategy import STRATEGIES
 from strategy.indicators.rolling import zscore
-from strategy.model import Strategy
 from strategy.rows import as_it_reads
-from tests.support import examples
-from tests.support.order_cases import CASES
 from tests.support.random_strategies import drawn_exits, drawn_orders
 from tests.support.references import compiled_reference
 from tests.support.worlds import draw_order_costs, make_bars
-
-EXAMPLES = {name: value for name, value in vars(examples).items() if isinstance(value, Strategy)}
-NAMED = {**STRATEGIES, **EXAMPLES, **{name: case.strategy for name, case in CASES.items()}}
 
 
 def draw_account(seed, strategy=None, length=220):
@@ -74,12 +67,6 @@ def check_costs(reference, genome, ledgers, account):
 def test_costs_are_repriced_as_the_engine_has_them(seed):
     """Ladders, payments, fees a unit, slippage and accounts, two symbols, several windows."""
     check_costs(*draw_account(seed))
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_named_strategies_are_repriced_as_the_engine_has_them(name):
-    """Each that is shipped, of an example or of the law, with its default genes."""
-    check_costs(*draw_account(7, NAMED[name], 1200))
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 6))

@@ -1,12 +1,9 @@
 """Series that memory does not hold together give the bits of those that it holds."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.accounts.costs import Costs
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.errors import MemoryPlanError
@@ -50,14 +47,6 @@ def test_parts_say_what_the_whole_says(windows):
     asked = row.form, [10.0] * len(row.genes)
     for series in range(len(SERIES)):
         assert parted.row(*asked, series).tobytes() == whole.row(*asked, series).tobytes()
-
-
-def test_other_windows_and_costs_too():
-    """An engine of parts is asked for whatever an engine is."""
-    costs = replace(Costs(), entry_delay=2)
-    whole, parted = (engine.on(WINDOWS[3:7]).with_costs(costs) for engine in both())
-    assert parted.evaluate(GENOMES).tobytes() == whole.evaluate(GENOMES).tobytes()
-    assert parted.memory_plan(7).result_bytes == whole.memory_plan(7).result_bytes
 
 
 def test_the_certificate_is_the_same(monkeypatch):

@@ -1,7 +1,5 @@
 """Networks that are trained side by side, held against plain PyTorch."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -47,20 +45,3 @@ def test_side_by_side_is_one_after_the_other(model):
     for number in range(MODELS):
         alone = trained_alone(trainer, stack, number)
         np.testing.assert_allclose(together[number], alone, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("model", ["gru"])
-def test_products_in_bfloat16_learn_the_same(model):
-    """Coarser, by as much as such numbers are, and as good: weights and Adam are float32."""
-    how = Training(model, window=6, hidden=8, steps=60, batch=64)
-    (trainer, stack, targets), (coarse, *_) = (
-        plant_function(how),
-        plant_function(replace(how, is_bf16=True)),
-    )
-    errors = [
-        float(((made.train(stack)[0] - targets[6:]) ** 2).mean()) for made in (trainer, coarse)
-    ]
-    assert errors[0] < 0.75 * float(targets.var())
-    assert errors[0] != errors[1]
-    assert errors[1] == pytest.approx(errors[0], rel=0.05)
-    assert coarse.train(stack)[1].dtype == np.float32

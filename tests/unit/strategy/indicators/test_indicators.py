@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from strategy.indicators.bar_columns import close_location, true_range
+from strategy.indicators.bar_columns import true_range
 from strategy.indicators.ema import ema
 from strategy.indicators.rolling import rolling_mean_variance, zscore
 from strategy.indicators.supertrend import supertrend, supertrend_side
@@ -75,11 +75,6 @@ def test_true_range_sees_a_gap():
     """A bar that opens away from the last close counts the way from there."""
     high, low, close = np.array([[10.0, 20.0, 6.0], [9.0, 19.0, 5.0], [9.5, 19.5, 5.5]])
     assert true_range(high, low, close).tolist() == [1.0, 10.5, 14.5]
-
-
-def test_close_location_of_a_bar_without_range_is_unknown():
-    """High equal to low leaves no place to speak of."""
-    assert math.isnan(close_location(*np.array([[5.0], [5.0], [5.0]]))[0])
 
 
 def test_zscore_by_hand():
