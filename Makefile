@@ -1,6 +1,6 @@
 # What is typed here all day; `make` alone explains it. Seconds are of two cores, loops compiled.
 
-PYTEST := nice python -m pytest -q -n 2
+PYTEST := nice python -m pytest -q -n 3
 QUICK := not slow and not gpu
 STAGE = tests/unit/engine/$(firstword $(subst /, ,$(KERNEL)))
 need = $(if $($1),,$(error say which: make $@ $1=..., as make help shows))
