@@ -1,7 +1,8 @@
 # What is typed here all day; `make` alone explains it. Seconds are of two cores, loops compiled.
 
-PYTEST := nice python -m pytest -q -n 3
+PYTEST := nice python -m pytest -q -n 2
 QUICK := not slow and not gpu
+ROOMS := tests/unit/strategy tests/unit/engine $(addprefix tests/unit/optimizer/,evidence store search goals run config)
 STAGE = tests/unit/engine/$(firstword $(subst /, ,$(KERNEL)))
 need = $(if $($1),,$(error say which: make $@ $1=..., as make help shows))
 
@@ -11,11 +12,11 @@ need = $(if $($1),,$(error say which: make $@ $1=..., as make help shows))
 help:  ## this text
 	@awk -F':  ## ' '/^[a-z]+:  ## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-fast:  ## after an edit: lint, and the tests that take a blink
-	ruff check . && ruff format --check . && $(PYTEST) -m "$(QUICK)" tests
+fast:  ## after an edit: lint, quick tests of engine, strategies, search, evidence, store
+	ruff check . && ruff format --check . && $(PYTEST) -m "$(QUICK)" $(ROOMS)
 
 test:  ## before every commit: lint, types, import rules, all tests
-	ruff check . && ruff format --check . && mypy && lint-imports && $(PYTEST)
+	ruff check . && ruff format --check . && mypy && lint-imports && python -m pytest -n 3
 
 room:  ## ROOM=optimizer/store: a folder's lint, examples, and tests, which lie at tests/unit/ROOM
 	$(call need,ROOM)ruff check $(ROOM) && $(PYTEST) $(ROOM) $(wildcard tests/unit/$(ROOM))
