@@ -13,9 +13,13 @@ from tests.support.own_files import momentum_file
 from tests.support.paths import FINDS, ROOT
 
 STARTS = re.compile(
-    r"\bsubprocess\.(Popen|run|call|check_\w+|get\w*output)\(|\bimport Popen|create_subprocess"
-    r"|\bos\.(system|popen|startfile|exec|fork|spawn|posix_spawn)|ProcessPool|LocalCluster\("
-    r"|\b(import|from) (multiprocessing|pty|webbrowser|loky|joblib)|\bsubprocess_(exec|shell)"
+    r"\bsubprocess\.(Popen\b(?!\[)|run\b|call\b|check_\w+|get\w*output)|import subprocess as"
+    r"|\bfrom subprocess import (?!(DEVNULL|PIPE)$)|create_subprocess|\bsubprocess_(exec|shell)"
+    r"|\bos\.(system|popen|startfile|exec|fork|spawn|posix_spawn)|\bimport os as"
+    r"|\bfrom os import .*\b(system|popen|startfile|exec|fork|spawn|posix_spawn)|ProcessPool"
+    r"|\b(import|from) (multiprocessing|pty|webbrowser|loky|joblib|pexpect|_posixsubprocess)\b"
+    r"|\b((Local|Spec|Subprocess)Cluster|Nanny)(\(| as )",
+    re.MULTILINE,
 )
 """Text of whatever starts a process."""
 
@@ -25,6 +29,31 @@ PLACES = {
     "optimizer/signals/messages.py": "a person's own command",
 }
 """Files that start a process, and how it leaves the folder alone."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import subprocess as s; s.Popen([])",
+        "from subprocess import Popen as P",
+        "begin = subprocess.run",
+        "os.spawnv(0, '', [])",
+        "from os import fork",
+        "from multiprocessing import get_context",
+        "import multiprocessing.pool",
+        "from concurrent.futures import ProcessPoolExecutor as E",
+        "concurrent.futures.process.ProcessPoolExecutor()",
+        "asyncio.run(asyncio.create_subprocess_exec('a'))",
+        "await loop.subprocess_exec(None, 'a')",
+        "from distributed.deploy.local import LocalCluster as C",
+        "import pty",
+        "import webbrowser as w",
+        "from loky import get_reusable_executor",
+    ],
+)
+def test_every_way_to_start_a_process_is_seen(text):
+    """Under another name too."""
+    assert STARTS.search(text)
 
 
 def test_every_place_that_starts_a_process_is_listed():
