@@ -16,7 +16,7 @@ from optimizer.run import indicator_cache
 from optimizer.run.header import recorded_front
 from optimizer.run.individuals import describe_individuals
 from optimizer.store import RunStore, find_run
-from strategy import STRATEGIES, load_strategy, words
+from strategy import load_strategy, words
 from strategy.indicator_registry import COLUMNS
 from tests.support.commands import SMALL
 from tests.support.forging import forge
@@ -329,15 +329,12 @@ def test_an_edited_strategy_in_memory_is_another_one(command, frame):
     assert [run.header.strategy, other.header.strategy] == ["pullback", "pullback"]
     # The file is another one by now, so that the first one goes on from its record.
     again = optimizer.evolve(strategy=first, bars=frame, **BRIEF)
-    del STRATEGIES["pullback"]
     assert command("evolve", "--resume", again.id, "--generations", "3").code == 0
     named = [replace(version, name="mine", source=None) for version in (first, edited)]
     names = [
         optimizer.evolve(strategy=version, bars=frame, **BRIEF).header.strategy for version in named
     ]
     assert names == ["mine", f"mine_{edited.digest[:8]}"]
-    for name in names:
-        del STRATEGIES[name]
 
 
 def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pullback, tmp_path):

@@ -18,11 +18,10 @@ from optimizer.config.run_config import RunConfig
 from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
 from strategy.indicator_registry import COMPUTED_COLUMNS, KINDS
+from tests.support.commands import SHIPPED
 
 ROOT = Path(__file__).parents[2]
 
-SHIPPED = set(STRATEGIES)
-"""Before other tests of this process search with strategies of their own."""
 PACKAGES = (data, strategy, engine, optimizer)
 
 
@@ -45,7 +44,7 @@ def test_registries_name_their_members():
 def test_every_rule_file_and_every_backend_is_registered_by_its_name():
     """A strategy without a name is no strategy."""
     files = {p.stem for p in (ROOT / "strategy" / "rules").glob("*.py")} - {"__init__"}
-    assert files == SHIPPED
+    assert files == set(SHIPPED)
     present = [name for name in BACKENDS if not why_absent(name)]
     assert [load_backend(name).name for name in present] == present
 

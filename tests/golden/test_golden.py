@@ -26,13 +26,12 @@ from strategy import STRATEGIES
 from strategy.indicators.rolling import zscore
 from strategy.rows import as_it_reads
 from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.commands import SHIPPED
 from tests.support.references import FORMS
 from tests.support.searches import settings
 
 FOLDER = Path(__file__).parent
 
-SHIPPED = set(STRATEGIES)
-"""Before other tests of this process search with strategies of their own."""
 BARS = load_bars("sample")
 # What stands in for a forecast: a number that is known at each bar's close.
 STAND_IN = replace(BARS, extra={"forecast": as_it_reads(zscore)(BARS.close, 96) / 8})
@@ -135,7 +134,7 @@ def bless(request):
 
 def test_every_strategy_has_a_golden_and_every_golden_a_strategy():
     """Nothing ships without a blessed result, and none is left behind."""
-    assert {path.stem for path in FOLDER.glob("*.json")} == SHIPPED
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(SHIPPED)
 
 
 def test_golden_was_made_with_this_data_and_law(name):

@@ -11,6 +11,7 @@ import typer.main
 
 from data.files import INPUTS
 from optimizer.__main__ import main
+from strategy import STRATEGIES
 from tests.support.paths import FINDS, ROOT
 from tests.support.series import csv_text
 from tests.support.worlds import make_bars
@@ -18,6 +19,9 @@ from tests.support.worlds import make_bars
 # A process of a person makes the tree of commands once. Here many commands run in one process, and
 # making it would take longer than most of them.
 typer.main.get_command = cache(typer.main.get_command)
+
+SHIPPED = dict(STRATEGIES)
+"""Before any test brings strategies of its own."""
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
 SMALL = (
@@ -76,8 +80,10 @@ class Commands:
     def __call__(self, *arguments):
         """Run one command; arguments are turned into text."""
         self._capsys.readouterr()
-        # A person's command is a process, which has read nothing yet.
+        # A person's command is a process, which has read nothing yet and knows what ships.
         INPUTS.clear()
+        STRATEGIES.clear()
+        STRATEGIES.update(SHIPPED)
         code = main([str(argument) for argument in arguments])
         captured = self._capsys.readouterr()
         self.outcomes.append(Outcome(code, captured.out, captured.err))
