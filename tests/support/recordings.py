@@ -11,22 +11,16 @@ from pathlib import Path
 
 from optimizer.__main__ import main
 from tests.support.commands import SMALL, write_market
-from tests.support.evidence import make_planted_market
-from tests.support.judging import write_bars
 from tests.support.own_files import momentum_file
 
 SEARCH = tuple(flag for flag in SMALL if flag != "--no-judge")
 
 BRIEFLY = ("--folds", "2", "--resamples", "19", "--null", "19")
-"""A judgement that takes a blink and has evidence of every kind."""
+"""A judgement that takes a blink: folds, resamples and null searches, a few of each."""
 
 
 def _write_noise(folder, length=3000):
     return write_market(folder / "bars.csv", length)
-
-
-def _write_edge(folder):
-    return write_bars(folder / "bars.csv", make_planted_market(7, 6000, 8))
 
 
 def _write_symbols(folder):
@@ -45,10 +39,6 @@ def _write_own(folder):
 
 RUNS = {
     "noise": (_write_noise, (*SEARCH, *BRIEFLY, "--train", "1")),
-    "edge": (
-        _write_edge,
-        ("--population", "32", "--generations", "8", "--no-report", *BRIEFLY[:-1], "199"),
-    ),
     "symbols": (
         _write_symbols,
         ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1", "--max-positions", "2"),
@@ -62,10 +52,9 @@ RUNS = {
 }
 """By name: what writes the market, and the flags of evolve.
 
-``noise``: nothing to find, judged. ``edge``: a planted edge, judged. ``symbols``: three of them in
-one account of two positions. ``held out``: a fifth, unopened. ``schedule``: searched again every
-10 days, judged. ``own file``: a strategy with an indicator of its own. The last four but
-``schedule`` are not judged."""
+``noise``: nothing to find, judged. ``symbols``: three of them in one account of two
+positions. ``held out``: a fifth of the bars, unopened. ``schedule``: searched again every 10 days,
+judged. ``own file``: a strategy with an indicator of its own. The others are not judged."""
 
 
 class Recordings:
@@ -80,15 +69,18 @@ class Recordings:
         self._place.mkdir(exist_ok=True)
 
     def copy(self, *name):
-        """Copy a run and the files that it was made of here; gives what evolve printed."""
+        """Copy a run and the files that it was made of here; gives what evolve printed.
+
+        Args:
+            name: Of one of `RUNS`, or the flags of another one on the market of ``noise``.
+        """
         folder, result = self.record(*name)
         shutil.copytree(folder, Path(), dirs_exist_ok=True)
         return result
 
     def record(self, *name):
         """The folder of a run, which no test may change, and what evolve printed."""
-        key = " ".join(name)
-        folder = self._place / (key if key in RUNS else hashlib.sha256(key.encode()).hexdigest())
+        folder = self._place / hashlib.sha256(repr(name).encode()).hexdigest()
         printed = self._place / f"{folder.name}.json"
         with open(self._place / f"{folder.name}.lock", "w") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
