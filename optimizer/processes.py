@@ -48,12 +48,9 @@ def _folders_of_child() -> list[str]:
     """Where a child looks for modules: also for ours where this process found them."""
     ours = os.path.realpath(ROOT)
     folders = [ROOT if os.path.realpath(each) == ours else each for each in sys.path]
-    return list(dict.fromkeys([*(each for each in folders if _is_kept(each)), ROOT]))
-
-
-def _is_kept(folder: str) -> bool:
-    """Whether a child may look there; the program's own folder may be the working folder."""
-    return folder == ROOT or not _is_open(folder)
+    # Ours is kept where it is the working folder too.
+    kept = [each for each in folders if each == ROOT or not _is_open(each)]
+    return list(dict.fromkeys([*kept, ROOT]))
 
 
 def _is_open(folder: str) -> bool:

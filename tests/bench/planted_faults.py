@@ -95,6 +95,7 @@ BESIDE = {
     "optimizer/run": ("tests/unit/optimizer/judging", "tests/unit/optimizer/store"),
     "optimizer/schedule": ("tests/unit/optimizer/judging/test_schedule.py",),
     "optimizer/portfolios": ("tests/unit/optimizer/report",),
+    "optimizer/report": ("tests/unit/optimizer/run/test_trade_details.py",),
     "engine": ("tests/unit/engine/test_reference.py", "tests/parity", "tests/golden",
                "tests/properties", "tests/agreement/test_trade_lists.py"),
     "strategy": ("tests/properties/test_gene_laws.py", "tests/agreement/test_chart_values.py",

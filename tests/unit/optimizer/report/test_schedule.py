@@ -1,5 +1,8 @@
 """A schedule in the report: the account with its dates, genes over time, null, a row a step."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,6 +50,17 @@ def test_the_curve_ends_where_the_account_does(run):
     assert curve.time_ns[0] == dates[0]
     figure = run.plot.schedule()
     assert len(figure.layout.shapes) == len(made.rows)
+
+
+def test_growth_is_over_the_bars_that_were_searched(run):
+    """A window that is held out, years later, is no time in which the account could grow."""
+    (searched,) = run.result.data.windows
+    later = {"first": searched.last, "last": "2030-01-01T00:00:00Z"}
+    held_out = replace(searched, sample="held out", **later)
+    longer = copy(run)
+    data = replace(run.result.data, windows=(searched, held_out))
+    longer.result = replace(run.result, data=data)
+    assert list_tiles(longer)[0] == list_tiles(run)[0]
 
 
 def test_the_first_screen_is_that_of_the_account(run, capsys):
