@@ -122,8 +122,6 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     memory: int | str | None
     runs: str | Path
     keep: Literal["all", "front", "last"]
-    budget: int | str
-    journal: Literal["wal", "delete"]
     report: bool
     tags: str | Sequence[str]
 

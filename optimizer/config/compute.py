@@ -1,16 +1,6 @@
 """Where to evaluate, with how much of the machine, what is recorded; none changes a result."""
 
-from optimizer.config.values import (
-    Bytes,
-    Device,
-    Folder,
-    Journal,
-    Keep,
-    MaybeBytes,
-    Settings,
-    Tags,
-    knob,
-)
+from optimizer.config.values import Device, Folder, Keep, MaybeBytes, Settings, Tags, knob
 
 
 class DeviceSettings(Settings):
@@ -39,18 +29,6 @@ class RecordSettings(Settings):
 
     runs: Folder = knob("runs", "Folder in which runs are recorded.", decides="nothing")
     keep: Keep = knob("all", "What to keep of older generations.", decides="nothing")
-    budget: Bytes = knob(
-        1_000_000_000,
-        "Room for populations; the oldest give way to newer ones.",
-        decides="nothing",
-        ge=0,
-    )
-    journal: Journal = knob(
-        "wal",
-        "How the record keeps what is being written; delete is slower, and works on a network "
-        "file system too.",
-        decides="nothing",
-    )
     report: bool = knob(True, "Write the report of a finished run.", decides="nothing")
     tags: Tags = knob(
         [], "A word to find the run by, as in runs list --tag; the flag repeats.", decides="nothing"

@@ -25,9 +25,6 @@ Value = TypeVar("Value")
 Keep = Literal["all", "front", "last"]
 """Part that stays of generations before the newest two: all, their front, or their summary."""
 
-Journal = Literal["wal", "delete"]
-"""How a transaction is made safe; ``delete`` is for file systems that several hosts share."""
-
 Decides = Literal["search", "costs", "goals", "strategy", "data", "warm start", "end", "nothing"]
 """What a knob decides of a run; `optimizer.run.identity` compares it.
 

@@ -111,8 +111,6 @@ def start_run(
             new_run_id(),
             header,
             keep=config.keep,
-            budget=config.budget,
-            journal=config.journal,
             announce=partial(trust_begun, task.spec),
         ) as store,
         _resumable(store),
@@ -133,7 +131,6 @@ def record_bytes(task: Task) -> int:
         len(task.goals.names),
         config.generations,
         keep=config.keep,
-        budget=config.budget,
         archive=config.archive,
     )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from optimizer.errors import StoreError
 from optimizer.store.payload import sha256
 from optimizer.store.rows import KEPT, Columns, Digests
-from optimizer.store.space import LOG_BYTES, build_write_error
+from optimizer.store.space import LOG_BYTES, build_write_error, find_network_kind
 
 SCHEMA_VERSION = 3
 """Goes up whenever an older program could not read what a newer one writes."""
@@ -66,8 +66,11 @@ def create_tables(path: Path, header: bytes) -> None:
         connection.execute("COMMIT")
 
 
-def open_writer(path: Path, journal: str) -> sqlite3.Connection:
+def open_writer(path: Path) -> sqlite3.Connection:
     """Open for writing, by any thread, but only by one at a time.
+
+    A write-ahead log can be corrupted on a network file system: there a rollback journal takes
+    its place, which is slower.
 
     Raises:
         StoreError: When it is not a run of this version, or cannot be written.
@@ -76,6 +79,7 @@ def open_writer(path: Path, journal: str) -> sqlite3.Connection:
         connection = _connect(path, "rw")
         try:
             _check_kind(connection, path)
+            journal = "delete" if find_network_kind(path) else "wal"
             connection.execute(f"PRAGMA journal_mode={journal}")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
@@ -224,13 +228,6 @@ def shrink_row(connection: sqlite3.Connection, digests: Digests, columns: Column
         " lineage = ?, state = ? WHERE number = ?",
         (digests.kept, *columns, digests.number),
     )
-
-
-def sum_population_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes that the populations of all rows take."""
-    sizes = " + ".join(f"LENGTH({column})" for column in _COLUMNS.split(", "))
-    (total,) = connection.execute(f"SELECT COALESCE(SUM({sizes}), 0) FROM generation").fetchone()
-    return int(total)
 
 
 def delete_newer_generations(connection: sqlite3.Connection, number: int) -> None:

@@ -38,7 +38,7 @@ from optimizer.store.files import DATABASE, refuse_links
 from optimizer.store.lock import read_owner
 from optimizer.store.payload import read_mapping, require_mapping, sha256
 from optimizer.store.rows import Digests, GenerationSummary, front_population, unpack
-from optimizer.store.space import JOURNALS, KEEPS
+from optimizer.store.space import KEEPS
 
 FORMER_NAMES = (
     ("engine", 3, {"sharpe": "sharpe_trade", "sharpe_annual": "sharpe"}),
@@ -107,17 +107,6 @@ class Reader:
     def keep(self) -> Keep:
         """Extent that stays of generations before the newest two."""
         return next(known for known in KEEPS if known == self.format["keep"])
-
-    @property
-    def journal(self) -> str:
-        """Journal of the database: ``wal`` or ``delete``."""
-        return str(self.format["journal"])
-
-    @property
-    def budget(self) -> int | None:
-        """Bytes that populations may take, None without a limit."""
-        budget = self.format.get("budget")
-        return budget if isinstance(budget, int) else None
 
     @property
     def number(self) -> int:
@@ -360,8 +349,8 @@ def _split_header(payload: bytes, path: Path) -> tuple[Mapping[str, object], Map
     try:
         sections = read_mapping(payload)
         store = require_mapping(sections["store"])
-        if store["keep"] not in KEEPS or store["journal"] not in JOURNALS:
-            raise ValueError(f"it keeps {store['keep']!r} by {store['journal']!r}")
+        if store["keep"] not in KEEPS:
+            raise ValueError(f"it keeps {store['keep']!r}")
         return store, require_mapping(sections["run"])
     except (ValueError, KeyError) as error:
         raise StoreError(f"{path}: the header is not that of a run ({error})") from None

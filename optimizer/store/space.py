@@ -9,12 +9,11 @@ from typing import get_args
 
 import psutil
 
-from optimizer.config.values import Journal, Keep
+from optimizer.config.values import Keep
 from optimizer.errors import StoreError, WriteError
 from optimizer.store.rows import measure_whole
 
 KEEPS: tuple[Keep, ...] = get_args(Keep)
-JOURNALS: tuple[str, ...] = get_args(Journal)
 
 WHOLE_GENERATIONS = 2
 """So many of the newest always stay whole: one to go on from, one in case that it is damaged."""
@@ -60,22 +59,18 @@ def estimate_bytes(
     generations: int,
     *,
     keep: Keep = "all",
-    budget: int | None = None,
     archive: int = 0,
 ) -> int:
     """Bytes that a run of P, G and O takes on disk at most, while it runs.
 
-    A front may grow to the whole population, so `keep` bounds the size only as ``"last"``;
-    `budget` is a bound as well. `archive` is kept with each whole generation. At most about
-    twice what the populations take, and `LOG_BYTES`.
+    A front may grow to the whole population, so `keep` bounds the size only as ``"last"``.
+    `archive` is kept with each whole generation. At most about twice what the populations take,
+    and `LOG_BYTES`.
     """
     rows = generations + 1
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
     population = measure_whole(individuals + archive, genes, objectives) + STATE_BYTES
     populations = whole_rows * (population + PAGES_BYTES)
-    if budget is not None:
-        newest = (WHOLE_GENERATIONS + 1) * population
-        populations = min(populations, newest + budget + rows * PAGES_BYTES)
     # A page links to the next; and the log may hold two populations more than it is meant to.
     return rows * ROW_BYTES + populations * 101 // 100 + LOG_BYTES + 2 * population
 
@@ -92,8 +87,7 @@ def require_space(path: Path, needed: int) -> None:
     if needed > free:
         raise StoreError(
             f"{path}: the run needs up to {needed:,} bytes and {free:,} are free: free some, use "
-            "another place (--runs), record less (--keep last, or a smaller --budget), or search "
-            "less"
+            "another place (--runs), record less (--keep last), or search less"
         )
 
 
@@ -129,14 +123,3 @@ def find_network_kind(path: Path) -> str | None:
         if resolved.is_relative_to(point) and len(point.parts) >= deepest:
             deepest, kind = len(point.parts), mount.fstype
     return kind if kind in NETWORK_KINDS else None
-
-
-def refuse_network(path: Path, journal: str) -> None:
-    """Refuse a write-ahead log on a network file system."""
-    kind = find_network_kind(path) if journal == "wal" else None
-    if kind is not None:
-        raise StoreError(
-            f"{path} lies on a network file system ({kind}), where a write-ahead log can be "
-            "corrupted: put the runs on a local disk (--runs), or begin them with --journal "
-            "delete, which is slower"
-        )

@@ -18,7 +18,7 @@ from typing import Literal
 
 from data.files import drafting, sync_folder
 from data.shell import write_command
-from optimizer.config.values import Journal, Keep
+from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
 from optimizer.store.chain import DIGEST, LOST, UNCOUNTED, Recovery, compute_resumption_digest
@@ -30,7 +30,7 @@ from optimizer.store.payload import encode
 from optimizer.store.reader import Reader
 from optimizer.store.recorder import Note
 from optimizer.store.removal import begin_draft, remove_leftovers, sweep_drafts
-from optimizer.store.space import JOURNALS, KEEPS, build_write_error, refuse_network
+from optimizer.store.space import KEEPS, build_write_error
 from optimizer.store.writer import Writer
 
 LOG = logging.getLogger(__name__)
@@ -81,8 +81,6 @@ class RunStore(Reader):
         header: Mapping[str, object],
         *,
         keep: Keep = "all",
-        budget: int | None = None,
-        journal: Journal = "wal",
         announce: Callable[[bytes], None] | None = None,
     ) -> "RunStore":
         """Begin a run and own it.
@@ -93,19 +91,16 @@ class RunStore(Reader):
             header: What decides the run, and what should be known of it; without NaN.
             keep: What stays of generations before the newest two, which always stay whole:
                 ``"all"``, ``"front"`` or ``"last"`` (their summary only).
-            budget: Bytes beyond which the oldest populations give way, without a limit if None.
-            journal: ``"delete"`` on file systems that several hosts share, where it is slower.
             announce: Called with the recorded header before any other process can see the run.
 
         Raises:
             StoreError: When the run exists, the place cannot hold it, or the header is not JSON.
         """
-        _require_known(keep, journal)
-        form = {"run_id": run_id, "keep": keep, "budget": budget, "journal": journal}
-        form["number"] = find_next_number(runs_dir)
+        if keep not in KEEPS:
+            raise StoreError(f"keep='{keep}' is unknown: use one of {', '.join(KEEPS)}")
+        form = {"run_id": run_id, "keep": keep, "number": find_next_number(runs_dir)}
         payload = encode({"store": form, "run": header}, what="the header")
         target = run_path(runs_dir, run_id)
-        refuse_network(runs_dir, journal)
         if target.exists():
             raise StoreError(f"run '{run_id}' exists already in {runs_dir}: resume it")
         try:
@@ -255,7 +250,6 @@ class RunStore(Reader):
 
     def _take_up(self, lock: OwnerLock) -> None:
         try:
-            refuse_network(self.path, self.journal)
             remove_leftovers(self.path)
             recovery = self.recover()
             self._warn(recovery.warnings)
@@ -320,12 +314,6 @@ def _separate_files(path: Path) -> bool:
         return separate_links(path)
     except OSError as error:
         raise build_write_error(error, path / DATABASE, (path / DATABASE).stat().st_size) from None
-
-
-def _require_known(keep: str, journal: str) -> None:
-    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, JOURNALS)):
-        if value not in known:
-            raise StoreError(f"{name}='{value}' is unknown: use one of {', '.join(known)}")
 
 
 def _create_folder(runs_dir: Path, target: Path, payload: bytes) -> OwnerLock:

@@ -26,7 +26,6 @@ from optimizer.store.database import (
     open_writer,
     read_digests,
     shrink_row,
-    sum_population_bytes,
     transaction,
     write_resumption,
     write_row,
@@ -37,7 +36,6 @@ from optimizer.store.recorder import Note, Record, Recorder
 from optimizer.store.rows import (
     KEPT,
     NOTHING,
-    Columns,
     Digests,
     Snapshot,
     front_population,
@@ -124,10 +122,10 @@ class Committer:
 
     def __init__(self, reader: Reader, lock: OwnerLock, recovery: Recovery) -> None:
         self._path, self._keep = reader.database, reader.keep
-        self._connection = open_writer(self._path, reader.journal)
+        self._connection = open_writer(self._path)
         self._lock = lock
         self._presence = Presence(self._path, lock)
-        self._thinning = Thinning(self._connection, keep=self._keep, budget=reader.budget)
+        self._thinning = Thinning(self._connection, keep=self._keep)
         self.chain = recovery.chain
         self.rows: Mapping[str, int] = count_rows(self._connection)
         self._last = self._newest = recovery.number
@@ -148,7 +146,8 @@ class Committer:
                 self._newest = max(numbers, default=self._newest)
                 for record in records:
                     self._write(record)
-                self._thinning.thin(self._last)
+                if self._keep != "all":
+                    self._thinning.thin(self._last)
             self._presence.check()
             self.rows = count_rows(self._connection)
             self._lock.count_rows(self.rows)
@@ -204,7 +203,6 @@ class Committer:
             # What was damaged, and a result that no longer is the end, give way to what follows.
             set_evidence_aside(self._connection)
             delete_newer_generations(self._connection, self._last)
-            self._thinning.reset_size()
             self._is_clean = True
         digests, front = link(record, self.chain)
         if self._keep == "all" or digests.number > self._newest - WHOLE_GENERATIONS:
@@ -212,7 +210,6 @@ class Committer:
         else:
             kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
         write_row(self._connection, digests._replace(kept=kept), columns)
-        self._thinning.count_row(columns)
         self.chain, self._last = digests.chain, digests.number
 
     def _write_note(self, note: Note) -> None:
@@ -240,62 +237,33 @@ class Thinning:
 
     Args:
         connection: The writer's.
-        keep: What stays of them at most.
-        budget: Bytes that populations may take altogether, None without a limit.
+        keep: What stays of them, ``"front"`` or ``"last"``.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, keep: Keep, budget: int | None) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, keep: Keep) -> None:
         self._connection = connection
-        self._keep = keep
-        self._budget = budget
-        self._begins = {"front": 0, "summary": 0}
-        """Generations before these numbers are that at most."""
-        self._n_bytes: int | None = None
-
-    def reset_size(self) -> None:
-        """Rows were removed: what is left is counted anew when it is needed."""
-        self._n_bytes = None
-
-    def count_row(self, columns: Columns) -> None:
-        """A row was written."""
-        if self._n_bytes is not None:
-            self._n_bytes += columns.n_bytes
+        self._kept = "front" if keep == "front" else "summary"
+        self._begin = 0
+        """Generations before this number are thinned already."""
 
     def thin(self, newest: int) -> None:
-        """Drop what need not be kept."""
+        """Leave no more than is kept of generations before the newest two."""
         end = newest + 1 - WHOLE_GENERATIONS
-        if self._keep != "all":
-            self._shrink("front" if self._keep == "front" else "summary", end)
-        while self._is_over_budget() and self._begins["summary"] < end:
-            kept = "front" if self._begins["front"] < end else "summary"
-            self._shrink(kept, self._begins[kept] + 1)
+        for digests in list(read_digests(self._connection, self._begin, end)):
+            if KEPT.index(digests.kept) < KEPT.index(self._kept):
+                self._replace(digests)
+        self._begin = max(self._begin, end)
 
-    def _is_over_budget(self) -> bool:
-        if self._budget is None:
-            return False
-        if self._n_bytes is None:
-            self._n_bytes = sum_population_bytes(self._connection)
-        return self._n_bytes > self._budget
-
-    def _shrink(self, kept: str, end: int) -> None:
-        """Leave no more than the front, or the summary, of generations before `end`."""
-        for digests in list(read_digests(self._connection, self._begins[kept], end)):
-            if KEPT.index(digests.kept) < KEPT.index(kept):
-                self._replace(digests, kept)
-        self._begins[kept] = max(self._begins[kept], end)
-
-    def _replace(self, digests: Digests, kept: str) -> None:
+    def _replace(self, digests: Digests) -> None:
         try:
             columns = load_columns(self._connection, digests)
         except ValueError:
             # A damaged population stays as it is, for `verify` to report.
             return
         left = NOTHING
-        if kept == "front":
+        if self._kept == "front":
             left = pack(front_population(unpack(columns, digests.genes, digests.objectives)))
-        shrink_row(self._connection, digests._replace(kept=kept), left)
-        if self._n_bytes is not None:
-            self._n_bytes += left.n_bytes - columns.n_bytes
+        shrink_row(self._connection, digests._replace(kept=self._kept), left)
 
 
 class Presence:

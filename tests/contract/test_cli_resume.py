@@ -195,16 +195,3 @@ def test_a_run_that_cannot_be_recorded_names_the_way_to_resume(command, monkeypa
     resumed = outcome.error.split("python -m optimizer ")[1].split()
     expected = command(*search).json["front_hash"]
     assert command(*resumed, "--json").json["front_hash"] == expected
-
-
-def test_on_a_network_file_system_the_other_journal_records(command, market, monkeypatch):
-    """The refusal names it; begun so, a run goes on to the same front, and is judged."""
-    monkeypatch.setattr("optimizer.store.space.find_network_kind", lambda path: "nfs4")
-    search = ("evolve", "--data", market, *SMALL)
-    refused = command(*search)
-    assert (refused.code, "--journal delete" in refused.error) == (4, True)
-    begun = command(*search, "--journal", "delete", "--json").json
-    interrupt(begun["path"])
-    assert command(*RESUME, "--json").json["front_hash"] == begun["front_hash"]
-    assert command("judge", "latest", "--folds", 0, "--null", 0, "--quiet").code == 0
-    assert not list(Path("runs").glob("*/run.sqlite-*"))

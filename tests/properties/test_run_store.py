@@ -14,7 +14,13 @@ from optimizer.errors import StoreError
 from optimizer.store import RunStore
 from optimizer.store.listing import DATABASE
 from optimizer.store.lock import OWNER
-from tests.support.recording import HEADER, assert_same_generation, make_generation, quick_directory
+from tests.support.recording import (
+    HEADER,
+    assert_same_generation,
+    make_generation,
+    mount,
+    quick_directory,
+)
 
 RUN = "run-1"
 LOG = f"{DATABASE}-wal"
@@ -37,13 +43,12 @@ class RunLife(RuleBasedStateMachine):
 
     @initialize(
         keep=st.sampled_from(["all", "front", "last"]),
-        budget=st.sampled_from([None, 0, 900, 3000]),
-        journal=st.sampled_from(["wal", "delete"]),
+        kind=st.sampled_from(["ext4", "nfs4"]),
     )
-    def start(self, keep, budget, journal):
-        """Create the run."""
-        options = {"keep": keep, "budget": budget, "journal": journal}
-        self.store = RunStore.create(self.runs_dir, RUN, HEADER, **options)
+    def start(self, keep, kind):
+        """Create the run, on a local disk or on a network file system."""
+        mount(self.place.enter_context(pytest.MonkeyPatch.context()), ("/", kind))
+        self.store = RunStore.create(self.runs_dir, RUN, HEADER, keep=keep)
 
     def is_owned(self):
         """Whether this process owns the run."""

@@ -4,6 +4,7 @@ import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -21,6 +22,12 @@ HEADER = {
     "failure_names": ["", "too_few_trades"],
     "versions": {"numpy": "2.0"},
 }
+
+
+def mount(monkeypatch, *mounts):
+    """Mount file systems, pairs of a folder and a kind as the kernel names it."""
+    listed = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in mounts]
+    monkeypatch.setattr("psutil.disk_partitions", lambda *, all: listed if all else [])
 
 
 def make_generation(number, *, individuals=6, genes=2, objectives=2, salt=0):

@@ -274,8 +274,6 @@ HARMLESS = {
     "device": "cpu",
     "runs": "elsewhere",
     "keep": "last",
-    "budget": 10**6,
-    "journal": "delete",
     "report": False,
     "tags": ["baseline"],
     "generations": 3,

@@ -4,20 +4,20 @@ import errno
 import re
 import resource
 import sqlite3
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.store import RunStore, estimate_bytes, require_space, space
-from optimizer.store.space import LOG_BYTES, build_write_error, find_network_kind, refuse_network
-from tests.support.recording import HEADER, make_generation
+from optimizer.store import RunStore, estimate_bytes, require_space
+from optimizer.store.space import LOG_BYTES, build_write_error, find_network_kind
+from tests.support.recording import HEADER, assert_sound, fill, make_generation, mount
 
 
 @pytest.mark.parametrize(
     ("individuals", "options"),
-    [(1, {}), (512, {}), (37, {"keep": "last"}), (37, {"budget": 0}), (37, {"budget": 20_000})],
+    [(1, {}), (512, {}), (37, {"keep": "last"})],
 )
 def test_an_estimate_is_a_bound_that_is_not_far_off(tmp_path, individuals, options):
     """A run takes no more than was estimated, and no less than half of it, the log apart."""
@@ -31,7 +31,7 @@ def test_an_estimate_is_a_bound_that_is_not_far_off(tmp_path, individuals, optio
     # Nothing is left of the log.
     assert taken <= estimate - LOG_BYTES
     assert estimate <= estimate_bytes(individuals, 2, 2, count, archive=archive)
-    assert options.get("budget") == 0 or estimate - LOG_BYTES <= 2 * taken + 2**18
+    assert estimate - LOG_BYTES <= 2 * taken + 2**18
 
 
 def test_too_little_space_is_refused_with_both_numbers(tmp_path):
@@ -79,14 +79,20 @@ MOUNTS = (
         ("/home/somebody", None),
     ],
 )
-def test_a_write_ahead_log_on_a_network_file_system_is_refused(monkeypatch, path, kind):
-    """The deepest and latest mount decides; the other journal is allowed anywhere."""
-    mounts = [SimpleNamespace(mountpoint=point, fstype=one) for point, one in MOUNTS]
-    monkeypatch.setattr(space.psutil, "disk_partitions", lambda *, all: mounts if all else [])
+def test_the_deepest_and_latest_mount_says_the_file_system(monkeypatch, path, kind):
+    """Of network file systems alone: a local one has no kind."""
+    mount(monkeypatch, *MOUNTS)
     assert find_network_kind(Path(path)) == kind
-    refuse_network(Path(path), "delete")
-    if kind:
-        with pytest.raises(StoreError, match=rf"\({kind}\).*--journal"):
-            refuse_network(Path(path), "wal")
-    else:
-        refuse_network(Path(path), "wal")
+
+
+def test_only_on_a_local_disk_a_run_has_a_write_ahead_log(tmp_path, monkeypatch):
+    """The place decides each time that a run is opened for writing."""
+    for start, (kind, has_log) in enumerate([("nfs4", False), ("ext4", True), ("nfs4", False)]):
+        mount(monkeypatch, ("/", kind))
+        begin = partial(RunStore.create, tmp_path, "run", HEADER)
+        go_on = partial(RunStore.open, tmp_path / "run", writable=True)
+        with go_on() if start else begin() as store:
+            fill(store, 1, start)
+            assert (store.path / "run.sqlite-wal").exists() == has_log
+    with RunStore.open(tmp_path / "run") as store:
+        assert_sound(store, 2)

@@ -120,8 +120,7 @@ def test_a_reader_beside_the_owner_sees_what_is_committed(store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("run_id", "options", "word"),
-    [(RUN, {}, "exists"), ("b", {"keep": "some"}, "'some'"), ("b", {"journal": "off"}, "'off'")],
+    ("run_id", "options", "word"), [(RUN, {}, "exists"), ("b", {"keep": "some"}, "'some'")]
 )
 def test_a_run_that_cannot_begin_leaves_nothing(store, tmp_path, run_id, options, word):
     """Its name is taken, or an option has a word that nobody knows."""
