@@ -20,15 +20,11 @@ from strategy.genes import Floats
 from strategy.series import Series
 
 
-class OtherRows(Protocol):
-    """Source of rows that an indicator need not compute."""
+class KeptRows(Protocol):
+    """Store of rows from run to run."""
 
     def get(self, own: "OwnIndicator", series: Series, values: Sequence[int]) -> Floats:
         """Row of an indicator on a series, [T], held or computed; raises as `compute_row`."""
-
-
-class KeptRows(OtherRows, Protocol):
-    """Store of rows from run to run."""
 
     def forget(self, own: "OwnIndicator") -> None:
         """Keep none of its rows any more."""
@@ -50,8 +46,6 @@ class OwnIndicator:
     warm_up: Callable[..., int] = field(compare=False, repr=False, kw_only=True)
     # Where its rows are kept from run to run; None where each run computes them.
     kept: KeptRows | None = field(compare=False, repr=False, kw_only=True, default=None)
-    # Its rows as a run recorded them; None without a run.
-    recorded: OtherRows | None = field(compare=False, repr=False, kw_only=True, default=None)
     _warm_ups: dict[tuple[int, ...], int] = field(
         compare=False, repr=False, init=False, default_factory=dict
     )
@@ -99,13 +93,7 @@ class OwnIndicator:
         return bars
 
     def row(self, series: Series, values: Sequence[int]) -> Floats:
-        """Row that engines read, [T]: as a run recorded it, else as `here`; raises as that."""
-        if self.recorded is not None:
-            return self.recorded.get(self, series, values)
-        return self.here(series, values)
-
-    def here(self, series: Series, values: Sequence[int]) -> Floats:
-        """Row of this machine, [T]: kept, else as `compute_row`; raises as that."""
+        """Row that engines read, [T]: kept, else as `compute_row`; raises as that."""
         if self.kept is not None:
             return self.kept.get(self, series, values)
         return self.compute_row(series, values)

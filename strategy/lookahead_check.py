@@ -212,7 +212,7 @@ def _require_as_kept(
     """
     if indicator.kept is None:
         return
-    kept = indicator.here(series, values)
+    kept = indicator.row(series, values)
     if (first := _first_difference(kept, row)) is not None:
         indicator.kept.forget(indicator)
         raise indicator.error(

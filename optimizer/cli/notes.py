@@ -25,7 +25,6 @@ LOGGERS = (
     "optimizer.run.columns",
     "optimizer.run.indicator_cache",
     "optimizer.run.markets",
-    "optimizer.run.indicator_snapshot",
     "optimizer.run.trust",
 )
 """Whose lines a person wants to see."""

@@ -24,7 +24,6 @@ from optimizer.judging.going_on import measure_held_out_steps
 from optimizer.judging.judgement import read_judgements
 from optimizer.judging.pick import Pick
 from optimizer.run.header import OPENED
-from optimizer.run.indicator_snapshot import record_rows
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
@@ -114,7 +113,6 @@ def build_held_out_record(
         store.flush()
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
     refuse_red(certify(engine, genomes))
-    record_rows(store, task.spec, markets.series, genomes)
     steps = None
     if made is not None:
         steps = measure_held_out_steps(store, task, result, made, may_search=True)

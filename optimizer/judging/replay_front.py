@@ -11,7 +11,7 @@ from optimizer.config.data import CostSettings, DataSettings, StrategySettings, 
 from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError
 from optimizer.judging.holdout import list_bar_ranges, overlap
-from optimizer.run.header import is_opened, prepare_replay, recorded_config, shown_task
+from optimizer.run.header import is_opened, prepare_recorded, recorded_config, shown_task
 from optimizer.run.identity import build_identity, require_identity, require_same
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
@@ -67,7 +67,7 @@ def prepare_whole(store: RunStore, flags: Mapping[str, object]) -> Task:
         StoreError: When members would trade otherwise than in the run, naming what differs.
     """
     config = recorded_config(store, flags).model_copy(update=_list_unset_windows())
-    task = prepare_replay(store, config, may_fetch="data" in flags)
+    task = prepare_recorded(store, config, may_fetch="data" in flags)
     _require_same_bars(store, task)
     recorded, present = require_identity(store), build_identity(task, None)
     kept: dict[str, Any] = {"data_hash": present.data_hash, "windows": present.windows}
@@ -86,10 +86,10 @@ def _build_task(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, boo
     is_own = not flags.keys() & WINDOWS
     if is_own and "data" in flags:
         unset = config.model_copy(update=_list_unset_windows())
-        task = prepare_replay(store, unset, may_fetch=True)
+        task = prepare_recorded(store, unset, may_fetch=True)
         if data_hash(task.markets.series) != require_identity(store).data_hash:
             return task, False
-    return prepare_replay(store, config, may_fetch="data" in flags), is_own
+    return prepare_recorded(store, config, may_fetch="data" in flags), is_own
 
 
 def _require_same_bars(store: RunStore, task: Task) -> None:

@@ -1,7 +1,6 @@
 """Circumstances in a run's record, and its task taken up again."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from optimizer.run.identity import (
     require_identity,
     require_same,
 )
-from optimizer.run.indicator_snapshot import reading_recorded
 from optimizer.run.recorded_code import (
     changed_file,
     format_strategy_address,
@@ -153,16 +151,10 @@ def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
         StoreError: When individuals would not be judged as they were then, naming what differs.
     """
     recorded = require_identity(store)
-    task = prepare_replay(store, recorded_config(store, flags), may_fetch="data" in flags)
+    task = prepare_recorded(store, recorded_config(store, flags), may_fetch="data" in flags)
     tell_changed_columns(store, task.markets.series)
     require_same(store.run_id, recorded, build_identity(task, None), only_values=True)
     return task
-
-
-def prepare_replay(store: RunStore, config: RunConfig, *, may_fetch: bool) -> Task:
-    """Task of a configuration with the strategy of a run, and the rows that it recorded."""
-    task = prepare_recorded(store, config, may_fetch=may_fetch)
-    return replace(task, spec=reading_recorded(task.spec, store))
 
 
 def prepare_recorded(

@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -52,11 +52,6 @@ SERIES_FOLDERS = "*/*"
 """Below the root: folders of series in those of indicators."""
 
 
-def row_bytes(row: Floats) -> bytes:
-    """The float64 of a row as files hold them."""
-    return row.astype("<f8", copy=False).tobytes()
-
-
 @dataclass
 class RowCache:
     """Rows that took long to compute, kept from run to run; any number of processes share it.
@@ -84,7 +79,7 @@ class RowCache:
             self._note_use(folder)
             # Without room, or a place to write to, it is computed again the next time.
             with contextlib.suppress(OSError):
-                self._write(file, row_bytes(row))
+                self._write(file, row.astype("<f8", copy=False).tobytes())
         return row
 
     def forget(self, indicator: OwnIndicator) -> None:
@@ -145,18 +140,13 @@ def row_cache() -> RowCache:
 
 def keeping_rows(spec: Strategy, kept: RowCache | None) -> Strategy:
     """The strategy with rows of its own indicators kept there, or nowhere."""
-    return with_own(spec, lambda indicator: replace(indicator, kept=kept))
 
-
-def with_own(spec: Strategy, change: Callable[[OwnIndicator], OwnIndicator]) -> Strategy:
-    """The same strategy, each of its own indicators as `change` makes it."""
-
-    def with_changed(node: Node) -> Node:
+    def keeping(node: Node) -> Node:
         if isinstance(node, Call) and isinstance(node.indicator, OwnIndicator):
-            return replace(node, indicator=change(node.indicator))
+            return replace(node, indicator=replace(node.indicator, kept=kept))
         return node
 
-    return transform_nodes(spec, with_changed) if spec.own else spec
+    return transform_nodes(spec, keeping) if spec.own else spec
 
 
 @cache

@@ -28,7 +28,6 @@ from optimizer.run.header import (
     task_to_resume,
 )
 from optimizer.run.identity import build_identity, require_identity, require_same
-from optimizer.run.indicator_snapshot import remove_unlisted_rows, write_rows
 from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.run.progress import WARMING, Mark, Progress, measure_progress
 from optimizer.run.recorded_code import trust_begun
@@ -298,10 +297,7 @@ def _run_search(
     )
     ended = Ended(last, front, n_polished, why or "generations", regret)
     result = describe_result(task, problem.engine, store, ended, certificate, timing)
-    # Written before there is a result, so that a run whose owner is killed here is not finished.
-    rows = write_rows(store, task.spec, task.markets.searched, front.genomes)
-    store.finish(result.payload(), rows)
-    remove_unlisted_rows(store)
+    store.finish(result.payload())
     return replace(result, front=sort_best_first(result.front, result.objectives))
 
 

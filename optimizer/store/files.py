@@ -23,8 +23,8 @@ REPORT = "report.html"
 LABELS = "labels.json"
 """Name of the file in a run's directory that holds its tags and note."""
 
-COLUMN_FOLDER, ROW_FOLDER = "columns", "rows"
-"""Folders in a run's directory: copies of its column files, and recorded rows of own indicators."""
+COLUMN_FOLDER = "columns"
+"""Folder in a run's directory with copies of its column files."""
 
 SIDES = ("", "-wal", "-shm", "-journal")
 """Endings that SQLite adds to the name of a database."""
@@ -67,8 +67,8 @@ def refuse_links(directory: Path) -> None:
 
 def list_folders(directory: Path) -> list[Path]:
     """Folders in which a run keeps files, its own one last; links are left out."""
-    inner = (directory / name for name in (COLUMN_FOLDER, ROW_FOLDER))
-    return [folder for folder in inner if folder.is_dir() and not folder.is_symlink()] + [directory]
+    inner = directory / COLUMN_FOLDER
+    return [inner, directory] if inner.is_dir() and not inner.is_symlink() else [directory]
 
 
 def _refuse_special(directory: Path, name: str, handle: int) -> None:

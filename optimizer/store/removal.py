@@ -1,7 +1,6 @@
 """Removal of a run, of drafts in it and of runs never begun: its own files alone."""
 
 import os
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,7 +16,6 @@ from optimizer.store.files import (
     NAMES,
     OWNER,
     REPORT,
-    ROW_FOLDER,
     list_folders,
 )
 from optimizer.store.labels import has_labels
@@ -34,8 +32,6 @@ MARK = slice(68, 72)
 
 OWN = (*NAMES, REPORT, LABELS)
 """Names of a run's files in its own folder."""
-
-_ROW = re.compile(r"[0-9a-f]{64}\.row")
 
 
 def begin_draft(runs_dir: Path, run_id: str) -> tuple[Path, OwnerLock]:
@@ -84,10 +80,8 @@ def list_run_files(directory: Path) -> list[Path]:
     """Files of the run in a directory, those by which it is known as a run last."""
     if not _is_run(directory):
         return []
-    columns, rows = (_list_entries(directory / name) for name in (COLUMN_FOLDER, ROW_FOLDER))
-    names = _list_column_names(directory)
+    names, columns = _list_column_names(directory), _list_entries(directory / COLUMN_FOLDER)
     paths = [path for path in columns if Path(strip_draft(path.name)).stem in names]
-    paths += [path for path in rows if _ROW.fullmatch(strip_draft(path.name))]
     entries = [*_list_entries(directory)]
     paths += [path for path in entries if strip_draft(path.name) in OWN and path.name not in OWN]
     paths += [path for path in entries if _is_page(path) or _is_label(path)]

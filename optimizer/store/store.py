@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Literal
 
 from data.files import drafting, sync_folder
@@ -176,19 +176,10 @@ class RunStore(Reader):
         """Wait until everything that was handed over is on disk."""
         self._require_writer().recorder.flush()
 
-    def finish(
-        self,
-        result: Mapping[str, object],
-        evidence: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
-    ) -> None:
-        """Record what the run ended with, and wait until that is on disk.
-
-        Rows of `evidence`, by name, are recorded with it, all or nothing.
-        """
+    def finish(self, result: Mapping[str, object]) -> None:
+        """Record what the run ended with, and wait until that is on disk."""
         writer = self._require_writer()
-        notes = [Note("result", encode(result, what="the result"))]
-        notes += [_build_evidence_note(name, payload) for name, payload in evidence.items()]
-        writer.recorder.submit(*notes)
+        writer.recorder.submit(Note("result", encode(result, what="the result")))
         writer.recorder.flush()
 
     def add_evidence(self, name: str, payload: Mapping[str, object]) -> None:
@@ -197,7 +188,8 @@ class RunStore(Reader):
         Raises:
             StoreError: When recording has failed, as it does before there is a result.
         """
-        self._require_writer().recorder.submit(_build_evidence_note(name, payload))
+        note = Note("evidence", encode(payload, what=f"the evidence '{name}'"), name)
+        self._require_writer().recorder.submit(note)
 
     def note_resumption(self, differences: Sequence[str], generations: int) -> None:
         """Record that the run is taken up again.
@@ -302,10 +294,6 @@ class RunStore(Reader):
             lost, self._unsaid = self._unsaid, []
             self._add_note({LOST: lost})
         return self._writer
-
-
-def _build_evidence_note(name: str, payload: Mapping[str, object]) -> Note:
-    return Note("evidence", encode(payload, what=f"the evidence '{name}'"), name)
 
 
 def _separate_files(path: Path) -> bool:

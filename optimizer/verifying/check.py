@@ -11,9 +11,8 @@ from optimizer.errors import OptimizerError, ParityError
 from optimizer.evidence.verdict import RULES_VERSION
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.unstated import Unstated
-from optimizer.run.header import is_opened, recorded_task
+from optimizer.run.header import recorded_task
 from optimizer.run.identity import recorded_identity
-from optimizer.run.indicator_snapshot import find_differing_rows, recorded_rows
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
@@ -26,7 +25,6 @@ from optimizer.verifying.evidence import Rejudged, verdict_problems
 from optimizer.verifying.replay import (
     ReplayedRun,
     certify_some,
-    figure_problems,
     generation_problems,
     header_problems,
     result_problems,
@@ -48,6 +46,8 @@ OF_A_JUDGEMENT = (
     "how many searches were made on these bars",
 )
 """Records of a run that cannot be computed from the rest without another search, if at all."""
+
+OTHER_BITS = "own indicators ({}) compute other bits here, or the record was changed"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     """
     found = [*store.find_damage(), *find_label_problem(store.path)]
     lost = [*store.list_noticed_losses(), *(line for line in found if line == UNCOUNTED)]
-    damage = [line for line in found if line != UNCOUNTED] or recorded_rows(store).list_damaged()
+    damage = [line for line in found if line != UNCOUNTED]
     if damage:
         return Checked(tuple(dict.fromkeys((*lost, *damage))))
     problems: list[str] = []
@@ -102,15 +102,18 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     if individuals and not problems and store.generations():
         try:
             whole = recorded_task(store, flags)
-            certificate, differing, rows = _replay_members(
-                store, whole, result, judgement, individuals
-            )
+            certificate, differing = _replay_members(store, whole, result, judgement, individuals)
         except ParityError:
             raise
         except (DataError, EngineError, OptimizerError, StrategyError) as error:
             unchecked.append(f"members were not replayed: {error}")
         else:
-            problems, unchecked = [*problems, *differing], [*unchecked, *rows]
+            if differing and whole.spec.own:
+                # Rounding cannot be told from another row.
+                unchecked.append(OTHER_BITS.format(", ".join(sorted(whole.spec.own))))
+                unchecked += differing
+            else:
+                problems += differing
     labels = ("tags and note",) if read_labels(store.path) != Labels() else ()
     regret = OF_A_RESULT if result and result.regret else ()
     judged_by = OF_A_JUDGEMENT if judgement else ()
@@ -153,23 +156,16 @@ def _replay_members(
     result: RunResult | None,
     judgement: Judgement | None,
     individuals: int,
-) -> tuple[Certificate, list[str], list[str]]:
-    """The certificate of some members, problems, and rows that differ here."""
+) -> tuple[Certificate, list[str]]:
+    """The certificate of some members, and problems."""
     last = store.last_generation()
     assert last is not None, "there is a generation"
     task, genomes = whole.closed, newest_front(store).genomes
     replayed = ReplayedRun(task, task.full_engine(device="cpu"), genomes)
     certificate = certify_some(replayed, individuals)
-    shown = whole if is_opened(store) else task
-    rows = find_differing_rows(store, task.spec, shown.markets.series, genomes)
-    problems = [*header_problems(store, whole)]
-    if rows:
-        # Others would be judged by rows that the run has not recorded.
-        problems += figure_problems(result, replayed) if result is not None else ()
-        return certificate, problems, rows
-    problems += generation_problems(last, replayed, store)
+    problems = [*header_problems(store, whole), *generation_problems(last, replayed, store)]
     if result is not None:
         problems += result_problems(store, last, result, whole, replayed)
     if result is not None and judgement is not None and len(genomes):
         problems += Rejudged(store, result, whole, genomes, judgement).problems()
-    return certificate, problems, rows
+    return certificate, problems

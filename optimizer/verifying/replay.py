@@ -1,7 +1,7 @@
 """A recorded run found anew from its bars: header, front, figures, certificate."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from optimizer.run.columns import FITS, list_fits
 from optimizer.run.ended import Ended, describe_result
 from optimizer.run.header import build_run_header
 from optimizer.run.identity import build_identity, require_identity
-from optimizer.run.individuals import describe_individuals
 from optimizer.run.search import numbered_front
 from optimizer.run.task import Task
 from optimizer.search.archive import hypervolume
@@ -171,13 +170,6 @@ def _certificate_by_engine(replayed: ReplayedRun, genomes: Floats) -> Certificat
     engine = replayed.engine
     content = data_hash(engine.series)
     return build_certificate(engine.spec, engine.windows, content, engine.device, genomes, some)
-
-
-def figure_problems(result: RunResult, replayed: ReplayedRun) -> Iterator[str]:
-    """Members that did not reach their recorded figures; missing others are left open."""
-    described = describe_individuals(replayed.task, replayed.engine, replayed.genomes)
-    members = [replace(member, objectives={}) for member in result.front]
-    yield from _member_problems(members, described)
 
 
 def _member_problems(recorded: Sequence[Member], expected: Sequence[Member]) -> Iterator[str]:

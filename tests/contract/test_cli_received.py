@@ -60,9 +60,8 @@ def forge(path, name, change):
             for title, payload in store.evidence:
                 forged.add_evidence(title, payload)
             forged.flush()
-    for folder in ("columns", "rows"):
-        if (Path(path) / folder).is_dir():
-            shutil.copytree(Path(path) / folder, target / folder, dirs_exist_ok=True)
+    if (Path(path) / "columns").is_dir():
+        shutil.copytree(Path(path) / "columns", target / "columns", dirs_exist_ok=True)
     return target
 
 

@@ -1,25 +1,20 @@
 """A strategy in a file of one's own goes the whole way, and its mistakes are named."""
 
-import hashlib
 import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import optimizer
 from optimizer import load_run
 from optimizer.run import indicator_cache
-from optimizer.run.header import recorded_front
-from optimizer.run.individuals import describe_individuals
 from optimizer.store import RunStore, find_run
 from strategy import load_strategy, words
 from strategy.indicator_registry import COLUMNS
 from tests.support.commands import SMALL
-from tests.support.forging import forge
 from tests.support.own_files import momentum_file
 
 pytestmark = pytest.mark.slow
@@ -51,13 +46,6 @@ def pullback(tmp_path):
     path = tmp_path / "pullback.py"
     path.write_text(PULLBACK)
     return path
-
-
-@pytest.fixture
-def own(recordings, command):
-    """The file of a recorded run with an indicator of its own, beside the run."""
-    recordings.copy("own file")
-    return Path("momentum.py")
 
 
 @pytest.fixture
@@ -137,88 +125,21 @@ def test_functions_of_ones_own_come_from_the_record(command, market, tmp_path):
     assert len(list(Path("runs").iterdir())) == count
 
 
-@pytest.fixture
-def other_machine(monkeypatch):
-    """What makes this a machine on which the file's indicator has other bits."""
-
-    def change():
-        monkeypatch.setenv("OTHER", "0.0005")
-        monkeypatch.setattr(indicator_cache, "_machine", lambda: "another")
-
-    return change
-
-
-@pytest.fixture
-def rounding(tmp_path):
-    """A file whose indicator has other bits on the other machine."""
-    path = tmp_path / "momentum.py"
-    path.write_text(
+def test_a_replay_on_another_machine_says_where_bits_differ(command, market, tmp_path, monkeypatch):
+    """Rows are computed anew there; a run that was changed is not told from that."""
+    rounding = tmp_path / "momentum.py"
+    rounding.write_text(
         OWN.replace("import numpy", "import os\n\nimport numpy")
         .replace("- 1]", '- 1 + float(os.environ.get("OTHER", 0))]')
-        .replace("long=moved(", "long=(higher(60, lag(moved(2), 1)) > -1) & (moved(")
-        .replace("> 0.002,", "> 0.002),")
-    )
-    return path
-
-
-def test_a_replay_hangs_on_no_machine(command, market, rounding, other_machine):
-    """Rows that members read are recorded with their bytes; differing bits are noted once."""
-    result = search_strategy(command, market, rounding, "--holdout", "20%")
-    files = list(Path("runs").glob("*/rows/*.row"))
-    lengths = {member["genes"]["n"] for member in result["front"]}
-    # Those of each length, and the one inside of higher and lag.
-    assert len(files) == len(lengths) + 1
-    # They are shown on all bars once the others were opened.
-    judged = command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet")
-    assert judged.code == 0
-    assert len(list(Path("runs").glob("*/rows/*.row"))) == 2 * len(files)
-    ask = "backtest", "--run", "latest", "--member", "0", "--json"
-    before = command(*ask)
-    assert "other bits" not in before.err
-    other_machine()
-    after = command(*ask)
-    assert after.json["windows"] == before.json["windows"]
-    assert len(re.findall(r"other bits .*moved\(\d+\).* by 0.0005", after.err)) == 1
-    assert "0 mismatches" in command("runs", "verify", "latest").out
-    files[0].write_bytes(files[0].read_bytes()[:-1])
-    assert re.search(r"moved\(\d+\) is damaged", verify(command))
-
-
-def test_recorded_rows_that_know_the_future_make_no_whole_run(command, own):
-    """A run from elsewhere may hold rows, figures and digests that agree with each other."""
-    (path,) = (found.parent for found in Path("runs").glob("*/run.sqlite"))
-
-    def knowing_the_future(payload):
-        for one in payload["rows"]:
-            file = path / "rows" / f"{one['name']}.row"
-            file.write_bytes(np.roll(np.frombuffer(file.read_bytes()), -1).tobytes())
-            one["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
-
-    forge(path, "evidence", knowing_the_future, name="own_rows")
-    task, genomes = recorded_front(path, {})
-    members = describe_individuals(task, task.full_engine(device="cpu"), genomes)
-
-    def as_good_as_that(payload):
-        for one, found in zip(payload["front"], members, strict=True):
-            one |= {"metrics": found.metrics, "undefined": found.undefined}
-
-    forge(path, "result", as_good_as_that)
+    )  # fmt: skip
+    search_strategy(command, market, rounding)
+    assert "0 mismatches" in verify(command)
+    monkeypatch.setenv("OTHER", "0.0005")
+    monkeypatch.setattr(indicator_cache, "_machine", lambda: "another")
     found = command("runs", "verify", "latest")
     assert (found.code, "the record is whole" in found.out) == (4, False)
-    assert re.search(r"moved\(\d+\) is another", found.err)
-
-
-def test_recorded_rows_are_not_read_or_written_through_a_link(command, own, tmp_path):
-    """A run may come from anywhere, and must reach nothing outside of its folder."""
-    (rows,) = Path("runs").glob("*/rows")
-    elsewhere = tmp_path / "elsewhere"
-    rows.rename(elsewhere)
-    rows.symlink_to(elsewhere)
-    before = {file: file.read_bytes() for file in elsewhere.iterdir()}
-    assert re.search(r"moved\(\d+\) is damaged", verify(command))
-    again = command("evolve", "--resume", "latest", "--generations", "4")
-    assert "is a link" in again.err
-    assert {file: file.read_bytes() for file in elsewhere.iterdir()} == before
+    assert "own indicators (moved) compute other bits here" in found.error
+    assert command("backtest", "--run", "latest", "--member", "0").code == 0
 
 
 @pytest.mark.parametrize(

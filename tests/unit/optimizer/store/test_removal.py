@@ -9,19 +9,16 @@ from data.files import name_draft
 from optimizer.__main__ import main
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, delete_run, find_run, list_foreign_files
-from optimizer.store.files import COLUMN_FOLDER, DATABASE, LABELS, NAMES, OWNER, REPORT, ROW_FOLDER
+from optimizer.store.files import COLUMN_FOLDER, DATABASE, LABELS, NAMES, OWNER, REPORT
 from optimizer.store.labels import change_labels
 from optimizer.store.lock import OwnerLock
 from optimizer.store.removal import begin_draft
 from tests.support.recording import HEADER, fill
 
-ROW = f"{'0a' * 32}.row"
 PAGE = '<meta http-equiv="Content-Security-Policy" content=""><link rel="icon" href="data:,">'
 OWN = (
     f"{COLUMN_FOLDER}/rate.csv",
     f"{COLUMN_FOLDER}/{name_draft('rate.csv')}",
-    f"{ROW_FOLDER}/{ROW}",
-    f"{ROW_FOLDER}/{name_draft(ROW)}",
     name_draft(REPORT),
     name_draft(LABELS),
     name_draft(DATABASE),
