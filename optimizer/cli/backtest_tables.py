@@ -22,13 +22,13 @@ from optimizer.cli.tables import (
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count, fraction, number
-from optimizer.judging.replay_front import replay_front
 from optimizer.run.genes_file import chosen_individual, chosen_member, encode_genome
 from optimizer.run.individuals import (
     build_account,
     compute_figures,
     with_account,
 )
+from optimizer.run.purposes import REPLAY, restore_front
 from optimizer.run.task import Task, describe_data, ledger_rows, prepare
 from optimizer.run.trade_details import describe_orders, list_details
 from optimizer.search.generation import Floats
@@ -107,7 +107,7 @@ def resolve_source(
             other = "--genes" if source.genes is not None else "--config"
             raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
         path = find_run(source.runs, source.run)
-        task, front = replay_front(path, flags)
+        task, front = restore_front(path, REPLAY, flags)
         index = chosen_member(f"run '{source.run}'", len(front), source.member)
         layout, whose = task.spec.layout, f"member {index} of run {path.name}"
         return task, encode_genome(layout, {**layout.decode(front[index]), **settings}), whose

@@ -148,7 +148,7 @@ def _judge_result(
     from optimizer.config.compute import ComputeSettings, DeviceSettings
     from optimizer.config.evidence import EvidenceSettings
     from optimizer.judging.judgement import read_judgement
-    from optimizer.run.header import recorded_config
+    from optimizer.run.purposes import recorded_config
     from optimizer.store import RunStore
 
     path = Path(result.path)

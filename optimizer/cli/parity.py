@@ -50,7 +50,7 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.tables import format_certificate
     from optimizer.config.run_config import resolve_config
     from optimizer.run.genes_file import chosen_member
-    from optimizer.run.header import recorded_front
+    from optimizer.run.purposes import SHOW, restore_front
     from optimizer.run.task import prepare
     from optimizer.store import find_run
     from optimizer.store.result import refuse_red
@@ -61,7 +61,7 @@ def compare_engines(  # noqa: PLR0913 - one argument a flag
         task = prepare(resolve_config(config, flags), for_search=True)
         genomes = task.random_individuals(individuals)
     else:
-        task, genomes = recorded_front(find_run(runs, run), flags)
+        task, genomes = restore_front(find_run(runs, run), SHOW, flags)
         if member is not None:
             number = chosen_member(f"run '{run}'", len(genomes), member)
             genomes = genomes[number : number + 1]

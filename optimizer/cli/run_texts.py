@@ -162,10 +162,10 @@ def _build_table(store: RunStore, what: What) -> Columns:
     if what != "points":
         return build_run_table(store, what)
     # Imported only here: it evaluates, which no other table needs.
-    from optimizer.run.header import shown_task
     from optimizer.run.points import find_points, measure_points, points_table
+    from optimizer.run.purposes import SHOW, restore_task
 
-    task = shown_task(store, {})
+    task = restore_task(store, SHOW, {})
     return points_table(task, measure_points(task, find_points(store, task)))
 
 
@@ -182,13 +182,13 @@ def write_program(
     """Write a member of a run's front, or its schedule, as a program of another platform."""
     # Imported only here: they search and compile, which showing a run does not need.
     from optimizer.export.programs import ENDINGS, build_judged_schedule_program, build_program
-    from optimizer.run.header import recorded_front
+    from optimizer.run.purposes import SHOW, restore_front
 
     wanted = ENDINGS[platform]
     if to.suffix != wanted:
         raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
     path = find_run(runs, name)
-    task, front = recorded_front(path, flags)
+    task, front = restore_front(path, SHOW, flags)
     if is_schedule:
         with RunStore.open(path) as store:
             _, judgement = read_opened_result(store)

@@ -24,13 +24,13 @@ from optimizer.errors import ConfigError
 from optimizer.judging.executors import SearchSetup, ThisMachine
 from optimizer.judging.folds import FoldPick, FoldSetup
 from optimizer.judging.plan import Plan, build_plan
-from optimizer.judging.repeated import build_planned_task
 from optimizer.judging.replaying import PROCESSES, replay_in_processes
 from optimizer.judging.splitting import split_walks
 from optimizer.judging.workers import Executor, JobBatch, Pool, Workers
 from optimizer.run.evaluator import TaskEvaluator, local_evaluator
 from optimizer.run.identity import build_identity
 from optimizer.run.problem import Evaluator
+from optimizer.run.search import on_searched_bars
 from optimizer.run.task import Task
 from optimizer.run.warm_start import hash_genomes
 from optimizer.search.generation import Floats
@@ -209,7 +209,7 @@ class SpareCores(ThisMachine):
         # They are ready when the search is over.
         self._pool.start(PROCESSES)
         self._replaying = partial(replay_in_processes, self._pool)
-        planned = build_planned_task(task)
+        planned = on_searched_bars(task)
         try:
             splits = split_walks(self._plan, planned)
         except ConfigError:

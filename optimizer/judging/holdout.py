@@ -23,8 +23,8 @@ from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.judging.going_on import measure_held_out_steps
 from optimizer.judging.judgement import read_judgements
 from optimizer.judging.pick import Pick
-from optimizer.run.header import OPENED
 from optimizer.run.individuals import describe_individuals
+from optimizer.run.purposes import OPENED
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
@@ -38,6 +38,7 @@ from optimizer.store.result import (
     load_result,
     refuse_red,
 )
+from optimizer.store.windows import overlap
 
 LOOKS = "looks.json"
 """Under the folder of runs: which fronts held-out bars were opened for."""
@@ -203,7 +204,7 @@ def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> l
         with contextlib.suppress(StoreError), RunStore.open(folder) as other:
             opened = [LookRecord.read(row) for name, row in other.evidence if name == OPENED]
             result = load_result(other) if opened else None
-            if result is None or not overlap(list_bar_ranges(result.data.held_out), bars):
+            if result is None or not overlap(result.data.held_out, bars):
                 continue
             for row in opened:
                 looks.append(Look(row.front, row.member))
@@ -268,7 +269,7 @@ def count_searches(store: RunStore, result: RunResult) -> int:
 
 def _count_sibling_searches(path: Path, result: RunResult) -> int:
     """Number of fronts of finished runs beside a run that searched bars that it searched too."""
-    searched = list_bar_ranges(result.data.searched)
+    searched = result.data.searched
     fronts = {result.front_hash}
     for folder in list_run_folders(path.parent):
         if folder == path:
@@ -283,25 +284,14 @@ def _count_sibling_searches(path: Path, result: RunResult) -> int:
         except StoreError:
             # A run that cannot be read was searched all the same, on bars that are not known.
             continue
-        if isinstance(front, str) and overlap(list_bar_ranges(data.searched), searched):
+        if isinstance(front, str) and overlap(data.searched, searched):
             fronts.add(front)
     return len(fronts)
 
 
 def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[Range, ...]:
-    """Ranges of bars of windows, as looks are noted and `overlap` takes them."""
+    """Ranges of bars of windows, as looks are noted."""
     return tuple(Range(window.symbol, window.first, window.last) for window in windows)
-
-
-def overlap(some: Sequence[Range], others: Sequence[Range]) -> bool:
-    """Whether ranges of bars of one symbol share a time; ISO times are in order as texts."""
-    return any(
-        bars.symbol == other_bars.symbol
-        and bars.first <= other_bars.last
-        and other_bars.first <= bars.last
-        for bars in some
-        for other_bars in others
-    )
 
 
 def _read_looks(path: Path) -> list[NotedLook]:

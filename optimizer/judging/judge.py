@@ -39,7 +39,6 @@ from optimizer.judging.null import NullSetup, NullTest, compare_front
 from optimizer.judging.pick import Pick, build_pick_record, select_pick
 from optimizer.judging.plan import Plan
 from optimizer.judging.repeated import (
-    build_searched_task,
     require_finished,
     require_start,
     restore_stop_rule,
@@ -72,9 +71,9 @@ from optimizer.judging.unstated import list_unstated
 from optimizer.judging.verdict import add_verdict, estimate_null_seconds, estimate_trials_seconds
 from optimizer.judging.workers import Pool
 from optimizer.run.columns import recorded_fits
-from optimizer.run.header import recorded_task
 from optimizer.run.problem import JustSearched, Trials, trials_fit
-from optimizer.run.search import search
+from optimizer.run.purposes import JUDGE, restore_task
+from optimizer.run.search import on_searched_bars, search
 from optimizer.run.tables import newest_front
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
@@ -131,9 +130,10 @@ class _Judge:
         self._store, self._plan, self._watch = store, plan, watch
         self._just, self._executors = just, executors
         self._result = require_finished(store)
-        self._whole = recorded_task(store, flags)
+        self._whole = restore_task(store, JUDGE, flags)
         self._warm_start = require_start(store, self._whole)
-        self._task = build_searched_task(self._whole, self._result)
+        reached = {"generations": self._result.generation, "plateau": None}
+        self._task = on_searched_bars(self._whole, **reached)
         self._again = restore_stop_rule(self._task, self._whole, store, self._result)
         self._purge = choose_purge(plan, self._task)
         self._front: Floats = newest_front(store, self._result).genomes

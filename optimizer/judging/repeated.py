@@ -1,11 +1,10 @@
-"""The search of a finished run that a judge repeats: its task, and what it began with."""
+"""The search of a finished run that a judge repeats: its end, and what it began with."""
 
 from dataclasses import replace
 
 from optimizer.errors import ConfigError, StoreError
 from optimizer.run.identity import require_identity
 from optimizer.run.recorded_places import require_warm_start
-from optimizer.run.search import on_other_bars
 from optimizer.run.tables import resume_command
 from optimizer.run.task import Task
 from optimizer.run.warm_start import hash_genomes, load_warm_start
@@ -15,17 +14,6 @@ from optimizer.store.result import RunResult, load_result
 
 BY_RULE = ("plateau", "max_evaluations")
 """Rules that end a search by its findings; on other bars that may be sooner or later."""
-
-
-def build_searched_task(whole: Task, result: RunResult) -> Task:
-    """The task of a run, without what it held out, ending where its search did."""
-    markets, reached = whole.markets, result.generation
-    return on_other_bars(whole, markets.series, markets.uncut, generations=reached, plateau=None)
-
-
-def build_planned_task(whole: Task) -> Task:
-    """The task of a run, without what it holds out, ending as the run was asked to end."""
-    return on_other_bars(whole, whole.markets.series, whole.markets.uncut)
 
 
 def restore_stop_rule(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:

@@ -9,7 +9,7 @@ from optimizer.evidence.null import DEFAULT_SEARCHES, NullKind
 from optimizer.formatting import format_count, number
 from optimizer.judging.checkpoint import Rows
 from optimizer.judging.judgement import Judgement
-from optimizer.run.header import OPENED
+from optimizer.run.purposes import OPENED
 
 NULL = re.compile(r"null/(?P<keep>none|day|week)/(?P<kind>shuffled|mirrored)")
 FOLD = re.compile(r"fold/(?P<kind>rolling|anchored)-(\d{1,4})-(\d{1,4})-(\d{1,9})")

@@ -20,8 +20,8 @@ from optimizer.grades import GRADE_RANKS
 from optimizer.judging.judgement import read_opened_result
 from optimizer.judging.verdict import derive_member_verdict, find_pick
 from optimizer.portfolios.correlation import Correlation, correlate_days
-from optimizer.run.header import recorded_task
 from optimizer.run.individuals import find_caveats
+from optimizer.run.purposes import COMBINE, restore_task
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.store import RunStore, find_run
@@ -270,7 +270,7 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
             raise ConfigError(
                 f"run '{store.run_id}' has members 0 to {len(front) - 1}, not {chosen}"
             )
-        task = recorded_task(store, {}).closed
+        task = restore_task(store, COMBINE, {})
         assert result is not None, "a run with a pick has a result"
         verdict = derive_member_verdict(result, judgement, chosen)
     if task.spec.account is None and weight * risk_fraction > 1:

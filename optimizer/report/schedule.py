@@ -22,7 +22,7 @@ from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.run.individuals import build_picks_account
 from optimizer.run.markets import Markets
-from optimizer.run.search import on_other_bars
+from optimizer.run.search import on_searched_bars
 from optimizer.run.task import Task
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import Stitched, stitch
@@ -125,8 +125,7 @@ def _stitch_recorded(
     run: Tables, made: ScheduleRecord
 ) -> tuple[Task, Stitched, list[Floats | None]]:
     """Trades of the recorded picks, on the searched bars alone; and these, of each step."""
-    markets = run.task.markets
-    task = on_other_bars(run.task, markets.series, markets.uncut)
+    task = on_searched_bars(run.task)
     schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
     steps = plan_steps(task.markets.series, task.markets.uncut, schedule)
     layout = task.spec.layout
@@ -154,8 +153,7 @@ def stitched_curve(run: Tables) -> Curve | None:
         raise ConfigError(
             f"run '{run.id}' was not searched again in folds: judge it with --folds 6"
         )
-    markets = run.task.markets
-    rows = run.judgement.folds.rows
+    markets, rows = run.task.markets, run.judgement.folds.rows
     tested = [(row, list_windows(markets, row.test)) for row in rows if row.trades]
     windows = [window for _, fold_windows in tested for window in fold_windows]
     if not windows:

@@ -26,9 +26,9 @@ from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdo
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, parse_weights, require_place
 from optimizer.report.trades import Ints, Trades, build_trades_frame, collect_trades
-from optimizer.run.header import shown_task
 from optimizer.run.importance import measure_run_importance
 from optimizer.run.individuals import describe_individuals
+from optimizer.run.purposes import SHOW, restore_task
 from optimizer.run.task import Task
 from optimizer.run.trade_details import list_details
 from optimizer.search.generation import Floats, final_front
@@ -200,7 +200,7 @@ class Tables:
             StoreError: When they, or the strategy, are no longer those of the run.
         """
         with RunStore.open(self.path) as store:
-            return shown_task(store, self._flags)
+            return restore_task(store, SHOW, self._flags)
 
     @cached_property
     def bars_problem(self) -> str:

@@ -7,7 +7,7 @@ here the values of those that decide are put together with what was made of the 
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -21,9 +21,6 @@ from optimizer.store import RunStore
 from optimizer.store.payload import encode
 from strategy.deserialize import renew_description, write_value
 from strategy.errors import StrategyError
-
-VALUES = ("strategy", "costs", "goals", "data_hash", "windows", "engine_version")
-"""Parts that decide what an individual trades and is worth, by whatever search it is found."""
 
 CHANCE = "seed"
 """The knob in which runs differ that ask the same question twice."""
@@ -174,14 +171,14 @@ def require_same(
     run: str,
     recorded: Identity,
     present: Identity,
+    parts: Collection[str] | None = None,
     *,
-    only_values: bool = False,
     strategies: tuple[str, str] = ("", ""),
 ) -> None:
     """Refuse to build on a run whose results would be others now.
 
-    With `only_values` individuals are only judged again, not searched for. `strategies` are the
-    names of both: of two strategies no gene and no condition is compared.
+    Individuals that are judged again, not searched for, ask that `parts` are the same, not all.
+    `strategies` are the names of both: of two strategies no gene and no condition is compared.
 
     Raises:
         StoreError: Naming each value that differs, as recorded and as it is now, and what to do.
@@ -191,9 +188,9 @@ def require_same(
     lines_by_part = recorded.differences(present)
     if "strategy" in lines_by_part and strategies[0] != strategies[1]:
         lines_by_part["strategy"] = different_lines(*strategies, prefix=("strategy",))
-    differing = [part for part in lines_by_part if not only_values or part in VALUES]
+    differing = [part for part in lines_by_part if parts is None or part in parts]
     if differing:
-        aim = "its members cannot be judged again" if only_values else "it cannot be resumed"
+        aim = "it cannot be resumed" if parts is None else "its members cannot be judged again"
         advice = dict.fromkeys(ADVICE.get(part, "give it as recorded") for part in differing)
         lines = "".join(f"\n  {line}" for part in differing for line in lines_by_part[part])
         raise StoreError(

@@ -24,12 +24,11 @@ from optimizer.run.evaluator import MakeEvaluator, TaskEvaluator, local_evaluato
 from optimizer.run.header import (
     build_run_header,
     changed_circumstances,
-    recorded_config,
-    task_to_resume,
 )
 from optimizer.run.identity import build_identity, require_identity, require_same
 from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.run.progress import WARMING, Mark, Progress, measure_progress
+from optimizer.run.purposes import RESUME, planned_config, restore_task
 from optimizer.run.recorded_code import trust_begun
 from optimizer.run.recorded_places import list_strategy_texts, require_text, require_warm_start
 from optimizer.run.search import numbered_front
@@ -154,7 +153,7 @@ def resume_run(
     with RunStore.open(path, writable=True) as store:
         last = store.last_generation()
         done = NO_GENERATION if last is None else last.number
-        config = _planned_config(store, flags, done)
+        config = planned_config(store, flags)
         if flags.get("tags"):
             change_labels(path, add=config.tags)
         # A result that follows from lost generations is found anew.
@@ -167,7 +166,7 @@ def resume_run(
         if finished and is_same and not lacks_columns(config.column_file, path):
             return finished
         recorded = require_identity(store)
-        task = task_to_resume(store, config, flags)
+        task = restore_task(store, RESUME, flags)
         require_text(config, flags, {"the run's folder": str(path)})
         is_begun = last is not None and not flags.keys() & set(names_deciding("warm start"))
         if not is_begun:
@@ -197,15 +196,6 @@ def resume_run(
                 _reverify(evaluator.problem, last)
             job = _Job(task, evaluator, store, warm_start)
             return _search(job, last, observer, should_stop)
-
-
-def _planned_config(store: RunStore, flags: Mapping[str, object], done: int) -> RunConfig:
-    """Configuration of a run, with as many generations as it was last asked for."""
-    config = recorded_config(store, flags)
-    if "generations" in flags:
-        return config
-    planned = max(store.planned or config.generations, done)
-    return config.model_copy(update={"generations": planned})
 
 
 def _reverify(problem: EngineProblem, last: Generation) -> None:

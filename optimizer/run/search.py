@@ -120,6 +120,11 @@ def on_other_bars(
     return replace(task, config=config, markets=markets, goals=goals)
 
 
+def on_searched_bars(task: Task, **settings: object) -> Task:
+    """The same task on the bars that it searches, which end with its last window."""
+    return on_other_bars(task, task.markets.series, task.markets.uncut, **settings)
+
+
 def answer_together(
     engine: Engine,
     windows: Mapping[Key, Sequence[int]],

@@ -23,9 +23,8 @@ from optimizer.evidence.drift import (
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.judging.judgement import Judgement, read_judgement
-from optimizer.judging.replay_front import prepare_whole
 from optimizer.judging.verdict import find_pick
-from optimizer.run.header import recorded_config
+from optimizer.run.purposes import SIGNAL, recorded_config, restore_task
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
 from optimizer.schedule.dates import parse_schedule, plan_steps
@@ -68,7 +67,7 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
     """
     with open_to_record(path, {}) as store:
         result, judgement = require_result(store), read_judgement(store)
-        task = prepare_whole(store, flags)
+        task = restore_task(store, SIGNAL, flags)
         config = recorded_config(store, flags)
         max_gap = config.max_gap
         judged = _find_judged(store, task, result, judgement)

@@ -17,10 +17,9 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import Verdict
 from optimizer.formatting import format_count
 from optimizer.judging.judgement import Judgement, read_judgement
-from optimizer.judging.replay_front import prepare_whole
 from optimizer.judging.verdict import derive_member_verdict, derive_verdict, find_pick
-from optimizer.run.header import is_opened, recorded_config
 from optimizer.run.identity import require_identity
+from optimizer.run.purposes import SIGNAL, is_opened, recorded_config, restore_task
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
 from optimizer.signals.account import TradeChain, build_account
@@ -110,7 +109,7 @@ class SignalSource:
         """
         with RunStore.open(self._path) as store:
             result, judgement = require_result(store), read_judgement(store)
-            task = prepare_whole(store, self._flags)
+            task = restore_task(store, SIGNAL, self._flags)
             config = recorded_config(store, self._flags)
             chains = list(list_chains(task, result, config.max_gap, now_ns))
             made = None if judgement is None or self._member is not None else judgement.schedule

@@ -1,6 +1,7 @@
 """Numbers over several windows, in words."""
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from optimizer.formatting import format_count
 from optimizer.goals.constraints import MEAN, POOLED
@@ -25,6 +26,28 @@ def find_window_rule(result: RunResult) -> str:
 def list_searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
     """Windows that are not held out."""
     return [window for window in windows if not window.is_held_out]
+
+
+class _SymbolSpan(Protocol):
+    """Bars of a symbol, by the times of the first and the last."""
+
+    @property
+    def symbol(self) -> str: ...
+    @property
+    def first(self) -> str: ...
+    @property
+    def last(self) -> str: ...
+
+
+def overlap(some: Sequence[_SymbolSpan], others: Sequence[_SymbolSpan]) -> bool:
+    """Whether spans of one symbol share a time; ISO times are in order as texts."""
+    return any(
+        bars.symbol == other_bars.symbol
+        and bars.first <= other_bars.last
+        and other_bars.first <= bars.last
+        for bars in some
+        for other_bars in others
+    )
 
 
 def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:

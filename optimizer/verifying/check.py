@@ -11,8 +11,8 @@ from optimizer.errors import OptimizerError, ParityError
 from optimizer.evidence.verdict import RULES_VERSION
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.unstated import Unstated
-from optimizer.run.header import recorded_task
 from optimizer.run.identity import recorded_identity
+from optimizer.run.purposes import VERIFY, restore_task
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
@@ -101,7 +101,7 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     certificate = None
     if individuals and not problems and store.generations():
         try:
-            whole = recorded_task(store, flags)
+            whole = restore_task(store, VERIFY, flags)
             certificate, differing = _replay_members(store, whole, result, judgement, individuals)
         except ParityError:
             raise

@@ -23,13 +23,13 @@ from optimizer.judging.judgement import Judgement
 from optimizer.judging.lookahead import build_causal_record
 from optimizer.judging.null import NullTest, compare_front
 from optimizer.judging.pick import Pick, build_pick_record, select_pick
-from optimizer.judging.repeated import build_searched_task
 from optimizer.judging.robust import build_robust_record
 from optimizer.judging.scheduling import restore_schedule_record
 from optimizer.judging.verdict import add_verdict
 from optimizer.run.columns import recorded_fits
-from optimizer.run.header import OPENED
 from optimizer.run.identity import recorded_identity
+from optimizer.run.purposes import OPENED
+from optimizer.run.search import on_searched_bars
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
@@ -84,7 +84,7 @@ class Rejudged:
     @cached_property
     def task(self) -> Task:
         """Task that was judged."""
-        return build_searched_task(self.whole, self.result)
+        return on_searched_bars(self.whole, generations=self.result.generation, plateau=None)
 
     @cached_property
     def engine(self) -> Engine:

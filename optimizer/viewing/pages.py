@@ -13,7 +13,7 @@ from optimizer.printable import clean_text
 from optimizer.report import Run, page_html
 from optimizer.report.page import LEVEL, load_plotly, page_policy, read_asset
 from optimizer.report.run import Single
-from optimizer.run.header import shown_task
+from optimizer.run.purposes import SHOW, restore_task
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 
@@ -94,6 +94,6 @@ def make_candidate_page(path: Path, genome: Floats, generation: int) -> bytes:
         OptimizerError, DataError: When its bars, or its strategy, cannot be had here.
     """
     with RunStore.open(path) as store:
-        task = shown_task(store, {})
+        task = restore_task(store, SHOW, {})
     source = f"a candidate of run {path.name}, generation {generation:,}"
     return page_html(Single(task, genome, source)).encode()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.run.header import recorded_config
+from optimizer.run.purposes import recorded_config
 from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
 

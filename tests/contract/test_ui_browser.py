@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from optimizer.report.run import Single
-from optimizer.run.header import shown_task
+from optimizer.run.purposes import SHOW, restore_task
 from optimizer.search.generation import final_front
 from optimizer.store import RunStore
 from optimizer.store.labels import change_labels
@@ -144,7 +144,7 @@ def test_a_search_is_followed_to_its_end_in_two_tabs(chromium, asker, runs):
         with RunStore.open(growing.path) as store:
             front = final_front(store.last_generation())
             genome = front.genomes[front.objectives[:, 0].argmin()]
-            expected = len(Single(shown_task(store, {}), genome).trades(0))
+            expected = len(Single(restore_task(store, SHOW, {}), genome).trades(0))
         count = candidate.locator("#trade-count").inner_text()
         assert count.startswith(f"{expected} of {expected} trades")
         trade = candidate.locator('figure[data-chart="trade"] .main-svg')

@@ -17,7 +17,7 @@ from optimizer.judging.holdout import LOOKS, list_bar_ranges, record_look
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.schedule import StepSetup
 from optimizer.judging.verdict import find_pick
-from optimizer.run.header import recorded_task
+from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from optimizer.store import RunStore
@@ -149,7 +149,7 @@ def test_a_schedule_goes_on_over_held_out_bars(tmp_path, monkeypatch):
     opened = judge_briefly(path, is_open=True, **plan)
     with RunStore.open(path) as store:
         rows = {name: row for name, row in store.evidence if name.startswith("schedule/")}
-        task = recorded_task(store, {})
+        task = restore_task(store, JUDGE, {})
         assert read_judgement(store).held_out == opened.held_out
         assert check_run(store, {}, 2).problems == ()
     genomes = {int(name.rpartition("/")[2]): row["genome"] for name, row in rows.items()}

@@ -14,7 +14,7 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
-from optimizer.run.header import recorded_task
+from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.runner import Observer, start_run
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
@@ -193,7 +193,7 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
     assert reached in (None, result.generation)
     judgement = judge_briefly(path, null=2, blocks=4, causal=False)
     with RunStore.open(path) as store:
-        task = recorded_task(store, {})
+        task = restore_task(store, JUDGE, {})
     planned = {} if repeated is None else {"generations": repeated}
     again = on_other_bars(task, task.markets.series, task.markets.windows, **planned)
     setup = NullSetup(again, "auto")

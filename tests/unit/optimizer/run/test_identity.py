@@ -10,18 +10,14 @@ from optimizer.config.values import read_schema_extra
 from optimizer.errors import StoreError
 from optimizer.goals import objectives
 from optimizer.run import identity as identity_module
-from optimizer.run.header import (
-    build_run_header,
-    recorded_config,
-    recorded_task,
-    task_to_resume,
-)
+from optimizer.run.header import build_run_header
 from optimizer.run.identity import (
     build_identity,
     recorded_identity,
     require_identity,
     require_same,
 )
+from optimizer.run.purposes import JUDGE, RESUME, restore_task
 from optimizer.run.runner import resume_run
 from optimizer.run.task import prepare
 from optimizer.store import RunStore
@@ -100,7 +96,7 @@ def refusals(path, **flags):
     with pytest.raises(StoreError) as resumed:
         resume_run(path, flags, None, None)
     with RunStore.open(path) as store, pytest.raises(StoreError) as judged:
-        recorded_task(store, flags)
+        restore_task(store, JUDGE, flags)
     return str(resumed.value), str(judged.value)
 
 
@@ -181,8 +177,8 @@ def test_a_run_of_the_former_type_of_strategies_resumes(tmp_path, market):
     header = build_run_header(task, "cpu", replace(build_identity(task, None), strategy=former))
     RunStore.create(tmp_path / RUN, RUN, header).close()
     with RunStore.open(tmp_path / RUN / RUN) as store:
-        recorded_task(store, {})
-        task_to_resume(store, recorded_config(store, {}), {})
+        restore_task(store, JUDGE, {})
+        restore_task(store, RESUME, {})
         identity = require_identity(store)
     require_same(RUN, identity, build_identity(task, None))
     for text in refusals(tmp_path / RUN / RUN, bounds={"reward_r": [1.0, 2.0]}):
@@ -206,7 +202,7 @@ def test_other_goals_laws_and_costs_are_refused(run, monkeypatch):
         with pytest.raises(StoreError, match=f"search_version: recorded {way}, now {way + 1}"):
             resume_run(run, {}, None, None)
         with RunStore.open(run) as store:
-            recorded_task(store, {})
+            restore_task(store, JUDGE, {})
     for text in refusals(run, fee_bp=1.0):
         assert "costs.fee_bp: recorded 5.0, now 1.0" in text
 
@@ -217,7 +213,7 @@ def test_bars_and_words_are_known_by_what_they_say(run, own, folder, tmp_path):
     text = (folder / "bars.csv").read_text()
     (tmp_path / "renamed.csv").write_text(text)
     with RunStore.open(run) as store:
-        recorded_task(store, {"data": f"csv:{tmp_path}/renamed.csv"})
+        restore_task(store, JUDGE, {"data": f"csv:{tmp_path}/renamed.csv"})
     first = text.splitlines()[1]
     volume = first.rsplit(",", 1)[1]
     (tmp_path / "other.csv").write_text(text.replace(first, first.removesuffix(volume) + "123.5"))

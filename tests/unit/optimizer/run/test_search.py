@@ -6,8 +6,8 @@ import pytest
 from data.bars import Window
 from optimizer.config.run_config import make_config
 from optimizer.report.run import evolve
-from optimizer.run.header import recorded_task
 from optimizer.run.problem import EngineProblem
+from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.runner import Observer, start_run
 from optimizer.run.search import on_other_bars, search
 from optimizer.run.tables import newest_front
@@ -49,7 +49,7 @@ def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
     config = make_config({**SMALL, "data": [data], "runs": str(tmp_path), **settings}, where="test")
     result = start_run(config, listener, lambda: False)
     with RunStore.open(next(path for path in tmp_path.iterdir() if path.is_dir())) as store:
-        task, recorded = recorded_task(store, {}), newest_front(store)
+        task, recorded = restore_task(store, JUDGE, {}), newest_front(store)
     again = on_other_bars(task, task.markets.series, task.markets.windows)
     repeated = search(again, again.engine(), keeps_trials=True)
     assert front_hash(repeated.front.genomes, repeated.front.objectives) == result.front_hash

@@ -1,0 +1,218 @@
+"""The one way from a run's record to a task, and a table of what each purpose has of the record."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+from data.shell import write_command
+from engine.certificate import data_hash
+from engine.runtime.machine import available_cores
+from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
+from optimizer.config.run_config import RunConfig, format_flag, make_config, overlaid
+from optimizer.errors import ConfigError, StoreError
+from optimizer.run.columns import require_same_columns, tell_changed_columns
+from optimizer.run.identity import Identity, build_identity, require_identity, require_same
+from optimizer.run.recorded_code import (
+    changed_file,
+    format_strategy_address,
+    published_strategy,
+    recorded_strategy,
+    require_same_file,
+)
+from optimizer.run.recorded_places import confine_places
+from optimizer.run.tables import newest_front, require_result
+from optimizer.run.task import Task, prepare
+from optimizer.search.generation import Floats
+from optimizer.store import RunStore
+from optimizer.store.lock import NO_GENERATION
+from optimizer.store.result import RunHeader
+from optimizer.store.windows import overlap
+from strategy import find_strategy
+
+OPENED = "opened"
+"""Name of the evidence that held-out bars were looked at."""
+
+ALL = frozenset(part.name for part in fields(Identity))
+VALUES = ALL - {"settings", "warm_start", "search_version"}
+"""Parts that decide what an individual trades and is worth, by whatever search it is found."""
+
+BARS = frozenset(("data_hash", "windows"))
+
+WINDOWS = frozenset(WindowSettings.model_fields)
+ASKED = WINDOWS.union(DataSettings.model_fields, CostSettings.model_fields)
+"""Flags that ask for other bars, parts of them, or costs than those of the run."""
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """Bars, code and limits that a purpose has of a record."""
+
+    # Those of the run; all that its sources have now, uncut; or those that flags name.
+    bars: Literal["recorded", "newest", "named"]
+    # Whether windows that the run held out are among them: also once they were opened alone.
+    held_out: Literal["all", "opened", "none"]
+    same: frozenset[str]  # parts of the identity that must be as recorded
+    # Strategy and functions of a person's own as recorded, these once they are trusted; with
+    # "present" the file in its place is read too, to refuse a changed one.
+    code: Literal["recorded", "present"] = "recorded"
+    # Generations as the run began, or as it was last asked for; then a search follows.
+    limits: Literal["begun", "planned"] = "begun"
+
+
+# What a search begins with is known after its task, so its caller compares the identity.
+RESUME = Purpose("recorded", "all", ALL, code="present", limits="planned")
+JUDGE = Purpose("recorded", "all", VALUES)
+VERIFY = Purpose("recorded", "all", VALUES)
+SHOW = Purpose("recorded", "opened", VALUES)
+COMBINE = Purpose("recorded", "none", VALUES)  # in a portfolio
+REPLAY = Purpose("named", "opened", VALUES - {"costs"})
+SIGNAL = Purpose("newest", "all", VALUES - BARS)
+
+
+def restore_task(store: RunStore, purpose: Purpose, flags: Mapping[str, object]) -> Task:
+    """Task of a recorded run for a purpose; `flags` say where the data is, if it has moved.
+
+    To replay, other bars are taken whole unless flags cut them: ranges and held-out parts of the
+    run are of its own bars, and hold where the bars are the same and have only moved.
+
+    Raises:
+        ConfigError: When a flag contradicts the run, bars have another duration, or bars to replay
+            are among those that the run held out and that are not opened.
+        StoreError: When members would not be judged as they were then, naming what differs, or a
+            file or code would be needed that is not trusted.
+    """
+    if purpose.bars == "named":
+        _refuse_strategy_flags(store, flags)
+        purpose = purpose if flags.keys() & ASKED else SHOW
+    recorded = require_identity(store)
+    task, is_own = _load(store, purpose, flags)
+    if purpose.bars != "recorded":
+        _require_same_duration(store, task)
+    elif purpose.limits == "planned":
+        return task
+    else:
+        tell_changed_columns(store, task.markets.series)
+    parts = purpose.same if is_own else purpose.same - BARS
+    require_same(store.run_id, recorded, build_identity(task, None), parts)
+    if purpose.held_out == "all" or (purpose.held_out == "opened" and is_opened(store)):
+        return task
+    if not is_own:
+        _refuse_held_out(store, task)
+    return task.closed if is_own else task
+
+
+def restore_front(path: Path, purpose: Purpose, flags: Mapping[str, object]) -> tuple[Task, Floats]:
+    """Newest front of a run, as genomes [F, G], after its task for a purpose."""
+    with RunStore.open(path) as store:
+        front = newest_front(store).genomes
+        return restore_task(store, purpose, flags), front
+
+
+def is_opened(store: RunStore) -> bool:
+    """Whether the bars that a run held out have been looked at."""
+    return any(name == OPENED for name, _ in store.evidence)
+
+
+def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
+    """Configuration of a recorded run, with flags in it.
+
+    A knob that is no longer there is left out, and missing in the identity if it decided
+    anything.
+
+    Raises:
+        StoreError: When the run has recorded none.
+        ConfigError: When a value is wrong.
+    """
+    recorded = store.header.get("command")
+    if not isinstance(recorded, dict):
+        raise StoreError(f"run '{store.run_id}' does not say what it was asked to do")
+    known = {name: value for name, value in recorded.items() if name in RunConfig.model_fields}
+    if isinstance(threads := known.get("threads"), int) and threads > available_cores():
+        # Another machine may have had more, and it decides nothing.
+        known["threads"] = None
+    known = confine_places(store, {**known, "strategy": str(store.header.get("strategy"))}, flags)
+    where = f"run '{store.run_id}'"
+    made = make_config(overlaid(known, flags), where=where, flags=flags)
+    if flags.keys() & {"aligned_columns", "column_file"}:
+        require_same_columns(store.run_id, make_config(known, where=where), made)
+    return made
+
+
+def planned_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
+    """Configuration of a run, with as many generations as it was last asked for."""
+    config, last = recorded_config(store, flags), store.last_generation()
+    if "generations" in flags:
+        return config
+    done = NO_GENERATION if last is None else last.number
+    planned = max(store.planned or config.generations, done)
+    return config.model_copy(update={"generations": planned})
+
+
+def _load(store: RunStore, purpose: Purpose, flags: Mapping[str, object]) -> tuple[Task, bool]:
+    """Task that flags ask for, and whether it has the run's own bars and windows."""
+    config = (planned_config if purpose.limits == "planned" else recorded_config)(store, flags)
+    if purpose.bars == "recorded":
+        return _prepare(store, config, purpose, flags), True
+    has_windows = bool(flags.keys() & WINDOWS)
+    if purpose.bars == "newest" or ("data" in flags and not has_windows):
+        defaults = {name: RunConfig.model_fields[name].default for name in WINDOWS}
+        task = _prepare(store, config.model_copy(update=defaults), purpose, flags)
+        if purpose.bars == "newest" or not _has_recorded_bars(store, task):
+            return task, False
+    return _prepare(store, config, purpose, flags), not has_windows
+
+
+def _has_recorded_bars(store: RunStore, task: Task) -> bool:
+    return data_hash(task.markets.series) == require_identity(store).data_hash
+
+
+def _prepare(store: RunStore, config: RunConfig, purpose: Purpose, flags: Collection[str]) -> Task:
+    """Task of a configuration with the strategy of a run."""
+    known = published = file = None
+    is_present = purpose.code == "present"
+    if is_present:
+        file = changed_file(store)
+    if file is not None and "strategy" not in flags:
+        published = find_strategy(format_strategy_address(store, file))
+    elif not (is_present and "strategy" in flags):
+        known = recorded_strategy(store)
+        published = published_strategy(store) if known is None else None
+    task = prepare(
+        config,
+        for_search=purpose.limits == "planned",
+        known=known,
+        published=published,
+        may_fetch="data" in flags,
+    )
+    if is_present:
+        require_same_file(store, task.spec)
+    return task
+
+
+def _refuse_strategy_flags(store: RunStore, flags: Collection[str]) -> None:
+    for name in StrategySettings.model_fields:
+        if name in flags:
+            raise ConfigError(
+                f"{format_flag(name)}: run '{store.run_id}' says strategy and bounds; leave it out"
+            )
+
+
+def _require_same_duration(store: RunStore, task: Task) -> None:
+    """Refuse bars of another duration, because genes count bars."""
+    searched, now = RunHeader.read(store.header).data.rsplit(" ", 1)[-1], task.markets.timeframe
+    if now != searched:
+        raise ConfigError(
+            f"run '{store.run_id}' searched bars of {searched}, these are of {now}: lengths count "
+            f"bars, so its members would mean something else; name bars of {searched}, or shorter "
+            f"ones with --timeframe {searched}"
+        )
+
+
+def _refuse_held_out(store: RunStore, task: Task) -> None:
+    """Refuse bars that a run held out: each look at them is counted."""
+    if overlap(require_result(store).data.held_out, task.markets.describe()):
+        raise ConfigError(
+            f"run '{store.run_id}' held out bars that are among these, and nobody has opened them: "
+            f"{write_command('judge', store.path, '--open')} counts the look"
+        )
