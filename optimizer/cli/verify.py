@@ -2,7 +2,7 @@
 
 from optimizer.cli.console import stdout
 from optimizer.store.result import describe_certificate
-from optimizer.verifying.check import Checked
+from optimizer.verify import Checked
 
 MOST_LINES = 5
 """Of an error; the JSON has them all."""
@@ -13,17 +13,15 @@ def print_check(run: str, checked: Checked, *, is_empty: bool) -> None:
     console = stdout()
     if checked.problems:
         return
-    if checked.is_whole:
-        console.say(f"run {run}: the record is whole, every digest is right")
-    else:
-        console.say(f"run {run}: every digest is right, and the record does not contradict itself")
+    whole = "the record is whole, " if checked.is_whole else ""
+    console.say(f"run {run}: {whole}every digest is right")
     if is_empty:
         console.say("there is no generation to replay yet")
     console.say_all(checked.unchecked)
     if checked.certificate is not None:
         console.say(describe_certificate(checked.certificate))
-        console.say("all that follows from the bars and from other rows was computed anew")
-    console.say(f"not computed anew: {'; '.join(checked.not_recomputed)}")
+    if checked.is_whole:
+        console.say("its members and recorded candidates reach their figures again")
 
 
 def join_lines(lines: tuple[str, ...]) -> str:

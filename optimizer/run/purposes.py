@@ -63,7 +63,7 @@ class Purpose:
 # What a search begins with is known after its task, so its caller compares the identity.
 RESUME = Purpose("recorded", "all", ALL, code="present", limits="planned")
 JUDGE = Purpose("recorded", "all", VALUES)
-VERIFY = Purpose("recorded", "all", VALUES)
+VERIFY = Purpose("recorded", "none", VALUES)
 SHOW = Purpose("recorded", "opened", VALUES)
 COMBINE = Purpose("recorded", "none", VALUES)  # in a portfolio
 REPLAY = Purpose("named", "opened", VALUES - {"costs"})

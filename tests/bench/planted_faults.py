@@ -80,7 +80,6 @@ COMMANDS = {
     "optimizer/portfolios": ("test_portfolio_page.py", "test_cli_money.py"),
     "optimizer/forecasts": ("test_cli_forecast.py",),
     "optimizer/viewing": ("test_ui.py", "test_ui_browser.py"),
-    "optimizer/verifying": ("test_cli_runs.py", "test_hostile_runs.py"),
     "optimizer/trend_scan": ("test_cli_scan.py",),
     "data": ("test_cli_data.py", "test_cli_files.py", "test_source_pages.py"),
 }  # fmt: skip
@@ -89,7 +88,7 @@ COMMANDS = {
 BESIDE = {
     "optimizer/store": ("tests/properties/test_run_store.py", "tests/unit/optimizer/run"),
     "optimizer/evidence": ("tests/unit/optimizer/judging", "tests/unit/optimizer/report"),
-    "optimizer/judging": ("tests/unit/optimizer/verifying", "tests/unit/optimizer/signals"),
+    "optimizer/judging": ("tests/unit/optimizer/signals",),
     "optimizer/goals": ("tests/properties/test_goals.py",),
     "optimizer/search": ("tests/properties/test_operators.py", "tests/unit/optimizer/run"),
     "optimizer/run": ("tests/unit/optimizer/judging", "tests/unit/optimizer/store"),

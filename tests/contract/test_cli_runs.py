@@ -187,10 +187,10 @@ def test_verify_replays_members(command, result, path):
     Path("moved").mkdir()
     moved = write_market(Path("moved") / "bars.csv")
     assert command("runs", "verify", "latest", "--data", moved).code == 0
-    forge(path, "result", lambda payload: payload["certificate"].update(trades=1))
+    forge(path, "result", lambda payload: payload["front"][0]["metrics"].update(trades=1))
     forged = command("runs", "verify", "latest", "--data", moved, "--json")
     assert (forged.code, forged.json["is_whole"]) == (4, False)
-    assert "result.certificate.trades" in forged.json["problems"][0]
+    assert "member 0.metrics.trades: recorded 1.0," in forged.json["problems"][0]
     flip(path, 1)
     assert "generation 1" in command("runs", "verify", "latest").error
 

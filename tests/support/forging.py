@@ -35,15 +35,6 @@ def forge(run, table, change, *, name="%", number=None):
                 connection.execute(update, (encode(record, what=table), row_id))
 
 
-def drop_evidence(run, name):
-    """Leave out rows of evidence of that name, as SQL's LIKE takes it, and number the others."""
-    with changing(run / DATABASE) as connection:
-        connection.execute("DELETE FROM evidence WHERE name LIKE ?", (name,))
-        rows = connection.execute("SELECT id FROM evidence ORDER BY id").fetchall()
-        for number, (row_id,) in enumerate(rows, 1):
-            connection.execute("UPDATE evidence SET id = ? WHERE id = ?", (number, row_id))
-
-
 def change(run, statement, *values):
     """Change the database of a run behind the back of its store, and no digest with it."""
     with closing(sqlite3.connect(Path(run) / DATABASE)) as connection, connection:

@@ -22,7 +22,7 @@ from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from optimizer.store import RunStore
 from optimizer.store.result import WindowDescription, load_result
-from optimizer.verifying.check import check_run
+from optimizer.verify import check_run
 from tests.support.evidence import make_planted_market
 from tests.support.judging import judge_briefly, recorded_run
 from tests.support.references import compiled_reference

@@ -1,1 +1,0 @@
-"""Verification of a run: values that follow from other rows, or from the bars, are found anew."""

@@ -1,0 +1,122 @@
+"""A run is verified by its digests, its front on the reference, and its candidates."""
+
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from optimizer.run.runner import Observer, resume_run
+from optimizer.store import RunStore
+from optimizer.store.files import DATABASE
+from optimizer.store.rows import Columns, front_population, pack, unpack
+from optimizer.verify import check_run
+from tests.support.evidence import make_planted_market
+from tests.support.forging import forge
+from tests.support.hostile import changing
+from tests.support.judging import recorded_run
+
+
+@pytest.fixture
+def run(recordings, tmp_path, monkeypatch):
+    """A copy of a finished run."""
+    monkeypatch.chdir(tmp_path)
+    return Path(recordings.copy("held out")["path"])
+
+
+def check(run, individuals=1):
+    """Outcome of a verification."""
+    with RunStore.open(run) as store:
+        return check_run(store, {}, individuals)
+
+
+def find_problems(run, individuals=1):
+    """Problems of a run in one text; empty for one that is whole."""
+    found = check(run, individuals)
+    assert not individuals or found.is_whole == (not found.problems), found
+    return "; ".join(found.problems)
+
+
+def replacing(place, value):
+    """Put a value at a place such as ``front.0.genes``; a callable is given the one before."""
+    *way, last = [int(part) if part.isdecimal() else part for part in place.split(".")]
+
+    def change(payload):
+        inner = reduce(lambda found, part: found[part], way, payload)
+        before = inner[last]
+        inner[last] = value(before) if callable(value) else value
+        assert inner[last] != before, "nothing was changed"
+
+    return change
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["symbols", "schedule", "own file"])
+def test_an_honest_run_is_whole(recordings, tmp_path, monkeypatch, name):
+    """Its members and candidates reach their figures again."""
+    monkeypatch.chdir(tmp_path)
+    found = check(Path(recordings.copy(name)["path"]))
+    assert (found.problems, found.unchecked, found.is_whole) == ((), (), True)
+    assert found.certificate.mismatches == 0
+
+
+KINDS = {
+    "lattice": {"search": "lattice", "steps": {"ema_fast": 60}},
+    "empty front": {"min_trades": 100_000},
+    "summaries": {"keep": "last", "generations": 6, "polish": 0},
+    "parts, worst": {"parts": 3, "over_windows": "worst", "fee_bp": 1.0},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_of_each_kind_is_whole(tmp_path, kind):
+    """Also when it was gone on with."""
+    path = recorded_run(tmp_path, make_planted_market(7, 1200, 0.5), **KINDS[kind])
+    assert check(path).is_whole
+    if kind == "summaries":
+        resume_run(path, {"generations": 8}, Observer(), lambda: False)
+        assert check(path).is_whole
+
+
+FORGED = {
+    "front.0.metrics.trades": lambda value: value + 1,
+    "front.0.undefined": {"sharpe": "no trades"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", FORGED)
+def test_a_figure_that_a_member_does_not_reach_is_found(run, place):
+    """Digests made anew do not hide it from who has the bars."""
+    forge(run, "result", replacing(place, FORGED[place]))
+    assert find_problems(run, 0) == ""
+    assert "member " in find_problems(run)
+
+
+@pytest.mark.slow
+def test_a_candidate_that_does_not_reach_its_objectives_is_found(run):
+    """The bars say so, though its generation is an older one, off the front."""
+    with changing(run / DATABASE) as connection:
+        names = ", ".join(Columns._fields)
+        query = f"SELECT genes, objective_count, {names} FROM generation WHERE number = 1"
+        genes, objectives, *arrays = connection.execute(query).fetchone()
+        columns = Columns(*arrays)
+        values = np.frombuffer(columns.objectives).copy()
+        values[np.nanargmax(values)] += 1.0
+        columns = columns._replace(objectives=values.tobytes())
+        front = pack(front_population(unpack(columns, genes, objectives)))
+        connection.execute(
+            "UPDATE generation SET objectives = ?, whole_sha = ?, front_sha = ? WHERE number = 1",
+            (columns.objectives, columns.digest(), front.digest()),
+        )
+    assert find_problems(run, 0) == ""
+    assert "generation 1: a candidate" in find_problems(run)
+
+
+def test_a_hash_of_another_front_is_found_without_bars(run):
+    """Members and hash stand in one result."""
+    Path("bars.csv").unlink()
+    assert find_problems(run, 0) == ""
+    forge(run, "result", replacing("front_hash", "0" * 64))
+    assert "the front's hash: recorded '000" in find_problems(run, 0)
