@@ -251,7 +251,7 @@ def load_run(
         StoreError: When there is no such run, it is damaged, or it has no generation yet.
     """
     from optimizer.report.run import Run
-    from optimizer.run.recorded_code import trust_run
+    from optimizer.run.trust import trust_run
     from optimizer.store import find_run
 
     path = find_run(Path(runs), str(name))

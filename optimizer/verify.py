@@ -12,10 +12,10 @@ from engine.replay.certificate import certify
 from optimizer.errors import OptimizerError, ParityError
 from optimizer.formatting import evenly
 from optimizer.run.causal import prove_front
-from optimizer.run.identity import different_lines
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.problem import EngineProblem
 from optimizer.run.purposes import VERIFY, restore_task
+from optimizer.run.record import different_lines
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from optimizer.judging.concurrent_folds import SpareCores
     from optimizer.judging.executors import Executors
     from optimizer.judging.judgement import Judgement
-    from optimizer.run.evaluator import MakeEvaluator
+    from optimizer.run.task import MakeEvaluator
     from optimizer.store.result import RunResult
 
 app = single_command()
@@ -112,7 +112,7 @@ def _choose_evaluator(
 ) -> "MakeEvaluator":
     """Maker of the evaluator: on a cluster where that pays."""
     if workers is None:
-        from optimizer.run.evaluator import local_evaluator
+        from optimizer.run.task import local_evaluator
 
         return local_evaluator if beside is None else beside.make_evaluator
     from optimizer.cluster.sharded import on_shards

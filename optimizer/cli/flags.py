@@ -96,7 +96,7 @@ def trust_flag(*names: str) -> Callable[[Command], Command]:
 
 
 def _trust(name: str | None, arguments: Mapping[str, object]) -> None:
-    from optimizer.run.recorded_code import trust_run
+    from optimizer.run.trust import trust_run
     from optimizer.store import find_run
 
     if name is None:

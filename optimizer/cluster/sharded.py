@@ -55,10 +55,9 @@ from optimizer.cluster.shard import (
 from optimizer.cluster.worker_cache import Parcel, refuse_own_indicators
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals
-from optimizer.run.evaluator import MakeEvaluator, TaskEvaluator, local_evaluator
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Asking, EngineProblem
-from optimizer.run.task import Task
+from optimizer.run.task import MakeEvaluator, Task, TaskEvaluator, local_evaluator
 from optimizer.search.generation import Floats
 
 log = logging.getLogger("optimizer.cluster.cluster")

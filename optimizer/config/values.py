@@ -26,7 +26,7 @@ Keep = Literal["all", "front", "last"]
 """Part that stays of generations before the newest two: all, their front, or their summary."""
 
 Decides = Literal["search", "costs", "goals", "strategy", "data", "warm start", "end", "nothing"]
-"""What a knob decides of a run; `optimizer.run.identity` compares it.
+"""What a knob decides of a run; `optimizer.run.record` compares it.
 
 - ``search`` and ``costs`` decide results by their value.
 - ``goals``, ``strategy``, ``data`` and ``warm start`` decide results by what is made of them: two

@@ -27,11 +27,10 @@ from optimizer.judging.plan import Plan, build_plan
 from optimizer.judging.replaying import PROCESSES, replay_in_processes
 from optimizer.judging.splitting import split_walks
 from optimizer.judging.workers import Executor, JobBatch, Pool, Workers
-from optimizer.run.evaluator import TaskEvaluator, local_evaluator
-from optimizer.run.identity import build_identity
 from optimizer.run.problem import Evaluator
+from optimizer.run.record import build_identity
 from optimizer.run.search import on_searched_bars
-from optimizer.run.task import Task
+from optimizer.run.task import Task, TaskEvaluator, local_evaluator
 from optimizer.run.warm_start import hash_genomes
 from optimizer.search.generation import Floats
 

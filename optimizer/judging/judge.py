@@ -70,9 +70,9 @@ from optimizer.judging.trials import (
 from optimizer.judging.unstated import list_unstated
 from optimizer.judging.verdict import add_verdict, estimate_null_seconds, estimate_trials_seconds
 from optimizer.judging.workers import Pool
-from optimizer.run.columns import recorded_fits
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.purposes import JUDGE, restore_task
+from optimizer.run.record import recorded_fits
 from optimizer.run.search import on_searched_bars, search
 from optimizer.run.tables import newest_front
 from optimizer.search.evolution import front_hash

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from optimizer.errors import ConfigError, StoreError
-from optimizer.run.identity import require_identity
-from optimizer.run.recorded_places import require_warm_start
+from optimizer.run.record import require_identity
 from optimizer.run.tables import resume_command
 from optimizer.run.task import Task
+from optimizer.run.trust import require_warm_start
 from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore

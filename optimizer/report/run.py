@@ -32,13 +32,12 @@ from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Tables, build_data_flags
 from optimizer.run.causal import prove_one, prove_shown
 from optimizer.run.genes_file import encode_genome
-from optimizer.run.header import build_run_header
-from optimizer.run.identity import build_identity
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.points import find_points, measure_points, wants_more
-from optimizer.run.recorded_code import trust_run
+from optimizer.run.record import build_identity, build_run_header
 from optimizer.run.runner import start_run
 from optimizer.run.task import Task, check_genome_fits, prepare
+from optimizer.run.trust import trust_run
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, change_labels, read_labels

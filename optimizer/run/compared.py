@@ -9,7 +9,7 @@ import numpy as np
 from optimizer.config.run_config import names_deciding
 from optimizer.errors import StoreError
 from optimizer.formatting import format_count, number
-from optimizer.run.identity import Identity, different_lines, recorded_identity, renew_identity
+from optimizer.run.record import Identity, different_lines, recorded_identity, renew_identity
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats, Population
 from optimizer.store import RunStore

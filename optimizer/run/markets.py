@@ -1,4 +1,4 @@
-"""The markets of a run: series, and windows of them with what each is for."""
+"""The markets of a run: series, finer bars beside them, and windows with what each is for."""
 
 import logging
 from collections import Counter
@@ -11,6 +11,7 @@ from pathlib import Path
 from data import (
     Bars,
     Holdout,
+    LoadOptions,
     Window,
     cut_at_gaps,
     joined,
@@ -32,10 +33,8 @@ from engine.memory_plan import BESIDE_SHARE
 from engine.runtime.free_memory import free_host_bytes
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.formatting import SAMPLES
-from optimizer.run.columns import make_column_adder
-from optimizer.run.finer import require_finer_fit, with_finer
-from optimizer.run.sources import load_options, named_specs
+from optimizer.formatting import SAMPLES, format_count
+from optimizer.run.sources import load_options, make_column_adder, named_specs
 from optimizer.store.result import WindowDescription
 
 log = logging.getLogger(__name__)
@@ -372,3 +371,47 @@ def _check_alike(series: tuple[Bars, ...], config: RunConfig) -> None:
         f"bars of one search must last equally long, there are {named}; --timeframe {longest} "
         "merges the shorter ones, --no-scale-lengths counts lengths in bars whatever they last"
     )
+
+
+def require_finer_fit(finer: Sequence[str], specs: Sequence[str]) -> None:
+    """Refuse finer bars of which is not clear whose they are.
+
+    Raises:
+        ConfigError: When there are some, and not one source for each of the series.
+    """
+    if finer and len(finer) != len(specs):
+        raise ConfigError(
+            f"--finer names {format_count(len(finer), 'source')}, --data "
+            f"{format_count(len(specs), 'source')}: name one for each, in the same order; "
+            "a run that is replayed on other --data needs --finer anew"
+        )
+
+
+def with_finer(bars: Bars, spec: str, options: LoadOptions) -> Bars:
+    """Bars that carry finer ones, with a note of how many are made up of them.
+
+    Raises:
+        ConfigError: When those of the source are not finer, or make up none.
+        DataError: When they cannot be read.
+    """
+    plain = replace(options, timeframe=None, source_timeframe=None, aligned_columns=())
+    read = load_bars(spec, plain)
+    if not read.timeframe_ns < bars.timeframe_ns:
+        raise ConfigError(
+            f"--finer '{spec}': its bars of {read.timeframe} are not shorter than those of "
+            f"{bars.timeframe} of {bars.symbol}; --timeframe makes longer bars of a source"
+        )
+    carrying = replace(bars, finer=read.as_finer())
+    first, end = carrying.finer_spans
+    count = int((end > first).sum())
+    if not count:
+        raise ConfigError(
+            f"--finer '{spec}': none of the bars of {bars.symbol} is made up of its bars: first "
+            "open, largest high, smallest low and last close must be equal to the last bit; "
+            "what is not given is that of the run: bars of another market need --finer of their own"
+        )
+    note = (
+        f"{count:,} of {len(bars):,} bars are made up of finer bars of {read.timeframe} ({spec}); "
+        "the others are read as a whole"
+    )
+    return replace(carrying, notes=(*bars.notes, note))

@@ -11,18 +11,24 @@ from engine.runtime.machine import available_cores
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.run_config import RunConfig, format_flag, make_config, overlaid
 from optimizer.errors import ConfigError, StoreError
-from optimizer.run.columns import require_same_columns, tell_changed_columns
-from optimizer.run.identity import Identity, build_identity, require_identity, require_same
-from optimizer.run.recorded_code import (
+from optimizer.run.record import (
+    Identity,
+    build_identity,
+    require_identity,
+    require_same,
+    require_same_columns,
+    tell_changed_columns,
+)
+from optimizer.run.tables import newest_front, require_result
+from optimizer.run.task import Task, prepare
+from optimizer.run.trust import (
     changed_file,
+    confine_places,
     format_strategy_address,
     published_strategy,
     recorded_strategy,
     require_same_file,
 )
-from optimizer.run.recorded_places import confine_places
-from optimizer.run.tables import newest_front, require_result
-from optimizer.run.task import Task, prepare
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 from optimizer.store.lock import NO_GENERATION

@@ -18,22 +18,36 @@ from engine.runtime.compiling.compile_timer import compile_seconds
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
 from optimizer.run.causal import prove_front
-from optimizer.run.columns import keep_columns, lacks_columns, tell_changed_columns
-from optimizer.run.ended import Ended, describe_result
-from optimizer.run.evaluator import MakeEvaluator, TaskEvaluator, local_evaluator
-from optimizer.run.header import (
-    build_run_header,
-    changed_circumstances,
-)
-from optimizer.run.identity import build_identity, require_identity, require_same
+from optimizer.run.individuals import Ended, describe_result
 from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.run.progress import WARMING, Mark, Progress, measure_progress
 from optimizer.run.purposes import RESUME, planned_config, restore_task
-from optimizer.run.recorded_code import trust_begun
-from optimizer.run.recorded_places import list_strategy_texts, require_text, require_warm_start
+from optimizer.run.record import (
+    build_identity,
+    build_run_header,
+    changed_circumstances,
+    require_identity,
+    require_same,
+    tell_changed_columns,
+)
 from optimizer.run.search import numbered_front
 from optimizer.run.tables import resume_command
-from optimizer.run.task import Task, check_limit_fits, prepare
+from optimizer.run.task import (
+    MakeEvaluator,
+    Task,
+    TaskEvaluator,
+    check_limit_fits,
+    local_evaluator,
+    prepare,
+)
+from optimizer.run.trust import (
+    keep_columns,
+    lacks_columns,
+    list_strategy_texts,
+    require_text,
+    require_warm_start,
+    trust_begun,
+)
 from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.search.generation import Floats, Generation
 from optimizer.search.stopping import stop_reason

@@ -1,18 +1,30 @@
-"""The sources that a configuration names, and how it wants them read."""
+"""Sources that a configuration names, bars and extra columns, and how it wants them read."""
 
+import logging
 import re
 from collections import Counter
-from dataclasses import fields
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
 
-from data import LoadOptions, expand_spec
+from data import Bars, DataError, LoadOptions, expand_spec, load_bars
+from data.checks import COLUMNS
 from data.shell import quote_word
 from data.table import FetchOptions
+from data.zones import LocalZone
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
+from optimizer.run.money import with_payments
+from optimizer.store.store import ONCE
 from strategy.indicator_registry import ROW_NAMES
+from strategy.model import Strategy
 
 FRAME = re.compile(r"(?:parquet:)?[^\s'\"]*\b(bars-[0-9a-f]{16})\.parquet")
 """A source, or a path, of which `frames.frames_as_files` made the file of a frame."""
+
+log = logging.getLogger(__name__)
+
+FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
 def named_specs(config: RunConfig) -> tuple[str, ...]:
@@ -52,3 +64,107 @@ def load_options(config: RunConfig, *, may_fetch: bool = True) -> LoadOptions:
                 "another name"
             )
     return options
+
+
+def make_column_adder(
+    config: RunConfig, tz: LocalZone | None, paid: Collection[str] = ()
+) -> Callable[[Bars], Bars]:
+    """Function that adds to bars a column for each file: numbers known at the close of each bar.
+
+    `tz` is the zone of times that name none; numbers of the columns named by `paid` are payments
+    as well. The function raises ConfigError where a file knows nothing of a symbol.
+
+    Raises:
+        ConfigError: When a file is not named as it should be, or a rate is not to be trusted.
+        DataError, StrategyError: When a file holds something else.
+    """
+    read = []
+    for name, path, max_age in map(parse_column_file, config.column_file):
+        # Only here, because it imports every reader of files.
+        from data.point_in_time import read_dated
+
+        _refuse_changed_forecast(Path(path))
+        numbers = read_dated(path, tz, is_paid=name in paid)
+        read.append((name, path, numbers, max_age))
+    for name, path, numbers, _ in read:
+        if numbers.is_by_day:
+            log.info(
+                f"column '{name}': {path} gives dates alone; each number is taken as known from "
+                f"the first moment of its day, {tz or 'UTC'}",
+                extra=ONCE,
+            )
+
+    def with_columns(bars: Bars) -> Bars:
+        for name, path, numbers, max_age in read:
+            if name in bars.extra:
+                raise ConfigError(f"--column-file: two columns are named '{name}'")
+            column = numbers.of(bars.symbol)
+            if not len(column.values):
+                raise ConfigError(f"--column-file {name}: {path} has nothing of {bars.symbol}")
+            extra = {**bars.extra, name: column.at_closes(bars, max_age)}
+            bars = replace(bars, extra=extra, dated=(*bars.dated, name))
+            if name in paid:
+                trusts = config.trust_rates
+                bars = with_payments(bars, name, path, column, trusts_rates=trusts)
+        return bars
+
+    return with_columns
+
+
+def _refuse_changed_forecast(path: Path) -> None:
+    """Refuse a forecast that is not what was written; other files of numbers are taken as such."""
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return
+    # Only now: few runs read a forecast.
+    from optimizer.forecasts.column import read_forecast, read_record
+
+    if read_record(path) is not None:
+        read_forecast(path)
+
+
+def require_columns(spec: Strategy, series: Sequence[Bars], config: RunConfig) -> None:
+    """Refuse a strategy that reads an extra column which a series has not.
+
+    Raises:
+        ConfigError: Naming the column, and the flag that reads it.
+    """
+    names = spec.extra_columns
+    for name in names:
+        for bars in series:
+            if name not in bars.extra:
+                raise ConfigError(
+                    f"strategy '{spec.name}' reads column '{name}', which {bars.symbol} has not: "
+                    f"add {_suggest_flag(name, bars, config)}{spec.place_of()}"
+                )
+
+
+def _suggest_flag(name: str, bars: Bars, config: RunConfig) -> str:
+    """The flag that would read a column which a strategy asks for."""
+    beside, flag = f"--column-file {name}=FILE", f"--aligned-column {name}"
+    known = "each of its numbers was known when its bar closed"
+    if FRAME.fullmatch(bars.source):
+        # Its file holds the columns that were asked for, and no other.
+        return f"{flag} to read it from the frame, if it has one and {known}, or {beside}"
+    widened = {"aligned_columns": [*config.aligned_columns, name]}
+    try:
+        load_bars(bars.source, load_options(config.model_copy(update=widened)))
+    except (DataError, ConfigError):
+        return beside
+    return f"{flag} to read it from the bars' own file, if {known}"
+
+
+def parse_column_file(text: str) -> tuple[str, str, float | None]:
+    """Name, path, and minutes after which a number is forgotten.
+
+    >>> parse_column_file("rate=rates.csv@600")
+    ('rate', 'rates.csv', 600.0)
+    """
+    name, sign, rest = text.partition("=")
+    path, at, age = rest.rpartition("@")
+    if not at or not age.replace(".", "", 1).isdecimal():
+        path, age = rest, ""
+    if not sign or not name.isidentifier() or not path:
+        raise ConfigError(f"--column-file '{text}' must look like {FORM}")
+    if name in COLUMNS:
+        raise ConfigError(f"--column-file '{text}': all bars have '{name}' already")
+    return name, path, float(age) if age else None

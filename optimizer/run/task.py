@@ -1,8 +1,10 @@
-"""Task of a configuration, loaded and checked before any work begins."""
+"""Task of a configuration, loaded and checked before any work begins, and its evaluator."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 from data import Bars, Window
@@ -10,10 +12,13 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS, Ledger
 from engine.accounts.metrics import MetricTable, compute_metrics
 from engine.batch import Engine
+from engine.certificate import Certificate
 from engine.devices import Device, choose_device
 from engine.fast_case import find_fast_case
 from engine.out_of_core import create_engine
 from engine.reference import Reference
+from engine.replay.certificate import certify
+from engine.replay.threads import Replaying, replaying
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.workload import Workload
@@ -23,20 +28,13 @@ from optimizer.config.run_config import RunConfig, format_flag
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import check_constraints, parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.run.bounds import (
-    apply_bounds,
-    bars_needed,
-    check_bounds_fit,
-    fewest_bars,
-    too_few_bars,
-)
-from optimizer.run.columns import require_columns
 from optimizer.run.genes_file import encode_genome
 from optimizer.run.indicator_cache import keeping_rows, row_cache
 from optimizer.run.markets import Markets, load_markets
 from optimizer.run.money import check_money
 from optimizer.run.problem import EngineProblem
 from optimizer.run.remarks import late_remarks, limit_remarks, question_remarks
+from optimizer.run.sources import require_columns
 from optimizer.schedule.dates import list_dates, parse_schedule
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation, Regret
@@ -45,7 +43,8 @@ from optimizer.search.operators import sample_genomes
 from optimizer.search.problem import Search, advance
 from optimizer.search.randomness import stream
 from optimizer.store.result import DataDescription
-from strategy import find_strategy
+from strategy import Gene, GenomeLayout, find_strategy
+from strategy.errors import GeneError, StrategyError
 from strategy.lookahead_check import prove_bounds
 from strategy.model import Strategy
 from strategy.rows import check_spans
@@ -394,3 +393,103 @@ def _require_legal_point(lattice: Lattice) -> None:
                     f"{lattice.values[right][-1]:g} at most: change --bound or --step"
                 )
             least[right] = max(least[right], legal[0])
+
+
+@dataclass(frozen=True)
+class TaskEvaluator:
+    """Evaluates the individuals of a task, and replays them where the bars are."""
+
+    problem: EngineProblem  # the search's view of an engine of the windows to search on
+    # Replays individuals [N, G]; as `engine.replay.certificate.certify`.
+    certify: Callable[[Floats], Certificate]
+
+
+MakeEvaluator = Callable[[Task, Device], TaskEvaluator]
+"""Makes the evaluator of a task; the device was chosen on this machine."""
+
+
+def local_evaluator(task: Task, device: Device, replaying: Replaying = replaying) -> TaskEvaluator:
+    """Evaluate in this process; `replaying` is where the reference runs."""
+    engine = task.engine(device)
+    return TaskEvaluator(task.problem(engine), partial(certify, engine, replaying=replaying))
+
+
+def apply_bounds(spec: Strategy, bounds: Mapping[str, tuple[float | str, float | str]]) -> Strategy:
+    """The strategy with other bounds; an error names every gene whose bounds are wrong."""
+    problems: list[str] = []
+    for name, pair in bounds.items():
+        try:
+            GenomeLayout((spec.layout.gene(name),)).with_bounds({name: pair})
+        except GeneError as error:
+            problems.append(f"{error}{spec.place_of(name)}")
+    if problems:
+        raise GeneError("; ".join(problems))
+    try:
+        return spec.with_bounds(bounds)
+    except StrategyError as error:
+        # The node that reads a gene knows its least.
+        raise GeneError(f"{error}{spec.place_of(*bounds)}") from None
+
+
+def bars_needed(spec: Strategy) -> int:
+    """Bars that every genome within the bounds can trade on."""
+    highs = {gene.name: gene.high for gene in spec.layout.genes}
+    return max(spec.warm_up({**highs, **options}) for options in _list_options(spec)) + 2
+
+
+def check_bounds_fit(spec: Strategy, markets: Markets) -> None:
+    """Refuse bounds of which some ask for more history than there is."""
+    n_bars, shown = fewest_bars(markets)
+    layout = spec.layout
+
+    def missing(**genes: float) -> int:
+        """Bars too few, with the other genes as low as may be."""
+        lows = {gene.name: gene.low for gene in layout.genes}
+        least = min(spec.warm_up({**lows, **options, **genes}) for options in _list_options(spec))
+        return least + 2 - n_bars
+
+    if missing() > 0:
+        least = n_bars + missing()
+        raise ConfigError(too_few_bars(spec, shown, least))
+    reading = spec.row_genes
+    most = {
+        gene: _largest_that_fits(gene, missing)
+        for gene in layout.genes
+        if gene.name in reading and not gene.options and missing(**{gene.name: gene.high}) > 0
+    }
+    if most:
+        named = ", ".join(f"'{gene.name}' may be {gene.high:g}" for gene in most)
+        bounds = [f"--bound {gene.name}={gene.low:g}:{value}" for gene, value in most.items()]
+        raise ConfigError(
+            f"{shown} are too few for windows that long: {named}; the largest legal value "
+            f"is {', '.join(map(str, sorted(set(most.values()))))}: {' '.join(bounds)}"
+            + spec.place_of(*(gene.name for gene in most))
+        )
+
+
+def _list_options(spec: Strategy) -> list[dict[str, float]]:
+    """Every combination of options within the bounds, by gene; one of none without such genes."""
+    names = [gene.name for gene in spec.layout.genes if gene.options]
+    return list(spec.layout.corners(names))
+
+
+def _largest_that_fits(gene: Gene, missing: Callable[..., int]) -> int:
+    """The largest whole value of a gene for which no bar is missing."""
+    values = range(math.ceil(gene.low), math.floor(gene.high) + 1)
+    fitting = bisect_right(values, 0, key=lambda value: missing(**{gene.name: value}))
+    return values.start + fitting - 1
+
+
+def too_few_bars(spec: Strategy, shown: str, least: int) -> str:
+    """Message for a strategy that needs more bars than there are, whatever is searched."""
+    return f"{shown}, need at least {least} (longest window {least - 1}){spec.place_of()}"
+
+
+def fewest_bars(markets: Markets) -> tuple[int, str]:
+    """Bars up to the end of the window that has fewest, and the words for them."""
+    index = min(markets.places("search"), key=lambda index: markets.all_windows[index].end)
+    end = markets.all_windows[index].end
+    shown = "1 bar" if end == 1 else f"{end:,} bars"
+    if len(markets.windows) > 1:
+        shown = f"{markets.labels[index]}: {shown}"
+    return end, shown

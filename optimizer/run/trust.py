@@ -1,19 +1,45 @@
-"""Trust of this user, by digest, in one file of the user's own: runs begun here, and code.
+"""Trust of this user, by digest: runs begun here, and code; and what of any other run may be read.
 
 A record is data that anybody may have written. Of one that was not begun here no file is read that
-it names and no code is run that it holds, until a person has allowed it for just these digests.
+it names and no code is run that it holds, until a person has allowed it for just these digests in
+one file of the user's own. Of such a run only what lies in its own folder is read, the sample, and
+bars of a vendor from this user's own cache. No value of a record names a file that is run: a
+strategy is data, and functions of a person's own are made of the text that the record holds.
 """
 
 import hashlib
 import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import user_data_path
 
-from data.files import open_ordinary, taking_turns
+from data.files import open_ordinary, read_ordinary, taking_turns
+from data.providers.source_file import HEAD_BYTES
+from data.shell import write_command
+from data.table import LARGEST_SOURCE_BYTES
 from optimizer.atomic_write import write_whole
-from optimizer.errors import OptimizerError
+from optimizer.config.run_config import RunConfig, format_flag
+from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.run.record import (
+    StrategyFile,
+    different_lines,
+    recorded_file,
+    require_identity,
+    strategy_file,
+)
+from optimizer.run.sources import parse_column_file
 from optimizer.store import RunStore
+from optimizer.store.files import COLUMN_FOLDER
+from optimizer.store.store import ONCE
+from strategy import STRATEGIES
+from strategy.custom_indicator import OwnIndicator
+from strategy.deserialize import from_described
+from strategy.errors import unknown
+from strategy.files import build_strategies, first_difference, read_strategy_text
+from strategy.model import Strategy
+from strategy.rules import is_file
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +57,12 @@ HEAD = "# Runs that were begun here, and runs and code that are trusted: remove 
 
 _SESSION: dict[str, None] = {}
 """Lines of this process itself, wherever they can be written."""
+
+WITHOUT_FILE = ("sample", "polygon")
+"""Sources that name no file: what ships, and a vendor's bars in this user's own cache."""
+
+LIMITS = ("max_bytes", "memory")
+"""Knobs that guard this machine, which its user alone may raise."""
 
 
 def trust_file() -> Path:
@@ -109,3 +141,314 @@ def _read_lines() -> dict[str, None]:
     except OSError:
         return {}
     return dict.fromkeys(line for line in text.splitlines() if not line.startswith("#"))
+
+
+def trust_begun(spec: Strategy, header: bytes) -> None:
+    """Remember that a run is begun here, where its strategy's file has run already."""
+    remember_begun(header, _own_python(strategy_file(spec)))
+
+
+def trust_run(path: Path) -> None:
+    """Remember that a person trusts a run: the files that it names, and the Python that it holds.
+
+    Raises:
+        StoreError: When it is no run.
+    """
+    with RunStore.open(path) as store:
+        remember_trusted(store, _own_python(recorded_file(store)))
+
+
+def recorded_strategy(store: RunStore) -> Strategy | None:
+    """The strategy of a run, with its bounds, as the run recorded it.
+
+    None of one that is known by its name, for which see `published_strategy`.
+
+    Raises:
+        StoreError: When it reads functions of a person's own that are not trusted.
+    """
+    described, name = require_identity(store).strategy, _recorded_name(store)
+    file = recorded_file(store)
+    if file is None and name in STRATEGIES:
+        return None
+    indicators = _own_indicators(store, file) if file is not None and file.has_functions else {}
+    summary = "" if file is None else file.summary
+    return from_described(described, name, summary, indicators)
+
+
+def published_strategy(store: RunStore) -> Strategy:
+    """The strategy whose name a run recorded, never one of a file.
+
+    Raises:
+        StoreError: When no strategy here has that name.
+    """
+    name = _recorded_name(store)
+    if name not in STRATEGIES:
+        raise StoreError(f"run '{store.run_id}': {unknown('strategy', name, list(STRATEGIES))}")
+    return STRATEGIES[name]
+
+
+def changed_file(store: RunStore) -> Path | None:
+    """The file of a run that was begun here, where a person has changed it since; else None.
+
+    Raises:
+        StoreError: When it has functions of a person's own, with the first line that differs.
+    """
+    is_named = is_file(_named_strategy(store)) and is_begun_here(store)
+    file = recorded_file(store) if is_named else None
+    path = None if file is None else file.place
+    if file is None or path is None:
+        return None
+    try:
+        differs = first_difference(file.text, read_strategy_text(path))
+    except (OSError, UnicodeDecodeError):
+        return None
+    if differs is not None and file.has_functions:
+        raise _changed_error(store, file.path, differs)
+    return None if differs is None else path
+
+
+def require_same_file(store: RunStore, spec: Strategy) -> None:
+    """Refuse to go on with another strategy, or one whose own functions stand in another text.
+
+    Raises:
+        StoreError: With the first line of the file that differs, and each value.
+    """
+    recorded, now = recorded_file(store), strategy_file(spec)
+    if recorded is None or now is None:
+        return
+    before = require_identity(store).strategy
+    values = different_lines(before, spec.described, prefix=("strategy",))
+    differs = first_difference(recorded.text, now.text)
+    if differs is not None and (values or now.has_functions):
+        raise _changed_error(store, now.path, differs, values)
+
+
+def format_strategy_address(store: RunStore, file: Path) -> str:
+    """Address of the strategy of a run that was begun here, in its file."""
+    named = _named_strategy(store)
+    name = named.removesuffix(".py").rpartition(".py:")[2] if ".py:" in named else ""
+    return f"{file}:{name}" if name else str(file)
+
+
+def _changed_error(
+    store: RunStore, path: str, differs: str, values: tuple[str, ...] = ()
+) -> StoreError:
+    lines = "".join(f"\n  {line}" for line in values)
+    return StoreError(
+        f"run '{store.run_id}': {path} has changed, {differs}{lines}\n"
+        "  undo the change, or start a new run"
+    )
+
+
+def _recorded_name(store: RunStore) -> str:
+    return str(store.header.get("strategy"))
+
+
+def _named_strategy(store: RunStore) -> str:
+    """Strategy that a run was asked for, a name or a file."""
+    command = store.header.get("command")
+    return str(command.get("strategy")) if isinstance(command, dict) else ""
+
+
+def _own_python(file: StrategyFile | None) -> str | None:
+    """Text of a strategy's file whose functions it reads; None without such."""
+    return file.text if file is not None and file.has_functions else None
+
+
+def _own_indicators(store: RunStore, file: StrategyFile) -> dict[str, OwnIndicator]:
+    """A person's own indicators by name, of the text that the run recorded."""
+    if not may_run_code(file.text):
+        raise StoreError(
+            f"run '{store.run_id}' holds Python of {file.path}, which can do all that you can and "
+            "runs only once you trust it: read it with "
+            f"`{write_command('runs', 'source', store.path)}`, then add --trust"
+        )
+    made = build_strategies(file.text, file.path).values()
+    # Two strategies of a file may each have an indicator of the same name.
+    named = [strategy for strategy in made if strategy.name == _recorded_name(store)]
+    return {name: kind for strategy in named or made for name, kind in strategy.own.items()}
+
+
+def confine_places(
+    store: RunStore, values: Mapping[str, object], flags: Collection[str]
+) -> dict[str, object]:
+    """Values of a recorded configuration without places that may not be read or written to.
+
+    Args:
+        store: The run.
+        values: As recorded.
+        flags: Names of values that a person gave instead.
+
+    Raises:
+        StoreError: When bars or a column would have to be read from a file that only the record
+            names.
+    """
+    # Where the run is now: nothing is written to the folder of which it was recorded.
+    confined = {**values, "runs": str(store.path.parent)}
+    if not is_begun_here(store):
+        confined["cache"] = None
+    may_read = may_read_files(store)
+    if not may_read:
+        confined = {name: value for name, value in confined.items() if name not in LIMITS}
+        if "data" not in flags:
+            _refuse_files(store, confined.get("data"))
+        if "finer" not in flags:
+            _refuse_files(store, confined.get("finer", []), "finer")
+    if isinstance(files := confined.get("column_file"), list) and "column_file" not in flags:
+        confined["column_file"] = kept_columns(files, store.path, may_read=may_read)
+    return confined
+
+
+def require_text(config: RunConfig, names: Collection[str], others: Mapping[str, object]) -> None:
+    """Refuse texts that no record can hold, such as a path whose bytes are no UTF-8.
+
+    Args:
+        config: Of a run.
+        names: Of its settings that are to be recorded.
+        others: Further values that are to be recorded, by what they are.
+
+    Raises:
+        ConfigError: Naming the text, and what it is.
+    """
+    chosen = config.model_dump(include=set(names)).items()
+    texts = {format_flag(name): value for name, value in chosen}
+    for what, value in {**texts, **others}.items():
+        for text in _list_texts(value):
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise ConfigError(
+                    f"{what} {text!r} is no text in UTF-8, and a record holds no other: give it "
+                    "another name"
+                ) from None
+
+
+def list_strategy_texts(spec: Strategy) -> dict[str, object]:
+    """What a record says of a strategy and where it stood, by what it is."""
+    file = strategy_file(spec)
+    places = {} if file is None else {"its file": file.path, "the working folder": file.folder}
+    return {"the strategy's text": [spec.name, spec.summary, spec.described], **places}
+
+
+def _list_texts(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from _list_texts([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for held in value:
+            yield from _list_texts(held)
+    elif isinstance(value, str):
+        yield value
+
+
+def require_warm_start(store: RunStore, config: RunConfig, flags: Collection[str] = ()) -> None:
+    """Refuse to read individuals to begin with from a place that only a record names.
+
+    Raises:
+        StoreError: With what may be done.
+    """
+    if config.warm_start is None or require_identity(store).warm_start is None:
+        return
+    if "warm_start" not in flags and not may_read_files(store):
+        raise StoreError(_not_read(store, "individuals", config.warm_start, "warm_start"))
+
+
+def _refuse_files(store: RunStore, specs: object, knob: str = "data") -> None:
+    for spec in specs if isinstance(specs, list) else [specs]:
+        if str(spec).partition(":")[0] not in WITHOUT_FILE:
+            # No advice to trust a run that cannot be built on at all.
+            require_identity(store)
+            raise StoreError(_not_read(store, "bars", str(spec), knob))
+
+
+def _not_read(store: RunStore, what: str, path: str, knob: str) -> str:
+    return (
+        f"run '{store.run_id}' was not begun here, so its {what} are not read from where it says "
+        f"({path}): name them with {format_flag(knob)}, or add --trust if you trust who made it "
+        f"(`{write_command('runs', 'show', store.path)}` needs neither)"
+    )
+
+
+def keep_columns(files: Sequence[str], run: Path) -> None:
+    """Copy column files that a run has not yet into its directory, so that they go with it.
+
+    Raises:
+        OptimizerError: When one cannot be written.
+    """
+    for name, path, _ in map(parse_column_file, files):
+        copy = _copy(run, name, path)
+        if not copy.exists():
+            (run / COLUMN_FOLDER).mkdir(exist_ok=True)
+            write_whole(copy, _content(Path(path)), may_follow=False)
+
+
+def lacks_columns(files: Sequence[str], run: Path) -> bool:
+    """Whether a run has no copy of a column file that is still where it was."""
+    named = [
+        (_copy(run, name, path), Path(path)) for name, path, _ in map(parse_column_file, files)
+    ]
+    return any(path.is_file() and not copy.exists() for copy, path in named)
+
+
+def kept_columns(files: Sequence[str], run: Path, *, may_read: bool) -> list[str]:
+    """Column files of a run: as they were named while they are what they were, else its copies.
+
+    With `may_read` a file may be read where the record names it; else copies alone are.
+
+    Raises:
+        StoreError: When both are gone.
+    """
+    column_files = []
+    for text in files:
+        name, path, _ = parse_column_file(text)
+        copy = _copy(run, name, path)
+        if not may_read:
+            column_files.append(
+                text.replace(f"{name}={path}", f"{name}={_own_copy(copy, name)}", 1)
+            )
+            continue
+        if not copy.exists() and not Path(path).exists():
+            raise StoreError(
+                f"column '{name}': {path} is gone, and so is the run's own copy {copy}; put it "
+                f"back, or name another with --column-file {name}=FILE"
+            )
+        if not copy.is_file() or _is_same(Path(path), copy):
+            column_files.append(text)
+            continue
+        note = f"column '{name}': {path} is not what it was; the run's own copy is read"
+        log.info(note, extra=ONCE)
+        column_files.append(text.replace(f"{name}={path}", f"{name}={copy}", 1))
+    return column_files
+
+
+def _copy(run: Path, name: str, path: str) -> Path:
+    folder = run / COLUMN_FOLDER
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise StoreError(f"{folder} is a link or no folder, and is not followed: move it away")
+    return folder / f"{name}{Path(path).suffix}"
+
+
+def _own_copy(copy: Path, name: str) -> Path:
+    """A run's own copy of a column file, which has to be a plain file of its folder."""
+    if copy.is_symlink() or not copy.is_file():
+        raise StoreError(
+            f"column '{name}': the run has no copy {copy} of its own, and was not begun here, so "
+            f"no other file is read: name one with --column-file {name}=FILE, or add --trust"
+        )
+    return copy
+
+
+def _is_same(path: Path, copy: Path) -> bool:
+    try:
+        content = _content(copy)
+    except OSError as error:
+        raise StoreError(
+            f"{copy} cannot be read ({error.strerror}): delete it, and {path} is read while it is "
+            "what it was"
+        ) from None
+    with suppress(OSError):
+        return _content(path) == content
+    return False
+
+
+def _content(path: Path) -> bytes:
+    return read_ordinary(path, LARGEST_SOURCE_BYTES + HEAD_BYTES)

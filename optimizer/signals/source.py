@@ -18,8 +18,8 @@ from optimizer.evidence.verdict import Verdict
 from optimizer.formatting import format_count
 from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.verdict import derive_member_verdict, derive_verdict, find_pick
-from optimizer.run.identity import require_identity
 from optimizer.run.purposes import SIGNAL, is_opened, recorded_config, restore_task
+from optimizer.run.record import require_identity
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
 from optimizer.signals.account import TradeChain, build_account

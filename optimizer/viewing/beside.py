@@ -32,8 +32,7 @@ from optimizer.report.tables import Tables
 from optimizer.report.trade_marks import Plain
 from optimizer.report.trades import Ints
 from optimizer.run.compared import WORDS, RunComparison, compare_runs
-from optimizer.run.header import PLACES
-from optimizer.run.identity import different_lines
+from optimizer.run.record import PLACES, different_lines
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore

@@ -21,7 +21,7 @@ from engine.forecasts import training
 from optimizer.__main__ import main
 from optimizer.forecasts.column import column_hash, read_forecast
 from optimizer.run import forecasting
-from optimizer.run.columns import list_fits, recorded_fits
+from optimizer.run.record import list_fits, recorded_fits
 from optimizer.store import RunStore
 from optimizer.store.payload import encode, sha256
 from strategy.files import build_strategies

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.run import evaluator
+from optimizer.run import task as task_module
 from optimizer.search.evolution import front_hash
 from optimizer.store.result import FIGURES
 from strategy import STRATEGIES
@@ -135,10 +135,10 @@ def test_words_and_progress_part_and_a_simulated_market_says_so(command, market)
 
 def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
     """Engines that disagree are never passed over, and the run is shown all the same."""
-    honest = evaluator.certify
+    honest = task_module.certify
     message = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
     monkeypatch.setattr(
-        evaluator,
+        task_module,
         "certify",
         lambda *given, **how: replace(honest(*given, **how), mismatches=2, first_mismatch=message),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.run import header
+from optimizer.run import record as record_module
 from optimizer.store import RunStore
 from tests.support.commands import SMALL
 from tests.support.forging import change, flip, interrupt
@@ -112,8 +112,8 @@ def test_one_changed_price_is_other_data(refused, whole, broken):
 
 def test_how_it_is_computed_may_change(command, whole, broken, monkeypatch):
     """Threads, memory, device and other libraries are free; the front is the same."""
-    real = header.versions
-    monkeypatch.setattr(header, "versions", lambda: {**real(), "numpy": "99.0"})
+    real = record_module.versions
+    monkeypatch.setattr(record_module, "versions", lambda: {**real(), "numpy": "99.0"})
     again = command(*RESUME, "--threads", "1", "--memory", "4MB", "--json").json
     assert again["front_hash"] == whole["front_hash"]
     with RunStore.open(broken) as store:

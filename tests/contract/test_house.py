@@ -95,8 +95,8 @@ def test_hosts_are_spoken_to_in_two_files():
 
 
 def test_files_stay_readable():
-    """No file of the packages is longer than 400 lines."""
-    long = {str(p.relative_to(ROOT)): n for p in source_files() if (n := _lines(p)) > 400}
+    """No file of the packages is longer than 600 lines."""
+    long = {str(p.relative_to(ROOT)): n for p in source_files() if (n := _lines(p)) > 600}
     assert long == {}
 
 

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from optimizer.run.identity import different_lines
+from optimizer.run.record import different_lines
 from optimizer.store.payload import encode
 
 LEAVES = (

@@ -15,8 +15,8 @@ import psutil
 from data import Bars
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.dask_client import Link
-from optimizer.run.evaluator import local_evaluator
 from optimizer.run.search import numbered_front
+from optimizer.run.task import local_evaluator
 from optimizer.search.evolution import front_hash
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task

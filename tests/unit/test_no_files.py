@@ -11,8 +11,8 @@ from data.point_in_time import read_dated
 from optimizer.config.run_config import read_toml
 from optimizer.errors import OptimizerError
 from optimizer.forecasts.column import counted_record, read_forecast, read_record
-from optimizer.run.columns import keep_columns
 from optimizer.run.genes_file import read_individuals
+from optimizer.run.trust import keep_columns
 from strategy.errors import StrategyError
 from strategy.files import LARGEST_TEXT, load_strategy
 from tests.support.hostile import bounded_time

@@ -9,9 +9,8 @@ from data import Bars, DataError
 from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.run.header import build_run_header
-from optimizer.run.identity import build_identity
 from optimizer.run.markets import load_markets
+from optimizer.run.record import build_identity, build_run_header
 from optimizer.run.runner import Observer, start_run
 from optimizer.run.task import prepare
 from tests.support.commands import write_market

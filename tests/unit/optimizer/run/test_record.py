@@ -9,15 +9,15 @@ from optimizer.config.run_config import LATER_COSTS, RunConfig, names_deciding
 from optimizer.config.values import read_schema_extra
 from optimizer.errors import StoreError
 from optimizer.goals import objectives
-from optimizer.run import identity as identity_module
-from optimizer.run.header import build_run_header
-from optimizer.run.identity import (
+from optimizer.run import record as record_module
+from optimizer.run.purposes import JUDGE, RESUME, restore_task
+from optimizer.run.record import (
     build_identity,
+    build_run_header,
     recorded_identity,
     require_identity,
     require_same,
 )
-from optimizer.run.purposes import JUDGE, RESUME, restore_task
 from optimizer.run.runner import resume_run
 from optimizer.run.task import prepare
 from optimizer.store import RunStore
@@ -188,17 +188,17 @@ def test_a_run_of_the_former_type_of_strategies_resumes(tmp_path, market):
 def test_other_goals_laws_and_costs_are_refused(run, monkeypatch):
     """Though the name is the same; a newer search does not go on, and judges alike."""
     turned = replace(objectives.OBJECTIVES["total_return"], maximise=False)
-    law, way = identity_module.ENGINE_VERSION, identity_module.SEARCH_VERSION
+    law, way = record_module.ENGINE_VERSION, record_module.SEARCH_VERSION
     with monkeypatch.context() as patch:
         patch.setitem(objectives.OBJECTIVES, "total_return", turned)
         for text in refusals(run):
             assert "objectives.total_return.maximise: recorded True, now False" in text
     with monkeypatch.context() as patch:
-        patch.setattr(identity_module, "ENGINE_VERSION", law + 1)
+        patch.setattr(record_module, "ENGINE_VERSION", law + 1)
         for text in refusals(run):
             assert f"engine_version: recorded {law}, now {law + 1}" in text
     with monkeypatch.context() as patch:
-        patch.setattr(identity_module, "SEARCH_VERSION", way + 1)
+        patch.setattr(record_module, "SEARCH_VERSION", way + 1)
         with pytest.raises(StoreError, match=f"search_version: recorded {way}, now {way + 1}"):
             resume_run(run, {}, None, None)
         with RunStore.open(run) as store:

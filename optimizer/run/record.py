@@ -1,4 +1,4 @@
-"""Identity of a run: everything that decides its results.
+"""Header of a run, and the identity in it: everything that decides its results.
 
 Two runs with the same identity find the same individuals and the same values, bit for bit, on any
 machine, as far as both have come. A knob itself names what it decides (`optimizer.config.values`);
@@ -7,20 +7,32 @@ here the values of those that decide are put together with what was made of the 
 
 import hashlib
 import json
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
+import numpy as np
+
+from data import Bars
 from engine import ENGINE_VERSION
 from engine.certificate import data_hash
+from engine.runtime.machine import versions
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import Goals
+from optimizer.run.sources import parse_column_file
 from optimizer.run.task import Task
 from optimizer.search import SEARCH_VERSION
 from optimizer.store import RunStore
-from optimizer.store.payload import encode
+from optimizer.store.payload import Payload, encode
+from strategy.clock import zone_version
 from strategy.deserialize import renew_description, write_value
 from strategy.errors import StrategyError
+from strategy.model import Strategy
+from strategy.source_location import StrategySource
 
 CHANCE = "seed"
 """The knob in which runs differ that ask the same question twice."""
@@ -37,10 +49,21 @@ ADVICE = {
 ABSENT = object()
 """Stands for a value that only the other record has."""
 
+log = logging.getLogger(__name__)
+
 MOST_CHARACTERS = 80
 """Of a value in a line."""
 
 KeyPath = tuple[str, ...]
+
+PLACES = frozenset({"runs", "cache", "strategy"})
+"""Knobs that are not taken from a record: the run is where it is, its strategy in its record."""
+
+FITS = "forecast_fits"
+"""In a run's header: digests of the forecasts that were fitted on its bars."""
+
+HASHES = "column_hashes"
+"""In a run's header: hashes of its extra columns, to name those whose values are others."""
 
 
 @dataclass(frozen=True)
@@ -293,3 +316,150 @@ def _format_value(value: object, record: object) -> str:
     words = write_value(value, record) if isinstance(record, dict) else None
     text = "none" if value is ABSENT else words or repr(value)
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
+
+
+def build_run_header(task: Task, device: str, identity: Identity) -> dict[str, object]:
+    """Circumstances that a run records; only the identity among them decides its results."""
+    config, markets, strategy = task.config, task.markets, identity.strategy
+    file = strategy_file(task.spec)
+    zones = {name: zone_version(name) for name in task.spec.zones}
+    return {
+        "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "identity": identity.as_dict(),
+        "command": config.model_dump(mode="json"),
+        "strategy": task.spec.name,
+        "strategy_file": file and file.payload(),
+        **({FITS: fits} if (fits := list_fits(task.spec, config.column_file)) else {}),
+        **({HASHES: hashes} if (hashes := column_hashes(markets.series)) else {}),
+        "genes": strategy["genes"],
+        "data": f"{markets.symbol} {markets.timeframe}",
+        "symbols": list(dict.fromkeys(markets.symbols)),
+        "is_simulated": markets.is_simulated,
+        "windows": [[window.start, window.end] for window in markets.windows],
+        "held_out": [[window.start, window.end] for window in markets.held_out],
+        "objectives": list(task.goals.names),
+        "failure_names": list(task.goals.failure_names),
+        "costs": identity.costs,
+        "generations": config.generations,
+        "seed": config.seed,
+        "device": device,
+        "notes": list(task.notes),
+        "versions": {
+            "engine": identity.engine_version,
+            "strategy": task.spec.version,
+            "search": identity.search_version,
+            **versions(),
+            **({"zones": zones} if zones else {}),
+        },
+    }
+
+
+def changed_circumstances(
+    recorded: Mapping[str, object], present: Mapping[str, object], flags: Collection[str]
+) -> tuple[str, ...]:
+    """A line for each knob, library or device that differs between two headers.
+
+    Of places only what `flags` name was asked for.
+    """
+    names, left_out = ("command", "device", "versions"), PLACES.difference(flags)
+    old, new = ({name: header.get(name) for name in names} for header in (recorded, present))
+    for header in (old, new):
+        if isinstance(command := header["command"], dict):
+            kept = {name: value for name, value in command.items() if name not in left_out}
+            header["command"] = kept
+    return different_lines(old, new)
+
+
+def require_same_columns(run: str, recorded: RunConfig, present: RunConfig) -> None:
+    """Refuse other extra columns than those of a run.
+
+    Raises:
+        StoreError: Naming those that differ.
+    """
+    for flag, old, new in (
+        ("--aligned-column", recorded.aligned_columns, present.aligned_columns),
+        ("--column-file", recorded.column_file, present.column_file),
+    ):
+        was, now = ({text.partition("=")[0] for text in texts} for texts in (old, new))
+        if was != now:
+            terms = [f"without {name}" for name in sorted(was - now)]
+            terms += [f"with {name}" for name in sorted(now - was)]
+            raise StoreError(
+                f"run '{run}' had other columns: {flag} asks for them {', '.join(terms)}; leave it "
+                "out, or start a new run"
+            )
+
+
+def column_hashes(series: Sequence[Bars]) -> dict[str, str]:
+    """SHA-256, hexadecimal, of each extra column of all series, by name."""
+    hashes: dict[str, str] = {}
+    for name in series[0].extra:
+        digest = hashlib.sha256()
+        for bars in series:
+            values = bars.extra[name]
+            digest.update(np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8").tobytes())
+        hashes[name] = digest.hexdigest()
+    return hashes
+
+
+def tell_changed_columns(store: RunStore, series: Sequence[Bars]) -> None:
+    """Say which extra columns have other values than a run recorded: its data is another then."""
+    recorded = store.header.get(HASHES)
+    if not isinstance(recorded, dict):
+        return
+    for name, digest in column_hashes(series).items():
+        if recorded.get(name, digest) != digest:
+            log.info("column '%s' has other values than run '%s' recorded", name, store.run_id)
+
+
+def list_fits(spec: Strategy, files: Sequence[str], *, is_beside_counted: bool = True) -> list[str]:
+    """Digests of forecasts that were fitted until those that a strategy reads were chosen.
+
+    These are what their records name, and unless asked otherwise what their folders hold on the
+    same bars.
+    """
+    # Only now: few runs read a forecast.
+    from optimizer.forecasts.column import counted_record, read_record
+
+    names = spec.extra_columns
+    read = [Path(path) for name, path, _ in map(parse_column_file, files) if name in names]
+    records = map(counted_record if is_beside_counted else read_record, read)
+    return sorted({fit for record in records if record is not None for fit in record.fitted})
+
+
+def recorded_fits(store: RunStore) -> int:
+    """Forecasts that were fitted on a run's bars, of all columns that its strategy reads."""
+    fits = store.header.get(FITS, [])
+    # Version 0.2.0 kept numbers by column.
+    return sum(map(int, fits.values())) if isinstance(fits, dict) else len(cast("list[str]", fits))
+
+
+@dataclass(frozen=True)
+class StrategyFile(StrategySource, Payload):
+    """The file that a strategy came from, as it was when a run began."""
+
+    what: ClassVar[str] = "the strategy's file"
+    is_exact: ClassVar[bool] = True
+
+    summary: str = ""  # of the strategy
+    folder: str = ""  # from which the run began; former versions do not say
+
+    @property
+    def place(self) -> Path | None:
+        """Where the file was and is, to be asked of a run that was begun here alone."""
+        where = Path(self.folder) / self.path
+        return where if self.folder and where.is_file() else None
+
+
+def strategy_file(spec: Strategy) -> StrategyFile | None:
+    """The file that a strategy came from; None of one that came from elsewhere."""
+    source = spec.source
+    if source is None:
+        return None
+    return StrategyFile(**asdict(source), summary=spec.summary, folder=str(Path.cwd()))
+
+
+def recorded_file(store: RunStore) -> StrategyFile | None:
+    """The file that the strategy of a run came from; None of one that came from elsewhere."""
+    recorded = store.header.get("strategy_file")
+    return None if recorded is None else StrategyFile.read(recorded)
