@@ -51,19 +51,15 @@ def build_longer_setup(
 
 
 def measure_held_out_steps(
-    store: RunStore, whole: Task, result: RunResult, made: ScheduleRecord, *, may_search: bool
+    store: RunStore, whole: Task, result: RunResult, made: ScheduleRecord
 ) -> Unseen:
     """Trades that steps of a schedule enter on held-out bars, as it goes on over them.
 
     Args:
-        store: Of the run; open for writing where it may search.
+        store: Of the run, open for writing: steps that are not recorded are searched.
         whole: Task of the run, with what it held out.
         result: Of the run.
         made: Its schedule.
-        may_search: Whether steps that are not recorded are searched, and recorded.
-
-    Raises:
-        StoreError: When a step is missing and may not be searched.
     """
     markets = whole.markets
     by_time = sorted(markets.all_windows, key=lambda window: (window.series, window.start))
@@ -72,8 +68,7 @@ def measure_held_out_steps(
         store, whole, result, made, markets.series, windows, whole.config.parts
     )
     rows = Checkpoint(store, name_steps(setup), StepPick)
-    if may_search:
-        rows.search_missing(setup.run_in_step, len(setup.steps))
+    rows.search_missing(setup.run_in_step, len(setup.steps))
     searched = rows.require(len(setup.steps))
     stitched = stitch_picks(setup.task, setup.steps, choose_picks(setup, searched))
     held_out = markets.held_out

@@ -10,7 +10,6 @@ from typing import ClassVar, NamedTuple
 
 from data.errors import describe_unwritten
 from data.files import read_ordinary, taking_turns
-from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
 from optimizer.atomic_write import write_whole
@@ -18,7 +17,7 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import encode_figures
 from optimizer.evidence.folds import Range
 from optimizer.evidence.holdout import HeldOutRecord
-from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
+from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.judging.going_on import measure_held_out_steps
 from optimizer.judging.judgement import read_judgements
@@ -27,7 +26,6 @@ from optimizer.run.individuals import describe_individuals
 from optimizer.run.purposes import OPENED
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
-from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 from optimizer.store.listing import list_run_folders
 from optimizer.store.payload import Payload, decode
@@ -114,35 +112,12 @@ def build_held_out_record(
         store.flush()
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
     refuse_red(certify(engine, genomes))
-    steps = None
     if made is not None:
-        steps = measure_held_out_steps(store, task, result, made, may_search=True)
-    return measure_held_out(task, engine, genomes, pick, looks, steps)
-
-
-def measure_held_out(
-    task: Task,
-    engine: Engine,
-    genomes: Floats,
-    pick: Pick,
-    looks: int,
-    steps: Unseen | None = None,
-) -> HeldOutRecord:
-    """Figures of a front [F, G] on held-out bars that were opened, for people and JSON.
-
-    Args:
-        task: With the held-out windows.
-        engine: Its full one.
-        genomes: By number.
-        pick: Of them.
-        looks: At these bars.
-        steps: What steps of a schedule traded there; None where the pick did.
-    """
-    markets = task.markets
-    ledgers, window_indices = engine.trades(pick.genome), markets.places("held_out")
-    unseen = steps or measure_out_of_sample(
-        [ledgers[index] for index in window_indices], markets.series, markets.held_out
-    )
+        unseen = measure_held_out_steps(store, task, result, made)
+    else:
+        ledgers, window_indices = engine.trades(pick.genome), markets.places("held_out")
+        taken = [ledgers[index] for index in window_indices]
+        unseen = measure_out_of_sample(taken, markets.series, markets.held_out)
     described = describe_individuals(task, engine, genomes)
     return HeldOutRecord(
         looks=looks,
@@ -150,7 +125,7 @@ def measure_held_out(
         closing_days=unseen.closing_days,
         members=tuple(member.held_out for member in described if member.held_out is not None),
         by_window=tuple(member.by_window for member in described),
-        by_steps=steps is not None,
+        by_steps=made is not None,
         **encode_figures(mean_r=unseen.mean_r, psr=unseen.psr, strength=unseen.strength),
     )
 
@@ -177,15 +152,9 @@ def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> li
 def count_looks(store: RunStore) -> int:
     """Number of looks that a run itself knows of, in whatever folder; 0 before the first."""
     judged = [judgement.held_out for judgement in read_judgements(store)]
-    return max(
-        (count_opened_looks(store), *(record.looks for record in judged if record is not None))
-    )
-
-
-def count_opened_looks(store: RunStore) -> int:
-    """Number of looks by the rows that were written before each."""
     rows = [LookRecord.read(row) for name, row in store.evidence if name == OPENED]
-    return max((max(row.looks, len(row.fronts)) for row in rows), default=0)
+    looks = [max(row.looks, len(row.fronts)) for row in rows]
+    return max((0, *looks, *(record.looks for record in judged if record is not None)))
 
 
 def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[Look]:

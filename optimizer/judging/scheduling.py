@@ -106,26 +106,6 @@ def build_step_setup(
     return setup
 
 
-def restore_schedule_record(
-    store: RunStore, task: Task, recorded: ScheduleRecord, engine: Engine
-) -> ScheduleRecord:
-    """Record of a schedule as it follows from its rows of evidence; nothing is searched.
-
-    Raises:
-        StoreError: When a row is missing.
-    """
-    schedule = parse_schedule(
-        recorded.every, recorded.train, recorded.purge, is_anchored=recorded.anchored
-    )
-    setup = StepSetup(task, schedule, read_rule(recorded), None, engine)
-    searched = Checkpoint(store, name_steps(setup), StepPick).require(len(setup.steps))
-    picks, null = choose_picks(setup, searched), recorded.null
-    if null is not None:
-        test = _build_null_test(store, setup, picks, null.stop_after)
-        null = test.restore(null.planned, null.keep)
-    return build_schedule_record(setup, picks, mismatches=recorded.mismatches, null=null)
-
-
 def name_steps(setup: StepSetup) -> str:
     """Name of the rows of steps."""
     # Who is kept is found out afterwards, of the strongest.
