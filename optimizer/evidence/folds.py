@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import comb
 from typing import Annotated, ClassVar
 
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.out_of_sample import OutOfSample
-from optimizer.evidence.statistic import Around, Statistic, Weighed, shorten
+from optimizer.evidence.statistic import Around, RowSettings, Statistic, Weighed, shorten
 from optimizer.formatting import format_count
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.gene import GeneText
@@ -74,6 +75,35 @@ class FoldsRecord(OutOfSample):
 
 
 @dataclass(frozen=True)
+class FoldSettings(RowSettings[FoldsRecord]):
+    """Settings that decide the searches of folds."""
+
+    what: ClassVar[str] = "settings of folds"
+    question: ClassVar[str] = "fold"
+    part: ClassVar[str] = "folds"
+
+    folds: int
+    train: int  # groups that each is trained on
+    purge: int  # bars cut from the end of training
+    anchored: bool
+
+    @property
+    def flags(self) -> str:
+        """As of `RowSettings`."""
+        flags = f"--folds {self.folds} --train {self.train} --purge {self.purge}"
+        return flags + " --anchored" * self.anchored
+
+    def describe(self, count: int) -> str:
+        """As of `RowSettings`."""
+        return format_count(count, "fold")
+
+    def is_stated(self, recorded: FoldsRecord, count: int) -> bool:
+        """As of `RowSettings`."""
+        is_anchored = recorded.kind == "anchored"
+        return self == FoldSettings(len(recorded.rows), recorded.train, recorded.purge, is_anchored)
+
+
+@dataclass(frozen=True)
 class PathsRecord(Statistic):
     """Combinatorial splits, each searched again, and the strengths of their paths."""
 
@@ -90,3 +120,31 @@ class PathsRecord(Statistic):
             f"{self.splits} splits searched again: strength of {len(self.paths)} paths from "
             f"{shorten(self.least)}, median {shorten(self.median)}.",
         )
+
+
+@dataclass(frozen=True)
+class PathSettings(RowSettings[PathsRecord]):
+    """Settings that decide the searches of combinatorial splits."""
+
+    what: ClassVar[str] = "settings of combinatorial splits"
+    question: ClassVar[str] = "cpcv"
+    part: ClassVar[str] = "cpcv"
+
+    groups: int
+    tests: int  # groups that are tested at a time
+    purge: int  # bars cut from training before a test
+    embargo: int  # bars cut from training after a test
+
+    @property
+    def flags(self) -> str:
+        """As of `RowSettings`."""
+        cut = f"--purge {self.purge} --embargo {self.embargo}"
+        return f"--cpcv {self.groups},{self.tests} {cut}"
+
+    def describe(self, count: int) -> str:
+        """As of `RowSettings`."""
+        return format_count(count, "combinatorial split")
+
+    def is_stated(self, recorded: PathsRecord, count: int) -> bool:
+        """As of `RowSettings`."""
+        return recorded.splits == comb(self.groups, self.tests)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.out_of_sample import OutOfSample
-from optimizer.evidence.statistic import Around, Weighed
+from optimizer.evidence.statistic import Around, RowSettings, Weighed
 from optimizer.formatting import format_count
+from optimizer.store.answers import OPENED
 from optimizer.store.payload import OPTIONAL
 from optimizer.store.result import Figures
 
@@ -40,3 +41,24 @@ class HeldOutRecord(OutOfSample):
             "such bars.",
             self.find_side(self.looks),
         )
+
+
+@dataclass(frozen=True)
+class LookSettings(RowSettings[HeldOutRecord]):
+    """Settings that decide looks at held-out bars: none."""
+
+    question: ClassVar[str] = OPENED
+    part: ClassVar[str] = "held_out"
+
+    @property
+    def flags(self) -> str:
+        """As of `RowSettings`."""
+        return "--open"
+
+    def describe(self, count: int) -> str:
+        """As of `RowSettings`."""
+        return f"{format_count(count, 'look')} at held-out bars"
+
+    def is_stated(self, recorded: HeldOutRecord, count: int) -> bool:
+        """As of `RowSettings`."""
+        return True

@@ -9,10 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from optimizer.evidence.figures import Number
-from optimizer.evidence.statistic import Around, Statistic, Weighed, choose_side, shorten
+from optimizer.evidence.statistic import (
+    Around,
+    RowSettings,
+    Statistic,
+    Weighed,
+    choose_side,
+    shorten,
+)
+from optimizer.formatting import number
 from optimizer.store.payload import OPTIONAL, Payload
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
@@ -120,6 +128,38 @@ class NullRecord(Statistic):
             is_open = kind.is_too_short and not kind.strength.at_least
             side = "" if is_open else choose_side(kind.tally.p <= MOST_P)
             yield Weighed(f"{name} bars", kind.describe(), side)
+
+    def states(self, keep: str, kind: str, count: int) -> bool:
+        """Whether it follows from so many searches on a kind of bars with a rhythm."""
+        made = self.kinds.get(kind)
+        # Whether mirrored bars count is decided by what was found on shuffled ones.
+        return self.keep == keep and (made is None or made.stopped or made.run >= count)
+
+
+@dataclass(frozen=True)
+class NullSettings(RowSettings[NullRecord]):
+    """Settings that decide null searches."""
+
+    what: ClassVar[str] = "settings of null searches"
+    question: ClassVar[str] = "null"
+    part: ClassVar[str] = "null"
+
+    keep: str  # rhythm that shuffled bars keep
+    kind: str  # of market
+
+    @property
+    def flags(self) -> str:
+        """As of `RowSettings`."""
+        return f"--null {DEFAULT_SEARCHES} --null-keep {self.keep}"
+
+    def describe(self, count: int) -> str:
+        """As of `RowSettings`."""
+        searches = "1 search" if count == 1 else f"{number(count)} searches"
+        return f"{searches} on {self.kind} bars"
+
+    def is_stated(self, recorded: NullRecord, count: int) -> bool:
+        """As of `RowSettings`."""
+        return recorded.states(self.keep, self.kind, count)
 
 
 def format_p(p: Fraction) -> str:

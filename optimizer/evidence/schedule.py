@@ -1,14 +1,14 @@
 """A schedule: the search repeated through time, one ledger over its picks, and its own null."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.folds import Range
-from optimizer.evidence.null import MOST_P, NullRecord
+from optimizer.evidence.null import DEFAULT_SEARCHES, MOST_P, NullRecord
 from optimizer.evidence.out_of_sample import OutOfSample
-from optimizer.evidence.statistic import Around, Weighed, choose_side
+from optimizer.evidence.statistic import Around, RowSettings, Weighed, choose_side
 from optimizer.formatting import format_count, fraction
 from optimizer.store.caveats import describe_skipped
 from optimizer.store.payload import OPTIONAL, Payload
@@ -76,6 +76,11 @@ class ScheduleRecord(OutOfSample):
         """Today's genes: those of the last step; empty where its front was."""
         return self.rows[-1].genes
 
+    @property
+    def settings(self) -> "StepSettings":
+        """Settings that decide it."""
+        return StepSettings(self.every, self.train, self.purge, self.anchored, self.pick_by)
+
     def describe(self) -> str:
         """Sentence on the account of all steps, and on today's genes."""
         trades, steps = format_count(self.trades, "trade"), format_count(len(self.rows), "step")
@@ -125,3 +130,65 @@ class ScheduleRecord(OutOfSample):
             f"Searching again gained {abs(self.gain):.3g} R a day {word} than keeping the first "
             f"pick{p}, whose account ends at {self.first_equity:.3g}."
         )
+
+
+@dataclass(frozen=True)
+class StepSettings(RowSettings[ScheduleRecord]):
+    """Settings that decide the steps of a schedule."""
+
+    what: ClassVar[str] = "settings of steps"
+    question: ClassVar[str] = "schedule"
+    part: ClassVar[str] = "schedule"
+
+    every: str  # from one date to the next
+    train: str  # length of a training
+    purge: int  # bars cut from the end of a training
+    anchored: bool
+    pick_by: str
+
+    @property
+    def searched(self) -> "StepSettings":
+        """Settings of the searches, whose strongest the rule ``keep`` chooses from afterwards."""
+        return replace(self, pick_by="strength") if self.pick_by == "keep" else self
+
+    @property
+    def flags(self) -> str:
+        """As of `RowSettings`."""
+        flags = f"--every {self.every} --train {self.train} --purge {self.purge}"
+        rule = "" if self.pick_by == "strength" else f" --pick-by {self.pick_by}"
+        return flags + " --anchored" * self.anchored + rule
+
+    def describe(self, count: int) -> str:
+        """As of `RowSettings`."""
+        return format_count(count, "step")
+
+    def is_stated(self, recorded: ScheduleRecord, count: int) -> bool:
+        """As of `RowSettings`."""
+        return self == recorded.settings.searched
+
+
+@dataclass(frozen=True)
+class NullScheduleSettings(RowSettings[ScheduleRecord]):
+    """Settings that decide schedules on null markets."""
+
+    what: ClassVar[str] = "settings of null schedules"
+    question: ClassVar[str] = "null schedule"
+    part: ClassVar[str] = "schedule"
+
+    steps: StepSettings
+    keep: str  # rhythm that shuffled bars keep
+    kind: str  # of market
+
+    @property
+    def flags(self) -> str:
+        """As of `RowSettings`."""
+        return f"{self.steps.flags} --null-keep {self.keep} --null {DEFAULT_SEARCHES}"
+
+    def describe(self, count: int) -> str:
+        """As of `RowSettings`."""
+        return f"{format_count(count, 'schedule')} on {self.kind} bars"
+
+    def is_stated(self, recorded: ScheduleRecord, count: int) -> bool:
+        """As of `RowSettings`."""
+        null = recorded.null if recorded.settings == self.steps else None
+        return null is not None and null.states(self.keep, self.kind, count)

@@ -4,7 +4,7 @@ A p belongs to a named test, and an undefined number has its reason.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from optimizer.evidence.figures import Number
 from optimizer.store.payload import Payload
@@ -57,6 +57,29 @@ class Statistic(Numbers):
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """Rows of evidence, a sentence each."""
+        raise NotImplementedError
+
+
+Recorded = TypeVar("Recorded", bound=Statistic)
+
+
+class RowSettings(Payload, Generic[Recorded]):
+    """Settings that decide the rows of evidence that a question leaves, one for each search."""
+
+    question: ClassVar[str]  # name of its rows
+    part: ClassVar[str]  # of a judgement, which states them
+
+    @property
+    def flags(self) -> str:
+        """Flags of the judge that goes on with its rows."""
+        raise NotImplementedError
+
+    def describe(self, count: int) -> str:
+        """So many rows, in words."""
+        raise NotImplementedError
+
+    def is_stated(self, recorded: Recorded, count: int) -> bool:
+        """Whether the part of a judgement follows from so many rows of these settings."""
         raise NotImplementedError
 
 

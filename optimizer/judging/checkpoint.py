@@ -1,13 +1,36 @@
-"""Searches that were repeated, each kept as a row of evidence as soon as it has ended."""
+"""Rows of evidence: searches that were repeated, kept as they end, and found by their settings."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from optimizer.errors import StoreError
+from optimizer.evidence.folds import FoldSettings, PathSettings
+from optimizer.evidence.holdout import LookSettings
+from optimizer.evidence.null import NullSettings
+from optimizer.evidence.schedule import NullScheduleSettings, StepSettings
+from optimizer.evidence.statistic import RowSettings
+from optimizer.judging.judgement import Judgement
 from optimizer.judging.workers import Executor
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
+
+QUESTIONS: Mapping[str, type[RowSettings[Any]]] = {
+    settings.question: settings
+    for settings in (
+        NullSettings,
+        FoldSettings,
+        PathSettings,
+        StepSettings,
+        NullScheduleSettings,
+        LookSettings,
+    )
+}
+"""Questions that leave rows before a judgement states them, by the name of their rows."""
+
+SETTINGS = "settings"
+"""Field of a row that holds its settings."""
 
 
 class Numbered(Payload):
@@ -19,32 +42,38 @@ class Numbered(Payload):
 Row = TypeVar("Row", bound=Numbered)
 
 Rows = Sequence[tuple[str, Mapping[str, object]]]
-"""Names and rows of evidence, oldest first."""
+"""Questions and rows of evidence, oldest first."""
 
 Watch = Callable[[str, int, int, str], None]
 """Callback of progress: a part, how many of its steps are done and planned, a word on them."""
 
 
 class Checkpoint(Generic[Row]):
-    """Rows of one kind, those of an interrupted judge among them.
+    """Rows of one question and settings, those of an interrupted judge among them.
 
     Args:
         store: Of the run, open for writing.
-        name: Of their part, with the settings that decide them.
+        settings: Theirs.
         kind: Their type.
 
     Attributes:
-        known: By number.
+        known: By number; of those with the same number the newest.
     """
 
-    def __init__(self, store: RunStore, name: str, kind: type[Row]) -> None:
-        self._store, self._name = store, name
-        self.known = read_numbered(store.evidence, name, kind)
+    def __init__(self, store: RunStore, settings: RowSettings[Any], kind: type[Row]) -> None:
+        self._store, self._question = store, settings.question
+        self._settings = settings.payload()
+        rows = (
+            kind.read(row)
+            for name, row in store.evidence
+            if name == self._question and row.get(SETTINGS) == self._settings
+        )
+        self.known = {row.number: row for row in rows}
 
     def add(self, row: Row) -> None:
         """Hand a row to the store."""
         self.known[row.number] = row
-        self._store.add_evidence(f"{self._name}/{row.number}", row.payload())
+        self._store.add_evidence(self._question, {SETTINGS: self._settings, **row.payload()})
 
     def list_missing(self, count: int) -> list[int]:
         """Numbers of rows that are not known yet, of 0 up to a count."""
@@ -76,14 +105,35 @@ class Checkpoint(Generic[Row]):
             StoreError: When one is missing.
         """
         if missing := self.list_missing(count):
-            raise StoreError(f"{self._name}/{missing[0]} is missing")
+            raise StoreError(f"row {missing[0]} of '{self._question}' is missing")
         return [self.known[number] for number in range(count)]
 
 
-def read_numbered(rows: Rows, name: str, kind: type[Row]) -> dict[int, Row]:
-    """Rows of one kind by number; of those with the same number the newest."""
-    return {
-        int(key.rpartition("/")[2]): kind.read(row)
-        for key, row in dict(rows).items()
-        if key.rpartition("/")[0] == name
-    }
+class Unstated(NamedTuple):
+    """Rows of one question and settings that no judgement states."""
+
+    what: str  # in words, with their number
+    flags: str  # of the judge that goes on with them
+
+    @property
+    def note(self) -> str:
+        """Note of a judgement that leaves them out."""
+        return f"not judged to the end: {self.what}, which judge {self.flags} goes on with"
+
+
+def list_unstated(rows: Rows, judgements: Iterable[Judgement]) -> list[Unstated]:
+    """Rows that an interrupted judge left, in the order in which they were begun."""
+    counts = Counter(
+        QUESTIONS[name].read(row.get(SETTINGS, {})) for name, row in rows if name in QUESTIONS
+    )
+    known = tuple(judgements)
+    return [
+        Unstated(settings.describe(count), settings.flags)
+        for settings, count in counts.items()
+        if not any(_is_stated(settings, count, judgement) for judgement in known)
+    ]
+
+
+def _is_stated(settings: RowSettings[Any], count: int, judgement: Judgement) -> bool:
+    recorded = getattr(judgement, settings.part)
+    return recorded is not None and settings.is_stated(recorded, count)

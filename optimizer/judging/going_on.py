@@ -10,10 +10,9 @@ from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
 from optimizer.evidence.schedule import ScheduleRecord
-from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.repeated import require_start, restore_stop_rule
-from optimizer.judging.schedule import StepPick, StepSetup, choose_picks, stitch_picks
-from optimizer.judging.scheduling import name_steps, read_rule
+from optimizer.judging.schedule import StepSetup, choose_picks, stitch_picks
+from optimizer.judging.scheduling import open_steps, read_rule
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
 from optimizer.schedule.dates import parse_schedule
@@ -67,7 +66,7 @@ def measure_held_out_steps(
     setup = build_longer_setup(
         store, whole, result, made, markets.series, windows, whole.config.parts
     )
-    rows = Checkpoint(store, name_steps(setup), StepPick)
+    rows = open_steps(store, setup)
     rows.search_missing(setup.run_in_step, len(setup.steps))
     searched = rows.require(len(setup.steps))
     stitched = stitch_picks(setup.task, setup.steps, choose_picks(setup, searched))

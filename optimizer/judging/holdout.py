@@ -23,10 +23,10 @@ from optimizer.judging.going_on import measure_held_out_steps
 from optimizer.judging.judgement import read_judgements
 from optimizer.judging.pick import Pick
 from optimizer.run.individuals import describe_individuals
-from optimizer.run.purposes import OPENED
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.store import RunStore
+from optimizer.store.answers import OPENED
 from optimizer.store.listing import list_run_folders
 from optimizer.store.payload import Payload, decode
 from optimizer.store.result import (

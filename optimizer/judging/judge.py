@@ -12,14 +12,15 @@ from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.cpcv_paths import StabilityRecord
 from optimizer.evidence.figures import encode_figures, make_undefined
-from optimizer.evidence.folds import FoldsRecord, PathsRecord
+from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
 from optimizer.evidence.lookahead import estimate_causality_seconds
-from optimizer.evidence.null import NullRecord
+from optimizer.evidence.null import NullRecord, NullSettings
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import Split
+from optimizer.evidence.statistic import RowSettings
 from optimizer.evidence.trials import TrialsRecord, count_effective_trials
 from optimizer.evidence.verdict import Verdict
-from optimizer.judging.checkpoint import Checkpoint, Watch
+from optimizer.judging.checkpoint import Checkpoint, Watch, list_unstated
 from optimizer.judging.executors import Executors, ThisMachine, find_gpu
 from optimizer.judging.folds import (
     FoldPick,
@@ -67,7 +68,6 @@ from optimizer.judging.trials import (
     build_stability_record,
     build_trials_record,
 )
-from optimizer.judging.unstated import list_unstated
 from optimizer.judging.verdict import add_verdict, estimate_null_seconds, estimate_trials_seconds
 from optimizer.judging.workers import Pool
 from optimizer.run.problem import JustSearched, Trials, trials_fit
@@ -339,8 +339,8 @@ class _Judge:
 
     def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> FindPicks:
         plan = self._plan
-        name = f"fold/{plan.fold_kind}-{plan.folds}-{plan.train_groups}-{self._purge}"
-        return self._plan_searches(name, splits, engine, self._device)
+        settings = FoldSettings(plan.folds, plan.train_groups, self._purge, plan.anchored)
+        return self._plan_searches(settings, splits, engine, self._device)
 
     def _evaluate_walk_forward(
         self, splits: tuple[Split, ...], picks: Sequence[FoldPick]
@@ -351,18 +351,22 @@ class _Judge:
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
-        name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
-        picks = self._plan_searches(name, splits, engine, None)("combinatorial splits")
+        settings = PathSettings(count, tests, self._purge, self._embargo)
+        picks = self._plan_searches(settings, splits, engine, None)("combinatorial splits")
         return build_paths_record(self._task, splits, picks, count, tests)
 
     def _plan_searches(
-        self, name: str, splits: tuple[Split, ...], engine: Engine, used: str | None
+        self,
+        settings: RowSettings[Any],
+        splits: tuple[Split, ...],
+        engine: Engine,
+        used: str | None,
     ) -> FindPicks:
         """Searches of splits, those that are not known yet; their processes start now.
 
         `used` as of `Executors.executor`.
         """
-        kept, count = Checkpoint(self._store, name, FoldPick), len(splits)
+        kept, count = Checkpoint(self._store, settings, FoldPick), len(splits)
         setup = FoldSetup(self._again, splits, self._warm_start)
         missing = len(kept.list_missing(count))
         workers = self._executors.executor(setup, missing, engine=engine, used=used)
@@ -372,7 +376,7 @@ class _Judge:
         """Null searches on shuffled bars, and on mirrored ones where those do not say luck."""
         plan = self._plan
         build_kind = partial(compare_front, self._task, self._result, plan.stop_after)
-        test = NullTest(self._store, "null", pick.strength, plan.stop_after, build_kind)
+        test = NullTest(self._store, NullSettings, pick.strength, plan.stop_after, build_kind)
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
         choose = partial(self._executors.executor, used=self._device)
         return test.make(setup, plan.null, choose, self._watch)

@@ -11,12 +11,21 @@ import numpy as np
 
 from engine.batch import Engine
 from engine.workload import Workload
-from optimizer.errors import StoreError
 from optimizer.evidence.figures import Figure, encode_figure
 from optimizer.evidence.hypervolume import hypervolume
-from optimizer.evidence.null import MOST_P, Compared, NullKind, NullRecord, Tally, tally
+from optimizer.evidence.null import (
+    DEFAULT_STOP_AFTER,
+    MOST_P,
+    Compared,
+    NullKind,
+    NullRecord,
+    NullSettings,
+    Tally,
+    tally,
+)
 from optimizer.evidence.null_markets import Keep, NullMarkets
-from optimizer.judging.checkpoint import Checkpoint, Numbered, Watch
+from optimizer.evidence.statistic import RowSettings
+from optimizer.judging.checkpoint import SETTINGS, Checkpoint, Numbered, Watch
 from optimizer.judging.in_step import OneSearchSetup, WindowNumbers
 from optimizer.judging.pick import ask_pick
 from optimizer.judging.workers import Executor
@@ -51,7 +60,6 @@ class NullSearch(Numbered):
 
     what: ClassVar[str] = "a null search"
 
-    kind: str
     number: int
     members: int  # of its front
     strength: float | None  # the greatest of any member; None of an empty front
@@ -113,11 +121,10 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
         if len(genomes):
             pick = yield from ask_pick(task, task.markets.windows, genomes)
         if pick is None:
-            return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
+            return NullSearch(job.number, 0, None, hypervolume=0.0)
         values = task.goals.natural(outcome.front.objectives)
         best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(
-            kind=job.kind,
             number=job.number,
             members=len(values),
             strength=encode_figure(pick.strength),
@@ -132,7 +139,8 @@ class NullTest:
     """A strength held against searches on null markets, each of which is a row of evidence."""
 
     store: RunStore
-    name: str  # of the rows, before the rhythm that shuffled bars keep
+    # Settings of the rows, of the rhythm that shuffled bars keep and a kind of market.
+    build_settings: Callable[[str, str], RowSettings[Any]]
     strength: Figure  # of the run's pick; undefined, it counts as that of an empty front
     stop_after: int  # searches at least as good after which the rest is left
     # Record of one kind of markets.
@@ -166,41 +174,51 @@ class NullTest:
                 workers, kind, self._threshold, limits, kept, watch, noun=self.noun
             )
 
-        return self._record(planned, keep, search)
+        return self._record(planned, keep, self._build_kinds(search))
 
-    def restore(self, planned: int, keep: str) -> NullRecord:
-        """Record as it follows from the rows; nothing is searched.
-
-        Raises:
-            StoreError: When a row is that of another search.
-        """
+    def count_known(self, keep: str) -> NullRecord | None:
+        """Record of the rows so far, of shuffled bars that keep a rhythm; None before the first."""
 
         def read(kind: Kind) -> tuple[Tally, list[NullSearch]]:
             known = self._open(keep, kind).known
-            if any((row.kind, row.number) != (kind, number) for number, row in known.items()):
-                raise StoreError(f"a search on {kind} bars has another number or kind")
-            counted = tally(self._threshold, list_strengths(known)[:planned], self.stop_after)
-            return counted, [known[number + 1] for number in range(counted.searches)]
+            return tally_known(self._threshold, known, (None, self.stop_after))
 
-        return self._record(planned, keep, read)
+        kinds = self._build_kinds(read)
+        return self._record(0, keep, kinds) if kinds else None
 
     @property
     def _threshold(self) -> float:
         return self.strength.value if self.strength.is_defined else float("-inf")
 
     def _open(self, keep: str, kind: Kind) -> Checkpoint[NullSearch]:
-        return Checkpoint(self.store, f"{self.name}/{keep}/{kind}", NullSearch)
+        return Checkpoint(self.store, self.build_settings(keep, kind), NullSearch)
 
-    def _record(
-        self, planned: int, keep: str, find: Callable[[Kind], tuple[Tally, list[NullSearch]]]
-    ) -> NullRecord:
+    def _build_kinds(
+        self, find: Callable[[Kind], tuple[Tally, list[NullSearch]]]
+    ) -> dict[str, NullKind]:
         kinds: dict[str, NullKind] = {}
         for kind in KINDS:
             counted, searches = find(kind)
-            kinds[kind] = self.build_kind(self._threshold, counted, searches)
+            if searches:
+                kinds[kind] = self.build_kind(self._threshold, counted, searches)
             if counted.p > MOST_P:
                 break
+        return kinds
+
+    def _record(self, planned: int, keep: str, kinds: dict[str, NullKind]) -> NullRecord:
         return NullRecord(planned, keep, **kinds, stop_after=self.stop_after)
+
+
+def read_null_so_far(store: RunStore, strength: float) -> NullRecord | None:
+    """Null searches that are recorded, held against a strength; None before the first."""
+    rows = [row for name, row in store.evidence if name == NullSettings.question]
+    if not rows:
+        return None
+    keep, command = NullSettings.read(rows[-1].get(SETTINGS)).keep, store.header.get("command")
+    asked = command.get("stop_after") if isinstance(command, Mapping) else None
+    stop_after = asked if isinstance(asked, int) else DEFAULT_STOP_AFTER
+    test = NullTest(store, NullSettings, Figure(strength), stop_after, build_null_kind)
+    return test.count_known(keep)
 
 
 def list_strengths(searches: Mapping[int, NullSearch]) -> list[float]:
@@ -209,6 +227,15 @@ def list_strengths(searches: Mapping[int, NullSearch]) -> list[float]:
     while (search := searches.get(len(strengths) + 1)) is not None:
         strengths.append(float("-inf") if search.strength is None else search.strength)
     return strengths
+
+
+def tally_known(
+    value: float, known: Mapping[int, NullSearch], limits: tuple[int | None, int]
+) -> tuple[Tally, list[NullSearch]]:
+    """The tally of searches by number, and those that count; arguments as `run_null_searches`."""
+    planned, stop_after = limits
+    counted = tally(value, list_strengths(known)[:planned], stop_after)
+    return counted, [known[number + 1] for number in range(counted.searches)]
 
 
 def run_null_searches(
@@ -235,24 +262,24 @@ def run_null_searches(
     Returns:
         The tally, and the searches that count, by number.
     """
-    planned, stop_after = limits
+    planned, _ = limits
     part = f"{noun} on {kind} bars"
 
-    def update_tally() -> Tally:
-        count = tally(value, list_strengths(checkpoint.known)[:planned], stop_after)
+    def update_tally() -> tuple[Tally, list[NullSearch]]:
+        count, searches = tally_known(value, checkpoint.known, limits)
         watch(part, len(checkpoint.known), planned, f"{count.at_least} did as well so far")
-        return count
+        return count, searches
 
     so_far = update_tally()
     jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in checkpoint.known]
-    if jobs and not so_far.is_stopped:
+    if jobs and not so_far[0].is_stopped:
         with closing(workers.results(jobs)) as ended:
             for _, search in ended:
                 checkpoint.add(search)
                 so_far = update_tally()
-                if so_far.is_stopped:
+                if so_far[0].is_stopped:
                     break
-    return so_far, [checkpoint.known[n + 1] for n in range(so_far.searches)]
+    return so_far
 
 
 def build_null_kind(

@@ -12,6 +12,7 @@ from engine.batch import Engine
 from engine.workload import Workload
 from optimizer.evidence.figures import encode_figure
 from optimizer.evidence.null_markets import Keep
+from optimizer.evidence.schedule import StepSettings
 from optimizer.evidence.strength import compute_strength, find_strongest
 from optimizer.goals.objectives import parse_objectives
 from optimizer.judging.checkpoint import Numbered
@@ -27,7 +28,7 @@ from optimizer.judging.pick import build_pick, choose_member, compute_strengths,
 from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, answer
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
-from optimizer.schedule.dates import Schedule, Step, plan_steps
+from optimizer.schedule.dates import Schedule, Step, format_days, plan_steps
 from optimizer.schedule.stitched import Stitched, stitch
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_alone, run_in_step
@@ -69,6 +70,13 @@ class StepSetup(OnWindows[StepPick]):
     def steps(self) -> tuple[Step, ...]:
         """Steps on the task's bars."""
         return plan_steps(self.task.markets.series, self.task.markets.uncut, self.schedule)
+
+    @property
+    def settings(self) -> StepSettings:
+        """Settings of the schedule, as its rows have them."""
+        every, train = map(format_days, (self.schedule.every_ns, self.schedule.train_ns))
+        schedule = self.schedule
+        return StepSettings(every, train, schedule.purge, schedule.is_anchored, self.pick_by)
 
     @property
     def trainings(self) -> list[tuple[Window, ...]]:
@@ -215,7 +223,6 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         stitched = stitch_picks(setup.task, setup.steps, picks)
         strength = compute_strength([ledger.r for ledger in stitched.ledgers])
         return NullSearch(
-            job.kind,
             job.number,
             sum(pick.genome is not None for pick in picks),
             encode_figure(strength),

@@ -9,7 +9,7 @@ from engine.batch import Engine
 from engine.workload import GPU_START_S
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import StoreError
-from optimizer.evidence.schedule import ScheduleRecord
+from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord
 from optimizer.evidence.strength import compute_strength
 from optimizer.judging.checkpoint import Checkpoint, Watch
 from optimizer.judging.executors import Executors
@@ -50,7 +50,7 @@ def search_steps(
         executors: Where searches are made.
         watch: Callback of progress.
     """
-    count, made = len(setup.steps), Checkpoint(store, name_steps(setup), StepPick)
+    count, made = len(setup.steps), open_steps(store, setup)
     workers = executors.executor(setup, len(made.list_missing(count)), engine=engine)
     searched = made.complete(count, workers, watch, STEPS)
     return FoundSteps(searched, choose_picks(replace(setup, engine=engine), searched))
@@ -106,10 +106,9 @@ def build_step_setup(
     return setup
 
 
-def name_steps(setup: StepSetup) -> str:
-    """Name of the rows of steps."""
-    # Who is kept is found out afterwards, of the strongest.
-    return f"schedule/{setup.schedule.name}" + "-near" * (setup.pick_by == "near")
+def open_steps(store: RunStore, setup: StepSetup) -> Checkpoint[StepPick]:
+    """Rows of the steps of a schedule."""
+    return Checkpoint(store, setup.settings.searched, StepPick)
 
 
 def read_rule(recorded: ScheduleRecord) -> PickBy:
@@ -145,5 +144,5 @@ def _build_null_test(
     """Stitched strength of picks, held against the same schedule on null markets."""
     stitched = stitch_picks(setup.task, setup.steps, picks)
     strength = compute_strength([ledger.r for ledger in stitched.ledgers])
-    name = f"null-schedule/{setup.schedule.name}-{setup.pick_by}"
-    return NullTest(store, name, strength, stop_after, build_null_kind, noun="schedules")
+    settings = partial(NullScheduleSettings, setup.settings)
+    return NullTest(store, settings, strength, stop_after, build_null_kind, noun="schedules")

@@ -31,13 +31,11 @@ from optimizer.run.trust import (
 )
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
+from optimizer.store.answers import OPENED
 from optimizer.store.lock import NO_GENERATION
 from optimizer.store.result import RunHeader
 from optimizer.store.windows import overlap
 from strategy import find_strategy
-
-OPENED = "opened"
-"""Name of the evidence that held-out bars were looked at."""
 
 ALL = frozenset(part.name for part in fields(Identity))
 VALUES = ALL - {"settings", "warm_start", "search_version"}

@@ -31,13 +31,6 @@ class Schedule:
     purge: int = 0  # bars cut from the end of a training
     is_anchored: bool = False  # whether every training begins with the first bar
 
-    @property
-    def name(self) -> str:
-        """Name of its rows of evidence."""
-        kind = "anchored" if self.is_anchored else "rolling"
-        every, train = map(format_days, (self.every_ns, self.train_ns))
-        return f"{kind}-{every}-{train}-{self.purge}"
-
 
 def parse_schedule(every: str, train: str, purge: int, *, is_anchored: bool = False) -> Schedule:
     """Schedule of durations such as ``30d``.
@@ -45,8 +38,8 @@ def parse_schedule(every: str, train: str, purge: int, *, is_anchored: bool = Fa
     Raises:
         TimeframeError: When a text is no duration.
 
-    >>> parse_schedule("30d", "26w", 96).name
-    'rolling-30d-182d-96'
+    >>> format_days(parse_schedule("30d", "26w", 96).train_ns)
+    '182d'
     """
     every_ns, train_ns = parse_timeframe(every, "--every"), parse_timeframe(train, "--train")
     return Schedule(every_ns, train_ns, purge, is_anchored)

@@ -65,7 +65,7 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
             run's own bars are not among these.
         StoreError: When the run has no result, is owned, or its members would trade otherwise.
     """
-    with open_to_record(path, {}) as store:
+    with open_to_record(path, []) as store:
         result, judgement = require_result(store), read_judgement(store)
         task = restore_task(store, SIGNAL, flags)
         config = recorded_config(store, flags)

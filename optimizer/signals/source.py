@@ -96,7 +96,7 @@ class SignalSource:
         self._path, self._member, self._flags = path, member, flags
         self._may_search = may_search
         self._before: dict[str, Bars] = {}
-        self._findings: Findings = {}
+        self._findings: Findings = []
 
     def read(self, now_ns: int) -> Signal:
         """State by a clock, nanoseconds UTC.

@@ -11,10 +11,9 @@ from data.checks import Floats, format_time
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.evidence.schedule import ScheduleRecord
-from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.going_on import build_longer_setup
 from optimizer.judging.schedule import StepPick, choose_picks
-from optimizer.judging.scheduling import name_steps
+from optimizer.judging.scheduling import open_steps
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Step
 from optimizer.schedule.stitched import join_ledgers, stitch
@@ -77,7 +76,7 @@ def find_todays_genes(
     series = [chain.bars for chain in chains]
     windows = [Window(chain.series, chain.start, len(chain.bars)) for chain in chains]
     setup = build_longer_setup(store, task, result, made, series, windows, config.parts)
-    known = Checkpoint(store, name_steps(setup), StepPick)
+    known = open_steps(store, setup)
     count = len(setup.steps)
     if may_search:
         known.search_missing(setup.run_in_step, count)

@@ -9,8 +9,8 @@ from optimizer.store import RunStore
 from optimizer.store.files import DATABASE, OWNER
 from optimizer.store.payload import encode
 
-Findings = dict[str, Mapping[str, object]]
-"""Rows of evidence by name."""
+Findings = list[tuple[str, Mapping[str, object]]]
+"""Names and rows of evidence, oldest first."""
 
 
 def may_record(path: Path) -> bool:
@@ -49,11 +49,12 @@ class _UnrecordedStore(RunStore):
     @property
     def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """Rows of evidence, those beside the run last."""
-        return (*super().evidence, *self._findings.items())
+        return (*super().evidence, *self._findings)
 
     def add_evidence(self, name: str, payload: Mapping[str, object]) -> None:
         """Keep a row, as it is read back where it is recorded."""
-        self._findings[name] = json.loads(encode(payload, what=f"the evidence '{name}'"))
+        row = json.loads(encode(payload, what=f"the evidence '{name}'"))
+        self._findings.append((name, row))
 
     def flush(self) -> None:
         """Nothing waits for a disk."""

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 Record = Mapping[str, object]
 
+OPENED = "opened"
+"""Name of the evidence that held-out bars were looked at."""
+
 FEWEST_DAYS = 20
 """Below so many days nothing is said of a year."""
 

@@ -12,9 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.errors import OptimizerError, StoreError
+from optimizer.evidence.verdict import Verdict
 from optimizer.formatting import evenly, format_duration, format_gene, metric, number
+from optimizer.judging.checkpoint import list_unstated
+from optimizer.judging.judgement import read_judgements, read_opened_result
+from optimizer.judging.null import read_null_so_far
+from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.report.charts.chart import BLUE, Chart, axis, scatter, words
 from optimizer.report.charts.front import front_2d
+from optimizer.report.charts.judged import null_strengths
 from optimizer.report.charts.progress import best_objective
 from optimizer.report.trade_marks import Plain
 from optimizer.run.progress import WARMING
@@ -27,7 +33,6 @@ from optimizer.store.reader import Reader
 from optimizer.store.result import RunHeader
 from optimizer.viewing.channels import ChannelState
 from optimizer.viewing.encoding import encode_json
-from optimizer.viewing.null_so_far import JudgingState, read_judging
 
 MOST_MEMBERS = 200
 """Members of a growing front that are drawn and named, an even choice of more."""
@@ -120,9 +125,7 @@ class LiveRun:
             )
         if rows["result"]:
             with RunStore.open(self.path) as store:
-                judging = read_judging(store, is_owned=status == "running")
-            if judging is not None:
-                state |= _describe_judging(judging, is_owned=status == "running")
+                state |= _describe_judging(store, is_owned=status == "running")
         elif status != "running":
             state["headline"] = f"Interrupted. Go on with: {resume_command(self.path)}"
         is_over = bool(rows["result"]) and status != "running"
@@ -265,11 +268,24 @@ def _list_cells(header: RunHeader, objectives: Floats, genomes: Floats) -> list[
     ]
 
 
-def _describe_judging(judging: JudgingState, *, is_owned: bool) -> Plain:
+def _describe_judging(store: RunStore, *, is_owned: bool) -> Plain:
+    """The judgement of a run as far as it has come; nothing before the search is over."""
+    result, judgement = read_opened_result(store)
+    if result is None:
+        return {}
+    verdict, pick = derive_verdict(result, judgement), find_pick(result, judgement)
+    strength = None if pick is None else pick.strength
+    null = None if strength is None else read_null_so_far(store, strength)
+    unstated = list_unstated(store.evidence, read_judgements(store))
+    lines = [f"{left.what} so far" for left in unstated]
+    if null is not None and judgement is None:
+        lines += [f"On {name} bars: {kind.describe()}" for name, kind in null.kinds.items()]
+    if judgement is None and is_owned:
+        verdict = Verdict("not_judged", "The search is over and is being judged.")
     return {
         "phase": "judging" if is_owned else "finished",
-        "headline": judging.verdict.sentence,
-        "grade": judging.verdict.grade,
-        "judging": list(judging.lines),
-        "null": judging.chart,
+        "headline": verdict.sentence,
+        "grade": verdict.grade,
+        "judging": lines,
+        "null": None if null is None else null_strengths(null, strength),
     }

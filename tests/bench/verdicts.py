@@ -95,11 +95,18 @@ def read_figures(database: Path) -> Figures:
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         rows = [("result", *row) for row in connection.execute("SELECT payload FROM result")]
         rows += connection.execute("SELECT name, payload FROM evidence ORDER BY id")
-        payloads: dict[str, Any] = {name: json.loads(payload) for name, payload in rows}
+        records = [(name, json.loads(payload)) for name, payload in rows]
+        payloads: dict[str, Any] = {_name_row(*record): record[1] for record in records}
         for number, summary, *blobs in connection.execute(f"SELECT {COLUMNS} FROM generation"):
             digests = [blob and hashlib.sha256(blob).hexdigest() for blob in blobs]
             payloads[f"generation/{number}"] = {"summary": json.loads(summary), "digests": digests}
     return dict(_iter_figures("", payloads))
+
+
+def _name_row(name: str, row: dict[str, Any]) -> str:
+    """A row of evidence by its settings and its number, such as ``null/day/shuffled/17``."""
+    settings = row.get("settings")
+    return "/".join(map(str, (name, *settings.values(), row["number"]))) if settings else name
 
 
 def _iter_figures(name: str, value: object) -> Iterator[tuple[str, str]]:

@@ -57,7 +57,8 @@ def list_searches(path):
     """Searches that were recorded, in the order in which they were."""
     with RunStore.open(path) as store:
         assert store.verify() == []
-        return [name for name, _ in store.evidence if name[:4] in ("null", "fold", "cpcv")]
+        rows = [(name, row) for name, row in store.evidence if name in ("null", "fold", "cpcv")]
+    return [(name, *row["settings"].values(), row["number"]) for name, row in rows]
 
 
 def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
@@ -68,7 +69,7 @@ def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
     assert actual.verdict.grade == expected.verdict.grade
     rows = list_searches(copy)
     assert len(rows) == len(set(rows))
-    numbers = [int(name.rpartition("/")[2]) for name in rows if name.startswith("null/")]
+    numbers = [number for name, *_, number in rows if name == "null"]
     assert numbers == list(range(1, expected.null.shuffled.run + 1))
 
 

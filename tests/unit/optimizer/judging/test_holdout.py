@@ -148,11 +148,11 @@ def test_a_schedule_goes_on_over_held_out_bars(tmp_path, monkeypatch):
     assert before.held_out is None
     opened = judge_briefly(path, is_open=True, **plan)
     with RunStore.open(path) as store:
-        rows = {name: row for name, row in store.evidence if name.startswith("schedule/")}
+        rows = [row for name, row in store.evidence if name == "schedule"]
         task = restore_task(store, JUDGE, {})
         assert read_judgement(store).held_out == opened.held_out
         assert check_run(store, {}, 2).problems == ()
-    genomes = {int(name.rpartition("/")[2]): row["genome"] for name, row in rows.items()}
+    genomes = {row["number"]: row["genome"] for row in rows}
     windows = [Window.whole(task.markets.series[0])]
     series = list(task.markets.series)
     steps = plan_steps(series, windows, parse_schedule("10d", "30d", 0))

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from optimizer.evidence.null import NullKind, tally
+from optimizer.evidence.null import NullKind, NullSettings, tally
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.null import (
@@ -39,7 +39,7 @@ class Crew:
         """Every second one first."""
         for job in [*jobs[1::2], *jobs[0::2]]:
             self.begun.append(job.number)
-            yield job, NullSearch(job.kind, job.number, 1, self._strengths[job.number - 1])
+            yield job, NullSearch(job.number, 1, self._strengths[job.number - 1])
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def store(tmp_path):
 def list_rows(store):
     """Rows of one kind."""
     store.flush()
-    return Checkpoint(store, "null/none/shuffled", NullSearch)
+    return Checkpoint(store, NullSettings("none", "shuffled"), NullSearch)
 
 
 STRENGTHS = [1.0, 3.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
@@ -108,7 +108,7 @@ def test_a_null_search_is_that_search_on_that_market(kind):
     front = search(alone, engine).front
     pick = select_pick(engine, front.genomes)
     values = task.goals.natural(front.objectives)
-    assert (null.kind, null.number, null.members) == (kind, 3, len(front))
+    assert (null.number, null.members) == (3, len(front))
     assert (null.strength, null.trades) == (pick.strength.value, pick.trades)
     assert null.objectives["max_drawdown"] == values[:, -1].min()
     assert null.objectives[task.goals.names[0]] == values[:, 0].max()
@@ -133,4 +133,4 @@ def test_a_null_search_with_an_empty_front_has_nothing():
     """Its strength is below all others, its hypervolume 0."""
     task = make_task(BARS, min_trades=400)
     search = NullSetup(task, "none").run(NullJob("shuffled", 1))
-    assert search == NullSearch("shuffled", 1, 0, None, hypervolume=0.0)
+    assert search == NullSearch(1, 0, None, hypervolume=0.0)

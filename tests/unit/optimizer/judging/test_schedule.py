@@ -24,7 +24,6 @@ from optimizer.judging.schedule import (
     stitch_picks,
 )
 from optimizer.judging.schedule_record import count_mismatches, measure_account
-from optimizer.judging.scheduling import name_steps
 from optimizer.schedule.dates import parse_schedule
 from optimizer.store import RunStore
 from strategy import words as w
@@ -105,16 +104,15 @@ def test_the_one_of_the_strongest_neighbours_is_picked(setup, found):
     for pick, strongest in zip(picks, found, strict=True):
         assert pick.genome is None or pick.strength <= strongest.strength
     assert choose_picks(near, picks) == tuple(picks)
-    assert (name_steps(setup), name_steps(near)) == (
-        "schedule/rolling-14d-40d-24",
-        "schedule/rolling-14d-40d-24-near",
-    )
+    assert near.settings.searched != setup.settings.searched
 
 
 def test_the_pick_before_stays_while_it_is_half_as_strong(setup, found):
     """By the rule ``keep``, where the greatest strength is above 0."""
     assert choose_picks(setup, found) == tuple(found)
-    kept = choose_picks(replace(setup, pick_by="keep"), found)
+    keeping = replace(setup, pick_by="keep")
+    assert keeping.settings.searched == setup.settings.searched
+    kept = choose_picks(keeping, found)
     assert kept[0] == found[0]
     for before, pick, strongest in zip(kept, kept[1:], found[1:], strict=False):
         if before.genome is None or strongest.genome is None:
@@ -158,7 +156,7 @@ def run(searched, tmp_path_factory):
 def test_a_judged_schedule_is_recorded_whole(run, setup, found):
     """Its steps are those of the same task in memory, its null has rows of its own."""
     with RunStore.open(run) as store:
-        judgement, names = read_judgement(store), [name for name, _ in store.evidence]
+        judgement, rows = read_judgement(store), store.evidence
     made = judgement.schedule
     assert len(made.rows) == len(found)
     layout = setup.task.spec.layout
@@ -170,10 +168,14 @@ def test_a_judged_schedule_is_recorded_whole(run, setup, found):
     assert made.null.shuffled.run == 3
     assert judgement.null is None
     assert judgement.folds is None
-    assert [f"schedule/rolling-14d-40d-24/{k}" in names for k in range(5)] == [True] * 5
-    assert "null-schedule/rolling-14d-40d-24-strength/day/shuffled/3" in names or (
-        "null-schedule/rolling-14d-40d-24-strength/none/shuffled/3" in names
-    )
+    dates = {"every": "14d", "train": "40d", "purge": 24, "anchored": False}
+    steps = {**dates, "pick_by": "strength"}
+    own = [row["number"] for name, row in rows if name == "schedule"]
+    assert own == [*range(len(found))]
+    assert {row["settings"] == steps for name, row in rows if name == "schedule"} == {True}
+    null = {"steps": steps, "keep": made.null.keep, "kind": "shuffled"}
+    shuffled = [row for name, row in rows if name == "null schedule" and row["settings"] == null]
+    assert sorted(row["number"] for row in shuffled) == [1, 2, 3]
     assert judgement.verdict.grade in ("too_little", "not_judged", "lost")
 
 
@@ -220,10 +222,9 @@ def test_a_judge_that_was_stopped_resumes(run, searched, tmp_path, part):
     with pytest.raises(KeyboardInterrupt):
         judge_run(path, plan, {}, stop)
     with RunStore.open(path) as store:
-        names = [name.rpartition("/")[0] for name, _ in store.evidence]
+        names = [name for name, _ in store.evidence]
         assert read_judgement(store) is None
-    kept = "null-schedule" if "shuffled" in part else "schedule"
-    assert sum(name.startswith(f"{kept}/") for name in names) == 2
+    assert names.count("null schedule" if "shuffled" in part else "schedule") == 2
     again = judge_run(path, plan, {}, lambda *payload: None)
     with RunStore.open(run) as store:
         assert again.schedule == read_judgement(store).schedule

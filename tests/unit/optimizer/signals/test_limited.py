@@ -131,12 +131,12 @@ def test_a_schedule_of_a_limited_account(tmp_path):
     costs, spec = run.task.costs, run.task.spec
     pair.source().read(pair.write(1000))
     with RunStore.open(pair.path) as store:
-        rows = {name: row for name, row in store.evidence if name.startswith("schedule/")}
+        rows = {row["number"]: row for name, row in store.evidence if name == "schedule"}
     series = pair.load()
     windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
     schedule = parse_schedule("2d", "5d", 0)
     steps = plan_steps(series, windows, schedule)
-    genomes = [rows[f"schedule/rolling-2d-5d-0/{k}"]["genome"] for k in range(len(steps))]
+    genomes = [rows[k]["genome"] for k in range(len(steps))]
     picks = [None if genome is None else np.array(genome) for genome in genomes]
     seen = set()
     for count in range(900, 1000, 9):

@@ -38,9 +38,9 @@ def schedule(market):
 
 
 def list_step_rows(path):
-    """Names of the rows of steps, in the order in which they were recorded."""
+    """Numbers of the rows of steps, in the order in which they were recorded."""
     with RunStore.open(path) as store:
-        return [name for name, _ in store.evidence if name.startswith("schedule/")]
+        return [row["number"] for name, row in store.evidence if name == "schedule"]
 
 
 def test_genes_are_those_of_the_last_step(market, schedule):
@@ -80,7 +80,7 @@ def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
     signal = market.source().read(now)
     assert (signal.step.date, signal.step.due) == (schedule.next_date, None)
     assert (told.genes, told.step) == (signal.genes, signal.step)
-    assert list_step_rows(market.path) == [*rows, f"schedule/rolling-2d-5d-0/{len(rows)}"]
+    assert list_step_rows(market.path) == [*rows, len(rows)]
     monkeypatch.setattr(StepSetup, "run_in_step", None)
     assert market.source().read(market.write(first + 2)).genes == signal.genes
 
@@ -95,8 +95,8 @@ def test_positions_run_on_under_the_genes_that_entered_them(market, schedule):
     windows = [Window.whole(bars)]
     steps = plan_steps([bars], windows, parse_schedule("2d", "5d", 0))
     with RunStore.open(market.path) as store:
-        rows = {name: row for name, row in store.evidence if name.startswith("schedule/")}
-    genomes = [rows[f"schedule/rolling-2d-5d-0/{k}"]["genome"] for k in range(len(steps))]
+        rows = {row["number"]: row for name, row in store.evidence if name == "schedule"}
+    genomes = [rows[k]["genome"] for k in range(len(steps))]
     picks = [None if genome is None else np.array(genome) for genome in genomes]
     reference = Reference(task.spec, [bars], windows, task.costs, form=CompiledForm())
     (ledger,) = stitch(reference, windows, steps, picks).ledgers

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
-from optimizer.evidence.null import tally
+from optimizer.evidence.null import NullSettings, tally
+from optimizer.judging.checkpoint import Checkpoint
 from optimizer.judging.null import NullSearch
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.live import LiveRun
@@ -72,9 +73,9 @@ def test_p_so_far_is_that_of_the_tally(run_path, tmp_path):
     assert list_states(tmp_path) == ["being judged"]
     strength = load_run("growing", tmp_path).pick.strength
     strengths = [strength + 1, strength - 1, None, strength - 2]
+    checkpoint = Checkpoint(growing.store, NullSettings("day", "shuffled"), NullSearch)
     for number, value in [*enumerate(strengths, start=1), (6, 9.0)]:
-        row = NullSearch("shuffled", number, 3, value)
-        growing.store.add_evidence(f"null/day/shuffled/{number}", row.payload())
+        checkpoint.add(NullSearch(number, 3, value))
     growing.store.flush()
     state = read_state(live)
     p = float(tally(strength, [value or -9.0 for value in strengths]).p)

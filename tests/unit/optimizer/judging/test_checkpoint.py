@@ -1,0 +1,79 @@
+"""Rows that an interrupted judge left: found by their settings, and said with the flags."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from optimizer.evidence.folds import FoldSettings, PathSettings, PathsRecord
+from optimizer.evidence.holdout import LookSettings
+from optimizer.evidence.null import NullRecord, NullSettings
+from optimizer.evidence.schedule import NullScheduleSettings, StepSettings
+from optimizer.judging.checkpoint import QUESTIONS, list_unstated
+from tests.support.judged import judgement, null_kind
+
+FOLDS = FoldSettings(2, 3, 4, anchored=False)
+STEPS = StepSettings("30d", "182d", 96, anchored=False, pick_by="strength")
+NEAR = replace(STEPS, pick_by="near")
+KEEP = replace(STEPS, pick_by="keep")
+NULL = NullRecord(199, "day", replace(null_kind(0), run=50))
+JUDGED = replace(
+    judgement(), null=NULL, cpcv=PathsRecord(6, (), None, None, None),
+    schedule=SimpleNamespace(settings=KEEP, null=NULL),
+)  # fmt: skip
+DATES = "--every 30d --train 182d --purge 96"
+
+LEFT = [
+    (NullSettings("day", "shuffled"), 51, "51 searches on shuffled bars",
+     "--null 199 --null-keep day"),
+    (NullSettings("week", "shuffled"), 1, "1 search on shuffled bars",
+     "--null 199 --null-keep week"),
+    (replace(FOLDS, anchored=True), 1, "1 fold", "--folds 2 --train 3 --purge 4 --anchored"),
+    (replace(FOLDS, purge=5), 2, "2 folds", "--folds 2 --train 3 --purge 5"),
+    (PathSettings(5, 1, 4, 8), 3, "3 combinatorial splits", "--cpcv 5,1 --purge 4 --embargo 8"),
+    (NEAR, 2, "2 steps", f"{DATES} --pick-by near"),
+    (replace(STEPS, anchored=True), 1, "1 step", f"{DATES} --anchored"),
+    (NullScheduleSettings(KEEP, "day", "shuffled"), 51, "51 schedules on shuffled bars",
+     f"{DATES} --pick-by keep --null-keep day --null 199"),
+    (NullScheduleSettings(STEPS, "day", "mirrored"), 1, "1 schedule on mirrored bars",
+     f"{DATES} --null-keep day --null 199"),
+    (LookSettings(), 1, "1 look at held-out bars", "--open"),
+]  # fmt: skip
+
+STATED = [
+    (NullSettings("day", "shuffled"), 50),
+    (NullSettings("day", "mirrored"), 1),
+    (FOLDS, 2),
+    (PathSettings(4, 2, 4, 8), 6),
+    (STEPS, 5),
+    (NullScheduleSettings(KEEP, "day", "shuffled"), 50),
+]
+
+
+def list_rows(settings, count):
+    """So many rows as they are recorded."""
+    return [(settings.question, {"settings": settings.payload(), "number": k + 1})
+            for k in range(count)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "count", "words", "flags"), LEFT)
+def test_rows_that_no_judgement_states_are_said_with_the_flags_that_go_on(
+    settings, count, words, flags
+):
+    """Those of other settings than the judged ones, and those beyond the number that counted."""
+    rows = [("judgement", {}), *list_rows(settings, count)]
+    assert list_unstated(rows, [JUDGED]) == list_unstated(rows, []) == [(words, flags)]
+
+
+def test_rows_that_a_judgement_states_are_not_said():
+    """Each question asks its own part; what is left is said in the order of its beginning."""
+    stated = [row for settings, count in STATED for row in list_rows(settings, count)]
+    assert list_unstated(stated, [JUDGED]) == []
+    names = [QUESTIONS[settings.question] for settings, _ in STATED]
+    assert [*dict.fromkeys(names), LookSettings] == [*QUESTIONS.values()]
+    opened = replace(JUDGED, held_out=SimpleNamespace())
+    assert list_unstated(list_rows(LookSettings(), 1), [JUDGED, opened]) == []
+    left = list_unstated([*list_rows(NEAR, 1), *stated, *list_rows(FOLDS, 1)], [judgement()])
+    assert [words for words, _ in left] == [
+        "1 step", "6 combinatorial splits", "5 steps", "50 schedules on shuffled bars",
+    ]  # fmt: skip
