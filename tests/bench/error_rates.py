@@ -1,13 +1,16 @@
 """Error rates on foreign worlds: how often luck is taken for more, and an edge for luck.
 
-    python -m tests.bench.error_rates --seeds 0:45 --kept FILE [--size small] [--edges]
+    python -m tests.bench.error_rates --seeds 0:45 --kept FILE [--size small] [--worlds edge]
 
-Markets of all worlds of `tests.support.null_worlds` that have no edge, or with `--edges` of those
-that have one, a seed of each world after the other. Each is searched, and judged as
-`tests.bench.calibration` does. Beside it stands what other statistics say of the same pick and the
-same trials. A line of JSON a market goes to the file as it ends; what stands there is not made
-again, so that a command may be repeated, and ends after so many minutes. The table of all that the
-file has is printed at the end.
+Markets of all worlds of `tests.support.null_worlds` that have no edge, or with `--worlds edge` of
+those that have one, a seed of each world after the other. Each is searched once, and then the same
+search is made on its shuffled bars, and where those do not say luck on its mirrored ones, until the
+first that does as well; folds are left out. A market that is not luck is "found". Beside it stands
+what other statistics say of the same pick and the same trials.
+
+A line of JSON a market goes to the file as it ends; what stands there is not made again, so that a
+command may be repeated, and ends after so many minutes. The table of all that the file has is
+printed at the end.
 """
 
 import argparse
@@ -22,8 +25,12 @@ import numpy as np
 
 from engine.accounts.costs import Costs
 from engine.runtime.machine import available_cores
+from optimizer.evidence.null import MOST_P, Tally, tally
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.trials import count_effective_trials
+from optimizer.evidence.verdict import FEWEST_SEARCHES
+from optimizer.judging.null import KINDS as NULLS
+from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.pick import Pick, select_pick
 from optimizer.judging.trials import (
     JudgedTrials,
@@ -32,12 +39,22 @@ from optimizer.judging.trials import (
     build_daily_columns,
 )
 from optimizer.run.search import search
+from optimizer.run.task import Task
 from strategy.words import any_of, close, gene, length, roc, share, strategy, switch
-from tests.bench.calibration import SETTINGS, ends_whole, grade_pick, read_rows
 from tests.support.judging import make_task
 from tests.support.null_worlds import EDGES, PUBLISHED, WORLDS, make_world
 
-LENGTH = 8760
+SETTINGS = {
+    "objectives": "strength,total_return,max_drawdown",
+    "population": 32,
+    "generations": 10,
+    "min_trades": 30,
+    "polish": 0,
+    "threads": 1,
+    "memory": 2**30,
+}
+
+LENGTH, STOP_AFTER = 8760, 1
 """Bars of a series, where no other number is asked for."""
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
@@ -100,6 +117,31 @@ def judge_market(world: str, seed: int, size: str, bars: int = LENGTH) -> dict[s
     if pick.trades >= SETTINGS["min_trades"]:
         row |= compute_others(task, engine, outcome, pick)
     return row | grade_pick(task, pick) | {"seconds": round(time.perf_counter() - began, 2)}
+
+
+def grade_pick(task: Task, pick: Pick) -> dict[str, object]:
+    """What a search's pick is called, and from which null searches."""
+    row: dict[str, object] = {"strength": pick.strength.value, "trades": pick.trades}
+    if pick.trades < task.config.min_trades:
+        return {**row, "grade": "too_little"}
+    setup = NullSetup(task, "none")
+    for null in NULLS:
+        verdicts = tally_nulls(setup, null, pick.strength.value)
+        row |= {null: [verdicts.at_least, verdicts.searches]}
+        if verdicts.p > MOST_P:
+            return {**row, "grade": "luck", "by": null}
+    return {**row, "grade": "found"}
+
+
+def tally_nulls(setup: NullSetup, kind: str, value: float) -> Tally:
+    """Null searches in the order of their numbers, up to the first that does as well."""
+    strengths: list[float] = []
+    while True:
+        counts = tally(value, strengths, STOP_AFTER)
+        if counts.is_stopped or counts.searches == FEWEST_SEARCHES:
+            return counts
+        search = setup.run(NullJob(kind, len(strengths) + 1))
+        strengths.append(float("-inf") if search.strength is None else search.strength)
 
 
 def compute_others(task, engine, outcome, pick: Pick) -> dict[str, float | None]:
@@ -190,6 +232,20 @@ def main(arguments: list[str] | None = None) -> None:
     )
     if jobs:
         print(f"{len(jobs)} markets are left: the same command goes on")
+
+
+def read_rows(path: Path) -> Iterator[dict[str, object]]:
+    """Lines of a file; one that was cut off is left out."""
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def ends_whole(path: Path) -> bool:
+    """Whether the last line of a file was written to its end."""
+    return path.read_bytes()[-1:] in (b"", b"\n")
 
 
 def judge_jobs(

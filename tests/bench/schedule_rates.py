@@ -38,8 +38,7 @@ from optimizer.judging.schedule import (
     stitch_picks,
 )
 from optimizer.schedule.dates import parse_schedule
-from tests.bench.calibration import read_rows
-from tests.bench.error_rates import FOLLOW, FREE, compute_interval, judge_jobs
+from tests.bench.error_rates import FOLLOW, FREE, compute_interval, judge_jobs, read_rows
 from tests.support.judging import make_task
 from tests.support.null_worlds import CHANGING, DAY, make_world
 
