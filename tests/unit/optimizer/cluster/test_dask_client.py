@@ -1,22 +1,20 @@
 """Whose fault it is when the result of a call does not come: the call's or the connection's."""
 
-import asyncio
 import os
 import signal
 import socket
 import threading
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
-from distributed.comm import CommClosedError, listen
+from distributed.comm import CommClosedError
 
-from optimizer.cluster import dask_client, local_workers
+from optimizer.cluster import dask_client
 from optimizer.cluster.address import Address, parse_address
 from optimizer.cluster.dask_client import CallTicket, Link
-from optimizer.cluster.local_workers import begin_workers
-from optimizer.errors import ReleasedError, SchedulerLostError, WorkersLostError
+from optimizer.errors import ReleasedError, SchedulerLostError
 from tests.support.clusters import begin_cluster, wait_until
 from tests.support.hostile import bounded_time
 
@@ -61,13 +59,6 @@ def test_an_error_of_the_call_itself_stays_what_it_is(error):
     with pytest.raises(type(error)) as caught:
         answer("error", error)
     assert caught.value is error
-
-
-def test_a_result_that_is_late_is_no_lost_scheduler():
-    """The client may ask again, also where the call is over and its result on its way."""
-    for status in ("pending", "finished"):
-        with pytest.raises(TimeoutError):
-            answer(status)
 
 
 class StopsOnce:
@@ -140,49 +131,6 @@ def test_a_port_that_speaks_first_is_no_scheduler(words):
         speaker.join(60)
 
 
-@contextmanager
-def listening(greetings):
-    """A port that speaks as a scheduler does for so many messages, and then is silent."""
-    loop, begun, address = asyncio.new_event_loop(), threading.Event(), []
-
-    async def serve():
-        heard = 0
-        over = asyncio.Event()
-
-        async def handle(comm):
-            nonlocal heard
-            with suppress(CommClosedError):
-                while True:
-                    await comm.read()
-                    heard += 1
-                    if heard <= greetings:
-                        await comm.write({"type": "Scheduler", "workers": {}})
-
-        async with listen("tcp://127.0.0.1:0", handle) as listener:
-            address.extend([listener.contact_address, lambda: loop.call_soon_threadsafe(over.set)])
-            begun.set()
-            await over.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    assert begun.wait(60)
-    try:
-        yield address[0]
-    finally:
-        address[1]()
-        thread.join()
-        loop.close()
-
-
-@pytest.mark.parametrize("greetings", [0, 1, 2])
-def test_a_scheduler_that_falls_silent_after_its_greeting_is_lost(monkeypatch, greetings):
-    """Whether it answers no question at all, the first one, or all but taking us in."""
-    monkeypatch.setattr(dask_client, "CALL_S", 1.0)
-    refused = pytest.raises(SchedulerLostError, match=r"silent for 1 s|Timed out")
-    with listening(greetings) as address, bounded_time(60), refused:
-        dask_client.Link(parse_address(address))
-
-
 @pytest.mark.slow
 def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monkeypatch):
     """Each has an end; only who needs the answer fails."""
@@ -197,10 +145,3 @@ def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monk
             link.list_calls()
             link.send_away("tcp://127.0.0.1:1")
             link.cancel([call])
-
-
-def test_a_worker_of_this_machine_that_begins_too_late_is_named(monkeypatch):
-    """The library's error is an assertion about itself."""
-    monkeypatch.setattr(local_workers, "START_S", 0.05)
-    with pytest.raises(WorkersLostError, match="--cluster local:1"), begin_workers(1):
-        pass

@@ -5,21 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from data.mmap_store import put_down
 from engine.accounts.costs import Costs
 from engine.batch import Engine
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.messages import Lacks
 from optimizer.cluster.searches import ClusterSearches
-from optimizer.cluster.sharded import ShardedEngine, on_shards, on_workers
-from optimizer.cluster.worker_cache import Parcel
+from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.store import RunStore
 from optimizer.store.result import load_result
-from tests.support.clusters import SERIES, Hung, run_search, search_on_seven
+from tests.support.clusters import SERIES, run_search, search_on_seven
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task, recorded_run, write_bars
 
@@ -106,40 +103,6 @@ def test_trades_are_listed_on_workers_too(two):
             for name, column in same.columns().items():
                 assert getattr(ledger, name).tobytes() == column.tobytes(), name
     assert any(len(ledger) for own in expected for ledger in own)
-
-
-def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch):
-    """They are never sent or copied; workers with little room compute them in parts."""
-    expected = run_search(search_on_seven())
-    mapped = [put_down(bars, tmp_path) for bars in SERIES]
-    task = make_task(*mapped, generations=4, population=32, min_trades=3, polish=64, memory=100_000)
-    monkeypatch.setattr(two, "folder", tmp_path)
-    place = on_workers(two, task)
-    assert "memory holds 2 of them in up to" in place.problem.engine.device_reason
-    assert run_search(task, place) == expected
-    assert len(list(tmp_path.iterdir())) == len(SERIES)
-    parcel = Parcel(Hung(mapped[0]))
-    assert parcel.pack_missing(Lacks(tuple(parcel.bars)), tmp_path)[0].keys() == {parcel.digest}
-
-
-def test_neighbours_and_parts_are_asked_for_on_workers_too(two):
-    """Windows of one symbol stay together, whatever objectives ask."""
-    task = search_on_seven(objectives="strength@near,total_return@worst", parts=2, generations=1)
-    assert run_search(task, on_workers(two, task)) == run_search(task)
-
-
-def test_a_search_that_is_not_worth_it_is_refused(two):
-    """With the reason; with whole searches to be made afterwards it is made here."""
-    small = search_on_seven()
-    with pytest.raises(ConfigError, match="3600 s"):
-        on_shards(two, is_judged=False, least_s=3600.0)(small, small.device())
-    task = make_task(make_planted_market(1, 300, 0))
-    with pytest.raises(ConfigError, match="one series"):
-        on_shards(two, is_judged=False, least_s=0.0)(task, task.device())
-    made = on_shards(two, is_judged=True)(task, task.device())
-    assert isinstance(made.problem.engine, Engine)
-    divided = on_shards(two, is_judged=False, least_s=0.0)(small, small.device())
-    assert isinstance(divided.problem.engine, ShardedEngine)
 
 
 def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_path):

@@ -1,7 +1,5 @@
 """Setups are packed without their bars, kept by digest, and refused where a byte is another."""
 
-import errno
-import gc
 import pickle
 
 import numpy as np
@@ -11,7 +9,7 @@ from optimizer.cluster import worker_cache
 from optimizer.cluster.fingerprint import digest_folder
 from optimizer.cluster.messages import JobResult, Lacks, Made, Work
 from optimizer.cluster.worker_cache import Keep, Parcel, solve
-from optimizer.errors import ConfigError, WriteError
+from optimizer.errors import ConfigError
 from tests.support.clusters import Hung
 from tests.support.evidence import make_planted_market
 
@@ -99,38 +97,6 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
         parcel.pack_missing(lacks, None)
 
 
-def test_a_full_disk_keeps_no_part_of_large_bars(tmp_path, monkeypatch):
-    """A judge or a search then names how to go on."""
-
-    def fill(descriptor):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(worker_cache, "MOST_CARRIED", 1000)
-    monkeypatch.setattr("data.files.os.fsync", fill)
-    parcel = Parcel(SETUP)
-    (digest,) = parcel.bars
-    with pytest.raises(WriteError, match=digest):
-        parcel.pack_missing(Lacks((digest,)), tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-def test_only_so_many_setups_are_kept_and_bars_with_them():
-    """The one that was used longest ago goes; bars go with the last that uses them."""
-    keep = Keep(most=2)
-    parcels = [Parcel(Hung(make_planted_market(seed, 300, 0))) for seed in (1, 2, 3)]
-    for parcel in parcels[:2]:
-        answer_parcel(parcel, Lacks(tuple(parcel.bars)), keep)
-    assert isinstance(solve(work(parcels[0]), keep=keep), JobResult)
-    answer_parcel(parcels[2], Lacks(tuple(parcels[2].bars)), keep)
-    assert isinstance(solve(work(parcels[0]), keep=keep), JobResult)
-    assert solve(work(parcels[1]), keep=keep) == Lacks()
-    gc.collect()
-    assert answer_parcel(parcels[1], Lacks(), keep) == Lacks(tuple(parcels[1].bars))
-    keep.forget()
-    gc.collect()
-    assert answer_parcel(parcels[0], Lacks(), keep) == Lacks(tuple(parcels[0].bars))
-
-
 def test_who_would_find_other_bits_says_who_it_is(monkeypatch):
     """And does nothing; in words that name each version."""
     other = Made({"engine": "2", "numpy": "1"}, "others", device="cuda", host="b", cores=9)
@@ -141,14 +107,6 @@ def test_who_would_find_other_bits_says_who_it_is(monkeypatch):
     same = Made(HERE.versions, HERE.bits, device="cuda", host="b", cores=9)
     assert same.digest == HERE.digest
     assert same.differences(HERE) == ()
-
-
-def test_a_worker_knows_how_many_share_its_host():
-    """By the name under which it is known."""
-    parcel, keep = Parcel(SETUP), Keep()
-    carried, _ = parcel.pack_missing(Lacks(tuple(parcel.bars)), None)
-    job = work(parcel, ("who", 0), carried=carried, shares={"10.0.0.1": 8, "10.0.0.2": 1})
-    assert solve(job, host="10.0.0.1", keep=keep).result[1] == 8
 
 
 def test_what_cannot_be_packed_is_refused():

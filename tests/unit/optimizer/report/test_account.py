@@ -12,7 +12,6 @@ from optimizer.evidence.returns import moments
 from optimizer.report.account import (
     SHARPE_DAYS,
     Curve,
-    build_hold_curve,
     drawdown,
     equity_curve,
     monthly_returns,
@@ -44,57 +43,9 @@ def test_equity_of_one_series_is_the_product_of_the_law(bars):
     assert drawdown(curve)[2] == curve.value[2] / curve.value[1] - 1
 
 
-def test_held_out_bars_go_on_with_the_same_account(bars):
-    """Equity after both windows is the product over all trades."""
-    given = [trade(3, TARGET, 100.0, 95.0, 110.0)], [trade(120, STOP, 100.0, 90.0, 90.0)]
-    trades = collect_ledgers(bars, *given)
-    assert trades.has_held_out
-    assert trades.is_held_out.tolist() == [False, True]
-    curve = equity_curve(trades, ["ADA", "ADA"], 0.01, 0)
-    assert curve.value[-1] == (1 + 0.01 * trades.r[0]) * (1 + 0.01 * trades.r[1])
-
-
-def test_equity_ends_at_ruin(bars):
-    """What a loss of 1.4 R leaves of equity that is wholly at risk is nothing, for ever."""
-    loss, gain = trade(3, STOP, 100.0, 90.0, 86.0), trade(20, TARGET, 100.0, 95.0, 110.0)
-    trades = collect_ledgers(bars, [loss, gain], [loss, gain])
-    alone = equity_curve(trades, ["ADA", "ADA"], 1.0, 0)
-    assert alone.value.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
-    beside = equity_curve(collect_ledgers(bars, [loss, gain], []), ["ADA", "BTC"], 1.0, 0)
-    assert beside.value.tolist() == [1.0, 0.0, 0.0]
-
-
-def test_several_series_are_one_account(bars):
-    """Equity is times each trade as it ends, which is the return of the table."""
-    other = make_bars(2, 200)
-    windows = [Window(0, 0, 200), Window(1, 0, 200)]
-    ledgers = [
-        build_trade_ledger([trade(50, TARGET, 100.0, 95.0, 110.0)]),
-        build_trade_ledger([trade(3, STOP, 100.0, 90.0, 90.0)]),
-    ]
-    trades = collect_trades(ledgers, windows, [bars, other], COSTS)
-    curve = equity_curve(trades, ["ADA", "BTC"], 0.01, 0)
-    first = 1 + 0.01 * trades.r[1]
-    assert curve.value.tolist() == [1.0, first, first * (1 + 0.01 * trades.r[0])]
-
-
 def hold(windows, series, names):
     """An account of windows to be held."""
     return Account(tuple(series), tuple(windows), tuple(names), COSTS)
-
-
-def test_buying_and_holding_pays_one_entry(bars):
-    """The last value is the last close over the first one and its cost; before it begins, 1."""
-    late = Window(0, 100, 200)
-    curve = build_hold_curve(hold([late], [bars], ["ADA"]), 1.0)
-    expected = bars.close[199] / (bars.close[100] * (1 + COSTS.per_side))
-    assert curve.value[-1] == pytest.approx(expected, rel=1e-12)
-    assert (curve.time_ns[0], curve.value[0]) == (bars.timestamp[100], 1.0)
-    # Of two markets one has not begun on the first day.
-    both = hold([Window(0, 0, 200), Window(1, 100, 200)], [bars, bars], ["ADA", "BTC"])
-    day = np.searchsorted(bars.timestamp, (both.days[0] + 1) * DAY) - 1
-    first = bars.close[day] / (bars.close[0] * (1 + COSTS.per_side))
-    assert both.hold_days[0] == (first + 1) / 2
 
 
 def test_parts_of_one_market_are_one_account(bars):

@@ -1,7 +1,6 @@
 """The first screen of a report: numbers of the pick, its equity, folds as one account."""
 
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from optimizer.formatting import fraction, metric
 from optimizer.grades import GRADES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
-from optimizer.judging.sentences import suggest_next
 from optimizer.report import gallery
 from optimizer.report.evidence import build_answer
 from optimizer.report.model import build_page_data, choose_members
@@ -45,18 +43,6 @@ def test_tiles_hold_the_numbers_of_the_pick(folded_run):
     assert tiles["Return a year"].sign == ("gain" if member.metrics["cagr"] > 0 else "loss")
 
 
-def test_tiles_of_an_older_run_leave_out_what_it_did_not_record(folded_run, monkeypatch):
-    """The return in all stands in for that of a year."""
-    older = ("cagr", "median_leverage", "hold_at_equal_volatility", "max_drawdown_marked")
-    members = tuple(
-        replace(member, metrics={k: v for k, v in member.metrics.items() if k not in older})
-        for member in folded_run.members
-    )
-    monkeypatch.setitem(folded_run.__dict__, "members", members)
-    names = [tile.name for tile in list_tiles(folded_run)]
-    assert names == ["Return", "Deepest drawdown", "Trades", "In the market"]
-
-
 def test_folds_are_stitched_to_one_account(folded_run):
     """Trades of each fold's pick in its own test, in the order of time, from 1."""
     curve = stitched_curve(folded_run)
@@ -68,13 +54,6 @@ def test_folds_are_stitched_to_one_account(folded_run):
     assert (np.diff(curve.time_ns) >= 0).all()
     chart = gallery.draw_fold_equity(folded_run)
     assert len(chart.layout["shapes"]) == len(folds.rows)
-
-
-def test_folds_whose_bars_are_not_here_have_no_curve(example_run, tmp_path):
-    """As those of another market."""
-    shutil.copytree(example_run, tmp_path / "run")
-    record_judgement(tmp_path / "run", judgement())
-    assert gallery.draw_fold_equity(load_run(str(tmp_path / "run"))) is None
 
 
 def test_the_equity_of_the_pick_is_shaded_by_folds(folded_run):
@@ -107,17 +86,6 @@ def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path,
     assert answer.is_simulated
 
 
-def test_what_to_do_with_what_is_not_valid_is_what_helps(example_run, tmp_path):
-    """Where a rule reads later bars it is the rule; where engines disagree all its trades."""
-    path = shutil.copytree(example_run, tmp_path / "run")
-    recorded = record_judgement(path, judgement("invalid"))
-    run = load_run(str(path))
-    assert "bars from 412 on" in build_answer(run).step
-    red = replace(run.result, certificate=replace(run.result.certificate, mismatches=1))
-    command = f"python -m optimizer parity --run {path}"
-    assert command in suggest_next(red, run.verdict, recorded)
-
-
 def test_a_member_beyond_those_that_a_page_names_is_named_too(folded_run, monkeypatch):
     """Who is asked for stands in the table and is shown, whatever its number."""
     monkeypatch.setattr("optimizer.report.model.MOST_MEMBERS", 2)
@@ -129,14 +97,3 @@ def test_a_member_beyond_those_that_a_page_names_is_named_too(folded_run, monkey
     assert data["first"] == last
     assert last in data["details"]
     assert f'<tr data-member="{last}"' in page_html(folded_run, last)
-
-
-def test_a_page_opens_at_the_pick(example_run):
-    """Judged or not: the candidate below is the one that the first screen speaks of."""
-    run = load_run(example_run)
-    assert run.judgement is None
-    chosen = choose_members(run, None)
-    assert chosen.first == run.pick.member
-    assert chosen.roles[chosen.first].startswith("the pick, which the verdict is about")
-    other = (run.pick.member + 1) % len(run.members)
-    assert choose_members(run, other).first == other

@@ -1,6 +1,5 @@
 """What Python shows of a run, and what an editor completes."""
 
-import inspect
 import shutil
 import sys
 from dataclasses import fields
@@ -34,26 +33,6 @@ def test_keywords_name_every_setting():
     assert (get_args(kinds["model"]), get_args(kinds["target"])) == (MODELS, TARGETS)
 
 
-@pytest.mark.parametrize(
-    ("function", "settings"),
-    [
-        (optimizer.evolve, RunKeywords),
-        (optimizer.backtest, RunKeywords),
-        (optimizer.judge, JudgeKeywords),
-        (optimizer.scan, ScanKeywords),
-        (optimizer.forecast, ForecastKeywords),
-    ],
-    ids=["evolve", "backtest", "judge", "scan", "forecast"],
-)
-def test_shells_complete_settings(function, settings):
-    """Their names stand in the signature, behind the function's own."""
-    parameters = inspect.signature(function).parameters
-    assert set(get_type_hints(settings)) <= set(parameters)
-    assert all(
-        parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()
-    )
-
-
 def test_the_package_shows_its_public_names():
     """And nothing that it imports."""
     assert dir(optimizer) == sorted(optimizer.__all__)
@@ -70,35 +49,6 @@ def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):
     assert "6 of 199 searches on shuffled bars did as well" in shown
     assert "<table" in shown
     assert f"{len(run.members)} members" in shown
-
-
-def test_a_notebook_shows_tags_and_note(example_run, tmp_path):
-    """As text, whatever they hold."""
-    run = load_run(str(shutil.copytree(example_run, tmp_path / "run")))
-    run.label("baseline", note="<b>bold</b>")
-    assert "baseline<br>&lt;b&gt;bold&lt;/b&gt;" in run._repr_html_()
-
-
-def test_a_backtest_is_called_one():
-    """It is no run with members."""
-    single = optimizer.backtest()
-    assert repr(single).endswith("\nBacktest('seller_exhaustion')")
-    shown = single._repr_html_()
-    assert "Backtest of seller_exhaustion" in shown
-    assert "member," not in shown
-    assert "1 members" not in shown
-
-
-def test_a_notebook_shows_a_scan_and_a_forecast(tmp_path):
-    """A line with the verdict, and a table of the symbols, not all numbers."""
-    scan = optimizer.scan(is_kept=False)
-    assert repr(scan) == "Scan(1 long, 0 short, 0 neutral)"
-    assert "SIMULATED" in scan._repr_html_()
-    forecast = optimizer.forecast(tmp_path / "a.parquet", model="naive", window=8)
-    first, second = repr(forecast).splitlines()
-    assert first == f"On a simulated market: {forecast.record.skill.sentence}"
-    assert second == f"Forecast(naive, 4 bars ahead, {len(forecast.values):,} rows)"
-    assert forecast._repr_html_().startswith("<p>On a simulated market: ")
 
 
 def test_scripts_stay_silent(capsys, monkeypatch):

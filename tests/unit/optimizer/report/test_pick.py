@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.errors import ConfigError
-from optimizer.report.pick import by_weight, compare, knee, parse_weights
+from optimizer.report.pick import by_weight, compare, knee
 from optimizer.run.compared import hypervolume_shares
 
 FRONT = np.array([[0.0, 10.0], [2.0, 2.0], [10.0, 0.0]])
@@ -15,23 +14,10 @@ def test_the_knee_is_close_to_the_best_of_everything():
     assert knee(FRONT) == 1
 
 
-def test_a_single_member_and_equal_members_have_a_knee():
-    """A range of zero does not divide."""
-    assert knee(FRONT[:1]) == 0
-    assert knee(np.ones((3, 2))) == 0
-
-
 @pytest.mark.parametrize(("weights", "expected"), [((1, 0), 0), ((0, 1), 2), ((1, 1), 1)])
 def test_weights_decide(weights, expected):
     """All weight on one objective picks its best."""
     assert by_weight(FRONT, np.array(weights, float)) == expected
-
-
-@pytest.mark.parametrize("weights", [{}, {"a": 0}, {"a": -1}, {"a": float("nan")}, {"c": 1}])
-def test_weights_that_say_nothing_are_refused(weights):
-    """Unknown names, negative numbers and nothing at all."""
-    with pytest.raises(ConfigError):
-        parse_weights(("a", "b"), weights)
 
 
 def test_hypervolume_is_the_share_of_the_area_that_is_dominated():

@@ -55,34 +55,6 @@ def test_a_regime_knows_no_later_bar_but_for_its_thirds(bars):
     assert own.tolist() == other.tolist()
 
 
-def test_short_series_have_no_regimes():
-    """A hundred bars are needed before the first."""
-    bars = make_bars(REGIME_BARS)
-    (regime,) = find_regimes((bars,), (Window.whole(bars),)).series
-    assert (regime == UNKNOWN).all()
-
-
-def test_every_trade_with_a_regime_is_in_the_table(example_run):
-    """Sums of the table are those of the trades."""
-    run = load_run(example_run)
-    trades, table = run.trade_columns(0), run.regimes(0)
-    known = trades.signal_bar >= REGIME_BARS
-    assert table["trades"].sum() == known.sum() > 0
-    assert table["sum_r"].sum() == pytest.approx(trades.r[known].sum(), rel=1e-12)
-    traded = table[table["trades"] > 0]
-    assert np.allclose(traded["mean_r"] * traded["trades"], traded["sum_r"])
-    undefined = run.market_regimes.tabulate(
-        replace(
-            trades,
-            r=np.empty(0),
-            series=trades.series[:0],
-            signal_bar=trades.signal_bar[:0],
-            is_held_out=trades.is_held_out[:0],
-        )
-    )
-    assert undefined["mean_r"].isna().all()
-
-
 def test_trades_on_held_out_bars_are_in_no_regime(example_run):
     """The table is of the bars that were searched, also once held-out ones were opened."""
     run = load_run(example_run)

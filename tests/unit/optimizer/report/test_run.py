@@ -1,22 +1,10 @@
 """A run as frames and figures: rows are members, figures are legal, absent names are refused."""
 
-import re
-import shutil
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
 from engine.accounts.metrics import METRICS
 from optimizer import load_run
-from optimizer.errors import ConfigError, StoreError
-from optimizer.report import Run, compare_runs
-from optimizer.report.charts.chart import name, select_plot_points
-from optimizer.report.charts.front import MOST_LINES, parallel
-from optimizer.report.facts import describe_trials
-from optimizer.report.model import build_member_rows
 from tests.support.commands import write_market
-from tests.support.judged import judgement, record_judgement
 from tests.support.runs import open_held_out, record_run
 
 
@@ -40,27 +28,6 @@ def test_the_front_holds_what_was_recorded(run):
         assert frame["trades"][member] == recorded.metrics["trades"]
         assert frame["held_out_trades"][member] == recorded.held_out.metrics["trades"]
         assert frame["ema_fast"][member] == recorded.genes["ema_fast"]
-
-
-def test_held_out_figures_stand_beside_searched_ones(run):
-    """Objectives, trades and mean R."""
-    columns, rows = build_member_rows(run, [0])
-    for metric in (*run.objectives, "trades", "mean_r"):
-        place = columns.index(metric) + 1
-        assert columns[place] == f"held_out_{metric}"
-        assert rows[0][place][1] == pytest.approx(run.front[columns[place]][0], nan_ok=True)
-
-
-def test_one_sentence_says_how_many_were_evaluated(example_run, tmp_path):
-    """In generations, in polishing, and how many of them are distinct once that is known."""
-    run = load_run(example_run)
-    count, polished = int(run.generations["evaluated"].sum()), run.result.polished
-    numbers = count, len(run.summaries), polished, count + polished
-    assert [int(word) for word in re.findall(r"\d+", describe_trials(run))] == [*numbers]
-    shutil.copytree(example_run, tmp_path / "run")
-    record_judgement(tmp_path / "run", judgement("luck"))
-    told = re.findall(r"\d+", describe_trials(load_run(str(tmp_path / "run"))))
-    assert [int(word) for word in told] == [*numbers, 400]
 
 
 def test_trades_are_those_of_all_windows(run):
@@ -92,15 +59,6 @@ def test_the_deepest_drawdown_is_the_recorded_one(example_run):
     assert drawdowns["depth"][0] == pytest.approx(run.front["max_drawdown"][0], rel=1e-12)
     assert drawdowns["depth"].is_monotonic_decreasing
     assert (drawdowns["from"] < drawdowns["to"]).all()
-
-
-def test_generations_and_populations_are_frames(run):
-    """A row a generation, and all individuals of one."""
-    assert list(run.generations.index) == [0, 1, 2, 3]
-    population = run.population(0)
-    assert len(population) == run.generations["individuals"][0]
-    feasible = population[population["is_feasible"]]
-    assert feasible[list(run.objectives)].notna().all(axis=None)
 
 
 def test_every_figure_is_one_that_plotly_takes(run):
@@ -140,45 +98,6 @@ def test_the_last_convergence_is_the_front(run):
     assert history.quantiles.shape == (4, len(run.genes), 7)
 
 
-@pytest.mark.parametrize(
-    ("ask", "expected"),
-    [
-        (lambda run: run.trades(99), "has no member 99"),
-        (lambda run: run.trades(-1), "has no member -1"),
-        (lambda run: run.plot.front("sharp"), "did you mean 'sharpe'"),
-        (lambda run: run.plot.gene("emafast"), "did you mean 'ema_fast'"),
-        (lambda run: run.plot.by(0, "year"), "known: "),
-        (lambda run: run.plot.heatmap("emafast", "reward_r"), "did you mean 'ema_fast'"),
-        (lambda run: run.plot.heatmap(metric="sharp"), "did you mean 'sharpe'"),
-        (lambda run: run.by_weight(sharp=1), "'sharp' is no objective"),
-    ],
-)
-def test_what_is_not_there_is_refused(run, ask, expected):
-    """The message lists what there is."""
-    with pytest.raises(ConfigError, match=expected):
-        ask(run)
-
-
-def test_a_run_that_is_not_there_is_refused(tmp_path):
-    """As the commands refuse it."""
-    with pytest.raises(StoreError, match="there is no run"):
-        load_run("nothing", tmp_path)
-
-
-def test_picks_are_members(run):
-    """Knee and weight name rows of the front."""
-    members = range(len(run.members))
-    assert run.knee() in members
-    assert run.by_weight(**{run.objectives[0]: 1}) == 0
-
-
-def test_a_run_compared_with_itself_is_equal(run):
-    """All members stay, and both volumes are the same."""
-    table = compare_runs(one=run, two=run)
-    assert table["undominated"].tolist() == table["members"].tolist()
-    assert table["hypervolume"].nunique() == 1
-
-
 def test_a_member_taken_apart_agrees_with_itself(run):
     """Signals are bars where the condition holds; trades are equal in every bit."""
     apart = run.apart(0, window=1)
@@ -187,34 +106,3 @@ def test_a_member_taken_apart_agrees_with_itself(run):
     assert set(trades["signal_bar"]) <= set(apart.signals())
     assert trades["same"].all()
     assert len(apart.rows()) == len(run.windows[1])
-
-
-def test_thinning_keeps_the_extremes():
-    """The highest, the lowest, the first and the last point stay; a short line stays whole."""
-    values = np.sin(np.arange(50_000) / 777.0)
-    kept = select_plot_points(values)
-    assert len(kept) <= 2_002
-    assert {0, 49_999, int(values.argmax()), int(values.argmin())} <= set(kept.tolist())
-    assert select_plot_points(values[:5]).tolist() == [0, 1, 2, 3, 4]
-
-
-def test_names_in_charts_are_no_markup():
-    """Marks of style are text, and long names are cut."""
-    assert name("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;"
-    assert len(name("x" * 100)) == 60
-
-
-def test_more_members_than_a_chart_can_show_are_chosen_evenly():
-    """The chart names how many of them it draws."""
-    columns = {"a": np.arange(1000.0), "b": np.ones(1000)}
-    chart = parallel(columns, ("a", "b"), "a")
-    assert len(chart.data) == MOST_LINES
-    assert f"{MOST_LINES} of them evenly chosen" in chart.alt
-
-
-def test_fronts_of_other_costs_are_not_compared(run):
-    """Values at other costs answer another question, and no hypervolume is formed of both."""
-    other = Run(run.path)
-    other.header = replace(other.header, costs={**other.header.costs, "fee_bp": 99.0})
-    with pytest.raises(ConfigError, match="other costs"):
-        compare_runs(one=run, two=other)

@@ -8,7 +8,6 @@ import pytest
 
 from optimizer import load_run
 from optimizer.cli.result import print_answer, print_result
-from optimizer.errors import ConfigError
 from optimizer.formatting import fraction
 from optimizer.report import write_report
 from optimizer.report.account import find_hold_scale
@@ -18,7 +17,6 @@ from optimizer.report.page import page_html
 from optimizer.report.schedule import (
     STEP_COLUMNS,
     build_schedule_account,
-    collect_step_genes,
     list_windows,
     stitched_curve,
 )
@@ -162,26 +160,6 @@ def test_the_account_of_steps_sizes_their_trades(sized_run):
     assert falls.max() == pytest.approx(made.max_drawdown, rel=1e-12)
 
 
-def test_genes_are_shares_of_their_bounds(run):
-    """A line a gene; a step without a pick is a gap."""
-    made, genes = run.judgement.schedule, collect_step_genes(run)
-    assert genes.shares.shape == (len(made.rows), len(genes.names))
-    known = genes.shares[np.isfinite(genes.shares)]
-    assert ((known >= 0) & (known <= 1)).all()
-    low, high = run.bounds[run.number_of_gene("reward_r")]
-    column = genes.shares[:, genes.names.index("reward r")]
-    for row, share in zip(made.rows, column.tolist(), strict=True):
-        assert not row.genes or share == (row.genes["reward_r"] - low) / (high - low)
-    assert len(run.plot.step_genes().data) == len(genes.names)
-
-
-def test_the_histogram_is_that_of_null_schedules(run):
-    """Of stitched strengths, with the mark of the run's own."""
-    figure = run.plot.null()
-    assert figure.layout.yaxis.title.text == "schedules"
-    assert figure.data[-1].x[0] == run.judgement.schedule.strength
-
-
 def test_the_page_has_a_row_a_step(run, tmp_path):
     """And every sentence on the schedule."""
     answer = build_answer(run)
@@ -193,9 +171,3 @@ def test_the_page_has_a_row_a_step(run, tmp_path):
     page = write_report(run, tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'id="steps"' in page
     assert 'data-chart="step_genes"' in page
-
-
-def test_a_run_without_a_schedule_says_how(example_run):
-    """The error has the command."""
-    with pytest.raises(ConfigError, match="judge it with --schedule 30d,180d"):
-        load_run(example_run).plot.schedule()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from engine.accounts.ledger import REASONS, Trade
-from optimizer.report.charts import price
 from optimizer.report.trade_marks import pack_trades
 from optimizer.report.trades import (
     by_hour,
@@ -34,13 +33,6 @@ def test_costs_in_r_are_what_separates_gross_from_net(bars):
     assert (facts.gross_r, facts.cost_r) == (2.0, pytest.approx(0.042))
     assert facts.net_r == pytest.approx(float(trades.r[0]))
     assert facts.break_even_bp == pytest.approx(10 / 210 * 10_000)
-
-
-def test_costs_without_a_trade_have_no_break_even(bars):
-    """There is nothing to divide by."""
-    facts = compute_cost_facts(collect_ledgers(bars, []), np.ones(0, bool), COSTS)
-    assert (facts.gross_r, facts.net_r) == (0.0, 0.0)
-    assert np.isnan(facts.break_even_bp)
 
 
 def test_groups_count_what_was_chosen_and_name_everything(bars):
@@ -80,22 +72,6 @@ def test_shorts_cost_and_earn_as_the_law_has_it(bars):
     sides = by_side(trades, np.ones(2, bool))
     assert dict(zip(sides.labels, sides.trades.tolist(), strict=True)) == {"long": 1, "short": 1}
     assert sides.sum_r[1] == net
-
-
-def test_the_chart_of_a_short_tells_its_side_and_where_its_stop_went(bars):
-    """Its entry points down, and both stops are drawn; no target is none."""
-    endless = Trade(3, 4, 6, STOP, 100.0, 105.0, -np.inf, 103.0, -0.6, -1, 103.0, 3)
-    drawn = price.trade(bars, collect_ledgers(bars, [endless]), 0)
-    assert "short, entry 100, stop 105 moved to 103, target none, exit 103 by stop" in drawn.alt
-    _, stop, target, way = drawn.data
-    assert {y for y in stop["y"].tolist() if y == y} == {103.0, 105.0}
-    assert not len(target["y"])
-    assert way["marker"]["symbol"] == ["triangle-down", "x"]
-    marks = price.entries_and_exits(collect_ledgers(bars, [endless]), 0)
-    assert [trace["name"] for trace in marks.data if len(trace["x"])] == [
-        "entry of a short",
-        "exit with a loss",
-    ]
 
 
 def test_a_page_carries_what_its_script_needs_of_shorts(bars):
