@@ -5,12 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from optimizer.errors import ConfigError
-from optimizer.forecasts.features import build_samples, named_rows
+from optimizer.forecasts.features import build_samples
 from optimizer.forecasts.fit import fit
 from optimizer.forecasts.plan import build_folds
 from optimizer.forecasts.settings import ForecastSettings
-from strategy.errors import StrategyError
 from tests.support.planted_returns import planted_market
 from tests.support.worlds import make_bars
 
@@ -104,30 +102,3 @@ def test_an_unknown_number_anywhere_in_a_window_is_no_window():
     samples = build_samples([replace(bars, extra={"x": column})], settings)
     missing = np.flatnonzero(~samples.is_ready)
     assert missing.tolist() == [*range(96 + SMALL.window - 1), *range(300, 308)]
-
-
-def test_features_are_names_and_rows():
-    """Names of the page and rows of the language, each once."""
-    assert len(named_rows("returns, range, rsi(close, 14) / 100")) == 4
-    for text, error in (
-        ("returns, returns", ConfigError),
-        ("returns,, range", ConfigError),
-        ("close > open", StrategyError),
-        ("rsi(close, gene('n', 14, 2, 20))", StrategyError),
-        ("rsj(close, 14)", StrategyError),
-    ):
-        with pytest.raises(error):
-            named_rows(text)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"model": "gtu"}, {"target": "price"}, {"horizon": 0}, {"hidden": 3}, {"is_bf16": True}],
-    ids=lambda wrong: next(iter(wrong)),
-)
-def test_settings_are_refused_by_their_flag(wrong):
-    """What is wrong is named with what is allowed."""
-    with pytest.raises(ConfigError, match=next(iter(wrong)).removeprefix("is_")):
-        replace(SMALL, **wrong)
-    with pytest.raises(ConfigError, match="too few"):
-        fit([planted_market(1, 380, 0.0)], SMALL)

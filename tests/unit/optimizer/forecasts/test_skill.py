@@ -118,26 +118,3 @@ def test_symbols_that_move_together_count_once():
         assert two.against[name].p == pytest.approx(rival.p, rel=1e-9)
     assert two.slope_error == pytest.approx(one.slope_error, rel=1e-9)
     assert two.hits_error == pytest.approx(one.hits_error, rel=1e-9)
-
-
-def test_the_mean_is_its_own_rival_no_more():
-    """What forecasts the mean is judged against nothing and the ridge."""
-    naive = skill("naive", 5, 0.3)
-    assert list(naive.whole.against) == ["nothing", "the ridge"]
-    assert naive.whole.against["the ridge"].gain < 0
-    assert not naive.has_skill
-
-
-def test_a_price_that_has_stopped_takes_no_error_away():
-    """Doing nothing is without any error there, of which no share can be taken away."""
-    bars = planted_market(5, 3000, 0.3)
-    stopped = {name: getattr(bars, name).copy() for name in ("open", "high", "low", "close")}
-    for column in stopped.values():
-        column[1990:] = stopped["close"][1989]
-    settings = ForecastSettings(
-        model="ridge", horizon=1, train=2000, refit=1000, features="returns, volume", window=24
-    )
-    whole = make_forecast([replace(bars, **stopped)], settings).record.skill.whole
-    assert whole.bars > 30
-    assert whole.against["nothing"].gain is None
-    assert whole.against["the mean"].gain < 1

@@ -8,7 +8,6 @@ import pytest
 import optimizer
 from data import Bars, Window
 from engine.accounts.costs import Costs
-from engine.errors import EngineError
 from engine.portfolio import Component, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.cli.portfolio import print_portfolio
@@ -22,7 +21,6 @@ from strategy import words as w
 from tests.support.commands import write_market
 from tests.support.runs import record_run
 from tests.support.signals import SETTINGS
-from tests.support.worlds import make_bars
 from tests.unit.engine.accounts.test_limits import G0, G1
 from tests.unit.engine.accounts.test_one_account import worlds
 
@@ -111,31 +109,6 @@ def test_components_size_their_trades_from_one_cash():
     assert alone.measure(alone.trade())[0]["total_return"] == pytest.approx(0.025, rel=1e-12)
 
 
-def test_a_component_without_a_size_risks_a_share_of_the_same_cash():
-    """By hand: 500 and half of ten units make 550, a tenth of it times 1 R 605, 580, and 556.8."""
-    units = hand_component("units", FIRST, w.account(1000, w.units(10)), 0.5)
-    share = hand_component("share", OTHER, None, 2.0)
-    portfolio = Portfolio([units, share], Costs(risk_fraction=0.05), cash=500)
-    folded = portfolio.account.fold([ledger for (ledger,) in portfolio.trade()])
-    assert folded.worth.tolist() == pytest.approx([550, 605, 580, 556.8], rel=1e-14)
-    assert folded.equity[-1] == pytest.approx(556.8 / 500, rel=1e-14)
-    assert folded.leverage.tolist() == pytest.approx([1, 1, 500 / 605, 1], rel=1e-14)
-
-
-def test_ruin_of_sized_components_is_the_accounts():
-    """Forty units lose 200 of 150 and nothing is worth anything after; the order in R goes on."""
-    units = hand_component("units", FIRST, w.account(1000, w.units(40)), 1.0)
-    risk = hand_component("risk", OTHER, w.account(1000, w.risk(0.1)), 1.0)
-    falling = own_bars([100, 100], [95, 110], "FALLING")
-    portfolio = Portfolio([units._replace(series=(falling,)), risk], Costs(), cash=150)
-    ledgers = portfolio.trade()
-    folded = portfolio.account.fold([ledger for (ledger,) in ledgers])
-    assert folded.worth.tolist() == [0.0] * 4
-    metrics, _ = portfolio.measure(ledgers)
-    assert (metrics["total_return"], metrics["max_drawdown"]) == (-1.0, 1.0)
-    assert metrics["sum_r"] == pytest.approx(-0.5 + 1 + 1 - 0.4, rel=1e-12)
-
-
 @pytest.mark.parametrize(("most", "taken"), [(0.8, [2, 2]), (0.79, [2, 0]), (0.4, [0, 2])])
 def test_limits_look_at_sizes_times_weights(most, taken):
     """Half of the account, and three fifths of it at half their weight: 0.5 and 0.3 together."""
@@ -148,50 +121,6 @@ def test_limits_look_at_sizes_times_weights(most, taken):
         assert compare_ledgers(expected, some) == ""
     gross = portfolio.measure(ledgers)[0]["max_leverage"]
     assert gross == pytest.approx(sum(np.array([0.5, 0.3]) * np.sign(taken)), rel=1e-15)
-
-
-def test_a_mark_of_sized_components_is_the_account_cut_there():
-    """Whatever sizes trades: closed at a bar's close, costs included, they are worth that."""
-    sizes = (w.risk(0.2), w.units(3), w.notional(700), w.equity_share(0.4))
-    drawn = np.random.Generator(np.random.PCG64(0))
-    components = []
-    for number in range(3):
-        bars = make_bars(10 * number, 90, jump=0.05)
-        size = w.account(1000, sizes[drawn.integers(4)], leverage=3) if number else None
-        spec = w.strategy(
-            "Dips.", long=w.close < w.ema(w.close, 5), stop=w.share(0.03), max_hold=9, account=size
-        )
-        windows, weight = (Window.whole(bars),), drawn.uniform(0.3, 1.5)
-        own = Component(str(number), spec, (bars,), windows, Costs(), np.empty(0), weight)
-        components.append(own)
-    portfolio = Portfolio(components, Costs(risk_fraction=0.02))
-    flat = [ledger for (ledger,) in portfolio.trade()]
-    times, equity = portfolio.account.mark(flat, portfolio.account.fold(flat))
-    is_held = [
-        [((part.entry_bar <= j) & (part.exit_bar > j)).any() for part in flat] for j in range(90)
-    ]
-    # Where one leaves it is sized before all that are open, whatever its strand.
-    leaves = np.unique(np.concatenate([ledger.exit_bar for ledger in flat]))
-    shared = [j for j in range(90) if sum(is_held[j]) > 1 and j not in leaves]
-    assert len(shared) > 3
-    for j in shared[:6]:
-        cut = [part._replace(windows=(Window(0, 0, j + 1),)) for part in components]
-        short = Portfolio(cut, Costs(risk_fraction=0.02))
-        folded = short.account.fold([ledger for (ledger,) in short.trade()])
-        closed_ns = bars.timestamp[j] + bars.timeframe_ns
-        at = np.searchsorted(times, closed_ns, side="right") - 1
-        assert equity[at] == pytest.approx(folded.equity[-1], rel=1e-12)
-
-
-def test_different_cash_is_refused_unless_it_is_named():
-    """The cash is not guessed; sizes in units have no limits."""
-    first = hand_component("one", FIRST, w.account(1000, w.units(10)), 1.0)
-    second = hand_component("other", OTHER, w.account(5000, w.risk(0.1)), 1.0)
-    with pytest.raises(EngineError, match="1000, other with 5000"):
-        Portfolio([first, second], Costs())
-    assert Portfolio([first, second], Costs(), cash=2000).cash == 2000
-    with pytest.raises(EngineError, match="units"):
-        Portfolio([first], Costs(max_leverage=1.0))
 
 
 def test_correlation_is_of_days_that_both_have():
@@ -299,33 +228,6 @@ def test_a_portfolio_is_a_program_for_each_component(runs):
     assert programs["0/exported.py"].partition("Genes: ")[2] == whole.partition("Genes: ")[2]
     with pytest.raises(ConfigError, match="max_positions and max_leverage"):
         build_component_programs(members, [0.5, 0.5], runs, Costs(max_positions=1), "vectorbt")
-
-
-@pytest.fixture(scope="module")
-def sized_run(tmp_path_factory):
-    """A run whose strategy sizes trades from cash."""
-    spec = w.strategy(
-        "Rises.", long=w.close > w.ema(w.close, w.length("span", 20, 5, 40)), name="sized",
-        stop=w.share(0.02), target=w.r_multiple(1),
-        account=w.account(5000, w.risk(w.gene("part", 0.02, 0.01, 0.1)), leverage=2),
-    )  # fmt: skip
-    return record_run(tmp_path_factory.mktemp("sized"), strategy=spec)
-
-
-def test_a_sized_member_alone_is_its_own_account(sized_run):
-    """Every number of the account, to the bit, whatever `risk` is; its size is printed."""
-    named, folder = [f"{sized_run.name}:0"], sized_run.parent
-    member = optimizer.load_run(sized_run.name, folder).members[0]
-    for risk, cash in ((0.01, None), (0.5, 5000.0)):
-        portfolio = optimizer.portfolio(named, runs=folder, risk=risk, cash=cash)
-        assert portfolio.cash == 5000
-        alone = portfolio.components[0].alone
-        for name in ("total_return", "max_drawdown", "max_drawdown_marked", "max_leverage"):
-            assert portfolio.metrics[name] == member.metrics[name] == alone[name]
-    assert "sizes its trades by account(5000, risk(" in " ".join(portfolio.notes)
-    assert optimizer.portfolio(named, runs=folder, cash=777).payload()["cash"] == 777
-    with pytest.raises(ConfigError, match="account"):
-        build_component_programs([(sized_run.name, 0)], [1.0], folder, Costs(), "vectorbt")
 
 
 @pytest.mark.parametrize(

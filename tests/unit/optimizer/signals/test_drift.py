@@ -9,7 +9,6 @@ from engine.accounts.ledger import REASONS
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
-from optimizer.errors import ConfigError
 from optimizer.evidence.drift import DRIFT, build_drift_reference, compute_drift_evidence
 from optimizer.report.evidence import build_answer
 from optimizer.signals.drift import read_drift, watch_run
@@ -75,10 +74,3 @@ def test_looking_again_records_what_changed_alone(market):
     with RunStore.open(market.path) as store:
         rows = [row["trades"] for name, row in store.evidence if name == DRIFT]
     assert rows[-2:] == [counts[0], counts[2]]
-
-
-def test_bars_without_those_that_it_was_judged_by_are_refused(market):
-    """They are others now."""
-    now = market.write(LENGTH, **{name: col[1800:] for name, col in market.columns.items()})
-    with pytest.raises(ConfigError, match="name them too"):
-        watch_run(market.path, {}, now)

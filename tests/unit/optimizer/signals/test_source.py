@@ -11,8 +11,7 @@ from engine.batch import Engine
 from optimizer import load_run
 from optimizer.cli.signal_texts import list_warnings
 from optimizer.errors import ConfigError, StoreError
-from optimizer.signals.source import has_missed, list_corrected, list_new_notes
-from tests.support.series import make_bars
+from optimizer.signals.source import has_missed
 from tests.support.signals import GrowingMarket
 
 
@@ -124,40 +123,6 @@ def test_a_bar_that_is_corrected_is_told(market):
     assert not source.read(market.write(1302, volume=volume)).notes
     volume[100] += 1
     assert len(market.source().read(market.write(1300, volume=volume)).notes) == 1
-
-
-def test_a_correction_is_told_each_time_and_what_lasts_once():
-    """A bar that a vendor corrects back reads as it did when it was corrected."""
-    lasting, event = "it is another source", "A: 1 closed bar corrected since the last reading"
-    assert list_new_notes((event, lasting), ()) == [event, lasting]
-    assert list_new_notes((event, lasting), (event, lasting)) == [event]
-
-
-def test_corrected_bars_are_listed():
-    """Others, gone, or come between; later ones are new and none of them."""
-    bars, longer = make_bars(10), make_bars(12)
-    columns = ("timestamp", "open", "high", "low", "close", "volume")
-    gone = longer.cut(0, 12, **{name: np.delete(getattr(longer, name), 4) for name in columns})
-    time = int(bars.timestamp[4])
-    found = [list_corrected(*pair) for pair in ((bars, longer), (bars, gone), (gone, longer))]
-    assert found == [[], [time], [time]]
-
-
-def test_other_members_and_other_bars(market, tmp_path):
-    """A chain on bars that the run does not know begins with the first of them."""
-    now, file = market.write(1200), tmp_path / "x.csv"
-    head, *rows = market.file.read_text().splitlines()
-    file.write_text("\n".join([head, *rows[300:]]))
-    signal = market.source(0, data=[f"csv:{file}"]).read(now)
-    (state,) = signal.symbols
-    assert (signal.member, state.begins_with_run) == (0, False)
-    assert state.begins == format_time(market.columns["timestamp"][300])
-    for source, word in (
-        (market.source(10_000), "members 0 to"),
-        (market.source(timeframe="4h"), "searched bars of"),
-    ):
-        with pytest.raises(ConfigError, match=word):
-            source.read(now)
 
 
 def test_held_out_bars_stay_closed(tmp_path, monkeypatch):

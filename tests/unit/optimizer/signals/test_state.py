@@ -6,7 +6,7 @@ import pytest
 
 from engine.accounts.costs import Costs
 from optimizer.cli.notes import wrap_text
-from optimizer.cli.signal_texts import describe_state, format_price
+from optimizer.cli.signal_texts import describe_state
 from strategy import words as w
 from tests.support.series import hand_bars
 from tests.support.signals import read_state
@@ -116,18 +116,3 @@ def test_an_order_that_turns_a_trade_says_so():
     placed = replace(order, is_new=False)
     assert (state.is_due, replace(state, orders=(placed,)).is_due) == (True, False)
     assert order.stop.price == pytest.approx(111 + 10.4)
-
-
-@pytest.mark.parametrize(
-    ("price", "text"),
-    [
-        (63120.5, "63,120.5"),
-        (1.08347, "1.08347"),
-        (0.00001234, "0.00001234"),
-        (100.0, "100"),
-        (123456789.25, "123,456,789"),
-    ],
-)
-def test_prices_have_the_digits_of_an_order(price, text):
-    """Eight of them, without noughts behind the point."""
-    assert format_price(price) == text

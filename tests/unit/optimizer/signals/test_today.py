@@ -9,12 +9,10 @@ from data.checks import format_time
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
-from optimizer.errors import ConfigError
 from optimizer.judging.schedule import StepSetup
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from optimizer.signals import unrecorded
-from optimizer.signals.drift import watch_run
 from optimizer.store import RunStore
 from tests.support.signals import GrowingMarket
 
@@ -122,22 +120,3 @@ def test_positions_run_on_under_the_genes_that_entered_them(market, schedule):
             assert state.entry.stop.value == ledger.trade(int(np.argmax(entered))).stop
     assert {"flat", "in a trade"} <= seen
     assert over > 0
-
-
-def test_bars_without_the_beginning_are_refused(market):
-    """Dates follow from where the bars of the run begin."""
-    now = market.write(1300, **{name: column[400:] for name, column in market.columns.items()})
-    with pytest.raises(ConfigError, match="its bars begin"):
-        market.source().read(now)
-
-
-def test_drift_is_that_of_the_schedule(market, schedule):
-    """New trades of all steps are held against the stitched ones of the run's bars."""
-    assert schedule.trades >= 30
-    record = watch_run(market.path, {}, market.write(LENGTH))
-    assert (record.source, record.reference_trades) == ("schedule", schedule.trades)
-    assert record.trades > 3
-    last = market.columns["timestamp"][SEARCHED - 1]
-    assert record.since == format_time(last)
-    one = watch_run(market.path, {}, market.write(SEARCHED))
-    assert (one.trades, one.evidence) == (0, 1.0)

@@ -1,14 +1,12 @@
 """Classes that are kept: compared with those of the same question, never trusted or too many."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from data.files import name_draft
 from optimizer.trend_scan import history as memory_module
-from optimizer.trend_scan.history import build_key, with_told
+from optimizer.trend_scan.history import build_key
 from optimizer.trend_scan.params import ScanParams
 from tests.support.scanning import DEFAULTS, list_bits, scan_markets, symbol
 
@@ -65,18 +63,6 @@ def test_a_damaged_file_is_noted_and_kept_anew(damage, tmp_path):
     assert scan_markets(BARS, folder=tmp_path).compared == 1
 
 
-def test_a_file_under_the_name_of_another_is_damaged(tmp_path):
-    """It names its key."""
-    scan_markets(symbol("ONE"), folder=tmp_path)
-    (one,) = tmp_path.iterdir()
-    scan_markets(symbol("TWO"), folder=tmp_path)
-    (two,) = set(tmp_path.iterdir()) - {one}
-    os.replace(one, two)
-    (note,) = scan_markets(symbol("TWO"), folder=tmp_path).notes
-    assert note.startswith("TWO: ")
-    assert "damaged" in note
-
-
 def test_other_questions_have_classes_of_their_own(tmp_path, monkeypatch):
     """Parameters, form, start, source, timeframe and version decide a file; thresholds do not."""
     scan_markets(symbol(), folder=tmp_path)
@@ -109,31 +95,3 @@ def test_a_change_since_the_last_scan_has_both_classes_and_times(tmp_path):
     assert (change.was_at, change.since) == (first.symbols[0].last, now.since)
     again = scan_markets(bars, folder=tmp_path)
     assert (again.changes, again.compared) == ((), 1)
-
-
-def test_the_oldest_thresholds_and_files_are_forgotten(tmp_path, monkeypatch):
-    """Files of former versions count as used longest ago; drafts of who was killed go too."""
-    fields = {}
-    for number in [0, *range(memory_module.MOST_TOLD), 0]:
-        fields = with_told(fields, f"{number}", ("long", number))
-    assert list(fields) == [*map(str, range(1, memory_module.MOST_TOLD)), "0"]
-    (tmp_path / "former.trend").write_bytes(bytes(100_000))
-    os.utime(tmp_path / "former.trend", (0, 0))
-    (tmp_path / name_draft("one.trend")).write_text("")
-    monkeypatch.setattr(memory_module, "MOST_BYTES", 50_000)
-    scan_markets(symbol(), folder=tmp_path)
-    (content,) = read_all(tmp_path).values()
-    assert len(content) < 1000
-
-
-def test_symbols_share_a_note_and_a_folder_that_cannot_be_written_has_one(tmp_path):
-    """The first five by name, then how many more; without a folder the scan goes on."""
-    series = [symbol(f"S{number}", 60, number) for number in range(8)]
-    scan_markets(*series, folder=tmp_path / "kept")
-    for path in (tmp_path / "kept").iterdir():
-        path.write_bytes(b"")
-    (note,) = scan_markets(*series, folder=tmp_path / "kept").notes
-    assert note.startswith("S0, S1, S2, S3, S4 and 3 more: ")
-    (tmp_path / "file").write_text("")
-    scan = scan_markets(*series, folder=tmp_path / "file" / "trends")
-    assert (len(scan.notes), len(scan.symbols)) == (1, 8)

@@ -5,13 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from optimizer.errors import ConfigError, ParityError
+from optimizer.errors import ParityError
 from optimizer.trend_scan import scan as scan_module
 from optimizer.trend_scan.params import ScanParams
-from optimizer.trend_scan.scan import draw_sample
 from tests.support.scanning import list_bits, pieces, real_series, scan_markets, symbol
-
-PRICES = ("open", "high", "low", "close")
 
 LAW_HASH = "38b2b5ec8db8172173447a08b056ce40550e370e054f3d37f0f6f26cfc1453f2"
 
@@ -80,13 +77,6 @@ def test_short_series_are_listed_and_have_no_class(missing):
     assert sum(scan.counts.values()) == 2 - missing
 
 
-def test_nothing_but_short_series_is_no_error():
-    """No class and no row."""
-    scan = scan_markets(symbol(length=5))
-    assert (scan.symbols, scan.bars, scan.replayed, scan.rows) == ((), 0, 0, {})
-    assert [len(column) for column in scan.columns().values()] == [0] * 12
-
-
 def test_bars_that_count_are_closed_and_between_start_and_end():
     """A bar counts from its end on, and a scan notes one that does not."""
     bars = symbol()
@@ -100,39 +90,6 @@ def test_bars_that_count_are_closed_and_between_start_and_end():
     later = scan_markets(bars, start=begin, end=end)
     assert list_bits(later) == list_bits(scan_markets(bars.cut(100, 300)))
     assert [one.bars for one in scan_markets(bars, start="2100-01-01").too_short] == [0]
-
-
-def test_the_form_of_the_script_is_another_row():
-    """Its own votes by default, its own values."""
-    script = ScanParams({}, is_script=True)
-    assert script.parameters[10:12] == (49, -49)
-    scan, other = scan_markets(symbol()), scan_markets(symbol(), question=script)
-    assert scan.payload()["indicator"] == "adaptive_trend"
-    assert other.payload()["indicator"] == "adaptive_trend_script"
-    assert scan.rows_hash != other.rows_hash
-
-
-def test_history_lists_the_last_runs():
-    """They follow each other; the last one is where the symbol stands."""
-    (one,) = scan_markets(symbol(), history=5).symbols
-    last, row = one.history[-1], scan_markets(symbol()).rows["AAA"]
-    assert (len(one.history), last.class_) == (5, one.class_)
-    assert (last.bars, last.first) == (one.bars, one.since)
-    assert last.change == float(row.close[-1] / row.close[one.since_bar]) - 1.0
-    assert last.trend == row.trend[one.since_bar]
-    assert all(a.class_ != b.class_ for a, b in zip(one.history, one.history[1:], strict=False))
-    question = ScanParams({"cutout": 50})
-    (whole,) = scan_markets(symbol(), question=question, history=10**6).symbols
-    assert sum(run.bars for run in whole.history) == 400 - 50
-
-
-def test_one_symbol_in_fifty_is_drawn_from_the_data():
-    """At least one; the same data draw the same ones, others others."""
-    names = [f"S{number}" for number in range(101)]
-    drawn = draw_sample(names, "data")
-    assert len(set(drawn) & set(names)) == 3
-    assert drawn == draw_sample(names[::-1], "data") != draw_sample(names, "other data")
-    assert (len(draw_sample(names[:1], "data")), draw_sample([], "data")) == (1, [])
 
 
 def turn_row(found):
@@ -159,38 +116,3 @@ def test_a_single_wrong_bit_shows_nothing_and_keeps_nothing(turn, monkeypatch, t
     with pytest.raises(ParityError, match="AAA"):
         scan_markets(symbol(), folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "thresholds", "word"),
-    [
-        ({"ema_length": 21}, (), "'ema_len'"),
-        ({"ema_len": 8}, (), "at least 9"),
-        ({"growth": 20.5}, (), "got 20.5"),
-        ({"vote_short": 11}, (), "vote_long"),
-        ({"decay": float("nan")}, (), "finite"),
-        ({}, (-0.2, 0.2), "--low"),
-        ({}, (float("nan"), 0.0), "--high"),
-    ],
-    ids=["unknown", "small", "fraction", "votes", "nan", "order", "nan_threshold"],
-)
-def test_wrong_questions_are_refused(settings, thresholds, word):
-    """With the parameter or the flag."""
-    with pytest.raises(ConfigError, match=word):
-        ScanParams(settings, *thresholds)
-
-
-def test_two_series_that_cannot_be_told_apart_are_refused():
-    """Their rows would have one name."""
-    with pytest.raises(ConfigError, match="same symbol"):
-        scan_markets(symbol(), symbol(seed=2))
-
-
-def test_flat_prices_have_a_class():
-    """A row of zeros is neutral and never turned; powers of two of prices change nothing."""
-    flat = replace(symbol("FLAT"), **dict.fromkeys(PRICES, np.full(400, 7.0)))
-    (one,) = scan_markets(flat).symbols
-    assert (one.class_, one.trend, one.bars, one.direction) == ("neutral", 0.0, 400, "")
-    assert (one.direction_since, one.direction_since_bar) == (None, None)
-    tiny = {name: getattr(symbol(), name) * 2.0**-30 for name in PRICES}
-    assert list_bits(scan_markets(symbol())) == list_bits(scan_markets(replace(symbol(), **tiny)))
