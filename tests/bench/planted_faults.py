@@ -60,7 +60,7 @@ EXTENTS = {
     "check": "plant and import, run no test",
 }
 
-PAGES = ("test_report_page.py", "test_report_cases.py", "test_pages.py")
+PAGES = ("test_report_page.py", "test_pages.py")
 
 COMMANDS = {
     "optimizer/store": ("test_cli_runs.py", "test_cli_resume.py", "test_hostile_runs.py"),

@@ -33,7 +33,7 @@ World = Callable[[Draw, int], list[Bars]]
 
 def make_world(name: str, seed: int, n: int) -> list[Bars]:
     """Series of one market of a world."""
-    worlds = WORLDS | EDGES | PUBLISHED | CHANGING
+    worlds = WORLDS | EDGES | PUBLISHED
     number = list(worlds).index(name)
     return worlds[name](np.random.Generator(np.random.PCG64([seed, number])), n)
 
@@ -412,14 +412,3 @@ PUBLISHED: dict[str, World] = {
     f"AR(1), {keep}": make_autoregressive(keep) for keep in (0.0, 0.05, 0.1, 0.15, 0.2)
 }
 """Whose rates others have published: returns that repeat a share of the last one."""
-
-CHANGING: dict[str, World] = {
-    "edge of 8 every other quarter": join_worlds(plant(8), plant(0), plant(8), plant(0)),
-    "edge of 8, against it every other quarter": join_worlds(
-        plant(8), plant(-8), plant(8), plant(-8)
-    ),
-    "AR(1), 0.1, every other quarter -0.1": join_worlds(
-        *map(make_autoregressive, (0.1, -0.1, 0.1, -0.1))
-    ),
-}
-"""Whose edge changes with each quarter of the bars."""

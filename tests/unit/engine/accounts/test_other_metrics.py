@@ -1,40 +1,34 @@
-"""Other libraries as oracles: what must agree does, to nine digits; what differs has a reason."""
+"""The page of other libraries' metrics: what is called equal agrees to nine digits."""
 
 import math
 import re
-import warnings
 
 import numpy as np
-import pytest
 
-from tests.bench.other_metrics import LIBRARIES, measure_sample
+from engine.accounts.account import Account
+from engine.accounts.metrics import compute_metrics
+from optimizer.config.run_config import RunConfig
+from optimizer.run.task import prepare
 from tests.support.paths import ROOT
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
-def test_numbers_of_other_libraries(name):
-    """Rows without a reason are equal; a row with one differs, else the reason explains nothing."""
-    # They warn of pandas' future and of fonts while they are imported.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip(name, reason="the library is not installed")
-        rows = list(LIBRARIES[name](measure_sample()))
-    assert len(rows) > 5
-    for row in rows:
-        assert row.is_equal != bool(row.why), row
-
-
-@pytest.fixture(scope="module")
-def sample():
-    """The numbers of the page, and the series that they are of."""
-    return measure_sample()
+def measure_sample():
+    """Metrics of the default strategy on the sample, its daily returns, and days a year."""
+    task = prepare(RunConfig())
+    windows, genome = task.markets.windows, task.spec.layout.defaults
+    engine = task.full_engine(device="cpu")
+    (ledger,) = engine.trades(genome)
+    own = Account(task.markets.series, windows, task.markets.symbols, task.costs)
+    values = compute_metrics(engine.evaluate(genome[None]), task.markets.spans(windows))
+    ends = np.concatenate([[1.0], own.day_ends(own.fold([ledger]))])
+    measured = values.name_metrics(0) | own.measure([ledger])[0]
+    return measured, ends[1:] / ends[:-1] - 1.0, len(own.days) / own.years
 
 
 def write_formulas(daily, periods):
     """What quantstats and empyrical compute of the ends of days, as their documentation has it.
 
-    Written here anew, since neither is installed by default: the values of the page were printed
-    with both of them, and these formulas hold the page to its numbers without them.
+    Written here anew, since neither is installed: the page was printed with both of them.
     """
     moved, losses = daily[daily != 0], daily[daily < 0]
     equity = np.cumprod(1.0 + daily)
@@ -58,14 +52,15 @@ def write_formulas(daily, periods):
     }
 
 
-def test_the_page_has_the_numbers_of_their_formulas(sample):
+def test_the_page_has_the_numbers_of_their_formulas():
     """Each row of quantstats and empyrical to nine digits; ours are those of the engine."""
     page = (ROOT / "docs" / "howto" / "metrics.md").read_text(encoding="utf-8")
-    theirs = write_formulas(sample.daily.to_numpy(), sample.periods)
+    values, *daily = measure_sample()
+    theirs = write_formulas(*daily)
     rows = re.findall(r"^\| `(\w+)` \| `(.+?)` \| (\S+) \| (\S+) \| (.+) \|$", page, re.MULTILINE)
     seen = set()
     for own, other, value, number, why in rows:
-        assert f"{sample.values[own]:.9g}" == value, own
+        assert f"{values[own]:.9g}" == value, own
         assert (value == number) == (why == "equal"), own
         if other in theirs:
             assert f"{theirs[other]:.9g}" == number, other
