@@ -30,11 +30,17 @@ def gapped_bars(tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def stand_in(monkeypatch):
+    """What stands in for vectorbt."""
+    for name, module in build_modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+
+
 @pytest.fixture(params=["stand-in", "vectorbt"])
-def vectorbt_library(request, monkeypatch):
+def vectorbt_library(request):
     """vectorbt, or what stands in for it where it is not installed."""
     if request.param == "vectorbt":
         pytest.importorskip("vectorbt", reason="the library is not installed")
     else:
-        for name, module in build_modules().items():
-            monkeypatch.setitem(sys.modules, name, module)
+        request.getfixturevalue("stand_in")

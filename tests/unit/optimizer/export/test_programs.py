@@ -6,29 +6,17 @@ from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from engine.accounts.ledger import Trade
 from engine.reference import Reference
 from optimizer.errors import ConfigError
-from optimizer.export import member, programs
 from optimizer.export.member import PLATFORM_PARTS
 from optimizer.export.programs import build_program
-from optimizer.run.task import ledger_rows
-from strategy import StrategyError, words
-from strategy.parts import PARTS
+from strategy import words
 from tests.support import examples, own_words
-from tests.support.exports import build_task, run_program
-from tests.support.pine import run_pine
+from tests.support.exports import build_frame, build_task, compare_in_pine, run_program
 
 EXAMPLES = sorted(name for name in vars(examples) if name.isupper())
-
-
-def build_ledger(task):
-    """Trades of the default genes as a frame."""
-    (ledger,) = task.full_engine(device="cpu").trades(task.spec.layout.defaults)
-    return pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
 
 
 @pytest.mark.slow
@@ -39,60 +27,18 @@ def test_a_script_asks_for_what_the_reference_takes(strategy, market, monkeypatc
     library.Backtest = library.Strategy = object
     monkeypatch.setitem(sys.modules, "backtesting", library)
     task = build_task(strategy, market)
-    names, ledger = run_program(task, "backtesting.py"), build_ledger(task)
+    names, genome = run_program(task, "backtesting.py"), task.spec.layout.defaults
+    ledger = build_frame(task.full_engine(device="cpu").trades(genome)[0])
     plan = names["plan_of"](names["read_bars"](str(market)))
     signals = ledger["signal_bar"].to_numpy()
     assert len(signals)
     for name in ("side", "entry", "stop", "target"):
         assert getattr(plan, name)[signals].tolist() == ledger[name].tolist()
     reference = Reference(task.spec, task.markets.series, task.markets.windows, task.costs)
-    (may,) = reference.signals(task.spec.layout.defaults)
+    (may,) = reference.signals(genome)
     (too_small,) = np.isin(may, np.flatnonzero(plan.side), invert=True).nonzero()
     assert set(np.flatnonzero(plan.side)) <= set(may)
     assert len(too_small) <= len(may) - len(signals)
-
-
-SAME = ["entry_bar", "exit_bar", "side", "reason", "entry", "stop", "target", "exit", "r"]
-
-
-def compare_trades(task, market, platform):
-    """Trades of the run and of a library, side by side; bars of entry and prices there are equal.
-
-    Returns:
-        Both frames, and which trades are equal in every bit.
-    """
-    names, ledger = run_program(task, platform), build_ledger(task)
-    trades = names["backtest"](names["read_bars"](str(market)))[-1]
-    for name in ("signal_bar", "entry_bar", "entry"):
-        assert ledger[name].tolist() == trades[name].tolist()
-    return ledger, trades, (ledger[SAME] == trades[SAME]).all(axis=1)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")
-@pytest.mark.parametrize("strategy", ["seller_exhaustion", "MACD_CROSS", "OPENING_RANGE"])
-def test_backtesting_py_trades_as_the_run(strategy, market):
-    """What differs is the time, the session or the end, one bar later or at the open."""
-    pytest.importorskip("backtesting", reason="the library is not installed")
-    task = build_task(strategy, market)
-    ledger, trades, is_same = compare_trades(task, market, "backtesting.py")
-    assert is_same.any()
-    other, theirs = ledger[~is_same], trades[~is_same]
-    assert other["reason"].isin(["time", "session", "end"]).all()
-    assert other["reason"].tolist() == theirs["reason"].tolist()
-    later = (other["reason"] != "end").to_numpy()
-    (bars,) = task.markets.series
-    assert (other["exit_bar"] + later).tolist() == theirs["exit_bar"].tolist()
-    assert bars.open[theirs["exit_bar"]].tolist() == theirs["exit"].tolist()
-
-
-@pytest.mark.usefixtures("vectorbt_library")
-@pytest.mark.parametrize("strategy", ["DONCHIAN_TRAIL", "OPENING_RANGE"])
-def test_vectorbt_trades_as_the_run(strategy, market):
-    """Every trade, in every bit."""
-    ledger, _, is_same = compare_trades(build_task(strategy, market), market, "vectorbt")
-    assert is_same.all()
-    assert len(ledger) > 20
 
 
 LONG = {"long": words.close > words.open, "stop": words.share(0.02)}
@@ -141,22 +87,6 @@ def test_what_would_end_in_other_trades_is_refused(market, platform, word, plan,
     task = replace(build_task("seller_exhaustion", market), spec=spec)
     with pytest.raises(ConfigError, match=re.escape(word)):
         build_program(task, spec.layout.defaults, "A try.", platform)
-
-
-@pytest.mark.parametrize("platform", sorted(PLATFORM_PARTS))
-def test_a_part_is_refused_until_a_program_says_it(market, platform, monkeypatch):
-    """A part that comes later is left out by no program in silence, nor is a cost."""
-    task = build_task("seller_exhaustion", market)
-    assert build_program(task, task.spec.layout.defaults, "A try.", platform)
-    monkeypatch.setattr(member, "PARTS", (*PARTS, "hedge"))
-    spec = replace(task.spec)
-    object.__setattr__(spec, "hedge", None)
-    assert build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
-    object.__setattr__(spec, "hedge", True)
-    monkeypatch.setattr(programs, "resolve_options", lambda *_: spec)
-    with pytest.raises(ConfigError, match="hedge"):
-        build_program(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
-    assert set(PLATFORM_PARTS[platform]) <= set(PARTS)
 
 
 @pytest.mark.parametrize(
@@ -243,11 +173,7 @@ OF_WORDS = {"every_word": every_word, "later_words": later_words}
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["seller_exhaustion", *OF_WORDS, *EXAMPLES])
 def test_pine_keeps_the_ledger_of_the_run(strategy, market):
-    """Every trade that ends before the bars do, or the refusal names the word that Pine lacks.
-
-    The tester begins and ends trades at the same bars; stop and target of an entry bar hang on the
-    close before it there, so that few trades end at another bar.
-    """
+    """Or the refusal names the word that Pine lacks."""
     task = build_task("seller_exhaustion" if strategy in OF_WORDS else strategy, market)
     if strategy in OF_WORDS:
         task = replace(task, spec=OF_WORDS[strategy]())
@@ -255,21 +181,7 @@ def test_pine_keeps_the_ledger_of_the_run(strategy, market):
         with pytest.raises(ConfigError, match=f"'{NOT_IN_PINE[strategy]}'"):
             build_program(task, task.spec.layout.defaults, "A try.", "pine")
         return
-    text = build_program(task, task.spec.layout.defaults, "A try.", "pine")
-    log, fills = run_pine(text, task.markets.series[0])
-    ledger = build_ledger(task).query("reason != 'end'")
-    names = ["entry_bar", "exit_bar", "side", "reason", "entry", "exit", "r"]
-    kept = pd.DataFrame([line.split(",") for line in log], columns=names)
-    assert len(ledger) > 2
-    assert kept["reason"].tolist() == ledger["reason"].tolist()
-    for name in names[:3]:
-        assert kept[name].astype(int).tolist() == ledger[name].tolist()
-    for name in names[4:]:
-        np.testing.assert_allclose(kept[name].astype(float), ledger[name], rtol=1e-9, atol=1e-9)
-    ended = {(fill.entry_bar, fill.side): fill.exit_bar for fill in fills}
-    exit_bars = [ended.get(key) for key in zip(ledger["entry_bar"], ledger["side"], strict=True)]
-    apart = sum(fill != bar for fill, bar in zip(exit_bars, ledger["exit_bar"], strict=True))
-    assert apart <= 0.02 * len(ledger)
+    compare_in_pine(task, 0.02)
 
 
 @pytest.mark.parametrize("platform", ["backtesting.py", "vectorbt", "pine"])
@@ -284,12 +196,3 @@ def test_a_program_has_the_options_of_its_member(platform, market):
     assert "volume, 20" not in text
     shorts = task.spec.layout.encode({"shorts": "on"})
     assert build_program(task, shorts, "A try.", platform) != text
-
-
-def test_a_member_whose_switches_leave_no_entry_is_not_exported(market):
-    """There would be nothing to trade."""
-    rising = words.switch("rising", words.close > words.open, default=False)
-    spec = words.strategy("Nothing.", long=rising, exit_long=rising, stop=words.share(0.01))
-    task = replace(build_task("CHOSEN_AVERAGE", market), spec=spec)
-    with pytest.raises(StrategyError, match="needs an entry"):
-        build_program(task, spec.layout.defaults, "A try.", "pine")
