@@ -8,7 +8,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import time
 
 import psutil
@@ -91,22 +90,6 @@ def test_a_small_search_is_refused(command, hosts, unjudged):
     judged = [flag for flag in SMALL if flag != "--no-judge"]
     outcome = command("evolve", *flags, *judged, "--folds", "2", "--resamples", "19")
     assert (outcome.code, "on this machine" in outcome.err) == (0, True)
-
-
-@pytest.mark.parametrize("flags", [("--cluster", "tcp://10.0.0.1:8786"), ("--cluster-plaintext",)])
-def test_what_is_not_safe_is_refused(command, unjudged, flags):
-    """In one line, before anything is done."""
-    refused = command("judge", "latest", *flags)
-    assert (refused.code, "--cluster" in refused.error) == (2, True)
-
-
-def test_without_the_extra_it_is_said_what_to_install(command, unjudged, monkeypatch):
-    """In one line."""
-    monkeypatch.delitem(sys.modules, "optimizer.cluster.cluster", raising=False)
-    monkeypatch.delitem(sys.modules, "optimizer.cluster.dask_client", raising=False)
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    refused = command("judge", "latest", "--cluster", "local:1")
-    assert (refused.code, "[cluster]" in refused.error) == (2, True)
 
 
 def test_doctor_names_every_worker_and_judge_refuses_other_versions(command, unjudged, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from optimizer import load_run
 from optimizer.atomic_write import write_output
 from optimizer.store import RunStore, list_runs
-from tests.support.commands import SMALL, write_market
+from tests.support.commands import SMALL
 
 pytestmark = pytest.mark.slow
 
@@ -67,17 +67,6 @@ def test_an_exported_front_reads_back_exactly(command, result):
     assert json.loads(Path("front.json").read_text()) == shown
 
 
-def test_generations_are_exported_one_a_row(command, store):
-    """With what was evaluated, what was rejected and why, and how good the front was."""
-    export(command, "all.csv", "--what", "generations")
-    rows = read_csv("all.csv")
-    assert [int(row["generation"]) for row in rows] == [0, 1, 2]
-    for row, summary in zip(rows, store.generations(), strict=True):
-        assert int(row["evaluated"]) == summary.evaluated
-        assert int(row["rejected.too_few_trades"]) == summary.rejected.get("too_few_trades", 0)
-        assert float(row["hypervolume"]) == summary.hypervolume
-
-
 def test_individuals_are_exported_once_with_their_line(command, store):
     """Survivors of each generation, with the number that the search noted."""
     export(command, "all.parquet", "--what", "individuals")
@@ -94,15 +83,6 @@ def test_individuals_are_exported_once_with_their_line(command, store):
     for row in rows:
         assert (row["failure"] is None) == (row["violation"] == 0)
         assert (row["failure"] is None) == (row["objectives.strength"] is not None)
-
-
-def test_held_out_figures_are_exported(command, recordings):
-    """Beside each number of the search stands that of the bars it never saw, once opened."""
-    recordings.copy("held out")
-    assert command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet").code == 0
-    export(command, "front.csv")
-    told = [float(row["held_out.metrics.trades"]) for row in read_csv("front.csv")]
-    assert told == load_run("latest").front["held_out_trades"].tolist()
 
 
 VECTORBT = ("--as", "vectorbt")
@@ -141,14 +121,6 @@ def test_an_export_that_cannot_be_is_refused_in_a_line(command, result, name, fl
     assert (outcome.code, word in outcome.error) == (2, True), outcome.err
     assert {path.name for path in Path().iterdir()} == before
     assert {file: Path(file).read_text() for file in own} == own
-
-
-def test_an_interrupted_run_exports_what_it_has(command, store):
-    """Its generations and individuals; a front only when it is certified."""
-    RunStore.create(Path("runs"), "begun", store.header).close()
-    for flags, code in ((("x.csv", "--what", "generations"), 0), (("x.csv",), 4)):
-        assert command("runs", "export", "begun", *flags).code == code
-    assert command("runs", "export", "begun", "x.json", "--what", "individuals").code == 4
 
 
 def open_study(result, optuna):
@@ -203,15 +175,6 @@ def request_json(app, path):
     return json.loads(body)
 
 
-def test_a_member_is_exported_as_a_script(command, result):
-    """The same text as in Python; it compiles."""
-    for platform in ("backtesting.py", "vectorbt"):
-        export(command, "member.py", "--as", platform, "--member", "0")
-        text = Path("member.py").read_text(encoding="utf-8")
-        assert text == load_run("latest").program(0, platform)
-        compile(text, "member.py", "exec")
-
-
 def compare(command, *runs):
     """The comparison of runs, as JSON, each run one entry."""
     return command("runs", "compare", *runs, "--json").json["runs"]
@@ -250,16 +213,6 @@ def test_runs_that_asked_for_something_else_are_compared_as_far_as_they_can_be(c
     ):  # fmt: skip
         outcome = command("runs", "compare", *names)
         assert (outcome.code, outcome.out) == (code, "")
-
-
-def test_a_run_with_an_empty_front_is_compared(command, result, tmp_path):
-    """It has found nothing, beats no other and shares nothing."""
-    flat = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
-    other = command("evolve", "--data", flat, *SMALL, "--json").json
-    first, second = compare(command, result["run"], other["run"])
-    assert (second["front"], second["best"], second["shared"]) == (0, [], [0, 0])
-    assert (first["hypervolume"], second["hypervolume"]) == (None, None)
-    assert first["beaten"] == second["beaten"] == []
 
 
 def test_a_run_is_removed_only_when_that_is_meant(command, result):

@@ -20,7 +20,6 @@ from data.point_in_time import read_dated
 from engine.forecasts import training
 from optimizer.__main__ import main
 from optimizer.forecasts.column import column_hash, read_forecast
-from optimizer.run import forecasting
 from optimizer.run.record import list_fits, recorded_fits
 from optimizer.store import RunStore
 from optimizer.store.payload import encode, sha256
@@ -136,21 +135,6 @@ def test_each_different_forecast_on_these_bars_is_a_trial(command, fitted):
         assert len(list_fits(spec, columns)) == 3
 
 
-def test_two_fits_of_one_file_at_once_count_each_other(fitted, monkeypatch):
-    """A forecast that was written while another was fitted is a trial, also where it is gone."""
-    whole, begun = forecasting.make_forecast, []
-
-    def while_another_is_fitted(*given):
-        if not begun:
-            begun.append(True)
-            fitted("a.parquet", "--horizon", "2")
-        return whole(*given)
-
-    monkeypatch.setattr(forecasting, "make_forecast", while_another_is_fitted)
-    assert len(fitted("a.parquet", "--json").json["fitted"]) == 2
-    assert read_forecast(Path("a.parquet")).record.settings["horizon"] == 4
-
-
 @pytest.mark.slow
 def test_a_fit_that_is_stopped_leaves_nothing(fitted, monkeypatch):
     """Neither half a forecast nor a changed one."""
@@ -202,27 +186,6 @@ def test_a_run_that_leaves_fits_out_is_not_whole(command, run_path):
     """The record of its own forecast names more."""
     forge(run_path, "header", lambda payload: payload["run"].update(forecast_fits=[]))
     assert command("runs", "verify", "latest", "--trust").code == 4
-
-
-@pytest.mark.parametrize(
-    ("flags", "word"),
-    [
-        (("--model", "gtu"), "'gru'"),
-        (("--features", "closer"), "'closer'"),
-        (("--train", "5000"), "--train"),
-        (("--out", "a.csv"), ".parquet"),
-        ((*QUICK, "--model", "ridge", "--out", "follows.py/a.parquet"), "follows.py"),
-        (("--device", "cuda:99", "--bf16", "--model", "gru"), "'cuda:99'"),
-    ],
-    ids=["model", "features", "train", "out", "folder", "device"],
-)
-def test_what_does_not_fit_is_one_line(command, fitted, flags, word):
-    """Nothing is written."""
-    before = {path.name for path in Path().iterdir()}
-    outcome = command("forecast", "fit", *DATA, *flags)
-    assert outcome.code in (2, 5)
-    assert (word in outcome.err, outcome.err.count("\n")) == (True, 1)
-    assert {path.name for path in Path().iterdir()} == before
 
 
 def rewrite(path, change, *, is_sealed=False, times=lambda known_at: known_at):
@@ -285,19 +248,3 @@ def test_a_changed_forecast_is_refused_wherever_it_is_read(
         assert (outcome.code, outcome.out) == (4, ""), (use, outcome)
         assert ("bars" in outcome.error) == is_of_bars, outcome.error
     assert command("runs", "verify", "latest").code == 0
-
-
-def test_a_forecast_of_an_earlier_version_is_read_and_another_file_is_none(command, fitted):
-    """Its record is under no digest, with a note; others mean something else by that word."""
-    rewrite("a.parquet", lambda record: record.pop("digest"))
-    shown = command("forecast", "show", "a.parquet")
-    assert (shown.code, "digest" in shown.err) == (0, True)
-    rewrite("a.parquet", lambda record: record["settings"].clear())
-    codes = [command("forecast", *use).code for use in (("list", "."), ("show", "a.parquet"))]
-    assert codes == [0, 4]
-    Path("a.parquet").unlink()
-    table = pa.table({"known_at": [0], "value": [1.0]})
-    pq.write_table(table.replace_schema_metadata({"forecast": "of tomorrow"}), "theirs.parquet")
-    for file in ("theirs.parquet", "bars.csv"):
-        assert command("forecast", "show", file).code == 2
-    assert command("forecast", "list", ".", "--json").json == []

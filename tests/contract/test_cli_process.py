@@ -3,11 +3,9 @@
 import shutil
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
-from optimizer.cli.live import Watcher
 from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, Outcome, run, start, write_market
 from tests.support.paths import FINDS
@@ -83,20 +81,6 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, market, form):
     assert (process.returncode, errors) == (141, "")
 
 
-def test_a_ledger_goes_to_our_own_output_on_request(command, tmp_path, market):
-    """`--trades /dev/stdout` into a file: the ledger, then the metrics; nothing is replaced."""
-    named = ("backtest", "--data", market, "--set", "vol_z_min=0.5", "--trades")
-    assert command(*named, "ledger.csv").code == 0
-    with open(tmp_path / "all.txt", "w") as output:
-        assert run(*named, "/dev/stdout", cwd=tmp_path, stdout=output).code == 0
-    ledger = (tmp_path / "ledger.csv").read_bytes()
-    assert len(ledger.splitlines()) > 2
-    written = (tmp_path / "all.txt").read_bytes()
-    assert written.startswith(ledger)
-    assert b"Metrics" in written
-    assert Path("/dev/stdout").is_symlink()
-
-
 def await_line(process, beginning):
     """Read stderr until a line begins so."""
     for line in process.stderr:
@@ -141,25 +125,6 @@ def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         check_can_resume(tmp_path, finish(process), is_at_once=True)
-
-
-def test_a_second_signal_while_a_run_is_closed_keeps_the_way_on(command, market, monkeypatch):
-    """It comes when the search has answered the first one and lets its record go."""
-    show, close = Watcher.generation, RunStore.close
-
-    def show_then_stop(watcher, progress):
-        show(watcher, progress)
-        signal.raise_signal(signal.SIGINT)
-
-    def close_and_stop(store):
-        close(store)
-        signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr(Watcher, "generation", show_then_stop)
-    monkeypatch.setattr(RunStore, "close", close_and_stop)
-    outcome = command("evolve", "--data", market, *ENDLESS)
-    assert outcome.code == 130
-    assert GO_ON in outcome.err.splitlines()[-1]
 
 
 def test_a_signal_while_certifying_stops_at_once(tmp_path):

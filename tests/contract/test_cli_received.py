@@ -5,20 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from data import LoadOptions, load_bars
-from data.errors import FetchError
-from data.table import FetchOptions
 from optimizer import load_run
 from optimizer.errors import StoreError
 from optimizer.run import trust
 from optimizer.store import RunStore
 from strategy.errors import StrategyError
 from tests.support.commands import SMALL
-from tests.support.exchange import FakeExchange, serve_exchange
 from tests.support.own_files import momentum_file
 
 pytestmark = pytest.mark.slow
-ccxt_exchange = pytest.importorskip("data.providers.ccxt_exchange")
 
 CANARY = "open({!r}, 'w').close()\n"
 DATA = ("--data", "csv:bars.csv")
@@ -171,14 +166,6 @@ def test_files_that_only_a_record_names_are_not_read(command, recordings, tmp_pa
     assert command("backtest", path, "--member", "0").code == 0
 
 
-def test_a_run_that_moved_is_still_ones_own(command, recordings, monkeypatch):
-    """What is remembered is what the run was asked for, wherever its folder lies."""
-    shutil.copytree(recordings.copy("own file")["path"], "other/copied")
-    Path("momentum.py").unlink()
-    monkeypatch.setattr(trust, "_SESSION", {})
-    assert "0 mismatches" in command("runs", "verify", "other/copied").out
-
-
 def test_a_run_asks_no_vendor(command, vendor, tmp_path):
     """What the cache lacks is named with the command that fetches it; no key is spent.
 
@@ -203,18 +190,3 @@ def test_a_run_asks_no_vendor(command, vendor, tmp_path):
     assert len(vendor.calls) == calls
     assert not elsewhere.exists()
     assert command("backtest", other, "--member", "0", *SERIES[:2]).code == 0
-
-
-def test_an_exchange_is_asked_by_those_who_name_it(monkeypatch, tmp_path):
-    """What was fetched last is had again; where nothing was, the line has the command for it."""
-    monkeypatch.setattr("data.cache.user_cache_path", lambda _: tmp_path)
-    spec, offline = "ccxt:binance:BTC/USDT:1h:2024-01-01", FetchOptions(may_fetch=False)
-    with pytest.raises(FetchError, match=f"data fetch {spec}"):
-        load_bars(spec, LoadOptions(fetch=offline))
-    with serve_exchange(FakeExchange(2000)) as open_exchange:
-        monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
-        fetched = load_bars(spec)
-    monkeypatch.setattr(ccxt_exchange, "open_exchange", None)
-    assert load_bars(spec, LoadOptions(fetch=offline)).content_hash == fetched.content_hash
-    part = load_bars(f"{spec}:2024-02-01", LoadOptions(fetch=offline))
-    assert (len(fetched), len(part)) == (2000, 31 * 24)

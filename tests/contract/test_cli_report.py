@@ -95,30 +95,6 @@ def test_figures_of_the_page_are_those_of_the_record(run_path):
             assert text == shown, name
 
 
-def test_a_report_can_be_written_elsewhere_and_open_with_a_member(command, run_path, tmp_path):
-    """--out names the file, --member who is shown."""
-    outcome = command("report", "latest", "--runs", "runs", "--out", "page.html", "--member", 0)
-    assert (outcome.code, outcome.out) == (0, "report page.html\n")
-    assert (tmp_path / "page.html").stat().st_size > 1_000_000
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "expected"),
-    [
-        (("latest", "--member", 99), 2, "99"),
-        (("latest", "--member", -1), 2, "--member"),
-        (("latest", "--out", "."), 2, "is a folder"),
-        (("nothing",), 4, "'nothing'"),
-    ],
-    ids=["member", "negative", "folder", "run"],
-)
-def test_a_report_that_cannot_be_is_refused(command, run_path, arguments, code, expected):
-    """One line names the error."""
-    outcome = command("report", *arguments, "--runs", "runs")
-    assert outcome.code == code
-    assert expected in outcome.error
-
-
 def test_a_report_without_its_bars_says_what_is_missing(command, market, run_path, tmp_path):
     """When the data is gone, the front is still shown, and a reason why trades are not.
 

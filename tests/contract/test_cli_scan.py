@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.cells import cell_len
 
 from optimizer import scan
-from optimizer.cli.scan_tables import _format_runs, _format_symbols
 from optimizer.errors import ConfigError
 from optimizer.trend_scan import scan as scan_module
 from tests.support.commands import Commands, write_market
@@ -143,47 +140,6 @@ def test_a_red_check_prints_no_class(command, monkeypatch):
     monkeypatch.setattr(scan_module, "trends", lying)
     outcome = command("--json", "--csv", "rows.csv")
     assert (outcome.code, outcome.out, Path("rows.csv").exists()) == (1, "", False)
-
-
-@pytest.mark.parametrize(
-    ("flags", "word"),
-    [
-        (("--set", "emalen=21"), "'emalen'"),
-        (("--set", "ema_len=twenty"), "--set 'ema_len=twenty'"),
-        (("--set", "robustness=3"), "robustness"),
-        (("--set", "decay=1", "--set", "decay=2"), "'decay'"),
-        (("--high", "-0.2"), "--high"),
-        (("--history", "-1"), "--history"),
-        (("--verify", "none"), "--verify"),
-        (("--threads", "0"), "--threads"),
-        (("--csv", "."), "folder"),
-        (("--plot", "drawn.html"), "SYMBOL=FILE"),
-        (("--plot", "other=drawn.html"), "'other'"),
-        (("--genes", "other.json"), "other.json"),
-        (("--member", "0"), "--genes"),
-    ],
-    ids=lambda value: "_".join(value).strip("-") if isinstance(value, tuple) else "",
-)
-def test_wrong_use_is_one_line(command, tmp_path, flags, word):
-    """Exit code 2, with the flag or the name."""
-    (tmp_path / "other.json").write_text('{"reward_r": 3}')
-    outcome = command(*flags)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert word in outcome.error
-
-
-def test_tables_fit_a_terminal(scanned):
-    """Nothing is cut at 80 columns, nor at 140 with the votes, but for a very long name."""
-    for width in (80, 140):
-        stands = _format_symbols(scanned.symbols, width)
-        assert len(stands.splitlines()) == 1 + len(scanned.symbols)
-        text = f"{stands}\n{_format_runs(scanned.symbols, width)}"
-        assert "…" not in text
-        assert max(map(len, text.splitlines())) <= width
-    # Wide letters count as two columns.
-    named = [replace(entry, symbol="漢" * 60) for entry in scanned.symbols]
-    _, *lines = _format_symbols(named, 80).splitlines()
-    assert all(cell_len(line) <= 80 and "…" in line for line in lines)
 
 
 def test_bars_in_memory_are_scanned_as_files_are(folder, scanned, tmp_path):

@@ -2,17 +2,14 @@
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-import optimizer
 from optimizer import load_run
 from optimizer.run import indicator_cache
-from optimizer.store import RunStore, find_run
-from strategy import load_strategy, words
+from strategy import words
 from strategy.indicator_registry import COLUMNS
 from tests.support.commands import SMALL
 from tests.support.own_files import momentum_file
@@ -37,8 +34,6 @@ MOODY = PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <')
 
 OWN = momentum_file()
 
-BRIEF = {"population": 8, "generations": 2, "min_trades": 3, "judge": False}
-
 
 @pytest.fixture
 def pullback(tmp_path):
@@ -46,13 +41,6 @@ def pullback(tmp_path):
     path = tmp_path / "pullback.py"
     path.write_text(PULLBACK)
     return path
-
-
-@pytest.fixture
-def frame(market, tmp_path, monkeypatch):
-    """Bars in memory, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return pd.read_csv(market.removeprefix("csv:"))
 
 
 def search_strategy(command, market, path, *more):
@@ -208,17 +196,6 @@ def test_a_look_ahead_is_refused_before_a_result_is_shown(command, market, tmp_p
         assert "trades" not in outcome.out
 
 
-def test_what_a_file_prints_stands_in_no_result(command, market, tmp_path):
-    """So that a program still reads the result of a file that is being worked on."""
-    path = tmp_path / "momentum.py"
-    path.write_text(
-        f"{OWN.replace('    return', '    print(n)' + chr(10) + '    return')}\nprint(close)\n"
-    )
-    outcome = command("evolve", "--data", market, "--strategy", path, *SMALL, "--json")
-    assert outcome.json["certificate"]["mismatches"] == 0
-    assert {"close", "5"} <= set(outcome.err.splitlines())
-
-
 def test_a_new_file_names_the_next_commands(command, market):
     """It is commented, can be checked as it stands, names its words, and never overwrites."""
     made = command("strategies", "new", "first_idea")
@@ -234,28 +211,6 @@ def test_a_new_file_names_the_next_commands(command, market):
     others = set(words.__all__) - set(COLUMNS)
     assert others == {*re.findall(r"^  (\w+)\(", printed, re.MULTILINE)}
     assert set(COLUMNS) <= set(re.findall(r"\w+", printed))
-
-
-def test_an_edited_strategy_in_memory_is_another_one(command, frame):
-    """As in a notebook, where it is read, searched, edited and read again; each run goes on."""
-
-    def searched_again(text):
-        Path("idea.py").write_text(text)
-        spec = load_strategy("idea.py")
-        run = optimizer.evolve(strategy=spec, bars=frame, **BRIEF)
-        return spec, run
-
-    first, run = searched_again(PULLBACK)
-    edited, other = searched_again(PULLBACK.replace("> 65", "> 60"))
-    assert [run.header.strategy, other.header.strategy] == ["pullback", "pullback"]
-    # The file is another one by now, so that the first one goes on from its record.
-    again = optimizer.evolve(strategy=first, bars=frame, **BRIEF)
-    assert command("evolve", "--resume", again.id, "--generations", "3").code == 0
-    named = [replace(version, name="mine", source=None) for version in (first, edited)]
-    names = [
-        optimizer.evolve(strategy=version, bars=frame, **BRIEF).header.strategy for version in named
-    ]
-    assert names == ["mine", f"mine_{edited.digest[:8]}"]
 
 
 def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pullback, tmp_path):
@@ -280,64 +235,3 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
     copy.write_text((tmp_path / "mood.csv").read_text())
     assert command("evolve", "--resume", "latest", "--generations", "4").code == 4
-
-
-def test_times_of_a_column_are_of_the_zone_of_the_bars(command, market, pullback, tmp_path):
-    """Where they name none; a date alone counts as known from its first moment on."""
-    pullback.write_text(MOODY)
-    given = ("--data", market, "--strategy", pullback, "--column-file", "mood=mood.csv")
-    for text, zone in (("1970-01-01 00:00:00", ""), ("1970-01-01", ", Asia/Tokyo")):
-        (tmp_path / "mood.csv").write_text(f"known_at,value\n{text},1\n")
-        outcome = command("backtest", *given, "--tz", "Asia/Tokyo")
-        assert outcome.code == 0, outcome.err
-        assert (f"day{zone}" in outcome.err) == bool(zone)
-    (tmp_path / "mood.csv").write_text("known_at,value\n2010-03-14 02:30:00,1\n")
-    never = command("backtest", *given, "--tz", "America/New_York")
-    assert (never.code, "America/New_York" in never.error) == (2, True)
-
-
-def test_a_run_whose_column_is_gone_names_it(command, market, pullback, tmp_path):
-    """And its own copy; the flag names another file of the same numbers; zones have a version."""
-    pullback.write_text(
-        MOODY.replace("(strength <", '(minute_of_day("America/New_York") > 60) & (strength <')
-    )
-    file = tmp_path / "mood.csv"
-    file.write_text("known_at,value\n1970-01-01 00:00:00,1\n")
-    search_strategy(command, market, pullback, "--column-file", f"mood={file}")
-    with RunStore.open(find_run(Path("runs"), "latest")) as store:
-        assert list(store.header["versions"]["zones"]) == ["America/New_York"]
-    (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
-    copy.rename(tmp_path / "moved.csv")
-    ask = "backtest", "--run", "latest", "--member", "0"
-    assert command(*ask).code == 0
-    file.unlink()
-    gone = command(*ask)
-    assert gone.code == 4
-    assert re.search(r"'mood': .* is gone", gone.error)
-    assert command(*ask, "--column-file", f"mood={tmp_path / 'moved.csv'}").code == 0
-
-
-NEVER = """from strategy.words import *
-early = minute_of_day(0) > 930
-IDEA = strategy(
-    "Never.",
-    long=(rsi(close, 14) > gene("level", 101, 40, 102)) & (close > ema(close, 5)),
-    exit_long=(rsi(close, 14) > 105) | early & (1600 > minute_of_day(0)),
-    stop=beyond_bar(rma(true_range, 14)),
-    session=session_exit(1030),
-    account=account(1000, risk(1)),
-)
-"""
-
-
-def test_check_says_what_a_search_would_and_what_never_holds(command, market):
-    """Times that may be meant as half past nine or are none, and a whole account a stop."""
-    Path("never.py").write_text(NEVER, encoding="utf-8")
-    refused = command("strategies", "check", "never.py", "--data", market)
-    assert "risk(1)" in refused.error
-    checked = command("strategies", "check", "never.py", "--data", market, "--trust-leverage")
-    assert checked.code == 0, checked.err
-    assert re.search(r"rsi\(close, 14\) > level\s+0 of 3,000", checked.out)
-    assert "long: rsi(close, 14) > level never holds" in checked.out
-    assert "minute 930 of the day is 15:30" in checked.out
-    assert "loses 100 %" in checked.err

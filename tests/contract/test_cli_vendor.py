@@ -1,7 +1,6 @@
 """Fetching from a vendor on loopback through its real client: what goes well, and the key."""
 
 import os
-import threading
 
 import numpy as np
 import pytest
@@ -69,34 +68,6 @@ def test_any_timeframe_is_fetched_or_merged(command, vendor, timeframe, end, ask
     assert f"/range/{asked}/" in vendor.calls[0].path
 
 
-def test_adjustment_is_asked_for_and_recorded(command, vendor):
-    """Adjusted and raw prices are two series in the cache, and the notes say which."""
-    adjusted = fetch(command, *MONTH, symbol="polygon:AAPL")
-    vendor.factor = 3.0
-    raw = fetch(command, *MONTH, "--no-adjusted", symbol="polygon:AAPL")
-    for shown, call, value, words in (
-        (adjusted, 0, "true", "prices adjusted"), (raw, -1, "false", "prices not adjusted"),
-    ):  # fmt: skip
-        assert f"adjusted={value}" in vendor.calls[call].path
-        assert any(words in note for note in shown["notes"])
-    assert adjusted["hash"] != raw["hash"]
-
-
-def test_an_index_has_no_volume(command, vendor):
-    """Its pages name none, which is an error for anything that is traded."""
-
-    def without_volume(handler, reply):
-        bars = [{name: bar[name] for name in "tohlc"} for bar in reply["results"]]
-        handler.send_json(200, {**reply, "results": bars})
-
-    vendor.always = without_volume
-    result = fetch(command, *MONTH, symbol="polygon:I:SPX")
-    assert result["bars without volume"] == result["bars"] > 0
-    outcome = command("data", "fetch", "polygon:SPY", *MONTH)
-    assert outcome.code == 3
-    assert "v = None" in outcome.error
-
-
 def test_a_command_fetches_at_the_pace_of_the_plan_and_says_so(command, vendor):
     """Five calls a minute: the sixth waits, with its reason; the second command makes no call."""
     vendor.settings.write_text(f'[polygon]\nurl = "{vendor.url}"\n')
@@ -113,24 +84,6 @@ def test_a_command_fetches_at_the_pace_of_the_plan_and_says_so(command, vendor):
     again = command("backtest", "--data", SYMBOL, *span, "--json")
     assert again.json["metrics"] == outcome.json["metrics"]
     assert (len(vendor.calls), "fetching" in again.err) == (7, False)
-
-
-def test_two_who_fetch_one_series_share_one_fetch(command, vendor):
-    """One asks the vendor, the other waits and finds the parts; both have the same bars."""
-    hashes, barrier = [], threading.Barrier(2)
-
-    def load():
-        barrier.wait()
-        hashes.append(load_cached().content_hash)
-
-    threads = [threading.Thread(target=load) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(hashes) == 2
-    assert len(set(hashes)) == 1
-    assert len(vendor.calls) == 3
 
 
 REFUSED = {
@@ -154,20 +107,6 @@ def test_what_cannot_be_asked_for_is_refused(command, vendor, flags, word):
     assert word in outcome.error
 
 
-def test_what_is_missing_on_a_machine_is_named(command, vendor, monkeypatch):
-    """The client's package; the key, by both variables and the file."""
-    assert command("doctor", "--json").json["key of polygon"] == "in POLYGON_API_KEY"
-    monkeypatch.setattr("data.vendor.client.CLIENTS", ("no_such_client",))
-    outcome = command("data", "fetch", SYMBOL, *SPAN)
-    assert outcome.code == 2
-    assert "pip install polygon-api-client" in outcome.error
-    monkeypatch.delenv("POLYGON_API_KEY")
-    outcome = command("data", "fetch", SYMBOL, *SPAN)
-    assert (outcome.code, vendor.calls) == (2, [])
-    for place in ("POLYGON_API_KEY", "MASSIVE_API_KEY", str(vendor.settings)):
-        assert place in outcome.error
-
-
 def test_the_key_travels_in_one_header_only(command, vendor):
     """Every call has it there; neither address, another header nor a traceback holds it."""
     fetch(command, *MONTH)
@@ -188,3 +127,16 @@ def test_what_is_no_key_is_refused_unseen(command, vendor, monkeypatch, key):
     outcome = command("data", "fetch", SYMBOL, *MONTH)
     assert (outcome.code, vendor.calls) == (2, [])
     assert key not in outcome.err
+
+
+def test_adjustment_is_asked_for_and_recorded(command, vendor):
+    """Adjusted and raw prices are two series in the cache, and the notes say which."""
+    adjusted = fetch(command, *MONTH, symbol="polygon:AAPL")
+    vendor.factor = 3.0
+    raw = fetch(command, *MONTH, "--no-adjusted", symbol="polygon:AAPL")
+    for shown, call, value, words in (
+        (adjusted, 0, "true", "prices adjusted"), (raw, -1, "false", "prices not adjusted"),
+    ):  # fmt: skip
+        assert f"adjusted={value}" in vendor.calls[call].path
+        assert any(words in note for note in shown["notes"])
+    assert adjusted["hash"] != raw["hash"]

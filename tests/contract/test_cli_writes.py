@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import describe_unwritten
 from tests.support.commands import SMALL, run
 from tests.support.recording import quick_directory
 from tests.support.signals import OFTEN, grow
@@ -101,29 +100,6 @@ def test_a_full_disk_under_a_file(command, recordings, monkeypatch):
         assert "ulimit -f" in said
         assert not list(Path().rglob("*.part")), asked
     assert command("runs", "verify", "latest", "--individuals", "0").code == 0
-
-
-def test_a_full_disk_under_a_cache(command, vendor):
-    """Pages that came are drafts, parts are whole: both are named by the flag of their folder."""
-    for most in (0, 1000):
-        with limit_file_size(most):
-            ended = command("data", "fetch", "polygon:X:ADAUSD", "--from", "2024-01-01")
-        assert ended.code == 4
-        assert "--cache" in ended.error
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-def test_all_errors_of_a_full_disk_are_alike(command, market, monkeypatch, number):
-    """Whatever the system calls it, also behind a link, which is named as it was given."""
-    full = OSError(number, os.strerror(number))
-
-    def fail(source, target):
-        raise full
-
-    Path("a.csv").symlink_to("there.csv")
-    monkeypatch.setattr(os, "replace", fail)
-    ended = command("backtest", "--data", market, "--trades", "a.csv")
-    assert (ended.code, ended.error) == (4, describe_unwritten("a.csv", full))
 
 
 MAY_WRITE_ALL = 1 << 1

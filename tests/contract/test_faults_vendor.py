@@ -157,24 +157,6 @@ def test_what_a_market_lacks_is_told(command, vendor):
     assert lacking in command("data", "show", SYMBOL, "--json").json["notes"]
 
 
-def test_delayed_bars_count_long_after_their_day(command, vendor, monkeypatch):
-    """A delayed plan serves history; the newest day is refused, for bars may still come."""
-    vendor.status = "DELAYED"
-    assert command(*FETCH).code == 0
-
-    class Later:
-        """The second of March 2024, six in the morning."""
-
-        time_ns = staticmethod(lambda: 1_709_359_200 * 10**9)
-
-    monkeypatch.setattr("data.vendor.aggregates.time", Later)
-    monkeypatch.setattr("data.providers.polygon_api.time", Later)
-    outcome = command(*FETCH[:-1], "2024-03-05")
-    assert outcome.code == 3
-    assert "--to" in outcome.error
-    assert len(list_parts(vendor)) == 2
-
-
 @pytest.mark.parametrize(
     ("place", "damage"),
     [(0, lambda content: content[: len(content) // 2]), (2, lambda content: b""),
@@ -213,18 +195,6 @@ def test_rewritten_history_is_shown_and_never_merged(command, vendor):
     assert command(*LONGER, "--json").json["hash"] == after["hash"]
 
 
-def test_both_neighbours_of_a_hole_are_compared(command, vendor):
-    """What is fetched between two cached months has to go on from one and into the other."""
-    command(*FETCH[:-1], "2024-02-01")
-    vendor.factor = 2.0
-    command(*FETCH[:3], "--from", "2024-03-01", "--to", "2024-04-01")
-    for vendor.factor, day in ((1.0, "2024-03-01"), (2.0, "2024-01-31")):
-        outcome = command(*LONGER)
-        assert outcome.code == 3
-        assert f"open of {day}T00:00" in outcome.error
-    assert len(list_parts(vendor)) == 2
-
-
 @pytest.mark.parametrize(("change", "time"), [("new", "23:45"), ("gone", "02:15")])
 def test_bars_that_come_or_go_are_rewritten_history(command, vendor, change, time):
     """A bar more or less in what is cached is named with its time."""
@@ -237,9 +207,31 @@ def test_bars_that_come_or_go_are_rewritten_history(command, vendor, change, tim
     assert f"2024-02-29T{time} is {change}" in outcome.error
 
 
-def test_parts_that_cover_the_same_time_are_refused(command, vendor):
-    """Which of them is right is not for a program to say."""
-    command(*FETCH)
-    path = list_parts(vendor)[0]
-    path.with_name(path.name.replace("1704067200_", "1704153600_")).write_bytes(path.read_bytes())
-    assert command(*FETCH).code == 4
+def test_delayed_bars_count_long_after_their_day(command, vendor, monkeypatch):
+    """A delayed plan serves history; the newest day is refused, for bars may still come."""
+    vendor.status = "DELAYED"
+    assert command(*FETCH).code == 0
+
+    class Later:
+        """The second of March 2024, six in the morning."""
+
+        time_ns = staticmethod(lambda: 1_709_359_200 * 10**9)
+
+    monkeypatch.setattr("data.vendor.aggregates.time", Later)
+    monkeypatch.setattr("data.providers.polygon_api.time", Later)
+    outcome = command(*FETCH[:-1], "2024-03-05")
+    assert outcome.code == 3
+    assert "--to" in outcome.error
+    assert len(list_parts(vendor)) == 2
+
+
+def test_both_neighbours_of_a_hole_are_compared(command, vendor):
+    """What is fetched between two cached months has to go on from one and into the other."""
+    command(*FETCH[:-1], "2024-02-01")
+    vendor.factor = 2.0
+    command(*FETCH[:3], "--from", "2024-03-01", "--to", "2024-04-01")
+    for vendor.factor, day in ((1.0, "2024-03-01"), (2.0, "2024-01-31")):
+        outcome = command(*LONGER)
+        assert outcome.code == 3
+        assert f"open of {day}T00:00" in outcome.error
+    assert len(list_parts(vendor)) == 2

@@ -1,40 +1,38 @@
 """The report in a real browser: it draws everything, asks for nothing, and answers clicks."""
 
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from data import Window
+from engine.accounts.costs import Costs
 from optimizer import load_run
 from optimizer.cli.backtest_tables import build_ledger_table
 from optimizer.cli.console import format_csv
+from optimizer.config.run_config import RunConfig
 from optimizer.formatting import MEANINGS, metric
-from optimizer.grades import GRADE_WORDS, GRADES
+from optimizer.grades import GRADE_WORDS
 from optimizer.report import write_report
 from optimizer.report.model import choose_members
-from tests.support.browser import ALL_DRAWN, open_page
+from optimizer.report.run import Single
+from optimizer.run.markets import Markets
+from optimizer.run.task import prepare
+from optimizer.run.trade_details import count_orders
+from tests.support.browser import open_page
+from tests.support.commands import write_market
 from tests.support.judged import judgement, record_judgement
+from tests.support.order_cases import TWO_TARGETS
 from tests.support.runs import record_run
 
 pytestmark = pytest.mark.slow
 
 SECTIONS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")
 CHARTS = (
-    "answer",
-    "front",
-    "front3d",
-    "parallel",
-    "equity",
-    "price",
-    "trade",
-    "distribution",
-    "reason",
-    "month",
-    "heatmap",
-    "sharpe",
-    "weekday",
-    "hour",
-    "costs",
-)
+    "answer", "front", "front3d", "parallel", "equity", "price", "trade", "distribution", "reason",
+    "month", "heatmap", "sharpe", "weekday", "hour", "costs",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -97,18 +95,6 @@ def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
         assert cell["cost in R"] == f"{trade['cost_r']:.3f}"
 
 
-def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
-    """The button turns the page dark; once it is loaded, printing draws every chart."""
-    with open_page(chromium, page_file) as page:
-        before = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        page.page.click("#theme")
-        after = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert before != after
-        page.page.reload()
-        assert page.page.evaluate(f"dispatchEvent(new Event('beforeprint')) && ({ALL_DRAWN})()")
-        assert page.errors == []
-
-
 def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_file):
     """Each fills its place and reaches out of no frame; then the screen has its sizes again."""
     reach = """() => [...document.querySelectorAll('svg.main-svg, .plot canvas')].filter(one =>
@@ -133,18 +119,6 @@ def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_fil
         page.page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.page.locator("svg.main-svg[viewBox]").count() == 0
         assert page.errors == []
-
-
-def test_nothing_moves_while_charts_are_drawn(chromium, page_file):
-    """Each has its room before; what a reader is about to click on stays where it is."""
-    heights = """() => [...document.querySelectorAll("figure[data-chart]:not([hidden])")]
-        .filter((figure) => !figure.closest("details.more"))
-        .map((figure) => [figure.dataset.chart, figure.getBoundingClientRect().height])"""
-    with open_page(chromium, page_file, width=390) as page:
-        before = page.page.evaluate(heights)
-        page.draw_all()
-        assert len(before) > 5
-        assert page.page.evaluate(heights) == before
 
 
 def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
@@ -189,19 +163,6 @@ def test_the_page_draws_everything_and_asks_for_nothing(chromium, page_file, wid
             place = page.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
             assert place.count() > 0, chart
         assert page.page.evaluate("document.documentElement.scrollWidth") == width
-        covered = page.page.eval_on_selector_all("figure:not([hidden])", COVERED)
-        assert covered == []
-
-
-COVERED = """figures => figures.filter(figure => {
-    const box = (name) => figure.querySelector(name).getBoundingClientRect();
-    const words = document.createRange();
-    words.selectNodeContents(figure.querySelector("summary"));
-    const bar = box(".modebar");
-    return !bar.width || bar.top < box(".plot").bottom - 1 || bar.bottom > box("details").bottom + 8
-        || bar.left < words.getBoundingClientRect().right;
-}).map(figure => figure.dataset.chart)"""
-"""Charts whose toolbar is not beside the words below the chart."""
 
 
 def test_the_account_of_a_member_has_boxes_to_tick(chromium, run, page_file):
@@ -276,24 +237,6 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
         assert page.errors == []
 
 
-def test_every_grade_has_its_colour(chromium, page_file):
-    """Red, amber and green-blue differ in both themes; the grade is a word too."""
-    red, amber = {"invalid", "too_little", "luck", "lost"}, {"weak", "not_judged"}
-    with open_page(chromium, page_file) as page:
-        assert page.text(".answer .grade") == "Not judged"
-        for scheme in ("light", "dark"):
-            page.page.emulate_media(color_scheme=scheme)
-            colours = page.page.locator(".answer").evaluate(
-                "(one, all) => all.map(grade => {"
-                "one.dataset.grade = grade; return getComputedStyle(one).color; })",
-                list(GRADES),
-            )
-            colours = dict(zip(GRADES, colours, strict=True))
-            for group in (red, amber, set(GRADES) - red - amber):
-                assert len({colours[grade] for grade in group}) == 1
-            assert len(set(colours.values())) == 3
-
-
 @pytest.mark.parametrize(("grade", "width"), [("luck", 390), ("holds", 1280)])
 def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
     """Verdict, pick, reasons, rows, folds and charts, as far as they are known, never too wide."""
@@ -329,9 +272,147 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
         assert page.page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_a_page_without_a_judgement_names_the_command(chromium, run, page_file):
-    """The command stands where the verdict would; there is no row of evidence."""
-    with open_page(chromium, page_file) as page:
-        command = f"python -m optimizer judge {run.path} --null 199"
-        assert f"Next: {command}" in page.text(".answer .step")
-        assert page.page.locator("#rows, #folds").count() == 0
+MARKUP = "</script><img src=x onerror=alert(1)><b>bold</b>"
+HOSTILE = {
+    "markup": MARKUP,
+    "text": "=HYPERLINK(1) 🦊 and 日本 {{ 7 * 7 }}${alert(1)}",
+    "key": "__proto__",
+}
+"""What a page, a table or a template, and a script would take for more than a name."""
+
+
+def rename_run(run, name, strategy, folder):
+    """A copy of a run in a folder, everything that has a name called otherwise."""
+    task = run.task
+    markets = Markets(
+        tuple(replace(bars, symbol=name) for bars in task.markets.series), task.markets.windows
+    )
+    run.task = replace(task, markets=markets, spec=replace(task.spec, name=strategy))
+    run.header = replace(run.header, data=f"{name} 15m", strategy=strategy, notes=(name,))
+    run.path = shutil.copytree(run.path, folder / (name.replace("/", "") or "x"))
+    return run
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
+    """No name makes an element, runs, or is hidden."""
+    name = HOSTILE[kind]
+    run = load_run(example_run)
+    page = write_report(
+        rename_run(run, name, f"{name} strategy", tmp_path), tmp_path / "report.html"
+    )
+    with open_page(chromium, page) as report:
+        messages = []
+        report.page.on("dialog", lambda dialog: messages.append(dialog.message))
+        report.draw_all()
+        assert report.errors == []
+        assert report.requests == []
+        assert messages == []
+        assert report.page.locator("main img, main b, header b").count() == 0
+        assert report.page.locator("script").count() == 4
+        assert name in report.text(".eyebrow")
+        assert name in report.text("#evidence .facts")
+
+
+def test_hostile_words_of_a_judgement_are_text(chromium, example_run, tmp_path):
+    """Reasons of what is undefined, and notes, make no element either."""
+    shutil.copytree(example_run, tmp_path / "run")
+    hostile = judgement("holds", why=MARKUP)
+    record_judgement(tmp_path / "run", replace(hostile, notes=(MARKUP,)))
+    with open_page(chromium, write_report(load_run(str(tmp_path / "run")))) as page:
+        page.draw_all()
+        assert page.errors == []
+        assert page.page.locator("main img, main b").count() == 0
+        for place in ("#rows", "#folds"):
+            assert "onerror=alert(1)" in page.text(place)
+
+
+def test_a_run_in_which_nothing_traded_says_so(chromium, tmp_path):
+    """An empty front is a page with a sentence, no chart of members and no error."""
+    spec = write_market(tmp_path / "flat.csv", flat=1.0)
+    run = load_run(str(record_run(tmp_path / "runs", data=[spec])))
+    with open_page(chromium, write_report(run)) as page:
+        page.draw_all()
+        assert page.errors == []
+        assert "The front is empty" in page.text("#front")
+        assert page.page.locator("#gene-fans .main-svg").count() > 0
+        assert "rejected" in page.text(".cautions").lower()
+
+
+def test_windows_of_one_series_are_a_page(chromium, tmp_path):
+    """Each is in the list of windows, and its trades are those that the table then shows."""
+    task = prepare(RunConfig(data=[write_market(tmp_path / "bars.csv")]))
+    windows = (Window(0, 0, 1400), Window(0, 1500, 2400), Window(0, 2400, 3000, "held_out"))
+    task = replace(task, markets=Markets(task.markets.series, windows))
+    values = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
+    single = Single(task, task.spec.layout.encode(values))
+    trades = single.trades(0)
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as page:
+        page.draw_all()
+        assert page.errors == []
+        assert page.text("#f-symbol-label").split()[0] == "window"
+        assert "window" in page.texts("#trade-table thead th")
+        for number, label in enumerate(task.markets.labels):
+            page.page.select_option("#f-symbol", label)
+            count = int((trades["window"] == number).sum())
+            assert page.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
+            # It is drawn anew after the table.
+            page.page.locator('figure[data-chart="symbol"]', has_text=label).first.wait_for()
+        expected = format_csv(
+            *build_ledger_table(task, single.genomes[0], single.engine.trades(single.genomes[0]))
+        )
+        assert page.download("#csv") == expected
+        page.page.select_option("#f-symbol", "")
+        page.page.select_option("#f-sample", "held out")
+        count = int((trades["sample"] == "held out").sum())
+        assert page.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
+        assert page.errors == []
+
+
+def list_aims(trades, k):
+    """Price and share of each target of a trade."""
+    pairs = [(trades[f"{leg}_target"][k], trades[f"{leg}_share"][k]) for leg in ("leg1", "leg2")]
+    return [(aim, share) for aim, share in pairs if not np.isnan(aim)]
+
+
+def test_orders_legs_and_money_are_in_a_page(chromium, tmp_path):
+    """Tiles count them, a trade shows its partial exits, and the file is that of `--trades`."""
+    task = prepare(RunConfig(data=[write_market(tmp_path / "bars.csv")]))
+    task = replace(task, spec=TWO_TARGETS, costs=Costs(fee_unit=0.5))
+    single = Single(task, TWO_TARGETS.layout.defaults)
+    # The curve is that of the account, whose cash sizes trades.
+    total = single.front["total_return"][0]
+    assert single.equity(0).iloc[-1] - 1.0 == pytest.approx(total, rel=1e-12)
+    ledgers = single.engine.trades(single.genomes[0])
+    counts = count_orders(TWO_TARGETS, ledgers)
+    trades = single.trades(0)
+    k = trades.index[trades["leg1_bar"] < trades["exit_bar"]][0]
+    with open_page(chromium, write_report(single, tmp_path / "page.html")) as page:
+        page.draw_all()
+        assert page.errors == []
+        tiles = dict(line.split("\n")[:2] for line in page.texts(".tiles div"))
+        assert tiles["Resting orders"] == f"{counts.placed:,}"
+        assert tiles["Partial exits"] == f"{counts.partials:,}"
+        assert tiles["Leverage, at most"] == "0.3 x"
+        assert "Borrowing paid" in tiles
+        assert "account(10000, risk(0.01), 0.3)" in page.text("main")
+        heads = page.texts("#trade-table thead th")
+        added = ["partial exits", "funding in R", "borrowing in R", "size", "leverage"]
+        assert heads[-len(added) :] == added
+        assert "partial exit" in page.legend("price")
+        page.page.fill("#f-time", str(trades["entry_time"][k])[:16])
+        page.page.click("#trade-table tbody tr:first-child")
+        share, at = trades["leg1_share"][k], trades["leg1_price"][k]
+        chart = page.page.locator('figure[data-chart="trade"]')
+        sentence = chart.inner_text()
+        assert f"{100 * share:g}% out at {at:g}, " in sentence
+        assert ", the rest out " in sentence
+        marks = chart.locator(".plot").evaluate("plot => plot.data.at(-1).y")
+        assert list(marks)[:1] == [at]
+        told = ", ".join(f"{aim:.6g} ({100 * share:g}%)" for aim, share in list_aims(trades, k))
+        assert f", target {told}, " in sentence
+        lines = chart.locator(".plot").evaluate("plot => plot.data[2].y")
+        drawn = [line for line in lines if line is not None][::2]
+        assert drawn == [aim for aim, _ in list_aims(trades, k)]
+        expected = format_csv(*build_ledger_table(task, single.genomes[0], ledgers))
+        assert page.download("#csv") == expected

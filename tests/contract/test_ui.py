@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 
 import optimizer
-from optimizer.errors import ConfigError
 from optimizer.forecasts.column import list_records
 from optimizer.store.labels import change_labels, read_labels
 from optimizer.store.listing import list_runs
@@ -253,17 +252,3 @@ def test_the_command_prints_its_address_and_ends_quietly(runs):
     finally:
         process.kill()
     assert (process.returncode, out, err) == (0, "", "")
-
-
-def test_the_command_says_what_is_missing_or_taken(command, monkeypatch, asker):
-    """A port that is taken, and an extra that is not installed, are a line each."""
-    port = asker.host.rpartition(":")[2]
-    taken = command("ui", "--port", port)
-    assert taken.code == 2
-    assert f"--port {port}" in taken.error
-    for module in ("uvicorn", "optimizer.viewing.serving"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert "exhaustion-optimizer[ui]" in command("ui").error
-    with pytest.raises(ConfigError, match=r"exhaustion-optimizer\[ui\]"):
-        optimizer.ui()

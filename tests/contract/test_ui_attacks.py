@@ -48,25 +48,6 @@ async def make_much(_):
     return b":" + b"x" * 1_000_000 + b"\n\n"
 
 
-def test_many_connections_are_answered(asker):
-    """All at once; the server takes no more than some memory, and answers the next one."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4000, hard), hard))
-    before = psutil.Process().memory_info().rss
-    sockets = [connect(asker) for _ in range(300)]
-    asked = f"GET / HTTP/1.1\r\nHost: {asker.host}\r\nCookie: {asker.cookie}\r\n\r\n".encode()
-    try:
-        for connection in sockets:
-            connection.sendall(asked)
-        codes = {connection.recv(12).decode() for connection in sockets}
-    finally:
-        for connection in sockets:
-            connection.close()
-    assert codes == {"HTTP/1.1 200"}
-    assert psutil.Process().memory_info().rss - before < 50_000_000
-    assert asker.ask("/").code == 200
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_client_is_waited_for_long(asker, monkeypatch, kind):
     """Whoever says too little, or leaves a page or a stream unread, is ended."""
@@ -151,26 +132,6 @@ def test_the_page_cannot_be_shut(run_path):
         assert b"Traceback" not in said
 
 
-def test_without_handles_nothing_spins(asker, caplog):
-    """A line says it, tries are few, and whoever waited is served once there are some."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    name, port = asker.host.split(":")
-    with socket.socket() as client:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, before[1]))
-        try:
-            client.connect((name, int(port)))
-            client.send(KINDS["kept alive"].begin(asker.host, asker.cookie, asker.token))
-            began = time.process_time()
-            time.sleep(0.5)
-            spent = time.process_time() - began
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, before)
-        assert client.recv(12) == b"HTTP/1.1 200"
-    assert spent < 0.2
-    said = [record.getMessage() for record in caplog.records]
-    assert said == ["no connection can be taken for now: Too many open files"]
-
-
 @pytest.mark.parametrize(
     ("host", "is_everywhere"),
     [
@@ -184,12 +145,3 @@ def test_a_host_is_known_by_its_number(run_path, host, is_everywhere):
         assert ("//127.0.0.1:" in asking.address) == is_everywhere
         assert asking.ask("/", Host="192.0.2.7").code == (200 if is_everywhere else 403)
         assert is_loopback(asking.server.bound) != is_everywhere
-
-
-@pytest.mark.parametrize(
-    "host", ["", " ", "\t\n", "0.0.0.0 ", " ::", "a\0b", "*", "<any>", "x" * 80]
-)
-def test_a_host_that_is_none_is_refused(command, host):
-    """In a line, before anything listens."""
-    outcome = command("ui", "--host", host)
-    assert (outcome.code, outcome.error.startswith("--host")) == (2, True)

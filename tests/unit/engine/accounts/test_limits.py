@@ -15,8 +15,6 @@ from engine.accounts.reference_limits import Ask, admit_in_turn
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.errors import EngineError
-from engine.groups import Group, evaluate_groups
-from engine.out_of_core import create_engine
 from engine.replay.parity import compare_ledgers
 from engine.runtime.cpu.threads import Threads
 from strategy import STRATEGIES
@@ -178,20 +176,6 @@ def test_what_is_held_out_is_an_account_of_its_own():
     for ledger, other in zip(joint, apart, strict=True):
         assert compare_ledgers(ledger, other) == ""
     assert sum(map(len, joint)) > 0
-
-
-def test_groups_are_accounts_of_their_own():
-    """Searches that advance together ask one engine, each on windows of its own."""
-    strategy, genomes, series, _, costs = draw_account(12)
-    windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
-    places = [range(2), range(2, len(windows))]
-    engine = create_engine(strategy, series, windows, costs, device="cpu", apart=1)
-    answers = evaluate_groups(engine, [Group(genomes, some, is_account=True) for some in places])
-    for (accumulators, account), some in zip(answers, places, strict=True):
-        alone = Engine(strategy, series, [windows[w] for w in some], costs, device="cpu")
-        expected = alone.evaluate_account(genomes)
-        assert accumulators.tobytes() == expected[0].tobytes()
-        assert account.tobytes() == expected[1].tobytes()
 
 
 def test_the_account_chooses_by_what_is_known():

@@ -11,7 +11,6 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.batch import Engine
-from engine.portfolio import Component, Portfolio
 from engine.reference import Reference, as_it_reads
 from strategy import words as w
 from tests.parity.test_language import both
@@ -158,12 +157,3 @@ def test_an_account_is_lost_for_all_its_windows_and_with_limits_too():
         equity = ACCUMULATOR_INDEX["equity"]
         assert sums[0, :, equity].tolist() == pytest.approx([1.6, 0.0, 1.6])
         assert account[0, equity] == 0.0
-
-
-def test_a_component_of_a_portfolio_loses_its_weight():
-    """A half of the cash, and a half of what is left with the next one."""
-    bars = market(LONG, QUIET, FALL, LONG, QUIET, (*FALL[:3], 99.0, 1.0))
-    part = Component("half", lose(TWENTY), (bars,), (Window.whole(bars),), FREE, np.empty(0), 0.5)
-    portfolio = Portfolio([part], Costs())
-    metrics, _ = portfolio.measure(portfolio.trade())
-    assert (metrics["trades"], metrics["total_return"]) == (2, -0.75)

@@ -158,28 +158,12 @@ def test_the_stop_follows_what_came_after_the_fill():
     )
 
 
-def test_targets_of_a_side_that_trades_less():
-    """A short, which is never asked for, has two targets and the long that is held one."""
-    legs = by_side([(r_multiple(2), 0.5)], [(r_multiple(1), 0.5), (r_multiple(2), 0.5)])
-    spec = resting(target=None, targets=legs, short=None)
-    assert hand_standing(spec, [100, 106, 106], [1, 0, 0]).position.stop == 94.5
-
-
 def test_what_is_left_of_a_trade_is_counted_from_the_last_close():
     """Entered in bar 1 for five bars, of which two are over; its session ends at 23:59."""
     spec = resting(max_hold=5, session=session_exit(1439))
     standing = hand_standing(spec, BOUGHT[:3], [1, 0, 0])
     assert standing.bars_left == 3
     assert standing.session_left_ns == (1439 - 2 * 60) * 60 * 10**9
-
-
-def test_a_break_even_is_told_until_the_stop_is_there():
-    """Bought at 105 with a risk of 10.5: 117 is more than that beyond it, 106 is not."""
-    spec = resting(break_even=1, named_stops=True)
-    waits = hand_standing(spec, [100, 106, 106], [1, 0, 0]).position
-    assert (waits.stop, waits.stop_kind, waits.break_even is None) == (94.5, "stop", False)
-    moved = hand_standing(spec, [100, 106, 117], [1, 0, 0]).position
-    assert (moved.stop, moved.stop_kind, moved.break_even) == (105.0, "break_even", None)
 
 
 def test_a_day_order_ends_with_its_session():

@@ -4,7 +4,6 @@ import psutil
 import pytest
 
 from engine.runtime.free_memory import free_host_bytes
-from tests.support.commands import printed
 
 
 def group(folder, *, limit, taken, kept, is_old):
@@ -56,23 +55,3 @@ def test_without_limits_the_machine_decides(tmp_path, own):
         file.write_text(own)
     total = psutil.virtual_memory().total
     assert total // 100 < free_host_bytes(tmp_path / "groups", file) <= total
-
-
-def test_a_limit_of_the_process_bounds_what_is_free():
-    """As a shell sets it; what the process has taken counts.
-
-    In a process of its own: this one gives memory back while it is asked, and threads take some.
-    """
-    program = """
-import resource, psutil
-from engine.runtime.free_memory import free_host_bytes
-
-free_host_bytes()
-for limit, name in ((resource.RLIMIT_AS, "vms"), (resource.RLIMIT_DATA, "data")):
-    taken = getattr(psutil.Process().memory_info(), name)
-    resource.setrlimit(limit, (taken + 10**8, -1))
-    print(free_host_bytes())
-    resource.setrlimit(limit, (-1, -1))
-"""
-    for free in printed(program).split():
-        assert 9 * 10**7 < int(free) <= 10**8

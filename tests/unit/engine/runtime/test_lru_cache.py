@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import numpy as np
-import pytest
 
 from engine.runtime.lru_cache import ArrayCache
 
@@ -30,12 +29,6 @@ def test_what_was_asked_for_longest_ago_goes_first():
     for name in "acdb":
         get(name)
     assert computed == ["a", "b", "c", "d", "b"]
-
-
-def test_nobody_can_write_into_what_is_shared():
-    """Arrays are read-only."""
-    with pytest.raises(ValueError, match="read-only"):
-        ArrayCache(1000).get(("a",), row)[0] = 1.0
 
 
 def test_threads_that_want_the_same_wait_for_one():
