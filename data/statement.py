@@ -10,8 +10,8 @@ from data.table import RawTable
 META = b"exhaustion-optimizer bars"
 """Name of the statement in the metadata of a file."""
 
-FRAME = b"exhaustion-optimizer frame"
-"""Name of the symbol and notes of a frame, beside the columns that its file holds."""
+ROWS = b"exhaustion-optimizer rows"
+"""Name of the symbol and notes of rows that were read before they were kept."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ def state_bars(bars: Bars) -> dict[bytes, bytes]:
     return {META: json.dumps(asdict(statement)).encode()}
 
 
-def state_frame(symbol: str, notes: Sequence[str]) -> dict[bytes, bytes]:
-    """The symbol of a frame and notes about what its file leaves out, as metadata of the file."""
-    return {FRAME: json.dumps({"symbol": symbol, "notes": list(notes)}).encode()}
+def state_rows(symbol: str, notes: Sequence[str]) -> dict[bytes, bytes]:
+    """The symbol of rows and notes about how they were read, as metadata of their file."""
+    return {ROWS: json.dumps({"symbol": symbol, "notes": list(notes)}).encode()}
 
 
-def read_frame(metadata: Mapping[bytes, bytes] | None) -> tuple[str | None, tuple[str, ...]]:
-    """The symbol and the notes that the metadata of a file states, None and empty without any."""
+def read_rows(metadata: Mapping[bytes, bytes] | None) -> tuple[str, tuple[str, ...]] | None:
+    """The symbol and the notes that the metadata of a file states; None without any."""
     try:
-        stated = json.loads((metadata or {}).get(FRAME, b"{}"))
-        symbol, notes = stated.get("symbol"), stated.get("notes", [])
+        stated = json.loads((metadata or {})[ROWS])
+        symbol, notes = stated["symbol"], stated["notes"]
         lines = tuple(note for note in notes if isinstance(note, str) and note.isprintable())
-    except (AttributeError, TypeError, ValueError, RecursionError):
-        return None, ()
-    return symbol if isinstance(symbol, str) else None, lines
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return None
+    return (symbol, lines) if isinstance(symbol, str) else None
 
 
 def with_statement(table: RawTable, metadata: Mapping[bytes, bytes] | None) -> RawTable:

@@ -180,13 +180,13 @@ def forecast(out: str | Path, **settings: "Unpack[ForecastKeywords]") -> "Foreca
     from optimizer.forecasts.settings import ForecastSettings
     from optimizer.report.notebook import LiveLine
     from optimizer.run.forecasting import forecast_to_file
-    from optimizer.run.frames import for_a_while
+    from optimizer.run.frames import holding_frames
 
     line, names = LiveLine(), ForecastSettings.__dataclass_fields__
     chosen: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
     knobs = ForecastSettings(**chosen)
     bars = {name: value for name, value in settings.items() if name not in names}
-    with for_a_while(bars, "forecast") as config:
+    with holding_frames(bars, "forecast") as config:
         made = forecast_to_file(Path(out), config, knobs, line.train)
     line.end()
     return made
@@ -341,14 +341,14 @@ def scan(
         ConfigError: When a parameter or a setting is unknown or wrong.
         ParityError: When a row differs from the readable definition.
     """
-    from optimizer.run.frames import for_a_while
+    from optimizer.run.frames import holding_frames
     from optimizer.trend_scan.params import ScanParams
     from optimizer.trend_scan.scan import Ways, scan_sources
 
     question = ScanParams(parameters or {}, high, low, is_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     source = "memory" if settings.get("bars") is not None else None
-    with for_a_while(settings, "scan") as config:
+    with holding_frames(settings, "scan") as config:
         return scan_sources(config, question, ways, is_kept=is_kept, source=source)
 
 

@@ -61,6 +61,11 @@ PROVIDERS: dict[str, Provider] = {
 }  # fmt: skip
 """Every source by name."""
 
+MEMORY = Provider("memory", "", "Rows that are held.", "data.providers.memory", (".parquet",))
+
+HELD: dict[str, list[RawTable]] = {}
+"""Rows in memory by the spec that is their source while they are held."""
+
 
 def find_provider(spec: str) -> tuple[Provider, str]:
     """Split ``NAME``, ``NAME:ADDRESS`` or a path into source and address.
@@ -74,6 +79,8 @@ def find_provider(spec: str) -> tuple[Provider, str]:
     >>> provider.name, address
     ('csv', 'bars.csv')
     """
+    if HELD.get(spec):
+        return MEMORY, spec
     name, colon, address = spec.partition(":")
     if name in PROVIDERS:
         return PROVIDERS[name], address
@@ -119,7 +126,7 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     name, colon, address = spec.partition(":")
     is_named = bool(colon) and name in PROVIDERS
     path_text = address if is_named else spec
-    if not path_text or (is_named and not PROVIDERS[name].endings):
+    if HELD.get(spec) or not path_text or (is_named and not PROVIDERS[name].endings):
         return (spec,)
     path = Path(path_text).expanduser()
     if colon and not is_named and not isdir(path):

@@ -79,7 +79,7 @@ def recognise_columns(
 def to_raw(
     columns: pa.Table,
     layout: Layout,
-    path: Path,
+    named: tuple[str, str],
     options: LoadOptions,
     market: str | None,
     others: Callable[[], Columns],
@@ -87,8 +87,9 @@ def to_raw(
 ) -> RawTable:
     """Read times, numbers and the symbol out of Arrow columns.
 
-    `columns` are those that `layout` names, [N] each. The stem of `path` names the market
-    unless a column does; `market` names the rows to read where a column names several.
+    `columns` are those that `layout` names, [N] each. `named` is how errors call the source, and
+    its market unless a column names one; `market` names the rows to read where a column names
+    several.
     `others` are the columns that `layout` does not name, of which one parts the rows where their
     times are those of several markets. `dots` notes what dots mean where numbers were written,
     and `columns` do not hold their text.
@@ -96,20 +97,20 @@ def to_raw(
     Raises:
         TableError: When a value has no single reading.
     """
-    where = label(path)
+    where, stem = named
     refuse_expanded(columns, where, options.max_bytes)
     arrays = {name: _flat(columns.column(name), name, where) for name in layout.used}
     stated = options.columns.get("symbol", "")
     is_whole = market in (None, layout.market) or stated.lower() == NONE
-    named, further = layout.market, "" if is_whole else str(market)
+    symbol, further = layout.market, "" if is_whole else str(market)
     if layout.symbol is not None:
-        rows, named, further = _of_market(arrays, layout, market, options, where)
+        rows, symbol, further = _of_market(arrays, layout, market, options, where)
         arrays, others = _filter(arrays, others, rows)
     timestamp, time_notes = read_alike(arrays, layout, options, where)
     if further:
         rows = choose_rows(timestamp, others, further, where)
         arrays, others = _filter(arrays, others, rows)
-        timestamp, named = timestamp[rows.to_numpy(zero_copy_only=False)], market
+        timestamp, symbol = timestamp[rows.to_numpy(zero_copy_only=False)], market
     option = write_option("symbol", stated) if layout.symbol and stated else ""
     refuse_mixed(timestamp, others, where, "" if is_whole else str(market), option)
     aligned = dict(layout.aligned)
@@ -125,7 +126,7 @@ def to_raw(
         for meaning, name in zip(VALUES, layout.values, strict=True)
         if name
     }
-    volume, volume_notes = read_volume(arrays, layout, values, named, where, decimal)
+    volume, volume_notes = read_volume(arrays, layout, values, symbol, where, decimal)
     notes = (*layout.notes, *time_notes, *volume_notes, *dot_notes, *_note_billionths(values))
     if decimal != POINT:
         notes = (*notes, "numbers are read with a decimal comma")
@@ -133,7 +134,7 @@ def to_raw(
     for meaning, name in aligned.items():
         values[meaning] = _read_aligned(arrays[name], name, where, decimal)
     zone = next(filter(None, (find_column_zone(arrays[name]) for name in layout.times)), "UTC")
-    table = RawTable(timestamp, values, named or _stem(path), where, notes=notes, zone=zone)
+    table = RawTable(timestamp, values, symbol or stem, where, notes=notes, zone=zone)
     if layout.assumed:
         refuse_other_order(table, layout.assumed, arrays[layout.times[0]])
     return table
@@ -217,12 +218,14 @@ def _filter(
     return filtered, lambda: ((name, column.filter(rows)) for name, column in others())
 
 
-def _stem(path: Path) -> str:
+def name_file(path: Path) -> tuple[str, str]:
+    """How errors call a file, and its market unless a column names one."""
     name = path.name
     for ending in ENDINGS:
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
-    return name if len(name) <= LONGEST_SYMBOL else name[: LONGEST_SYMBOL - 3] + "..."
+    stem = name if len(name) <= LONGEST_SYMBOL else name[: LONGEST_SYMBOL - 3] + "..."
+    return label(path), stem
 
 
 def read_volume(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from data.errors import SourceError
-from data.providers.arrow_table import to_raw
+from data.providers.arrow_table import name_file, to_raw
 from data.providers.column_names import number_doubles
 from data.providers.columns import Layout, recognise
 from data.providers.header import Header, cut_remarks, drop_headers, read_header
@@ -92,7 +92,7 @@ def _read(text: Text, path: Path, market: str | None, options: LoadOptions) -> R
         columns = columns if keep is None else columns.filter(keep)
         return zip(names, columns.columns, strict=True)
 
-    return to_raw(columns, layout, path, options, market, others, dots)
+    return to_raw(columns, layout, name_file(path), options, market, others, dots)
 
 
 @dataclass(frozen=True)

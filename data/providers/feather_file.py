@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from data.errors import SourceError
-from data.providers.arrow_table import explain_damage, recognise_columns, to_raw
+from data.providers.arrow_table import explain_damage, name_file, recognise_columns, to_raw
 from data.providers.kinds import ARROW, ARROW_STREAM, OLD_FEATHER, describe_other
 from data.providers.markets import part_market
 from data.providers.mixed_rows import Columns
@@ -55,7 +55,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
                     column = _read_used(content, [place], where, options).column(0)
                 yield name, column
 
-    return to_raw(columns, layout, path, options, market, others)
+    return to_raw(columns, layout, name_file(path), options, market, others)
 
 
 def _open_arrow(

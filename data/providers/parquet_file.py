@@ -1,7 +1,6 @@
 """Bars from a Parquet file; what its pages unpack to is known before a row is read."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -9,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import SourceError
-from data.providers.arrow_table import explain_damage, recognise_columns, to_raw
+from data.providers.arrow_table import explain_damage, name_file, recognise_columns, to_raw
 from data.providers.kinds import HEAD_BYTES, PARQUET, describe_other
 from data.providers.markets import part_market
+from data.providers.memory import decode_rows, is_encoded, list_columns
 from data.providers.mixed_rows import Columns
 from data.providers.size_caps import (
     VALUE_BYTES,
@@ -22,7 +22,7 @@ from data.providers.size_caps import (
     refuse_size,
 )
 from data.providers.source_file import label, open_path, open_unchanged
-from data.statement import read_frame, with_statement
+from data.statement import with_statement
 from data.table import LoadOptions, RawTable
 
 FORM = "Parquet"
@@ -69,6 +69,10 @@ def _read(source: IO[bytes], path: Path, market: str | None, options: LoadOption
         open_capped(source, where, options.max_bytes) as file,
     ):
         schema = file.schema_arrow
+        if is_encoded(schema):
+            kept = list_columns(schema, options, where)
+            columns = read_capped(file, source, kept, where, options.max_bytes)
+            return decode_rows(columns.replace_schema_metadata(schema.metadata), where)
         names, layout, market = recognise_columns(schema.names, options, market, where)
         used = [names.index(name) for name in layout.used]
         columns = _read_places(file, source, used, where, options.max_bytes)
@@ -85,11 +89,7 @@ def _read(source: IO[bytes], path: Path, market: str | None, options: LoadOption
                 column = _read_places(file, source, [place], where, options.max_bytes).column(0)
             yield name, column
 
-    symbol, notes = read_frame(schema.metadata)
-    if layout.symbol is None and layout.market is None:
-        layout = replace(layout, market=symbol)
-    layout = replace(layout, notes=(*layout.notes, *notes))
-    table = to_raw(columns, layout, path, options, market, others)
+    table = to_raw(columns, layout, name_file(path), options, market, others)
     return with_statement(table, schema.metadata)
 
 

@@ -262,14 +262,14 @@ class Single(Run):
 
 
 def _as_configured(settings: Mapping[str, object], where: str) -> AbstractContextManager[RunConfig]:
-    """Configuration in which a strategy has a name, and bars in memory are a file."""
+    """Configuration in which a strategy has a name, and bars in memory are a source."""
     # Only now: few runs are of bars in memory.
-    from optimizer.run.frames import frames_as_files
+    from optimizer.run.frames import holding_frames
 
     named = dict(settings)
     if "strategy" in named:
         named["strategy"] = _strategy_named(named["strategy"])
-    return frames_as_files(named, where)
+    return holding_frames(named, where)
 
 
 def _strategy_named(spec: object) -> str:

@@ -31,6 +31,7 @@ from optimizer.run.record import (
     tell_changed_columns,
 )
 from optimizer.run.search import numbered_front
+from optimizer.run.sources import keep_frames
 from optimizer.run.tables import resume_command
 from optimizer.run.task import (
     MakeEvaluator,
@@ -117,6 +118,7 @@ def start_run(
     header = build_run_header(
         task, evaluator.problem.engine.device, build_identity(task, hash_genomes(warm_start))
     )
+    keep_frames(config)
     with (
         RunStore.create(
             runs,

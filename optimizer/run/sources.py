@@ -9,18 +9,21 @@ from pathlib import Path
 
 from data import Bars, DataError, LoadOptions, expand_spec, load_bars
 from data.checks import COLUMNS
+from data.errors import describe_unwritten
+from data.providers import HELD
 from data.shell import quote_word
 from data.table import FetchOptions
 from data.zones import LocalZone
+from optimizer.atomic_write import write_whole
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError
+from optimizer.errors import ConfigError, OptimizerError
 from optimizer.run.money import with_payments
 from optimizer.store.store import ONCE
 from strategy.indicator_registry import ROW_NAMES
 from strategy.model import Strategy
 
-FRAME = re.compile(r"(?:parquet:)?[^\s'\"]*\b(bars-[0-9a-f]{16})\.parquet")
-"""A source, or a path, of which `frames.frames_as_files` made the file of a frame."""
+FRAME = re.compile(r"parquet:.*\bbars-[0-9a-f]{16}\.parquet", re.DOTALL)
+"""A source that `frames.holding_frames` holds, or the file of it that a run keeps."""
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +67,28 @@ def load_options(config: RunConfig, *, may_fetch: bool = True) -> LoadOptions:
                 "another name"
             )
     return options
+
+
+def keep_frames(config: RunConfig) -> None:
+    """Write the rows of frames into the folder of runs, from where their run is read later.
+
+    Raises:
+        OptimizerError: When they cannot be written.
+    """
+    for spec in config.data:
+        if not (held := HELD.get(spec)):
+            continue
+        # Only here: few runs are of bars in memory.
+        from data.providers.memory import encode_rows
+
+        path, content = Path(spec.partition(":")[2]), encode_rows(held[-1])
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_file() and path.read_bytes() == content:
+                continue
+        except OSError as error:
+            raise OptimizerError(describe_unwritten(path, error)) from error
+        write_whole(path, content)
 
 
 def make_column_adder(

@@ -11,8 +11,8 @@ import pytest
 from data import load_bars
 from data.errors import DataError
 from optimizer.errors import ConfigError
-from optimizer.run.frames import frames_as_files
-from optimizer.run.sources import load_options
+from optimizer.run.frames import holding_frames
+from optimizer.run.sources import keep_frames, load_options
 
 COUNT = 60
 
@@ -38,11 +38,21 @@ PRICES = {"Open": "open", "High": "high", "Low": "low", "Close": "close", "Volum
 NAMED = FRAME.rename(columns={low: high for high, low in PRICES.items()})
 
 
+def hold(tmp_path, bars, **settings):
+    """Configuration in which they are sources."""
+    return holding_frames({"bars": bars, "runs": str(tmp_path), **settings}, "evolve")
+
+
 def read(tmp_path, bars, **settings):
-    """Series of what is passed as bars, by symbol."""
-    with frames_as_files({"bars": bars, **settings}, "evolve", tmp_path) as config:
+    """Series of what is passed as bars, by symbol; the file that a run keeps of it has the same."""
+    with hold(tmp_path, bars, **settings) as config:
         options = load_options(config)
         series = [load_bars(source, options) for source in config.data]
+        keep_frames(config)
+    for bars, source in zip(series, config.data, strict=True):
+        kept = load_bars(source, options)
+        for name in ("content_hash", "symbol", "zone", "notes"):
+            assert getattr(kept, name) == getattr(bars, name)
     return {bars.symbol: bars for bars in series}
 
 
@@ -202,11 +212,8 @@ def test_a_column_that_is_not_read_does_not_matter(tmp_path, values):
     """Whatever it holds: the file is that of the frame without it."""
     frame = FRAME.assign(mood=values)
     frame.attrs["client"] = object()
-    sources = []
     for bars in (FRAME, frame):
-        with frames_as_files({"bars": bars}, "evolve", tmp_path) as config:
-            sources.append(config.data)
-    assert sources[0] == sources[1]
+        read(tmp_path, bars)
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -402,8 +409,7 @@ def test_other_columns_are_noted_or_aligned(tmp_path, plain):
 
 def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
     """Cut short, or saved by another program; other damage is an error that names the file."""
-    with frames_as_files({"bars": FRAME}, "evolve", tmp_path) as config:
-        path = tmp_path / config.data[0].rpartition("/")[2]
+    (path,) = tmp_path.iterdir()
     content = path.read_bytes()
     pd.read_parquet(path).assign(close=OTHER["close"].to_numpy()).to_parquet(path)
     for other in (content[:-9], b"", path.read_bytes()):
@@ -412,4 +418,12 @@ def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
         assert path.read_bytes() == content
     path.write_bytes(content[:700] + bytes(9) + content[709:])
     with pytest.raises(DataError, match=path.name):
-        read(tmp_path, FRAME)
+        load_bars(path)
+
+
+def test_bars_share_no_memory_with_the_frame(tmp_path):
+    """A frame that changes later changes no bars."""
+    with hold(tmp_path, FRAME) as config:
+        bars = load_bars(config.data[0])
+    assert not np.shares_memory(FRAME.index.asi8, bars.timestamp)
+    assert not any(np.shares_memory(FRAME[name], getattr(bars, name)) for name in FRAME)
