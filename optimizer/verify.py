@@ -21,8 +21,8 @@ from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Population
 from optimizer.store import RunStore
-from optimizer.store.chain import UNCOUNTED
 from optimizer.store.labels import find_label_problem
+from optimizer.store.log import UNCOUNTED
 from optimizer.store.result import RunResult, load_result, refuse_red
 from strategy.errors import StrategyError
 

@@ -14,9 +14,6 @@ DATABASE = "run.sqlite"
 OWNER = "owner.lock"
 """File in a run's directory that names its owner."""
 
-DAMAGED = "damaged.sqlite"
-"""A damaged database that former versions kept beside the one that they made of it."""
-
 REPORT = "report.html"
 """Name of a run's report in the run's directory."""
 
@@ -29,7 +26,7 @@ COLUMN_FOLDER = "columns"
 SIDES = ("", "-wal", "-shm", "-journal")
 """Endings that SQLite adds to the name of a database."""
 
-NAMES = (OWNER, *(name + side for name in (DATABASE, DAMAGED) for side in SIDES))
+NAMES = (OWNER, *(DATABASE + side for side in SIDES))
 
 
 def open_plain(directory: Path, name: str, flags: int) -> int:

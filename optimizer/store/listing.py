@@ -85,7 +85,7 @@ def list_runs(runs_dir: Path, read: Callable[[Path], RunSummary] | None = None) 
 def find_next_number(runs_dir: Path) -> int:
     """Number of a run that is created now: one more than any in a directory, at least 1.
 
-    A clock may be set back, so runs are counted. Those of older versions have no number.
+    A clock may be set back, so runs are counted.
     """
     try:
         folders = list_run_folders(runs_dir)
@@ -195,7 +195,7 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         problems += reader.find_losses()
         planned = reader.planned
         result = reader.result
-        generations = len(reader.generations())
+        generations = len(reader.follow().generations)
         problems += reader.recover().warnings
         judgement = _read_newest_row(reader, "judgement")
         drift = _read_text(_read_newest_row(reader, "drift"), "sentence") or ""

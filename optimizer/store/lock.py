@@ -13,8 +13,7 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,10 +40,14 @@ class Owner:
     pid: int
     host: str
     started_at: str  # ISO time, UTC, at which the run was taken
-    # Newest generation that is on disk, `NO_GENERATION` before the first.
-    committed: int = NO_GENERATION
-    # Of other tables, how many are on disk; empty where a version did not count.
-    rows: Mapping[str, int] = field(default_factory=dict)
+    records: int = 0  # how many are on disk
+    chain: str = ""  # digest of the last of them, hexadecimal
+    generation: int = NO_GENERATION  # the newest one among them
+
+    @property
+    def position(self) -> list[object]:
+        """End of the records that are on disk, ready for JSON."""
+        return [self.records, self.chain]
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.started_at}"
@@ -58,10 +61,10 @@ class OwnerLock:
         self._note = -1
         now = datetime.now(UTC).isoformat(timespec="seconds")
         noted = read_owner(directory)
-        self.is_known = noted is not None
-        """Whether an earlier owner's note on the rows was there."""
+        self.noted = noted
+        """Note of the owner before this one; None where there is none that can be read."""
         before = noted or Owner(0, "", "")
-        self._owner = Owner(os.getpid(), socket.gethostname(), now, before.committed, before.rows)
+        self._owner = replace(before, pid=os.getpid(), host=socket.gethostname(), started_at=now)
         try:
             self._note = self._open_note(directory)
             self._write()
@@ -94,18 +97,11 @@ class OwnerLock:
             "wait for it, or stop it first"
         )
 
-    def count_rows(self, rows: Mapping[str, int]) -> None:
-        """Take how many rows are on disk, by table, to be noted with the generation."""
-        self._owner = replace(self._owner, rows=rows)
-
-    def note(self, committed: int, *, is_final: bool = True) -> None:
-        """Note the newest generation that is on disk.
-
-        Call it after a commit; before one that removes anything, with what that will leave. Unless
-        it `is_final`, one that is lost stays noted until another takes its place.
-        """
-        known = committed if is_final else max(committed, self._owner.committed)
-        self._owner = replace(self._owner, committed=known)
+    def note(self, records: int, chain: bytes, generation: int) -> None:
+        """Note what is on disk, after a commit: records, digest of the last, newest generation."""
+        self._owner = replace(
+            self._owner, records=records, chain=chain.hex(), generation=generation
+        )
         if os.fstat(self._note).st_nlink == 0:
             self._renew_note()
         self._write()
@@ -163,9 +159,7 @@ def read_owner(directory: Path) -> Owner | None:
         with open(open_plain(directory, OWNER, os.O_RDONLY), "rb") as file:
             noted = json.loads(file.read(NOTE_BYTES))
         who = (int(noted["pid"]), str(noted["host"]), str(noted["started_at"]))
-        owner = Owner(*who, noted["committed"], dict(noted.get("rows", {})))
-        counts = (owner.committed, *owner.rows.values())
-        return owner if all(isinstance(count, int) for count in counts) else None
+        return Owner(*who, int(noted["records"]), str(noted["chain"]), int(noted["generation"]))
     return None
 
 

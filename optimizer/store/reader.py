@@ -1,72 +1,38 @@
-"""Reader of a run: while it is written, after it ended, or of what damage has left."""
+"""Reading of a run, also beside its owner."""
 
 import os
-import re
-import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation, Population
-from optimizer.store.chain import (
-    LOST,
-    Chain,
-    Recovery,
-    decode_note,
-    find_losses,
-    follow_chain,
-    list_resumption_problems,
-    load_columns,
-    load_generation,
-    read_evidence,
-    recover,
-)
-from optimizer.store.database import (
-    check_integrity,
-    count_rows,
-    has_evidence,
-    open_reader,
-    read_header,
-    read_result,
-    read_resumptions,
-    translate_sqlite_errors,
-)
 from optimizer.store.files import DATABASE, refuse_links
 from optimizer.store.lock import read_owner
-from optimizer.store.payload import read_mapping, require_mapping, sha256
-from optimizer.store.rows import Digests, GenerationSummary, front_population, unpack
+from optimizer.store.log import (
+    Chain,
+    Record,
+    Recovery,
+    follow,
+    list_generation_problems,
+    list_summaries,
+    load_generation,
+    read_body,
+    read_header,
+    recover,
+)
+from optimizer.store.log_file import check_integrity, open_reader, translate_sqlite_errors
+from optimizer.store.payload import read_mapping, require_mapping
+from optimizer.store.rows import GenerationSummary, RecordedGeneration
 from optimizer.store.space import KEEPS
 
-FORMER_NAMES = (
-    ("engine", 3, {"sharpe": "sharpe_trade", "sharpe_annual": "sharpe"}),
-    ("search", 4, {"calmar": "calmar_simple"}),
-)
-"""Versions that changed names of metrics, and the present names of former ones."""
-
-FIELDS = frozenset(
-    [
-        "by_window",
-        "constraints",
-        "failure_names",
-        "infeasible",
-        "metrics",
-        "objectives",
-        "rejected",
-        "undefined",
-    ]
-)
-"""Fields of headers, results and summaries that hold names of metrics, or texts with such in them.
-
-Others keep what they say: a gene, a folder or a symbol may bear the same name."""
-
-NOT_FOLLOWING = "the result does not follow from the last generation"
+LEAST: Mapping[str, str] = {"all": "whole", "front": "front", "last": "summary"}
+"""Extent that every generation of a run keeps at least, by the run's `keep`."""
 
 
 class Reader:
-    """The database of a run's directory, open for reading; metrics bear their present names.
+    """The log of a run's directory, open for reading.
 
     Raises:
         StoreError: When it is not a run that this version can read, or its header is damaged.
@@ -83,12 +49,21 @@ class Reader:
         self._followed: tuple[int, Chain] | None = None
         try:
             self.payload = read_header(self._connection, self.database)
-            self.format, header = _split_header(self.payload, self.database)
-            self._renames = list_renames(header)
-            self.header = self._rename_metrics(header)
+            self._form, self.header = _split_header(self.payload, self.database)
         except BaseException:
             self._connection.close()
             raise
+
+    @property
+    def keep(self) -> Keep:
+        """Extent that stays of generations before the newest two."""
+        return next(known for known in KEEPS if known == self._form["keep"])
+
+    @property
+    def number(self) -> int:
+        """Rank of the run among those of its directory, in the order of creation; 0 if unknown."""
+        number = self._form.get("number")
+        return number if isinstance(number, int) else 0
 
     @property
     def planned(self) -> int | None:
@@ -97,54 +72,39 @@ class Reader:
         A run may be resumed for more than it was begun for; the header stays as it was.
         """
         plans = [self.header, *self.resumptions]
-        plans_said = [
-            plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)
-        ]
-        newest = plans_said[-1] if plans_said else None
-        return newest if isinstance(newest, int) else None
-
-    @property
-    def keep(self) -> Keep:
-        """Extent that stays of generations before the newest two."""
-        return next(known for known in KEEPS if known == self.format["keep"])
-
-    @property
-    def number(self) -> int:
-        """Rank of the run among those of its directory, in the order of creation; 0 if unknown."""
-        number = self.format.get("number")
-        return number if isinstance(number, int) else 0
+        numbers = [plan.get("generations") for plan in plans]
+        return next((n for n in reversed(numbers) if isinstance(n, int)), None)
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._connection.close()
 
-    def recover(self) -> Recovery:
-        """Generation from which the run can be taken up, from `chain.recover`."""
-        # Before the rows are looked at: the owner may commit more meanwhile, never less.
-        noted = read_owner(self.path)
+    def follow(self, known: Chain | None = None) -> Chain:
+        """All records; of a `known` chain that still holds, only those after it are read."""
         with self._snapshot():
-            return recover(self._connection, sha256(self.payload), noted)
+            return self._follow(known)
+
+    def recover(self) -> Recovery:
+        """Generation from which the run can be taken up, from `log.recover`."""
+        # Before the records are looked at: the owner may append more meanwhile, never less.
+        noted = read_owner(self.path)
+        with self._reading():
+            return recover(self._connection, self._follow(), noted)
 
     def find_losses(self) -> tuple[str, ...]:
-        """Losses of all that was recorded, a line each: those that an owner noticed stay first."""
+        """Losses of what was recorded, a line each: those that an owner noticed stay first."""
         return tuple(dict.fromkeys((*self.list_noticed_losses(), *self.find_present_losses())))
 
     def find_present_losses(self) -> tuple[str, ...]:
-        """Losses of what the last owner noted to be on disk, whoever noticed them before."""
+        """Losses of what the last owner noted to be on disk, which no owner noticed before."""
         noted = read_owner(self.path)
-        with self._snapshot(), _name_damaged(self.database):
-            return find_losses(self._connection, self._follow_chain(), noted)
+        with self._reading():
+            return self._follow().find_losses(noted)
 
-    def list_noticed_losses(self) -> list[str]:
+    def list_noticed_losses(self) -> Sequence[str]:
         """Losses that the record itself says, a line each."""
-        noted = [note[LOST] for note in self.resumptions if LOST in note]
-        lines = [line for lost in noted for line in (lost if isinstance(lost, list) else [lost])]
-        return [" ".join(str(line).split()) for line in lines]
-
-    def count_rows(self) -> dict[str, int]:
-        """Rows of result, evidence and resumptions, by table."""
-        with self._snapshot():
-            return count_rows(self._connection)
+        with self._reading():
+            return self._follow().list_noticed_losses()
 
     def generations(self) -> tuple[GenerationSummary, ...]:
         """Summaries of all generations that can be trusted, oldest first.
@@ -152,13 +112,8 @@ class Reader:
         Raises:
             StoreError: When one cannot be read.
         """
-        with self._snapshot(), _name_damaged(self.database):
-            return tuple(self._decode_summary(digests) for digests in self._follow_chain().rows)
-
-    def follow(self, known: Chain | None = None) -> Chain:
-        """Rows of all generations; of a `known` chain that still holds, those after it are read."""
-        with self._snapshot():
-            return self._follow_chain(known)
+        with self._reading():
+            return tuple(list_summaries(self._connection, self._follow()))
 
     def generation(self, number: int) -> Generation:
         """A whole generation.
@@ -166,8 +121,8 @@ class Reader:
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
-        with self._snapshot(), _name_damaged(f"{self.path.name}, generation {number}"):
-            return load_generation(self._connection, self._follow_chain().row(number))
+        with self._reading(f"{self.path.name}, generation {number}"):
+            return load_generation(self._connection, self._find_generation(number))
 
     def front(self, number: int) -> Population:
         """Feasible individuals of a generation that none dominates, in order of survival.
@@ -175,49 +130,39 @@ class Reader:
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
-        with self._snapshot(), _name_damaged(f"{self.path.name}, generation {number}"):
-            digests = self._follow_chain().row(number)
-            if digests.kept == "summary":
-                raise ValueError("only its summary was kept")
-            columns = load_columns(self._connection, digests)
-            population = unpack(columns, digests.genes, digests.objectives)
-            return front_population(population)
+        with self._reading(f"{self.path.name}, generation {number}"):
+            record = self._find_generation(number)
+            recorded = RecordedGeneration.decode(record.payload)
+            return recorded.restore_front(record.whole, read_body(self._connection, record))
 
     @property
     def result(self) -> Mapping[str, object] | None:
         """Result of the run, None before its end.
 
         Raises:
-            StoreError: When it is damaged, or does not follow from the recorded generations.
+            StoreError: When it cannot be read, or the record is damaged before any result.
         """
-        with self._snapshot(), _name_damaged(self.database):
-            recorded = read_result(self._connection)
-            if recorded is None:
-                return None
-            chain = self._follow_chain()
-            if not _is_following(recorded, chain):
-                raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
-            return self._rename_metrics(read_mapping(recorded[0]))
+        with self._reading():
+            chain = self._follow()
+            if chain.result is None and chain.broken:
+                raise ValueError(chain.broken)
+            return None if chain.result is None else chain.result.value
 
     @property
     def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """Names and rows of what was found out about the result, oldest first.
+        """Names and rows of evidence on the result, oldest first.
 
         Raises:
-            StoreError: When it is damaged, or does not follow from the result.
+            StoreError: When a row cannot be read.
         """
-        with self._snapshot(), _name_damaged(self.database):
-            return tuple((name, read_mapping(row)) for name, row in self._read_evidence())
+        with self._reading():
+            return tuple((record.name, record.value) for record in self._follow().list_evidence())
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
-        """When the run was taken up again, and what had changed or was lost, as far as is readable.
-
-        Nothing hangs on such a note, so one that is damaged is left out; `verify` names it.
-        """
-        with self._snapshot():
-            notes = map(decode_note, read_resumptions(self._connection))
-            return tuple(note for note in notes if note is not None)
+        """Times at which the run was taken up again, and what had changed, oldest first."""
+        with self._reading():
+            return tuple(record.value for record in self._follow().list("resumption"))
 
     def verify(self) -> list[str]:
         """Everything that is or was wrong, one line each, found by reading everything."""
@@ -228,55 +173,39 @@ class Reader:
         noted = read_owner(self.path)
         with self._snapshot():
             lines = [f"database: {line}" for line in check_integrity(self._connection)]
-            chain = self._follow_chain()
-            lines.extend(find_losses(self._connection, chain, noted))
-            lines.extend(self._list_row_problems(chain))
-            lines.extend(self._list_result_problems(chain))
-            lines.extend(list_resumption_problems(read_resumptions(self._connection)))
+            chain = self._follow()
+            lines.extend(chain.find_losses(noted))
+            lines.extend(list_generation_problems(self._connection, chain, LEAST[self.keep]))
+            for record in chain.records:
+                try:
+                    record.value  # noqa: B018
+                except ValueError as error:
+                    lines.append(f"{record}: {error}")
         return lines
 
-    def _rename_metrics(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
-        return rename_metrics(recorded, self._renames) if self._renames else recorded
+    def _find_generation(self, number: int) -> Record:
+        chain = self._follow()
+        count = len(chain.generations)
+        if not 0 <= number < count:
+            raise ValueError(chain.broken or f"only {count} generations are recorded")
+        return chain.generations[number]
 
-    def _decode_summary(self, digests: Digests) -> GenerationSummary:
-        try:
-            summary = digests.decode_summary()
-        except ValueError as error:
-            raise ValueError(f"generation {digests.number}: {error}") from None
-        named = self._rename_metrics({"rejected": summary.rejected})["rejected"]
-        return replace(summary, rejected=named) if isinstance(named, Mapping) else summary
-
-    def _list_row_problems(self, chain: Chain) -> Iterator[str]:
-        for digests in chain.rows:
-            try:
-                load_columns(self._connection, digests)
-                digests.decode_summary()
-            except ValueError as error:
-                yield f"generation {digests.number}: {error}"
-
-    def _list_result_problems(self, chain: Chain) -> Iterator[str]:
-        try:
-            recorded = read_result(self._connection)
-            if recorded is not None:
-                read_mapping(recorded[0])
-                if not _is_following(recorded, chain):
-                    yield NOT_FOLLOWING
-            self._read_evidence()
-        except (sqlite3.Error, ValueError) as error:
-            yield f"result: {error}"
-
-    def _read_evidence(self) -> list[tuple[str, bytes]]:
-        recorded = read_result(self._connection)
-        if recorded is None or not has_evidence(self._connection):
-            return []
-        return read_evidence(self._connection, recorded[1])
-
-    def _follow_chain(self, known: Chain | None = None) -> Chain:
-        """The chain, followed anew only after a commit since the last time."""
+    def _follow(self, known: Chain | None = None) -> Chain:
+        """The chain, followed on only after a commit since the last time."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._followed is None or self._followed[0] != version:
-            self._followed = version, follow_chain(self._connection, sha256(self.payload), known)
+            before = self._followed[1] if self._followed else known
+            self._followed = version, follow(self._connection, before)
         return self._followed[1]
+
+    @contextmanager
+    def _reading(self, what: object = "") -> Iterator[None]:
+        """See one state of the run, and say what of it cannot be read."""
+        with self._snapshot():
+            try:
+                yield
+            except ValueError as error:
+                raise StoreError(f"{what or self.database}: {error}") from None
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
@@ -288,60 +217,6 @@ class Reader:
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-
-
-def list_renames(header: Mapping[str, object]) -> dict[str, str]:
-    """Present names of metrics by those that the versions in a run's header had for them."""
-    versions = header.get("versions")
-    known = versions if isinstance(versions, Mapping) else {}
-    renames: dict[str, str] = {}
-    for part, first, names in FORMER_NAMES:
-        version = known.get(part)
-        if isinstance(version, int) and version < first:
-            renames |= names
-    return renames
-
-
-def rename_metrics(recorded: Mapping[str, object], renames: Mapping[str, str]) -> dict[str, object]:
-    """Record of an older run, as plain JSON, with the present names of metrics."""
-    former = re.compile(rf"\b({'|'.join(renames)})\b")
-
-    def rename(value: object) -> object:
-        """Value with present names in every key and text."""
-        if isinstance(value, str):
-            return former.sub(lambda name: renames[name[1]], value)
-        if isinstance(value, Mapping):
-            return {rename(key): rename(inner) for key, inner in value.items()}
-        return [rename(inner) for inner in value] if isinstance(value, list) else value
-
-    def search(value: object) -> object:
-        """Value with present names in those fields alone that hold names of metrics."""
-        if isinstance(value, Mapping):
-            return {
-                key: (rename if key in FIELDS else search)(inner_value)
-                for key, inner_value in value.items()
-            }
-        return [search(inner) for inner in value] if isinstance(value, list) else value
-
-    return {
-        key: (rename if key in FIELDS else search)(inner_value)
-        for key, inner_value in recorded.items()
-    }
-
-
-@contextmanager
-def _name_damaged(what: object) -> Iterator[None]:
-    """Say of what it is that cannot be read."""
-    try:
-        yield
-    except ValueError as error:
-        raise StoreError(f"{what}: {error}") from None
-
-
-def _is_following(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
-    """Whether a result with its link is that of the rows of a chain."""
-    payload, link = recorded
-    return link == sha256(chain.tail, payload)
 
 
 def _split_header(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:

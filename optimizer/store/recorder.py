@@ -19,7 +19,7 @@ QUEUE_BYTES = 16 * 2**20
 class Note:
     """JSON to be recorded beside the generations; a row of evidence has a name."""
 
-    kind: Literal["result", "resumption", "evidence"]
+    kind: Literal["result", "resumption", "evidence", "loss"]
     payload: bytes
     name: str = ""
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from data.files import name_draft, open_ordinary, remove_drafts, strip_draft, sync_folder
 from optimizer.errors import StoreError
-from optimizer.store.database import APPLICATION_ID
 from optimizer.store.files import (
     COLUMN_FOLDER,
     DATABASE,
@@ -20,6 +19,7 @@ from optimizer.store.files import (
 )
 from optimizer.store.labels import has_labels
 from optimizer.store.lock import OwnerLock, read_owner
+from optimizer.store.log_file import APPLICATION_ID
 from optimizer.store.reader import Reader
 
 REPORT_MARKS = (b'http-equiv="Content-Security-Policy"', b'rel="icon" href="data:,"')

@@ -1,8 +1,7 @@
-"""A generation as a row: arrays as little-endian bytes, a summary as JSON, and their digests.
+"""A generation as a record: arrays as little-endian bytes, the rest as JSON, and their digests.
 
-The digest of a row covers its number, its shapes, its summary, its whole population and its front,
-and the digest of the row before. So a row whose population was dropped to save space still links
-its neighbours, and what was kept of it can still be checked.
+The record holds shapes, counts and the digests of the whole population and of its front, so that
+a population that was thinned to its front, or dropped, can still be checked.
 """
 
 import hashlib
@@ -10,18 +9,18 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from itertools import accumulate, pairwise
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import StoreError
 from optimizer.search.generation import LINEAGE, Generation, Population, empty_population
-from optimizer.store.payload import Payload, decode, encode, sha256
+from optimizer.store.payload import Payload, decode, encode
 
 KEPT = ("whole", "front", "summary")
-"""Extents of a generation's population that a row may hold, the most first."""
+"""Extents of a generation's population that may be kept, the most first."""
 
 NUMBER_BYTES = 8
 CODE_BYTES = 2
@@ -49,8 +48,12 @@ class Columns(NamedTuple):
         """Size of all columns in bytes."""
         return sum(map(len, self))
 
+    def join(self) -> bytes:
+        """All columns in one piece, as `RecordedGeneration.read_columns` parts them."""
+        return b"".join(self)
+
     def digest(self) -> bytes:
-        """SHA-256 over the columns; the shapes that part them are in the row's digest."""
+        """SHA-256 over the columns; the shapes that part them are in the record."""
         return self.digests()[0]
 
     def digests(self) -> tuple[bytes, bytes]:
@@ -65,7 +68,7 @@ class Columns(NamedTuple):
 
 
 NOTHING = Columns(b"", b"", b"", b"", b"")
-"""Columns of a row of which only the summary is kept."""
+"""Columns of a generation of which only the summary is kept."""
 
 
 def count_rejected(summaries: Iterable["GenerationSummary"]) -> dict[str, int]:
@@ -78,7 +81,7 @@ def count_rejected(summaries: Iterable["GenerationSummary"]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class GenerationSummary(Payload):
-    """Summary of a generation, which every row keeps."""
+    """Summary of a generation, which is always kept."""
 
     what: ClassVar[str] = "the summary"
 
@@ -100,52 +103,131 @@ class Snapshot:
     number: int
     shape: tuple[int, int, int]  # P, G, O
     columns: Columns
-    summary: bytes  # JSON of the rest
+    summary: Mapping[str, object]  # the rest
 
     @property
     def n_bytes(self) -> int:
         """Size of the population and its state in bytes."""
-        return measure_whole(*self.shape) + len(self.columns.state)
+        return self.columns.n_bytes
 
 
-class Digests(NamedTuple):
-    """The part of a row that links it to its neighbours; small, and never dropped.
+@dataclass(frozen=True)
+class RecordedGeneration(Payload):
+    """A generation as its record says it, without its population."""
 
-    `individuals`, `genes` and `objectives` are P, G and O.
-    """
+    what: ClassVar[str] = "the generation"
 
-    number: int
-    individuals: int
-    genes: int
-    objectives: int
+    individuals: int  # P
+    genes: int  # G
+    objectives: int  # O
     front: int  # individuals on the front
-    kept: str  # one of `KEPT`; the only field that may change later, so the only one not hashed
-    summary: bytes
-    whole_sha: bytes  # digest of the whole population's columns
-    front_sha: bytes  # digest of the front's columns
-    chain: bytes  # digest of all of these and of the row before
+    n_bytes: int  # size of the whole population with its state
+    front_digest: str  # SHA-256 of the columns of the front, hexadecimal
+    evaluated: int
+    seconds: float
+    repaired: int
+    rejected: Mapping[str, int]
+    hypervolume: float
 
-    def compute_chain_digest(self, previous: bytes) -> bytes:
-        """The digest that this row must have when `previous` is the digest of the one before."""
-        numbers = (self.number, self.individuals, self.genes, self.objectives, self.front)
-        return sha256(
-            previous, struct.pack("<5q", *numbers), self.whole_sha, self.front_sha, self.summary
-        )
-
-    def decode_summary(self) -> GenerationSummary:
-        """The summary in words that a program can use.
-
-        Raises:
-            ValueError: When the recorded JSON is not that of a generation.
-        """
-        summary = decode(self.summary)
-        row = {name: getattr(self, name) for name in ("number", "individuals", "front", "kept")}
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """Read JSON; ValueError where it is not that of a generation."""
         try:
-            return GenerationSummary.read(
-                {**summary, **row} if isinstance(summary, dict) else summary
-            )
+            recorded = cls.read(decode(payload))
         except StoreError as error:
             raise ValueError(str(error)) from None
+        sizes = (recorded.individuals, recorded.genes, recorded.objectives, recorded.front)
+        if min(sizes) < 0 or recorded.n_bytes < measure_whole(*sizes[:3]):
+            raise ValueError("its record holds values out of range")
+        return recorded
+
+    def find_kept(self, n_bytes: int) -> str:
+        """Extent of a population of so many bytes, one of `KEPT`; ValueError at another size."""
+        sizes = (self.n_bytes, measure_whole(self.front, self.genes, self.objectives), 0)
+        for kept, size in zip(KEPT, sizes, strict=True):
+            if n_bytes == size:
+                return kept
+        raise ValueError("its population does not have the recorded shape")
+
+    def read_columns(self, whole: bytes, body: bytes) -> Columns:
+        """Columns of a body; ValueError names what is wrong with them.
+
+        Args:
+            whole: SHA-256 of the body as it was recorded.
+            body: It, or the part that was kept.
+        """
+        kept = self.find_kept(len(body))
+        if kept == "summary":
+            return NOTHING
+        expected = whole if kept == "whole" else bytes.fromhex(self.front_digest)
+        if hashlib.sha256(body).digest() != expected:
+            raise ValueError("its population does not match its SHA-256")
+        individuals = self.individuals if kept == "whole" else self.front
+        widths = [individuals * width for width in _widths(self.genes, self.objectives)]
+        ends = [*accumulate(widths, initial=0), len(body)]
+        # Each in memory of its own, where its numbers are aligned.
+        return Columns(*(body[start:end] for start, end in pairwise(ends)))
+
+    def restore(self, number: int, whole: bytes, body: bytes) -> Generation:
+        """The whole generation; ValueError names why it cannot be had."""
+        if self.find_kept(len(body)) != "whole":
+            raise ValueError("its whole population was not kept")
+        columns = self.read_columns(whole, body)
+        archive, memory = unpack_state(columns.state, self.genes, self.objectives)
+        return Generation(
+            number=number,
+            population=unpack(columns, self.genes, self.objectives),
+            evaluated=self.evaluated,
+            seconds=self.seconds,
+            repaired=self.repaired,
+            rejected=self.rejected,
+            archive=archive,
+            memory=memory,
+            hypervolume=self.hypervolume,
+        )
+
+    def restore_front(self, whole: bytes, body: bytes) -> Population:
+        """Individuals of the front, in order of survival; ValueError where they were not kept."""
+        if self.find_kept(len(body)) == "summary":
+            raise ValueError("only its summary was kept")
+        columns = self.read_columns(whole, body)
+        return front_population(unpack(columns, self.genes, self.objectives))
+
+    def thin(self, whole: bytes, body: bytes, least: str) -> bytes:
+        """Less of a body: no more than `least`, one of `KEPT`; ValueError where it is damaged."""
+        if KEPT.index(self.find_kept(len(body))) >= KEPT.index(least):
+            return body
+        if least == "summary":
+            self.read_columns(whole, body)
+            return b""
+        return pack(self.restore_front(whole, body)).join()
+
+    def summarise(self, number: int, n_bytes: int) -> GenerationSummary:
+        """Summary of a generation of which so many bytes are kept."""
+        return GenerationSummary(
+            number=number,
+            individuals=self.individuals,
+            front=self.front,
+            evaluated=self.evaluated,
+            seconds=self.seconds,
+            repaired=self.repaired,
+            rejected=self.rejected,
+            kept=self.find_kept(n_bytes),
+            hypervolume=self.hypervolume,
+        )
+
+
+class Packed(NamedTuple):
+    """A generation, hashed."""
+
+    payload: bytes  # JSON of a `RecordedGeneration`
+    whole: bytes  # SHA-256 of all columns
+    columns: Columns
+    front: Columns  # those of the front alone
+
+    def join(self, kept: str) -> bytes:
+        """Body of which so much is kept, one of `KEPT`."""
+        return {"whole": self.columns, "front": self.front, "summary": NOTHING}[kept].join()
 
 
 def take_snapshot(generation: Generation) -> Snapshot:
@@ -164,8 +246,8 @@ def take_snapshot(generation: Generation) -> Snapshot:
         raise StoreError(f"generation {generation.number}: its columns differ in length")
     names = ("evaluated", "seconds", "repaired", "rejected", "hypervolume")
     summary = {name: getattr(generation, name) for name in names}
-    what = f"summary of generation {generation.number}"
-    return Snapshot(generation.number, shape, columns, encode(summary, what=what))
+    encode(summary, what=f"summary of generation {generation.number}")
+    return Snapshot(generation.number, shape, columns, summary)
 
 
 def pack(population: Population) -> Columns:
@@ -233,44 +315,28 @@ def front_population(population: Population) -> Population:
     return population.take(find_front(population))
 
 
-def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
-    """Digests of a generation that follows the row whose digest is `previous`, and its front."""
-    _, genes, objectives = taken.shape
+def pack_snapshot(taken: Snapshot) -> Packed:
+    """The record of a generation, its population, and that of its front."""
+    individuals, genes, objectives = taken.shape
     population = unpack(taken.columns, genes, objectives)
     members = find_front(population)
-    whole_sha, front_sha = taken.columns.digests()
+    whole, front_digest = taken.columns.digests()
     if len(members) == len(population):
         # Before long all are on the front: those bytes are there, and hashed, already.
-        packed = taken.columns._replace(state=b"")
+        front = taken.columns._replace(state=b"")
     else:
-        packed = pack(population.take(members))
-        front_sha = packed.digest()
-    unlinked = Digests(
-        number=taken.number,
-        individuals=taken.shape[0],
-        genes=genes,
-        objectives=objectives,
-        front=len(members),
-        kept="whole",
-        summary=taken.summary,
-        whole_sha=whole_sha,
-        front_sha=front_sha,
-        chain=b"",
-    )
-    return unlinked._replace(chain=unlinked.compute_chain_digest(previous)), packed
-
-
-def require_sound(digests: Digests, columns: Columns) -> None:
-    """Refuse columns that are not those of a row that is linked; ValueError names why."""
-    individuals, expected = {
-        "whole": (digests.individuals, digests.whole_sha),
-        "front": (digests.front, digests.front_sha),
-        "summary": (0, None),
-    }[digests.kept]
-    if not _fits(columns, individuals, digests.genes, digests.objectives):
-        raise ValueError("its population does not have the recorded shape")
-    if expected is not None and columns.digest() != expected:
-        raise ValueError("its population does not match its SHA-256")
+        front = pack(population.take(members))
+        front_digest = front.digest()
+    value = {
+        **taken.summary,
+        "individuals": individuals,
+        "genes": genes,
+        "objectives": objectives,
+        "front": len(members),
+        "n_bytes": taken.columns.n_bytes,
+        "front_digest": front_digest.hex(),
+    }
+    return Packed(encode(value, what="a generation"), whole, taken.columns, front)
 
 
 def measure_whole(individuals: int, genes: int, objectives: int) -> int:

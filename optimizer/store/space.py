@@ -18,8 +18,8 @@ KEEPS: tuple[Keep, ...] = get_args(Keep)
 WHOLE_GENERATIONS = 2
 """So many of the newest always stay whole: one to go on from, one in case that it is damaged."""
 
-ROW_BYTES = 1536
-"""Digests and summary of a row, and the tables' own bookkeeping."""
+ROW_BYTES = 1024
+"""Digests and summary of a record, and the own bookkeeping of the table."""
 
 PAGES_BYTES = 6144
 """Parts of pages of the database that a population leaves empty, or that a thinned row keeps."""

@@ -21,11 +21,11 @@ from data.shell import write_command
 from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation
-from optimizer.store.chain import DIGEST, LOST, UNCOUNTED, Recovery, compute_resumption_digest
-from optimizer.store.database import check_integrity, create_tables
 from optimizer.store.files import DATABASE, SIDES
 from optimizer.store.listing import find_next_number, run_path
 from optimizer.store.lock import OwnerLock, is_owned
+from optimizer.store.log import LINES, NOTED, create_log
+from optimizer.store.log_file import check_integrity
 from optimizer.store.payload import encode
 from optimizer.store.reader import Reader
 from optimizer.store.recorder import Note
@@ -197,17 +197,10 @@ class RunStore(Reader):
         `differences` has a line for each circumstance that is another one now,
         `generations` is how many it is asked for now.
         """
-        self._add_note({"differences": differences, "generations": generations})
-
-    def _add_note(self, facts: Mapping[str, object]) -> None:
         writer = self._require_writer()
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        note = {"at": now, "after": writer.last, **facts}
-        writer.recorder.flush()
-        earlier = self.resumptions
-        before = str(earlier[-1].get(DIGEST, "")) if earlier else ""
-        note[DIGEST] = compute_resumption_digest(note, before)
-        writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
+        note = {"at": _now(), "after": writer.last, "generations": generations}
+        payload = encode({**note, "differences": differences}, what="the resumption")
+        writer.recorder.submit(Note("resumption", payload))
 
     def close(self) -> None:
         """Record what is left and let go of the run; a second call does nothing."""
@@ -246,9 +239,11 @@ class RunStore(Reader):
             recovery = self.recover()
             self._warn(recovery.warnings)
             self._require_sound()
-            self._unsaid = self._list_unsaid(recovery, is_counted=lock.is_known)
+            lost = [*recovery.chain.find_losses(lock.noted), *recovery.losses]
+            noticed = recovery.chain.list_noticed_losses()
+            self._unsaid = [line for line in dict.fromkeys(lost) if line not in noticed]
             self._writer = Writer(self, lock, recovery)
-            if not lock.is_known:
+            if lock.noted is None:
                 # A count that is gone is there again from now on.
                 self.flush()
         except (OSError, sqlite3.Error) as error:
@@ -257,15 +252,6 @@ class RunStore(Reader):
         except BaseException:
             self._connection.close()
             raise
-
-    def _list_unsaid(self, recovery: Recovery, *, is_counted: bool) -> list[str]:
-        """Losses that a writer notices, and of which the record says nothing yet."""
-        found = [] if is_counted or recovery.generation is None else [UNCOUNTED]
-        found += [*recovery.losses, *self.find_present_losses()]
-        with self._snapshot():
-            found += self._list_result_problems(self._follow_chain())
-        noticed = self.list_noticed_losses()
-        return [line for line in dict.fromkeys(found) if line not in noticed]
 
     def _require_sound(self) -> None:
         """Refuse to write to a file that SQLite finds damaged; its sound rows stay readable."""
@@ -289,11 +275,17 @@ class RunStore(Reader):
     def _require_writer(self) -> Writer:
         if self._writer is None:
             raise StoreError(f"run '{self.run_id}' is not open for writing")
-        if self._unsaid:
+        if self._unsaid and self._lock is not None:
             # Before anything else is recorded, which would hide them.
             lost, self._unsaid = self._unsaid, []
-            self._add_note({LOST: lost})
+            noted = self._lock.noted
+            note = {"at": _now(), LINES: lost, NOTED: noted and noted.position}
+            self._writer.recorder.submit(Note("loss", encode(note, what="the losses")))
         return self._writer
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _separate_files(path: Path) -> bool:
@@ -308,7 +300,7 @@ def _create_folder(runs_dir: Path, target: Path, payload: bytes) -> OwnerLock:
     """Make a run's directory, complete and owned from the first instant that it has its name."""
     draft, lock = begin_draft(runs_dir, target.name)
     try:
-        create_tables(draft / DATABASE, payload)
+        create_log(draft / DATABASE, payload)
         os.rename(draft, target)
         sync_folder(runs_dir)
     except BaseException:

@@ -1,55 +1,38 @@
-"""Writer of a run, which its owner alone has: takes generations, commits groups, drops old ones."""
+"""Writer of a run, which its owner alone has: takes generations, commits groups, thins old ones."""
 
 import logging
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from data.shell import write_command
-from optimizer.config.values import Keep
 from optimizer.errors import DisturbedError, StoreError
 from optimizer.formatting import format_count
 from optimizer.search.generation import Generation
-from optimizer.store.chain import (
-    Recovery,
-    append_evidence,
-    load_columns,
-    replace_result,
-    set_evidence_aside,
-)
-from optimizer.store.database import (
-    count_rows,
-    delete_newer_generations,
-    make_plain,
-    measure_log,
-    open_writer,
-    read_digests,
-    shrink_row,
-    transaction,
-    write_resumption,
-    write_row,
-)
 from optimizer.store.lock import OwnerLock
-from optimizer.store.reader import Reader
-from optimizer.store.recorder import Note, Record, Recorder
-from optimizer.store.rows import (
-    KEPT,
-    NOTHING,
-    Digests,
-    Snapshot,
-    front_population,
-    link,
-    pack,
-    take_snapshot,
-    unpack,
+from optimizer.store.log import (
+    Chain,
+    Record,
+    Recovery,
+    append,
+    digest_subject,
+    drop_tail,
+    find_subject,
+    read_body,
+    replace_body,
 )
+from optimizer.store.log_file import make_plain, measure_log, open_writer, transaction
+from optimizer.store.reader import LEAST, Reader
+from optimizer.store.recorder import Note, Recorder
+from optimizer.store.rows import RecordedGeneration, Snapshot, pack_snapshot, take_snapshot
 from optimizer.store.space import LOG_BYTES, WHOLE_GENERATIONS, build_write_error
 
 LOG = logging.getLogger(__name__)
 
 SEVERAL_LOGS = 4
-"""A log of so many times `LOG_BYTES` and the group written last is spoken of."""
+"""A log of so many times `LOG_BYTES` and the group written last is named to a person."""
 
 
 class Writer:
@@ -57,7 +40,8 @@ class Writer:
 
     Args:
         reader: Of the same run, with the settings of its record.
-        recovery: What the run holds already.
+        lock: Of its owner.
+        recovery: Records that the run holds already, and the generation to go on from.
 
     Attributes:
         last: Number of the newest generation that was taken, -1 before the first.
@@ -69,7 +53,7 @@ class Writer:
         self._width = None
         if recovery.generation is not None:
             self._width = take_snapshot(recovery.generation).shape[1:]
-        self._committer = Committer(reader, lock, recovery)
+        self._committer = Committer(reader, lock, recovery.chain)
         self.recorder = Recorder(self._committer.commit)
 
     def record(self, generation: Generation) -> None:
@@ -104,11 +88,11 @@ class Writer:
         Raises:
             DisturbedError: When that is less, because another program wrote to the run's files.
         """
-        recovery, rows = reader.recover(), reader.count_rows()
-        if (recovery.chain, rows) == (self._committer.chain, self._committer.rows):
+        recovery = reader.recover()
+        if (recovery.number, recovery.chain.tail) == (self.last, self._committer.chain.tail):
             return
         lines = [*recovery.warnings, *reader.find_present_losses()] or [
-            "rows differ from those recorded"
+            "records differ from those that were written"
         ]
         raise DisturbedError(
             f"{reader.database} does not hold what was recorded ({lines[0]}): another program "
@@ -118,47 +102,49 @@ class Writer:
 
 
 class Committer:
-    """The only writer of a run's database; after an error it is closed and never tried again."""
+    """The only writer of a run's log; after an error it is closed and never tried again.
 
-    def __init__(self, reader: Reader, lock: OwnerLock, recovery: Recovery) -> None:
-        self._path, self._keep = reader.database, reader.keep
+    Args:
+        reader: Of the same run.
+        lock: Of its owner.
+        chain: The records that follow from the header; what else the file holds gives way.
+    """
+
+    def __init__(self, reader: Reader, lock: OwnerLock, chain: Chain) -> None:
+        self.chain = chain.copy()
+        self._path, self._least = reader.database, LEAST[reader.keep]
         self._connection = open_writer(self._path)
         self._lock = lock
         self._presence = Presence(self._path, lock)
-        self._thinning = Thinning(self._connection, keep=self._keep)
-        self.chain = recovery.chain
-        self.rows: Mapping[str, int] = count_rows(self._connection)
-        self._last = self._newest = recovery.number
-        self._is_clean = False
+        self._is_clean = not chain.broken
+        self._thinned = 0
         self._said_bytes = 0
 
-    def commit(self, records: Sequence[Record]) -> None:
-        """Write all records, or none.
+    def commit(self, items: Sequence[Snapshot | Note]) -> None:
+        """Write all items, or none.
 
         Raises:
-            StoreError: When the disk does not take them; this committer is then of no more use.
+            StoreError: When the disk does not take them, or one cannot follow; this committer is
+                then of no more use.
         """
+        n_bytes = sum(item.n_bytes for item in items)
         try:
             self._presence.check()
-            self._note_removal(records)
             with transaction(self._connection):
-                numbers = [record.number for record in records if isinstance(record, Snapshot)]
-                self._newest = max(numbers, default=self._newest)
-                for record in records:
-                    self._write(record)
-                if self._keep != "all":
-                    self._thinning.thin(self._last)
+                if not self._is_clean:
+                    drop_tail(self._connection, len(self.chain.records))
+                self._append(items)
+                self._thin()
+            self._is_clean = True
             self._presence.check()
-            self.rows = count_rows(self._connection)
-            self._lock.count_rows(self.rows)
-            self._lock.note(self._last, is_final=self._is_clean)
-            self._watch_log(sum(record.n_bytes for record in records))
+            chain = self.chain
+            self._lock.note(len(chain.records), chain.tail, len(chain.generations) - 1)
+            self._watch_log(n_bytes)
         except (sqlite3.Error, OSError) as error:
             # A file whose write or sync failed once is not trusted again with this descriptor.
             self._connection.close()
-            needed = sum(record.n_bytes for record in records)
-            raise build_write_error(error, self._path, needed) from None
-        except DisturbedError:
+            raise build_write_error(error, self._path, n_bytes) from None
+        except StoreError:
             self._connection.close()
             raise
 
@@ -173,14 +159,42 @@ class Committer:
         finally:
             self._connection.close()
 
-    def _note_removal(self, records: Sequence[Record]) -> None:
-        """Note what is left where records take the place of others, lest a kill seem a loss."""
-        is_end = any(isinstance(record, Note) and record.kind == "result" for record in records)
-        if is_end or (
-            not self._is_clean and any(isinstance(record, Snapshot) for record in records)
-        ):
-            self._lock.count_rows({})
-            self._lock.note(self._last)
+    def _append(self, items: Sequence[Snapshot | Note]) -> None:
+        """Link items to the chain and insert them."""
+        newest = max((item.number for item in items if isinstance(item, Snapshot)), default=0)
+        for item in items:
+            if isinstance(item, Note):
+                about = find_subject(self.chain) if item.kind == "evidence" else ""
+                record = self.chain.link(item.kind, item.name, item.payload, about=about)
+                body = b""
+                if item.kind == "result":
+                    _say_what_stays(self.chain, record)
+            else:
+                packed = pack_snapshot(item)
+                record = self.chain.link(
+                    "generation", str(item.number), packed.payload, whole=packed.whole
+                )
+                kept = "whole" if item.number > newest - WHOLE_GENERATIONS else self._least
+                body = packed.join(kept)
+                for replaced in self.chain.generations[item.number :]:
+                    replace_body(self._connection, replaced, b"")
+                self._thinned = min(self._thinned, item.number)
+            append(self._connection, record, body)
+            self.chain.add(record)
+
+    def _thin(self) -> None:
+        """Leave no more of older generations than the run keeps."""
+        end = len(self.chain.generations) - WHOLE_GENERATIONS
+        for record in self.chain.generations[self._thinned : max(end, 0)]:
+            with suppress(ValueError):
+                # A damaged population stays as it is, for `verify` to report.
+                body = read_body(self._connection, record)
+                thinned = RecordedGeneration.decode(record.payload).thin(
+                    record.whole, body, self._least
+                )
+                if thinned != body:
+                    replace_body(self._connection, record, thinned)
+        self._thinned = max(self._thinned, end)
 
     def _watch_log(self, group: int) -> None:
         """Warn when the log grows, as it does while one old state of the run is read.
@@ -195,75 +209,19 @@ class Committer:
                 f"{self._path.name} open since it was smaller; end it, or the log grows on"
             )
 
-    def _write(self, record: Record) -> None:
-        if isinstance(record, Note):
-            self._write_note(record)
-            return
-        if not self._is_clean:
-            # What was damaged, and a result that no longer is the end, give way to what follows.
-            set_evidence_aside(self._connection)
-            delete_newer_generations(self._connection, self._last)
-            self._is_clean = True
-        digests, front = link(record, self.chain)
-        if self._keep == "all" or digests.number > self._newest - WHOLE_GENERATIONS:
-            kept, columns = "whole", record.columns
-        else:
-            kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
-        write_row(self._connection, digests._replace(kept=kept), columns)
-        self.chain, self._last = digests.chain, digests.number
 
-    def _write_note(self, note: Note) -> None:
-        if note.kind == "result":
-            _say_what_stays(*replace_result(self._connection, note.payload, self.chain))
-        elif note.kind == "evidence":
-            append_evidence(self._connection, note.name, note.payload)
-        else:
-            write_resumption(self._connection, note.payload)
-
-
-def _say_what_stays(kept: int, removed: int) -> None:
-    """Tell what became of evidence on an earlier result of the run."""
-    if kept:
-        LOG.info(f"the same front as before: {format_count(kept, 'row')} of evidence on it stay")
-    if removed:
+def _say_what_stays(chain: Chain, result: Record) -> None:
+    """Tell what becomes of evidence on an earlier result of the run."""
+    evidence, subject = chain.list("evidence"), digest_subject(result.payload)
+    stays = sum(record.about == subject for record in evidence)
+    if stays:
+        LOG.info(f"the same front as before: {format_count(stays, 'row')} of evidence on it stay")
+    elif evidence:
+        earlier = sum(record.about == evidence[-1].about for record in evidence)
         LOG.warning(
-            f"{format_count(removed, 'row')} of evidence on the run's earlier result are removed: "
-            "another search than the present one found it, which is to be judged anew"
+            f"{format_count(earlier, 'row')} of evidence on the run's earlier result no longer "
+            "count: another search than the present one found it, which is to be judged anew"
         )
-
-
-class Thinning:
-    """Thinning of older generations, in the transaction of the caller.
-
-    Args:
-        connection: The writer's.
-        keep: What stays of them, ``"front"`` or ``"last"``.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, *, keep: Keep) -> None:
-        self._connection = connection
-        self._kept = "front" if keep == "front" else "summary"
-        self._begin = 0
-        """Generations before this number are thinned already."""
-
-    def thin(self, newest: int) -> None:
-        """Leave no more than is kept of generations before the newest two."""
-        end = newest + 1 - WHOLE_GENERATIONS
-        for digests in list(read_digests(self._connection, self._begin, end)):
-            if KEPT.index(digests.kept) < KEPT.index(self._kept):
-                self._replace(digests)
-        self._begin = max(self._begin, end)
-
-    def _replace(self, digests: Digests) -> None:
-        try:
-            columns = load_columns(self._connection, digests)
-        except ValueError:
-            # A damaged population stays as it is, for `verify` to report.
-            return
-        left = NOTHING
-        if self._kept == "front":
-            left = pack(front_population(unpack(columns, digests.genes, digests.objectives)))
-        shrink_row(self._connection, digests._replace(kept=self._kept), left)
 
 
 class Presence:

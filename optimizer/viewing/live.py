@@ -27,8 +27,8 @@ from optimizer.run.progress import WARMING
 from optimizer.run.tables import resume_command
 from optimizer.search.generation import Floats, Generation, final_front
 from optimizer.store import GenerationSummary, RunStore
-from optimizer.store.chain import Chain
 from optimizer.store.listing import FOREIGN, find_status
+from optimizer.store.log import Chain
 from optimizer.store.reader import Reader
 from optimizer.store.result import RunHeader
 from optimizer.viewing.channels import ChannelState
@@ -106,16 +106,15 @@ class LiveRun:
 
     def _forget(self) -> None:
         self._chain: Chain | None = None
-        self._tail = b""
+        self._newest_link = b""
         self._summaries: list[GenerationSummary] = []
         self._trend: list[Best] = []
         self._candidates: dict[str, Candidate] = {}
 
     def _read(self) -> ChannelState:
         with closing(Reader(self.path)) as reader:
-            status, rows = find_status(self.path), reader.count_rows()
-            chain = reader.follow(self._chain)
-            mark = (status, chain.tail, tuple(rows.items()), reader.planned)
+            status, chain = find_status(self.path), reader.follow(self._chain)
+            mark = status, chain.tail
             if mark == self._mark:
                 return self._last
             self._take_rows(reader, chain)
@@ -123,24 +122,27 @@ class LiveRun:
             state |= (
                 self._describe_search(reader) if self._summaries else {"headline": "Beginning."}
             )
-        if rows["result"]:
+        if chain.result is not None:
             with RunStore.open(self.path) as store:
                 state |= _describe_judging(store, is_owned=status == "running")
         elif status != "running":
             state["headline"] = f"Interrupted. Go on with: {resume_command(self.path)}"
-        is_over = bool(rows["result"]) and status != "running"
+        is_over = chain.result is not None and status != "running"
         self._mark, self._last = mark, ChannelState(encode_json(state), is_over)
         return self._last
 
     def _take_rows(self, reader: Reader, chain: Chain) -> None:
         """Take over what the run has more than at the last look."""
         known = len(self._summaries)
-        if known > len(chain.rows) or (known and self._tail != chain.rows[known - 1].chain):
+        shown = chain.generations[known - 1 : known]
+        if known and [record.chain for record in shown] != [self._newest_link]:
             self._forget()
             known = 0
-        new = [digests.decode_summary() for digests in chain.rows[known:]]
+        new = reader.generations()[known:]
         self._summaries += new
-        self._chain, self._tail = chain, chain.tail
+        self._chain = chain
+        if new:
+            self._newest_link = chain.generations[-1].chain
         if not known:
             kept = [summary.number for summary in new if summary.kept == "whole"]
             earlier = [kept[index] for index in evenly(len(kept), MOST_EARLIER)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import SMALL
-from tests.support.forging import change
+from tests.support.forging import interrupt
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def place(recordings, command):
     shutil.copy("bars.csv", HOSTILE)
     shutil.copytree(made["path"], HOSTILE / "stopped")
     os.rename(made["path"], HOSTILE / made["run"])
-    change(HOSTILE / "stopped", "DELETE FROM result")
+    interrupt(HOSTILE / "stopped")
     return {"at": f"./{HOSTILE}", "run": f"./{HOSTILE / made['run']}"}
 
 

@@ -132,7 +132,7 @@ def test_a_second_owner_is_refused_and_the_first_is_named(command, broken):
 
 DAMAGES = {
     "flipped": (lambda path: flip(path, NEWEST), 1, True),
-    "gone": (lambda path: change(path, "DELETE FROM generation WHERE number=2"), 1, True),
+    "gone": (lambda path: change(path, "DELETE FROM record WHERE name='2'"), 1, True),
     "two": (lambda path: (flip(path, NEWEST), flip(path, NEWEST - 1)), 0, False),
 }
 
@@ -164,7 +164,7 @@ def test_a_run_without_a_sound_generation_never_begins_from_nothing(refused, bro
 
 
 def test_evidence_stays_with_the_front_that_is_found_again(command, recordings):
-    """A longer search removes it, which is said: the judged front is another one then."""
+    """After a longer search it counts no more, which is said: the judged front is another one."""
     judged = recordings.copy("noise")
     flip(judged["path"], NEWEST)
     more = ("--no-judge", "--no-report")
@@ -172,7 +172,7 @@ def test_evidence_stays_with_the_front_that_is_found_again(command, recordings):
     shown = command("runs", "show", "latest", "--json").json["result"]
     assert (shown["front_hash"], shown["judgement"]) == (judged["front_hash"], judged["judgement"])
     outcome = command(*RESUME, "--generations", str(NEWEST + 1), *more)
-    assert "earlier result are removed" in outcome.err
+    assert "earlier result no longer count" in outcome.err
     shown = command("runs", "show", "latest", "--json").json["result"]
     assert shown["judgement"] != judged["judgement"]
 

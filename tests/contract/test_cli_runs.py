@@ -197,11 +197,11 @@ def test_verify_replays_members(command, result, path):
 
 CHANGES = {
     "figures": lambda path: change(
-        path, "UPDATE result SET payload = CAST(replace(CAST(payload AS TEXT), "
-        "'\"strength\":', '\"strength\":9') AS BLOB)"
+        path, "UPDATE record SET payload = CAST(replace(CAST(payload AS TEXT), "
+        "'\"strength\":', '\"strength\":9') AS BLOB) WHERE kind = 'result'"
     ),
     "generation": lambda path: change(
-        path, "UPDATE generation SET front_sha = x'00' WHERE number = 2"
+        path, "UPDATE record SET whole = x'00' WHERE name = '2'"
     ),
 }  # fmt: skip
 

@@ -111,14 +111,9 @@ class RunLife(RuleBasedStateMachine):
         self.handed = self.safe = newest
 
     @precondition(lambda self: not self.is_owned())
-    @rule(
-        column=st.sampled_from(
-            ["genomes", "objectives", "violations", "failures", "lineage", "state"]
-        ),
-        is_cut=st.booleans(),
-    )
-    def damage(self, column, is_cut):
-        """Cut a column of the newest generation in half, or flip the lowest bit of a byte.
+    @rule(share=st.floats(0, 1), is_cut=st.booleans())
+    def damage(self, share, is_cut):
+        """Cut the newest population somewhere, or flip the lowest bit of a byte.
 
         Only where two whole generations are left. A precondition cannot say so: how many there are
         after a full disk depends on the writer's pace, and Hypothesis replays its steps.
@@ -126,14 +121,18 @@ class RunLife(RuleBasedStateMachine):
         if self.whole < 2 or self.is_damaged:
             return
         with closing(sqlite3.connect(self.path / DATABASE)) as connection, connection:
-            query = f"SELECT number, {column} FROM generation ORDER BY number DESC LIMIT 1"
-            newest, content = connection.execute(query).fetchone()
-            half = len(content) // 2
-            flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
-            connection.execute(
-                f"UPDATE generation SET {column} = ? WHERE number = ?",
-                (content[:half] if is_cut else flipped, newest),
+            query = (
+                "SELECT id, name, body FROM record WHERE kind = 'generation'"
+                " ORDER BY id DESC LIMIT 1"
             )
+            place, newest, content = connection.execute(query).fetchone()
+            middle = int(share * (len(content) - 1))
+            flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+            connection.execute(
+                "UPDATE record SET body = ? WHERE id = ?",
+                (content[:middle] if is_cut else flipped, place),
+            )
+            newest = int(newest)
         self.safe = newest - 1
         self.is_damaged = True
         self.whole = 1

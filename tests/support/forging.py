@@ -5,34 +5,35 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from optimizer.store.files import DATABASE, OWNER
+from optimizer.store.files import DATABASE
 from optimizer.store.payload import encode
-from tests.support.hostile import TABLES, changing
+from tests.support.hostile import changing
 
 
-def forge(run, table, change, *, name="%", number=None):
-    """Change rows of a closed run, and make all digests anew.
+def forge(run, kind, change, *, name="%", number=None):
+    """Change records of a closed run, and make all digests anew.
 
     Args:
         run: Its folder.
-        table: ``header``, ``result``, ``evidence`` or ``generation``, whose summary is changed.
-        change: Is given the JSON of a row, and changes it.
+        kind: Of the records.
+        change: Is given the JSON of a record, and changes it.
         name: Of rows of evidence, as SQL's LIKE takes it.
         number: Of the only generation to change.
     """
-    key, column = TABLES[table]
-    query = f"SELECT {key}, {column} FROM {table}"
+    name = name if number is None else str(number)
     with changing(run / DATABASE) as connection:
-        if table == "evidence":
-            rows = connection.execute(f"{query} WHERE name LIKE ?", (name,)).fetchall()
-        else:
-            rows = connection.execute(query).fetchall()
-        for row_id, payload in rows:
-            if number in (None, row_id):
-                record = json.loads(payload)
-                change(record)
-                update = f"UPDATE {table} SET {column} = ? WHERE {key} = ?"
-                connection.execute(update, (encode(record, what=table), row_id))
+        query = "SELECT id, payload FROM record WHERE kind = ? AND name LIKE ?"
+        for place, payload in connection.execute(query, (kind, name)).fetchall():
+            record = json.loads(payload)
+            change(record)
+            update = "UPDATE record SET payload = ? WHERE id = ?"
+            connection.execute(update, (encode(record, what=kind), place))
+
+
+def drop(run, kind, name="%"):
+    """Leave out records of a kind, as if they had never been."""
+    with changing(run / DATABASE) as connection:
+        connection.execute("DELETE FROM record WHERE kind = ? AND name LIKE ?", (kind, name))
 
 
 def change(run, statement, *values):
@@ -43,17 +44,14 @@ def change(run, statement, *values):
 
 def interrupt(run):
     """Take away a run's result, as if it had been stopped before its certificate."""
-    change(run, "DELETE FROM result")
-    owner = Path(run) / OWNER
-    noted = json.loads(owner.read_text())
-    noted["rows"]["result"] = 0
-    owner.write_text(json.dumps(noted))
+    drop(run, "result")
 
 
-def flip(run, number):
-    """Change one bit of a generation."""
+def flip(run, number, place=0):
+    """Change one bit of a byte of a generation's population."""
     with closing(sqlite3.connect(Path(run) / DATABASE)) as connection:
-        query = "SELECT genomes FROM generation WHERE number=?"
-        ((genomes,),) = connection.execute(query, (number,)).fetchall()
-    flipped = bytes([genomes[0] ^ 1]) + genomes[1:]
-    change(run, "UPDATE generation SET genomes=? WHERE number=?", flipped, number)
+        query = "SELECT id, body FROM record WHERE kind = 'generation' AND name = ? ORDER BY id"
+        record, body = connection.execute(query, (str(number),)).fetchall()[-1]
+    flipped = bytearray(body)
+    flipped[place] ^= 1
+    change(run, "UPDATE record SET body = ? WHERE id = ?", bytes(flipped), record)

@@ -8,7 +8,6 @@ import random
 import resource
 import signal
 import sqlite3
-import struct
 import sys
 import threading
 import time
@@ -18,24 +17,13 @@ from pathlib import Path
 import psutil
 
 from optimizer.__main__ import main
-from optimizer.store.payload import sha256
-
-TABLES = {
-    "header": ("id", "payload"),
-    "resumption": ("id", "payload"),
-    "result": ("id", "payload"),
-    "evidence": ("id", "payload"),
-    "generation": ("number", "summary"),
-}
-"""Key and JSON of each table."""
+from optimizer.store.files import OWNER
+from optimizer.store.log import KINDS, Chain
 
 CANARY = "executed-by-a-run"
 """File that something writes only where a text of a record was executed."""
 
-COLUMNS = (
-    "individuals", "genes", "objective_count", "front", "kept", "whole_sha", "front_sha",
-    "genomes", "objectives", "violations", "failures", "lineage", "state",
-)  # fmt: skip
+COLUMNS = ("kind", "name", "about", "payload", "whole", "body")
 
 
 def hostile_values(canary):
@@ -70,23 +58,19 @@ class Mutator:
         kind(database)
         return kind.__name__.strip("_")
 
-    def _choose_table(self, connection):
-        """One of the tables that hold JSON, and its rows: key and payload of each."""
-        table = self._random.choice(list(TABLES))
-        key, column = TABLES[table]
-        return table, connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
-
     def _json(self, database):
         """One to three places of the JSON of one or more rows, digests made anew."""
         with changing(database) as connection:
             for _ in range(self._random.randint(1, 3)):
-                table, rows = self._choose_table(connection)
+                query = "SELECT id, payload FROM record WHERE kind = ?"
+                rows = connection.execute(query, (self._random.choice(KINDS),)).fetchall()
                 if not rows:
                     continue
-                row_id, payload = self._random.choice(rows)
+                place, payload = self._random.choice(rows)
                 with contextlib.suppress(ValueError, TypeError):
-                    record = self._change(json.loads(payload))
-                    self._write(connection, table, row_id, json.dumps(record).encode())
+                    changed = json.dumps(self._change(json.loads(payload))).encode()
+                    update = "UPDATE record SET payload = ? WHERE id = ?"
+                    connection.execute(update, (changed, place))
 
     def _row(self, database):
         """Columns of rows of another kind, rows that are gone or there twice, other tables."""
@@ -95,25 +79,25 @@ class Mutator:
             value = self._random.choice(
                 (None, -1, 0, 1, 2**62, "whole", "text", b"", b"\0" * 8, b"\xff" * 64, 1e300)
             )
-            table = self._random.choice(("header", "result", "evidence", "resumption"))
+            kind = f"kind = '{self._random.choice(KINDS)}'"
             statement = self._random.choice(
                 (
-                    f"UPDATE generation SET {column} = :value WHERE number = :number",
-                    f"UPDATE generation SET {column} = :value",
-                    "DELETE FROM generation WHERE number = :number",
-                    "UPDATE generation SET number = number + 1000000000000",
-                    f"DELETE FROM {table}",
-                    f"UPDATE {table} SET payload = :value",
-                    "UPDATE evidence SET name = :value",
-                    "INSERT INTO evidence SELECT id + 100, name, payload, chain FROM evidence",
+                    f"UPDATE record SET {column} = :value WHERE id = :place",
+                    f"UPDATE record SET {column} = :value WHERE {kind}",
+                    f"UPDATE record SET {column} = :value",
+                    "DELETE FROM record WHERE id = :place",
+                    "UPDATE record SET id = id + 1000000000000 WHERE id > :place",
+                    f"DELETE FROM record WHERE {kind}",
+                    "INSERT INTO record SELECT id + 100, kind, name, about, payload, whole, chain,"
+                    f" body FROM record WHERE {kind}",
                     "CREATE VIEW more AS SELECT 1",
-                    "PRAGMA user_version = 2",
-                    "DROP TABLE evidence",
+                    "PRAGMA user_version = 3",
+                    "ALTER TABLE record RENAME TO kept",
                 )
             )
-            number = self._random.randint(0, 2)
+            place = self._random.randint(0, 12)
             with contextlib.suppress(sqlite3.IntegrityError):
-                connection.execute(statement, {"value": value, "number": number})
+                connection.execute(statement, {"value": value, "place": place})
 
     def _bytes(self, database):
         """Bytes that are flipped, cut, doubled or zero."""
@@ -123,10 +107,6 @@ class Mutator:
         if self._random.random() < 0.3:
             del content[self._random.randrange(len(content)) :]
         database.write_bytes(content)
-
-    def _write(self, connection, table, row_id, payload):
-        key, column = TABLES[table]
-        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (payload, row_id))
 
     def _change(self, record):
         """The same JSON with another value, or without one."""
@@ -152,37 +132,31 @@ class Mutator:
 
 @contextlib.contextmanager
 def changing(database):
-    """Change a database, and make all digests anew that can be."""
+    """Change a database, and make all digests anew that can be, as a run's sender can."""
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
-        # What is no row of ours keeps the digest that it has.
-        with contextlib.suppress(
-            sqlite3.Error, struct.error, AttributeError, TypeError, ValueError
-        ):
-            reseal(connection)
+        # What is no record of ours keeps the digest that it has.
+        with contextlib.suppress(sqlite3.Error, AttributeError, TypeError, ValueError):
+            reseal(connection, database.with_name(OWNER))
         connection.execute("COMMIT")
 
 
-def reseal(connection):
-    """Make all digests anew, as a run's sender can."""
-    (header,) = connection.execute("SELECT payload FROM header").fetchone()
-    connection.execute("UPDATE header SET sha256 = ?", (sha256(header),))
-    tail = sha256(header)
-    shapes = "number, individuals, genes, objective_count, front"
-    query = f"SELECT {shapes}, whole_sha, front_sha, summary FROM generation ORDER BY number"
-    for *numbers, whole, front, summary in connection.execute(query).fetchall():
-        tail = sha256(tail, struct.pack("<5q", *numbers), whole, front, summary)
-        update = "UPDATE generation SET chain = ? WHERE number = ?"
-        connection.execute(update, (tail, numbers[0]))
-    for (payload,) in connection.execute("SELECT payload FROM result").fetchall():
-        tail = sha256(tail, payload)
-        connection.execute("UPDATE result SET sha256 = ?, chain = ?", (sha256(payload), tail))
-    for number, name, payload in connection.execute(
-        "SELECT id, name, payload FROM evidence ORDER BY id"
-    ).fetchall():
-        tail = sha256(tail, name.encode(), b"\0", payload)
-        connection.execute("UPDATE evidence SET chain = ? WHERE id = ?", (tail, number))
+def reseal(connection, note):
+    """Number records anew, link them, and note their end."""
+    chain = Chain()
+    query = "SELECT id, kind, name, about, payload, whole FROM record ORDER BY id"
+    for place, kind, name, about, payload, whole in connection.execute(query).fetchall():
+        record = chain.link(kind, name, payload, about=about, whole=whole)
+        update = "UPDATE record SET id = ?, chain = ? WHERE id = ?"
+        connection.execute(update, (record.id, record.chain, place))
+        chain.add(record)
+    noted = json.loads(note.read_text()) | {
+        "records": len(chain.records),
+        "chain": chain.tail.hex(),
+        "generation": len(chain.generations) - 1,
+    }
+    note.write_text(json.dumps(noted))
 
 
 class Watch:

@@ -3,7 +3,8 @@
 import random
 import struct
 
-from optimizer.store.rows import Columns, pack, unpack
+from optimizer.store.payload import decode, encode
+from optimizer.store.rows import Columns, RecordedGeneration, front_population, pack, unpack
 from tests.support.hostile import changing
 
 ARRAYS = Columns._fields
@@ -18,28 +19,39 @@ def harm_arrays(database, seed):
     """Change numbers of one or more generations, all digests made anew; the same for a seed."""
     dice = random.Random(seed)
     with changing(database) as connection:
-        query = f"SELECT number, genes, objective_count, kept, {', '.join(ARRAYS)} FROM generation"
-        rows = connection.execute(query).fetchall()
-        for number, genes, objectives, kept, *arrays in dice.sample(
-            rows, dice.choice((1, len(rows)))
-        ):
-            columns = Columns(*arrays)
-            for _ in range(dice.choice((1, 1, 3))):
-                name = dice.choice(ARRAYS)
-                changed = _harm(name, bytes(getattr(columns, name)), dice)
-                columns = columns._replace(**{name: changed})
-            assignments = ", ".join(f"{name} = ?" for name in (*ARRAYS, "whole_sha", "front_sha"))
-            digests = _digests(columns, genes, objectives)
-            digest = digests if kept == "whole" else (digests[0], columns.digest())
-            connection.execute(
-                f"UPDATE generation SET {assignments} WHERE number = ?", (*columns, *digest, number)
-            )
+        query = "SELECT id FROM record WHERE kind = 'generation' AND LENGTH(body) > 0"
+        places = [place for (place,) in connection.execute(query).fetchall()]
+        for place in dice.sample(places, dice.choice((1, len(places)))):
+            rewrite_population(connection, place, lambda columns: _harm_some(columns, dice))
 
 
-def _digests(columns, genes, objectives):
-    """Of the whole population, and about those of its front, which nothing asks for beside it."""
-    population = unpack(columns, genes, objectives)
-    return columns.digest(), pack(population).digest()
+def rewrite_population(connection, place, change):
+    """Change the columns of a recorded population, with its digests but not its size."""
+    query = "SELECT payload, whole, body FROM record WHERE id = ?"
+    payload, whole, body = connection.execute(query, (place,)).fetchone()
+    recorded = RecordedGeneration.decode(payload)
+    is_whole = recorded.find_kept(len(body)) == "whole"
+    columns = change(recorded.read_columns(whole, body))
+    population = unpack(columns, recorded.genes, recorded.objectives)
+    front = front_population(population) if is_whole else population
+    digest = pack(front).digest().hex()
+    value = {**decode(payload), "front_digest": digest, "front": len(front)}
+    connection.execute(
+        "UPDATE record SET payload = ?, whole = ?, body = ? WHERE id = ?",
+        (
+            encode(value, what="a generation"),
+            columns.digest() if is_whole else whole,
+            columns.join(),
+            place,
+        ),
+    )
+
+
+def _harm_some(columns, dice):
+    for _ in range(dice.choice((1, 1, 3))):
+        name = dice.choice(ARRAYS)
+        columns = columns._replace(**{name: _harm(name, getattr(columns, name), dice)})
+    return columns
 
 
 def _harm(name, content, dice):

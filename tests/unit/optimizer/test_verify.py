@@ -9,11 +9,11 @@ import pytest
 from optimizer.run.runner import Observer, resume_run
 from optimizer.store import RunStore
 from optimizer.store.files import DATABASE
-from optimizer.store.rows import Columns, front_population, pack, unpack
 from optimizer.verify import check_run
 from tests.support.evidence import make_planted_market
 from tests.support.forging import forge
 from tests.support.hostile import changing
+from tests.support.hostile_arrays import rewrite_population
 from tests.support.judging import recorded_run
 
 
@@ -97,19 +97,16 @@ def test_a_figure_that_a_member_does_not_reach_is_found(run, place):
 @pytest.mark.slow
 def test_a_candidate_that_does_not_reach_its_objectives_is_found(run):
     """The bars say so, though its generation is an older one, off the front."""
-    with changing(run / DATABASE) as connection:
-        names = ", ".join(Columns._fields)
-        query = f"SELECT genes, objective_count, {names} FROM generation WHERE number = 1"
-        genes, objectives, *arrays = connection.execute(query).fetchone()
-        columns = Columns(*arrays)
+
+    def change(columns):
         values = np.frombuffer(columns.objectives).copy()
         values[np.nanargmax(values)] += 1.0
-        columns = columns._replace(objectives=values.tobytes())
-        front = pack(front_population(unpack(columns, genes, objectives)))
-        connection.execute(
-            "UPDATE generation SET objectives = ?, whole_sha = ?, front_sha = ? WHERE number = 1",
-            (columns.objectives, columns.digest(), front.digest()),
-        )
+        return columns._replace(objectives=values.tobytes())
+
+    with changing(run / DATABASE) as connection:
+        query = "SELECT id FROM record WHERE kind = 'generation' AND name = '1'"
+        (place,) = connection.execute(query).fetchone()
+        rewrite_population(connection, place, change)
     assert find_problems(run, 0) == ""
     assert "generation 1: a candidate" in find_problems(run)
 

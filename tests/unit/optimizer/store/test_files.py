@@ -61,7 +61,7 @@ def test_a_pipe_does_not_block(run, name):
     (run / name).unlink(missing_ok=True)
     os.mkfifo(run / name)
     owner = read_owner(run)
-    assert (owner and owner.committed) == (None if name == OWNER else 1)
+    assert (owner and owner.generation) == (None if name == OWNER else 1)
     with pytest.raises(StoreError, match="no plain file"):
         RunStore.open(run)
 

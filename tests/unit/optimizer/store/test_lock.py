@@ -50,23 +50,23 @@ def test_a_lock_of_another_process_is_free_when_it_is_killed(tmp_path):
 
 
 def test_the_note_is_one_write_of_a_fixed_size_and_outlives_its_owner(tmp_path):
-    """The next owner keeps the number until its own; a loss stays noted until it is healed."""
+    """The next owner keeps it until its own."""
     lock = OwnerLock.acquire(tmp_path)
-    assert not lock.is_known
-    lock.note(41)
+    assert lock.noted is None
+    lock.note(43, b"\1" * 32, 41)
     assert (tmp_path / OWNER).stat().st_size == NOTE_BYTES
     lock.release()
     again = OwnerLock.acquire(tmp_path)
-    assert (again.is_known, read_owner(tmp_path).committed) == (True, 41)
-    for number, is_final, noted in ((12, False, 41), (43, False, 43), (13, True, 13)):
-        again.note(number, is_final=is_final)
-        assert read_owner(tmp_path).committed == noted
+    for noted in (again.noted, read_owner(tmp_path)):
+        assert (noted.records, noted.chain, noted.generation) == (43, "01" * 32, 41)
+    again.note(12, b"\2" * 32, 10)
     again.release()
+    assert read_owner(tmp_path).position == [12, "02" * 32]
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\xff\xfe", b"[1]", b'{"pid": 1, "host": "h", "started_at": "s", "committed": "3"}'],
+    [b"", b"\xff\xfe", b"[1]", b'{"pid": 1, "host": "h", "started_at": "s", "records": "x"}'],
 )
 def test_nonsense_in_the_note_is_nobody(tmp_path, content):
     """A damaged note is ignored, and does not stop the next owner."""

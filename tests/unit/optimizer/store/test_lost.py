@@ -14,11 +14,11 @@ from tests.support.forging import change
 from tests.support.recording import HEADER, fill
 
 
-def judge(path):
+def judge(path, **more):
     """Add evidence and a note, as a judge does."""
     with RunStore.open(path, writable=True) as store:
         store.note_resumption([], 3)
-        store.add_evidence("judgement", {"verdict": {}})
+        store.add_evidence("judgement", {"verdict": {}, **more})
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +52,12 @@ def put_back_twice(place):
     put_back(place)
 
 
+def put_another_end(place):
+    """The database of a copy that went on otherwise, as far as this one."""
+    judge(place / "before", looks=2)
+    put_back(place)
+
+
 def lose_log(place):
     """A copy of the files while they were written, without the log."""
     run, copy = place / "runs" / "run", place / "copy"
@@ -74,15 +80,16 @@ HARMS = {
     "older, twice": put_back_twice,
     "no log": lose_log,
     "no count": lambda place: (place / "runs" / "run" / OWNER).unlink(),
-    "last evidence": edit("DELETE FROM evidence WHERE id = 2"),
-    "some evidence": edit("DELETE FROM evidence WHERE id = 1"),
-    "other evidence": edit("UPDATE evidence SET payload = x'7b7d' WHERE id = 1"),
-    "result": edit("DELETE FROM result"),
-    "all ends": edit("DELETE FROM result", "DELETE FROM evidence", "DELETE FROM resumption"),
-    "resumption": edit("DELETE FROM resumption"),
-    "last generation": edit("DELETE FROM generation WHERE number = 3"),
-    "some generation": edit("DELETE FROM generation WHERE number = 1"),
-    "population": edit("UPDATE generation SET genomes = x'' WHERE number = 3"),
+    "another end": put_another_end,
+    "last evidence": edit("DELETE FROM record WHERE name = 'judgement'"),
+    "some evidence": edit("DELETE FROM record WHERE name = 'opened'"),
+    "other evidence": edit("UPDATE record SET payload = x'7b7d' WHERE name = 'opened'"),
+    "result": edit("DELETE FROM record WHERE kind = 'result'"),
+    "all ends": edit("DELETE FROM record WHERE id > 4"),
+    "resumption": edit("DELETE FROM record WHERE kind = 'resumption'"),
+    "last generation": edit("DELETE FROM record WHERE name = '3'"),
+    "some generation": edit("DELETE FROM record WHERE name = '1'"),
+    "population": edit("UPDATE record SET body = x'' WHERE name = '3'"),
 }
 """How something that was recorded is lost."""
 

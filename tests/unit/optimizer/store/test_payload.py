@@ -8,7 +8,7 @@ from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
 from optimizer.store.listing import DATABASE, find_next_number, find_run
 from optimizer.store.payload import DEEPEST, decode, encode
-from tests.support.hostile import TABLES, changing
+from tests.support.hostile import changing
 from tests.support.recording import HEADER, fill
 
 
@@ -22,16 +22,17 @@ def runs(tmp_path):
     return tmp_path
 
 
-def read(run, table):
-    """JSON of the first row of a table."""
+def read(run, kind):
+    """JSON of the first record of a kind."""
     with changing(run / DATABASE) as connection:
-        return connection.execute(f"SELECT {TABLES[table][1]} FROM {table}").fetchone()[0]
+        query = "SELECT payload FROM record WHERE kind = ?"
+        return connection.execute(query, (kind,)).fetchone()[0]
 
 
-def put(run, table, payload):
-    """Write the JSON of all rows of a table, and make all digests anew."""
+def put(run, kind, payload):
+    """Write the JSON of all records of a kind, and make all digests anew."""
     with changing(run / DATABASE) as connection:
-        connection.execute(f"UPDATE {table} SET {TABLES[table][1]} = ?", (payload,))
+        connection.execute("UPDATE record SET payload = ? WHERE kind = ?", (payload, kind))
 
 
 NO_RECORDS = {
@@ -53,13 +54,13 @@ def test_a_hostile_text_is_no_record(inner):
             decode(payload)
 
 
-@pytest.mark.parametrize("table", ["header", "generation", "result"])
-def test_a_hostile_record_is_one_line_of_the_list(runs, table):
+@pytest.mark.parametrize("kind", ["header", "generation", "result"])
+def test_a_hostile_record_is_one_line_of_the_list(runs, kind):
     """The other run is listed and found as before, and the next one gets its number."""
     run = runs / "changed"
-    payload = json.loads(read(run, table))
-    (payload["run"] if table == "header" else payload)["more"] = "a mark"
-    put(run, table, json.dumps(payload).encode().replace(b'"a mark"', b"[" * 400 + b"]" * 400))
+    payload = json.loads(read(run, kind))
+    (payload["run"] if kind == "header" else payload)["more"] = "a mark"
+    put(run, kind, json.dumps(payload).encode().replace(b'"a mark"', b"[" * 400 + b"]" * 400))
     listed = {one.id: one for one in list_runs(runs)}
     assert (listed["sound"].status, listed["sound"].damaged) == ("finished", "")
     assert listed["changed"].damaged

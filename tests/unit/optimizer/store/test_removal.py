@@ -22,7 +22,6 @@ OWN = (
     name_draft(REPORT),
     name_draft(LABELS),
     name_draft(DATABASE),
-    "damaged.sqlite",
 )
 
 

@@ -75,9 +75,9 @@ class Camera:
             connection.set_trace_callback(self.shoot)
             return connection
 
-        def note_commit(lock, committed, **more):
+        def note_commit(lock, *end):
             self.shoot()
-            note(lock, committed, **more)
+            note(lock, *end)
             self.shoot()
 
         monkeypatch.setattr(writer_module, "open_writer", trace_call)
@@ -129,11 +129,11 @@ class Failing(Committer):
 
     tries = 0
 
-    def _write(self, record):
-        if getattr(record, "number", -1) >= 3:
+    def _append(self, items):
+        super()._append(items)
+        if len(self.chain.generations) > 3:
             type(self).tries += 1
             raise sqlite3.OperationalError("disk I/O error")
-        super()._write(record)
 
 
 def test_a_failing_disk_is_said_at_every_call_and_never_tried_again(tmp_path, monkeypatch):

@@ -84,9 +84,10 @@ def test_a_file_of_another_kind_is_refused(run, content):
     ("statements", "word"),
     [
         (["PRAGMA user_version = 99"], "newer version"),
-        (["ALTER TABLE result RENAME TO kept", "CREATE VIEW result AS SELECT * FROM kept"], "view"),
-        (["CREATE TRIGGER t AFTER INSERT ON generation BEGIN DELETE FROM result; END"], "trigger"),
-        (["DROP TABLE generation"], "generation|tables"),
+        (["PRAGMA user_version = 3"], "version 0.2.0"),
+        (["ALTER TABLE record RENAME TO kept", "CREATE VIEW record AS SELECT * FROM kept"], "view"),
+        (["CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END"], "trigger"),
+        (["DROP TABLE record"], "record"),
     ],
 )
 def test_tables_that_are_not_ours_are_refused(run, statements, word):
@@ -227,7 +228,7 @@ def test_two_owners_of_one_file_by_two_names_do_not_meet(request, kind):
 @pytest.mark.slow
 def test_an_owner_that_is_killed_leaves_its_run_to_the_next(run):
     """Its warning of damage stays, and a copy by links waits until it is gone."""
-    change(run, "UPDATE generation SET genomes = x'' WHERE number >= 8")
+    change(run, "UPDATE record SET body = x'' WHERE name >= '8'")
     with child(child_record, run) as process:
         assert process.stdout.readline() == "8\n"
         other = copy_by_links(run, "other")

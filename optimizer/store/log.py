@@ -1,0 +1,345 @@
+"""The log of a run: one file of records in the order in which they came, linked by one chain.
+
+The header is record 0. Generations, results, evidence, resumptions and noticed losses follow it
+and are never changed. The digest of each covers its content and the digest of the record before,
+so the newest digest stands for everything: nothing can miss, change or move behind it unseen.
+Only the body of a generation, its population, may be thinned later; the digests of the whole body
+and of its front stay in the record.
+
+- A result counts until a generation follows it.
+- A generation takes the place of those of its number and above.
+- Evidence names the subject that it is about, and counts for every result of that subject.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimizer.errors import StoreError
+from optimizer.formatting import format_count
+from optimizer.search.generation import Generation
+from optimizer.store.lock import NO_GENERATION, Owner
+from optimizer.store.log_file import creating, translate_sqlite_errors
+from optimizer.store.payload import decode, encode, read_mapping, sha256
+from optimizer.store.rows import KEPT, GenerationSummary, RecordedGeneration
+
+KINDS = ("header", "generation", "result", "evidence", "resumption", "loss")
+
+_FIELDS = "id, kind, name, about, payload, whole, chain"
+_KINDS_OF_FIELDS = (int, str, str, str, bytes, bytes, bytes)
+SUBJECT = ("front_hash", "data_hash", "generation", "evaluated", "stopped_by")
+"""Fields of a result on which evidence depends; how and when it was found is left out."""
+
+LINES, NOTED = "lines", "noted"
+"""In a noticed loss: what was lost, a line each, and the owner's note at that time."""
+
+GONE = (
+    "are gone: the write-ahead log was deleted, cut or not copied, or an older state of the file "
+    "was put back"
+)
+
+UNCOUNTED = (
+    "owner.lock is gone or damaged, which counts all records, so that some may miss at the end: "
+    "copy the run again, whole"
+)
+
+
+class Record(NamedTuple):
+    """A record without its body."""
+
+    id: int  # its place, from 0 on
+    kind: str  # one of `KINDS`
+    name: str  # number of a generation, question of evidence; else empty
+    about: str  # subject of evidence; else empty
+    payload: bytes  # JSON
+    whole: bytes  # SHA-256 of the body as it was appended; empty without a body
+    chain: bytes
+
+    def link(self, before: bytes) -> bytes:
+        """Chain digest of this record behind another one's."""
+        head = "\0".join((str(self.id), self.kind, self.name, self.about)).encode()
+        return sha256(before, sha256(head), sha256(self.payload), self.whole)
+
+    @property
+    def value(self) -> Mapping[str, object]:
+        """JSON of the record; ValueError where it is no object."""
+        return read_mapping(self.payload)
+
+    def __str__(self) -> str:
+        if self.kind == "generation":
+            return f"generation {self.name}"
+        return f"evidence '{self.name}'" if self.kind == "evidence" else f"the {self.kind}"
+
+
+@dataclass
+class Chain:
+    """The records that follow, one from the other, from the header on."""
+
+    records: list[Record] = field(default_factory=list)
+    generations: list[Record] = field(default_factory=list)  # those that count, by number
+    result: Record | None = None  # the one that counts; None before the end of a run
+    broken: str = ""  # why there is no further record; empty where there simply is none
+
+    @property
+    def tail(self) -> bytes:
+        """Digest that the next record follows."""
+        return self.records[-1].chain if self.records else b""
+
+    def link(
+        self, kind: str, name: str, payload: bytes, *, about: str = "", whole: bytes = b""
+    ) -> Record:
+        """The record that would follow."""
+        record = Record(len(self.records), kind, name, about, payload, whole, b"")
+        return record._replace(chain=record.link(self.tail))
+
+    def add(self, record: Record) -> None:
+        """Take a record that follows; ValueError where it does not."""
+        if record.id != len(self.records):
+            raise ValueError(f"record {len(self.records)} is missing")
+        if record.chain != record.link(self.tail):
+            raise ValueError(f"{record} does not match the chain of digests")
+        if record.kind == "generation":
+            if not record.name.isdecimal() or int(record.name) > len(self.generations):
+                raise ValueError(f"{record} follows generation {len(self.generations) - 1}")
+            del self.generations[int(record.name) :]
+            self.generations.append(record)
+        if record.kind in ("generation", "result"):
+            self.result = record if record.kind == "result" else None
+        self.records.append(record)
+
+    def copy(self) -> "Chain":
+        """The same records, to be followed by others."""
+        return Chain([*self.records], [*self.generations], self.result)
+
+    def list(self, kind: str) -> Sequence[Record]:
+        """Records of a kind, oldest first."""
+        return [record for record in self.records if record.kind == kind]
+
+    def list_evidence(self) -> Sequence[Record]:
+        """Evidence on the result that counts, oldest first."""
+        subject = None if self.result is None else digest_subject(self.result.payload)
+        return [record for record in self.list("evidence") if record.about == subject]
+
+    def list_noticed_losses(self) -> Sequence[str]:
+        """Losses that an owner noticed, a line each."""
+        found = [record.value.get(LINES) for record in self.list("loss")]
+        lines = [line for lost in found for line in (lost if isinstance(lost, list) else [lost])]
+        return [" ".join(str(line).split()) for line in lines]
+
+    def find_losses(self, noted: Owner | None) -> tuple[str, ...]:
+        """Losses of what the last owner noted to be on disk, a line each.
+
+        `noted` was read before the chain: the owner may have appended more since, never less.
+        """
+        if self.broken:
+            return (self.broken,)
+        if noted is None:
+            return (UNCOUNTED,) if self.generations else ()
+        if any(record.value.get(NOTED) == noted.position for record in self.list("loss")):
+            return ()
+        count, present = noted.records, len(self.records)
+        if count > present:
+            known = len(self.generations)
+            what = f"the last {count - present} of {format_count(count, 'record')}"
+            if noted.generation >= known:
+                what = f"generations {known} to {noted.generation} were recorded but"
+            return (f"{what} {GONE}",)
+        if count and self.records[count - 1].chain.hex() != noted.chain:
+            return (f"{format_count(count, 'record')} end otherwise than was noted: they {GONE}",)
+        return ()
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Generation from which a run can be taken up."""
+
+    chain: Chain
+    generation: Generation | None  # the newest whole one; None where none was recorded
+    losses: tuple[str, ...] = ()  # a line each; none of a sound run
+
+    @property
+    def number(self) -> int:
+        """Number of that generation, `NO_GENERATION` without one."""
+        return NO_GENERATION if self.generation is None else self.generation.number
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Losses, and where the run goes on after them."""
+        further = f"going on from generation {self.number}, the newest that is sound"
+        return (*self.losses, further) if self.losses else ()
+
+
+def digest_subject(payload: bytes) -> str:
+    """Subject of evidence on a result, 16 hexadecimal digits."""
+    result = decode(payload)
+    if isinstance(result, dict) and result.keys() >= set(SUBJECT):
+        payload = encode([result[name] for name in SUBJECT], what="the subject of evidence")
+    return sha256(payload).hex()[:16]
+
+
+def find_subject(chain: Chain) -> str:
+    """Subject of evidence that is recorded now.
+
+    Raises:
+        StoreError: When there is no result that it could be about.
+    """
+    if chain.result is None:
+        raise StoreError("evidence without a result cannot be recorded: a result comes first")
+    return digest_subject(chain.result.payload)
+
+
+def create_log(path: Path, header: bytes) -> None:
+    """Make the file of a run, which must not exist, with a header of JSON."""
+    with creating(path) as connection:
+        append(connection, Chain().link("header", "", header), b"")
+
+
+def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
+    """JSON of the header.
+
+    Raises:
+        StoreError: When it is not there or does not match its digest.
+    """
+    with translate_sqlite_errors(path):
+        row = connection.execute(f"SELECT {_FIELDS} FROM record WHERE id = 0").fetchone()
+    try:
+        chain = Chain()
+        chain.add(_read_record(row))
+    except (TypeError, ValueError):
+        chain = Chain()
+    if not chain.list("header"):
+        raise StoreError(f"{path}: the header is damaged, so nothing in this run can be trusted")
+    return chain.records[0].payload
+
+
+def follow(connection: sqlite3.Connection, known: Chain | None = None) -> Chain:
+    """Follow the digests from the header on, without reading a population.
+
+    Of a `known` chain whose last record is as it was, only what comes after that one is read.
+    """
+    is_known = known is not None and known.records and _has_tail(connection, known)
+    chain = known.copy() if known is not None and is_known else Chain()
+    query = f"SELECT {_FIELDS} FROM record WHERE id >= ? ORDER BY id"
+    try:
+        for row in connection.execute(query, (len(chain.records),)):
+            chain.add(_read_record(row))
+    except sqlite3.Error as error:
+        chain.broken = f"record {len(chain.records)} cannot be read ({error})"
+    except ValueError as error:
+        chain.broken = str(error)
+    return chain
+
+
+def recover(connection: sqlite3.Connection, chain: Chain, noted: Owner | None) -> Recovery:
+    """Find the newest generation to go on from.
+
+    Raises:
+        StoreError: When generations were recorded and none of them can be used.
+    """
+    losses: list[str] = []
+    is_further = noted is not None and noted.generation >= len(chain.generations)
+    if is_further or chain.result is None:
+        losses += (line for line in chain.find_losses(noted) if line != UNCOUNTED)
+    for record in reversed(chain.generations):
+        problems = [*_find_problem(connection, record, "whole")]
+        if not problems:
+            return Recovery(chain, load_generation(connection, record), tuple(losses))
+        losses += problems
+    if losses:
+        raise StoreError(
+            "no recorded generation can be used: " + "; ".join(losses[:3]) + ": start a new run"
+        )
+    return Recovery(chain, None)
+
+
+def load_generation(connection: sqlite3.Connection, record: Record) -> Generation:
+    """A whole generation; ValueError names why it cannot be had."""
+    recorded = RecordedGeneration.decode(record.payload)
+    return recorded.restore(int(record.name), record.whole, read_body(connection, record))
+
+
+def list_summaries(connection: sqlite3.Connection, chain: Chain) -> Iterator[GenerationSummary]:
+    """Summaries of all generations; ValueError at one that cannot be read."""
+    sizes = read_sizes(connection)
+    for record in chain.generations:
+        try:
+            recorded = RecordedGeneration.decode(record.payload)
+            yield recorded.summarise(int(record.name), sizes[record.id])
+        except ValueError as error:
+            raise ValueError(f"{record}: {error}") from None
+
+
+def list_generation_problems(
+    connection: sqlite3.Connection, chain: Chain, least: str
+) -> Iterator[str]:
+    """Problems of populations, a line each, found by reading all of them.
+
+    Args:
+        connection: Of the run.
+        chain: Its records.
+        least: Extent that every generation has at least, one of `KEPT`.
+    """
+    for record in chain.generations:
+        is_newest = record is chain.generations[-1]
+        yield from _find_problem(connection, record, "whole" if is_newest else least)
+
+
+def _find_problem(connection: sqlite3.Connection, record: Record, least: str) -> Iterator[str]:
+    """Problem of a population of which `least` is kept at least, in a line; none of a sound one."""
+    try:
+        recorded, body = RecordedGeneration.decode(record.payload), read_body(connection, record)
+        if KEPT.index(recorded.find_kept(len(body))) > KEPT.index(least):
+            raise ValueError("its population is missing")
+        recorded.read_columns(record.whole, body)
+    except ValueError as error:
+        yield f"{record}: {error}"
+
+
+def read_body(connection: sqlite3.Connection, record: Record) -> bytes:
+    """Body of a record as it is now; ValueError where it cannot be read."""
+    try:
+        row = connection.execute("SELECT body FROM record WHERE id = ?", (record.id,)).fetchone()
+    except sqlite3.Error as error:
+        raise ValueError(f"its population cannot be read ({error})") from None
+    if row is None or not isinstance(row[0], bytes):
+        raise ValueError("its population is missing")
+    body: bytes = row[0]
+    return body
+
+
+def read_sizes(connection: sqlite3.Connection) -> dict[int, int]:
+    """Bytes of the body of each generation, by the record's place; none is read."""
+    query = "SELECT id, LENGTH(body) FROM record WHERE kind = 'generation'"
+    return {place: size or 0 for place, size in connection.execute(query)}
+
+
+def append(connection: sqlite3.Connection, record: Record, body: bytes) -> None:
+    """Insert a record with its body, inside the caller's transaction."""
+    values = (*record, body)
+    marks = ", ".join("?" * len(values))
+    connection.execute(f"INSERT INTO record VALUES ({marks})", values)
+
+
+def replace_body(connection: sqlite3.Connection, record: Record, body: bytes) -> None:
+    """Leave less of a population, inside the caller's transaction."""
+    connection.execute("UPDATE record SET body = ? WHERE id = ?", (body, record.id))
+
+
+def drop_tail(connection: sqlite3.Connection, place: int) -> None:
+    """Remove records that do not follow, inside the caller's transaction."""
+    connection.execute("DELETE FROM record WHERE id >= ?", (place,))
+
+
+def _read_record(row: Sequence[Any]) -> Record:
+    if not all(map(isinstance, row, _KINDS_OF_FIELDS)) or row[1] not in KINDS:
+        raise ValueError(f"record {row[0]!r} cannot be read (it holds what no run holds)")
+    return Record(*row)
+
+
+def _has_tail(connection: sqlite3.Connection, known: Chain) -> bool:
+    """Whether the last record of a chain stands where it stood."""
+    last = known.records[-1]
+    row = connection.execute("SELECT chain FROM record WHERE id = ?", (last.id,)).fetchone()
+    return row is not None and row[0] == last.chain

@@ -1,0 +1,263 @@
+"""Damage within a run: fall back to sound records and say so, or refuse in one line."""
+
+from contextlib import nullcontext
+
+import pytest
+
+from optimizer.errors import StoreError
+from optimizer.store import RunStore, list_runs
+from optimizer.store.lock import read_owner
+from tests.support.forging import change, flip
+from tests.support.recording import (
+    HEADER,
+    assert_same_generation,
+    fill,
+    make_generation,
+)
+
+RUN = "run-1"
+
+
+def record_run(path, count=10, **options):
+    """Record a run and close it."""
+    with RunStore.create(path.parent, path.name, HEADER, **options) as store:
+        fill(store, count)
+    return path
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A closed run with generations 0 to 9."""
+    return record_run(tmp_path / RUN)
+
+
+def use(run, writable=False):
+    """Open a run and read its newest generation."""
+    with RunStore.open(run, writable=writable) as store:
+        return store.last_generation()
+
+
+def assert_falls_back(run, newest, match):
+    """Readers and owners go on from `newest` and say why, also when the run is whole again."""
+    with RunStore.open(run) as store:
+        assert_same_generation(make_generation(newest), store.last_generation())
+        assert any(match in line for line in store.warnings), store.warnings
+        assert f"going on from generation {newest}, the newest that is sound" in store.warnings
+        assert store.verify() != []
+    assert match in list_runs(run.parent)[0].damaged
+    with RunStore.open(run, writable=True) as store:
+        assert_same_generation(make_generation(newest), store.last_generation())
+        for number in range(newest + 1, 12):
+            store.record(make_generation(number))
+        assert store.last_generation().number == 11
+    with RunStore.open(run) as store:
+        assert_same_generation(make_generation(11), store.last_generation())
+        assert [summary.number for summary in store.generations()] == list(range(12))
+        assert store.verify() == list(store.warnings)
+        assert match in store.warnings[0]
+
+
+LAST_BYTES = {
+    "genomes": 95, "objectives": 191, "violations": 239, "failures": 251, "lineage": 443,
+    "state": -1,
+}  # fmt: skip
+"""Of each column of a generation of `make_generation`."""
+
+
+@pytest.mark.parametrize("place", LAST_BYTES.values(), ids=LAST_BYTES)
+def test_a_flipped_bit_of_any_column_is_found(run, place):
+    """The newest generation is left then; an older one is named, and stops no run."""
+    flip(run, 3, place)
+    with RunStore.open(run, writable=True) as store:
+        assert_same_generation(make_generation(9), store.last_generation())
+        assert store.warnings == ()
+        (line,) = store.verify()
+        assert line.startswith("generation 3:")
+        with pytest.raises(StoreError, match="generation 3:"):
+            store.generation(3)
+    flip(run, 9, place)
+    with RunStore.open(run) as store:
+        assert store.last_generation().number == 8
+        assert "generation 9" in store.warnings[0]
+
+
+@pytest.mark.parametrize("value", [b"", b"\0" * 8, "text", None])
+def test_a_population_that_is_not_there_is_skipped(run, value):
+    """An empty, cut or foreign body is found by its size or kind."""
+    change(run, "UPDATE record SET body = ? WHERE name = '9'", value)
+    assert_falls_back(run, 8, "generation 9: its ")
+
+
+@pytest.mark.parametrize(
+    ("number", "assignment", "word"),
+    [
+        (9, "chain = zeroblob(32)", "generation 9 does not match the chain"),
+        (4, "whole = zeroblob(32)", "generation 4 does not match the chain"),
+        (9, "payload = CAST('{\"evaluated\":0}' AS BLOB)", "generation 9 does not match the chain"),
+        (4, "about = 'x'", "generation 4 does not match the chain"),
+        (9, "kind = 'half'", "record 10 cannot be read"),
+        (4, "name = '3'", "generation 3 does not match the chain"),
+        (6, "id = 6000", "record 7 is missing"),
+    ],
+)
+def test_a_record_that_breaks_the_chain_ends_it(run, number, assignment, word):
+    """Whatever of a record is changed, it and all after it are no longer trusted."""
+    change(run, f"UPDATE record SET {assignment} WHERE name = ?", str(number))
+    assert_falls_back(run, number - 1, word)
+
+
+@pytest.mark.parametrize(
+    ("condition", "newest", "match"),
+    [
+        ("= '6'", 5, "record 7 is missing"),
+        ("= '9'", 8, "generations 9 to 9 were recorded but"),
+    ],
+)
+def test_records_that_are_gone_are_missed(run, condition, newest, match):
+    """The owner's note remembers how far the run had come."""
+    change(run, f"DELETE FROM record WHERE name {condition}")
+    assert_falls_back(run, newest, match)
+
+
+@pytest.mark.parametrize("keep", ["front", "last"])
+def test_a_run_without_a_sound_generation_is_an_error(tmp_path, keep):
+    """With less kept, one damaged costs one; with both whole ones it never begins from zero."""
+    run = record_run(tmp_path / RUN, keep=keep)
+    change(run, "UPDATE record SET body = x'00' WHERE name = '9'")
+    assert_falls_back(run, 8, "generation 9: its population")
+    for statement, word in (
+        ("UPDATE record SET body = x'00' WHERE name IN ('10', '11')", "can be used.* new run"),
+        ("DELETE FROM record WHERE id > 0", "generations 0 to 11 were recorded but are gone"),
+    ):
+        change(run, statement)
+        for writable in (False, True):
+            with pytest.raises(StoreError, match=word):
+                use(run, writable)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE record SET payload = x'7b7d' WHERE id = 0", "DELETE FROM record WHERE id = 0"],
+)
+def test_a_damaged_header_is_an_error(run, statement):
+    """Without it the records have no meaning."""
+    change(run, statement)
+    for writable in (False, True):
+        with pytest.raises(StoreError, match="the header is damaged"):
+            use(run, writable)
+
+
+ROWS = [("null/1", {"strength": 1.5}), ("null/2", {"strength": None}), ("judgement", {"a": "x"})]
+
+FOUND = {
+    "front_hash": "f",
+    "data_hash": "d",
+    "generation": 1,
+    "evaluated": 24,
+    "stopped_by": "generations",
+}
+"""Of a result, what evidence on it is about."""
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """A finished run that was taken up twice, with three rows of evidence."""
+    with RunStore.create(tmp_path, "judged", HEADER) as store:
+        fill(store, 1)
+    for planned in (5, 1):
+        with RunStore.open(store.path, writable=True) as store:
+            store.note_resumption([], planned)
+    with RunStore.open(store.path, writable=True) as store:
+        fill(store, 1, start=1)
+        store.finish({**FOUND, "seconds": 1.0})
+        for name, row in ROWS:
+            store.add_evidence(name, row)
+    return store.path
+
+
+def test_evidence_is_read_back_in_order_and_added_to(judged):
+    """The owner notes all that it has written."""
+    noted = read_owner(judged)
+    assert (noted.records, noted.generation) == (9, 1)
+    with RunStore.open(judged, writable=True) as store:
+        assert list(store.evidence) == ROWS
+        store.add_evidence("judgement", {"a": "y"})
+        store.flush()
+        assert read_owner(judged).records == 10
+    with RunStore.open(judged) as store:
+        assert store.evidence[-1] == ("judgement", {"a": "y"})
+        assert (store.verify(), store.status, store.planned) == ([], "finished", 1)
+
+
+@pytest.mark.parametrize(
+    ("statement", "line", "rows"),
+    [
+        ("UPDATE record SET payload = x'7b7d' WHERE kind = 'result'", "the result does not", None),
+        ("UPDATE record SET chain = x'00' WHERE kind = 'result'", "the result does not", None),
+        ("UPDATE record SET chain = NULL WHERE kind = 'result'", "cannot be read", None),
+        ("UPDATE record SET payload = CAST('{\"a\":9}' AS BLOB) WHERE name = 'null/1'",
+         "evidence 'null/1' does not match", 0),
+        ("UPDATE record SET name = 'null/7' WHERE name = 'null/2'",
+         "evidence 'null/7' does not match", 1),
+        ("UPDATE record SET about = 'x' WHERE name = 'null/2'",
+         "evidence 'null/2' does not match", 1),
+        ("DELETE FROM record WHERE name = 'null/2'", "is missing", 1),
+        ("UPDATE record SET payload = x'7b7d' WHERE kind = 'resumption'",
+         "the resumption does not match", None),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_generations_is_linked_too(judged, statement, line, rows):
+    """What was changed and all after it is out, and that is said."""
+    change(judged, statement)
+    with RunStore.open(judged) as store:
+        assert any(line in found for found in store.verify()), store.verify()
+        assert any(line in found for found in store.warnings)
+        assert len(store.evidence) == (rows or 0)
+        with nullcontext() if rows is not None else pytest.raises(StoreError, match=line):
+            assert store.result
+    assert line in list_runs(judged.parent)[0].damaged
+
+
+def test_evidence_needs_a_result(tmp_path):
+    """A row that is about nothing is refused."""
+    store = RunStore.create(tmp_path, "begun", HEADER)
+    store.add_evidence("null/1", {})
+    for call in (store.flush, store.close):
+        with pytest.raises(StoreError, match="without a result"):
+            call()
+
+
+def finish_again(path, result):
+    """Make the last generation again, and end the run with a result."""
+    with RunStore.open(path, writable=True) as store:
+        fill(store, 1, start=1)
+        assert (store.result, store.evidence) == (None, ())
+        if result:
+            store.finish(result)
+
+
+@pytest.mark.parametrize(
+    ("is_killed", "changes", "stays"),
+    [
+        (False, {"seconds": 2.0}, True),
+        (True, {}, True),
+        *((False, {field: "another"}, False) for field in FOUND),
+    ],
+    ids=["again", "killed", *FOUND],
+)
+def test_evidence_counts_where_the_same_front_is_found_again(
+    judged, caplog, is_killed, changes, stays
+):
+    """However long that took; on another search it counts no more, and that is said."""
+    caplog.set_level("INFO")
+    for result in (None,) * is_killed + ({**FOUND, **changes},):
+        flip(judged, 1)
+        finish_again(judged, result)
+    assert f"3 rows of evidence on {'it stay' if stays else 'the run'}" in caplog.text
+    with RunStore.open(judged) as store:
+        assert list(store.evidence) == (ROWS if stays else [])
+        assert [line for line in store.verify() if "generation 1" not in line] == []
+    flip(judged, 1)
+    finish_again(judged, FOUND)
+    with RunStore.open(judged) as store:
+        assert list(store.evidence) == ROWS
