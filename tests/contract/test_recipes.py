@@ -82,7 +82,7 @@ def bars(tmp_path_factory):
         path.parent.mkdir(exist_ok=True)
         write_market(path, 27_000, seed=len(name))
         rows = path.read_text().splitlines()
-        hours = np.datetime64("2021-06-01T00") + np.arange(27_000)
+        hours = np.datetime64("2021-06-01T00") + np.arange(27_000).astype("timedelta64[h]")
         stamped = [f"{hour}:00Z,{row.partition(',')[2]}" for hour, row in zip(hours, rows[1:])]  # noqa: B905
         path.write_text("\n".join([rows[0], *stamped]) + "\n")
     return place

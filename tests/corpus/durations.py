@@ -18,9 +18,14 @@ QUARTERS = np.flatnonzero(np.diff(TRADED // 15, prepend=-1))
 """Minutes in which a thin market trades, and the first of each quarter of an hour."""
 
 
+def minutes_of(numbers):
+    """So many minutes, as durations."""
+    return np.asarray(numbers).astype("timedelta64[m]")
+
+
 def at(*minutes, **more):
     """A file of bars so many minutes after the first."""
-    return bars([f"{START + minute}Z" for minute in np.concatenate(minutes).tolist()], **more)
+    return bars([f"{time}Z" for time in START + minutes_of(np.concatenate(minutes))], **more)
 
 
 def after(*steps, kind="csv"):
@@ -28,7 +33,7 @@ def after(*steps, kind="csv"):
     minutes = np.concatenate(([0], np.cumsum(steps)))
     if kind == "csv":
         return at(minutes)
-    times = (START + minutes).astype("datetime64[ns]").astype(np.int64)
+    times = (START + minutes_of(minutes)).astype("datetime64[ns]").astype(np.int64)
     return bars(pa.array(times, pa.timestamp("ns", "UTC")), kind=kind)
 
 
@@ -84,7 +89,7 @@ ONE = {
 UNCLEAR = {"all different": (1, 2, 3, 4, 5), "one shorter": (2, 1, 2, 2, 2)}
 
 MONTHS = bars([f"2024-0{month}-01T00:00Z" for month in range(1, 7)])
-FIRSTS = [np.datetime64("2015-01", "M") + month for month in range(61)]
+FIRSTS = np.arange("2015-01", "2020-02", dtype="datetime64[M]")
 PERIODS = {
     "months": FIRSTS,
     "last weekdays of months": [np.busday_offset(month.astype("M8[D]"), -1, roll="forward")
@@ -92,15 +97,15 @@ PERIODS = {
     "quarters": FIRSTS[::3], "years": FIRSTS[::12],
 }  # fmt: skip
 RNG = np.random.Generator(np.random.PCG64(6))
-FRIDAYS = np.datetime64("2015-01-02") + 7 * np.arange(200)
-THURSDAYS = FRIDAYS - (np.arange(200) % 21 == 5)
-WEEKDAY_DATES = [np.datetime64("2024-01-01") + day for day in WEEKDAYS]
+FRIDAYS = np.datetime64("2015-01-02") + np.arange(200) * np.timedelta64(7, "D")
+THURSDAYS = FRIDAYS - (np.arange(200) % 21 == 5).astype("timedelta64[D]")
+WEEKDAY_DATES = np.datetime64("2024-01-01") + np.array(WEEKDAYS, "timedelta64[D]")
 LATE = [f"2024-01-{1 + k // 48:02}T{k // 2 % 24:02}:{30 * (k % 2):02}:{3 * (k == 20):02}Z"
         for k in range(60)]  # fmt: skip
 BESIDE = {
     "weeks by their last trading day": ("1w", bars([f"{day}" for day in THURSDAYS])),
-    "weeks by their first trading day": ("1w", bars([f"{day}" for day in THURSDAYS + 3 - 2 * (
-        THURSDAYS - FRIDAYS).astype(int)])),
+    "weeks by their first trading day": ("1w", bars([
+        f"{day}" for day in FRIDAYS + np.timedelta64(3, "D") + (FRIDAYS - THURSDAYS)])),
     "days at 16:00 and 13:00": ("1d", bars([f"{day} {'13' if k % 20 == 5 else '16'}:00"
                                             for k, day in enumerate(WEEKDAY_DATES)])),
     "hours from 10:30 to 16:00": ("1h", at(*(day * DAY + np.minimum(630 + 60 * np.arange(7), 960)
@@ -129,7 +134,7 @@ SHOWN = (
                          ("days at 16:00 and 13:00", "when exchanges of New York close"),
                          ("hours from 10:30 to 16:00", "stamped at their close"))),
     refuses("bars of so much volume", bars([
-        f"{np.datetime64('2024-01-01', 's') + s}Z" for s in TRADES]), {}, TimeframeError,
+        f"{time}Z" for time in START + np.array(TRADES, "timedelta64[s]")]), {}, TimeframeError,
             "bars of trades, volume or range have no duration", never="--"),
     reads("months as --timeframe says", MONTHS,
           {"timeframe": "30d"}, timeframe="30d",
@@ -155,7 +160,8 @@ STATED = (
       for wanted in (None, "15m")),
     reads("minutes of a thin market, merged", at(TRADED),
           {"source_timeframe": "1m", "timeframe": "15m"},
-          times=(START + TRADED[QUARTERS] // 15 * 15).astype("datetime64[ns]").astype(np.int64),
+          times=(START + minutes_of(TRADED[QUARTERS] // 15 * 15)).astype("datetime64[ns]")
+          .astype(np.int64),
           values={"open": (99.875 + 0.25 * QUARTERS).tolist(),
                   "volume": np.add.reduceat(10.0 + np.arange(len(TRADED)), QUARTERS).tolist()},
           notes=[f"merged {len(TRADED)} bars of 1m into {len(QUARTERS)} of 15m; ",

@@ -15,7 +15,7 @@ POINT, COMMA = {"decimal": "."}, {"decimal": ","}
 
 def moods(*cells, price="10", volume="5"):
     """A file of days of one price whose last column, an aligned one, holds these cells."""
-    days = np.datetime64("2024-01-01") + np.arange(len(cells))
+    days = np.datetime64("2024-01-01") + np.arange(len(cells)).astype("timedelta64[D]")
     rows = [";".join([str(day), *[price] * 4, volume, cell])
             for day, cell in zip(days, cells, strict=True)]  # fmt: skip
     return text("\n".join(["time;open;high;low;close;volume;mood", *rows, ""]))
@@ -23,7 +23,7 @@ def moods(*cells, price="10", volume="5"):
 
 def volumes(*cells, price="10"):
     """A file of days with these volumes."""
-    days = np.datetime64("2024-01-01") + np.arange(len(cells))
+    days = np.datetime64("2024-01-01") + np.arange(len(cells)).astype("timedelta64[D]")
     rows = [";".join([str(day), *[price] * 4, cell]) for day, cell in zip(days, cells, strict=True)]
     return text("\n".join(["time;open;high;low;close;volume", *rows, ""]))
 

@@ -16,7 +16,7 @@ from tests.corpus.row import time_ns
 )  # fmt: skip
 def test_offsets_of_many_years_agree_with_the_standard_library(tz):
     """Every six hours of fifty years, and the hours around each change of them."""
-    times = np.arange("1970-01-02", "2020-01-01", 6, dtype="datetime64[h]")
+    times = np.arange("1970-01-02", "2020-01-01", np.timedelta64(6, "h"), dtype="datetime64[h]")
     seconds = times.astype("datetime64[s]").astype(np.int64)
     before = seconds[:-1][np.diff(to_local(seconds * 10**9, tz) - seconds * 10**9) != 0]
     near = (before[:, None] + np.arange(0, 6 * 3600, 900)).ravel()
