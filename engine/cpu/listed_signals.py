@@ -51,7 +51,8 @@ class ListedSignals(NamedTuple):
             begins = np.flatnonzero(np.diff(series, prepend=-1))
             # Signals before each strand's first window, and all, of each individual.
             before = np.pad(counts.cumsum(axis=1), ((0, 0), (1, 0)))
-            firsts = before[:, [*begins, len(order)]]
+            # In the order of others: for another one loops would be compiled once more.
+            firsts = before.take([*begins, len(order)], axis=1)
             firsts += np.pad(before[:-1, -1].cumsum(), (1, 0))[:, None]
             part = admit(asks, firsts, limits, len(windows), threads)
             answers.taken[signals], answers.gross[signals] = part.taken, part.gross

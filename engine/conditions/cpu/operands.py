@@ -320,7 +320,8 @@ class Readings:
         """Words [n, N] of a conjunction for some individuals."""
         part, make = self.part(bounded.impossible), partial(self._copy_candidates, bounded)
         name = "candidates", part.number
-        begins, counts = self._look_up(name, part.columns, 2, make)[:, chosen]
+        # In the order of others: for another one loops would be compiled once more.
+        begins, counts = self._look_up(name, part.columns, 2, make).take(chosen, axis=1)
         read = [self._read_sides(self.part(condition), chosen) for condition in bounded.compares]
         copy_numbers = np.cumsum(np.hstack([leaves.rows for leaves in read]) != 0, axis=1)
         copies = begins[:, None] + copy_numbers * counts[:, None] * copy_numbers.itemsize

@@ -86,7 +86,9 @@ def fold_each_order(
     `numbers` [n, 7 + L] as `take_orders` writes them, and `whole` two more where each signal is
     taken, as `note_coarse` does.
     """
-    keeps, used = firsts.shape[0] > 0, 0
+    keeps = firsts.shape[0] > 0
+    # No literal, for which what is called with it would be compiled once more.
+    used: int = np.int64(0)  # type: ignore[assignment]
     # No formula needs more places than it has steps.
     stack = np.empty(len(population.steps) + 1)
     marks, figures, levels = np.zeros(MARKS, np.int64), np.zeros(FIGURES), np.zeros(ROOM)
