@@ -1,14 +1,18 @@
 """A run is verified by its digests, its front on the reference, and its candidates."""
 
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from optimizer import verify
+from optimizer.errors import ParityError
 from optimizer.run.runner import Observer, resume_run
 from optimizer.store import RunStore
-from optimizer.store.files import DATABASE
+from optimizer.store.files import DATABASE, OWNER
+from optimizer.store.log import UNCOUNTED
 from optimizer.verify import check_run
 from tests.support.evidence import make_planted_market
 from tests.support.forging import forge
@@ -77,6 +81,22 @@ def test_a_run_of_each_kind_is_whole(tmp_path, kind):
     if kind == "summaries":
         resume_run(path, {"generations": 8}, Observer(), lambda: False)
         assert check(path).is_whole
+
+
+def test_a_run_without_its_count_is_replayed_and_not_whole(run):
+    """Rows may miss at its end, and its members are as they were."""
+    (run / OWNER).unlink()
+    found = check(run)
+    assert (found.problems, found.is_whole) == ((UNCOUNTED,), False)
+    assert found.certificate.mismatches == 0
+
+
+def test_members_that_the_reference_trades_otherwise_are_an_error(run, monkeypatch):
+    """It is no damage of the record."""
+    certify = verify.certify
+    monkeypatch.setattr(verify, "certify", lambda *run: replace(certify(*run), mismatches=1))
+    with pytest.raises(ParityError):
+        check(run)
 
 
 FORGED = {
