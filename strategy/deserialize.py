@@ -4,18 +4,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from strategy.conditions import AllOf, Compare, split_conjunction
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError
-from strategy.exits import BeyondBar, RMultiple
-from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
 from strategy.gene import Gene
 from strategy.genes import GenomeLayout, LessThan
 from strategy.model import Strategy
 from strategy.nodes import Node
 from strategy.parts import LATER_PARTS, PARTS
 from strategy.pretty_print import format_tree
-from strategy.rules import STRATEGIES
 from strategy.serialize import decode_node
 
 
@@ -55,21 +51,6 @@ def from_described(
         )
 
 
-def renew_description(described: Mapping[str, object]) -> Mapping[str, object]:
-    """Record of a strategy, as this version would write it.
-
-    Version 0.2.0 had two types of strategies: one was rows, comparisons and a bracket by name.
-
-    Raises:
-        StrategyError: When it reads an indicator in Python of the type that is no more, or is no
-            strategy at all.
-    """
-    if "bracket" not in described:
-        return described
-    with _refuse_others("what is recorded"):
-        return _upgrade_strategy(described).described
-
-
 def write_value(value: object, described: Mapping[str, object]) -> str | None:
     """A value in what `Strategy.described` wrote down, as a person would write it.
 
@@ -97,50 +78,6 @@ def _refuse_others(what: str) -> Iterator[None]:
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         wrong = f"{type(error).__name__}: {error}"
         raise StrategyError(f"{what} is no strategy: {wrong}") from None
-
-
-def _upgrade_strategy(record: Any) -> Strategy:  # noqa: ANN401 - it may be anything
-    genes = {entry["name"]: GeneValue(_gene(entry)) for entry in record["genes"]}
-    rows = {name: _former_row(row, genes) for name, row in record["rows"].items()}
-    comparisons = []
-    for text in record["conditions"]:
-        left, relation, right = text.split(" ")
-        other = rows[right] if right in rows else genes[right]
-        comparisons.append(Compare(rows[left], relation, other))
-    # The order that they were written in was not recorded; it decides nothing.
-    published = STRATEGIES.get(record["name"])
-    parts = () if published is None else split_conjunction(published.long)
-    order = {format_tree(part): position for position, part in enumerate(parts)}
-    comparisons.sort(key=lambda comparison: order.get(format_tree(comparison), len(order)))
-    bracket, pairs = record["bracket"], [pair.split(" < ") for pair in record["constraints"]]
-    layout = GenomeLayout(
-        tuple(value.gene for value in genes.values()),
-        tuple(LessThan(left, right) for left, right in pairs),
-    )
-    return Strategy(
-        record["name"],
-        "",
-        long=AllOf(tuple(comparisons)),
-        stop=BeyondBar(Arithmetic("*", genes[bracket["stop_mult"]], rows[bracket["stop_row"]])),
-        target=RMultiple(genes[bracket["reward"]]),
-        max_hold=genes[bracket["max_hold"]],
-        timeframe_s=float(record["timeframe_s"]),
-        version=record["version"],
-        layout=layout,
-    )
-
-
-def _former_row(row: Mapping[str, Any], genes: Mapping[str, GeneValue]) -> Expression:
-    name = str(row["indicator"])
-    if "definition" in row:
-        raise StrategyError(f"indicator '{name}' is one of a type that this version does not know")
-    if name == "level":
-        return Column(row["reads"])
-    settings = [
-        genes[parameter] if isinstance(parameter, str) else Number(parameter)
-        for parameter in row["parameters"]
-    ]
-    return Call(name, None if name == "atr" else Column(row["reads"]), tuple(settings))
 
 
 def _gene(record: Mapping[str, Any]) -> Gene:

@@ -25,7 +25,7 @@ from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.search.generation import Regret
 from optimizer.store.caveats import describe_account, describe_gone
 from optimizer.store.result import RunResult, choose_noun, describe_quality
-from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
+from optimizer.store.windows import describe_windows, list_searched_windows
 
 COLOURS = {
     "invalid": "red",
@@ -207,7 +207,7 @@ def _say_diversity(console: Lines, result: RunResult) -> None:
 
 def _describe_rule(result: RunResult) -> str:
     """Meaning of numbers over several windows to search on; empty where there is one."""
-    rule = describe_windows(list_searched_windows(result.data.windows), find_window_rule(result))
+    rule = describe_windows(list_searched_windows(result.data.windows), result.over_windows)
     return f"; {rule}" if rule else ""
 
 

@@ -28,7 +28,6 @@ from optimizer.store import RunStore, find_run
 from optimizer.store.caveats import describe_account
 from optimizer.store.labels import Labels, read_labels
 from optimizer.store.result import RunHeader, RunResult
-from optimizer.store.windows import find_window_rule
 
 STUDY = ".journal"
 """Ending of a file that is to be an Optuna study."""
@@ -85,7 +84,7 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
         return
     console = stdout()
     console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {index}")
-    print_individual(console, chosen, data.windows, find_window_rule(result))
+    print_individual(console, chosen, data.windows, result.over_windows)
     console.print()
     console.say_all(describe_account(chosen, 1))
     backtest = write_command("backtest", Path(result.path), "--member", str(index))

@@ -28,7 +28,7 @@ from optimizer.store.result import (
     choose_noun,
     describe_certificate,
 )
-from optimizer.store.windows import describe_windows, list_searched_windows, name_metric
+from optimizer.store.windows import describe_windows, list_searched_windows
 from strategy.gene import GeneText
 
 SHOWN_MEMBERS = 5
@@ -173,26 +173,15 @@ def _split_columns(
     return blocks
 
 
-def metrics_table(candidate: Member, windows: Sequence[WindowDescription], over: str) -> Table:
-    """All metrics of a candidate, beside them those on bars that are held out.
-
-    Args:
-        candidate: Its figures.
-        windows: All that there are.
-        over: How several are taken together.
-    """
-    searched = list_searched_windows(windows)
+def metrics_table(candidate: Member) -> Table:
+    """All metrics of a candidate, beside them those on bars that are held out."""
     columns = {"": _format_metrics(candidate)}
     if candidate.held_out is not None:
         columns = {
             "searched on": _format_metrics(candidate),
             "held out": _format_metrics(candidate.held_out),
         }
-    named = {
-        heading: {name_metric(name, searched, over): text for name, text in column.items()}
-        for heading, column in columns.items()
-    }
-    return columns_table(named, "Metrics")
+    return columns_table(columns, "Metrics")
 
 
 def print_individual(
@@ -205,7 +194,7 @@ def print_individual(
     console.print()
     if summary := describe_windows(list_searched_windows(windows), over):
         console.say(f"{summary[0].upper()}{summary[1:]}.")
-    console.print(metrics_table(candidate, windows, over))
+    console.print(metrics_table(candidate))
 
 
 def _format_metrics(part: Figures) -> dict[str, str]:

@@ -42,17 +42,8 @@ class RunConfig(
     """All that a person may choose. Field descriptions are the help texts of the flags."""
 
     def deciding(self, *what: Decides) -> dict[str, object]:
-        """Values of the knobs that decide these things, by name, ready for JSON.
-
-        Costs and limits that no earlier version had are left out where there are none: records
-        stay alike.
-        """
-        values = self.model_dump(mode="json", include=set(names_deciding(*what)))
-        return {name: value for name, value in values.items() if value or name not in LATER_COSTS}
-
-
-LATER_COSTS = ("fee_unit", "fee_min", "max_positions", "max_leverage", "rank")
-"""Knobs of costs that a record names only where they charge or limit something."""
+        """Values of the knobs that decide these things, by name, ready for JSON."""
+        return self.model_dump(mode="json", include=set(names_deciding(*what)))
 
 
 def names_deciding(*what: Decides) -> tuple[str, ...]:

@@ -15,11 +15,6 @@ from optimizer.search.generation import Floats
 ALIASES = {"expectancy": "mean_r"}
 """Other names of metrics, as traders call them."""
 
-FORMER = {
-    "sharpe_annual": "'sharpe_annual' is called 'sharpe' now, and that of trades 'sharpe_trade'"
-}
-"""Hints on names that metrics had before."""
-
 FORM = "METRIC <= NUMBER, with <, <=, > or >=, and 'soft' behind it if it may be missed"
 
 LEAST_MISS = 2.0**-1000
@@ -121,8 +116,6 @@ def parse_constraint(text: str) -> Constraint:
     if match is None:
         raise ConfigError(f"constraint '{text}' must look like {FORM}")
     metric = ALIASES.get(match["metric"], match["metric"])
-    if metric in FORMER:
-        raise ConfigError(f"constraint '{text}': {FORMER[metric]}")
     if metric not in METRICS:
         problem = describe_unknown("metric", metric, list(METRICS))
         raise ConfigError(f"constraint '{text}': {problem}")

@@ -18,7 +18,6 @@ from optimizer.errors import ConfigError
 from optimizer.formatting import NEVER_LOST, WITHOUT_LOSSES
 from optimizer.goals.constraints import (
     ALIASES,
-    FORMER,
     POOLED,
     Constraint,
     check_aggregation,
@@ -324,8 +323,6 @@ def parse_objective(text: str) -> Objective:
     if match is None:
         raise ConfigError(f"objective '{text}' must look like sharpe, trades:min or sharpe@worst")
     name, direction, over = match["name"], match["direction"], match["over"]
-    if name in FORMER:
-        raise ConfigError(f"objective '{text}': {FORMER[name]}")
     if name not in OBJECTIVES:
         raise ConfigError(describe_unknown("objective", name, list(OBJECTIVES)))
     if direction is not None and direction not in DIRECTIONS:

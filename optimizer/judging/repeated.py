@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from optimizer.errors import ConfigError, StoreError
-from optimizer.run.record import require_identity
+from optimizer.run.record import read_identity
 from optimizer.run.tables import resume_command
 from optimizer.run.task import Task
 from optimizer.run.trust import require_warm_start
@@ -40,7 +40,7 @@ def require_finished(store: RunStore) -> RunResult:
 
 def require_start(store: RunStore, task: Task) -> Floats | None:
     """The genomes that the run began with, which have to be there still."""
-    recorded = require_identity(store).warm_start
+    recorded = read_identity(store).warm_start
     if recorded is None:
         return None
     require_warm_start(store, task.config)

@@ -301,5 +301,5 @@ def list_untested(judgement: Judgement) -> tuple[str, ...]:
 
 
 def nan_if_none(value: Number) -> float:
-    """A recorded number; NaN where it is undefined or an older version did not record it."""
+    """A recorded number; NaN where it is undefined."""
     return math.nan if value is None else value

@@ -15,7 +15,7 @@ from optimizer.run.markets import Markets
 from optimizer.store.caveats import list_caveats
 from optimizer.store.result import describe_certificate, describe_quality
 from optimizer.store.rows import count_rejected
-from optimizer.store.windows import describe_windows, find_window_rule, list_searched_windows
+from optimizer.store.windows import describe_windows, list_searched_windows
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def list_data_facts(run: Tables) -> list[Fact]:
         facts.append(("Held out", f"{format_count(bars, 'bar')}, which nobody has looked at"))
     # Of held-out bars that are closed a result still has what they lack.
     windows = markets.describe() if run.result is None else run.result.data.windows
-    over = run.task.goals.over if run.result is None else find_window_rule(run.result)
+    over = run.task.goals.over if run.result is None else run.result.over_windows
     if numbers_line := describe_windows(list_searched_windows(windows), over):
         facts.append(("Numbers", numbers_line))
     for line in describe_quality(windows):

@@ -9,7 +9,7 @@ import numpy as np
 from optimizer.config.run_config import names_deciding
 from optimizer.errors import StoreError
 from optimizer.formatting import format_count, number
-from optimizer.run.record import Identity, different_lines, recorded_identity, renew_identity
+from optimizer.run.record import Identity, different_lines, read_identity
 from optimizer.run.tables import newest_front
 from optimizer.search.generation import Floats, Population
 from optimizer.store import RunStore
@@ -27,8 +27,6 @@ WORDS = ("there", "here")
 
 GENES = "strategy.genes."
 """How a line about a gene begins."""
-
-NOT_RECORDED = "a version recorded one of them that did not say all that decides results"
 
 
 @dataclass(frozen=True)
@@ -90,18 +88,12 @@ def compare_runs(stores: Sequence[RunStore]) -> list[RunComparison]:
     ]
 
 
-def _read_identity(store: RunStore) -> Identity | None:
-    """The identity of a run as this version would record it."""
-    identity = recorded_identity(store.header)
-    return None if identity is None else renew_identity(identity, f"run '{store.run_id}'")
-
-
 def _compare_run(
     store: RunStore, number: int, fronts: Sequence[Population], first: RunStore
 ) -> RunComparison:
     summaries = list(store.generations())
     front = fronts[number]
-    there, here = (_read_identity(opened) for opened in (first, store))
+    there, here = (read_identity(opened) for opened in (first, store))
     return RunComparison(
         run=store.run_id,
         status=store.status,
@@ -113,11 +105,11 @@ def _compare_run(
         hypervolume=None,
         beaten=(),
         shared=tuple(_count_shared(front.genomes, other.genomes) for other in fronts),
-        differs=_differences(there, here, first, store) if there and here else (NOT_RECORDED,),
+        differs=_differences(there, here, first, store),
         limits=different_lines(_limits(first), _limits(store), WORDS),
-        is_comparable=bool(there and here and there.asks_the_same(here)),
+        is_comparable=there.asks_the_same(here),
         data=RunHeader.read(store.header).data,
-        is_measured_alike=bool(there and here and there.measures_the_same(here)),
+        is_measured_alike=there.measures_the_same(here),
     )
 
 

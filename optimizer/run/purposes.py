@@ -14,7 +14,7 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.run.record import (
     Identity,
     build_identity,
-    require_identity,
+    read_identity,
     require_same,
     require_same_columns,
     tell_changed_columns,
@@ -89,7 +89,7 @@ def restore_task(store: RunStore, purpose: Purpose, flags: Mapping[str, object])
     if purpose.bars == "named":
         _refuse_strategy_flags(store, flags)
         purpose = purpose if flags.keys() & ASKED else SHOW
-    recorded = require_identity(store)
+    recorded = read_identity(store)
     task, is_own = _load(store, purpose, flags)
     if purpose.bars != "recorded":
         _require_same_duration(store, task)
@@ -168,7 +168,7 @@ def _load(store: RunStore, purpose: Purpose, flags: Mapping[str, object]) -> tup
 
 
 def _has_recorded_bars(store: RunStore, task: Task) -> bool:
-    return data_hash(task.markets.series) == require_identity(store).data_hash
+    return data_hash(task.markets.series) == read_identity(store).data_hash
 
 
 def _prepare(store: RunStore, config: RunConfig, purpose: Purpose, flags: Collection[str]) -> Task:

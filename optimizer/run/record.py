@@ -9,10 +9,10 @@ import hashlib
 import json
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -29,8 +29,7 @@ from optimizer.search import SEARCH_VERSION
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload, encode
 from strategy.clock import zone_version
-from strategy.deserialize import renew_description, write_value
-from strategy.errors import StrategyError
+from strategy.deserialize import write_value
 from strategy.model import Strategy
 from strategy.source_location import StrategySource
 
@@ -88,7 +87,7 @@ class Identity:
         return hashlib.sha256(encode(asdict(self), what="the identity")).hexdigest()
 
     def as_dict(self) -> dict[str, object]:
-        """Parts as a run's header keeps them; `recorded_identity` reads them back."""
+        """Parts as a run's header keeps them; `read_identity` reads them back."""
         return {"digest": self.digest, **asdict(self)}
 
     def differences(
@@ -138,56 +137,20 @@ def build_identity(task: Task, warm_start: str | None) -> Identity:
     )
 
 
-def recorded_identity(header: Mapping[str, object]) -> Identity | None:
-    """The identity in a run's header; None where a version did not record all that decides it.
+def read_identity(store: RunStore) -> Identity:
+    """The identity in the header of a run, to build on.
 
     Raises:
-        StoreError: When a newer version recorded the run, and something decides it that is
-            unknown here.
+        StoreError: When it has other parts than this version knows.
     """
-    recorded = header.get("identity")
-    if not isinstance(recorded, dict):
-        return None
-    names = [part.name for part in fields(Identity)]
-    unknown = sorted(recorded.keys() - {*names, "digest"})
-    if unknown:
+    recorded = store.header.get("identity")
+    names = {part.name for part in fields(Identity)}
+    if not isinstance(recorded, dict) or recorded.keys() - {"digest"} != names:
         raise StoreError(
-            f"'{unknown[0]}' decides the results of this run and is unknown to this version: use "
-            "the version that recorded it"
+            f"run '{store.run_id}' names other parts that decide its results than this version: "
+            "use the version that recorded it, or start a new run"
         )
-    parts: dict[str, Any] = {name: recorded.get(name) for name in names}
-    return Identity(**parts)
-
-
-def require_identity(store: RunStore) -> Identity:
-    """The identity of a run, to build on.
-
-    Raises:
-        StoreError: As `recorded_identity`, and when the run has not recorded all that decides it.
-    """
-    identity = recorded_identity(store.header)
-    if identity is None:
-        raise StoreError(
-            f"run '{store.run_id}' was recorded by a version ({_versions(store.header)}) that did "
-            "not record all that decides results: what it found can be shown and exported, but it "
-            "cannot be resumed, nor its members judged again; start a new run"
-        )
-    return renew_identity(identity, f"run '{store.run_id}'")
-
-
-def renew_identity(identity: Identity, whose: str) -> Identity:
-    """An identity with its strategy as this version would record it; its digest is another one.
-
-    Raises:
-        StoreError: When this version has no such strategy; `whose` begins the message.
-    """
-    try:
-        return replace(identity, strategy=renew_description(identity.strategy))
-    except StrategyError as error:
-        raise StoreError(
-            f"{whose} was recorded by a version with other strategies: {error}; what it found can "
-            "be shown and exported, but it cannot be resumed, nor its members judged again"
-        ) from None
+    return Identity(**{name: recorded[name] for name in names})
 
 
 def require_same(
@@ -249,13 +212,6 @@ def _described_goals(goals: Goals) -> dict[str, object]:
         "over_windows": goals.over,
         "min_trades": goals.min_trades,
     }
-
-
-def _versions(header: Mapping[str, object]) -> str:
-    """Versions of engine and search that an older header names."""
-    versions = header.get("versions")
-    known = versions if isinstance(versions, dict) else {}
-    return ", ".join(f"{name} {known.get(name, 'unknown')}" for name in ("engine", "search"))
 
 
 def _different(
@@ -429,9 +385,7 @@ def list_fits(spec: Strategy, files: Sequence[str], *, is_beside_counted: bool =
 
 def recorded_fits(store: RunStore) -> int:
     """Forecasts that were fitted on a run's bars, of all columns that its strategy reads."""
-    fits = store.header.get(FITS, [])
-    # Version 0.2.0 kept numbers by column.
-    return sum(map(int, fits.values())) if isinstance(fits, dict) else len(cast("list[str]", fits))
+    return len(cast("list[str]", store.header.get(FITS, [])))
 
 
 @dataclass(frozen=True)
@@ -442,7 +396,7 @@ class StrategyFile(StrategySource, Payload):
     is_exact: ClassVar[bool] = True
 
     summary: str = ""  # of the strategy
-    folder: str = ""  # from which the run began; former versions do not say
+    folder: str = ""  # from which the run began
 
     @property
     def place(self) -> Path | None:

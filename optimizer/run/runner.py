@@ -26,7 +26,7 @@ from optimizer.run.record import (
     build_identity,
     build_run_header,
     changed_circumstances,
-    require_identity,
+    read_identity,
     require_same,
     tell_changed_columns,
 )
@@ -181,7 +181,7 @@ def resume_run(
         is_same = not flags.keys() - set(names_deciding("end", "nothing"))
         if finished and is_same and not lacks_columns(config.column_file, path):
             return finished
-        recorded = require_identity(store)
+        recorded = read_identity(store)
         task = restore_task(store, RESUME, flags)
         require_text(config, flags, {"the run's folder": str(path)})
         is_begun = last is not None and not flags.keys() & set(names_deciding("warm start"))

@@ -25,8 +25,8 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.run.record import (
     StrategyFile,
     different_lines,
+    read_identity,
     recorded_file,
-    require_identity,
     strategy_file,
 )
 from optimizer.run.sources import parse_column_file
@@ -166,7 +166,7 @@ def recorded_strategy(store: RunStore) -> Strategy | None:
     Raises:
         StoreError: When it reads functions of a person's own that are not trusted.
     """
-    described, name = require_identity(store).strategy, _recorded_name(store)
+    described, name = read_identity(store).strategy, _recorded_name(store)
     file = recorded_file(store)
     if file is None and name in STRATEGIES:
         return None
@@ -216,7 +216,7 @@ def require_same_file(store: RunStore, spec: Strategy) -> None:
     recorded, now = recorded_file(store), strategy_file(spec)
     if recorded is None or now is None:
         return
-    before = require_identity(store).strategy
+    before = read_identity(store).strategy
     values = different_lines(before, spec.described, prefix=("strategy",))
     differs = first_difference(recorded.text, now.text)
     if differs is not None and (values or now.has_functions):
@@ -346,7 +346,7 @@ def require_warm_start(store: RunStore, config: RunConfig, flags: Collection[str
     Raises:
         StoreError: With what may be done.
     """
-    if config.warm_start is None or require_identity(store).warm_start is None:
+    if config.warm_start is None or read_identity(store).warm_start is None:
         return
     if "warm_start" not in flags and not may_read_files(store):
         raise StoreError(_not_read(store, "individuals", config.warm_start, "warm_start"))
@@ -356,7 +356,7 @@ def _refuse_files(store: RunStore, specs: object, knob: str = "data") -> None:
     for spec in specs if isinstance(specs, list) else [specs]:
         if str(spec).partition(":")[0] not in WITHOUT_FILE:
             # No advice to trust a run that cannot be built on at all.
-            require_identity(store)
+            read_identity(store)
             raise StoreError(_not_read(store, "bars", str(spec), knob))
 
 

@@ -19,7 +19,7 @@ from optimizer.formatting import format_count
 from optimizer.judging.judgement import Judgement, read_judgement
 from optimizer.judging.verdict import derive_member_verdict, derive_verdict, find_pick
 from optimizer.run.purposes import SIGNAL, is_opened, recorded_config, restore_task
-from optimizer.run.record import require_identity
+from optimizer.run.record import read_identity
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
 from optimizer.signals.account import TradeChain, build_account
@@ -321,5 +321,5 @@ def _note_run_bars(store: RunStore, task: Task, result: RunResult) -> Iterator[s
         if len(bars) < ends[name] or int(bars.timestamp[first]) != first_ns:
             return
     known = data_hash([bars.until(ends[name]) for name, bars in series.items()])
-    if known != require_identity(store).data_hash:
+    if known != read_identity(store).data_hash:
         yield "bars that the run knew were corrected since, or it is another source"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +19,9 @@ class GeneRecord(Payload):
     """A gene, ``int`` or ``float``, with its bounds."""
 
     name: str
-    kind: str = "float"
-    low: float = nan
-    high: float = nan
+    kind: str
+    low: float
+    high: float
     step: float | None = None
     options: tuple[str, ...] = ()  # names of its values, from 0 on; empty where they are numbers
 
@@ -79,7 +78,6 @@ def check_genomes(genes: Sequence[GeneRecord], genomes: Floats) -> None:
             f"{genomes.shape[-1]}"
         )
     for gene, values in zip(genes, genomes.T, strict=True):
-        # Former versions recorded no bounds, which hold every number then.
         outside = values[~np.isfinite(values) | (values < gene.low) | (values > gene.high)]
         if len(outside):
             raise StoreError(

@@ -56,10 +56,9 @@ class WindowDescription(Payload):
     last: str
     bars: int
     label: str = ""  # its name; the symbol where that is enough
-    # How many of its bars have no volume; None where a version did not count.
-    silent: int | None = None
-    gaps: int | None = None  # steps longer than a bar that end in it
-    missing: int | None = None  # bars that miss in them
+    silent: int = 0  # bars without volume
+    gaps: int = 0  # steps longer than a bar that end in it
+    missing: int = 0  # bars that miss in them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.symbol)
@@ -171,8 +170,8 @@ class RunResult(Payload):
     hypervolume: float = 0.0  # of the front, as in `Generation`
     stopped_by: str = "generations"
     # Individuals that the whole search evaluated, by whatever processes, repeats and those of
-    # the polish among them; 0 where a version did not count.
-    evaluated: int = 0
+    # the polish among them.
+    evaluated: int
     polished: int = 0  # individuals that were tried to polish the front
     # Low and high bound of each gene.
     bounds: Annotated[Mapping[str, tuple[float, float]], OPTIONAL] = field(default_factory=dict)
@@ -240,11 +239,11 @@ def load_result(store: RunStore) -> RunResult | None:
             f"run '{store.run_id}': members of the result are not those of generation "
             f"{result.generation}: it was changed afterwards, use a copy that was not"
         )
-    # Older versions counted the last generation alone.
-    bounds = {gene.name: (gene.low, gene.high) for gene in header.genes if gene.low <= gene.high}
+    # JSON has names sorted.
+    bounds = {gene.name: (gene.low, gene.high) for gene in header.genes}
     counts = count_rejected(store.generations())
-    whole = replace(result, infeasible=counts, bounds=bounds, options=header.options)
-    return whole.restore_order(header.gene_names)
+    ordered = replace(result, infeasible=counts, bounds=bounds, options=header.options)
+    return ordered.restore_order(header.gene_names)
 
 
 def _is_agreeing(result: RunResult, header: "RunHeader", front: Population) -> bool:
@@ -293,8 +292,7 @@ def describe_quality(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
     lines = []
     for name, is_held_out in (("searched on", False), ("held out", True)):
         part = [window for window in windows if window.is_held_out == is_held_out]
-        counted_ones = [window for window in part if window.silent is not None]
-        if part and len(counted_ones) == len(part):
+        if part:
             lines.append(f"bars {name}: {_describe_gaps(part)}")
     return tuple(lines)
 
@@ -342,7 +340,7 @@ class RunHeader(Payload):
     held_out: tuple[tuple[int, int], ...] = ()
     genes: tuple[GeneRecord, ...] = ()
     objectives: tuple[str, ...] = ()
-    costs: Mapping[str, float] = field(default_factory=dict)
+    costs: Mapping[str, float | str | None] = field(default_factory=dict)
     seed: int | None = None
     failure_names: tuple[str, ...] = ("",)  # by the code of a failure
     notes: tuple[str, ...] = ()  # a line for each thing that a person must know of the bars

@@ -124,11 +124,6 @@ class Scan:
         return f"<p>{self!r}</p>{table}" + (f"<p>and {rest:,} more</p>" if rest > 0 else "")
 
     @property
-    def went_on(self) -> int:
-        """Always 0, since rows are no longer kept; goes with the next version."""
-        return 0
-
-    @property
     def counts(self) -> dict[str, int]:
         """Symbols of each class."""
         classes = [symbol.class_ for symbol in self.symbols]
@@ -146,7 +141,7 @@ class Scan:
         }
         for name in ("symbols", "too_short", "changes"):
             fields[name] = [_plain(asdict(part)) for part in getattr(self, name)]
-        rest = ("compared", "went_on", "replayed", "bars", "seconds", "device", "rows_hash")
+        rest = ("compared", "replayed", "bars", "seconds", "device", "rows_hash")
         return {**fields, **{name: getattr(self, name) for name in rest}, "notes": list(self.notes)}
 
     def figure(self, symbol: str, last: int = 500) -> "Figure":

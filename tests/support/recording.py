@@ -17,7 +17,10 @@ HEADER = {
     "data_hash": "c0ffee",
     "seed": 7,
     "generations": 50,
-    "genes": [{"name": "ema_fast", "kind": "int"}, {"name": "=z", "kind": "float"}],
+    "genes": [
+        {"name": "ema_fast", "kind": "int", "low": 0, "high": 1000},
+        {"name": "=z", "kind": "float", "low": 0, "high": 1000},
+    ],
     "objectives": ["sharpe", "max_drawdown"],
     "failure_names": ["", "too_few_trades"],
     "versions": {"numpy": "2.0"},

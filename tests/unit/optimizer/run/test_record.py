@@ -5,29 +5,27 @@ from dataclasses import replace
 
 import pytest
 
-from optimizer.config.run_config import LATER_COSTS, RunConfig, names_deciding
+from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.config.values import read_schema_extra
 from optimizer.errors import StoreError
 from optimizer.goals import objectives
 from optimizer.run import record as record_module
-from optimizer.run.purposes import JUDGE, RESUME, restore_task
+from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.record import (
     build_identity,
     build_run_header,
-    recorded_identity,
-    require_identity,
-    require_same,
+    read_identity,
 )
 from optimizer.run.runner import resume_run
 from optimizer.run.task import prepare
 from optimizer.store import RunStore
+from optimizer.store.result import RunHeader
 from strategy import STRATEGIES
 from strategy.conditions import AllOf
 from strategy.exits import FromEntry
 from strategy.expressions import GeneValue
 from strategy.nodes import transform_nodes
 from tests.support.commands import write_market
-from tests.support.former import describe_former
 
 OWN = "own"
 RUN = "run"
@@ -168,21 +166,6 @@ def test_an_edited_strategy_is_another_one(run, own, edit):
     own(edited)
     for text in refusals(run):
         assert line in text
-
-
-def test_a_run_of_the_former_type_of_strategies_resumes(tmp_path, market):
-    """Its members are judged again and it is resumed; what it was searched on decides as before."""
-    task = prepare(market)
-    former = describe_former(task.spec)
-    header = build_run_header(task, "cpu", replace(build_identity(task, None), strategy=former))
-    RunStore.create(tmp_path / RUN, RUN, header).close()
-    with RunStore.open(tmp_path / RUN / RUN) as store:
-        restore_task(store, JUDGE, {})
-        restore_task(store, RESUME, {})
-        identity = require_identity(store)
-    require_same(RUN, identity, build_identity(task, None))
-    for text in refusals(tmp_path / RUN / RUN, bounds={"reward_r": [1.0, 2.0]}):
-        assert "strategy.genes.reward_r.low: recorded 0.5, now 1.0" in text
 
 
 def test_other_goals_laws_and_costs_are_refused(run, monkeypatch):
@@ -328,13 +311,14 @@ def test_what_changes_no_result_is_the_same_identity(task, market):
     [
         ({"timeframe": "1h"}, {"timeframe": "1h", "scale_lengths": False}, {"strategy"}),
         ({}, {"search": "lattice", "steps": {"reward_r": 0.5}}, {"settings"}),
+        ({"max_positions": 2}, {"max_positions": 2, "rank": "close"}, {"costs"}),
         (
             {"search": "lattice", "steps": {"reward_r": 0.5}},
             {"search": "lattice", "steps": {"reward_r": 1.0}},
             {"settings"},
         ),
     ],
-    ids=["scaled lengths", "a lattice", "another lattice"],
+    ids=["scaled lengths", "a lattice", "order of signals", "another lattice"],
 )
 def test_ways_to_search_are_told_from_each_other(market, before, after, parts):
     """Each by the part that it decides; guests to begin with by their hash."""
@@ -376,46 +360,38 @@ def test_every_knob_decides_or_does_not(task):
     """Each knob is marked; what decides by its value is in the identity, and is tried above."""
     identity = build_identity(task, None)
     assert tuple(identity.settings) == names_deciding("search")
-    # Fees of this version are named where they are charged, so that older runs go on.
-    later = {"fee_unit": 0.1, "fee_min": 1.0, "max_positions": 2, "max_leverage": 3.0}
-    charged = RunConfig(**later, rank="close").deciding("costs")
-    assert tuple(charged) == names_deciding("costs")
-    assert tuple(identity.costs) == tuple(name for name in charged if name not in LATER_COSTS)
+    assert tuple(identity.costs) == names_deciding("costs")
     assert set(identity.goals) == set(names_deciding("goals"))
     by_value = {*identity.settings, *identity.costs, *identity.goals}
-    assert by_value <= {*DECIDING, "search", "steps"}
+    assert by_value <= {*DECIDING, "search", "steps", "rank"}
     assert {*names_deciding("nothing", "end")} <= set(HARMLESS)
 
 
-def test_an_identity_survives_its_header(task):
-    """Written as JSON and read back it is the same, and so is its digest."""
-    identity = build_identity(task, "aa")
-    header = json.loads(json.dumps(build_run_header(task, "cpu", identity), allow_nan=False))
-    recorded = recorded_identity(header)
-    assert recorded.differences(identity) == {}
-    assert recorded.digest == identity.digest == header["identity"]["digest"]
+def test_an_identity_survives_its_header(tmp_path, market):
+    """Read back from the store it is the one of the task, and so is its digest."""
+    limited = market.model_copy(update={"max_positions": 2, "rank": "close"})
+    with RunStore.open(record(tmp_path, limited)) as store:
+        task, recorded = restore_task(store, JUDGE, {}), read_identity(store)
+        assert recorded.digest == store.header["identity"]["digest"]
+        assert RunHeader.read(store.header).costs["rank"] == "close"
+    assert recorded.differences(build_identity(task, None)) == {}
 
 
-def test_a_part_that_one_version_does_not_know_is_no_agreement(task):
-    """Neither a part that is new here nor one that only a newer version knows is passed over."""
-    identity = build_identity(task, None)
-    known = identity.as_dict()
-    older = recorded_identity({"identity": {k: v for k, v in known.items() if k != "costs"}})
-    with pytest.raises(StoreError, match="costs: recorded None, now"):
-        require_same(RUN, older, identity)
-    bygone = {**known, "settings": {**known["settings"], "bygone": 3}}
-    with pytest.raises(StoreError, match="bygone: recorded 3, now none"):
-        require_same(RUN, recorded_identity({"identity": bygone}), identity)
-    with pytest.raises(StoreError, match="'mood' decides the results of this run"):
-        recorded_identity({"identity": {**known, "mood": "calm"}})
-
-
-def test_a_run_that_does_not_say_what_decides_it_is_only_read(run):
-    """Its versions are named, and what can be done with it."""
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda known: known["settings"].update(bygone=3), "bygone: recorded 3, now none"),
+        (lambda known: known.pop("costs"), "names other parts"),
+        (lambda known: known.update(mood="calm"), "names other parts"),
+        (lambda known: known.clear(), "names other parts"),
+    ],
+    ids=["knob", "part gone", "part more", "none"],
+)
+def test_what_one_version_does_not_know_is_no_agreement(run, tmp_path, change, why):
+    """Neither a knob nor a part of one version alone is passed over."""
     with RunStore.open(run) as store:
-        header = {k: v for k, v in store.header.items() if k != "identity"}
-    header["versions"] = {"engine": 2, "search": 3}
-    RunStore.create(run.parent, "older", header).close()
-    for text in refusals(run.parent / "older"):
-        assert "recorded by a version (engine 2, search 3) that did not record all" in text
-        assert "can be shown and exported" in text
+        header = json.loads(json.dumps(store.header))
+    change(header["identity"])
+    RunStore.create(tmp_path, "other", header).close()
+    with pytest.raises(StoreError, match=why):
+        resume_run(tmp_path / "other", {}, None, None)
