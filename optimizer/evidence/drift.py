@@ -20,9 +20,6 @@ from optimizer.evidence.statistic import AGAINST, Weighed
 from optimizer.formatting import format_count
 from optimizer.store.payload import Payload
 
-DRIFT = "drift"
-"""Name of the rows of evidence that hold drift; the last one counts."""
-
 ALARM = 20.0
 """Evidence from which on there is an alarm."""
 

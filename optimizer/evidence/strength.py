@@ -4,7 +4,7 @@ Source: de la Pena, Lai and Shao, "Self-Normalized Processes", 2009.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -43,29 +43,6 @@ def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
     if not sum_r2 > 0:
         return make_undefined("no trade moved")
     return Figure(sum_r / math.sqrt(sum_r2))
-
-
-def find_strongest(
-    strengths: Floats, genomes: Floats, is_gone: Callable[[int], bool] = lambda _: False
-) -> int | None:
-    """The member that every verdict is about: of greatest strength, the first by genome if equal.
-
-    Args:
-        strengths: [F]; NaN never wins.
-        genomes: [F, G].
-        is_gone: Whether a member's account stood at nothing at a close, so that it never wins.
-
-    Returns:
-        Its number; None of an empty front, and where no member that stands has a strength.
-    """
-    known = np.flatnonzero(~np.isnan(strengths))
-    while len(known):
-        best = known[strengths[known] == strengths[known].max()]
-        strongest = int(min(best, key=lambda member: tuple(genomes[member].tolist())))
-        if not is_gone(strongest):
-            return strongest
-        known = known[known != strongest]
-    return None
 
 
 def _sum(values: Floats) -> float:

@@ -29,12 +29,7 @@ from optimizer.judging.folds import (
     build_paths_record,
 )
 from optimizer.judging.holdout import build_held_out_record, check_open, count_searches
-from optimizer.judging.judgement import (
-    JUDGEMENT,
-    Judgement,
-    read_judgement,
-    read_judgements,
-)
+from optimizer.judging.judgement import Judgement, read_judgement, read_judgements
 from optimizer.judging.lookahead import build_causal_record
 from optimizer.judging.null import NullSetup, NullTest, compare_front
 from optimizer.judging.pick import Pick, build_pick_record, select_pick
@@ -78,6 +73,7 @@ from optimizer.run.tables import newest_front
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
+from optimizer.store.answers import JUDGEMENT
 
 FindPicks = Callable[[str], list[FoldPick]]
 """Finds the picks of splits, given what they are a part of."""

@@ -21,12 +21,10 @@ from optimizer.evidence.sharpe import SharpeRecord
 from optimizer.evidence.statistic import Statistic
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
+from optimizer.store.answers import JUDGEMENT, RunAnswer
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import RunResult, load_result
 from optimizer.store.store import RunStore
-
-JUDGEMENT = "judgement"
-"""Name of the rows of evidence that hold judgements; the last one counts."""
 
 READ_FIRST = ("schedule", "null", "folds", "cpcv", "held_out")
 """Statistics that decide; the others follow as they are recorded."""
@@ -57,6 +55,7 @@ class Judgement(Payload):
     # Forecasts fitted on these bars before one was chosen for the strategy to read.
     fits: Annotated[int, OPTIONAL] = 0
     notes: tuple[str, ...] = ()  # parts that were left out, and why
+    answer: Annotated[RunAnswer | None, OPTIONAL] = None  # None where none can be picked
     # Version of those that gave the verdict; 0 where it was not recorded.
     rules: Annotated[int, OPTIONAL] = 0
 

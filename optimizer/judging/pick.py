@@ -14,12 +14,13 @@ from engine.batch import Engine
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Figure, encode_figures, make_undefined
 from optimizer.evidence.pick import PickRecord
-from optimizer.evidence.strength import find_strongest, strength_of_sums
+from optimizer.evidence.strength import strength_of_sums
 from optimizer.run.individuals import build_account
 from optimizer.run.problem import Asking, Question
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats
 from optimizer.store.caveats import describe_gone
+from optimizer.store.result import find_strongest
 
 SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
 TRADES, SUM_R, SUM_R2 = SUMS

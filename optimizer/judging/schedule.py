@@ -13,7 +13,7 @@ from engine.workload import Workload
 from optimizer.evidence.figures import encode_figure
 from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.schedule import StepSettings
-from optimizer.evidence.strength import compute_strength, find_strongest
+from optimizer.evidence.strength import compute_strength
 from optimizer.goals.objectives import parse_objectives
 from optimizer.judging.checkpoint import Numbered
 from optimizer.judging.in_step import (
@@ -32,6 +32,7 @@ from optimizer.schedule.dates import Schedule, Step, format_days, plan_steps
 from optimizer.schedule.stitched import Stitched, stitch
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_alone, run_in_step
+from optimizer.store.result import find_strongest
 
 PickBy = Literal["strength", "near", "keep"]
 """Rule that picks a member: the strongest, the one of the strongest neighbours, or the one before

@@ -7,8 +7,6 @@ from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-
 from data.shell import write_command
 from engine.workload import CORE_RATE, GPU_START_S, Workload
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
@@ -18,7 +16,6 @@ from optimizer.evidence.lookahead import estimate_causality_seconds
 from optimizer.evidence.null import DEFAULT_SEARCHES
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.schedule import ScheduleRecord, name_duration
-from optimizer.evidence.strength import find_strongest
 from optimizer.evidence.trials import MOST_TRIALS
 from optimizer.evidence.verdict import (
     NOT_TESTED,
@@ -32,6 +29,7 @@ from optimizer.evidence.verdict import (
 from optimizer.grades import GRADE_RANKS
 from optimizer.judging.judgement import Judgement
 from optimizer.run.tables import resume_command
+from optimizer.store.answers import RunAnswer
 from optimizer.store.caveats import describe_gone
 from optimizer.store.result import RunResult, WindowDescription
 
@@ -54,6 +52,9 @@ and 3.7 s of 512 on 100 symbols of 2,000, which took 3.6 on a core."""
 LEAST_TESTED_FRAC = Fraction(1, 10)
 """Of the pick's trades: a symbol with so many has to be tested by some fold."""
 
+FEWEST_DAYS = 20
+"""Below so many days nothing is said of a year."""
+
 ROWS_OF_ONE, MOST_ROWS = 4, 4096
 """Rows that an individual reads and a search computes, where the strategy is not at hand: about
 those of seller exhaustion."""
@@ -67,10 +68,10 @@ def add_verdict(
     seconds: float,
     is_warm_started: bool,
 ) -> Judgement:
-    """Evidence with the verdict that follows from it.
+    """Evidence with the verdict and the answer that follow from it.
 
     Args:
-        judgement: The evidence; a verdict that it has is replaced.
+        judgement: The evidence; a verdict and an answer that it has are replaced.
         result: Of the run.
         path: The run's.
         seconds: About how long it would take to judge it by null searches.
@@ -102,7 +103,8 @@ def add_verdict(
     )
     if judgement.schedule is not None:
         facts = _judge_schedule(facts, judgement.schedule, held_out, command)
-    return replace(judgement, verdict=decide(facts), rules=RULES_VERSION)
+    answer = _build_answer(result, judgement)
+    return replace(judgement, verdict=decide(facts), answer=answer, rules=RULES_VERSION)
 
 
 def _judge_schedule(
@@ -265,29 +267,34 @@ def _find_gone(result: RunResult, judgement: Judgement) -> str:
 
 def _find_strongest(result: RunResult) -> PickRecord | None:
     """Member of greatest strength, by the metrics of the result."""
-    strengths = [candidate.metrics.get("strength") for candidate in result.front]
-    known = np.array(
-        [np.nan if candidate is None else candidate for candidate in strengths], np.float64
-    )
-    index = find_strongest(known, result.genomes, result.gone.__contains__)
-    if index is None:
+    number = result.strongest
+    if number is None:
         return None
-    candidate = result.front[index]
-    by_window = [
-        count or 0
-        for count, window in zip(
-            candidate.by_window.get("trades", ()), result.data.windows, strict=False
-        )
-        if not window.is_held_out
-    ]
-    trades = sum(by_window) if by_window else candidate.metrics["trades"] or 0
-    return PickRecord(
-        index,
-        candidate.genes,
-        strengths[index],
-        int(trades),
-        mean_r=candidate.metrics.get("mean_r"),
-    )
+    member = result.front[number]
+    strength, mean_r = member.metrics.get("strength"), member.metrics.get("mean_r")
+    trades = result.count_trades(number)
+    return PickRecord(number, member.genes, strength, trades, mean_r=mean_r)
+
+
+def _build_answer(result: RunResult, judgement: Judgement) -> RunAnswer | None:
+    """Answer of the pick, or of the account of all steps of a schedule."""
+    made, pick = judgement.schedule, judgement.pick
+    if made is not None:
+        last = max(window.last for window in result.data.searched)
+        growth = compute_growth(made.equity, made.rows[0].date, last)
+        return RunAnswer(made.strength, made.equity - 1.0, made.trades, growth, made.max_drawdown)
+    return None if pick is None else result.build_answer(pick.member, pick.strength, pick.trades)
+
+
+def compute_growth(equity: float, first: str, last: str) -> float | None:
+    """Growth a year of an account from 1, compounded; None below `FEWEST_DAYS`.
+
+    >>> round(compute_growth(1.21, "2023-01-01T00:00", "2024-12-31T12:00"), 9)
+    0.1
+    """
+    length = datetime.fromisoformat(last) - datetime.fromisoformat(first)
+    days = length.total_seconds() / 86_400
+    return max(equity, 0.0) ** (365.25 / days) - 1.0 if days >= FEWEST_DAYS else None
 
 
 def list_untested(judgement: Judgement) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from optimizer.report.account import match_hold
 from optimizer.report.orders import list_order_numbers
 from optimizer.report.schedule import build_schedule_account, find_schedule
 from optimizer.report.tables import Tables
-from optimizer.store.answers import compute_growth
 from optimizer.store.caveats import describe_gone, describe_return
 from optimizer.store.result import Member
 from strategy.pretty_print import format_tree
@@ -69,10 +68,8 @@ def list_tiles(run: Tables) -> list[Tile]:
 
 def _list_stitched(run: Tables, made: ScheduleRecord) -> Iterator[Tile]:
     """Numbers of the account of all steps, as they are recorded."""
-    total, growth = made.equity - 1.0, None
-    if run.result is not None:
-        last = max(window.last for window in run.result.data.searched)
-        growth = compute_growth(made.equity, made.rows[0].date, last)
+    total, judgement = made.equity - 1.0, run.judgement
+    growth = judgement.answer.cagr if judgement and judgement.answer else None
     beside = describe_gone(made.gone) if made.gone else ""
     yield _growth(total, growth, beside)
     yield Tile("Deepest drawdown", fraction(made.max_drawdown), "between closed trades")

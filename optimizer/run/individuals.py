@@ -236,7 +236,7 @@ def describe_result(
     Members stand in the order of the front; `engine` has the windows to search on.
     """
     last, front = ended.last, ended.front
-    return RunResult(
+    result = RunResult(
         run=store.run_id,
         path=str(store.path),
         strategy=task.spec.name,
@@ -263,6 +263,7 @@ def describe_result(
         bounds={g.name: (float(g.low), float(g.high)) for g in task.spec.layout.genes},
         timing=timing,
     )
+    return result.add_answer()
 
 
 def _nearest(task: Task, engine: Evaluator, population: Population) -> Member:

@@ -14,7 +14,6 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
 from optimizer.evidence.drift import (
-    DRIFT,
     DriftRecord,
     build_drift_reference,
     compute_drift_evidence,
@@ -34,6 +33,7 @@ from optimizer.signals.source import list_chains, list_pieces
 from optimizer.signals.today import find_todays_genes, trade_steps
 from optimizer.signals.unrecorded import open_to_record
 from optimizer.store import RunStore
+from optimizer.store.answers import DRIFT
 from optimizer.store.result import RunResult
 
 END = REASONS.index("end")

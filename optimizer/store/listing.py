@@ -14,7 +14,7 @@ from data.errors import list_some
 from data.files import strip_draft
 from optimizer.errors import StoreError
 from optimizer.printable import clean_text
-from optimizer.store.answers import RunAnswer, mapping_or_empty, read_answer
+from optimizer.store.answers import DRIFT, JUDGEMENT, RunAnswer, mapping_or_empty
 from optimizer.store.files import DATABASE
 from optimizer.store.labels import find_label_problem, read_labels
 from optimizer.store.lock import is_owned
@@ -49,7 +49,7 @@ class RunSummary:
     planned: int | None = None  # how many it was to have, the initial one not included
     front_size: int | None = None  # members of the final front, once it is finished
     verdict: str | None = None  # grade of its newest judgement; None where it was not judged
-    symbols: tuple[str, ...] = ()  # that it searches on; of older versions once it is finished
+    symbols: tuple[str, ...] = ()  # that it searches on
     # Of its pick on searched bars, as the four numbers that follow.
     strength: float | None = None
     total_return: float | None = None
@@ -197,10 +197,10 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         result = reader.result
         generations = len(reader.follow().generations)
         problems += reader.recover().warnings
-        judgement = _read_newest_row(reader, "judgement")
-        drift = _read_text(_read_newest_row(reader, "drift"), "sentence") or ""
+        judgement = _read_newest_row(reader, JUDGEMENT)
+        drift = _read_text(_read_newest_row(reader, DRIFT), "sentence") or ""
         verdict = _read_text(mapping_or_empty(judgement.get("verdict")), "grade")
-        answer = read_answer(header, result, judgement)
+        answer = RunAnswer.read(judgement.get("answer", (result or {}).get("answer", {})))
     except StoreError as error:
         problems.append(_first_line(str(error)))
     return RunSummary(
@@ -214,7 +214,8 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         planned=planned,
         front_size=_count_front(result),
         verdict=verdict,
-        **answer._asdict(),
+        symbols=_list_symbols(header),
+        **vars(answer),
         drift=drift,
         damaged="; ".join(dict.fromkeys(problems)),
         number=reader.number,
@@ -330,6 +331,11 @@ def _resolve_path(path: Path) -> Path:
 def _read_text(header: Mapping[str, object], name: str) -> str | None:
     value = header.get(name)
     return value if isinstance(value, str) else None
+
+
+def _list_symbols(header: Mapping[str, object]) -> tuple[str, ...]:
+    symbols = header.get("symbols")
+    return tuple(map(str, symbols)) if isinstance(symbols, list) else ()
 
 
 def _count_front(result: Mapping[str, object] | None) -> int | None:

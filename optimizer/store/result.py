@@ -1,6 +1,6 @@
 """Header of a run, and its result with the front and the certificate."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -16,6 +16,7 @@ from optimizer.formatting import format_count, fraction
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Population, Regret, final_front
+from optimizer.store.answers import RunAnswer
 from optimizer.store.caveats import Caveats
 from optimizer.store.gene_record import (
     GeneRecord,
@@ -180,6 +181,8 @@ class RunResult(Payload):
     # Regret of a genetic search on the lattice; None where it was not asked for.
     regret: Regret | None = None
     timing: Timing
+    # Of the strongest member, until a judgement has one; None where none can be picked.
+    answer: Annotated[RunAnswer | None, OPTIONAL] = None
     # Set where a run was to be resumed and was finished already.
     resumed: Annotated[str, OPTIONAL] = ""
 
@@ -203,6 +206,34 @@ class RunResult(Payload):
         """When the accounts of members stood at nothing, as of `Caveats`, by number."""
         return {number: member.gone for number, member in enumerate(self.front) if member.gone}
 
+    @property
+    def strongest(self) -> int | None:
+        """Number of the strongest member; None where none can be picked."""
+        strengths = [member.metrics.get("strength") for member in self.front]
+        known = np.array([np.nan if value is None else value for value in strengths], np.float64)
+        return find_strongest(known, self.genomes, self.gone.__contains__)
+
+    def count_trades(self, number: int) -> int:
+        """Trades of a member in all searched windows: as a metric they may be a mean over them."""
+        member = self.front[number]
+        counts = member.by_window.get("trades") or (member.metrics["trades"],)
+        return int(sum(count or 0 for count in counts))
+
+    def build_answer(self, number: int, strength: Figure, trades: int) -> RunAnswer:
+        """Answer of a run whose pick is a member."""
+        metrics = self.front[number].metrics
+        names = ("total_return", "cagr", "max_drawdown")
+        total_return, cagr, max_drawdown = (metrics.get(name) for name in names)
+        return RunAnswer(strength, total_return, trades, cagr, max_drawdown)
+
+    def add_answer(self) -> "RunResult":
+        """Result with the answer of a run that is not judged."""
+        number = self.strongest
+        if number is None:
+            return self
+        strength = self.front[number].metrics.get("strength")
+        return replace(self, answer=self.build_answer(number, strength, self.count_trades(number)))
+
     def restore_order(self, genes: Sequence[str]) -> "RunResult":
         """Result with members by their numbers, and names in order: JSON has them sorted."""
         orders = {
@@ -218,6 +249,31 @@ class RunResult(Payload):
             for member in self.front
         ]
         return replace(self, front=sort_best_first(front, self.objectives))
+
+
+def find_strongest(
+    strengths: npt.NDArray[np.float64],
+    genomes: npt.NDArray[np.float64],
+    is_gone: Callable[[int], bool] = lambda _: False,
+) -> int | None:
+    """The member that every verdict is about: of greatest strength, the first by genome if equal.
+
+    Args:
+        strengths: [F]; NaN never wins.
+        genomes: [F, G].
+        is_gone: Whether a member's account stood at nothing at a close, so that it never wins.
+
+    Returns:
+        Its number; None of an empty front, and where no member that stands has a strength.
+    """
+    known = np.flatnonzero(~np.isnan(strengths))
+    while len(known):
+        best = known[strengths[known] == strengths[known].max()]
+        strongest = int(min(best, key=lambda member: tuple(genomes[member].tolist())))
+        if not is_gone(strongest):
+            return strongest
+        known = known[known != strongest]
+    return None
 
 
 def load_result(store: RunStore) -> RunResult | None:

@@ -12,9 +12,10 @@ from optimizer.evidence.robust import CHECKS, COST_TIMES, CostRecord, RobustReco
 from optimizer.evidence.sharpe import SharpeRecord
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
-from optimizer.judging.judgement import JUDGEMENT, Judgement, read_opened_result
+from optimizer.judging.judgement import Judgement, read_opened_result
 from optimizer.judging.verdict import add_verdict
 from optimizer.store import RunStore
+from optimizer.store.answers import JUDGEMENT
 
 TRAINED, TESTED = (
     (Range("SYMBOL", f"2020-0{month}-01T00:00:00Z", f"2020-0{month + 2}-01T00:00:00Z"),)

@@ -19,6 +19,7 @@ from optimizer.judging.verdict import (
     list_untested,
 )
 from optimizer.store import RunStore
+from optimizer.store.answers import RunAnswer
 from optimizer.store.result import load_result
 from tests.support.evidence import make_planted_market
 from tests.support.judged import fold, judgement
@@ -37,10 +38,15 @@ def result(tmp_path_factory):
         return load_result(store)
 
 
-def grade(judged, result, *, is_warm_started=False):
-    """The grade that follows."""
+def judge_by_hand(judged, result, *, is_warm_started=False):
+    """A judgement made by hand, with what follows from it."""
     facts = {"seconds": 1.0, "is_warm_started": is_warm_started}
-    return add_verdict(judged, result, Path("run"), **facts).verdict.grade
+    return add_verdict(judged, result, Path("run"), **facts)
+
+
+def grade(judged, result, **facts):
+    """The grade that follows."""
+    return judge_by_hand(judged, result, **facts).verdict.grade
 
 
 @pytest.mark.parametrize("name", GRADES)
@@ -66,16 +72,68 @@ def test_looks_searches_and_fits_count(result, changes, expected):
     assert grade(BEST, wrong) == "invalid"
 
 
+def make_schedule(gone=""):
+    """Record of a schedule of three steps, from 2023 on."""
+    return ScheduleRecord(
+        every="30d", train="180d", anchored=False, purge=0, pick_by="strength",
+        rows=(SimpleNamespace(genes={"n": 1}, date="2023-01-01T00:00"),) * 3,
+        next_date="2024-02-01", equity=1.21, max_drawdown=0.1, over_border=0, turnover=0.1,
+        changed=0.5, first_mean_r=0.1, first_equity=1.0, gain=0.0, gain_p=0.5, mismatches=0,
+        null=BEST.null, gone=gone, **CONFIRMS,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("gone", "expected"), [("", "holds"), ("2024-01-01 03:00", "invalid")])
 def test_a_schedule_is_graded_by_its_own_account(result, gone, expected):
     """By its stitched trades, unless the account stood at nothing."""
-    made = ScheduleRecord(
-        every="30d", train="180d", anchored=False, purge=0, pick_by="strength",
-        rows=(SimpleNamespace(genes={"n": 1}),) * 3, next_date="2024-02-01", equity=1.1,
-        max_drawdown=0.1, over_border=0, turnover=0.1, changed=0.5, first_mean_r=0.1,
-        first_equity=1.0, gain=0.0, gain_p=0.5, mismatches=0, null=BEST.null, gone=gone, **CONFIRMS,
-    )  # fmt: skip
-    assert grade(replace(BEST, schedule=made), result) == expected
+    assert grade(replace(BEST, schedule=make_schedule(gone)), result) == expected
+
+
+def test_the_answer_is_that_of_the_pick(result):
+    """Recorded with the result, and with a judgement of the member that it names."""
+    pick = find_pick(result, None)
+    metrics = result.front[pick.member].metrics
+    growth, fall = metrics["cagr"], metrics["max_drawdown"]
+    own = RunAnswer(pick.strength, metrics["total_return"], pick.trades, growth, fall)
+    assert result.answer == own
+    other = (pick.member + 1) % len(result.front)
+    named = replace(BEST, pick=replace(BEST.pick, member=other, strength=1.25, trades=77))
+    answer, metrics = judge_by_hand(named, result).answer, result.front[other].metrics
+    assert (answer.strength, answer.trades) == (1.25, 77)
+    assert (answer.total_return, answer.cagr) == (metrics["total_return"], metrics["cagr"])
+
+
+def test_the_answer_is_of_a_member_whose_account_stands_and_of_all_its_trades(result):
+    """Windows together, where the metric is a mean over them."""
+    pick = find_pick(result, None).member
+    front = [*result.front]
+    front[pick] = replace(front[pick], gone="2024-01-01 03:00")
+    changed = replace(result, answer=None, front=tuple(front))
+    second = changed.strongest
+    assert second not in (None, pick)
+    front[second] = replace(front[second], by_window={"trades": (30.0, 50.0)})
+    answer = replace(changed, front=tuple(front)).add_answer().answer
+    assert (answer.strength, answer.trades) == (front[second].metrics["strength"], 80)
+    gone = tuple(replace(member, gone="2024-01-01 03:00") for member in front)
+    assert replace(changed, front=gone).add_answer().answer is None
+
+
+def test_the_answer_of_a_schedule_is_that_of_the_account_of_all_steps(result):
+    """Its growth a year counts from the first step to the last searched bar."""
+    (window,) = result.data.windows
+    later = {"start": window.end, "end": window.end + 9, "last": "2030-01-01T00:00"}
+    windows = (
+        replace(window, last="2024-12-31T12:00"),
+        replace(window, sample="held out", **later),
+    )
+    longer = replace(result, data=replace(result.data, windows=windows))
+    answer = judge_by_hand(replace(BEST, schedule=make_schedule()), longer).answer
+    assert (answer.strength, answer.trades, answer.max_drawdown) == (2.0, 40, 0.1)
+    assert (answer.total_return, answer.cagr) == pytest.approx((0.21, 0.1))
+    brief = replace(windows[0], last="2023-01-20T23:00")
+    short = replace(result, data=replace(result.data, windows=(brief,)))
+    answer = judge_by_hand(replace(BEST, schedule=make_schedule()), short).answer
+    assert answer.cagr is None
 
 
 def test_a_member_that_is_no_pick_has_no_good_verdict(result):

@@ -9,10 +9,11 @@ from engine.accounts.ledger import REASONS
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
-from optimizer.evidence.drift import DRIFT, build_drift_reference, compute_drift_evidence
+from optimizer.evidence.drift import build_drift_reference, compute_drift_evidence
 from optimizer.report.evidence import build_answer
 from optimizer.signals.drift import read_drift, watch_run
 from optimizer.store import RunStore
+from optimizer.store.answers import DRIFT
 from optimizer.store.listing import summarise
 from tests.support.signals import GrowingMarket
 

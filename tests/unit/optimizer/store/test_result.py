@@ -3,12 +3,13 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from engine.accounts.metrics import METRICS
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
-from optimizer.store.result import RunResult, load_result
+from optimizer.store.result import RunResult, find_strongest, load_result
 from tests.support.forging import forge
 
 
@@ -81,3 +82,15 @@ def test_members_are_those_of_the_last_generation(run, change):
     forge(run, "result", edit)
     with RunStore.open(run) as store, pytest.raises(StoreError, match="changed"):
         load_result(store)
+
+
+def test_the_pick_is_the_strongest_and_then_the_first_by_genome():
+    """In whatever order members stand; what is undefined never wins."""
+    genomes = np.array([[2.0, 1.0], [1.0, 9.0], [1.0, 2.0], [0.0, 0.0]])
+    assert find_strongest(np.array([3.0, 3.0, 3.0, 1.0]), genomes) == 2
+    assert find_strongest(np.array([np.nan, -1.0, np.nan, -2.0]), genomes) == 1
+    assert find_strongest(np.full(4, np.nan), genomes) is None
+    gone = {1, 2}
+    assert find_strongest(np.array([1.0, 3.0, 4.0, 2.0]), genomes, gone.__contains__) == 3
+    assert find_strongest(np.array([np.nan, 3.0, 4.0, np.nan]), genomes, gone.__contains__) is None
+    assert find_strongest(np.empty(0), np.empty((0, 2))) is None
