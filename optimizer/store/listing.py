@@ -105,7 +105,7 @@ def summarise(path: Path) -> RunSummary:
 
 def _read_summary(path: Path) -> RunSummary:
     try:
-        with closing(Reader(path)) as reader:
+        with closing(Reader(path)) as reader, reader.snapshot():
             return _build_summary(path, reader)
     except (StoreError, *FOREIGN) as error:
         status = "running" if find_status(path) == "running" else "damaged"
@@ -197,8 +197,8 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         result = reader.result
         generations = len(reader.follow().generations)
         problems += reader.recover().warnings
-        judgement = _read_newest_row(reader, JUDGEMENT)
-        drift = _read_text(_read_newest_row(reader, DRIFT), "sentence") or ""
+        judgement = reader.find_evidence(JUDGEMENT)
+        drift = _read_text(reader.find_evidence(DRIFT), "sentence") or ""
         verdict = _read_text(mapping_or_empty(judgement.get("verdict")), "grade")
         answer = RunAnswer.read(judgement.get("answer", (result or {}).get("answer", {})))
     except StoreError as error:
@@ -220,11 +220,6 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         damaged="; ".join(dict.fromkeys(problems)),
         number=reader.number,
     )
-
-
-def _read_newest_row(reader: Reader, kind: str) -> Mapping[str, object]:
-    rows = [row for name, row in reader.evidence if name == kind]
-    return rows[-1] if rows else {}
 
 
 def _sort_runs(runs: list[RunSummary]) -> list[RunSummary]:

@@ -59,8 +59,10 @@ class Record(NamedTuple):
 
     def link(self, before: bytes) -> bytes:
         """Chain digest of this record behind another one's."""
-        head = "\0".join((str(self.id), self.kind, self.name, self.about)).encode()
-        return sha256(before, sha256(head), sha256(self.payload), self.whole)
+        # Sizes before parts, so that no two records are the same bytes.
+        sizes = (self.id, len(self.name), len(self.about), len(self.payload))
+        head = f"{sizes}{self.kind}{self.name}{self.about}".encode()
+        return sha256(before, head, self.payload, self.whole)
 
     @property
     def value(self) -> Mapping[str, object]:

@@ -9,7 +9,7 @@ from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.search.generation import Generation, Population
 from optimizer.store.files import DATABASE, refuse_links
-from optimizer.store.lock import read_owner
+from optimizer.store.lock import Owner, read_owner
 from optimizer.store.log import (
     Chain,
     Record,
@@ -47,6 +47,8 @@ class Reader:
         refuse_links(self.path)
         self._connection = open_reader(self.database)
         self._followed: tuple[int, Chain] | None = None
+        self._noted: Owner | None = None
+        self._is_followed = False
         try:
             self.payload = read_header(self._connection, self.database)
             self._form, self.header = _split_header(self.payload, self.database)
@@ -81,15 +83,13 @@ class Reader:
 
     def follow(self, known: Chain | None = None) -> Chain:
         """All records; of a `known` chain that still holds, only those after it are read."""
-        with self._snapshot():
+        with self.snapshot():
             return self._follow(known)
 
     def recover(self) -> Recovery:
         """Generation from which the run can be taken up, from `log.recover`."""
-        # Before the records are looked at: the owner may append more meanwhile, never less.
-        noted = read_owner(self.path)
         with self._reading():
-            return recover(self._connection, self._follow(), noted)
+            return recover(self._connection, self._follow(), self._noted)
 
     def find_losses(self) -> tuple[str, ...]:
         """Losses of what was recorded, a line each: those that an owner noticed stay first."""
@@ -97,9 +97,8 @@ class Reader:
 
     def find_present_losses(self) -> tuple[str, ...]:
         """Losses of what the last owner noted to be on disk, which no owner noticed before."""
-        noted = read_owner(self.path)
         with self._reading():
-            return self._follow().find_losses(noted)
+            return self._follow().find_losses(self._noted)
 
     def list_noticed_losses(self) -> Sequence[str]:
         """Losses that the record itself says, a line each."""
@@ -158,6 +157,17 @@ class Reader:
         with self._reading():
             return tuple((record.name, record.value) for record in self._follow().list_evidence())
 
+    def find_evidence(self, name: str) -> Mapping[str, object]:
+        """The newest row of evidence on the result under a name; empty without one.
+
+        Raises:
+            StoreError: When it cannot be read.
+        """
+        with self._reading():
+            rows = self._follow().list_evidence()
+            newest = next((row for row in reversed(rows) if row.name == name), None)
+            return {} if newest is None else newest.value
+
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
         """Times at which the run was taken up again, and what had changed, oldest first."""
@@ -170,11 +180,10 @@ class Reader:
 
     def find_damage(self) -> list[str]:
         """Everything that is wrong now, one line each, found by reading everything."""
-        noted = read_owner(self.path)
-        with self._snapshot():
+        with self.snapshot():
             lines = [f"database: {line}" for line in check_integrity(self._connection)]
             chain = self._follow()
-            lines.extend(chain.find_losses(noted))
+            lines.extend(chain.find_losses(self._noted))
             lines.extend(list_generation_problems(self._connection, chain, LEAST[self.keep]))
             for record in chain.records:
                 try:
@@ -192,24 +201,32 @@ class Reader:
 
     def _follow(self, known: Chain | None = None) -> Chain:
         """The chain, followed on only after a commit since the last time."""
+        if self._is_followed and self._followed is not None:
+            return self._followed[1]
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._followed is None or self._followed[0] != version:
             before = self._followed[1] if self._followed else known
             self._followed = version, follow(self._connection, before)
+        self._is_followed = True
         return self._followed[1]
 
     @contextmanager
     def _reading(self, what: object = "") -> Iterator[None]:
         """See one state of the run, and say what of it cannot be read."""
-        with self._snapshot():
+        with self.snapshot():
             try:
                 yield
             except ValueError as error:
                 raise StoreError(f"{what or self.database}: {error}") from None
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """See one state of the run throughout, whatever its owner does meanwhile."""
+        if self._connection.in_transaction:
+            yield
+            return
+        # Before the records are looked at: the owner may append more meanwhile, never less.
+        self._noted, self._is_followed = read_owner(self.path), False
         with translate_sqlite_errors(self.database):
             self._connection.execute("BEGIN")
             try:

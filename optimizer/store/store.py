@@ -255,7 +255,7 @@ class RunStore(Reader):
 
     def _require_sound(self) -> None:
         """Refuse to write to a file that SQLite finds damaged; its sound rows stay readable."""
-        with self._snapshot():
+        with self.snapshot():
             problems = check_integrity(self._connection)
         if problems:
             problem = problems[0].splitlines()[-1]

@@ -134,7 +134,8 @@ class Committer:
                 if not self._is_clean:
                     drop_tail(self._connection, len(self.chain.records))
                 self._append(items)
-                self._thin()
+                if self._least != "whole":
+                    self._thin()
             self._is_clean = True
             self._presence.check()
             chain = self.chain
