@@ -28,7 +28,7 @@ class HeldOutRecord(OutOfSample):
     why: Why = field(default_factory=dict)
     # Whether the steps of the run's schedule traded there, not the pick.
     by_steps: Annotated[bool, OPTIONAL] = False
-    strength: Number = None  # of all trades; None where a version did not record it
+    strength: Number = None  # of all trades
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """The pick there, and how many fronts looked at such bars."""

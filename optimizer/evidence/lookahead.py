@@ -66,7 +66,7 @@ class CausalRecord(Statistic):
     trades: int
     mismatches: int
     first: Annotated[str, OPTIONAL] = ""
-    is_shared: Annotated[bool, OPTIONAL] = False  # by many windows; not known to older versions
+    is_shared: Annotated[bool, OPTIONAL] = False  # by many windows
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """Count of differences, and the first of them."""

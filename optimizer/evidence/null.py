@@ -108,8 +108,7 @@ class NullRecord(Statistic):
     keep: str
     shuffled: NullKind
     mirrored: NullKind | None = None
-    # As in `EvidenceSettings`; 0 where a version did not record it.
-    stop_after: Annotated[int, OPTIONAL] = 0
+    stop_after: Annotated[int, OPTIONAL] = 0  # as in `EvidenceSettings`
 
     @property
     def kinds(self) -> Mapping[str, NullKind]:

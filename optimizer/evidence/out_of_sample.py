@@ -28,8 +28,7 @@ class Unseen:
     closing_days: int  # on how many different UTC days they were closed
     mean_r: Figure  # undefined without trades
     psr: Figure  # probabilistic Sharpe ratio above 0 of the days
-    # Of all trades; undefined where a version did not record it, which says nothing of nought.
-    strength: Figure = UNKNOWN
+    strength: Figure = UNKNOWN  # of all trades
 
     def confirms(self, times: int) -> bool:
         """Whether it speaks for an edge, after so many looks or searches."""

@@ -130,9 +130,6 @@ class RobustRecord(Statistic):
         if self.undecided == 0:
             return "No trade hangs on what came first within a bar."
         share = "Undefined" if self.undecided is None else f"{self.undecided:.1%}"
-        # An older version counted the first kind alone.
-        if not self.at_target and not self.at_fill:
-            return f"{share} of trades hang on what came first within a bar; the worse is taken."
         kinds = f"stop or target {self.at_target:,}, stop or fill {self.at_fill:,}"
         return (
             f"{share} of trades hang on what came first within a bar ({kinds}): "

@@ -5,7 +5,6 @@ It is Parquet with the columns known_at, value and symbol, so that any strategy 
 """
 
 import io
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,8 +26,7 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, measure_skill
-from optimizer.store.payload import Payload, decode, encode, sha256
-from optimizer.store.store import ONCE
+from optimizer.store.payload import Payload, encode, read_mapping, sha256
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +40,6 @@ KNOWN_FROM = "the close of the bar that it is about, by weights trained before i
 SUFFIX = ".parquet"
 
 AGAIN = "fit it again, or remove it"
-
-LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ class ForecastRecord(Payload):
     skill: Skill  # out of sample
     versions: Mapping[str, str]  # of the libraries
     is_simulated: bool = False  # whether a program invented one of the markets
-    digest: str = ""  # SHA-256 of all of that as it was written; empty where a version wrote none
+    digest: str = ""  # SHA-256 of all of that as it was written
 
     @property
     def sentence(self) -> str:
@@ -244,8 +240,7 @@ def _contradiction(forecast: Forecast) -> str:
                 f"its times are not those of its bars: the last of {span.symbol} is for {last}, "
                 f"the last bar is that of {span.last}"
             )
-    # Earlier versions may have worded it otherwise.
-    if record.digest and record.skill.among(record.fits) != record.skill:
+    if record.skill.among(record.fits) != record.skill:
         return "what it says of its skill does not follow from its figures"
     return ""
 
@@ -362,17 +357,14 @@ def _decode_record(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
         StoreError: When it was changed, or a version that is not known wrote it.
     """
     try:
-        payload = decode((schema.metadata or {})[RECORD])
+        payload = read_mapping((schema.metadata or {})[RECORD])
     except (KeyError, ValueError):
         return None
     record = ForecastRecord.read(payload)
     if not {"model", "horizon"} <= record.settings.keys():
         raise StoreError(f"{path}: its record lacks the model or the horizon: {AGAIN}")
-    if isinstance(payload, dict) and "digest" in payload:
-        if _hash_record(payload) != record.digest:
-            raise StoreError(f"{path}: its record was changed after it was written: {AGAIN}")
-    else:
-        LOG.info("%s: an earlier version wrote it, its record is under no digest", path, extra=ONCE)
+    if _hash_record(payload) != record.digest:
+        raise StoreError(f"{path}: its record was changed after it was written: {AGAIN}")
     return record
 
 

@@ -66,7 +66,7 @@ class LookRecord(Payload):
 
     looks: int  # fronts that bars sharing one with these were opened for, this included
     front: str
-    member: int | None = None  # number of the pick; None where a version did not record it
+    member: int  # number of the pick
     fronts: tuple[str, ...] = ()  # hashes of those fronts, as far as they are known
 
 

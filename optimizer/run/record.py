@@ -368,18 +368,17 @@ def tell_changed_columns(store: RunStore, series: Sequence[Bars]) -> None:
             log.info("column '%s' has other values than run '%s' recorded", name, store.run_id)
 
 
-def list_fits(spec: Strategy, files: Sequence[str], *, is_beside_counted: bool = True) -> list[str]:
+def list_fits(spec: Strategy, files: Sequence[str]) -> list[str]:
     """Digests of forecasts that were fitted until those that a strategy reads were chosen.
 
-    These are what their records name, and unless asked otherwise what their folders hold on the
-    same bars.
+    Their records name some, and their folders hold others on the same bars.
     """
     # Only now: few runs read a forecast.
-    from optimizer.forecasts.column import counted_record, read_record
+    from optimizer.forecasts.column import counted_record
 
     names = spec.extra_columns
     read = [Path(path) for name, path, _ in map(parse_column_file, files) if name in names]
-    records = map(counted_record if is_beside_counted else read_record, read)
+    records = map(counted_record, read)
     return sorted({fit for record in records if record is not None for fit in record.fitted})
 
 

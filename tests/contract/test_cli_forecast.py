@@ -25,7 +25,6 @@ from optimizer.store import RunStore
 from optimizer.store.payload import encode, sha256
 from strategy.files import build_strategies
 from tests.support.commands import SMALL, market_columns
-from tests.support.forging import forge
 from tests.support.judged import judgement, record_judgement
 from tests.support.series import csv_text
 
@@ -180,12 +179,6 @@ def test_fits_count_in_the_verdict(run_path):
     recorded = record_judgement(run_path, replace(judgement("holds"), held_out=None, fits=2))
     assert recorded.tries == recorded.searches + 2
     assert recorded.verdict.grade == "weak"
-
-
-def test_a_run_that_leaves_fits_out_is_not_whole(command, run_path):
-    """The record of its own forecast names more."""
-    forge(run_path, "header", lambda payload: payload["run"].update(forecast_fits=[]))
-    assert command("runs", "verify", "latest", "--trust").code == 4
 
 
 def rewrite(path, change, *, is_sealed=False, times=lambda known_at: known_at):
