@@ -1,11 +1,8 @@
 """Commands on a cluster: what is found, how they are refused, and how they go on after a loss."""
 
-import contextlib
-import io
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import time
@@ -13,40 +10,17 @@ import time
 import psutil
 import pytest
 
-from optimizer.__main__ import main
 from optimizer.cluster.address import KEY_FILES
 from tests.support.clusters import begin_cluster, wait_until
-from tests.support.commands import SMALL, start, write_market
+from tests.support.commands import SMALL, start
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 BASH = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 
-NULL = ("--folds", "0", "--blocks", "0", "--null", "12", "--stop-after", "12")
 
 ENDLESS = ("--folds", "0", "--blocks", "0", "--null", "9999", "--stop-after", "9999")
-
-GATED = """
-import time
-from pathlib import Path
-from optimizer.judging.null import NullSetup
-
-# A program may be read more than once in one process.
-def gated(self, job, honest=NullSetup.run):
-    if job[1] > 2 and Path({gate!r}).exists():
-        # Progress is printed once a second.
-        time.sleep(1.2)
-    while job[1] > 4 and Path({gate!r}).exists():
-        time.sleep(0.02)
-    return honest(self, job)
-
-NullSetup.run = gated
-"""
-"""On a worker: null searches after the fourth wait as long as there is a file."""
-
-SOON_S = 25.0
-"""Sooner than anything that waits for a call, which takes 30 s; a busy machine needs some."""
 
 
 @pytest.fixture(scope="module")
@@ -60,26 +34,6 @@ def hosts(tmp_path_factory):
 def unjudged(command, recordings):
     """A run that was not judged, in this folder."""
     return recordings.copy("held out")
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory, recordings):
-    """The null of that run, without workers."""
-    printed = io.StringIO()
-    with contextlib.chdir(tmp_path_factory.mktemp("alone")), contextlib.redirect_stdout(printed):
-        recordings.copy("held out")
-        assert main(["judge", "latest", *NULL, "--json", "--quiet"]) == 0
-    return json.loads(printed.getvalue())["judgement"]["null"]
-
-
-def test_parity_is_the_same_on_workers(command, hosts, tmp_path):
-    """One certificate, replayed where the bars are."""
-    markets = [write_market(tmp_path / f"{n}.csv", 1500 + 100 * n, seed=n) for n in range(3)]
-    flags = [part for market in markets for part in ("--data", market)]
-    expected = command("parity", *flags, "--individuals", "6", "--json").json
-    outcome = command("parity", *flags, "--individuals", "6", "--json", "--cluster", hosts.file)
-    assert outcome.json == expected
-    assert expected["trades"]
 
 
 def test_a_small_search_is_refused(command, hosts, unjudged):
@@ -119,32 +73,6 @@ def wait_for(process, text):
         if text in line:
             return
     raise AssertionError("the command ended before that")
-
-
-def test_a_killed_client_and_a_lost_scheduler_cost_nothing(command, unjudged, alone, tmp_path):
-    """Workers serve the next client; without a scheduler the command that is printed goes on.
-
-    It ends in the same bits.
-    """
-    gate, program = tmp_path / "gate", tmp_path / "gated.py"
-    program.write_text(GATED.format(gate=str(gate)))
-    gate.touch()
-    with begin_cluster(tmp_path, 1, ("--preload", program)) as hosts:
-        flags = ("judge", "latest", *NULL, "--cluster", hosts.file)
-        with start(*flags, cwd=tmp_path) as process:
-            wait_for(process, "did as well so far")
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-        with start(*flags, cwd=tmp_path) as process:
-            wait_for(process, "did as well so far")
-            hosts.scheduler.kill()
-            began = time.monotonic()
-            _, err = process.communicate(timeout=200)
-            assert time.monotonic() - began < SOON_S
-    assert process.returncode == 4, err
-    again = shlex.split(err.splitlines()[-1].partition("go on with: python -m optimizer ")[2])
-    assert again[0] == "judge"
-    assert command(*again, "--json").json["judgement"]["null"] == alone
 
 
 def test_ctrl_c_ends_the_command_and_its_workers(unjudged, tmp_path):

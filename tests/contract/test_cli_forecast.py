@@ -93,16 +93,6 @@ def test_a_forecast_is_fitted_shown_and_listed(command, fitted):
     assert row[:3] == ["a.parquet", "ridge", "4"]
 
 
-def test_a_number_is_read_at_its_own_bar_alone(fitted):
-    """Known at the bar's close; nothing is known after the last bar; another symbol has none."""
-    numbers, forecast = read_dated("a.parquet"), read_forecast(Path("a.parquet"))
-    own = numbers.of(forecast.record.data[0].symbol)
-    assert np.isfinite(own.values[0])
-    assert np.isnan(own.values[-1])
-    assert own.known_at[-1] == own.known_at[-2] + 1
-    assert not len(numbers.of("OTHER").values)
-
-
 def test_python_fits_the_same_also_of_bars_in_memory(fitted):
     """The same settings by name: the same column, and no other file stays."""
     fit = optimizer.forecast("b.parquet", data="csv:bars.csv", **SETTINGS)
@@ -241,3 +231,13 @@ def test_a_changed_forecast_is_refused_wherever_it_is_read(
         assert (outcome.code, outcome.out) == (4, ""), (use, outcome)
         assert ("bars" in outcome.error) == is_of_bars, outcome.error
     assert command("runs", "verify", "latest").code == 0
+
+
+def test_a_number_is_read_at_its_own_bar_alone(fitted):
+    """Known at the bar's close; nothing is known after the last bar; another symbol has none."""
+    numbers, forecast = read_dated("a.parquet"), read_forecast(Path("a.parquet"))
+    own = numbers.of(forecast.record.data[0].symbol)
+    assert np.isfinite(own.values[0])
+    assert np.isnan(own.values[-1])
+    assert own.known_at[-1] == own.known_at[-2] + 1
+    assert not len(numbers.of("OTHER").values)

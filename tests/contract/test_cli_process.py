@@ -2,13 +2,11 @@
 
 import shutil
 import signal
-import time
 
 import pytest
 
 from optimizer.store import RunStore, list_runs
-from tests.support.commands import SMALL, Outcome, run, start, write_market
-from tests.support.paths import FINDS
+from tests.support.commands import SMALL, Outcome, run, start
 
 pytestmark = pytest.mark.slow
 
@@ -125,36 +123,6 @@ def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         check_can_resume(tmp_path, finish(process), is_at_once=True)
-
-
-def test_a_signal_while_certifying_stops_at_once(tmp_path):
-    """The threads of the reference end too, and the run can go on."""
-    spec = write_market(tmp_path / "long.csv", 120_000)
-    many = ("--population", "200", "--generations", "0", "--min-trades", "3", "--objectives")
-    goals = "sharpe,total_return,max_drawdown,trades,win_rate,exposure"
-    with start("evolve", "--data", spec, *many, goals, cwd=tmp_path) as process:
-        await_line(process, "replaying ")
-        process.send_signal(signal.SIGINT)
-        summary = check_can_resume(tmp_path, finish(process), is_at_once=True)
-    assert (summary.status, summary.generations) == ("interrupted", 1)
-
-
-def test_an_early_signal_leaves_no_traceback(tmp_path):
-    """While libraries are loaded there is no handler yet."""
-    ready = tmp_path / "ready"
-    # Python's own beginning is none of ours: the signal comes after it.
-    beginning = f"import time; open({str(ready)!r}, 'w').close(); __import__('runpy')"
-    (tmp_path / "sitecustomize.py").write_text(beginning)
-    env = {"PYTHONPATH": f"{tmp_path}:{FINDS['PYTHONPATH']}"}
-    # So long that it has not ended when a busy machine sends the signal late.
-    with start("evolve", *SMALL, *ENDLESS, cwd=tmp_path, env=env) as process:
-        while not ready.exists():
-            time.sleep(0.005)
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert "Traceback" not in err, err
-    assert process.returncode in (130, -signal.SIGINT), err
 
 
 STUCK = """

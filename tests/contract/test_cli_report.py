@@ -2,7 +2,6 @@
 
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -19,37 +18,15 @@ QUICK = [argument for argument in SMALL if argument != "--no-report"]
 DATA = ("--data", "csv:bars.csv")
 
 
-class Table(HTMLParser):
-    """Cells of the table of the front: text, and the number behind it.
-
-    Args:
-        page: The report.
-    """
-
-    def __init__(self, page):
-        super().__init__()
-        self.rows = []
-        self._is_inside = False
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        """A row or a cell begins."""
-        given = dict(attrs)
-        if tag == "table":
-            self._is_inside = given.get("id") == "front-table"
-        if self._is_inside and tag == "tr" and "data-member" in given:
-            self.rows.append([])
-        if self._is_inside and tag == "td":
-            self.rows[-1].append([given["data-value"], ""])
-
-    def handle_endtag(self, tag):
-        """The table ends."""
-        self._is_inside &= tag != "table"
-
-    def handle_data(self, data):
-        """The text of a cell."""
-        if self._is_inside and self.rows and self.rows[-1] and data.strip():
-            self.rows[-1][-1][1] += data.strip()
+def read_rows(page):
+    """Cells of the table of the front, row by row: the number behind each, and its text."""
+    (table,) = re.findall(r'<table[^>]*id="front-table".*?</table>', page, re.DOTALL)
+    cell = re.compile(r'<td[^>]*data-value="([^"]*)"[^>]*>(.*?)</td>', re.DOTALL)
+    rows = re.findall(r"<tr[^>]*data-member=.*?</tr>", table, re.DOTALL)
+    return [
+        [(value, re.sub("<[^>]*>", "", text).strip()) for value, text in cell.findall(row)]
+        for row in rows
+    ]
 
 
 @pytest.fixture
@@ -79,7 +56,7 @@ def test_figures_of_the_page_are_those_of_the_record(run_path):
     run = load_run(str(run_path))
     page = (run_path / "report.html").read_text(encoding="utf-8")
     names = re.findall(r'data-column="\d+" class="\w+"><button type="button">([^<]*)<', page)
-    rows = Table(page).rows
+    rows = read_rows(page)
     front = {
         json.dumps(candidate.genes, sort_keys=True): candidate for candidate in run.result.front
     }
@@ -103,7 +80,7 @@ def test_a_report_without_its_bars_says_what_is_missing(command, market, run_pat
     run = load_run(str(run_path), data="csv:gone.csv")
     page = page_html(run)
     assert "The bars could not be loaded" in page
-    assert len(Table(page).rows) == len(run.members)
+    assert len(read_rows(page)) == len(run.members)
     moved = tmp_path / "moved.csv"
     moved.write_bytes(Path(market.removeprefix("csv:")).read_bytes())
     outcome = command("report", "latest", "--runs", "runs", "--data", f"csv:{moved}")

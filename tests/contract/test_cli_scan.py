@@ -1,7 +1,6 @@
 """The command scan, as a person runs it, and its function in Python."""
 
 import csv
-import json
 import re
 from pathlib import Path
 
@@ -70,17 +69,6 @@ def test_a_line_a_symbol_with_its_evidence(command, scanned):
     assert sum(result["counts"].values()) == 3
 
 
-def test_settings_name_the_row(command, tmp_path):
-    """Genes that the row has; what is set by hand wins."""
-    genes = {"ema_len": 21, "growth": 50, "long_threshold": 0.3}
-    (tmp_path / "genes.json").write_text(json.dumps(genes))
-    flags = ("--genes", "genes.json", "--set", "growth=60", "--high", 0.2, "--low", -0.3)
-    result = command(*flags, "--json").json
-    known = {name: result["parameters"][name] for name in ("ema_len", "hma_len", "growth")}
-    assert known == {"ema_len": 21, "hma_len": 28, "growth": 60}
-    assert (result["high"], result["low"], result["replayed"]) == (0.2, -0.3, 1)
-
-
 def test_a_symbol_is_drawn_with_its_own_script(command, scanned):
     """One page that asks for nothing."""
     symbol = scanned.symbols[0].symbol
@@ -112,22 +100,6 @@ def test_files_hold_whole_rows_in_every_bit(command, folder):
         else:
             assert column.tolist() == kept.tolist()
             assert list(map(str, column.tolist())) == written
-
-
-def test_a_second_scan_says_what_changed(command, tmp_path):
-    """After the first scan as it stood some runs ago; nothing is kept where that is not wanted."""
-    symbols = command("--history", 2, "--json", "--no-keep").json["symbols"]
-    assert not (tmp_path / "cache").exists()
-    first = min(symbols, key=lambda one: one["history"][-1]["first"])
-    was, now = first["history"]
-    assert command("--end", now["first"]).code == 0
-    result = command("--json").json
-    (change,) = (one for one in result["changes"] if one["symbol"] == first["symbol"])
-    assert (change["was"], change["now"], change["since"]) == (
-        was["class"], now["class"], now["first"],
-    )  # fmt: skip
-    again = command("--json").json
-    assert (again["changes"], again["compared"]) == ([], 3)
 
 
 def test_a_red_check_prints_no_class(command, monkeypatch):

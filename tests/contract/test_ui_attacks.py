@@ -1,26 +1,56 @@
 """Clients that would shut the live page: how long they are waited for, and that it is served."""
 
-import resource
 import select
 import shutil
 import socket
-import subprocess
-import sys
 import time
-from contextlib import closing, contextmanager, suppress
-from http.client import HTTPConnection
-from tempfile import TemporaryFile
-from types import SimpleNamespace
+from contextlib import suppress
+from typing import NamedTuple
 
-import psutil
 import pytest
 
 from optimizer.viewing import connections
 from optimizer.viewing.access import is_loopback
 from optimizer.viewing.channels import Channel
-from tests.support.hostile_clients import KINDS, attack
-from tests.support.kill import child
-from tests.support.viewing import Asker, GrowingRun, serving
+from tests.support.viewing import serving
+
+GET = "GET {path} HTTP/1.1\r\nHost: {host}\r\n"
+ASKING = GET + "Cookie: {cookie}\r\n\r\n"
+POSTING = (
+    "POST /run/growing/labels HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
+    "X-Optimizer-Token: {token}\r\nContent-Length: 1000\r\n\r\n"
+)
+
+
+class Kind(NamedTuple):
+    """A hostile client."""
+
+    first: str = ""  # sent at once
+    each_s: bytes = b""  # sent every second
+    path: str = "/"
+
+    def begin(self, host, cookie, token):
+        """Bytes that it sends at once."""
+        text = self.first.format(host=host, path=self.path, cookie=cookie, token=token)
+        return text.encode("latin-1")
+
+
+KINDS = {
+    "silent": Kind(),
+    "half line": Kind("GET / HT"),
+    "half head": Kind(GET),
+    "slow head": Kind("GET / HTTP/1.1\r\nX: ", b"x"),
+    "TLS": Kind("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+    "huge head": Kind(GET + "X: " + "x" * 60_000),
+    "no token": Kind(GET + "\r\n"),
+    "half known": Kind(ASKING.removesuffix("\r\n")),
+    "no body": Kind(POSTING),
+    "slow body": Kind(POSTING, b"x"),
+    "kept alive": Kind(ASKING),
+    "half again": Kind(ASKING + GET, b"x"),
+    "unread page": Kind(ASKING, path="/assets/plotly.js"),
+    "unread stream": Kind(ASKING, path="/events"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +65,6 @@ def asker(run_path):
     """A server of its folder."""
     with serving(run_path.parent) as asking:
         yield asking
-
-
-def connect(asker, timeout=60):
-    """A socket to the server."""
-    name, port = asker.host.split(":")
-    return socket.create_connection((name, int(port)), timeout=timeout)
 
 
 async def make_much(_):
@@ -66,70 +90,6 @@ def test_no_client_is_waited_for_long(asker, monkeypatch, kind):
             with suppress(ConnectionError):
                 client.send(KINDS[kind].each_s)
     assert asker.ask("/").code == 200
-
-
-@contextmanager
-def serving_with(handles, folder):
-    """The command `ui` as a process that may have so many handles, an asker, and its messages."""
-    limits = (handles, handles)
-    with TemporaryFile() as messages, subprocess.Popen(
-        [sys.executable, "-m", "optimizer", "ui", "--runs", folder],
-        stdout=subprocess.PIPE, stderr=messages, text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
-    ) as process:  # fmt: skip
-        try:
-            address = process.stdout.readline().strip()
-            yield process, Asker(SimpleNamespace(address=address)), messages
-        finally:
-            process.kill()
-
-
-@contextmanager
-def attacked(asker, kinds):
-    """Hundreds of clients of some kinds, each of which comes again as soon as it is ended."""
-    with child(attack, asker.host, asker.cookie, asker.token, kinds, 400) as clients:
-        assert clients.stdout.readline()
-        yield
-
-
-def watch(asker, path, growing, seconds):
-    """States of a run that come in some seconds, while pages are there and it grows."""
-    connection = HTTPConnection(asker.host, timeout=60)
-    connection.request("GET", path, headers={"Cookie": asker.cookie})
-    answer, until, states = connection.getresponse(), time.monotonic() + seconds, 0
-    while time.monotonic() < until:
-        growing.grow(len(growing.store.generations()))
-        assert asker.ask("/", timeout=20).code == 200
-        # A heartbeat or a state.
-        states += answer.readline().startswith(b"data: ")
-    connection.close()
-    return states
-
-
-@pytest.mark.slow
-def test_the_page_cannot_be_shut(run_path):
-    """With few handles all is served, and none is lost; SIGTERM ends it without a word more."""
-    with (
-        serving_with(64, run_path.parent) as (process, asker, messages),
-        closing(GrowingRun(run_path, run_path.parent, "growing")) as growing,
-    ):
-        growing.grow(0)
-        assert asker.ask("/").code == 200
-        handles = psutil.Process(process.pid).num_fds()
-        with attacked(asker, "silent,half head,huge head,no token"):
-            assert watch(asker, "/run/growing/events", growing, 2) > 0
-        until = time.monotonic() + 20
-        while psutil.Process(process.pid).num_fds() > handles:
-            assert time.monotonic() < until
-            time.sleep(0.1)
-        with attacked(asker, "mixed"):
-            process.terminate()
-            process.wait(30)
-        assert process.returncode == 0
-        messages.seek(0)
-        said = messages.read()
-        assert len(said) < 1000
-        assert b"Traceback" not in said
 
 
 @pytest.mark.parametrize(

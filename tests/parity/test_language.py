@@ -1,6 +1,7 @@
 """Strategies in words: reference and engine, plain and compiled, equal in every bit."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from data import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS
 from engine.batch import Engine
-from engine.fast_case import find_fast_case
+from engine.fast_case import FastCase, find_fast_case
 from engine.reference import Reference
 from engine.replay import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
@@ -19,10 +20,21 @@ from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES, words
 from strategy.files import build_strategies
 from strategy.rows import as_it_reads
-from tests.support.formulas import formula_engine
 from tests.support.random_strategies import drawn_strategy
 from tests.support.strategies import CROSSINGS, LEVELS, LOCATED
 from tests.support.worlds import costs, draw_window, make_bars, markets, random_genomes
+
+
+def find_no_fast_case(strategy, costs=None, *, keeps_limits=False):
+    """None of a strategy, whatever it costs."""
+    return FastCase(strategy)
+
+
+def formula_engine(*arguments, **options):
+    """An engine as `Engine` makes it, of a strategy without a fast case."""
+    with patch("engine.devices.find_fast_case", find_no_fast_case):
+        return Engine(*arguments, **options)
+
 
 EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
 EXAMPLE = {one.name: one for one in build_strategies(EXAMPLES.read_text(), str(EXAMPLES)).values()}

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from data import LoadOptions, load_bars
 from data.bars import Window
 from data.windows import parts
-from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.cpu.merging import ORDERED, fold_account
-from engine.accounts.curves import measure_falls
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import measure_span, pool_spans
@@ -175,22 +173,6 @@ def test_a_gpu_folds_the_same_account():
         for numbers, some in zip(own[::500].tolist(), np.split(np.arange(1500), 3), strict=True):
             alone = host.on([WINDOWS[number] for number in numbers])
             assert_same_bits(alone.evaluate_account(genomes[some])[1], account[some], "own")
-
-
-def test_what_is_shown_is_the_same_account():
-    """The curve's last point is `equity`, its deepest fall `max_drawdown`, to the bit."""
-    spec = STRATEGIES["mean_reversion"]
-    engine = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu")
-    genomes = draw_genomes(spec)
-    _, account = engine.evaluate_account(genomes)
-    markets = tuple(f"M{window.series}" for window in WINDOWS)
-    own = Account(tuple(SERIES), tuple(WINDOWS), markets, CHARGED)
-    for ledgers, sums in zip(engine.ledgers(genomes), account, strict=True):
-        curve = own.fold(ledgers).equity
-        last = curve[-1] if len(curve) else 1.0
-        assert last == sums[ACCUMULATOR_INDEX["equity"]]
-        deepest = measure_falls(curve).max(initial=0.0)
-        assert deepest == sums[ACCUMULATOR_INDEX["max_drawdown"]]
 
 
 @given(

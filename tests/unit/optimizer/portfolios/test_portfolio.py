@@ -143,18 +143,6 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_members_of_a_run(runs):
-    """Its pick and another member: counts, correlation, and the notes before them."""
-    portfolio = optimizer.portfolio(["latest", "latest:0"], runs=runs, max_positions=1)
-    parts = portfolio.components
-    assert [part.weight for part in parts] == [0.5, 0.5]
-    for name in ("trades", "skipped"):
-        assert sum(getattr(part, name) for part in parts) == portfolio.metrics[name] > 0
-    assert portfolio.correlations[0].days > 300
-    assert "no grade of its own" in portfolio.notes[0]
-    assert portfolio.payload()["max_positions"] == 1
-
-
 def test_the_worst_verdict_comes_first(runs, capsys):
     """In JSON, terminal and page; each component's stands in its row."""
     made = optimizer.portfolio(["latest:0", "latest:1"], runs=runs)

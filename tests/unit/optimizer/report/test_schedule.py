@@ -10,7 +10,6 @@ from optimizer import load_run
 from optimizer.cli.result import print_answer, print_result
 from optimizer.formatting import fraction
 from optimizer.report import write_report
-from optimizer.report.account import find_hold_scale
 from optimizer.report.evidence import build_answer
 from optimizer.report.model import choose_members
 from optimizer.report.page import page_html
@@ -90,22 +89,6 @@ def test_the_first_screen_is_that_of_the_account(run, capsys):
     told = capsys.readouterr().out
     assert f"Account of all steps: {answer.pick}" in told
     assert "is the pick" not in told
-
-
-def test_holding_is_compared_once_at_the_volatility_of_the_account(run):
-    """The tile's holding is where the line ends; the unscaled one is small print in both."""
-    stitched = build_schedule_account(run)
-    held = run.plot.answer().data[0]
-    assert held.name == "buy and hold, at equal volatility"
-    scale = find_hold_scale(stitched.holding, stitched.curve)
-    changes = np.diff(np.append(1.0, stitched.holding.hold_days))
-    changes /= np.append(1.0, stitched.holding.hold_days[:-1])
-    assert held.y[-1] == pytest.approx(np.prod(1.0 + scale * changes), rel=1e-12)
-    (tile,) = (tile for tile in list_tiles(run) if tile.name == "Against buy and hold")
-    points = 100 * (run.judgement.schedule.equity - held.y[-1])
-    assert tile.value == f"{points:+,.1f}"
-    raw = fraction(float(stitched.holding.hold_days[-1]) - 1.0)
-    assert f"holding made {fraction(held.y[-1] - 1.0)} ({raw} unscaled)" in tile.note
 
 
 @pytest.fixture(scope="module")
