@@ -23,7 +23,6 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.accounts.costs import Costs
 from engine.runtime.machine import available_cores
 from optimizer.evidence.null import MOST_P, Tally, tally
 from optimizer.evidence.sharpe import measure_sharpe
@@ -40,9 +39,8 @@ from optimizer.judging.trials import (
 )
 from optimizer.run.search import search
 from optimizer.run.task import Task
-from strategy.words import any_of, close, gene, length, roc, share, strategy, switch
 from tests.support.judging import make_task
-from tests.support.null_worlds import EDGES, PUBLISHED, WORLDS, make_world
+from tests.support.null_worlds import EDGES, WORLDS, make_world
 
 SETTINGS = {
     "objectives": "strength,total_return,max_drawdown",
@@ -57,33 +55,13 @@ SETTINGS = {
 LENGTH, STOP_AFTER = 8760, 1
 """Bars of a series, where no other number is asked for."""
 
-FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
-"""Published rates are without costs; elsewhere they are those by default."""
-
-RISE, FALL = gene("rise", 0.0, 0.0, 0.01), gene("fall", 0.0, 0.0, 0.01)
-
-FOLLOW = strategy(
-    "Follows the last return, or goes against it, for some bars.",
-    long=any_of(
-        switch("follow", roc(close, 1) > RISE),
-        switch("against", roc(close, 1) < -FALL, default=False),
-    ),
-    short=any_of(
-        switch("follow", roc(close, 1) < -RISE),
-        switch("against", roc(close, 1) > FALL, default=False),
-    ),
-    stop=share(0.2),
-    max_hold=length("max_hold", 1, 1, 8),
-    timeframe="1h",
-    name="follow",
-)
 
 SIZES = {"small": (32, 10), "middle": (64, 25), "large": (128, 50)}
 """Individuals and generations."""
 
 BLOCKS, RESAMPLES, MOST_TRIALS = 8, 499, 1024
 
-KINDS = {"none": WORLDS, "edge": EDGES, "published": PUBLISHED}
+KINDS = {"none": WORLDS, "edge": EDGES}
 """Worlds by their edge."""
 
 DOUBT = 0.05
@@ -104,9 +82,7 @@ def judge_market(world: str, seed: int, size: str, bars: int = LENGTH) -> dict[s
     """The verdict on one market of a world."""
     population, generations = SIZES[size]
     settings = {**SETTINGS, "population": population, "generations": generations}
-    spec, series = FOLLOW if world in PUBLISHED else None, make_world(world, seed, bars)
-    costs = FREE if world in PUBLISHED else None
-    task, began = make_task(*series, spec=spec, costs=costs, **settings), time.perf_counter()
+    task, began = make_task(*make_world(world, seed, bars), **settings), time.perf_counter()
     engine = task.engine()
     outcome = search(task, engine, keeps_trials=True)
     row: dict[str, object] = {"world": world, "seed": seed, "size": size, "bars": bars}
@@ -181,9 +157,7 @@ def print_table(rows: Sequence[dict[str, object]]) -> None:
     """Markets called more than luck, of each world by each statistic, and in all."""
     print("| world | markets | too few trades |", " | ".join(CLAIMS), "|")
     print("| --- | --- | --- |", " | ".join("---" for _ in CLAIMS), "|")
-    for world in [
-        name for name in (*WORLDS, *EDGES, *PUBLISHED) if any(row["world"] == name for row in rows)
-    ]:
+    for world in [name for name in (*WORLDS, *EDGES) if any(row["world"] == name for row in rows)]:
         print_line(world, [row for row in rows if row["world"] == world])
     print_line("all", rows)
     for name, is_claimed in CLAIMS.items():

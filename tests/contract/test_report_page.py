@@ -95,32 +95,6 @@ def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
         assert cell["cost in R"] == f"{trade['cost_r']:.3f}"
 
 
-def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_file):
-    """Each fills its place and reaches out of no frame; then the screen has its sizes again."""
-    reach = """() => [...document.querySelectorAll('svg.main-svg, .plot canvas')].filter(one =>
-        one.getBoundingClientRect().width
-        && one.getBoundingClientRect().right > one.closest('figure').getBoundingClientRect().right
-    ).length"""
-    blank = """() => [...document.querySelectorAll('.svg-container')].filter(one => {
-        const { width, height } = one.getBoundingClientRect();
-        const form = one.querySelector('svg.main-svg').viewBox.baseVal;
-        return Math.abs(height - width * form.height / form.width) > 1;
-    }).length"""
-    with open_page(chromium, page_file) as page:
-        page.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        page.page.emulate_media(media="print")
-        page.page.evaluate("document.body.style.width = '740px'")
-        assert page.page.locator("svg.main-svg").count() > 20
-        assert page.page.evaluate(reach) == 0
-        assert page.page.evaluate(blank) == 0
-        assert page.page.evaluate(
-            "[...document.querySelectorAll('.modebar-container')].every(one => !one.offsetHeight)"
-        )
-        page.page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert page.page.locator("svg.main-svg[viewBox]").count() == 0
-        assert page.errors == []
-
-
 def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
     """Each has a label, a caption and its numbers as a table."""
     with open_page(chromium, page_file) as page:

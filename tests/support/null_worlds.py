@@ -33,7 +33,7 @@ World = Callable[[Draw, int], list[Bars]]
 
 def make_world(name: str, seed: int, n: int) -> list[Bars]:
     """Series of one market of a world."""
-    worlds = WORLDS | EDGES | PUBLISHED
+    worlds = WORLDS | EDGES
     number = list(worlds).index(name)
     return worlds[name](np.random.Generator(np.random.PCG64([seed, number])), n)
 
@@ -394,21 +394,3 @@ EDGES: dict[str, World] = {
     "edge of 8, printed at bid and ask": print_planted(8, SIGMA / 2),
 }
 """With an edge; its number is what a climax is worth in deviations of an hour, over a day."""
-
-
-def make_autoregressive(keep: float) -> World:
-    """A world where a share of each return comes again in the next bar."""
-
-    def make(draw: Draw, n: int) -> list[Bars]:
-        steps = draw.standard_normal((n, STEPS))
-        returns = run_recurrence(SIGMA * steps.sum(axis=1) / np.sqrt(STEPS), keep)
-        drift = keep * np.concatenate([[0.0], returns[:-1]])
-        return [make_bars(draw, flat(n), steps=steps, drift=drift)]
-
-    return make
-
-
-PUBLISHED: dict[str, World] = {
-    f"AR(1), {keep}": make_autoregressive(keep) for keep in (0.0, 0.05, 0.1, 0.15, 0.2)
-}
-"""Whose rates others have published: returns that repeat a share of the last one."""

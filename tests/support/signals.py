@@ -88,20 +88,15 @@ class GrowingMarket:
 class GrowingPair:
     """Files of two symbols that are cut at one time, and a run on their first bars.
 
-    Arguments are those of `GrowingMarket`; the second symbol lacks the bars of a `gap`.
+    Arguments are those of `GrowingMarket`.
     """
 
-    def __init__(self, folder, length=1400, searched=1200, gap=None, **settings):
+    def __init__(self, folder, length=1400, searched=1200, **settings):
         self.columns = {
             name: market_columns(seed, length, jump=0.05)
             for name, seed in (("first", 3), ("second", 4))
         }
         self.step_ns = int(np.diff(self.columns["first"]["timestamp"])[0])
-        if gap is not None:
-            second = self.columns["second"]
-            self.columns["second"] = {
-                name: np.delete(column, slice(*gap)) for name, column in second.items()
-            }
         self.files = {name: folder / f"{name}.csv" for name in self.columns}
         self.write(searched)
         data = [f"csv:{file}" for file in self.files.values()]

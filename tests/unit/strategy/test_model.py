@@ -27,10 +27,16 @@ def simple(**given):
     return strategy("x", **{"long": ABOVE, "stop": STOP, **given})
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+EVENING = simple(
+    short=close < open, session=session_exit(1015, "America/New_York", begins=1080),
+    entry=stop_at(high, 3), cancel=by_side(close < sma(close, 7), close > sma(close, 30)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*EXAMPLES, "evening"])
 def test_a_strategy_is_read_back_from_what_was_written_down(name):
     """Through JSON: the same digest, and the same words."""
-    one = EXAMPLES[name]
+    one = EXAMPLES.get(name, EVENING)
     payload = json.loads(json.dumps(one.described))
     again = from_described(payload, one.name, one.summary)
     assert again.digest == one.digest

@@ -7,8 +7,6 @@ import pytest
 
 from data.timeframe import MINUTE_NS
 from strategy import words as w
-from strategy.deserialize import from_described
-from strategy.errors import StrategyError
 from tests.support.ledgers import make_flat_bars
 from tests.support.references import trade_once
 
@@ -55,12 +53,3 @@ def test_each_sides_orders_end_by_its_own_condition(cancel, volumes, filled):
         (ledger,) = trade_once(strategy, [build_bars(volumes, touch)])
         assert ledger.side.tolist() == [side] * (touch in filled)
         assert (ledger.orders, ledger.expired) == (2, 2 - (touch in filled))
-
-
-def test_conditions_of_sides_are_recorded_and_warm_up():
-    """The longer warm-up of the two is the strategy's; a side that is no condition is refused."""
-    strategy = straddle(w.by_side(w.close < w.sma(w.close, 7), w.close > w.sma(w.close, 30)))
-    assert strategy.warm_up({}) == 29
-    assert from_described(strategy.described).cancel == strategy.cancel
-    with pytest.raises(StrategyError, match="cancel"):
-        straddle(w.by_side(w.close, None))

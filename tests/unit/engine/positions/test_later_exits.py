@@ -14,7 +14,6 @@ from engine.positions.exit_spec import MINUTE_NS
 from engine.reference import Reference, as_it_reads
 from strategy import words as w
 from strategy.deserialize import from_described
-from strategy.errors import StrategyError
 from tests.parity.test_language import both
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
@@ -194,18 +193,3 @@ def test_what_is_new_is_recorded_where_it_is_there():
     later = {"cooldown", "even_offset", "named_stops", "exit_bounds"}
     assert not later & plan(break_even=1).described.keys()
     assert plan().digest != plan(cooldown=0).digest
-
-
-@pytest.mark.parametrize(
-    ("parts", "word"),
-    [
-        ({"cooldown": 1.5}, "cooldown"), ({"cooldown": -1}, "cooldown"),
-        ({"break_even": w.break_even(1, 0.5)}, "r_multiple"),
-        ({"break_even": w.break_even(None, w.share(0.1))}, "offset"),
-        ({"named_stops": True}, "trail or break_even"),
-    ],
-)  # fmt: skip
-def test_what_makes_no_sense_is_refused(parts, word):
-    """By its name."""
-    with pytest.raises(StrategyError, match=word):
-        plan(**parts)

@@ -8,8 +8,6 @@ import pytest
 from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.ledger import REASONS
 from strategy import words as w
-from strategy.deserialize import from_described
-from strategy.errors import StrategyError
 from tests.support.ledgers import make_flat_bars
 from tests.support.references import trade_once
 
@@ -72,16 +70,3 @@ def test_an_order_of_the_day_stands_over_midnight():
         session = w.session_exit(1015, NEW_YORK, begins=begins)
         strategy = leave(session, entry=w.stop_at(105 + 0 * w.close))
         assert len(list_minutes(strategy, replace(bars, high=high), minutes)) == count
-
-
-def test_a_session_is_written_and_recorded_as_it_was_said():
-    """Records of days from midnight are those of older versions."""
-    strategy = leave(w.session_exit(1015, NEW_YORK, begins=1080))
-    assert from_described(strategy.described) == replace(strategy, name="", summary="", place="")
-    assert strategy.described["session"] == ["session_exit", 1015.0, NEW_YORK, 1080]
-    plain = leave(w.session_exit(1015, NEW_YORK))
-    assert plain.described["session"] == ["session_exit", 1015.0, NEW_YORK]
-    assert plain.digest == leave(w.session_exit(1015, NEW_YORK, begins=0)).digest
-    for begins in (1440, -1, 7.5, True):
-        with pytest.raises(StrategyError, match="1,439"):
-            w.session_exit(1015, begins=begins)

@@ -15,7 +15,7 @@ from optimizer.cluster import dask_client
 from optimizer.cluster.address import Address, parse_address
 from optimizer.cluster.dask_client import CallTicket, Link
 from optimizer.errors import ReleasedError, SchedulerLostError
-from tests.support.clusters import begin_cluster, wait_until
+from tests.support.clusters import wait_until
 from tests.support.hostile import bounded_time
 
 CLOSED = CommClosedError("in <TCP (closed) ConnectionPool.gather>: Connection reset by peer")
@@ -121,19 +121,3 @@ def test_a_port_that_speaks_first_is_no_scheduler(words):
         with bounded_time(60), pytest.raises(SchedulerLostError, match="another program listens"):
             Link(address)
         speaker.join(60)
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_falls_silent_later_holds_up_no_question(tmp_path, monkeypatch):
-    """Each has an end; only who needs the answer fails."""
-    with begin_cluster(tmp_path, workers=0) as others:
-        link = Link(parse_address(str(others.file)))
-        call = link.begin(os.getpid)
-        monkeypatch.setattr(dask_client, "CALL_S", 1.0)
-        others.scheduler.send_signal(signal.SIGSTOP)
-        with bounded_time(60), closing(link):
-            with pytest.raises(SchedulerLostError):
-                link.workers()
-            link.list_calls()
-            link.send_away("tcp://127.0.0.1:1")
-            link.cancel([call])

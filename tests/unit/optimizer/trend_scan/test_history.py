@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from optimizer.trend_scan import history as memory_module
@@ -27,19 +26,6 @@ def test_a_second_scan_and_one_of_the_past_leave_the_file_as_it_is(tmp_path):
     past = scan_markets(BARS.until(300), folder=tmp_path)
     assert (past.changes, past.compared) == ((), 0)
     assert read_all(tmp_path) == kept
-
-
-def test_a_corrected_bar_is_noted_once(tmp_path):
-    """One old close in another last digit."""
-    scan_markets(BARS.until(400), folder=tmp_path)
-    close = BARS.close.copy()
-    close[200] = np.nextafter(close[200], 0.0)
-    other = replace(BARS, close=close, low=np.minimum(BARS.low, close)).until(500)
-    scan = scan_markets(other, folder=tmp_path)
-    (note,) = scan.notes
-    assert note.startswith("AAA: ")
-    assert (scan.compared, list_bits(scan)) == (1, list_bits(scan_markets(other)))
-    assert scan_markets(other, folder=tmp_path).notes == ()
 
 
 def turn_bit(place):
