@@ -52,8 +52,7 @@ def digest_rows(table: RawTable) -> str:
 
 def encode_rows(table: RawTable) -> bytes:
     """The Parquet file of rows: times in their zone, values by name, symbol and notes stated."""
-    kind = pa.timestamp("ns", tz=table.zone)
-    stamps = pa.array(table.timestamp, mask=table.timestamp == NO_TIME).view(kind)
+    stamps = pa.array(table.timestamp).view(pa.timestamp("ns", tz=table.zone))
     values = {name: pa.array(column) for name, column in table.values.items()}
     columns = pa.table({"timestamp": stamps, **values})
     file = BytesIO()

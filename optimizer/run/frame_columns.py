@@ -31,9 +31,8 @@ KIND = (
 NO_PAIRS = (str, bytes, pd.Series, np.ndarray)
 """Types whose parts are no symbols with a frame each."""
 
-EARLIEST, HEAD = 10**7, 1000
-"""Smallest number in an index of times, as that of days such as 20240131; texts of it that are
-tried."""
+HEAD = 1000
+"""Texts of an index that are tried as times."""
 
 
 @dataclass(frozen=True)
@@ -132,11 +131,8 @@ def has_times(index: pd.Index, options: LoadOptions) -> bool:
         return True
     if isinstance(index, pd.MultiIndex) or not len(index):
         return False
-    sample = pd.Series(index[:HEAD])
-    if pd.api.types.is_numeric_dtype(kind):
-        sample = pd.Series([index.min(), index.max()])
-        if not sample[0] >= EARLIEST:
-            return False
+    is_number = pd.api.types.is_numeric_dtype(kind)
+    sample = pd.Series([index.min(), index.max()] if is_number else index[:HEAD])
     try:
         return read_ns(to_arrow(sample, ""), options) is not None
     except ConfigError:

@@ -166,20 +166,19 @@ def _refuse_several(market: MarketFrame, name: str, markets: Sequence[object]) -
 def _name_index(frame: pd.DataFrame, options: LoadOptions) -> str:
     """The column as which an index of times is read; empty where there is none.
 
-    It keeps its name where that is one of a time.
+    It keeps its name where that is one of a time. Texts are times where nothing else can be.
     """
     names = [str(name).lower() for name in frame.columns]
     is_overruled = _is_overruled(options)
     if not has_times(frame.index, options):
-        # Texts are times where nothing else can be.
         is_text = frame.index.dtype == object or pd.api.types.is_string_dtype(frame.index.dtype)
-        if not is_text or is_overruled or any(_find_time(name) in TIMES for name in names):
+        if not is_text or is_overruled or any(find_role(name) in TIMES for name in names):
             return ""
     index_name = str(frame.index.name)
     named = options.columns.get(TIMESTAMP, "")
     if named.lower() in (index_name.lower(), TIMESTAMP) and named.lower() not in names:
         return named
-    name = index_name if _find_time(index_name) else TIMESTAMP
+    name = index_name if find_role(index_name) in (*TIMES, CLOSE) else TIMESTAMP
     # The settings may name the column of that name as the times.
     return "" if is_overruled and name.lower() in names else name
 
@@ -189,67 +188,56 @@ def _is_overruled(options: LoadOptions) -> bool:
     return not options.columns.keys().isdisjoint(TIMES)
 
 
-def _find_time(name: str) -> str:
-    """The time that a name sounds like, of bars that open or close; empty for other names."""
-    role = find_role(name) or ""
-    return role if role in (*TIMES, CLOSE) else ""
-
-
 def _list_closes(columns: FrameColumns, index: str, options: LoadOptions) -> Iterator[str]:
     """Columns of closing times, by which the reader knows an index of closes.
 
     Days before those of the index are none.
     """
     for name in columns:
-        if find_role(name) != CLOSE or (closes := columns.find_times(name, options)) is None:
+        closes = columns.find_times(name, options) if find_role(name) == CLOSE else None
+        opens = None if closes is None else columns.find_times(index, options)
+        if closes is None or opens is None:
             continue
-        opens = columns.find_times(index, options)
-        is_early = opens is not None and ((closes < opens) & (closes != NO_TIME)).any()
-        if opens is not None and (_has_clock(closes) or not is_early):
+        if _has_clock(closes) or not ((closes < opens) & (closes != NO_TIME)).any():
             yield name
 
 
 def _refuse_other_times(columns: FrameColumns, index: str, options: LoadOptions) -> None:
     """Refuse columns that could be the time of a bar as well as the index, and differ from it.
 
+    Days beside an index are no times of bars, nor are times of day.
+
     Raises:
         ConfigError: Naming them, and how to pass either.
-    """
-    times = _list_times(columns, index, options)
-    index_times = columns.find_times(index, options) if times else None
-    if index_times is None:
-        return
-    rows = {name: _find_difference(index_times, other) for name, other in times.items()}
-    differing = [name for name, row in rows.items() if row is not None]
-    if not differing:
-        return
-    market, name = columns.market, differing[0]
-    row = rows[name] or 0
-    rest = [other for other in times if _find_difference(times[name], times[other]) is not None]
-    further = f".drop(columns={_list_labels(rest)})" if rest else ""
-    raise ConfigError(
-        f"{market.name}: its index and its column {bare_name(name)!r} could both be the time of "
-        f"a bar, and differ: row {row} has {format_time(int(index_times[row]))} and "
-        f"{format_time(int(times[name][row]))}; pass {market.code}.drop(columns="
-        f"{_list_labels(differing)}) or {market.code}.set_index({bare_name(name)!r}){further}"
-    )
-
-
-def _list_times(columns: FrameColumns, index: str, options: LoadOptions) -> dict[str, Ints]:
-    """Times [N] of columns that sound like the time of a bar and hold such.
-
-    Days beside an index are no times of bars, nor are times of day.
     """
     taken = {index, *options.columns.values(), *options.aligned.values()}
     times = {}
     for name in columns:
-        role = _find_time(name)
-        if role not in TIMES or name in taken:
-            continue
-        time_ns = columns.find_times(name, options)
+        role = None if name in taken else find_role(name)
+        time_ns = columns.find_times(name, options) if role in TIMES else None
         if time_ns is not None and (role == TIMESTAMP or _has_clock(time_ns)):
             times[name] = time_ns
-    return times
+    index_times = columns.find_times(index, options) if times else None
+    if index_times is None:
+        return
+    differing = [name for name in times if len(_list_differing(index_times, times[name]))]
+    if not differing:
+        return
+    code, name = columns.market.code, differing[0]
+    row = _list_differing(index_times, times[name])[0]
+    rest = [other for other in times if len(_list_differing(times[name], times[other]))]
+    further = f".drop(columns={_list_labels(rest)})" if rest else ""
+    raise ConfigError(
+        f"{columns.market.name}: its index and its column {bare_name(name)!r} could both be the "
+        f"time of a bar, and differ: row {row} has {format_time(int(index_times[row]))} and "
+        f"{format_time(int(times[name][row]))}; pass {code}.drop(columns="
+        f"{_list_labels(differing)}) or {code}.set_index({bare_name(name)!r}){further}"
+    )
+
+
+def _list_differing(times: Ints, other: Ints) -> Ints:
+    """Rows in which two columns hold different times."""
+    return np.flatnonzero((times != other) & (times != NO_TIME) & (other != NO_TIME))
 
 
 def _list_labels(names: list[str]) -> str:
@@ -258,9 +246,3 @@ def _list_labels(names: list[str]) -> str:
 
 def _has_clock(time_ns: Ints) -> bool:
     return bool((time_ns[time_ns != NO_TIME] % DAY_NS).any())
-
-
-def _find_difference(times: Ints, other: Ints) -> int | None:
-    """The first row in which two columns hold different times."""
-    rows = np.flatnonzero((times != other) & (times != NO_TIME) & (other != NO_TIME))
-    return int(rows[0]) if len(rows) else None

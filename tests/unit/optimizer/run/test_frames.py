@@ -1,6 +1,8 @@
 """Frames as people have them: read as pandas means them, or refused with a way on that works."""
 
 import re
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,15 +10,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from data import load_bars
+from data import Bars, LoadOptions, load_bars
 from data.errors import DataError
 from optimizer.errors import ConfigError
 from optimizer.run.frames import holding_frames
 from optimizer.run.sources import keep_frames, load_options
 
-COUNT = 60
+COUNT, FOLDER = 60, "runs [1]"
 
 INDEX = pd.date_range("2024-01-01", periods=COUNT, freq="15min", tz="UTC")
+
+QUARTER = pd.Timedelta("15min")
 
 LATE = INDEX + pd.Timedelta("59614ms")
 
@@ -33,14 +37,33 @@ def make_frame(seed=36):
 
 FRAME, OTHER = make_frame(), make_frame(37)
 
-PRICES = {"Open": "open", "High": "high", "Low": "low", "Close": "close", "Volume": "volume"}
+PLAIN, BOTH = {"bars": FRAME}, {"AAA": FRAME, "BBB": OTHER}
 
-NAMED = FRAME.rename(columns={low: high for high, low in PRICES.items()})
+
+class Case(NamedTuple):
+    """A thing that is passed as bars, and what becomes of it."""
+
+    bars: object
+    words: tuple[str, ...] = ()  # of its refusal without the settings; empty where it is read
+    series: Mapping[str, pd.DataFrame] = PLAIN  # read with the settings, by symbol; empty for none
+    settings: Mapping[str, object] = {}
+    ways: tuple[pd.DataFrame, ...] = ()  # read as the first of each way on that the refusal names
+    note: str = ""  # within a note on the bars
+
+
+def refused(bars, *words, **settings):
+    """A case that is refused with the settings too."""
+    return Case(bars, words, {}, settings)
+
+
+def index(labels):
+    """The frame with other labels of its rows."""
+    return FRAME.set_axis(labels)
 
 
 def hold(tmp_path, bars, **settings):
     """Configuration in which they are sources."""
-    return holding_frames({"bars": bars, "runs": str(tmp_path), **settings}, "evolve")
+    return holding_frames({"bars": bars, "runs": str(tmp_path / FOLDER), **settings}, "evolve")
 
 
 def read(tmp_path, bars, **settings):
@@ -56,15 +79,12 @@ def read(tmp_path, bars, **settings):
     return {bars.symbol: bars for bars in series}
 
 
-def hashes(tmp_path, bars, **settings):
-    """What bars say, by symbol."""
-    return {name: one.content_hash for name, one in read(tmp_path, bars, **settings).items()}
-
-
-@pytest.fixture
-def plain(tmp_path):
-    """Bars of the plain frame."""
-    return read(tmp_path, FRAME)["bars"]
+def hash_bars(frame):
+    """What the bars of a frame of times and values say."""
+    times = frame.index.as_unit("ns").asi8
+    columns = {name: frame[name].to_numpy() for name in FRAME}
+    step = int(np.diff(times).min())
+    return Bars(timestamp=times, **columns, symbol="any", timeframe_ns=step).content_hash
 
 
 def find_refusal(tmp_path, bars, **settings):
@@ -74,36 +94,47 @@ def find_refusal(tmp_path, bars, **settings):
     message = str(caught.value)
     assert "\n" not in message
     assert ".parquet" not in message
+    assert not list(tmp_path.iterdir())
     return message
 
 
-def list_ways(message, frame):
-    """What a message says to pass in place of a frame."""
+def list_ways(message, bars):
+    """What a message says to pass in place of bars, which may be a frame under a key."""
+    frame = bars["AAA"] if isinstance(bars, dict) else bars
     texts = re.split(r",? or (?:pass )?", re.search(r"(?:pass|as in) (.*)$", message)[1])
-    return [eval(text.removeprefix("bars="), {"frame": frame}) for text in texts]
+    for text in texts:
+        way = eval(text.removeprefix("bars="), {"frame": frame})
+        is_bare = isinstance(bars, dict) and not isinstance(way, dict)
+        yield {"AAA": way} if is_bare else way
 
 
-def index(labels):
-    """The frame with other labels of its rows."""
-    return FRAME.set_axis(labels)
-
-
+PRICES = {"Open": "open", "High": "high", "Low": "low", "Close": "close", "Volume": "volume"}
+NAMED, NAMED_OTHER = (
+    frame.rename(columns={low: high for high, low in PRICES.items()}) for frame in (FRAME, OTHER)
+)
 COUNTED = FRAME.reset_index(names="start_time")
-TIMESTAMPS = INDEX.as_unit("s").asi8
-CLOSES = index(INDEX + pd.Timedelta("15min"))
+MIXED = FRAME["close"].astype(object)
+CLOSES = index(INDEX + QUARTER)
+DAYS = index(pd.date_range("2024-01-02", periods=COUNT, tz="UTC"))
+WRITTEN = index(pd.date_range("2024", periods=COUNT, freq="h", tz="UTC")).iloc[:12]
 TWICE = pd.concat([FRAME, FRAME[["open"]].set_axis(["close"], axis=1)], axis=1)
+CLOCKED = FRAME.assign(day=LATE.strftime("%Y-%m-%d"), clock=LATE.strftime("%H:%M:%S.%f"))
+STAMPED = FRAME.rename_axis("opened").assign(date=LATE)
+CONTRACTS = FRAME.assign(symbol=["ESH4"] * 30 + ["ESM4"] * 30)
+THIN = FRAME.iloc[np.flatnonzero(np.random.default_rng(1).uniform(size=COUNT) < 0.4)]
+VOLUMES = FRAME.drop(columns="volume").assign(
+    **{"Volume USDT": FRAME["close"], "Volume BTC": FRAME["volume"]}
+)
 
-# Of any type that pandas has for times, and under any name; prices of any type.
-SAME = {
+# Times of any type that pandas has, and under any name; prices of any type.
+TYPES = {
     "naive": index(INDEX.tz_localize(None)),
     "New York": index(INDEX.tz_convert("America/New_York")),
     "periods": index(INDEX.tz_localize(None).to_period("15min")),
-    "intervals": index(
-        pd.IntervalIndex.from_arrays(INDEX, INDEX + pd.Timedelta("15min"), closed="left")
-    ),
+    "intervals": index(pd.IntervalIndex.from_arrays(INDEX, INDEX + QUARTER, closed="left")),
     "text": index(INDEX.strftime("%Y-%m-%d %H:%M:%S")),
     "objects": index(pd.Index(list(INDEX.to_pydatetime()), dtype=object)),
-    "seconds": index(pd.Index(TIMESTAMPS)),
+    "seconds": index(pd.Index(INDEX.as_unit("s").asi8)),
     "a range of seconds": index(pd.RangeIndex(0, COUNT * 900, 900) + int(INDEX[0].timestamp())),
     "nanoseconds, named": index(pd.Index(INDEX.as_unit("ns").asi8, name="open_time")),
     "named as a price": index(INDEX.rename("close")),
@@ -114,177 +145,134 @@ SAME = {
     "long doubles": FRAME.astype(np.longdouble),
     "sparse": FRAME.astype(pd.SparseDtype(np.float64)),
     "nullable": FRAME.convert_dtypes(),
-    "pyarrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
+    "of arrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
     "prices as text": FRAME.map(repr),
-    # Names that sound like time do not matter beside an index of times.
-    **{
-        f"column {name}": FRAME.assign(**{name: values})
-        for name, values in {
-            "time": INDEX.time,
-            "date": INDEX.date,
-            "t": np.arange(COUNT),
-            "epoch": [{"a": 1}] * COUNT,
-            "datetime": INDEX.tz_convert("Asia/Tokyo"),
-            "timestamp": [None] * COUNT,
-            "close_time": INDEX + pd.Timedelta("15min"),
-        }.items()
-    },
 }
 
+# Columns that do not matter: names that sound like time beside an index of times, any values.
+BESIDE = {
+    "time": INDEX.time,
+    "date": INDEX.date,
+    "t": np.arange(COUNT),
+    "epoch": [{"a": 1}] * COUNT,
+    "datetime": INDEX.tz_convert("Asia/Tokyo"),
+    "timestamp": [None] * COUNT,
+    "close_time": INDEX + QUARTER,
+    "mood": [1, "x"] * (COUNT // 2),
+    "phase": np.zeros(COUNT, dtype=complex),
+}
 
-@pytest.mark.parametrize("name", SAME)
-def test_a_frame_of_the_same_bars_is_read_as_the_plain_one(tmp_path, plain, name):
-    """Each number that float64 holds comes back in every bit."""
-    assert hashes(tmp_path, SAME[name]) == {"bars": plain.content_hash}
-
-
-VOLUMES = {"Volume USDT": FRAME["close"], "Volume BTC": FRAME["volume"]}
-CONTRACTS = FRAME.assign(symbol=["ESH4"] * 30 + ["ESM4"] * 30)
-STAMPED = FRAME.rename_axis("opened").assign(date=LATE)
-CALLED = FRAME.rename(columns={"close": "Last Price", "volume": "7"})
-
-# A frame, a word of the message, and settings with which it is the plain one.
+# Settings say what a frame leaves open: names are in any case, an index of times is the first.
 SETTLED = {
-    "closes by name": (
-        CLOSES.rename_axis("close_time"), "--column timestamp=close_time --stamped close",
-        {"columns": {"timestamp": "close_time"}, "stamped": "close"},
+    "closes by name": Case(
+        CLOSES.rename_axis("close_time"), ("--column timestamp=close_time --stamped close",),
+        settings={"columns": {"timestamp": "close_time"}, "stamped": "close"},
     ),
-    "an index by its name": (STAMPED, "", {"columns": {"timestamp": "opened"}}),
-    "an index as the time": (STAMPED, "", {"columns": {"timestamp": "timestamp"}}),
-    "columns in any case": (CALLED, "", {"columns": {"close": "last price", "volume": "7"}}),
-    "contracts": (CONTRACTS, "2 markets", {"columns": {"symbol": "none"}}),
-    "two columns": (TWICE.loc[:, ~TWICE.columns.duplicated()], "", {}),
+    "days that close": Case(
+        DAYS.assign(close_time=DAYS.index), ("--stamped close",),
+        {"bars": DAYS.set_axis(DAYS.index - pd.Timedelta("1D"))}, {"stamped": "close"},
+    ),
+    "closes": Case(
+        index(INDEX - pd.Timedelta("1ms")), ("bars: its index holds", "--stamped close"),
+        {"bars": index(INDEX - QUARTER)}, {"stamped": "close"},
+    ),
+    "an index by its name": Case(STAMPED, settings={"columns": {"timestamp": "opened"}}),
+    "an index as the time": Case(STAMPED, settings={"columns": {"timestamp": "timestamp"}}),
+    "columns in any case": Case(
+        FRAME.rename(columns={"close": "Last Price", "volume": "7"}),
+        settings={"columns": {"close": "last price", "volume": "7"}},
+    ),
+    "contracts": Case(CONTRACTS, ("2 markets",), settings={"columns": {"symbol": "none"}}),
+    "a column in place of the index": Case(
+        FRAME.assign(sent=LATE, timestamp=LATE), (), {"bars": index(LATE)},
+        {"columns": {"timestamp": "Sent"}},
+    ),
+    "a column called as the index": Case(
+        FRAME.assign(timestamp=LATE), ("its index",), {"bars": index(LATE)},
+        {"columns": {"timestamp": "timestamp"}},
+    ),
+    "a row without a time": Case(
+        index(INDEX.where(INDEX[3] != INDEX)), ("row 3",), {"bars": FRAME.drop(INDEX[3])},
+        {"drop_bad_bars": True},
+    ),
+    "two in place of the index": Case(
+        CLOCKED, (), {"bars": index(LATE)}, {"columns": {"date": "day", "time": "clock"}}
+    ),
+    "a price that stands twice": Case(
+        TWICE, ("two columns 'close'",), {"bars": FRAME.assign(close=FRAME["open"])},
+        {"columns": {"close": "7"}},
+    ),
+    "a high below the close": Case(
+        {"AAA": FRAME.assign(high=FRAME["high"].where(INDEX[3] != INDEX, 1.0))},
+        ("bars['AAA']: ", "--drop-bad-bars"), {"AAA": FRAME.drop(INDEX[3])},
+        {"drop_bad_bars": True},
+    ),
+    "a thin market": Case(
+        {"AAA": THIN}, ("bars['AAA']: ", "--source-timeframe"), {"AAA": THIN},
+        {"source_timeframe": "15m"},
+    ),
+    "days that could be months": Case(
+        WRITTEN.set_axis(WRITTEN.index.strftime("%d/%m/%Y %H:%M")), ("bars: ", "--time-format"),
+        {"bars": WRITTEN}, {"time_format": "%d/%m/%Y %H:%M"},
+    ),
+    **{
+        f"{missing!r} among numbers": Case(
+            FRAME.assign(close=MIXED.where(INDEX[0] != INDEX, missing)), (),
+            {"bars": FRAME.iloc[1:]}, {"drop_bad_bars": True},
+        )
+        for missing in ("", "n/a")
+    },
+    "other columns": Case(NAMED.assign(**{"Adj Close": 1.0}), note="'Adj Close'"),
+    "volumes of both assets": Case({"BTC/USDT": VOLUMES}, series={"BTC/USDT": FRAME}),
 }  # fmt: skip
 
-
-@pytest.mark.parametrize("name", SETTLED)
-def test_settings_say_what_a_frame_leaves_open(tmp_path, plain, name):
-    """Names are in any case; an index of times is the first place."""
-    frame, word, settings = SETTLED[name]
-    if word:
-        assert word in find_refusal(tmp_path, frame)
-    assert hashes(tmp_path, frame, **settings) == {"bars": plain.content_hash}
-
-
-def test_days_that_close_are_none_that_open(tmp_path):
-    """An index of whole days is one of closes too, where a column of closes is equal to it."""
-    days = index(pd.date_range("2024-01-02", periods=COUNT, tz="UTC"))
-    frame = days.assign(close_time=days.index)
-    assert "--stamped close" in find_refusal(tmp_path, frame)
-    bars = read(tmp_path, frame, stamped="close")["bars"]
-    assert bars.timestamp[0] == pd.Timestamp("2024-01-01", tz="UTC").value
-
-
-@pytest.mark.parametrize("columns", [{"timestamp": "Sent"}, {"date": "day", "time": "clock"}])
-def test_settings_overrule_the_index(tmp_path, columns):
-    """An option names the column of times."""
-    frame = FRAME.assign(sent=LATE, timestamp=LATE)
-    if "date" in columns:
-        frame = FRAME.assign(day=LATE.strftime("%Y-%m-%d"), clock=LATE.strftime("%H:%M:%S.%f"))
-    assert read(tmp_path, frame, columns=columns)["bars"].timestamp[0] == LATE[0].value
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        FRAME.assign(timestamp=LATE.as_unit("ms").asi8),
-        FRAME.rename_axis("timestamp").assign(timestamp=LATE),
-        FRAME.assign(ts=LATE, start=LATE, unix=INDEX + pd.Timedelta("1s")),
-        pa.Table.from_pandas(FRAME.assign(ts=LATE)),
-    ],
-    ids=["number", "called as the index", "two others", "pyarrow"],
-)
-def test_times_that_differ_from_the_index_are_refused(tmp_path, plain, frame):
-    """Each way that the message names leads to bars: of the index, or of the column."""
-    first, second = list_ways(find_refusal(tmp_path, frame), frame)
-    assert hashes(tmp_path, first) == {"bars": plain.content_hash}
-    late = read(tmp_path, second)["bars"]
-    assert late.timestamp[0] == LATE[0].value
-    assert late.close.tobytes() == plain.close.tobytes()
-
-
-@pytest.mark.parametrize(
-    "values",
-    [[{"a": 1}] * COUNT, [1, "x"] * (COUNT // 2), np.zeros(COUNT, dtype=complex)],
-    ids=["dicts", "mixed", "complex"],
-)
-def test_a_column_that_is_not_read_does_not_matter(tmp_path, values):
-    """Whatever it holds: the file is that of the frame without it."""
-    frame = FRAME.assign(mood=values)
-    frame.attrs["client"] = object()
-    for bars in (FRAME, frame):
-        read(tmp_path, bars)
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-WIDE = pd.concat({"AAA": NAMED, "BBB": OTHER.set_axis(NAMED.columns, axis=1)}, axis=1)
-
-LONG = pd.concat(
-    [NAMED.assign(Ticker="AAA"), OTHER.set_axis(NAMED.columns, axis=1).assign(Ticker="BBB")]
-)
-
-LEVELS = LONG.set_index("Ticker", append=True)
-
-PARTS = pl.from_pandas(LONG.reset_index(names="time"))
-
-SEVERAL = {
-    "yfinance, by ticker": WIDE,
-    "a frame each": {name: WIDE[name] for name in ("AAA", "BBB")},
-    "a wide frame each": dict.fromkeys(("AAA", "BBB"), WIDE),
-    "groups": LONG.groupby("Ticker"),
-    "groups as a dict": dict(tuple(LONG.groupby("Ticker"))),
-    "levels, time first": LEVELS,
-    "groups by a level, as a dict": dict(tuple(LEVELS.swaplevel().groupby(level=0))),
-    "groups of polars": PARTS.group_by("Ticker"),
-    "parts of polars": PARTS.partition_by("Ticker", as_dict=True),
-    "tables of pyarrow": {
-        name: pa.Table.from_pandas(WIDE[name].reset_index(names="time")) for name in ("AAA", "BBB")
-    },
-    "two columns of symbols": {
-        name: WIDE[name].assign(Ticker=name, symbol=name) for name in ("AAA", "BBB")
-    },
+# Times that differ from the index; each way leads to bars, of the index or of the column.
+DIFFERING = {
+    "as numbers": FRAME.assign(timestamp=LATE.as_unit("ms").asi8),
+    "called as the index": FRAME.rename_axis("timestamp").assign(timestamp=LATE),
+    "two others": FRAME.assign(ts=LATE, start=LATE, unix=INDEX + pd.Timedelta("1s")),
+    "of pyarrow": pa.Table.from_pandas(FRAME.assign(ts=LATE)),
 }
 
-
-@pytest.mark.parametrize("name", SEVERAL)
-def test_frames_of_several_tickers_are_read(tmp_path, plain, name):
-    """However they hold them, each is a market."""
-    other = read(tmp_path, OTHER)["bars"]
-    expected = {"AAA": plain.content_hash, "BBB": other.content_hash}
-    assert hashes(tmp_path, SEVERAL[name]) == expected
-
-
-@pytest.mark.parametrize("frame", [WIDE[["AAA"]], LEVELS.iloc[:COUNT], LONG.iloc[:COUNT]])
-def test_one_ticker_names_its_market(tmp_path, plain, frame):
-    """In a level or in a column."""
-    assert hashes(tmp_path, frame) == {"AAA": plain.content_hash}
-
-
-def test_rows_of_other_tickers_are_no_bars(tmp_path):
-    """A frame of several tickers has rows in which one of them did not trade."""
-    wide = WIDE.copy()
-    wide.loc[INDEX[-5:], "AAA"] = np.nan
-    series = read(tmp_path, wide)
-    assert (len(series["AAA"]), len(series["BBB"])) == (COUNT - 5, COUNT)
-    assert any("5 rows" in note for note in series["AAA"].notes)
-    wide.loc[INDEX[3], ("AAA", "Close")] = np.nan
-    assert "bars['AAA']" in find_refusal(tmp_path, wide)
-
-
+WIDE = pd.concat({"AAA": NAMED, "BBB": NAMED_OTHER}, axis=1)
+LONG = pd.concat([NAMED.assign(Ticker="AAA"), NAMED_OTHER.assign(Ticker="BBB")])
+LEVELS = LONG.set_index("Ticker", append=True)
+PARTS = pl.from_pandas(LONG.reset_index(names="time"))
+GAPPY = WIDE.mask(
+    np.outer(np.arange(COUNT) >= COUNT - 5, WIDE.columns.get_level_values(0) == "AAA")
+)
 UNKNOWN = LONG.rename(columns={"Ticker": "Name"})
-
-DAYS = UNKNOWN.reset_index(names="t").assign(
+FLAT = FRAME.reset_index(names="time")
+DAY_AND_CLOCK = UNKNOWN.reset_index(names="t").assign(
     date=lambda rows: rows["t"].dt.strftime("%Y-%m-%d"),
     time=lambda rows: rows.pop("t").dt.strftime("%H:%M"),
 )
 
-FLAT = FRAME.reset_index(names="time")
+# However they hold several tickers, each is a market.
+SEVERAL = {
+    "yfinance, by ticker": WIDE,
+    "a frame each": {name: WIDE[name] for name in BOTH},
+    "a wide frame each": dict.fromkeys(BOTH, WIDE),
+    "groups": LONG.groupby("Ticker"),
+    "groups as a dict": dict(tuple(LONG.groupby("Ticker"))),
+    "levels, time first": LEVELS,
+    "groups by a level, as a dict": dict(tuple(LEVELS.swaplevel().groupby(level=0))),
+    "groups by two levels": {
+        name: pd.concat({name: LEVELS[LEVELS.index.get_level_values(1) == name]}) for name in BOTH
+    },
+    "groups of polars": PARTS.group_by("Ticker"),
+    "parts of polars": PARTS.partition_by("Ticker", as_dict=True),
+    "tables of pyarrow": {
+        name: pa.Table.from_pandas(WIDE[name].reset_index(names="time")) for name in BOTH
+    },
+    "two columns of symbols": {name: WIDE[name].assign(Ticker=name, symbol=name) for name in BOTH},
+}
 
-# Frames of several levels or markets; what the message says to pass is read.
+# Frames that may be several; the way is in words of the library that made them.
 LEFT_OPEN = {
     "rows of two": LONG,
     "rows of two, unknown": UNKNOWN,
-    "rows of two, days and clocks": DAYS,
+    "rows of two, days and clocks": DAY_AND_CLOCK,
     "an index of tickers": LONG.reset_index(names="t").set_index("Ticker"),
     "polars": PARTS,
     "symbol first": pd.concat({"AAA": FLAT}),
@@ -292,78 +280,31 @@ LEFT_OPEN = {
     "three levels": pd.concat({"X": LEVELS.swaplevel()}),
 }
 
+# A key that differs from the frame: both are named.
+KEYED = {
+    "column": (LONG.iloc[COUNT:], (OTHER, OTHER)),
+    "polars": (PARTS.filter(pl.col("Ticker") == "BBB"), (OTHER, OTHER)),
+    "level of markets": (LEVELS.iloc[COUNT:], (OTHER,)),
+}
 
-@pytest.mark.parametrize("name", LEFT_OPEN)
-def test_a_frame_that_may_be_several_says_how_to_pass_it(tmp_path, plain, name):
-    """In words of the library that made it."""
-    frame = LEFT_OPEN[name]
-    (way,) = list_ways(find_refusal(tmp_path, frame), frame)
-    assert next(iter(hashes(tmp_path, way).values())) == plain.content_hash
-
-
-@pytest.mark.parametrize(
-    ("frame", "count"),
-    [
-        (LONG.iloc[COUNT:], 2),
-        (PARTS.filter(pl.col("Ticker") == "BBB"), 2),
-        (LEVELS.iloc[COUNT:], 1),
-    ],
-    ids=["column", "polars", "level of markets"],
-)
-def test_a_key_that_differs_from_the_frame_is_refused(tmp_path, frame, count):
-    """Both are named, and each way on is read."""
-    message = find_refusal(tmp_path, {"AAA": frame})
-    assert message.startswith("bars['AAA']: its ")
-    assert "'BBB'" in message
-    ways = list_ways(message, frame)
-    assert len(ways) == count
-    for way in ways:
-        assert len(read(tmp_path, way if isinstance(way, dict) else {"AAA": way})) == 1
-
-
-FAULTS = {
-    "a high below the close": (
-        FRAME.assign(high=FRAME["high"].where(FRAME.index != INDEX[3], 1.0)),
-        "--drop-bad-bars", {"drop_bad_bars": True},
-    ),
-    "a thin market": (
-        FRAME.iloc[np.flatnonzero(np.random.default_rng(1).uniform(size=COUNT) < 0.4)],
-        "--source-timeframe", {"source_timeframe": "15m"},
-    ),
-    "days that could be months": (
-        index(pd.date_range("2024", periods=COUNT, freq="h").strftime("%d/%m/%Y %H:%M")).iloc[:12],
-        "--time-format", {"time_format": "%d/%m/%Y %H:%M"},
-    ),
-    "closes": (index(INDEX - pd.Timedelta("1ms")), "--stamped close", {"stamped": "close"}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_an_option_that_a_message_names_is_a_setting(tmp_path, name):
-    """Of the same name, with which the frame is read."""
-    frame, flag, settings = FAULTS[name]
-    message = find_refusal(tmp_path, {"AAA": frame})
-    assert message.startswith("bars['AAA']: ")
-    assert flag in message
-    assert len(read(tmp_path, {"AAA": frame}, **settings)["AAA"]) > 10
-
-
-NAN, MIXED = float("nan"), FRAME["close"].astype(object)
-
-# What is passed, and words of the message.
 REFUSED = {
-    "text": ({"AAA": FRAME.assign(close=[1, "x"] * 30)}, ["bars['AAA']", "'close'", "row 1 'x'"]),
-    "an index of rows": (FRAME.set_axis(pd.RangeIndex(COUNT)), ["frame.set_index(times)"]),
-    "no time": (COUNTED.drop(columns="start_time"), ["timestamp"]),
-    "two of a symbol": ({1: FRAME, "1": OTHER}, ["two frames", "'1'"]),
-    "no rows": (FRAME.iloc[:0], ["no bars"]),
-    "doubled": (TWICE, ["two columns 'close'"]),
+    "text": refused(
+        {"AAA": FRAME.assign(close=[1, "x"] * 30)}, "bars['AAA']", "'close'", "row 1 'x'"
+    ),
+    "an index of rows": refused(index(pd.RangeIndex(COUNT)), "frame.set_index(times)"),
+    "no time": refused(COUNTED.drop(columns="start_time"), "timestamp"),
+    "two of a symbol": refused({1: FRAME, "1": OTHER}, "two frames", "'1'"),
+    "no rows": refused(FRAME.iloc[:0], "no bars"),
+    "a hole": refused(WIDE.mask(WIDE.iloc[3, 3] == WIDE), "bars['AAA']"),
+    "too large": refused(FRAME, "above the cap of 2879", "--max-bytes", max_bytes=2879),
     **{
-        f"key {key!r}": ({key: FRAME}, ["as in bars={'BTC': frame}"])
-        for key in ("", "  ", None, NAN, 1.5, True, ("AAA", "BBB"), "A\nB", "A" * 65, INDEX[0])
+        f"key {key!r}": refused({key: FRAME}, "as in bars={'BTC': frame}")
+        for key in (
+            "", "  ", None, float("nan"), 1.5, True, ("AAA", "BBB"), "A\nB", "A" * 65, INDEX[0]
+        )
     },
     **{
-        f"got {got}": (value, [f"in place of data, got {got}"])
+        f"got {got}": refused(value, f"in place of data, got {got}")
         for got, value in {
             "None": None,
             "'bars.csv'": "bars.csv",
@@ -371,52 +312,82 @@ REFUSED = {
             "a DataFrame": [FRAME],
             "a dict as bars['A']": {"A": {"B": FRAME}},
             "a ndarray": FRAME.to_numpy(),
+            "a recarray": FRAME.to_records(),
         }.items()
     },
-}
+}  # fmt: skip
+
+CASES = {
+    **{name: Case(frame) for name, frame in TYPES.items()},
+    **{f"beside {name}": Case(FRAME.assign(**{name: held})) for name, held in BESIDE.items()},
+    **SETTLED,
+    **{
+        f"times {name}": Case(frame, ("its index",), {}, ways=(FRAME, index(LATE)))
+        for name, frame in DIFFERING.items()
+    },
+    **{name: Case(bars, series=BOTH) for name, bars in SEVERAL.items()},
+    **{
+        f"one {name}": Case(frame, series={"AAA": FRAME})
+        for name, frame in {
+            "ticker": WIDE[["AAA"]], "level": LEVELS.iloc[:COUNT], "column": LONG.iloc[:COUNT]
+        }.items()
+    },
+    "rows of other tickers": Case(
+        GAPPY, series={"AAA": FRAME.iloc[:-5], "BBB": OTHER}, note="5 rows"
+    ),
+    **{f"several {name}": Case(bars, ("",), {}, ways=(FRAME,)) for name, bars in LEFT_OPEN.items()},
+    **{
+        f"key and {name}": Case({"AAA": frame}, ("bars['AAA']: its ", "'BBB'"), {}, ways=ways)
+        for name, (frame, ways) in KEYED.items()
+    },
+    **REFUSED,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_frames_that_cannot_be_read_are_refused(tmp_path, name):
-    """By what was passed and what is wrong with it; nothing is kept."""
-    bars, words = REFUSED[name]
-    message = find_refusal(tmp_path, bars)
-    assert all(word in message for word in words)
+@pytest.mark.parametrize("name", CASES)
+def test_frames_are_read_as_meant_or_refused_with_a_way_on(tmp_path, name):
+    """Each number keeps every bit; a refusal is one line, and keeps nothing."""
+    case = CASES[name]
+    if case.words:
+        message = find_refusal(tmp_path, case.bars, **({} if case.series else case.settings))
+        assert all(word in message for word in case.words)
+        ways = list(list_ways(message, case.bars)) if case.ways else []
+        for way, frame in zip(ways, case.ways, strict=True):
+            first = next(iter(read(tmp_path, way).values()))
+            assert first.content_hash == hash_bars(frame)
+    if case.series:
+        series = read(tmp_path, case.bars, **case.settings)
+        assert {symbol: bars.content_hash for symbol, bars in series.items()} == {
+            symbol: hash_bars(frame) for symbol, frame in case.series.items()
+        }
+        assert any(case.note in note for note in (*next(iter(series.values())).notes, ""))
 
 
-@pytest.mark.parametrize("missing", ["", "n/a"])
-def test_words_for_no_number_among_numbers_are_read_as_in_a_file(tmp_path, missing):
-    """Other numbers keep every bit, and the row is dropped with the option."""
-    close = MIXED.where(INDEX[0] != INDEX, missing)
-    bars = read(tmp_path, FRAME.assign(close=close), drop_bad_bars=True)["bars"]
-    assert bars.close.tolist() == FRAME["close"].tolist()[1:]
-
-
-def test_other_columns_are_noted_or_aligned(tmp_path, plain):
-    """One that is left out as in a file; those asked for by name or place, whatever they are."""
-    bars = read(tmp_path, NAMED.assign(**{"Adj Close": 1.0}))["bars"]
-    assert any("'Adj Close'" in note for note in bars.notes)
+def test_columns_are_aligned_by_name_or_place(tmp_path):
+    """Those that are asked for, whatever they are called; a run keeps no other."""
     frame = FRAME.assign(day=np.arange(COUNT), x=np.arange(COUNT))
-    asked = ["day", "mood=X", "other=7"]
-    bars = read(tmp_path, frame, aligned_columns=asked)["bars"]
+    bars = read(tmp_path, frame, aligned_columns=["day", "mood=X", "other=7"])["bars"]
     assert [bars.extra[name][5] for name in ("day", "mood", "other")] == [5, 5, 5]
-    # A price that stands twice is read by its place; the key says whose volume is the base's.
-    doubled = read(tmp_path, TWICE, columns={"close": "7"})["bars"]
-    assert doubled.close.tobytes() == plain.open.tobytes()
-    volumes = FRAME.drop(columns="volume").assign(**VOLUMES)
-    assert hashes(tmp_path, {"BTC/USDT": volumes}) == {"BTC/USDT": plain.content_hash}
+    (path,) = (tmp_path / FOLDER).iterdir()
+    with pytest.raises(DataError, match=r"--aligned-column x: .* no such column; .*'mood'"):
+        load_bars(path, LoadOptions(aligned_columns="x"))
 
 
-def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path, plain):
+def test_a_file_that_is_not_what_was_kept_is_written_anew(tmp_path):
     """Cut short, or saved by another program; other damage is an error that names the file."""
-    (path,) = tmp_path.iterdir()
-    content = path.read_bytes()
+    bars = read(tmp_path, FRAME)["bars"]
+    (path,) = (tmp_path / FOLDER).iterdir()
+    content, written = path.read_bytes(), path.stat().st_ino
+    read(tmp_path, FRAME)
+    assert path.stat().st_ino == written
     pd.read_parquet(path).assign(close=OTHER["close"].to_numpy()).to_parquet(path)
-    for other in (content[:-9], b"", path.read_bytes()):
+    damaged = bytearray(content)
+    damaged[len(content) // 3] ^= 1
+    for other in (content[:-9], b"", path.read_bytes(), damaged):
         path.write_bytes(other)
-        assert hashes(tmp_path, FRAME) == {"bars": plain.content_hash}
+        assert read(tmp_path, FRAME)["bars"].content_hash == bars.content_hash
         assert path.read_bytes() == content
-    path.write_bytes(content[:700] + bytes(9) + content[709:])
+    path.write_bytes(damaged)
     with pytest.raises(DataError, match=path.name):
         load_bars(path)
 
