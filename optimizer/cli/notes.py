@@ -22,9 +22,10 @@ LOGGERS = (
     "optimizer.store.store",
     "optimizer.store.writer",
     "optimizer.cluster.cluster",
-    "optimizer.run.columns",
     "optimizer.run.indicator_cache",
     "optimizer.run.markets",
+    "optimizer.run.record",
+    "optimizer.run.sources",
     "optimizer.run.trust",
 )
 """Whose lines a person wants to see."""
