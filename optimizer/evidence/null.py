@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from optimizer.evidence.figures import Number
 from optimizer.evidence.statistic import (
@@ -21,7 +21,7 @@ from optimizer.evidence.statistic import (
     shorten,
 )
 from optimizer.formatting import number
-from optimizer.store.payload import OPTIONAL, Payload
+from optimizer.store.payload import Payload
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
 
@@ -108,7 +108,7 @@ class NullRecord(Statistic):
     keep: str
     shuffled: NullKind
     mirrored: NullKind | None = None
-    stop_after: Annotated[int, OPTIONAL] = 0  # as in `EvidenceSettings`
+    stop_after: int = DEFAULT_STOP_AFTER  # as in `EvidenceSettings`
 
     @property
     def kinds(self) -> Mapping[str, NullKind]:

@@ -67,7 +67,7 @@ class LookRecord(Payload):
     looks: int  # fronts that bars sharing one with these were opened for, this included
     front: str
     member: int  # number of the pick
-    fronts: tuple[str, ...] = ()  # hashes of those fronts, as far as they are known
+    fronts: tuple[str, ...]  # hashes of those fronts, as far as they are known
 
 
 class Look(NamedTuple):
@@ -151,10 +151,9 @@ def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> li
 
 def count_looks(store: RunStore) -> int:
     """Number of looks that a run itself knows of, in whatever folder; 0 before the first."""
+    opened = [LookRecord.read(row).looks for name, row in store.evidence if name == OPENED]
     judged = [judgement.held_out for judgement in read_judgements(store)]
-    rows = [LookRecord.read(row) for name, row in store.evidence if name == OPENED]
-    looks = [max(row.looks, len(row.fronts)) for row in rows]
-    return max((0, *looks, *(record.looks for record in judged if record is not None)))
+    return max((0, *opened, *(record.looks for record in judged if record is not None)))
 
 
 def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[Look]:

@@ -9,8 +9,11 @@ from optimizer.evidence.folds import FoldSettings, PathSettings, PathsRecord
 from optimizer.evidence.holdout import LookSettings
 from optimizer.evidence.null import NullRecord, NullSettings
 from optimizer.evidence.schedule import NullScheduleSettings, StepSettings
-from optimizer.judging.checkpoint import QUESTIONS, list_unstated
+from optimizer.judging.checkpoint import QUESTIONS, Checkpoint, list_unstated
+from optimizer.judging.null import NullSearch
+from optimizer.store import RunStore
 from tests.support.judged import judgement, null_kind
+from tests.support.recording import HEADER, make_generation
 
 FOLDS = FoldSettings(2, 3, 4, anchored=False)
 STEPS = StepSettings("30d", "182d", 96, anchored=False, pick_by="strength")
@@ -77,3 +80,20 @@ def test_rows_that_a_judgement_states_are_not_said():
     assert [words for words, _ in left] == [
         "1 step", "6 combinatorial splits", "5 steps", "50 schedules on shuffled bars",
     ]  # fmt: skip
+
+
+def test_rows_are_known_by_their_settings_and_their_number(tmp_path):
+    """Those of another kind or rhythm are not; of equal numbers the newest counts."""
+    settings = NullSettings("day", "shuffled")
+    with RunStore.create(tmp_path, "run", HEADER) as store:
+        store.record(make_generation(0))
+        store.finish({"front": []})
+        rows = Checkpoint(store, settings, NullSearch)
+        for number, strength in ((2, 1.0), (1, 2.0), (2, 3.0)):
+            rows.add(NullSearch(number, 4, strength))
+        store.flush()
+        known = {1: NullSearch(1, 4, 2.0), 2: NullSearch(2, 4, 3.0)}
+        assert rows.known == Checkpoint(store, settings, NullSearch).known == known
+        for other in (replace(settings, kind="mirrored"), replace(settings, keep="week"),
+                      NullScheduleSettings(STEPS, "day", "shuffled")):  # fmt: skip
+            assert Checkpoint(store, other, NullSearch).known == {}

@@ -16,7 +16,6 @@ from optimizer.judging import holdout
 from optimizer.judging.holdout import LOOKS, list_bar_ranges, record_look
 from optimizer.judging.judgement import read_judgement
 from optimizer.judging.schedule import StepSetup
-from optimizer.judging.verdict import find_pick
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
@@ -87,15 +86,6 @@ def test_a_list_that_is_none_of_looks_is_refused(path, text, monkeypatch):
     (path.parent / LOOKS).write_text(text)
     with pytest.raises(StoreError, match=r"looks\.json"):
         count(path)
-
-
-def test_a_look_of_a_version_that_named_no_fronts_counts(path):
-    """Its number is the least that there were."""
-    result = read_result(path)
-    with RunStore.open(path, writable=True) as store:
-        member = find_pick(result, None).member
-        store.add_evidence("opened", {"looks": 3, "front": result.front_hash, "member": member})
-    assert count(path) == 3
 
 
 def test_who_is_named_after_a_look_is_not_confirmed_by_it(path):
