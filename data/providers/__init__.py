@@ -27,6 +27,7 @@ class Provider:
     summary: str
     module: str  # module with the function ``read``
     endings: tuple[str, ...] = ()  # of a bare path that means this source
+    rows: RawTable | None = None  # in memory, read as its options say
 
     def read(self, address: str, options: LoadOptions) -> RawTable:
         """Read the rows at an address.
@@ -36,6 +37,8 @@ class Provider:
         Raises:
             DataError: When they cannot be read without guessing.
         """
+        if self.rows is not None:
+            return self.rows
         read: Callable[[str, LoadOptions], RawTable] = import_module(self.module).read
         return read(address, options)
 
@@ -61,8 +64,6 @@ PROVIDERS: dict[str, Provider] = {
 }  # fmt: skip
 """Every source by name."""
 
-MEMORY = Provider("memory", "", "Rows that are held.", "data.providers.memory", (".parquet",))
-
 HELD: dict[str, list[RawTable]] = {}
 """Rows in memory by the spec that is their source while they are held."""
 
@@ -79,8 +80,8 @@ def find_provider(spec: str) -> tuple[Provider, str]:
     >>> provider.name, address
     ('csv', 'bars.csv')
     """
-    if HELD.get(spec):
-        return MEMORY, spec
+    if rows := HELD.get(spec, [])[-1:]:
+        return Provider("memory", "", "", "", (".parquet",), rows[0]), spec
     name, colon, address = spec.partition(":")
     if name in PROVIDERS:
         return PROVIDERS[name], address

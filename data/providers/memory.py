@@ -36,11 +36,6 @@ def holding(tables: Mapping[str, RawTable]) -> Iterator[None]:
             HELD[spec].pop()
 
 
-def read(spec: str, options: LoadOptions) -> RawTable:
-    """Rows that are held; `options` were followed when they were made."""
-    return HELD[spec][-1]
-
-
 def digest_rows(table: RawTable) -> str:
     """Digits that name rows by all that their file holds."""
     digest = hashlib.sha256(f"{table.symbol!r} {table.notes} {table.zone}".encode())

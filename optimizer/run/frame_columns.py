@@ -46,8 +46,8 @@ class MarketFrame:
     code: str = "frame"  # makes the frame of what was passed, for messages
 
 
-class FrameColumns(Mapping[str, pa.Array]):
-    """Columns of a market's frame by name, converted at the first use.
+class FrameColumns:
+    """Columns of a market's frame by name, as Arrow has them from the first use on.
 
     The index is the first column, under the name `index`; empty to leave it out. The second column
     of a name has no name that is recognised, but that of the index keeps it.
@@ -76,9 +76,6 @@ class FrameColumns(Mapping[str, pa.Array]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
     def list_plain(self, names: Iterable[str]) -> Iterator[tuple[str, pa.Array]]:
         """Columns of these names whose rows hold one value each."""
