@@ -30,15 +30,6 @@ def closed_package(fresh, tmp_path):
     return tmp_path
 
 
-def test_loops_are_kept_where_a_person_says_or_beside_the_package(fresh, tmp_path):
-    """A folder that is named is made; an upgrade that removes the package removes its loops too."""
-    assert cache_dirs.loops_folder() == cache_dirs.ENGINE / "__pycache__"
-    cache_dirs.loops_folder.cache_clear()
-    fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
-    assert cache_dirs.loops_folder() == tmp_path / "mine"
-    assert (tmp_path / "mine").is_dir()
-
-
 def test_a_folder_that_others_can_write_is_passed_over(closed_package, fresh):
     """They would leave code there that we run; it makes no difference who named it."""
     places = [closed_package / "mine", closed_package / "room" / "__pycache__"]
@@ -78,17 +69,4 @@ def test_a_temporary_folder_that_others_can_write_is_not_trusted(closed_package,
         private.symlink_to(closed_package / "theirs")
     assert cache_dirs.loops_folder(closed_package / "file") is None
     with pytest.raises(DeviceError, match="TRITON_CACHE_DIR"):
-        cache_dirs.kernels_folder()
-
-
-@pytest.mark.parametrize(
-    ("name", "below"), [("TRITON_CACHE_DIR", ""), ("TRITON_HOME", "/.triton/cache")]
-)
-def test_kernels_are_kept_where_a_person_says(closed_package, fresh, name, below):
-    """Or nowhere: a folder that was named is taken or refused, never replaced."""
-    fresh.setenv(name, str(closed_package / "mine"))
-    assert str(cache_dirs.kernels_folder()) == f"{closed_package}/mine{below}"
-    cache_dirs.kernels_folder.cache_clear()
-    fresh.setenv(name, str(closed_package / "file" / "mine"))
-    with pytest.raises(DeviceError, match=name):
         cache_dirs.kernels_folder()

@@ -4,8 +4,6 @@ import inspect
 import json
 import os
 import shutil
-import subprocess
-import sys
 from contextlib import closing
 
 import pytest
@@ -207,29 +205,9 @@ numba.njit(lambda x: x + 1.0)(1.0)
 """
 
 
-def without_cache_dir(**variables):
+def without_cache_dir():
     """The environment of a person who keeps loops beside their packages."""
-    return {
-        name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"
-    } | variables
-
-
-def start(folder, code):
-    """A fresh process; it knows its folder."""
-    environment = without_cache_dir(PYTHONPATH=str(folder))
-    # Python's own code of a file is kept by its second and its length, which may be the same here.
-    command = [sys.executable, "-B", "-c", code, str(folder)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True
-    )
-
-
-def read(process):
-    """What a process printed, once it ended."""
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return json.loads(output)
+    return {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
 
 
 @pytest.fixture(scope="module")
@@ -281,6 +259,29 @@ def test_what_is_reached_is_compiled_anew(ask, kept_package, tmp_path):
             assert ask(folder) == [expected, []]
 
 
+ASIDE = """
+import json
+from own.deep import aside
+print(json.dumps([aside(1), sum(aside.stats.cache_hits.values())]))
+"""
+
+
+def kept_files(folder, name):
+    """What is kept of a loop."""
+    return sorted((folder / "own" / "__pycache__" / "loops").glob(f"own.{name}-*"))
+
+
+@pytest.mark.slow
+def test_a_file_that_is_not_whole_is_not_used(ask, copied_package):
+    """As a machine leaves it that lost its power: cut, or with holes."""
+    assert ask(copied_package, ASIDE) == [2.0, 0]
+    for damage in (lambda content: content[:-9], lambda content: content[:-2000] + bytes(2000)):
+        for file in kept_files(copied_package, "deep.aside"):
+            file.write_bytes(damage(file.read_bytes()))
+        assert ask(copied_package, ASIDE) == [2.0, 0]
+    assert ask(copied_package, ASIDE) == [2.0, 1]
+
+
 RULES = """
 import json, os, sys
 os.environ["NUMBA_CACHE_DIR"] = sys.argv[1]
@@ -310,35 +311,3 @@ def test_what_a_definition_reaches_is_compiled_anew(ask, copied_package):
         expected += more
         assert ask(copied_package, RULES) == [expected] * 2
     assert len(list(copied_package.glob("loops/own.rules.rule-*"))) == 4
-
-
-ASIDE = """
-import json
-from own.deep import aside
-print(json.dumps([aside(1), sum(aside.stats.cache_hits.values())]))
-"""
-
-
-def kept_files(folder, name):
-    """What is kept of a loop."""
-    return sorted((folder / "own" / "__pycache__" / "loops").glob(f"own.{name}-*"))
-
-
-@pytest.mark.slow
-def test_two_processes_compile_no_loop_twice(tmp_path):
-    """One waits for what the other is compiling, and finds the same."""
-    write_package(tmp_path)
-    answers = [read(process) for process in [start(tmp_path, ASIDE), start(tmp_path, ASIDE)]]
-    assert sorted(answers) == [[2.0, 0], [2.0, 1]]
-    assert not list(tmp_path.rglob("*.part"))
-
-
-@pytest.mark.slow
-def test_a_file_that_is_not_whole_is_not_used(ask, copied_package):
-    """As a machine leaves it that lost its power: cut, or with holes."""
-    assert ask(copied_package, ASIDE) == [2.0, 0]
-    for damage in (lambda content: content[:-9], lambda content: content[:-2000] + bytes(2000)):
-        for file in kept_files(copied_package, "deep.aside"):
-            file.write_bytes(damage(file.read_bytes()))
-        assert ask(copied_package, ASIDE) == [2.0, 0]
-    assert ask(copied_package, ASIDE) == [2.0, 1]

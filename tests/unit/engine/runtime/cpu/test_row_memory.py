@@ -1,6 +1,5 @@
 """Memory that engines leave to each other: no rows in use are written over, no bit changes."""
 
-import numpy as np
 import pytest
 
 from data import Window
@@ -19,19 +18,6 @@ def kept_memory(monkeypatch):
     monkeypatch.setattr(row_memory, "_KEPT", memories)
     monkeypatch.setattr(row_memory, "_KEEPERS", 0)
     return memories
-
-
-@row_memory.keeping_row_memory()
-def test_what_is_read_is_left_alone():
-    """Also where only a part of a part of it is still there."""
-    part = row_memory.take_row_memory(800).view(np.float64).reshape(10, 10)[3]
-    other = row_memory.take_row_memory(800)
-    assert not np.shares_memory(part, other)
-    address = other.ctypes.data
-    del other
-    again = row_memory.take_row_memory(800)
-    assert again.ctypes.data == address
-    assert not np.shares_memory(part, again)
 
 
 @row_memory.keeping_row_memory()
