@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.accounts.ledger import ACCUMULATORS, REASONS, Trade
-from optimizer import backtest, load_run
+from optimizer import load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.run.task import prepare
 from optimizer.store.result import FIGURES
@@ -101,30 +101,6 @@ def test_flags_move_trades_as_they_say(backtested, command, market):
     assert after["sum_r"] > before["sum_r"]
 
 
-DOUBTFUL = """from strategy.words import *
-UP = crosses_above(close, sma(close, 5))
-WRONG = strategy("Stop above the entry.", long=UP, stop=level(2 * high))
-BOTH = strategy("Both sides at once.", long=UP, short=UP, stop=share(0.02))
-FAR = strategy("Stop below zero.", long=UP, exit_long=close < sma(close, 5), stop=share(2.0))
-"""
-
-
-def test_signals_that_come_to_nothing_are_counted(command, market, tmp_path):
-    """Every signal rejected, both sides at once, a stop that no price reaches: a line each."""
-    (tmp_path / "doubtful.py").write_text(DOUBTFUL, encoding="utf-8")
-
-    def ask(*words):
-        return command(*words[:-1], "--data", market, *words[-1].split())
-
-    for name, words in {"WRONG": "rejected", "BOTH": "both sides", "FAR": "at 0 or below"}.items():
-        named = f"--strategy doubtful.py:{name}"
-        result, plain = ask("backtest", f"{named} --json").json, ask("backtest", named)
-        assert words in plain.out
-        assert (result["metrics"]["rejected"] > 0) == (name == "WRONG")
-        assert (result["contradictions"] > 0) == (name == "BOTH")
-        assert ("smaller share" in plain.err) == (name == "FAR")
-
-
 BREAKOUT = """\
 from strategy.words import *
 B = strategy("Breakout.", long=volume >= 1, entry=stop_at(close * 0 + 102, 3),
@@ -169,18 +145,6 @@ def test_a_member_of_a_run_is_drawn_as_itself(command, recordings, tmp_path):
     genes = command(*asked, "--json").json["genes"]
     assert genes == {**result["front"][last]["genes"], "reward_r": 2}
     assert load_run(runs=tmp_path / "runs").id == result["run"]
-
-
-def test_parts_are_one_account_in_table_and_chart(command, market):
-    """The return of the table is where the chart ends; the marked fall is the whole account's."""
-    asked = ("backtest", "--data", market, *LOOSE, "--json")
-    whole, parts = (command(*asked, *cut).json["metrics"] for cut in ((), ("--parts", "4")))
-    assert parts["max_drawdown_marked"] > parts["max_drawdown"]
-    assert whole["max_drawdown_marked"] == pytest.approx(parts["max_drawdown_marked"], rel=0.5)
-    run = backtest(GENES, data=[market], parts=4)
-    assert run.equity(0).iloc[-1] - 1 == pytest.approx(parts["total_return"], rel=1e-12)
-    for name in ("max_drawdown", "max_leverage"):
-        assert run.front[name][0] == parts[name]
 
 
 CAVEATS = """from strategy.words import *

@@ -1,7 +1,5 @@
 """A limit that a person sets is one, and what cannot be meant is noted on stderr and recorded."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.commands import SMALL, market_columns
@@ -55,17 +53,3 @@ def test_every_command_that_trades_notes_a_jump(command, tmp_path):
     assert "cost nothing" in searched
     assert command("backtest", "--data", spec).err.count(jump) == 1
     assert command("judge", "latest", "--folds", "0", "--null", "0").err.count(jump) == 1
-
-
-@pytest.mark.parametrize("stamped", ["open", "close"])
-def test_bars_stamped_at_their_close_in_a_configuration(command, market, stamped):
-    """The option is a knob as any other: flag, file and import."""
-    Path("run.toml").write_text(f'data = "{market}"\nstamped = "{stamped}"\n')
-    by_file = command("backtest", "--config", "run.toml", "--json").json
-    by_flag = command("backtest", "--data", market, "--stamped", stamped, "--json").json
-    assert by_file["data_hash"] == by_flag["data_hash"]
-    assert command("data", "import", market, "--stamped", stamped, "--into", "kept").code == 0
-    kept = command("backtest", "--data", "kept", "--json").json
-    assert kept["windows"][0]["first"] == by_flag["windows"][0]["first"]
-    refused = command("backtest", "--data", "kept", "--stamped", "close")
-    assert "--stamped" in refused.error

@@ -12,9 +12,6 @@ from optimizer import backtest, load_run
 from optimizer.__main__ import main
 from optimizer.errors import ConfigError
 from optimizer.report import gallery, grids
-from optimizer.report.charts import progress
-from optimizer.report.charts.chart import RED_TO_GREEN, TO_GREEN
-from optimizer.run.points import build_grid, wants_more
 from optimizer.run.tables import recorded_individuals
 from optimizer.store import RunStore
 from tests.support.commands import SMALL, write_market
@@ -92,31 +89,3 @@ def test_a_heat_map_of_a_genetic_search_evaluates_nothing(searched, monkeypatch)
     figure = run.plot.heatmap(*names)
     assert np.array_equal(figure.data[0].z, cells["z"], equal_nan=True)
     assert run.plot.heatmap().layout.title.text == chart.title
-
-
-def test_the_report_evaluates_a_sample_of_a_large_lattice(lattice, monkeypatch):
-    """Always the same points, each as it is in the whole lattice."""
-    monkeypatch.setattr(gallery, "MOST_MEASURED", 12)
-    chart, again = gallery.main_heat_map(lattice), gallery.main_heat_map(lattice)
-    assert 6 <= chart.data[0]["customdata"].sum() <= 12
-    assert np.array_equal(chart.data[0]["z"], again.data[0]["z"], equal_nan=True)
-    assert chart.title == "strength by reward r and max hold"
-    whole, part = lattice.grid("reward_r", "max_hold"), chart.data[0]
-    for row, y in zip(part["z"], part["y"], strict=True):
-        for value, x in zip(row, part["x"], strict=True):
-            assert np.isnan(value) or value == whole.loc[y, x]
-
-
-def test_colours_say_what_is_lost_and_what_is_gained():
-    """Grey is zero where values have a sign; else the better the greener, which may be less."""
-
-    def colours(metric, *values):
-        genomes = np.array([[float(n), 0.0] for n, _ in enumerate(values)])
-        cells = build_grid(genomes, (0, 1), np.array(values), maximise=wants_more(metric))
-        return progress.heat_map(cells, ("a", "b"), metric, None).data[0]
-
-    both = colours("strength", -3.0, 1.0)
-    assert (both["zmin"], both["zmax"], both["colorscale"]) == (-3.0, 3.0, RED_TO_GREEN)
-    for metric, is_turned in (("strength", False), ("max_drawdown", True), ("trades:min", True)):
-        cells = colours(metric, 0.1, 0.2)
-        assert (cells["colorscale"], cells["reversescale"]) == (TO_GREEN, is_turned)

@@ -8,38 +8,6 @@ import pytest
 
 from tests.support.commands import SMALL, run
 
-NAMED = [
-    "evolve --data csv:{}.csv",
-    "evolve --config {}",
-    "evolve --runs {}",
-    "evolve --strategy {}",
-    "evolve --warm-start {}.json",
-    "evolve --resume x/{}",
-    "evolve --objectives {}",
-    "runs show {}",
-    "runs list --runs {}",
-    "runs delete x/{}",
-    "backtest --genes {}",
-    "backtest --run {} --member 1",
-    "backtest --trades x/{}/y.csv",
-    "data list --cache {}",
-    "data import bars.csv --into {}",
-]
-
-
-@pytest.mark.parametrize("length", [300, 5000])
-def test_names_that_no_file_has_are_refused(command, market, length):
-    """One short line, and never a defect of ours."""
-    shutil.copy(market.removeprefix("csv:"), "bars.csv")
-    for flags in NAMED:
-        words = flags.format("a" * length).split()
-        if words[0] in ("evolve", "backtest") and "--data" not in words and "run" not in flags:
-            words += ["--data", "csv:bars.csv"]
-        outcome = command(*words)
-        assert outcome.code in (2, 4), flags
-        assert "defect" not in outcome.error, flags
-        assert len(outcome.error) < 700, flags
-
 
 def limit_memory():
     """Give a process too little address space for compiled loops."""

@@ -195,18 +195,6 @@ def test_rewritten_history_is_shown_and_never_merged(command, vendor):
     assert command(*LONGER, "--json").json["hash"] == after["hash"]
 
 
-@pytest.mark.parametrize(("change", "time"), [("new", "23:45"), ("gone", "02:15")])
-def test_bars_that_come_or_go_are_rewritten_history(command, vendor, change, time):
-    """A bar more or less in what is cached is named with its time."""
-    thinner = change_bars(lambda bars: [*bars[:9], *bars[10:]])
-    vendor.fail(None, change_bars(lambda bars: bars[:-1]) if change == "new" else None)
-    assert command(*FETCH).code == 0
-    vendor.fail(None if change == "new" else thinner)
-    outcome = command(*LONGER)
-    assert outcome.code == 3
-    assert f"2024-02-29T{time} is {change}" in outcome.error
-
-
 def test_delayed_bars_count_long_after_their_day(command, vendor, monkeypatch):
     """A delayed plan serves history; the newest day is refused, for bars may still come."""
     vendor.status = "DELAYED"

@@ -13,7 +13,7 @@ import pytest
 import optimizer
 from data import DataError, load_bars
 from engine.errors import EngineError
-from optimizer.errors import ConfigError, OptimizerError
+from optimizer.errors import OptimizerError
 from optimizer.report import page_html, write_report
 from strategy import StrategyError, words
 from tests.support.runs import record_run
@@ -208,16 +208,6 @@ def test_values_of_any_library_are_those_of_python(name, run):
             require_refusal(call, run, value)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"max_evaluations": 2}, {"threads": 4096}, {"start": "2050-01-01"}], ids=str
-)
-def test_bars_that_were_kept_for_a_search_go_with_its_refusal(settings, run, frame):
-    """Whatever fails after all settings were read, and the folders with them."""
-    require_refusal(
-        lambda run, bars: optimizer.evolve(runs="one/two", **settings, **bars), run, frame
-    )
-
-
 def test_bars_of_a_recorded_run_stay(run, frame, monkeypatch):
     """Also where the search was stopped."""
 
@@ -228,43 +218,3 @@ def test_bars_of_a_recorded_run_stay(run, frame, monkeypatch):
     with pytest.raises(OptimizerError, match="stopped at once"):
         optimizer.evolve(population=8, runs="stopped", **frame)
     assert list(Path("stopped").glob("bars-*.parquet"))
-
-
-def test_a_search_of_odd_numbers_is_that_of_plain_ones(run, frame):
-    """Settings, front and bars, all in one record."""
-    plain = {"population": 8, "generations": 1, "min_trades": 3, "judge": False, "fee_bp": 2.5}
-    odd = {
-        "population": np.int32(8),
-        "generations": np.array(1),
-        "min_trades": Decimal(3),
-        "judge": np.False_,
-        "fee_bp": np.float32(2.5),
-        "start": pd.Timestamp("2024-01-02"),
-        "tags": np.array(["one", "two"]),
-        "runs": Path("odd"),
-    }
-    plain |= {"start": "2024-01-02T00:00:00", "tags": ["one", "two"], "runs": "plain"}
-    one, other = optimizer.evolve(**frame, **plain), optimizer.evolve(**frame, **odd)
-    assert one.front.equals(other.front)
-    assert one.tags == other.tags
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda: optimizer.evolve(populaton=8), "populaton.*population"),
-        (lambda: optimizer.evolve(64), "positional"),
-        (lambda: optimizer.evolve(data=None), "data must be"),
-        (lambda: optimizer.judge(nul=3), "judge: nul is unknown.*'null'"),
-        (lambda: optimizer.judge(None), "name must be text or a path, got None"),
-        (lambda: optimizer.judge(population=8), r"help\(judge\)"),
-        (lambda: optimizer.load_run(""), "got ''"),
-        (lambda: optimizer.portfolio("latest:0"), "members must be"),
-        (lambda: optimizer.scan(verify="most"), "sample, all"),
-        (lambda: optimizer.ui(port=99999), "99999"),
-    ],
-)
-def test_wrong_names_and_kinds_are_named(call, expected, run):
-    """With the nearest name, or what the argument takes."""
-    with pytest.raises(ConfigError, match=expected):
-        call()

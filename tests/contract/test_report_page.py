@@ -15,7 +15,6 @@ from optimizer.config.run_config import RunConfig
 from optimizer.formatting import MEANINGS, metric
 from optimizer.grades import GRADE_WORDS
 from optimizer.report import write_report
-from optimizer.report.model import choose_members
 from optimizer.report.run import Single
 from optimizer.run.markets import Markets
 from optimizer.run.task import prepare
@@ -161,30 +160,6 @@ def test_the_account_of_a_member_has_boxes_to_tick(chromium, run, page_file):
         assert page.download("#csv") == format_csv(
             *build_ledger_table(run.task, run.genomes[-1], ledgers)
         )
-        assert page.errors == []
-
-
-def test_a_link_to_a_member_shows_it_or_the_command_that_does(chromium, run, tmp_path, monkeypatch):
-    """A page names some members; of others, and of numbers beyond the front, a sentence says so."""
-    monkeypatch.setattr("optimizer.report.model.MOST_MEMBERS", 1)
-    named, count = choose_members(run, None).named, len(run.members)
-    absent = next(member for member in range(count) if member not in named)
-    file = write_report(run, tmp_path / "few.html")
-    command = f"python -m optimizer report {run.path} --member {absent}"
-    sentences = {f"#member={absent}": command, f"#member={count}": f"0 to {count - 1}"}
-    with open_page(chromium, file) as page:
-        for link, sentence in sentences.items():
-            page.page.evaluate(f"location.hash = {link!r}")
-            page.page.wait_for_function(
-                "words => document.getElementById('chosen').textContent.includes(words)",
-                arg=sentence,
-            )
-            assert not page.page.is_visible("#detail")
-        page.page.evaluate(f"location.hash = '#member={named[-1]}'")
-        page.page.wait_for_function(
-            f"document.getElementById('chosen').textContent.startsWith('Member {named[-1]}')"
-        )
-        assert page.page.is_visible("#detail")
         assert page.errors == []
 
 

@@ -15,10 +15,9 @@ from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.store import RunStore
-from optimizer.store.result import load_result
 from tests.support.clusters import SERIES, run_search, search_on_seven
 from tests.support.evidence import make_planted_market
-from tests.support.judging import make_task, recorded_run, write_bars
+from tests.support.judging import make_task, recorded_run
 
 pytestmark = pytest.mark.slow
 
@@ -105,8 +104,8 @@ def test_trades_are_listed_on_workers_too(two):
     assert any(len(ledger) for own in expected for ledger in own)
 
 
-def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_path):
-    """Whom it takes hangs on all symbols; null markets and folds have its limits there too."""
+def test_an_account_with_limits_is_searched_here(two):
+    """Whom it takes hangs on all symbols, of which a worker has some."""
     task = make_task(*SERIES[:2], costs=Costs(max_positions=1))
     with pytest.raises(ConfigError, match="account with limits"):
         on_shards(two, is_judged=False, least_s=0.0)(task, task.device())
@@ -114,17 +113,3 @@ def test_an_account_with_limits_is_searched_here_and_judged_on_workers(two, tmp_
         on_workers(two, task)
     made = on_shards(two, is_judged=True, least_s=0.0)(task, task.device())
     assert isinstance(made.problem.engine, Engine)
-    bars = make_planted_market(7, 900, 8)
-    data = [write_bars(tmp_path / f"{name}.csv", bars) for name in ("one", "other")]
-    path = recorded_run(tmp_path, bars, data=data, max_positions=1, polish=16)
-    alone = shutil.copytree(path, tmp_path / "alone" / path.name)
-    plan = PLAN.model_copy(update={"null": 4, "cpcv": None})
-    expected = judge_run(alone, plan, {}, lambda *progress: None)
-    actual, _ = judge_copy(two, path, tmp_path / "there", plan)
-    assert (actual.null, actual.folds, actual.pick) == (
-        expected.null,
-        expected.folds,
-        expected.pick,
-    )
-    with RunStore.open(path) as store:
-        assert load_result(store).front[actual.pick.member].metrics["skipped"] > 0

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -17,7 +16,6 @@ from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from strategy import words as w
 from tests.support.exports import build_task
-from tests.support.freqtrade_offline import backtest
 
 PARTS = {
     "long": w.close > w.lag(w.highest(w.high, w.length("span", 10, 3, 30)), 1),
@@ -93,22 +91,6 @@ def test_backtesting_py_trades_a_schedule_as_the_run(market):
     assert theirs["exit_bar"][is_time].tolist() == (ours["exit_bar"][is_time] + 1).tolist()
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Timestamp.utcnow")
-def test_nautilus_trader_trades_a_schedule_as_the_run(gapped_bars):
-    """Every trade, at prices of nine digits."""
-    pytest.importorskip("nautilus_trader", reason="the library is not installed")
-    ours, theirs = trade_schedule(gapped_bars, "nautilus_trader")
-    # An open beyond the target is asked for before the stop there.
-    is_other = (ours["reason"] == "stop") & (theirs["reason"] == "target")
-    assert is_other.sum() <= len(ours) // 20
-    same, other = ours[~is_other], theirs[~is_other]
-    assert (same[WHOLE].to_numpy() == other[WHOLE].to_numpy()).all()
-    np.testing.assert_allclose(
-        other[PRICES].to_numpy(float), same[PRICES].to_numpy(float), rtol=0, atol=1e-6
-    )
-
-
 @pytest.mark.usefixtures("vectorbt_library")
 def test_vectorbt_trades_a_schedule_as_the_run(gapped_bars):
     """Every trade, in every bit."""
@@ -124,25 +106,6 @@ def trade_schedule(path, platform):
     _, theirs = names["backtest"](names["read_bars"](str(path)))
     assert len(ours) > 30
     return ours, theirs
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_freqtrade_enters_a_schedule_as_the_run(gapped_bars, tmp_path):
-    """At the same bars and prices; a stop, target or exit that both name is at the same bar."""
-    pytest.importorskip("freqtrade", reason="the library is not installed")
-    task, stitched, rows = make_schedule(gapped_bars)
-    (tmp_path / "steps.py").write_text(build_schedule_program(task, rows, "A try.", "freqtrade"))
-    frame = pd.read_csv(gapped_bars)
-    frame.insert(0, "date", pd.to_datetime(frame.pop("timestamp"), utc=True))
-    ours, theirs = list_trades(stitched), backtest(tmp_path, frame)
-    bar_of = {date: bar for bar, date in enumerate(frame["date"])}
-    assert [bar_of[date] for date in theirs["open_date"]] == ours["entry_bar"].tolist()
-    assert theirs["open_rate"].tolist() == pytest.approx(ours["entry"].tolist(), abs=1e-6)
-    left = np.array([bar_of[date] for date in theirs["close_date"]])
-    is_plain = ours["reason"].isin(["signal", "stop_gap"]).to_numpy()
-    assert left[is_plain].tolist() == ours["exit_bar"][is_plain].tolist()
-    assert is_plain.sum() > 10
 
 
 @pytest.mark.parametrize("platform", sorted(set(PLATFORM_PARTS) - {"pine"}))

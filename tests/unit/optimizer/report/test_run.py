@@ -96,13 +96,3 @@ def test_the_last_convergence_is_the_front(run):
         assert value in (column.max(), column.min())
     assert history.volume[-1] == 1.0
     assert history.quantiles.shape == (4, len(run.genes), 7)
-
-
-def test_a_member_taken_apart_agrees_with_itself(run):
-    """Signals are bars where the condition holds; trades are equal in every bit."""
-    apart = run.apart(0, window=1)
-    entry, trades = apart.entry(), apart.trades()
-    assert entry.loc[entry["signal"], "long"].all()
-    assert set(trades["signal_bar"]) <= set(apart.signals())
-    assert trades["same"].all()
-    assert len(apart.rows()) == len(run.windows[1])

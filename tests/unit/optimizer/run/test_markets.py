@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data import Bars, DataError
+from data import Bars, DataError, Window
 from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.run.markets import load_markets
+from optimizer.run.markets import Markets, load_markets
 from optimizer.run.record import build_identity, build_run_header
 from optimizer.run.runner import Observer, start_run
 from optimizer.run.task import prepare
@@ -159,3 +159,18 @@ def test_a_symbol_without_bars_in_the_window_is_refused(folder):
     """No symbol is left out in silence."""
     with pytest.raises(DataError, match="short"):
         load_markets(config(folder, start="1970-01-23T12:00"))
+
+
+@pytest.mark.parametrize(
+    ("windows", "words"),
+    [
+        ((Window(0, 0, 100, "held_out"),), "no window"),
+        ((Window(0, 0, 50), Window(0, 60, 90), Window(0, 50, 60, "held_out")), "bar 90"),
+    ],
+    ids=["nothing", "between"],
+)
+def test_windows_that_a_search_could_see_are_refused(folder, windows, words):
+    """Indicators read all history: what is held out comes last."""
+    (bars,) = load_markets(RunConfig(data=f"csv:{folder}/long.csv")).series
+    with pytest.raises(ConfigError, match=words):
+        Markets((bars,), windows)

@@ -111,6 +111,18 @@ def test_a_symbol_that_was_never_searched_is_void(market, tmp_path, name, is_sea
     assert len([*list_warnings(signal.symbols, signal.now)]) == (not is_searched)
 
 
+def test_held_out_bars_stay_closed(tmp_path, monkeypatch):
+    """The newest bar is not looked at while it is held out; later ones may come."""
+    market = GrowingMarket(tmp_path, holdout="20%")
+    market.write(1200)
+    with pytest.raises(ConfigError, match="--open"):
+        market.source().read(market.find_close(1200))
+    assert market.source().read(market.write(1201)).symbols[0].state
+    monkeypatch.setattr("optimizer.run.tables.load_result", lambda store: None)
+    with pytest.raises(StoreError, match="no front yet"):
+        market.source().read(market.find_close(1201))
+
+
 def test_a_bar_that_is_corrected_is_told(market):
     """Against the reading before, and against the bars that the run knew."""
     source = market.source()
@@ -123,15 +135,3 @@ def test_a_bar_that_is_corrected_is_told(market):
     assert not source.read(market.write(1302, volume=volume)).notes
     volume[100] += 1
     assert len(market.source().read(market.write(1300, volume=volume)).notes) == 1
-
-
-def test_held_out_bars_stay_closed(tmp_path, monkeypatch):
-    """The newest bar is not looked at while it is held out; later ones may come."""
-    market = GrowingMarket(tmp_path, holdout="20%")
-    market.write(1200)
-    with pytest.raises(ConfigError, match="--open"):
-        market.source().read(market.find_close(1200))
-    assert market.source().read(market.write(1201)).symbols[0].state
-    monkeypatch.setattr("optimizer.run.tables.load_result", lambda store: None)
-    with pytest.raises(StoreError, match="no front yet"):
-        market.source().read(market.find_close(1201))

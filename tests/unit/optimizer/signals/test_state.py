@@ -104,15 +104,3 @@ def test_an_entry_at_the_market_names_distances():
         "30 from", "2 R", "1.5 R", "0.1 R", "12 bars", "0.0001",
     )  # fmt: skip
     assert (state.state, state.is_due, state.entry.size.is_guess) == ("enter", True, True)
-
-
-def test_an_order_that_turns_a_trade_says_so():
-    """The short's limit of 111 closes the long that is open; 112 % of 1 R below is its stop."""
-    sides = {"short": w.volume < 0.5, "entry": w.by_side(None, w.limit_at(w.close + 7, expires=2))}
-    state = tell([100, 104], reverse=True, **sides)
-    require_facts(state, "sell (short, closes the trade and turns it) limit 111")
-    (order,) = state.orders
-    assert (order.reverses, order.until) == (True, "1970-01-01T04:00")
-    placed = replace(order, is_new=False)
-    assert (state.is_due, replace(state, orders=(placed,)).is_due) == (True, False)
-    assert order.stop.price == pytest.approx(111 + 10.4)
