@@ -63,19 +63,6 @@ def test_scripts_stay_silent(capsys, monkeypatch):
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_interactive_session_shows_one_line(capsys, monkeypatch):
-    """Each text covers the one before."""
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
-    line = LiveLine()
-    line.judge("searches on shuffled bars", 0, 99, "")
-    line.show("short")
-    line.end()
-    first, second = capsys.readouterr().err.removeprefix("\r").split("\r")
-    assert first == "judging: searches on shuffled bars 0 of 99"
-    assert second == f"{'short':<{len(first)}}\n"
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_notebook_shows_how_far_a_search_is(tmp_path, monkeypatch):
