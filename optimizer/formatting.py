@@ -171,8 +171,9 @@ def format_gene(value: float | str) -> str:
 
 
 def format_count(count: object, noun: str) -> str:
-    """A count with its noun, such as ``1 trade`` or ``1,234 trades``."""
-    return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
+    """A count with its noun, such as ``1 trade``, ``1,234 trades`` or ``2 searches``."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{number(count)} {noun}{'' if count == 1 else plural}"
 
 
 def format_duration(seconds: float) -> str:

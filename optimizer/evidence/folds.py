@@ -81,26 +81,17 @@ class FoldSettings(RowSettings[FoldsRecord]):
     what: ClassVar[str] = "settings of folds"
     question: ClassVar[str] = "fold"
     part: ClassVar[str] = "folds"
+    noun: ClassVar[str] = "fold"
 
     folds: int
     train: int  # groups that each is trained on
     purge: int  # bars cut from the end of training
     anchored: bool
 
-    @property
-    def flags(self) -> str:
-        """As of `RowSettings`."""
-        flags = f"--folds {self.folds} --train {self.train} --purge {self.purge}"
-        return flags + " --anchored" * self.anchored
-
-    def describe(self, count: int) -> str:
-        """As of `RowSettings`."""
-        return format_count(count, "fold")
-
     def is_stated(self, recorded: FoldsRecord, count: int) -> bool:
         """As of `RowSettings`."""
-        is_anchored = recorded.kind == "anchored"
-        return self == FoldSettings(len(recorded.rows), recorded.train, recorded.purge, is_anchored)
+        cut = recorded.train, recorded.purge
+        return self == FoldSettings(len(recorded.rows), *cut, recorded.kind == "anchored")
 
 
 @dataclass(frozen=True)
@@ -129,22 +120,12 @@ class PathSettings(RowSettings[PathsRecord]):
     what: ClassVar[str] = "settings of combinatorial splits"
     question: ClassVar[str] = "cpcv"
     part: ClassVar[str] = "cpcv"
+    noun: ClassVar[str] = "combinatorial split"
 
-    groups: int
-    tests: int  # groups that are tested at a time
+    cpcv: str  # how many groups, and how many are tested at a time
     purge: int  # bars cut from training before a test
     embargo: int  # bars cut from training after a test
 
-    @property
-    def flags(self) -> str:
-        """As of `RowSettings`."""
-        cut = f"--purge {self.purge} --embargo {self.embargo}"
-        return f"--cpcv {self.groups},{self.tests} {cut}"
-
-    def describe(self, count: int) -> str:
-        """As of `RowSettings`."""
-        return format_count(count, "combinatorial split")
-
     def is_stated(self, recorded: PathsRecord, count: int) -> bool:
         """As of `RowSettings`."""
-        return recorded.splits == comb(self.groups, self.tests)
+        return recorded.splits == comb(*map(int, self.cpcv.split(",")))

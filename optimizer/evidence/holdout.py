@@ -49,15 +49,9 @@ class LookSettings(RowSettings[HeldOutRecord]):
 
     question: ClassVar[str] = OPENED
     part: ClassVar[str] = "held_out"
-
-    @property
-    def flags(self) -> str:
-        """As of `RowSettings`."""
-        return "--open"
-
-    def describe(self, count: int) -> str:
-        """As of `RowSettings`."""
-        return f"{format_count(count, 'look')} at held-out bars"
+    noun: ClassVar[str] = "look"
+    place: ClassVar[str] = " at held-out bars"
+    also: ClassVar[tuple[str, ...]] = ("--open",)
 
     def is_stated(self, recorded: HeldOutRecord, count: int) -> bool:
         """As of `RowSettings`."""

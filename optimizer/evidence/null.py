@@ -20,10 +20,10 @@ from optimizer.evidence.statistic import (
     choose_side,
     shorten,
 )
-from optimizer.formatting import number
 from optimizer.store.payload import Payload
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
+NULL_FLAGS = (f"--null {DEFAULT_SEARCHES}",)
 
 MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
 
@@ -142,23 +142,16 @@ class NullSettings(RowSettings[NullRecord]):
     what: ClassVar[str] = "settings of null searches"
     question: ClassVar[str] = "null"
     part: ClassVar[str] = "null"
+    noun: ClassVar[str] = "search"
+    place: ClassVar[str] = " on {kind} bars"
+    also: ClassVar[tuple[str, ...]] = NULL_FLAGS
 
-    keep: str  # rhythm that shuffled bars keep
-    kind: str  # of market
-
-    @property
-    def flags(self) -> str:
-        """As of `RowSettings`."""
-        return f"--null {DEFAULT_SEARCHES} --null-keep {self.keep}"
-
-    def describe(self, count: int) -> str:
-        """As of `RowSettings`."""
-        searches = "1 search" if count == 1 else f"{number(count)} searches"
-        return f"{searches} on {self.kind} bars"
+    null_keep: str  # rhythm that shuffled bars keep
+    kind: str
 
     def is_stated(self, recorded: NullRecord, count: int) -> bool:
         """As of `RowSettings`."""
-        return recorded.states(self.keep, self.kind, count)
+        return recorded.states(self.null_keep, self.kind, count)
 
 
 def format_p(p: Fraction) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.folds import Range
-from optimizer.evidence.null import DEFAULT_SEARCHES, MOST_P, NullRecord
+from optimizer.evidence.null import MOST_P, NULL_FLAGS, NullRecord
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, RowSettings, Weighed, choose_side
 from optimizer.formatting import format_count, fraction
@@ -139,6 +139,7 @@ class StepSettings(RowSettings[ScheduleRecord]):
     what: ClassVar[str] = "settings of steps"
     question: ClassVar[str] = "schedule"
     part: ClassVar[str] = "schedule"
+    noun: ClassVar[str] = "step"
 
     every: str  # from one date to the next
     train: str  # length of a training
@@ -151,44 +152,26 @@ class StepSettings(RowSettings[ScheduleRecord]):
         """Settings of the searches, whose strongest the rule ``keep`` chooses from afterwards."""
         return replace(self, pick_by="strength") if self.pick_by == "keep" else self
 
-    @property
-    def flags(self) -> str:
-        """As of `RowSettings`."""
-        flags = f"--every {self.every} --train {self.train} --purge {self.purge}"
-        rule = "" if self.pick_by == "strength" else f" --pick-by {self.pick_by}"
-        return flags + " --anchored" * self.anchored + rule
-
-    def describe(self, count: int) -> str:
-        """As of `RowSettings`."""
-        return format_count(count, "step")
-
     def is_stated(self, recorded: ScheduleRecord, count: int) -> bool:
         """As of `RowSettings`."""
         return self == recorded.settings.searched
 
 
 @dataclass(frozen=True)
-class NullScheduleSettings(RowSettings[ScheduleRecord]):
+class NullScheduleSettings(StepSettings):
     """Settings that decide schedules on null markets."""
 
     what: ClassVar[str] = "settings of null schedules"
     question: ClassVar[str] = "null schedule"
-    part: ClassVar[str] = "schedule"
+    noun: ClassVar[str] = "schedule"
+    place: ClassVar[str] = " on {kind} bars"
+    also: ClassVar[tuple[str, ...]] = NULL_FLAGS
 
-    steps: StepSettings
-    keep: str  # rhythm that shuffled bars keep
-    kind: str  # of market
-
-    @property
-    def flags(self) -> str:
-        """As of `RowSettings`."""
-        return f"{self.steps.flags} --null-keep {self.keep} --null {DEFAULT_SEARCHES}"
-
-    def describe(self, count: int) -> str:
-        """As of `RowSettings`."""
-        return f"{format_count(count, 'schedule')} on {self.kind} bars"
+    null_keep: str  # rhythm that shuffled bars keep
+    kind: str
 
     def is_stated(self, recorded: ScheduleRecord, count: int) -> bool:
         """As of `RowSettings`."""
-        null = recorded.null if recorded.settings == self.steps else None
-        return null is not None and null.states(self.keep, self.kind, count)
+        is_same = vars(recorded.settings).items() <= vars(self).items()
+        null = recorded.null if is_same else None
+        return null is not None and null.states(self.null_keep, self.kind, count)

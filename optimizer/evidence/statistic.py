@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from optimizer.evidence.figures import Number
+from optimizer.formatting import format_count
 from optimizer.store.payload import Payload
 
 FOR, AGAINST = "for", "against"
@@ -64,19 +65,31 @@ Recorded = TypeVar("Recorded", bound=Statistic)
 
 
 class RowSettings(Payload, Generic[Recorded]):
-    """Settings that decide the rows of evidence that a question leaves, one for each search."""
+    """Settings that decide the rows of evidence that a question leaves, one for each search.
+
+    Fields are knobs of the judgement, but for ``kind``, that of a null market.
+    """
 
     question: ClassVar[str]  # name of its rows
     part: ClassVar[str]  # of a judgement, which states them
+    noun: ClassVar[str]  # of a row
+    place: ClassVar[str] = ""  # of its search, with fields in braces
+    also: ClassVar[tuple[str, ...]] = ()  # flags of the judge beside the fields
 
     @property
     def flags(self) -> str:
         """Flags of the judge that goes on with its rows."""
-        raise NotImplementedError
+        given = {name: value for name, value in vars(self).items() if value is not False}
+        given.pop("kind", None)
+        knobs = [
+            f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
+            for name, value in given.items()
+        ]
+        return " ".join((*knobs, *self.also))
 
     def describe(self, count: int) -> str:
         """So many rows, in words."""
-        raise NotImplementedError
+        return format_count(count, self.noun) + self.place.format_map(vars(self))
 
     def is_stated(self, recorded: Recorded, count: int) -> bool:
         """Whether the part of a judgement follows from so many rows of these settings."""

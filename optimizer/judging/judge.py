@@ -347,7 +347,7 @@ class _Judge:
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
-        settings = PathSettings(count, tests, self._purge, self._embargo)
+        settings = PathSettings(f"{count},{tests}", self._purge, self._embargo)
         picks = self._plan_searches(settings, splits, engine, None)("combinatorial splits")
         return build_paths_record(self._task, splits, picks, count, tests)
 

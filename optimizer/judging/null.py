@@ -140,7 +140,7 @@ class NullTest:
 
     store: RunStore
     # Settings of the rows, of the rhythm that shuffled bars keep and a kind of market.
-    build_settings: Callable[[str, str], RowSettings[Any]]
+    build_settings: Callable[..., RowSettings[Any]]
     strength: Figure  # of the run's pick; undefined, it counts as that of an empty front
     stop_after: int  # searches at least as good after which the rest is left
     # Record of one kind of markets.
@@ -191,7 +191,8 @@ class NullTest:
         return self.strength.value if self.strength.is_defined else float("-inf")
 
     def _open(self, keep: str, kind: Kind) -> Checkpoint[NullSearch]:
-        return Checkpoint(self.store, self.build_settings(keep, kind), NullSearch)
+        settings = self.build_settings(null_keep=keep, kind=kind)
+        return Checkpoint(self.store, settings, NullSearch)
 
     def _build_kinds(
         self, find: Callable[[Kind], tuple[Tally, list[NullSearch]]]
@@ -214,7 +215,7 @@ def read_null_so_far(store: RunStore, strength: float) -> NullRecord | None:
     rows = [row for name, row in store.evidence if name == NullSettings.question]
     if not rows:
         return None
-    keep, command = NullSettings.read(rows[-1].get(SETTINGS)).keep, store.header.get("command")
+    keep, command = NullSettings.read(rows[-1].get(SETTINGS)).null_keep, store.header.get("command")
     asked = command.get("stop_after") if isinstance(command, Mapping) else None
     stop_after = asked if isinstance(asked, int) else DEFAULT_STOP_AFTER
     test = NullTest(store, NullSettings, Figure(strength), stop_after, build_null_kind)

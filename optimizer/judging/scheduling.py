@@ -144,5 +144,5 @@ def _build_null_test(
     """Stitched strength of picks, held against the same schedule on null markets."""
     stitched = stitch_picks(setup.task, setup.steps, picks)
     strength = compute_strength([ledger.r for ledger in stitched.ledgers])
-    settings = partial(NullScheduleSettings, setup.settings)
+    settings = partial(NullScheduleSettings, **vars(setup.settings))
     return NullTest(store, settings, strength, stop_after, build_null_kind, noun="schedules")

@@ -19,6 +19,7 @@ FOLDS = FoldSettings(2, 3, 4, anchored=False)
 STEPS = StepSettings("30d", "182d", 96, anchored=False, pick_by="strength")
 NEAR = replace(STEPS, pick_by="near")
 KEEP = replace(STEPS, pick_by="keep")
+STEP_SETTINGS, KEEP_SETTINGS = vars(STEPS).values(), vars(KEEP).values()
 NULL = NullRecord(199, "day", replace(null_kind(0), run=50))
 JUDGED = replace(
     judgement(), null=NULL, cpcv=PathsRecord(6, (), None, None, None),
@@ -28,18 +29,18 @@ DATES = "--every 30d --train 182d --purge 96"
 
 LEFT = [
     (NullSettings("day", "shuffled"), 51, "51 searches on shuffled bars",
-     "--null 199 --null-keep day"),
+     "--null-keep day --null 199"),
     (NullSettings("week", "shuffled"), 1, "1 search on shuffled bars",
-     "--null 199 --null-keep week"),
+     "--null-keep week --null 199"),
     (replace(FOLDS, anchored=True), 1, "1 fold", "--folds 2 --train 3 --purge 4 --anchored"),
     (replace(FOLDS, purge=5), 2, "2 folds", "--folds 2 --train 3 --purge 5"),
-    (PathSettings(5, 1, 4, 8), 3, "3 combinatorial splits", "--cpcv 5,1 --purge 4 --embargo 8"),
+    (PathSettings("5,1", 4, 8), 3, "3 combinatorial splits", "--cpcv 5,1 --purge 4 --embargo 8"),
     (NEAR, 2, "2 steps", f"{DATES} --pick-by near"),
-    (replace(STEPS, anchored=True), 1, "1 step", f"{DATES} --anchored"),
-    (NullScheduleSettings(KEEP, "day", "shuffled"), 51, "51 schedules on shuffled bars",
+    (replace(STEPS, anchored=True), 1, "1 step", f"{DATES} --anchored --pick-by strength"),
+    (NullScheduleSettings(*KEEP_SETTINGS, "day", "shuffled"), 51, "51 schedules on shuffled bars",
      f"{DATES} --pick-by keep --null-keep day --null 199"),
-    (NullScheduleSettings(STEPS, "day", "mirrored"), 1, "1 schedule on mirrored bars",
-     f"{DATES} --null-keep day --null 199"),
+    (NullScheduleSettings(*STEP_SETTINGS, "day", "mirrored"), 1, "1 schedule on mirrored bars",
+     f"{DATES} --pick-by strength --null-keep day --null 199"),
     (LookSettings(), 1, "1 look at held-out bars", "--open"),
 ]  # fmt: skip
 
@@ -47,16 +48,16 @@ STATED = [
     (NullSettings("day", "shuffled"), 50),
     (NullSettings("day", "mirrored"), 1),
     (FOLDS, 2),
-    (PathSettings(4, 2, 4, 8), 6),
+    (PathSettings("4,2", 4, 8), 6),
     (STEPS, 5),
-    (NullScheduleSettings(KEEP, "day", "shuffled"), 50),
+    (NullScheduleSettings(*KEEP_SETTINGS, "day", "shuffled"), 50),
 ]
 
 
 def list_rows(settings, count):
-    """So many rows as they are recorded."""
-    return [(settings.question, {"settings": settings.payload(), "number": k + 1})
-            for k in range(count)]  # fmt: skip
+    """So many rows as they are recorded, with names in order."""
+    recorded = dict(sorted(settings.payload().items()))
+    return [(settings.question, {"settings": recorded, "number": k + 1}) for k in range(count)]
 
 
 @pytest.mark.parametrize(("settings", "count", "words", "flags"), LEFT)
@@ -94,6 +95,6 @@ def test_rows_are_known_by_their_settings_and_their_number(tmp_path):
         store.flush()
         known = {1: NullSearch(1, 4, 2.0), 2: NullSearch(2, 4, 3.0)}
         assert rows.known == Checkpoint(store, settings, NullSearch).known == known
-        for other in (replace(settings, kind="mirrored"), replace(settings, keep="week"),
-                      NullScheduleSettings(STEPS, "day", "shuffled")):  # fmt: skip
+        for other in (replace(settings, kind="mirrored"), replace(settings, null_keep="week"),
+                      NullScheduleSettings(*STEP_SETTINGS, "day", "shuffled")):  # fmt: skip
             assert Checkpoint(store, other, NullSearch).known == {}

@@ -173,7 +173,7 @@ def test_a_judged_schedule_is_recorded_whole(run, setup, found):
     own = [row["number"] for name, row in rows if name == "schedule"]
     assert own == [*range(len(found))]
     assert {row["settings"] == steps for name, row in rows if name == "schedule"} == {True}
-    null = {"steps": steps, "keep": made.null.keep, "kind": "shuffled"}
+    null = {**steps, "null_keep": made.null.keep, "kind": "shuffled"}
     shuffled = [row for name, row in rows if name == "null schedule" and row["settings"] == null]
     assert sorted(row["number"] for row in shuffled) == [1, 2, 3]
     assert judgement.verdict.grade in ("too_little", "not_judged", "lost")
