@@ -22,12 +22,9 @@ from optimizer.run.record import (
 from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task, prepare
 from optimizer.run.trust import (
-    changed_file,
     confine_places,
-    format_strategy_address,
-    published_strategy,
-    recorded_strategy,
     require_same_file,
+    restore_strategies,
 )
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
@@ -35,7 +32,6 @@ from optimizer.store.answers import OPENED
 from optimizer.store.lock import NO_GENERATION
 from optimizer.store.result import RunHeader
 from optimizer.store.windows import overlap
-from strategy import find_strategy
 
 ALL = frozenset(part.name for part in fields(Identity))
 VALUES = ALL - {"settings", "warm_start", "search_version"}
@@ -173,15 +169,8 @@ def _has_recorded_bars(store: RunStore, task: Task) -> bool:
 
 def _prepare(store: RunStore, config: RunConfig, purpose: Purpose, flags: Collection[str]) -> Task:
     """Task of a configuration with the strategy of a run."""
-    known = published = file = None
     is_present = purpose.code == "present"
-    if is_present:
-        file = changed_file(store)
-    if file is not None and "strategy" not in flags:
-        published = find_strategy(format_strategy_address(store, file))
-    elif not (is_present and "strategy" in flags):
-        known = recorded_strategy(store)
-        published = published_strategy(store) if known is None else None
+    known, published = restore_strategies(store, flags, reads_file=is_present)
     task = prepare(
         config,
         for_search=purpose.limits == "planned",

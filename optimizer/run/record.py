@@ -398,6 +398,11 @@ class StrategyFile(StrategySource, Payload):
     folder: str = ""  # from which the run began
 
     @property
+    def python(self) -> str | None:
+        """Its text where the strategy reads functions of it."""
+        return self.text if self.has_functions else None
+
+    @property
     def place(self) -> Path | None:
         """Where the file was and is, to be asked of a run that was begun here alone."""
         where = Path(self.folder) / self.path

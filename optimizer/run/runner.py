@@ -28,6 +28,7 @@ from optimizer.run.record import (
     changed_circumstances,
     read_identity,
     require_same,
+    strategy_file,
     tell_changed_columns,
 )
 from optimizer.run.search import numbered_front
@@ -45,9 +46,9 @@ from optimizer.run.trust import (
     keep_columns,
     lacks_columns,
     list_strategy_texts,
+    remember_begun,
     require_text,
     require_warm_start,
-    trust_begun,
 )
 from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.search.generation import Floats, Generation
@@ -111,7 +112,7 @@ def start_run(
     check_limit_fits(config)
     task, warm_start = _warm_start(prepare(config, for_search=True))
     require_text(config, RunConfig.model_fields, list_strategy_texts(task.spec))
-    runs = Path(config.runs)
+    runs, file = Path(config.runs), strategy_file(task.spec)
     require_space(runs, record_bytes(task))
     observer.on_task(task, warm_start)
     evaluator = make_evaluator(task, task.device())
@@ -125,7 +126,7 @@ def start_run(
             new_run_id(),
             header,
             keep=config.keep,
-            announce=partial(trust_begun, task.spec),
+            announce=partial(remember_begun, code=file.python if file else None),
         ) as store,
         _resumable(store),
     ):

@@ -33,10 +33,9 @@ from optimizer.run.sources import parse_column_file
 from optimizer.store import RunStore
 from optimizer.store.files import COLUMN_FOLDER
 from optimizer.store.store import ONCE
-from strategy import STRATEGIES
+from strategy import STRATEGIES, find_strategy
 from strategy.custom_indicator import OwnIndicator
 from strategy.deserialize import from_described
-from strategy.errors import unknown
 from strategy.files import build_strategies, first_difference, read_strategy_text
 from strategy.model import Strategy
 from strategy.rules import is_file
@@ -143,11 +142,6 @@ def _read_lines() -> dict[str, None]:
     return dict.fromkeys(line for line in text.splitlines() if not line.startswith("#"))
 
 
-def trust_begun(spec: Strategy, header: bytes) -> None:
-    """Remember that a run is begun here, where its strategy's file has run already."""
-    remember_begun(header, _own_python(strategy_file(spec)))
-
-
 def trust_run(path: Path) -> None:
     """Remember that a person trusts a run: the files that it names, and the Python that it holds.
 
@@ -155,56 +149,56 @@ def trust_run(path: Path) -> None:
         StoreError: When it is no run.
     """
     with RunStore.open(path) as store:
-        remember_trusted(store, _own_python(recorded_file(store)))
+        file = recorded_file(store)
+        remember_trusted(store, file.python if file else None)
 
 
-def recorded_strategy(store: RunStore) -> Strategy | None:
-    """The strategy of a run, with its bounds, as the run recorded it.
+def restore_strategies(
+    store: RunStore, flags: Collection[str], *, reads_file: bool
+) -> tuple[Strategy | None, Strategy | None]:
+    """Strategy of a run with its bounds as recorded, and else the one that is published.
 
-    None of one that is known by its name, for which see `published_strategy`.
+    Published is what its name stands for, or of a run that was begun here its file, which is read
+    with `reads_file` where it was changed. There is neither where `flags` name another one then.
 
     Raises:
-        StoreError: When it reads functions of a person's own that are not trusted.
+        StoreError: When it reads functions of a person's own that are not trusted or have changed,
+            or no strategy here has its name.
     """
-    described, name = read_identity(store).strategy, _recorded_name(store)
-    file = recorded_file(store)
+    edited = _find_edited(store) if reads_file else None
+    if reads_file and "strategy" in flags:
+        return None, None
+    if edited is not None:
+        return None, find_strategy(edited)
+    name, file = str(store.header.get("strategy")), recorded_file(store)
+    described = read_identity(store).strategy
     if file is None and name in STRATEGIES:
-        return None
-    indicators = _own_indicators(store, file) if file is not None and file.has_functions else {}
-    summary = "" if file is None else file.summary
-    return from_described(described, name, summary, indicators)
+        return None, STRATEGIES[name]
+    own = _own_indicators(store, file, name) if file is not None and file.python else {}
+    return from_described(described, name, "" if file is None else file.summary, own), None
 
 
-def published_strategy(store: RunStore) -> Strategy:
-    """The strategy whose name a run recorded, never one of a file.
-
-    Raises:
-        StoreError: When no strategy here has that name.
-    """
-    name = _recorded_name(store)
-    if name not in STRATEGIES:
-        raise StoreError(f"run '{store.run_id}': {unknown('strategy', name, list(STRATEGIES))}")
-    return STRATEGIES[name]
-
-
-def changed_file(store: RunStore) -> Path | None:
-    """The file of a run that was begun here, where a person has changed it since; else None.
+def _find_edited(store: RunStore) -> str | None:
+    """Address of the strategy of a run that was begun here, in its file if that has changed.
 
     Raises:
         StoreError: When it has functions of a person's own, with the first line that differs.
     """
-    is_named = is_file(_named_strategy(store)) and is_begun_here(store)
-    file = recorded_file(store) if is_named else None
-    path = None if file is None else file.place
-    if file is None or path is None:
+    command = store.header.get("command")
+    named = str(command.get("strategy")) if isinstance(command, dict) else ""
+    file = recorded_file(store) if is_file(named) and is_begun_here(store) else None
+    if file is None or file.place is None:
         return None
     try:
-        differs = first_difference(file.text, read_strategy_text(path))
+        differs = first_difference(file.text, read_strategy_text(file.place))
     except (OSError, UnicodeDecodeError):
         return None
-    if differs is not None and file.has_functions:
+    if differs is None:
+        return None
+    if file.has_functions:
         raise _changed_error(store, file.path, differs)
-    return None if differs is None else path
+    name = named.removesuffix(".py").rpartition(".py:")[2] if ".py:" in named else ""
+    return f"{file.place}:{name}" if name else str(file.place)
 
 
 def require_same_file(store: RunStore, spec: Strategy) -> None:
@@ -223,13 +217,6 @@ def require_same_file(store: RunStore, spec: Strategy) -> None:
         raise _changed_error(store, now.path, differs, values)
 
 
-def format_strategy_address(store: RunStore, file: Path) -> str:
-    """Address of the strategy of a run that was begun here, in its file."""
-    named = _named_strategy(store)
-    name = named.removesuffix(".py").rpartition(".py:")[2] if ".py:" in named else ""
-    return f"{file}:{name}" if name else str(file)
-
-
 def _changed_error(
     store: RunStore, path: str, differs: str, values: tuple[str, ...] = ()
 ) -> StoreError:
@@ -240,22 +227,7 @@ def _changed_error(
     )
 
 
-def _recorded_name(store: RunStore) -> str:
-    return str(store.header.get("strategy"))
-
-
-def _named_strategy(store: RunStore) -> str:
-    """Strategy that a run was asked for, a name or a file."""
-    command = store.header.get("command")
-    return str(command.get("strategy")) if isinstance(command, dict) else ""
-
-
-def _own_python(file: StrategyFile | None) -> str | None:
-    """Text of a strategy's file whose functions it reads; None without such."""
-    return file.text if file is not None and file.has_functions else None
-
-
-def _own_indicators(store: RunStore, file: StrategyFile) -> dict[str, OwnIndicator]:
+def _own_indicators(store: RunStore, file: StrategyFile, name: str) -> dict[str, OwnIndicator]:
     """A person's own indicators by name, of the text that the run recorded."""
     if not may_run_code(file.text):
         raise StoreError(
@@ -265,8 +237,8 @@ def _own_indicators(store: RunStore, file: StrategyFile) -> dict[str, OwnIndicat
         )
     made = build_strategies(file.text, file.path).values()
     # Two strategies of a file may each have an indicator of the same name.
-    named = [strategy for strategy in made if strategy.name == _recorded_name(store)]
-    return {name: kind for strategy in named or made for name, kind in strategy.own.items()}
+    named = [strategy for strategy in made if strategy.name == name]
+    return {own: kind for strategy in named or made for own, kind in strategy.own.items()}
 
 
 def confine_places(
