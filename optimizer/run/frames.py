@@ -87,15 +87,14 @@ def read_frame(market: MarketFrame, options: LoadOptions) -> RawTable:
     try:
         table = to_raw(arrays, read, (market.name, symbol), options, None, lambda: ())
     except TableError as error:
+        if layout.symbol is None and len(read.times) == 1:
+            # Rows of several markets break other rules too.
+            _refuse_parted(columns, read, columns.find_times(read.times[0], options))
         if index:
             error.args = (str(error).replace(f"column {index!r}", "its index"),)
         raise
     if layout.symbol is None:
-        # A column that is not read may part the rows.
-        others = [name for name in columns if name not in read.used]
-        parted = find_markets(table.timestamp, lambda: columns.list_plain(others), market.name)
-        if parted is not None:
-            raise _refuse_several(market, *parted)
+        _refuse_parted(columns, read, table.timestamp)
     values = {name: column.copy() for name, column in table.values.items()}
     return replace(table, timestamp=table.timestamp.copy(), values=values)
 
@@ -154,6 +153,16 @@ def _choose_symbol(columns: FrameColumns, names: Sequence[str], options: LoadOpt
             )
         symbol = symbol or "".join(markets)
     return symbol or market.name
+
+
+def _refuse_parted(columns: FrameColumns, layout: Layout, time_ns: Ints | None) -> None:
+    """Refuse rows of several markets, which a column that is not read parts."""
+    names, where = [name for name in columns if name not in layout.used], columns.market.name
+    if time_ns is None:
+        return
+    parted = find_markets(time_ns, lambda: columns.list_plain(names), where)
+    if parted is not None:
+        raise _refuse_several(columns.market, *parted)
 
 
 def _refuse_several(market: MarketFrame, name: str, markets: Sequence[object]) -> ConfigError:

@@ -294,6 +294,9 @@ REFUSED = {
     "an index of rows": refused(index(pd.RangeIndex(COUNT)), "frame.set_index(times)"),
     "no time": refused(COUNTED.drop(columns="start_time"), "timestamp"),
     "two of a symbol": refused({1: FRAME, "1": OTHER}, "two frames", "'1'"),
+    "closes of two": refused(
+        UNKNOWN.set_axis(UNKNOWN.index - pd.Timedelta("1ms")), "parts the rows into 2 markets"
+    ),
     "no rows": refused(FRAME.iloc[:0], "no bars"),
     "a hole": refused(WIDE.mask(WIDE.iloc[3, 3] == WIDE), "bars['AAA']"),
     "too large": refused(FRAME, "above the cap of 2879", "--max-bytes", max_bytes=2879),
