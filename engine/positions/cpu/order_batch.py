@@ -112,7 +112,8 @@ def fold_each_order(
             end = windows[w, 1]
             last = end - 1 - population.delay[p]
             longs, shorts = population.entries[p, 0], population.entries[p, 1]
-            bar, until, count = first, last, 0
+            bar, until, over, count = first, last, end, 0
+            place, coarse, is_last = used, 0.0, False
             # Each signal alone, or all of them.
             if rules.lists_all:
                 bar = next_alone(population.words, longs, shorts, first, last)
@@ -120,27 +121,29 @@ def fold_each_order(
                 if rules.lists_all:
                     begin(out[p, w])
                     until = bar + 1
+                # Each place where it is called is compiled for itself.
                 if rules.is_plain:
-                    take_orders(prices, population, plain, share, p, bar, until, end, out[p, w],
-                                used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                    take_orders(prices, population, plain, share, p, bar, until, over, out[p, w],
+                                place, whole, numbers, stack, marks, figures, levels)  # fmt: skip
                 else:
-                    take_orders(prices, population, rules, purse, p, bar, until, end, out[p, w],
-                                used, whole, numbers, stack, marks, figures, levels)  # fmt: skip
+                    take_orders(prices, population, rules, purse, p, bar, until, over, out[p, w],
+                                place, whole, numbers, stack, marks, figures, levels)  # fmt: skip
                 if not rules.lists_all:
                     break
-                coarse, is_last = out[p, w, COARSE], False
-                if out[p, w, REJECTED] > 0.0:
-                    side = 1 if longs >= 0 and is_set(population.words, longs, bar) else -1
-                    note_rejected(bar, bar + 1 + population.delay[p], side, whole, used)
-                elif coarse > 0.0 and whole[used, 3] == SIGNAL:
-                    # The same until the bar at whose open it is left.
-                    begin(out[p, w])
-                    take_orders(prices, population, rules, purse, p, bar, bar + 1, whole[used, 2],
-                                out[p, w], used + 1, whole, numbers, stack, marks, figures,
-                                levels)  # fmt: skip
+                if place > used:
                     is_last = coarse > out[p, w, COARSE]
+                else:
+                    coarse, is_last = out[p, w, COARSE], False
+                    if out[p, w, REJECTED] > 0.0:
+                        side = 1 if longs >= 0 and is_set(population.words, longs, bar) else -1
+                        note_rejected(bar, bar + 1 + population.delay[p], side, whole, used)
+                    elif coarse > 0.0 and whole[used, 3] == SIGNAL:
+                        # The same until the bar at whose open it is left.
+                        over, place = whole[used, 2], used + 1
+                        continue
                 note_coarse(coarse, is_last, whole, used)
                 used, count = used + 1, count + 1
+                over, place = end, used
                 bar = next_alone(population.words, longs, shorts, bar + 1, last)
             if rules.lists_all:
                 out[p, w, TRADES] = count
