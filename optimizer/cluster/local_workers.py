@@ -18,6 +18,11 @@ from optimizer.processes import safe_variables
 START_S = 45.0
 """A worker of this machine that takes longer to begin is begun anew."""
 
+REPLACED_S = 30.0
+"""A worker of this machine that ended and is not there again after so long is replaced.
+
+The library's own 15 seconds end workers that a busy machine is slow to begin, again and again."""
+
 PARENT = "__DASK_PARENT_PID"
 """Variable in which the library names the process that began its workers."""
 
@@ -50,6 +55,7 @@ def begin_workers(count: int) -> Iterator[LocalCluster]:
     settings = {f"{FOR_WORKERS}.{name}": value for name, value in safe.items()}
     # The library imports from its folder of temporary files, which others may have made.
     settings["temporary-directory"] = str(folder)
+    settings["distributed.deploy.lost-worker-timeout"] = f"{REPLACED_S}s"
     # Once more at the end, for workers that were begun again meanwhile.
     with dask.config.set(settings), _keep_environment():
         with _keep_environment():
@@ -79,7 +85,8 @@ def begin_workers(count: int) -> Iterator[LocalCluster]:
         try:
             yield cluster
         finally:
-            with suppress(TimeoutError, OSError):
+            # The library asserts that no worker begins again meanwhile.
+            with suppress(TimeoutError, OSError, AssertionError):
                 cluster.close(timeout=10)
 
 
