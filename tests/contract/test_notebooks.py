@@ -5,26 +5,43 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client import KernelManager
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    """A process that runs notebooks one after the other, each without the names of others."""
+    manager = KernelManager()
+    manager.start_kernel(
+        cwd=str(tmp_path_factory.mktemp("notebooks")),
+        env={
+            **os.environ,
+            "PYTHONPATH": str(FOLDER.parent) + os.pathsep + os.environ.get("PYTHONPATH", ""),
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        },
+    )
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("default")
-def test_a_notebook_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
+def test_a_notebook_runs_from_top_to_bottom(path, kernel):
     """Every cell runs without an error, and the helpers are in the package, not in cells."""
-    monkeypatch.setenv(
-        "PYTHONPATH", str(FOLDER.parent) + os.pathsep + os.environ.get("PYTHONPATH", "")
-    )
-    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
-    client.execute()
-    outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
-    assert sum(map(len, outputs)) >= len(outputs) - 2
+    outputs = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    client = NotebookClient(notebook, km=kernel, timeout=120)
+    try:
+        client.execute()
+    finally:
+        client.kc.stop_channels()
+    assert sum(len(cell.outputs) for cell in outputs) >= len(outputs) - 2
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
