@@ -249,11 +249,12 @@ def recover(connection: sqlite3.Connection, chain: Chain, noted: Owner | None) -
         if not problems:
             return Recovery(chain, load_generation(connection, record), tuple(losses))
         losses += problems
-    if losses:
+    is_begun = noted is None or noted.generation > NO_GENERATION
+    if losses and (is_begun or chain.generations):
         raise StoreError(
             "no recorded generation can be used: " + "; ".join(losses[:3]) + ": start a new run"
         )
-    return Recovery(chain, None)
+    return Recovery(chain, None, tuple(losses))
 
 
 def load_generation(connection: sqlite3.Connection, record: Record) -> Generation:

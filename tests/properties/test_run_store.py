@@ -4,6 +4,7 @@ import resource
 import shutil
 import sqlite3
 from contextlib import ExitStack, closing, nullcontext, suppress
+from copy import deepcopy
 
 import pytest
 from hypothesis import settings
@@ -13,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
 from optimizer.store.listing import DATABASE
-from optimizer.store.lock import OWNER
+from optimizer.store.lock import OWNER, read_owner
 from tests.support.recording import (
     HEADER,
     assert_same_generation,
@@ -27,7 +28,10 @@ LOG = f"{DATABASE}-wal"
 
 
 class RunLife(RuleBasedStateMachine):
-    """One run, its owners, and their accidents; generation k is always `make_generation(k)`."""
+    """One run, its owners, and their accidents, beside a plain dictionary of what it holds.
+
+    Generation k is always `make_generation(k)`. Results, evidence and plans are written through.
+    """
 
     def __init__(self):
         super().__init__()
@@ -39,7 +43,11 @@ class RunLife(RuleBasedStateMachine):
         self.safe = -1  # newest generation acknowledged
         self.whole = 0  # sound whole generations at the end, as far as it matters
         self.is_damaged = False
+        self.is_lost = False  # an older state of the file was put back
         self.is_noticed = False  # damage that an owner noticed, for ever
+        self.held = {"plan": 50, "front": None, "evidence": {}}
+        self.is_sure = True  # whether no generation is on its way that would undo the result
+        self.earlier = None  # a former state of the file, and what was held then
 
     @initialize(
         keep=st.sampled_from(["all", "front", "last"]),
@@ -61,6 +69,77 @@ class RunLife(RuleBasedStateMachine):
         for _ in range(count):
             self.store.record(make_generation(self.handed + 1))
             self.handed += 1
+        self.is_sure = False
+
+    @precondition(is_owned)
+    @rule(front=st.sampled_from("ab"))
+    def finish(self, front):
+        """End the search with a front; evidence on it counts again."""
+        if self.handed < 0:
+            return
+        fields = ("data_hash", "generation", "evaluated", "stopped_by")
+        self.store.finish({"front_hash": front, **dict.fromkeys(fields, "same")})
+        self.acknowledge()
+        self.held["front"] = front
+
+    @precondition(is_owned)
+    @rule(name=st.sampled_from(["null", "judgement"]), value=st.integers())
+    def judge(self, name, value):
+        """Add a row of evidence; one without a result is refused."""
+        self.checkpoint()
+        if self.held["front"] is not None:
+            self.store.add_evidence(name, {"value": value})
+            self.store.flush()
+            rows = self.held["evidence"].setdefault(self.held["front"], [])
+            rows.append((name, {"value": value}))
+
+    @precondition(is_owned)
+    @rule(plan=st.integers(1, 99))
+    def plan(self, plan):
+        """Ask for another number of generations."""
+        self.store.note_resumption([], plan)
+        self.store.flush()
+        self.acknowledge()
+        self.held["plan"] = plan
+
+    @precondition(lambda self: not self.is_owned())
+    @rule(is_copied=st.booleans(), name=st.sampled_from(["one", "other"]))
+    def rename(self, is_copied, name):
+        """Copy the run, and go on with the copy, or give it another name."""
+        path = self.runs_dir / name
+        if path != self.path:
+            if is_copied:
+                shutil.copytree(self.path, path)
+                shutil.rmtree(self.path)
+            else:
+                self.path.rename(path)
+            self.path = path
+
+    @precondition(lambda self: not self.is_owned())
+    @rule()
+    def keep_file(self):
+        """Keep a copy of the file of a sound run that is closed."""
+        if not (self.is_damaged or self.is_lost or (self.path / LOG).exists()) and self.is_sure:
+            content = (self.path / DATABASE).read_bytes()
+            known = (self.safe, self.whole, deepcopy(self.held))
+            self.earlier = content, read_owner(self.path).records, known
+
+    @precondition(lambda self: not self.is_owned() and self.earlier)
+    @rule()
+    def put_back(self):
+        """Put that copy in the place of the file, which has more since."""
+        content, records, known = self.earlier
+        is_plain = not (self.path / LOG).exists()
+        if (
+            is_plain
+            and not self.is_damaged
+            and read_owner(self.path).records > records
+            and known[0] >= 0
+        ):
+            (self.path / DATABASE).write_bytes(content)
+            self.safe, self.whole, held = known
+            self.handed, self.held = self.safe, deepcopy(held)
+            self.is_lost = True
 
     @precondition(is_owned)
     @rule()
@@ -101,7 +180,13 @@ class RunLife(RuleBasedStateMachine):
         last = self.store.last_generation()
         newest = -1 if last is None else last.number
         assert newest >= self.safe
-        self.is_noticed |= self.is_damaged
+        self.is_noticed |= self.is_damaged or self.is_lost
+        self.is_lost = False
+        if not self.is_sure:
+            result = self.store.result
+            assert result is None or result["front_hash"] == self.held["front"]
+            self.held["front"] = result and self.held["front"]
+            self.is_sure = True
         assert bool(self.store.warnings) == self.is_noticed
         if self.is_damaged:
             assert newest == self.safe
@@ -157,6 +242,7 @@ class RunLife(RuleBasedStateMachine):
         size = log.stat().st_size if log.exists() else 0
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (max(512, size + room), hard))
+        self.is_sure = False
         try:
             self.store.record(make_generation(self.handed + 1))
             self.handed += 1
@@ -184,11 +270,18 @@ class RunLife(RuleBasedStateMachine):
             if last is not None:
                 assert_same_generation(make_generation(number), last)
             if not self.is_damaged:
-                assert store.verify() == list(store.warnings)
-                assert bool(store.warnings) == self.is_noticed
+                assert store.verify() == [line for line in store.warnings if "going on" not in line]
+                assert bool(store.warnings) == (self.is_noticed or self.is_lost)
+            assert store.planned == self.held["plan"]
+            if self.is_sure:
+                front = self.held["front"]
+                assert (store.result and store.result["front_hash"]) == front
+                assert list(store.evidence) == self.held["evidence"].get(front, [])
 
     def acknowledge(self):
         """Everything handed over is on disk; the first commit after damage has healed it."""
+        if not self.is_sure:
+            self.held["front"], self.is_sure = None, True
         if self.handed > self.safe:
             self.whole = min(2, self.whole + self.handed - self.safe)
             self.is_damaged = False
@@ -203,5 +296,5 @@ class RunLife(RuleBasedStateMachine):
 
 TestRunLife = RunLife.TestCase
 TestRunLife.settings = settings(
-    max_examples=settings.default.max_examples // 2, stateful_step_count=25, deadline=None
+    max_examples=settings.default.max_examples, stateful_step_count=40, deadline=None
 )

@@ -6,6 +6,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.store import RunStore, list_runs
+from optimizer.store.files import DATABASE, OWNER
 from optimizer.store.lock import read_owner
 from tests.support.forging import change, flip
 from tests.support.recording import (
@@ -261,3 +262,26 @@ def test_evidence_counts_where_the_same_front_is_found_again(
     finish_again(judged, FOUND)
     with RunStore.open(judged) as store:
         assert list(store.evidence) == ROWS
+
+
+def test_each_loss_is_noticed_once(judged):
+    """A second one behind the record of the first; none twice by a kill before the owner's note."""
+    database, owner = judged / DATABASE, judged / OWNER
+
+    def go_on():
+        with RunStore.open(judged, writable=True) as store:
+            store.add_evidence("null/9", {})
+        return len(RunStore.open(judged).verify())
+
+    before, noted = database.read_bytes(), owner.read_bytes()
+    assert go_on() == 0
+    database.write_bytes(before)
+    ahead = owner.read_bytes()
+    assert go_on() == 1
+    after = database.read_bytes()
+    owner.write_bytes(ahead)
+    assert len(RunStore.open(judged).verify()) == 1
+    owner.write_bytes(noted)
+    assert go_on() == 1
+    database.write_bytes(after)
+    assert go_on() == 2
