@@ -83,7 +83,7 @@ class RunLife(RuleBasedStateMachine):
         self.held["front"] = front
 
     @precondition(is_owned)
-    @rule(name=st.sampled_from(["null", "judgement"]), value=st.integers())
+    @rule(name=st.sampled_from(["null", "judgement"]), value=st.integers(0, 9))
     def judge(self, name, value):
         """Add a row of evidence; one without a result is refused."""
         self.checkpoint()
