@@ -63,15 +63,14 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="run-recorder", daemon=True)
         self._thread.start()
 
-    def submit(self, *records: Record) -> None:
-        """Hand records over, to be written by one commit; waits only while the queue is full."""
-        n_bytes = sum(record.n_bytes for record in records)
+    def submit(self, record: Record) -> None:
+        """Hand a record over; waits only while the queue is full."""
         with self._changed:
-            self._changed.wait_for(lambda: self._failure or self._has_room(n_bytes))
+            self._changed.wait_for(lambda: self._failure or self._has_room(record.n_bytes))
             self._raise_failure()
-            self._queue += records
-            self._n_bytes += n_bytes
-            if len(self._queue) == len(records) or self._is_full():
+            self._queue.append(record)
+            self._n_bytes += record.n_bytes
+            if len(self._queue) == 1 or self._is_full():
                 self._changed.notify_all()
 
     def flush(self) -> None:
