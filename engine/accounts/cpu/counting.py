@@ -126,7 +126,9 @@ def fold_each_taken(
     p = take(shared, 0)
     while p < out.shape[0]:
         for w in range(out.shape[1]):
-            chosen, size = np.empty(counts[p, w], np.int64), 0
+            chosen = np.empty(counts[p, w], np.int64)
+            # No literal, for which what is called with it would be compiled once more.
+            size: int = np.int64(0)  # type: ignore[assignment]
             sums = out[p, w]
             begin(sums)
             sums[REJECTED], sums[SKIPPED] = refused[p, w, 0], refused[p, w, 1]

@@ -82,7 +82,8 @@ def merge_each(
     p = take(shared, 0)
     while p < out.shape[0]:
         begin(sums)
-        size = 0
+        # No literal, for which what is called with it would be compiled once more.
+        size: int = np.int64(0)  # type: ignore[assignment]
         for rank in range(n_windows):
             taken[rank] = firsts[p, order[rank]]
             if counts[p, order[rank]] > 0:

@@ -35,9 +35,9 @@ class Extremes(NamedTuple):
 
 def build_extremes(open_: Floats, high: Floats, low: Floats, close: Floats) -> Extremes:
     """Prices [T] of a series with their extremes."""
-    return Extremes(
-        _pad_columns([low, high, open_, close]), _pad_columns([-_largest(-low), _largest(high)])
-    )
+    # A copy, as the other: for an array that cannot be written it would be compiled once more.
+    extremes = [-_largest(-low), _largest(high.copy())]
+    return Extremes(_pad_columns([low, high, open_, close]), _pad_columns(extremes))
 
 
 def build_finer(bars: Bars) -> tuple[Floats, Ints]:
