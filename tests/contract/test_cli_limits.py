@@ -15,14 +15,6 @@ def test_no_more_are_evaluated_than_the_limit(command, market, limit):
     assert command("evolve", "--data", market, *flags).json["timing"]["evaluated"] <= limit
 
 
-@pytest.mark.parametrize("name", ["backtest", "parity"])
-def test_more_threads_than_cores_are_refused_by_every_command(command, market, name):
-    """It is the person's number that is wrong, not a device that failed."""
-    outcome = command(name, "--data", market, "--threads", 100_000)
-    assert outcome.code == 2
-    assert "--threads 100,000" in outcome.error
-
-
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

@@ -9,7 +9,6 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-import optimizer
 from optimizer import load_run
 from optimizer.config.data import DataSettings
 from optimizer.config.evidence import EvidenceSettings
@@ -31,11 +30,6 @@ def test_keywords_name_every_setting():
     assert set(get_type_hints(ForecastKeywords)) == {*own, *DataSettings.model_fields, "bars"}
     kinds = get_type_hints(ForecastKeywords)
     assert (get_args(kinds["model"]), get_args(kinds["target"])) == (MODELS, TARGETS)
-
-
-def test_the_package_shows_its_public_names():
-    """And nothing that it imports."""
-    assert dir(optimizer) == sorted(optimizer.__all__)
 
 
 def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):

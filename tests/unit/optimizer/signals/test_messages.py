@@ -8,8 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from optimizer.errors import ConfigError
-from optimizer.signals.messages import MessageError, check_target, send_message
+from optimizer.signals.messages import MessageError, send_message
 
 BODY = {"run": "a", "symbols": [{"state": "enter"}]}
 
@@ -71,18 +70,3 @@ def test_a_message_that_does_not_arrive_is_an_error_without_the_secret(target):
     with pytest.raises(MessageError) as raised:
         send_message(target, BODY)
     assert "c4nary" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("target", "word"),
-    [
-        ("", "--on-change"),
-        ("https://host/$NO_SUCH_NAME", r"\$NO_SUCH_NAME"),
-        ("notify 'open", "--on-change"),
-        ("notify $", r"\$\$"),
-    ],
-)
-def test_a_target_that_cannot_be_one_is_refused(target, word):
-    """Before anything is read."""
-    with pytest.raises(ConfigError, match=word):
-        check_target(target)
