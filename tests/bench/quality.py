@@ -1,0 +1,123 @@
+"""Who finds the better front with the same evaluations: ours beside what people would pick.
+
+    python -m tests.bench.quality --real FOLDER [--keep FOLDER] [--rivals NAME ...] -- [PROBLEM ...]
+
+Problems of the RE suite need its file: ``--suite reproblem.py -- re21 re22``.
+
+Each search judges 20,000 individuals with each of five seeds. Rivals are given all that they ever
+evaluated, whatever they would return: of that, the undominated. Ours is given its final archive.
+Objectives are scaled so that the undominated of all searches span 0 to 1, the reference point lies
+0.1 beyond, and the hypervolume is exact. Printed is the median over the seeds.
+
+With --keep, fronts are kept in a folder, so that what was measured is not measured again.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import moocore
+import numpy as np
+
+from optimizer.config.search import SearchSettings
+from optimizer.search.evolution import evolve
+from tests.bench.problems import NAMES, make_problem
+from tests.bench.rivals import RIVALS
+from tests.support.searches import polished_front
+
+EVALUATIONS = 20_000
+SEEDS = (1, 2, 3, 4, 5)
+POPULATION = 100
+POLISH = 500
+"""Evaluations of the 20,000 that our search leaves for the last touch."""
+ARCHIVE = 2000
+OURS = "ours"
+
+
+def our_settings(seed: int) -> SearchSettings:
+    """The defaults of the command line, but for population, archive and where to end."""
+    generations = (EVALUATIONS - POLISH) // POPULATION - 1
+    return SearchSettings(
+        population=POPULATION, generations=generations, archive=ARCHIVE, seed=seed
+    )
+
+
+def our_front(problem, seed: int):
+    """The final front of our search."""
+    settings = our_settings(seed)
+    *_, last = evolve(problem, settings)
+    front, _ = polished_front(problem, last, at_most=POLISH, keep=settings.archive)
+    return front.objectives
+
+
+def rival_front(problem, rival: str, seed: int):
+    """Undominated individuals among all that a rival ever saw."""
+    RIVALS[rival](problem, EVALUATIONS, seed)
+    seen = np.concatenate(problem.seen)
+    seen = seen[~np.isnan(seen).any(axis=1)]
+    return seen[moocore.is_nondominated(seen)] if len(seen) else seen
+
+
+def load_front(name: str, method: str, seed: int, given: argparse.Namespace):
+    """A front, measured or remembered."""
+    keep = None if method == OURS else given.keep
+    path = None if keep is None else keep / f"{name}-{method}-{seed}.npy"
+    if path is not None and path.exists():
+        return np.load(path, allow_pickle=False)
+    problem = make_problem(name, given.real, given.suite)
+    front = our_front(problem, seed) if method == OURS else rival_front(problem, method, seed)
+    judged = sum(map(len, problem.seen))
+    if judged > EVALUATIONS:
+        raise SystemExit(f"{method} judged {judged:,} individuals on {name}")
+    if path is not None:
+        np.save(path, front)
+    return front
+
+
+def volumes(fronts):
+    """Hypervolume of each front, in the box of the undominated of all."""
+    together = np.concatenate([front for part in fronts.values() for front in part if len(front)])
+    best = together[moocore.is_nondominated(together)]
+    low, extent = best.min(axis=0), np.ptp(best, axis=0)
+
+    def volume(front):
+        scaled = (front - low) / np.where(extent > 0, extent, 1.0)
+        scaled = scaled[(scaled < 1.1).all(axis=1)] if len(front) else front
+        return float(moocore.hypervolume(scaled, ref=1.1)) if len(scaled) else 0.0
+
+    return {method: [volume(front) for front in part] for method, part in fronts.items()}
+
+
+def main() -> None:
+    """Measure and print the table; exit 1 when ours is below a rival somewhere."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("problems", nargs="*", default=NAMES)
+    parser.add_argument("--real", type=Path, required=True)
+    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS))
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--suite", type=Path, help="reproblem.py, for problems re21 to cre51")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    methods = (OURS, *given.rivals)
+    print(f"{'problem':<14}" + "".join(f"{method:>9}" for method in methods) + "  best")
+    by_search, is_below = {}, False
+    for name in given.problems:
+        began = time.perf_counter()
+        fronts = {
+            method: [load_front(name, method, seed, given) for seed in SEEDS] for method in methods
+        }
+        by_search[name] = volumes(fronts)
+        medians = {method: float(np.median(part)) for method, part in by_search[name].items()}
+        best = max(medians, key=medians.get)
+        is_below |= medians[OURS] < medians[best]
+        row = "".join(f"{medians[method]:>9.4f}" for method in methods)
+        print(f"{name:<14}{row}  {best}  ({time.perf_counter() - began:.0f} s)", flush=True)
+    if given.json:
+        given.json.write_text(json.dumps(by_search, indent=1) + "\n", encoding="utf-8")
+    sys.exit(1 if is_below else 0)
+
+
+if __name__ == "__main__":
+    main()
