@@ -98,17 +98,6 @@ def test_a_frame_in_memory_is_the_same_market(command, place, frame):
         optimizer.backtest(bars=frame, strategy="mine.py")
 
 
-def test_a_strategy_says_which_flag_reads_its_column(command, place):
-    """That of the bars' file where it has such numbers, else that of a file of its own."""
-    text = Path("mine.py").read_text()
-    for name, flag in (("mood", "--aligned-column mood"), ("who", "--column-file who="),
-                       ("nobody", "--column-file nobody=")):  # fmt: skip
-        Path("mine.py").write_text(text.replace('"mood"', f'"{name}"'))
-        missing = command("backtest", *place)
-        assert missing.code == 2
-        assert flag in missing.error
-
-
 def test_a_look_ahead_through_it_is_refused(command, place):
     """An indicator of one's own is cut with its columns."""
     own = (

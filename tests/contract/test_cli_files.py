@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from data import PROVIDERS, load_bars
-from data.cache import PartBars, SeriesCache, SeriesKey
+from data import load_bars
 from data.providers import ccxt_exchange
 from tests.support.commands import write_market
 from tests.support.exchange import FakeExchange, serve_exchange
-from tests.support.series import MINUTE_NS, NAMES, START_NS, csv_text, make_columns, write_csv
+from tests.support.series import csv_text, make_columns, write_csv
 
 pytestmark = pytest.mark.slow
 
@@ -34,22 +33,6 @@ def folder(tmp_path):
     order = [0, 2, 1, *range(3, 12), 11]
     write_csv(path, csv_text({name: bad[name][order] for name in bad}), "CCC.csv")
     return path
-
-
-def test_list_tells_sources_and_what_was_fetched(command):
-    """Every source with its form; series of the cache only where there are some."""
-    assert command("data", "list", "--cache", "cache", "--json").json["fetched"] == []
-    columns = make_columns(96)
-    values = {name: columns[name] for name in NAMES}
-    cache = SeriesCache("cache", SeriesKey("polygon", "X:ADAUSD", "15m", adjusted=True))
-    end_ns = START_NS + 1440 * MINUTE_NS
-    cache.write(START_NS, end_ns, PartBars(columns["timestamp"], values, "2024-06-01T00:00:00Z"))
-    full = command("data", "list", "--cache", "cache")
-    assert all(f"{name} " in full.out for name in PROVIDERS)
-    assert "polygon:X:ADAUSD 15m adjusted" in full.out
-    result = command("data", "list", "--cache", "cache", "--json").json
-    assert {entry["source"] for entry in result["sources"]} == set(PROVIDERS)
-    assert [entry["bars"] for entry in result["fetched"]] == [96]
 
 
 def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):

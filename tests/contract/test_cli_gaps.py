@@ -76,17 +76,6 @@ def test_a_backtest_keeps_parts_that_its_genes_can_trade(command, tmp_path, gene
     assert [len(window) for window in single.windows] == kept
 
 
-def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
-    """As where each night is a gap: the longest part and the bars that are needed are named."""
-    spec = write_parts(tmp_path, 60, 70, 80)
-    for arguments in (("backtest",), ("evolve", *SMALL)):
-        outcome = command(*arguments, "--data", spec, "--max-gap", "10d", *BOUNDS)
-        assert outcome.code == 2
-        for words in ("--max-gap", "3 parts", "201", "80"):
-            assert words in outcome.error
-    assert command("backtest", "--data", spec, "--max-gap", "long").code == 2
-
-
 def test_a_trade_never_reaches_over_a_long_gap(command, tmp_path):
     """Cut there, it ends at the last close before the gap, for the reason that the bars end."""
     spec = write_parts(tmp_path, 2000, 2000)

@@ -76,16 +76,3 @@ def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     shown = command("runs", "show", "latest").out
     assert f"{result['nearest']['metrics']['trades']:.0f} trades" in shown
     assert "--constraint 'win_rate>0.99 soft'" in shown
-
-
-def test_who_is_ruined_is_on_no_front(command, market):
-    """With all of equity at risk one dear trade ends an account, which the search notes."""
-    ruinous = ("--risk-fraction", "1", "--fee-bp", "2000")
-    wanted = ("evolve", "--data", market, *LARGER, *ruinous, "--generations", "0", "--json")
-    result = command(*wanted).json
-    assert result["front"] == []
-    assert result["infeasible"]["ruined"] > 0
-    alone = command("backtest", "--data", market, *ruinous, "--set", "vol_z_min=0.5", "--json").json
-    assert alone["metrics"]["trades"] > 0
-    assert (alone["metrics"]["total_return"], alone["metrics"]["max_drawdown"]) == (-1.0, 1.0)
-    assert alone["undefined"]["calmar"] == "ruined"

@@ -88,16 +88,6 @@ def test_windows_objectives_and_certificate_are_those_of_all_symbols(command, fo
     assert by_window == member["by_window"]["sum_r"]
 
 
-def test_the_worst_window_counts_on_both_sides(command, folder):
-    """Held-out bars are taken together as the search took its own."""
-    flags = [flag.replace("sum_r,", "sum_r@worst,") for flag in HELD]
-    assert command("evolve", *flags, "--quiet").code == 0
-    for member in open_held_out(command)["front"]:
-        sum_r = member["by_window"]["sum_r"]
-        assert member["objectives"]["sum_r@worst"] == min(sum_r[:3])
-        assert member["held_out"]["objectives"]["sum_r@worst"] == min(sum_r[3:])
-
-
 def test_other_held_out_bars_leave_the_front_as_it_was(command, folder):
     """Prices that the search must not see change nothing that it finds."""
     opened = open_held_out(command)
@@ -112,18 +102,6 @@ def test_other_held_out_bars_leave_the_front_as_it_was(command, folder):
     assert other["data_hash"] != opened["data_hash"]
     assert other["front_hash"] == opened["front_hash"]
     assert other["front"][0]["held_out"] != opened["front"][0]["held_out"]
-
-
-def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder):
-    """In two parts or in one, front and certificate are equal."""
-    finished = show(command)
-    assert command("evolve", *HELD, "--generations", "1", "--quiet").code == 0
-    again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json
-    for name in ("front", "front_hash", "data", "data_hash"):
-        assert again[name] == finished[name], name
-    assert again["certificate"]["ledger_hash"] == finished["certificate"]["ledger_hash"]
-    refused = command("evolve", "--resume", "latest", "--holdout", "25%", "--generations", "3")
-    assert (refused.code, "windows.0.end" in refused.error) == (4, True)
 
 
 def test_backtest_tells_whose_trades_they_are(command, folder):

@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 from data import Bars, DataError, LoadOptions, load_bars
 from data.checks import VALUES
 from optimizer.run.frames import holding_frames
-from tests.support.series import START_NS, write_csv, write_parquet
+from tests.support.series import START_NS, write_parquet
 
 PRICES = st.floats(1e-300, 1e300, allow_nan=False, allow_infinity=False)
 VOLUMES = st.floats(0.0, 1e300, allow_nan=False, allow_infinity=False)
@@ -66,19 +66,6 @@ def test_aligned_columns_keep_every_bit(bars, kind, data):
         read = load_bars(path, LoadOptions(aligned_columns=("mood", "b")))
         assert replace(bars, extra=extra).content_hash == read.content_hash
         assert bars.content_hash == load_bars(path).content_hash
-
-
-@given(bars=bars_of_any_kind(), decimal=st.sampled_from([".", ","]))
-def test_either_decimal_mark_keeps_every_bit(bars, decimal):
-    """Semicolons between, numbers in full, and the mark that a person names."""
-    columns = list_columns(bars)
-    lines = ["timestamp;open;high;low;close;volume"]
-    for row in zip(*columns.values(), strict=True):
-        numbers = (f"{number:.1100f}".rstrip("0") + "0" for number in row[1:])
-        lines.append(";".join([str(row[0]), *(text.replace(".", decimal) for text in numbers)]))
-    with tempfile.TemporaryDirectory() as folder:
-        spec = write_csv(Path(folder), "\n".join([*lines, ""]))
-        assert bars.content_hash == load_bars(spec, LoadOptions(decimal=decimal)).content_hash
 
 
 @given(bars=bars_of_any_kind(), order=st.randoms(use_true_random=False),

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
-from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, COUNTED_REASONS, REASONS
 from engine.batch import Engine
 from engine.reference import Reference
@@ -58,19 +57,6 @@ def test_units_of_prices_and_volume_change_no_trade(backtest_genome, bars, seed,
         in_price = name in ("entry", "stop", "target", "exit", "last_stop")
         expected = column * factor if in_price else column
         np.testing.assert_array_equal(expected, after.columns()[name], name)
-
-
-@given(bars=markets(), seed=SEEDS, charged=costs(), more=st.sampled_from([1.0, 50.0]))
-def test_higher_costs_never_raise_a_result(backtest_genome, bars, seed, charged, more):
-    """The same trades at a higher fee: no R is larger; without costs it is the move over risk."""
-    genome = random_genomes(SPEC, 1, seed)[0]
-    dearer = dataclasses.replace(charged, fee_bp=charged.fee_bp + more)
-    before = backtest_genome(bars, genome, charged=charged)
-    after = backtest_genome(bars, genome, charged=dearer)
-    np.testing.assert_array_equal(before.exit_bar, after.exit_bar)
-    assert (after.r <= before.r).all()
-    free = backtest_genome(bars, genome, charged=Costs(0.0, 0.0))
-    np.testing.assert_array_equal((free.exit - free.entry) / (free.entry - free.stop), free.r)
 
 
 @given(bars=markets(), seed=SEEDS)

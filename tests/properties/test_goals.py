@@ -70,36 +70,6 @@ def test_who_is_feasible_keeps_everything_that_must_hold(world):
             assert keeps(goals, metrics, constraint)[is_feasible].all()
 
 
-@given(world=judged_worlds())
-def test_one_by_one_is_all_together(world):
-    """A judgement does not depend on the others that are judged."""
-    goals, metrics = world
-    together = goals.judge(metrics)
-    for i in range(len(together.failures)):
-        row = slice(i, i + 1)
-        alone = goals.judge(
-            MetricTable(metrics.values[row].copy(), metrics.reasons[row], metrics.ruined[row])
-        )
-        assert alone.objectives.tobytes() == together.objectives[i : i + 1].tobytes()
-        assert alone.violations[0] == together.violations[i]
-        assert alone.failures[0] == together.failures[i]
-
-
-@given(world=judged_worlds())
-def test_missed_is_zero_just_where_all_soft_constraints_hold(world):
-    """It is a share, and does not count the infeasible."""
-    goals, metrics = world
-    soft = [constraint for constraint in goals.constraints if constraint.is_soft]
-    judged = goals.judge(metrics)
-    feasible = judged.violations == 0
-    assert judged.objectives.shape[1] == len(goals.names)
-    if soft and feasible.any():
-        missed = judged.objectives[feasible, -1]
-        kept = np.all([keeps(goals, metrics, one)[feasible] for one in soft], axis=0)
-        assert np.array_equal(missed == 0, kept)
-        assert ((missed >= 0) & (missed <= 1)).all()
-
-
 @given(constraint=CONSTRAINTS)
 def test_a_constraint_reads_back_as_itself(constraint):
     """Whatever its bound is, in every bit."""

@@ -35,15 +35,3 @@ def test_variation_is_repeatable_and_leaves_parents_alone(vary, layout, seed, co
     assert np.array_equal(np.rint(first[:, layout.is_int]), first[:, layout.is_int])
     assert before == parents.tobytes()
     assert not np.shares_memory(parents, first)
-
-
-@VARIATIONS
-@given(layouts(), SEEDS, COUNTS)
-def test_variation_draws_by_shape_alone(vary, layout, seed, count):
-    """How far a stream has moved depends on the shape and never on the genes."""
-    positions = set()
-    for place in (layout.low, layout.high):
-        rng = stream(seed, 1, "mutate")
-        vary(rng, np.tile(place, (count, 1)), layout, eta=7, probability=0.5)
-        positions.add(rng.random())
-    assert len(positions) == 1

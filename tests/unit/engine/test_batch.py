@@ -1,6 +1,5 @@
 """The engine's front: what it refuses, what it plans, what it keeps."""
 
-import numpy as np
 import pytest
 
 from data.bars import Window
@@ -8,11 +7,10 @@ from engine import batch
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
-from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
+from engine.errors import DeviceError, EngineError, MemoryPlanError
 from engine.fast_case import find_fast_case
 from engine.indicators.plan import list_reads
 from engine.replay.parity import compare_ledgers
-from strategy.errors import GeneError
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -41,26 +39,6 @@ def test_engine_refuses_what_it_cannot_do(arguments, error, word):
         Engine(**given)
 
 
-@pytest.mark.parametrize(
-    "genomes", [np.zeros((2, 10), np.float32), np.zeros(10), np.zeros((2, 9))], ids=str
-)
-def test_engine_refuses_genomes_of_wrong_shape(genomes):
-    """Genomes are float64 [P, G], nothing else."""
-    with pytest.raises(GenomeError, match="got"):
-        Engine(SPEC, [BARS], [WHOLE], device="cpu").evaluate(genomes)
-
-
-@pytest.mark.parametrize("value", [np.nan, 2.5, -3.0])
-def test_engine_refuses_illegal_genes(value):
-    """A length that is no whole positive number never reaches a kernel; the engine works on."""
-    genomes = np.tile(SPEC.layout.defaults, (3, 1))
-    genomes[1, SPEC.layout.index("max_hold")] = value
-    engine = Engine(SPEC, [BARS], [WHOLE])
-    with pytest.raises(GeneError, match="max_hold"):
-        engine.evaluate(genomes)
-    assert len(engine.evaluate(genomes[:1])) == 1
-
-
 @pytest.mark.parametrize("name", ["PART_PAIRS", "PART_INDIVIDUALS"])
 @pytest.mark.parametrize("most", [1, 7])
 def test_parts_change_no_bit(monkeypatch, name, most):
@@ -71,25 +49,6 @@ def test_parts_change_no_bit(monkeypatch, name, most):
     engine = Engine(SPEC, [BARS], windows)
     for _ in range(3):
         assert_same_bits(expected, engine.evaluate(genomes), f"{name} {most}")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("fee_bp", -1.0),
-        ("slippage_bp", float("nan")),
-        ("min_risk", float("inf")),
-        ("risk_fraction", 0.0),
-        ("risk_fraction", 1.5),
-        ("entry_delay", -1),
-        ("entry_delay", 1.0),
-        ("entry_delay", 2**20),
-    ],
-)
-def test_costs_refuse_what_makes_no_sense(name, value):
-    """Costs are finite and not negative; a trade risks a fraction of equity."""
-    with pytest.raises(EngineError, match=f"{name} must be"):
-        Costs(**{name: value})
 
 
 @pytest.mark.parametrize("pairs", [8, 1], ids=["several_at_once", "a_window_at_a_time"])

@@ -1,7 +1,6 @@
 """The certificate is green only when everything agrees, and shows what does not."""
 
 import dataclasses
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from engine.replay.certificate import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.indicator_registry import KINDS
-from strategy.indicators.ema import ema
 from tests.support.references import compiled_reference
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -96,23 +94,6 @@ def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
     assert red.mismatches == sample.MEMBERS
     assert "row atr_stop_mult * atr(atr_window) differs" in red.first_mismatch
     assert "genes: {'ema_fast'" in red.first_mismatch
-
-
-def test_what_cannot_be_compiled_is_replayed_as_it_reads(monkeypatch, caplog):
-    """That row only; the certificate and the log say which, and why."""
-
-    def own_ema(values, span):
-        whole = float(Fraction(span))
-        return ema(values, whole) if whole > 1e9 else ema(values, span)
-
-    own = dataclasses.replace(KINDS["ema"], loop=own_ema)
-    monkeypatch.setitem(KINDS, "ema", own)
-    certificate = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1), threads=2)
-    assert certificate.is_green
-    assert certificate.trades > 0
-    assert [*certificate.uncompiled] == ["own_ema"]
-    assert "Fraction" in certificate.uncompiled["own_ema"]
-    assert "own_ema" in caplog.text
 
 
 def test_comparisons_see_a_missing_trade_a_rejection_and_a_sign():

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from data.bars import Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
-from engine.errors import EngineError
 from engine.groups import Group, evaluate_groups
 from engine.out_of_core import create_engine
-from strategy.errors import GeneError
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -69,26 +67,6 @@ def test_other_windows_and_costs_are_not_mistaken_for_these():
             assert_same_bits(expected, other.evaluate_pairs(genomes, pairs), "other")
             ((answer, _),) = evaluate_groups(other, both)
             assert_same_bits(product[:, :2], answer, "other groups")
-
-
-@pytest.mark.parametrize("apart", [0, 1])
-def test_pairs_of_nobody_are_refused(apart):
-    """By their number; of genomes that are not legal those that are paired."""
-    engine = create_engine(SPECS[0], SERIES, WINDOWS, device="cpu", apart=apart)
-    genomes = draw_genomes(SPECS[0])
-    for pairs, problem in (
-        (np.array([[0, 0], [N_INDIVIDUALS, 0]]), "pair 1"),
-        (np.array([[0, -1]]), "window -1"),
-        (np.zeros((2, 3), np.int64), "int64"),
-        (np.zeros((2, 2)), "float64"),
-    ):
-        with pytest.raises(EngineError, match=problem):
-            engine.evaluate_pairs(genomes, pairs)
-    if apart:
-        genomes[4] = np.nan
-        engine.evaluate_pairs(genomes, np.array([[3, 0]]))
-        with pytest.raises(GeneError):
-            engine.evaluate_pairs(genomes, np.array([[4, 0]]))
 
 
 @settings(max_examples=8)

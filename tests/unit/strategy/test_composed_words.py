@@ -7,7 +7,6 @@ import pytest
 from data import Window
 from engine.batch import Engine
 from engine.replay.parity import compare_ledgers
-from strategy.errors import StrategyError
 from strategy.rows import row_values
 from strategy.words import *
 from tests.support.references import compiled_reference
@@ -20,17 +19,12 @@ strength = rsi(close, 9)
 band = bollinger_upper(close) - bollinger_lower(close)
 
 WRITTEN = [
-    (macd(close), line),
     (macd_signal(close), ema_mean(line, 9)),
     (macd_histogram(close), line - ema_mean(line, 9)),
     (bollinger_upper(hlc3, n, k), sma(hlc3, n) + k * std(hlc3, n)),
-    (bollinger_lower(close), sma(close, 20) - 2 * std(close, 20)),
     (bollinger_percent(close), (close - bollinger_lower(close)) / band),
     (keltner_upper(close, n), ema_mean(close, n) + 2 * ema_mean(true_range, n)),
-    (keltner_lower(close, 20, k), ema_mean(close, 20) - k * ema_mean(true_range, 20)),
     (donchian_upper(n), highest(high, n)),
-    (donchian_lower(55), lowest(low, 55)),
-    (donchian_middle(9), (highest(high, 9) + lowest(low, 9)) / 2),
     (atr_wilder(14), rma(true_range, 14)),
     (williams_r(n=14), stoch(14) - 100),
     (momentum(close, n), close - lag(close, n)),
@@ -83,16 +77,3 @@ def test_reference_and_engine_trade_the_same(row):
     (actual,) = Engine(*asked, device="cpu").trades(genome)
     assert len(expected) > 2
     assert compare_ledgers(expected, actual) == ""
-
-
-@pytest.mark.parametrize(
-    ("write", "word"),
-    [
-        (lambda: macd(close, slov=26), "'slov'"), (lambda: macd(close, 1, 26), "at least 2, got 1"),
-        (lambda: supertrend(10, 3), "got 3"), (lambda: sar(0.02, 0.02, 0.2), "start_percent"),
-    ],
-)  # fmt: skip
-def test_a_wrong_argument_is_told_with_what_the_word_takes(write, word):
-    """Its own name and parameters; limits are those of the row that has them."""
-    with pytest.raises(StrategyError, match=word):
-        write()

@@ -1,15 +1,14 @@
 """Words of genes: steps, choices and switches, and what of them is refused."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 
-from strategy import StrategyError, words
+from strategy import words
 from strategy.deserialize import from_described
 from strategy.errors import GeneError
-from strategy.expressions import Call, Choose, Column
+from strategy.expressions import Choose, Column
 from strategy.gene import Gene
 from strategy.rows import bound
 from strategy.words import (
@@ -18,7 +17,6 @@ from strategy.words import (
     close,
     ema,
     gene,
-    hl2,
     length,
     rma,
     sma,
@@ -52,45 +50,6 @@ def test_a_choice_of_indicators_is_called_as_they_are():
     rows = [bound(tree, {"average": number}) for number in range(3)]
     assert [row.indicator for row in rows] == ["sma", "ema", "wma"]
     assert {row.source for row in rows} == {Column("close")}
-
-
-def test_a_choice_of_rows_is_a_row():
-    """Each is named as it is written; a choice may stand in another one."""
-    source = choice("source", close, hl2, ema(close, 5))
-    assert source.tree.gene.gene.options == ("close", "hl2", "ema(close, 5)")
-    assert repr(source) == "source"
-    assert repr(sma(source, 3)) == "sma(source, 3)"
-    nested = choice("smooth", source, sma(source, 3))
-    genes = {"source": 1, "smooth": 1}
-    assert bound(nested.tree, genes) == sma(hl2, 3).tree
-
-
-@pytest.mark.parametrize(
-    ("write", "part"),
-    [
-        (lambda: Call("sma", Column("close"), (choice("source", close, hl2).tree.gene,)), "n must"),
-        (lambda: choice("average", sma), "two options or more"),
-        (lambda: choice("average", sma, close), "all of them"),
-        (lambda: choice("average", sma, 3), "two options or more"),
-        (lambda: choice("n", length("a", 3, 2, 4), length("b", 3, 2, 4)), "all of them"),
-        (lambda: choice("average", sma, words.atr), "(x, n)"),
-        (lambda: choice("average", sma, ema, default="wma"), "sma, ema"),
-        (lambda: choice("average", sma, sma), "each once"),
-        (lambda: choice("close", sma, ema)(close, 3), "a row has this name"),
-        (lambda: choice("no name", sma, ema), "name"),
-        (lambda: close > choice("average", sma, ema), "write average(...)"),
-        (lambda: switch("busy", close), "condition"),
-        (lambda: switch("busy", close > 1, default="on"), "True or False"),
-        (lambda: gene("far", 0.6, 0, 2, step=0.25), "0.5 and 0.75"),
-        (lambda: gene("far", 0.5, 0, 1.9, step=0.25), "1.9"),
-        (lambda: gene("far", 0.5, 0, 2, step=0), "above 0"),
-    ],
-)  # fmt: skip
-def test_what_has_no_meaning_is_refused(write, part):
-    """In one line that names what is legal."""
-    with pytest.raises((StrategyError, GeneError), match=re.escape(part)) as caught:
-        write()
-    assert "\n" not in str(caught.value)
 
 
 def test_the_warm_up_is_that_of_the_option():
@@ -150,17 +109,6 @@ def test_values_of_a_step_follow_from_one_arithmetic(low, high, step):
     legal, _ = layout.repair(np.array([[value + 0.4 * step] for value in expected]))
     assert legal[:, 0].tolist() == expected
     assert layout.repair(legal)[0].tolist() == legal.tolist()
-
-
-def test_a_bound_may_be_a_name_or_where_steps_begin():
-    """So the other one has to lie on one of them, and a default moves there."""
-    layout = make_averaged().layout
-    named = layout.with_bounds({"average": ("sma", "sma"), "busy": ("on", "on")})
-    assert named.show(named.defaults) == {"average": "sma", "n": 10, "busy": "on", "far": 0.5}
-    moved = layout.with_bounds({"far": (0.1, 1.1)})
-    assert moved.gene("far").default == 0.1 + 2 * 0.25
-    with pytest.raises(GeneError, match="high 1"):
-        layout.with_bounds({"far": (0.1, 1.0)})
 
 
 def test_options_are_counted_round():

@@ -32,13 +32,10 @@ def whole(name, low=1, high=9, default=5, kind="int"):
 
 REFUSED = [
     (lambda: change(low=float("nan")), "low must be a finite number"),
-    (lambda: change(high=float("inf")), "high must be a finite number"),
-    (lambda: change(low=25), "low 25 is above high 20"),
     (lambda: change(default=21), "outside 5 .. 20"),
     (lambda: change(low=5.5), "whole"),
     (lambda: change(low=0, default=5), "at least 1 bar"),
     (lambda: change(high=2**40), "2147483647"),
-    (lambda: change(low=True), "finite"),
     (lambda: Gene("mult", "float", 0.0, 2.0, 1.0, positive=True), "above 0"),
     (lambda: GenomeLayout((whole("a"), whole("a"))), "repeat"),
     # Pairs that nothing satisfies, of numbers that are not whole, and that share a gene.
@@ -48,13 +45,8 @@ REFUSED = [
     (lambda: GenomeLayout((whole("a"), whole("b"), whole("c")),
                           (LessThan("a", "b"), LessThan("b", "c"))), "one constraint only"),
     (lambda: LAYOUT.encode({"fsat": 3}), "did you mean 'fast'"),
-    (lambda: LAYOUT.encode({"fast": 7.5}), "whole"),
     (lambda: LAYOUT.encode({"fast": 30}), "'fast' must be below 'slow', got 30 and 30"),
-    (lambda: LAYOUT.encode({"mult": 0.0}), "above 0"),
-    (lambda: LAYOUT.encode({"fast": 0}), "at least 1 bar"),
-    (lambda: LAYOUT.encode({"level": float("nan")}), "finite"),
     (lambda: LAYOUT.encode({"level": True}), "finite"),
-    (lambda: LAYOUT.with_bounds({"fast": (9, 4)}), "low 9 is above high 4"),
     (lambda: LAYOUT.scaled(0.01), "0.01"),
 ]  # fmt: skip
 
@@ -91,13 +83,3 @@ def test_other_bounds_and_other_bars_move_genes():
     assert [(gene.low, gene.high, gene.default) for gene in LAYOUT.scaled(0.25).genes] == [
         (2, 5, 2), (2, 10, 8), (-1.0, 1.0, 0.25), (0.5, 2.0, 1.0),
     ]  # fmt: skip
-
-
-def test_is_legal_names_each_kind_of_fault():
-    """Fractions, disorder, NaN, short lengths and values that must be positive are all illegal."""
-    genomes = np.tile(LAYOUT.defaults, (7, 1))
-    for row, (gene, value) in enumerate(
-        [(0, 7.5), (0, 30), (2, np.nan), (0, 0), (3, 0.0), (1, 2.0**33)], start=1
-    ):
-        genomes[row, gene] = value
-    np.testing.assert_array_equal(LAYOUT.is_legal(genomes), [True] + [False] * 6)

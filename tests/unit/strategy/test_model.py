@@ -128,13 +128,6 @@ def test_warm_up_is_the_longest_of_all_that_is_named():
     assert [one.longest_reach(60 * 10**9) for one in (simple(), EXAMPLES["MA_CROSS"])] == [49, 400]
 
 
-def test_lengths_scale_only_where_their_bars_are_named():
-    """Constants never do."""
-    assert simple().for_timeframe(3600) == simple()
-    hourly = simple(timeframe="15m").for_timeframe(3600).layout.gene("n")
-    assert (hourly.low, hourly.default, hourly.high) == (2, 5, 12)
-
-
 def test_a_gene_of_a_record_has_a_plain_name():
     """A member's genes are written into programs."""
     payload = json.dumps(simple().described).replace('"n"', '"n = 1\\nimport os #"')

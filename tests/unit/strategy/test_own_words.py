@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from strategy import limits
-from strategy.errors import IndicatorError, StrategyError
+from strategy.errors import IndicatorError
 from strategy.files import build_strategies
 from strategy.lookahead_check import collect_calls, prove_bounds, prove_causal, prove_individuals
 from strategy.own_words import TEXT
@@ -32,7 +32,6 @@ from tests.support.own_words import (
     remembers_the_longest,
     repaints,
     with_state,
-    with_warm_up,
     zeros,
 )
 from tests.support.series import holds as condition_holds
@@ -127,13 +126,6 @@ def test_an_endless_loop_is_ended(monkeypatch):
     monkeypatch.setattr(limits, "AGAIN_S", 0.02)
     with pytest.raises(IndicatorError, match="held_back"):
         held_back.own.row(SERIES, ())
-
-
-@pytest.mark.parametrize("warm_up", [lambda: -1, lambda: "soon", lambda: 1 // 0])
-def test_a_warm_up_is_a_number_of_bars(warm_up):
-    """Whole, and not below 0."""
-    with pytest.raises(IndicatorError, match="its warm-up"):
-        with_warm_up(warm_up).own.row(SERIES, ())
 
 
 def test_what_it_says_before_its_warm_up_is_unknown():
@@ -243,19 +235,13 @@ REFUSED_TEXTS = [
     (f"{HEAD}def around(k):\n    @indicator(warm_up=1)\n    def f(bars):\n"
      "        return bars.close + k\n    return f\naround(2)\n", "k of a function around"),
     (f"{HEAD}indicator(warm_up=1)(max)\n", "plain function"),
-    (define("@indicator(warm_up=1)").replace("def f", "async def f"), "plain function"),
-    (define("@indicator(warm_up=1)", body="yield bars"), "plain function"),
     (define("@indicator"), "@indicator(warm_up"),
-    (define("@indicator()"), "@indicator(warm_up"),
-    (define("@indicator(warmup=3)"), "'warm_up'"),
     (f"{HEAD}indicator(warm_up=1, uses='scipy')\n", "uses=['scipy']"),
     (define("@indicator(warm_up=1)", ""), "def f(bars)"),
     (define("@indicator(warm_up=1)", "bars, *n"), "*n"),
-    (define("@indicator(warm_up=1)", "bars, **n"), "**n"),
     (define("@indicator(warm_up=1)", "bars, *, n"), "def f(bars, n)"),
     (define("@indicator(warm_up=lambda: 3)", "bars, n"), "warm_up=lambda n"),
     (define("@indicator(warm_up=lambda n: n)", "n"), "warm_up"),
-    (define("@indicator(warm_up='9')"), "got '9'"),
     (define("@indicator(warm_up=-1)"), "got -1"),
 ]  # fmt: skip
 
@@ -265,11 +251,3 @@ def test_what_cannot_be_told_apart_is_refused(text, word):
     """With the place in the file."""
     with pytest.raises(PlacedError, match=rf"^file.py:[0-9]+: .*{re.escape(word)}"):
         define_name(text)
-
-
-@pytest.mark.parametrize("given", [1.5, gene("k", 1.5, 1, 2)], ids=["number", "gene"])
-def test_an_own_indicator_takes_whole_numbers(given):
-    """Constants or genes, of either sign: what is not whole is refused by its name."""
-    with pytest.raises(StrategyError, match=r"\bn\b.* whole"):
-        efficiency(given)
-    assert efficiency(whole("k", -3, -5, 2)) is not None

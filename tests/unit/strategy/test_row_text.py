@@ -7,7 +7,7 @@ import pytest
 
 from strategy.errors import StrategyError
 from strategy.pretty_print import format_tree
-from strategy.row_text import parse_row, split_rows
+from strategy.row_text import parse_row
 
 REPEATED = ["'a' * 9", "9 * 'a'", "column('a' * 9)"]
 """Texts that a larger number would make endless."""
@@ -34,7 +34,6 @@ HOSTILE = [
     "close[0]",
     "close, open",
     "close)\n,(open",
-    "close + True",
     "close\0",
     "1/0 + close",
     "9" * 3999,
@@ -42,11 +41,6 @@ HOSTILE = [
     "-" * 3999 + "close",
     "close + " * 20_000 + "close",
     "",
-    "#",
-    "sma",
-    "indicator(warm_up=3)",
-    "rsj(close, 14)",
-    "close > open",
     "rsi(close, gene('n', 14, 2, 20))",
 ]
 
@@ -109,10 +103,3 @@ def test_no_text_is_executed(tmp_path):
     )
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_lists_are_split_at_their_own_commas():
-    """Commas inside of brackets part nothing, and the last one may stand."""
-    assert split_rows("returns, rsi(close, 14),") == ["returns", "rsi(close, 14)"]
-    with pytest.raises(StrategyError, match="cannot be read"):
-        split_rows("returns,, range")

@@ -11,8 +11,6 @@ import pytest
 from data import Bars, LoadOptions, load_bars
 from data.point_in_time import DatedNumbers
 from data.timeframe import MINUTE_NS
-from strategy.errors import StrategyError
-from strategy.expressions import Clock, Column
 from strategy.indicator_registry import KINDS
 from strategy.rows import Rows, as_it_reads, count_warm_up, first_value, row_values
 from strategy.series import Series
@@ -190,14 +188,6 @@ def test_recurrences_skip_holes():
     assert read(rsi(x, 2), moved) == str([nan, nan, nan, 100 * (1.0 / 1.5), nan, nan])
 
 
-@pytest.mark.parametrize("row", [rsi(close, 3), stoch(3), adx(3), plus_di(3), zscore(close, 3)])
-def test_a_flat_market_has_no_oscillator(row):
-    """Where nothing moves they are unknown; only the deviation is 0."""
-    flat = make_world(*np.full(30, 7.0))
-    assert np.isnan(row_values(row.tree, flat)).all()
-    assert row_values(std(close, 3).tree, flat)[2:].tolist() == [0.0] * 28
-
-
 def test_arithmetic_is_unknown_where_it_is_not_finite():
     """Over 0, beyond the largest number, and where a side is unknown; zeros have no sign."""
     nan, x = math.nan, column("x")
@@ -270,20 +260,3 @@ def test_opening_range_needs_its_last_minute():
     minutes = [day - 15, day, day + 15, day + 30, day + 75, 2 * day, 2 * day + 60]
     bars = make_world(9.0, 5.0, 7.0, 6.0, 8.0, 3.0, 4.0, at=minutes)
     assert read(opening_high(45), bars) == str([nan, nan, nan, 7.0, 7.0, nan, 3.0])
-
-
-@pytest.mark.parametrize(
-    ("ask", "word"),
-    [
-        (lambda: values(higher(20, close)), "15, 30, 45, 60, 90"),
-        (lambda: values(column("datd")), "did you mean 'dated'"),
-        (lambda: row_values(Column("x", is_extra=True), replace(WORLD, extra={})), "none"),
-        (lambda: Clock("vwap", (), "America/New_Yorc"), "did you mean 'America/New_York'"),
-        (lambda: Clock("vwap", (), 900), "-840 to 840"),
-    ],
-    ids=["minutes of higher bars", "extra column", "no extra column", "zone", "offset"],
-)
-def test_what_bars_do_not_have_is_refused(ask, word):
-    """By what is legal, or with the nearest name."""
-    with pytest.raises(StrategyError, match=word):
-        ask()

@@ -6,9 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from strategy.rows import Rows
-from strategy.series import Series
-from strategy.signals import truth
 from strategy.words import *
 from tests.support.references import FORMS
 from tests.support.series import holds, make_bars
@@ -51,12 +48,3 @@ def test_a_condition_by_hand(name, form):
     condition, expected = CASES[name]
     actual = holds(condition.tree, BARS, {"k": 2.0}, FORMS[form])
     assert actual.tolist() == expected
-
-
-def test_not_overbought_needs_to_be_known():
-    """A market that never moves has no strength, and no note."""
-    flat = dict.fromkeys(("open", "high", "low", "close"), np.full(20, 7.0))
-    rows = Rows(Series.of(make_bars(20, **flat)))
-    overbought = rsi(close, 14) > 70
-    assert not truth(overbought.tree, rows, {}).any()
-    assert not truth((~overbought).tree, rows, {}).any()

@@ -67,13 +67,6 @@ def test_what_is_off_is_as_if_it_had_not_been_written(condition, off, on):
         assert settle_switches(condition, {"a": 1}) == on
 
 
-def test_a_side_of_which_nothing_is_left_never_asks():
-    """Its rows need no bars before it."""
-    rows = Rows(Series.of(make_bars(1, 50)))
-    assert not truth(AllOf((A, B)), rows, {"a": 0, "b": 0}).any()
-    assert truth(AllOf((A, B)), rows, {"a": 1, "b": 0}).any()
-
-
 @given(bars=markets(40), condition=CONDITIONS, values=VALUES)
 def test_comparisons_of_genes_say_the_same(bars, condition, values):
     """At every bar, of every condition, whatever is off."""

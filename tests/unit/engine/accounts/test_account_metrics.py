@@ -96,15 +96,6 @@ def test_metrics_of_an_account_by_hand(name):
     assert not set(measured) & set(why)
 
 
-def test_windows_of_one_market_are_one_account():
-    """A fall goes on from part to part: two losses of 10 % each are one of 19 %."""
-    parts = (Window(0, 0, 4), Window(0, 4, 8))
-    loss = [ledger((e, e + 1, 100, 90, 90, "stop"), rejected=2) for e in (1, 5)]
-    measured, _ = account(daily(*[100] * 8), *parts).measure(loss)
-    assert measured["max_drawdown_marked"] == pytest.approx(0.19)
-    assert (measured["losing_streak"], measured["rejected"]) == (2.0, 4.0)
-
-
 def test_marks_take_trades_in_the_order_in_which_their_bars_close():
     """A gain of a quarter of a day closes within the day whose bar loses; it opens after it."""
     days, quarters = daily(100, 100, 100), daily(*[100] * 12, symbol="QUICK")

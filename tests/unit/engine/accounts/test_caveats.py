@@ -69,15 +69,6 @@ def test_positions_of_one_account_are_gone_together():
         assert find_gone(account(bars, size=w.units(10)), trades[:1]) is None
 
 
-def test_an_account_that_a_trade_ends_is_ruined_and_no_more():
-    """Its return says it: nothing is left after the trade, and stood before it ended."""
-    bars = hourly(100, 100, 95, 80)
-    trades = [longs((1, 3, 100, 80))]
-    own = account(bars, size=w.equity_share(10))
-    assert own.fold(trades).equity.tolist() == [0.0]
-    assert find_gone(own, trades) is None
-
-
 @pytest.mark.parametrize(
     ("size", "leaves", "best", "without"),
     [
@@ -105,19 +96,6 @@ def test_a_return_hangs_on_the_trade_that_makes_more_than_half_of_it(size, leave
     else:
         assert (found.window, found.trade) == (0, best)
         assert found.total_return == pytest.approx(without, abs=1e-12)
-
-
-def test_the_best_trade_is_found_in_the_window_that_has_it():
-    """Of two symbols, and with the bar of its exit where that stands alone."""
-    quiet = hourly(*[100] * 40, symbol="QUIET")
-    spiked = hourly(*[100] * 40, high=[101] * 20 + [1000] + [102] * 19, symbol="SPIKED")
-    own = account(quiet, spiked)
-    found = find_best_trade(
-        own, [longs((1, 4, 100, 101)), longs((3, 5, 100, 99), (9, 20, 100, 990))]
-    )
-    assert (found.window, found.trade) == (1, 1)
-    assert (found.wick.bar, found.wick.is_high) == (20, True)
-    assert (found.wick.price, found.wick.beside) == (1000.0, 102.0)
 
 
 @pytest.mark.parametrize(

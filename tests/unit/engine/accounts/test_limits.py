@@ -10,11 +10,9 @@ from engine.accounts.costs import Costs
 from engine.accounts.cpu.limiting import Asks, admit
 from engine.accounts.curves import compound
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
-from engine.accounts.limits import AccountLimits, parse_rank
+from engine.accounts.limits import AccountLimits
 from engine.accounts.reference_limits import Ask, admit_in_turn
 from engine.batch import Engine
-from engine.devices import choose_device
-from engine.errors import EngineError
 from engine.replay.parity import compare_ledgers
 from engine.runtime.cpu.threads import Threads
 from strategy import STRATEGIES
@@ -22,7 +20,7 @@ from strategy import words as w
 from tests.parity.test_language import both
 from tests.support.finer import HOUR_NS
 from tests.support.limited import draw_account, draw_finer_account
-from tests.support.references import compiled_reference, trade_once
+from tests.support.references import trade_once
 from tests.support.worlds import make_bars
 from tests.unit.engine.accounts.test_one_account import worlds
 
@@ -196,34 +194,6 @@ def test_the_account_chooses_by_what_is_known():
         n_known = int(np.searchsorted(bars.timestamp[after.entry_bar], cut_ns))
         assert n_known == len(before)
         assert (before.exit_bar[closed] == after.exit_bar[:n_known][closed]).all()
-
-
-def build(costs=None, device="cpu", **parts):
-    """An engine of a strategy of these parts, whose costs may have limits."""
-    given = {"long": w.close > w.ema(w.close, 5), "stop": w.share(0.05), **parts}
-    spec, bars = w.strategy("One.", **given), make_bars(1, 50)
-    asked = spec, [bars], [Window.whole(bars)], costs or Costs(max_positions=2)
-    compiled_reference(*asked)
-    return Engine(*asked, device=device)
-
-
-REFUSED = [
-    # What rests asks at a fill, and some sizes hang on cash.
-    *((lambda parts=parts: build(**parts), "max_positions and max_leverage") for parts in (
-        {"entry": w.limit_at(w.close, 3)}, {"account": w.account(1000, w.units(3))},
-        {"account": w.account(1000, w.notional(100))})),
-    (lambda: build(Costs(max_leverage=2.0), choose_device(SPEC, "cpu")), "other limits"),
-    (lambda: Costs(max_positions=0), "at least 1"),
-    (lambda: Costs(max_leverage=0.0), "above 0"),
-    (lambda: parse_rank(Costs(max_positions=1, rank="import os")), "rank: "),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("ask", "word"), REFUSED, ids=range(len(REFUSED)))
-def test_limits_that_are_not_covered_or_make_no_sense_are_refused(ask, word):
-    """Never is a limit left out without a word."""
-    with pytest.raises(EngineError, match=word):
-        ask()
 
 
 def test_limits_that_leave_room_change_nothing_and_threads_share_accounts():

@@ -113,14 +113,6 @@ def test_what_is_undefined_has_a_reason(name):
     assert {name for name, value in metrics.items() if not math.isfinite(value)} == set(reasons)
 
 
-def test_no_trades_leave_ratios_undefined():
-    """Sums are 0, and every ratio is undefined with that reason."""
-    metrics, reasons = measure_once()
-    assert metrics["trades"] == metrics["total_return"] == metrics["max_drawdown"] == 0.0
-    assert set(reasons.values()) == {"no_trades"}
-    assert {"sharpe", "profit_factor", "win_rate", "calmar"} <= set(reasons)
-
-
 @pytest.mark.parametrize(("days", "is_known"), [(19, False), (20, True)])
 def test_a_few_days_tell_nothing_of_a_year(days, is_known):
     """Two windows, a bar each six hours, share a day: 20 of them in all are needed, as one."""

@@ -64,22 +64,3 @@ def test_split_changes_no_bit(split, n_parts, size):
     several, _ = split(n_parts, fewest=1)
     alone = Engine(SPEC, [BARS], WINDOWS, device="cpu")
     assert_same_engines(alone, several, random_genomes(SPEC, size, seed=size))
-
-
-@pytest.mark.parametrize(
-    ("fewest", "sizes", "seen"), [(20, (90,), [30, 30, 30]), (1000, (7, 8, 9), [7, 8, 9])]
-)
-def test_each_part_takes_its_share(split, fewest, sizes, seen):
-    """A large population is shared evenly, small ones go to one device after the other."""
-    several, parts = split(3, fewest=fewest)
-    for size in sizes:
-        several.evaluate(random_genomes(SPEC, size, seed=1))
-    assert [part.seen for part in parts] == seen
-
-
-def test_failure_of_a_part_is_the_callers(split, monkeypatch):
-    """What one device raises is raised, not lost in its thread."""
-    several, parts = split(2, fewest=1)
-    monkeypatch.setattr(parts[1], "begin", lambda *_: (_ for _ in ()).throw(MemoryError("full")))
-    with pytest.raises(MemoryError, match="full"):
-        several.evaluate(random_genomes(SPEC, 40, seed=2))

@@ -46,29 +46,6 @@ def assert_in_place(recorder, names, slots):
     assert [[recorder.rows[slot] for slot in row] for row in slots.tolist()] == names
 
 
-def take(bank, recorder, *lengths):
-    """Bring EMAs into the bank by name."""
-    names = [("ema", (float(length),)) for length in lengths]
-    assert_in_place(recorder, [names], bank.take(names)[None])
-
-
-@pytest.mark.parametrize("others", [(), (9,)])
-def test_row_that_was_not_written_is_not_found(others):
-    """After a failure of the device, the bank asks for the row again, whatever it lost."""
-    recorder, genomes = Recorder(), np.array([[3.0, 5.0]])
-    bank = RowBank(READS, 4, recorder.fill)
-    take(bank, recorder, 1, 2, 3)
-    recorder.fails = True
-    with pytest.raises(MemoryError):
-        bank.bring(genomes)
-    recorder.fails = False
-    if others:
-        take(bank, recorder, 2, *others)
-    for _ in range(2):
-        assert_in_place(recorder, list_asked(genomes), bank.bring(genomes))
-        take(bank, recorder, 1, 2)
-
-
 @given(
     st.lists(st.tuples(*[st.sampled_from(ODD)] * 2), min_size=1, max_size=12),
     st.integers(4, 9),

@@ -5,7 +5,6 @@ import pytest
 from data.bars import Window
 from engine.replay.parity import compare_ledgers
 from engine.replay.threads import replaying
-from strategy.errors import StrategyError
 from tests.support.parity import assert_same_bits
 from tests.support.references import compiled_reference
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -32,14 +31,3 @@ def test_everybody_is_replayed_once_in_every_window(individuals, threads):
         ((ledger, sums),) = expected.replay(genomes[i], [w])
         assert compare_ledgers(ledger, replayed.ledger) == ""
         assert_same_bits(sums, replayed.accumulators, f"individual {i}, window {w}")
-
-
-def test_what_fails_in_a_thread_is_an_error_here():
-    """It is raised where the answer is asked for."""
-    genomes = random_genomes(SPEC, 40, seed=1)
-    genomes[7, SPEC.layout.index("z_window")] = 1.0
-    with (
-        pytest.raises(StrategyError, match="zscore"),
-        replaying(make_reference(), genomes, 3) as replays,
-    ):
-        list(replays)

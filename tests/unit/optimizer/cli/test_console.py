@@ -15,7 +15,7 @@ from optimizer.cli.tables import (
     front_title,
     genes_tables,
 )
-from optimizer.formatting import format_count, fraction, metric, number
+from optimizer.formatting import format_count, fraction, metric
 from optimizer.store.result import Member
 
 
@@ -48,25 +48,6 @@ def test_lines_are_never_broken_nor_cut_where_the_output_is_a_file():
     assert stream.getvalue() == text + "\n"
     long = "x" * (2 * WIDTH_OF_A_FILE)
     assert "".join(print_plain(facts_table({"name": long})).split()) == "name" + long
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (None, "-"),
-        (math.nan, "-"),
-        (-math.inf, "-inf"),
-        (0.0, "0"),
-        (1234567, "1,234,567"),
-        (2.123456, "2.123"),
-        (1234.56, "1,235"),
-        (-1234567890.5, "-1.23e+09"),
-        (1e-7, "1e-07"),
-    ],
-)
-def test_numbers_are_short(value, expected):
-    """Four significant digits, thousands apart, and a dash where nothing is known."""
-    assert number(value) == expected
 
 
 def test_fractions_are_percent_and_one_is_no_plural():

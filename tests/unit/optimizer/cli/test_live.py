@@ -100,20 +100,6 @@ def test_lines_say_where_a_search_runs_and_how_it_stands(monkeypatch, watch, tas
     assert stream.getvalue().endswith("max_drawdown 5.11%\n")
 
 
-def test_quiet_tells_only_notes_and_an_empty_front_is_not_replayed(watch):
-    """Nothing about how it goes."""
-    stream = io.StringIO()
-    watcher = watch(stream, quiet=True)
-    assert not any(watcher.is_due(generation) for generation in range(10))
-    watcher.certifying(7)
-    assert [line[:5] for line in stream.getvalue().splitlines()] == ["note:", "note:"]
-    stream = io.StringIO()
-    watcher = watch(stream)
-    before = stream.getvalue()
-    watcher.certifying(0)
-    assert stream.getvalue() == before
-
-
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
 def test_a_terminal_shows_a_table_where_it_can_draw_one(monkeypatch, watch, term):
     """It is taken away before the front is replayed; where TERM is dumb there are lines."""

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.files import read_ordinary
-from optimizer.atomic_write import check_outputs, write_output, write_whole
-from optimizer.cli.console import format_csv, print_json, replace_nan
+from optimizer.atomic_write import write_output, write_whole
+from optimizer.cli.console import format_csv, replace_nan
 from optimizer.errors import OptimizerError
 
 
@@ -35,14 +35,6 @@ def test_text_never_runs_as_a_formula(text):
     table = format_csv(["a", "b", "c", "d", "e"], [[text, -1.5, None, math.nan, 0.0]])
     rows = list(csv.reader(io.StringIO(table, newline="")))
     assert rows[1] == [f"'{text}", "-1.5", "", "", "0.0"]
-
-
-def test_json_has_no_number_that_json_does_not_have(capsys):
-    """An infinite number is null, however deep it lies; one object, and a line end after it."""
-    value = {"a": [math.nan, (math.inf, 1.5)], "b": {"c": -math.inf}, 3: "NaN"}
-    assert replace_nan(value) == {"a": [None, [None, 1.5]], "b": {"c": None}, "3": "NaN"}
-    print_json({"a": math.nan})
-    assert capsys.readouterr().out == '{\n  "a": null\n}\n'
 
 
 def test_a_file_is_replaced_whole_also_behind_a_link(tmp_path):
@@ -133,13 +125,3 @@ def test_tables_replace_tables_with_the_same_first_column(tmp_path):
     with pytest.raises(OptimizerError, match=KEPT):
         write_output(run, "trades")
     assert run.read_bytes() == before
-
-
-def test_results_of_a_command_go_to_files_of_their_own(tmp_path):
-    """One file under two names is one; a stream takes all."""
-    (tmp_path / "link").symlink_to(tmp_path / "a")
-    check_outputs(tmp_path / "a", None, None, tmp_path / "b")
-    check_outputs(Path("/dev/null"), Path("/dev/null"))
-    for other in (tmp_path / "a", tmp_path / "link"):
-        with pytest.raises(OptimizerError, match="written twice"):
-            check_outputs(tmp_path / "a", tmp_path / "b", other)

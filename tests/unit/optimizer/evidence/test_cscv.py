@@ -107,9 +107,3 @@ def test_how_trials_are_taken_together_changes_nothing():
         best = here.argmax()
         assert (chosen, other) == (here[best], there[best])
         assert rank == (there < other).sum() + ((there == other).sum() + 1) / 2
-
-
-def test_one_trial_has_no_comparison():
-    """Nothing is defined then."""
-    halves = compare_halves(*(part[:1] for part in sum_blocks(daily_noise(), 4)))
-    assert halves.why["pbo"] == halves.why["slope"] == "fewer than two trials"

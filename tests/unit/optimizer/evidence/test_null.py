@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.accounts.metrics import METRICS
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, NullRecord, Tally, tally
 
@@ -56,14 +55,6 @@ def test_hypervolume_starts_from_an_account_that_does_nothing():
     assert factor.value == 0.5
     small = hypervolume(np.array([[1e-12, 0.5]]), ["total_return", "exposure"], [True, False])
     assert small.value == pytest.approx(5e-13, rel=1e-9)
-
-
-def test_an_objective_that_doing_nothing_has_no_place_in_leaves_it_undefined():
-    """Such as a fall in R, which is minimised and has no worst."""
-    assert "max_drawdown_r" in METRICS
-    volume = hypervolume(np.ones((1, 2)), ["strength", "max_drawdown_r"], [True, False])
-    assert volume.why == "an account that does nothing has no max_drawdown_r"
-    assert "more than 4" in hypervolume(np.ones((1, 5)), ["strength"] * 5, [True] * 5).why
 
 
 @pytest.mark.parametrize(

@@ -34,19 +34,6 @@ def measure_body(bars, t):
     return bars.high[t] / opening, bars.low[t] / opening, bars.close[t] / opening, bars.volume[t]
 
 
-def test_series_of_a_long_market_are_made_side_by_side():
-    """Each is what it is made by one core."""
-    series = [make_bars(length, length) for length in (10_000, 9_000)]
-    made = []
-    for cores in (1, 2):
-        windows = list(map(Window.whole, series, (0, 1)))
-        markets = NullMarkets(series, windows, seed=1, threads=cores)
-        bars = (*markets.shuffle_market(3), *markets.mirror_market(3))
-        made.append([getattr(each, name).tobytes() for each in bars for name in COLUMNS])
-    assert made[0] == made[1]
-    assert len(set(made[0])) > 4 * 4
-
-
 def test_the_shuffled_market_of_the_law():
     """Twelve bars with two gaps, in a new order."""
     bars = counted_bars(12, {5, 9})
@@ -207,16 +194,6 @@ def test_times_that_only_one_series_has_are_a_class_of_their_own():
 def test_the_rhythm_of_the_day_is_kept_where_slots_are_full(hours, expected):
     """Twenty bars that may move for each hour of the day; bar 0 never moves."""
     assert make_markets(counted_bars(hours), keep="auto").keep == expected
-
-
-def test_markets_are_told_apart_by_seed_and_number():
-    """The same address gives the same bits, in any order of asking."""
-    bars = counted_bars(200)
-    markets = make_markets(bars)
-    hashes = {i: markets.shuffle_market(i)[0].content_hash for i in (1, 2, 3)}
-    assert len({*hashes.values(), make_markets(bars, 2).shuffle_market(1)[0].content_hash}) == 4
-    assert make_markets(bars).shuffle_market(2)[0].content_hash == hashes[2]
-    assert markets.mirror_market(2)[0].content_hash not in hashes.values()
 
 
 HOURS = make_coarse(make_bars(3, 2000, jump=0.05))

@@ -34,17 +34,6 @@ def test_windows_of_several_series_are_one_record():
     assert out_of_sample.confirms(1)
 
 
-def test_days_without_a_trade_count_as_nothing():
-    """They make the record longer and the ratio smaller."""
-    bars = counted_bars(24 * 60)
-    r = np.tile([1.0, -0.5], 15)
-    ledger = make_ledger(r, exit_bar=24 * np.arange(30))
-    short = measure_out_of_sample([ledger], [bars], [Window(0, 0, 24 * 30)])
-    long = measure_out_of_sample([ledger], [bars], [Window(0, 0, 24 * 60)])
-    assert (short.trades, short.closing_days) == (long.trades, long.closing_days)
-    assert short.psr != long.psr
-
-
 def test_parts_add_up_to_one_mean_and_one_strength():
     """7.5 R of thirty trades whose squares are 18.75, twice; a third part loses 4 of 16."""
     bars = counted_bars(24 * 60)

@@ -10,7 +10,6 @@ from optimizer.evidence.returns import (
     daily_returns,
     list_days,
     moments,
-    sharpe_ratios,
 )
 from tests.support.evidence import counted_bars, daily_edge, make_ledger
 
@@ -37,16 +36,6 @@ def test_a_trade_counts_on_the_day_its_exit_bar_opens():
     assert count_closing_days((first, second), [bars], windows) == 3
 
 
-def test_windows_of_several_series_share_their_days():
-    """What closes on one day on two series is added."""
-    series = [counted_bars(24), counted_bars(30)]
-    windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
-    days = list_days(series, windows)
-    both = (make_ledger([1.0], exit_bar=[5]), make_ledger([0.5, 4.0], exit_bar=[23, 29]))
-    assert daily_returns([both], series, windows, days)[:, 0].tolist() == [1.5, 4.0]
-    assert count_closing_days(both, series, windows) == 2
-
-
 def test_moments_of_the_law():
     """Column 7 of the table with an edge, in all digits but the last few."""
     column = moments(daily_edge()[:, 7])
@@ -54,16 +43,6 @@ def test_moments_of_the_law():
     assert column.sharpe.value == pytest.approx(0.13972124230448887, rel=1e-12)
     assert column.skew.value == pytest.approx(0.029481718894300367, rel=1e-9)
     assert column.kurtosis.value == pytest.approx(1.8555009085804728, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("column", "why"), [([1.0, 2.0], "fewer than 3 days"), ([0.1] * 7, "all days are equal")]
-)
-def test_columns_without_a_ratio_say_why(column, why):
-    """Too short, or equal throughout, also where rounding would leave a deviation."""
-    record = moments(np.array(column))
-    assert (record.sharpe.why, record.skew.why, record.kurtosis.why) == (why,) * 3
-    assert np.isnan(sharpe_ratios(np.array(column)[:, None])).all()
 
 
 def test_efficiency_is_what_a_day_of_the_test_gives_of_one_in_training():

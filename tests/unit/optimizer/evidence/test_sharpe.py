@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from optimizer.evidence.figures import Figure, make_undefined
+from optimizer.evidence.figures import Figure
 from optimizer.evidence.returns import Daily, moments
 from optimizer.evidence.sharpe import (
     compute_expected_maximum,
     compute_probabilistic,
-    compute_psr,
     compute_trial_variance,
     deflate_sharpe,
     expect_best,
@@ -76,18 +75,3 @@ def test_variance_is_not_below_that_of_a_fair_game():
     """1 over one less than the days, where trials are more alike than chance makes them."""
     column = np.sin(np.arange(50.0))[:, None]
     assert compute_trial_variance(np.repeat(column, 5, axis=1)).value == 1 / 49
-
-
-def test_what_is_undefined_says_why():
-    """Each for its own reason."""
-    short, flat = moments(np.array([1.0, 2.0])), moments(np.full(9, 0.1))
-    assert compute_probabilistic(short).why == find_least_record(short).why == "fewer than 3 days"
-    assert compute_psr(np.full(9, 0.1)).why == "all days are equal"
-    assert find_least_record(daily(50, 0.0, 0.0, 3.0)).why.endswith("not above its hurdle")
-    assert compute_probabilistic(daily(50, 2.0, 1.0, 2.0)).why.endswith("has no spread")
-    assert count_effective_trials(np.full((9, 4), 0.1)).why == "no trial varies"
-    assert count_effective_trials(np.ones((2, 4))).why == "fewer than 3 days"
-    assert "fewer than two" in compute_trial_variance(np.full((9, 4), 0.1)).why
-    deflated = deflate_sharpe(flat, make_undefined("none"), Figure(3.0))
-    assert (expect_best(make_undefined("none"), Figure(3.0)).why, deflated.why) == ("none", "none")
-    assert deflate_sharpe(flat, Figure(0.1), Figure(3.0)).why == "all days are equal"

@@ -1,8 +1,5 @@
 """Splits cover what they should, and training never touches a test."""
 
-from itertools import combinations
-from math import comb
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,19 +35,6 @@ def one_series(length):
     """A series and its whole window."""
     bars = make_bars(length)
     return [bars], [Window.whole(bars)]
-
-
-def test_rolling_folds_have_the_numbers_of_the_law():
-    """[0, 103) in 3 folds after 2 groups each, 4 bars purged."""
-    folds = walk_forward(*one_series(103), folds=3, train_groups=2, purge=4)
-    assert [ranges(f.train) + ranges(f.test) for f in folds] == [
-        [(0, 37), (41, 61)],
-        [(20, 57), (61, 82)],
-        [(41, 78), (82, 103)],
-    ]
-    assert [fold.groups for fold in folds] == [(2,), (3,), (4,)]
-    assert {w.role for f in folds for w in f.train} == {"train"}
-    assert {w.role for f in folds for w in f.test} == {"test"}
 
 
 def test_combinatorial_splits_have_the_numbers_of_the_law():
@@ -92,37 +76,6 @@ def test_folds_train_before_they_test(data):
         assert ranges(split.train) == [(0 if anchored else cuts[f], cuts[f + train] - purge)]
         assert ranges(split.test) == [(cuts[f + train], cuts[f + train + 1])]
     assert splits[-1].test[-1].end == length
-
-
-@given(st.integers(2, 8), st.data())
-def test_each_path_covers_every_group_once(count, data):
-    """Every pair of split and tested group belongs to exactly one path."""
-    tests = data.draw(st.integers(1, count - 1))
-    chosen = list(combinations(range(count), tests))
-    paths = list_paths(count, tests)
-    assert len(paths) == comb(count - 1, tests - 1)
-    used = [(split, group) for path in paths for group, split in enumerate(path)]
-    assert len(set(used)) == len(used) == len(chosen) * tests
-    assert all(group in chosen[split] for split, group in used)
-    for group in range(count):
-        seen = [path[group] for path in paths]
-        assert seen == sorted(seen)
-
-
-@pytest.mark.parametrize(("length", "most"), [(96, 6), (95, 5), (31, 0)])
-def test_too_many_groups_are_refused_with_the_most_that_work(length, most):
-    """Purge and embargo together may take half of the shortest group."""
-    series, windows = one_series(length)
-    words = (
-        f"; ask for at most {most} groups" if most else "112 bars would do, or purge .* most 2 bars"
-    )
-    with pytest.raises(ConfigError, match=words):
-        combinatorial(series, windows, count=7, tests=2, purge=3, embargo=5)
-    if most:
-        splits = combinatorial(series, windows, count=most, tests=1, purge=3, embargo=5)
-        assert len(splits) == most
-    with pytest.raises(ConfigError, match="1 to 6"):
-        combinatorial(series, windows, count=7, tests=7)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.evidence.trials import choose_trials, count_effective_trials
+from optimizer.evidence.trials import count_effective_trials
 
 
 @given(st.integers(0, 2**32), st.integers(3, 40), st.integers(1, 40))
@@ -23,13 +23,6 @@ def test_effective_trials_lie_between_one_and_all(seed, days, trials):
     assert count_effective_trials(doubled).value == pytest.approx(effective, rel=1e-6)
 
 
-def test_alike_trials_are_one():
-    """Scaled and shifted copies, and their opposites, are one trial."""
-    column = np.arange(9.0)[:, None]
-    table = np.concatenate([column, 3 * column + 1, -column], axis=1)
-    assert count_effective_trials(table).value == pytest.approx(1.0)
-
-
 def test_effective_trials_of_many_are_those_at_even_places():
     """At most 1,024 are compared; quiet days count as often as there are."""
     rng = np.random.Generator(np.random.PCG64(5))
@@ -41,11 +34,3 @@ def test_effective_trials_of_many_are_those_at_even_places():
     eigenvalues = eigenvalues[eigenvalues >= 1e-10 * eigenvalues.max()]
     expected = np.sqrt(eigenvalues).sum() ** 2 / eigenvalues.sum()
     assert count_effective_trials(columns).value == pytest.approx(expected, rel=1e-9)
-
-
-def test_of_many_trials_evenly_spaced_ones_are_used():
-    """Those at places floor(j N / M), and all where they are few."""
-    assert choose_trials(5, most=8).tolist() == [0, 1, 2, 3, 4]
-    assert choose_trials(10, most=4).tolist() == [0, 2, 5, 7]
-    assert choose_trials(0).tolist() == []
-    assert len(choose_trials(100_000)) == 4096

@@ -181,14 +181,6 @@ def test_grades_of_a_schedule(changes, grade, words):
     check(replace(THROUGH_TIME, **changes), grade, words)
 
 
-def test_reasons_are_what_decided_beside_the_sentence():
-    """Who lost beside luck, and which check did not pass."""
-    (luck,) = decide(replace(BEST, shuffled=LUCKY, folds=LOSS)).reasons
-    assert luck.startswith("Folds lost: -0.05 R")
-    (failed,) = decide(replace(BEST, checks=ALL | {"delay": False})).reasons
-    assert "delay" in failed
-
-
 tallies = st.sampled_from([None, RARE, LUCKY, null(50), null(199, 1)])
 unseen = st.sampled_from([None, GAIN, LOSS, UNSURE, NOUGHT, HEAVY, OPENED])
 cases = st.builds(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimizer.evidence.robust import list_neighbours
-from optimizer.goals.near import axis_moves, compute_reach, lowest_quarter, neighbourhoods
+from optimizer.goals.near import axis_moves, compute_reach, neighbourhoods
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.run.problem import EngineProblem
 from tests.support.evidence import make_planted_market
@@ -88,15 +88,3 @@ def test_neighbours_are_those_of_the_plateau(task):
     assert asked == set(around(layout, genome))
     cloud = {tuple(row) for row in list_neighbours(layout, genome, 0, 1).tolist()}
     assert asked - {tuple(genome.tolist())} <= cloud
-
-
-def test_the_worst_quarter_of_a_neighbourhood():
-    """The ceil(m / 4)-th smallest, infeasible ones lowest, repeats not counted."""
-    values = np.array(
-        [[5.0, 1.0, 4.0, 2.0, 3.0], [5.0, np.nan, 4.0, np.nan, 3.0], [1.0, np.nan, 3, 4, 5]]
-    )
-    assert lowest_quarter(values).tolist() == [2.0, -np.inf, 1.0]
-    assert lowest_quarter(values[:, :4]).tolist() == [1.0, -np.inf, -np.inf]
-    assert lowest_quarter(np.array([[7.0]])).tolist() == [7.0]
-    counted = np.array([[True, False, True, True, True]])
-    assert lowest_quarter(values[:1], counted).tolist() == [2.0]

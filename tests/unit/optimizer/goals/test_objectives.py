@@ -8,12 +8,9 @@ import pytest
 from engine.accounts.derived import UNDEFINED, Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.accounts.metrics import METRICS, MetricTable, compute_metrics
-from optimizer.formatting import NEVER_LOST, metric
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import (
-    OBJECTIVES,
     Goals,
-    parse_objective,
     parse_objectives,
 )
 from optimizer.search.ranking import survive
@@ -213,21 +210,6 @@ def test_who_never_loses_ranks_first(name, reason):
     assert survive(least.objectives, least.violations, 2).tolist() == [6, 5]
 
 
-@pytest.mark.parametrize(("over", "best"), [("mean", True), ("worst", False)])
-def test_one_window_without_losses_leaves_the_others(over, best):
-    """The mean of 2 and of no losses is the best there is, the worst of them is 2."""
-    rows = [
-        {"trades": 40, "sortino": 2.0, "why": {"sortino": ["", why]}}
-        for why in ("no_trades", "no_losses")
-    ]
-    aim = Goals(parse_objectives("sortino"), over=over)
-    judged = aim.judge(table(*rows, windows=2))
-    reached = aim.natural(judged.objectives)[:, 0]
-    assert (judged.failures > 0).tolist() == [True, False]
-    assert reached[1] == (NEVER_LOST + 40 if best else 2.0)
-    assert metric("sortino@mean", reached[1]) == ("no losses" if best else "2")
-
-
 def test_windows_count_as_one_unless_asked_otherwise():
     """Trades of all windows are pooled before anything is divided."""
     accumulators = np.zeros((1, 2, len(ACCUMULATORS)))
@@ -247,18 +229,3 @@ def test_windows_count_as_one_unless_asked_otherwise():
     assert not Goals(parse_objectives("strength@worst,trades@mean"), over="mean").pools
     with pytest.raises(ValueError, match="not pooled"):
         replace(THREE, over="pooled").judge(table({"trades": [20, 40]}, windows=2))
-
-
-def test_the_table_of_objectives_says_what_is_better():
-    """Losses and time in the market are minimised; each is a metric of its own name but one."""
-    metrics = {name: goal.metric for name, goal in OBJECTIVES.items()}
-    assert metrics == {name: name for name in sorted(OBJECTIVES)} | {"expectancy": "mean_r"}
-    assert set(metrics.values()) <= set(METRICS)
-    minimised = {name for name, objective in OBJECTIVES.items() if not objective.maximise}
-    assert minimised == {"exposure", "max_drawdown", "max_drawdown_r"}
-    assert [goal.name for goal in parse_objectives(" trades , sharpe")] == ["trades", "sharpe"]
-    assert parse_objective("trades:max") == OBJECTIVES["trades"]
-    several = goals(objectives="sharpe@mean,sharpe@worst")
-    assert several.names == ("sharpe@mean", "sharpe@worst")
-    assert THREE.failure_names[:3] == ("", "too_few_trades", "ruined")
-    assert THREE.judge(table()).objectives.shape == (0, 3)

@@ -13,11 +13,10 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from optimizer.evidence.splits import combinatorial, walk_forward
-from optimizer.judging import asking
 from optimizer.judging.asking import AskingWorkers
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullJob, NullSetup
-from optimizer.judging.schedule import NullScheduleSetup, StepSetup
+from optimizer.judging.schedule import StepSetup
 from optimizer.judging.workers import Pool
 from optimizer.schedule.dates import parse_schedule
 from tests.support.evidence import make_planted_market
@@ -113,26 +112,6 @@ def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
     monkeypatch.setattr(Engine, "__init__", None)
     assert pickle.loads(pickle.dumps(served)).engine is None
     assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
-
-
-def test_null_schedules_find_what_each_finds_alone(pool):
-    """In waves of two markets, by two processes."""
-    setup = NullScheduleSetup(TASKS["near"](), parse_schedule("6d", "24d", 0), "near", "none")
-    jobs = [*JOBS[:3], JOBS[5]]
-    expected = {job: setup.run(job) for job in jobs}
-    assert sum(search.trades for search in expected.values()) > 0
-    assert dict(AskingWorkers(setup, 2, 2, pool).results(jobs)) == expected
-
-
-def test_a_failure_of_the_engine_ends_all(monkeypatch, pool):
-    """With the error that the engine raised."""
-
-    def fail(engine, windows, questions):
-        raise MemoryError("no room for rows")
-
-    monkeypatch.setattr(asking, "evaluate_questions", fail)
-    with pytest.raises(MemoryError, match="no room"):
-        list(AskingWorkers(NullSetup(TASKS["shipped"](), "none"), 2, 4, pool).results(JOBS))
 
 
 @dataclass(frozen=True)

@@ -91,23 +91,3 @@ def test_folds_that_fail_or_give_their_memory_are_searched_now(searched_run, cap
         assert not relieve_shortage()
     assert judge(path, run) == judge(path)
     assert "searched" in caplog.text
-
-
-@pytest.mark.parametrize("settings", [{"memory": 10**9}, {"max_seconds": 60.0}, {"threads": 1}])
-def test_nothing_begins_where_there_is_no_room(searched_run, monkeypatch, settings):
-    """Of memory that a person limits, of time, or of cores."""
-    monkeypatch.setattr(concurrent_folds, "FEWEST_CORES", 1 + ("threads" in settings))
-    run, _ = searched_run(**settings)
-    assert run._begun is None
-
-
-def test_leaving_a_run_ends_its_folds(searched_run):
-    """Also those that wait for room, which a run that is refused never gives."""
-    run, _ = searched_run()
-    first = run._begun
-    run.begin(first._setup.task, None)
-    second = run._begun
-    processes = [*first._batch._processes, *second._batch._processes]
-    with run:
-        first.end()
-    assert all(process.poll() is not None for process in processes)

@@ -3,25 +3,21 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from optimizer.config.run_config import make_config
-from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.judging import judge, repeated
+from optimizer.errors import ConfigError, OptimizerError
+from optimizer.judging import judge
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
 from optimizer.run.purposes import JUDGE, restore_task
-from optimizer.run.runner import Observer, start_run
 from optimizer.run.search import on_other_bars
-from optimizer.run.task import Task
 from optimizer.store import RunStore
 from optimizer.store.result import load_result
 from tests.support.evidence import make_planted_market
-from tests.support.judging import SMALL, judge_briefly, recorded_run, write_bars
+from tests.support.judging import judge_briefly, recorded_run
 
 NOISE = make_planted_market(7, 2500, 0)
 
@@ -74,15 +70,6 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
     assert first.trials.judged >= first.trials.used > 0
 
 
-def test_folds_that_do_not_fit_are_noted_or_refused(path):
-    """A note where they were not named, beside everything else; an error where they were."""
-    judgement = judge_briefly(path, folds=30, is_lenient=True)
-    assert (judgement.folds, judgement.robust is None) == (None, False)
-    assert "33 groups" in judgement.notes[0]
-    with pytest.raises(ConfigError, match="33 groups"):
-        judge_briefly(path, folds=30)
-
-
 def test_parts_stay_until_another_member_is_the_pick(path):
     """What was found out of one pick does not hold for another; null searches do."""
     null = {"null": 9, "stop_after": 9, "causal": False}
@@ -113,40 +100,6 @@ def test_searches_on_these_bars_are_counted(tmp_path):
     # What was counted once stays counted, wherever the run is.
     shutil.rmtree(copy)
     assert judge_briefly(shutil.copytree(path, tmp_path / "elsewhere" / "copy")).searches == 2
-
-
-def test_an_empty_front_is_said_before_anything_else(tmp_path):
-    """Also where null searches are asked for."""
-    path = recorded_run(tmp_path, NOISE.until(700), min_trades=1500)
-    judgement = judge_briefly(path, null=3, causal=False)
-    assert (judgement.verdict.grade, judgement.pick) == ("too_little", None)
-
-
-def test_another_front_or_no_result_is_refused(path, monkeypatch):
-    """Such a run was made by another version or changed, or it is not finished."""
-    other = replace(read_result(path), front_hash="0" * 64)
-    monkeypatch.setattr(repeated, "load_result", lambda store: other)
-    with pytest.raises(StoreError, match="version"):
-        judge_briefly(path, blocks=4)
-    monkeypatch.setattr(repeated, "load_result", lambda store: None)
-    with pytest.raises(StoreError, match="optimizer evolve"):
-        judge_briefly(path)
-
-
-def test_the_engine_that_searched_is_used_again(tmp_path, monkeypatch):
-    """With the same judgement as a new engine's; then it is gone."""
-    data = write_bars(tmp_path / "planted.csv", make_planted_market(7, 1500, 8))
-    settings = {**SMALL, "data": [data], "runs": str(tmp_path / "runs"), "holdout": "20%"}
-    listener, found, plan = Observer(), [], {"folds": 0, "blocks": 4}
-    listener.on_search_end = found.append
-    config = make_config({**settings, "parts": 2}, where="test")
-    path = Path(start_run(config, listener, lambda: False).path)
-    copy = Path(shutil.copytree(path, tmp_path / "copy"))
-    with monkeypatch.context() as patched:
-        patched.setattr(Task, "engine", lambda *_: pytest.fail("a new engine"))
-        judgement = judge_by(path, just=found[0], **plan)
-    assert found[0].engine is None, "it is kept beside those that come after it"
-    assert replace(judgement, verdict=None) == replace(judge_by(copy, **plan), verdict=None)
 
 
 def test_a_warm_start_is_repeated_with_its_guests(tmp_path, monkeypatch):

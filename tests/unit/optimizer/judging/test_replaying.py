@@ -56,17 +56,3 @@ def test_replays_of_a_process_that_died_are_made_here(engine, pool):
         os.kill(process.pid, signal.SIGKILL)
     replays = partial(replay_in_processes, pool)
     assert certify(engine, GENOMES, replaying=replays) == certify(engine, GENOMES)
-
-
-def test_long_series_are_sent_to_one_process_each(pool, monkeypatch):
-    """Whichever windows they have."""
-    monkeypatch.setattr(replaying, "MOST_BARS", 0)
-    monkeypatch.setattr(replaying, "FEWEST_INDIVIDUALS", len(GENOMES))
-    series = [make_bars(seed, 300 + seed, jump=0.1) for seed in range(5)]
-    windows = [Window.whole(series[k], k) for k in (4, 0, 2, 3)] + [Window(0, 50, 200)]
-    several = Engine(SPEC, series, windows)
-    replays = partial(replay_in_processes, pool)
-    found = certify(several, GENOMES, threads=8, replaying=replays)
-    assert found == certify(several, GENOMES)
-    assert found.trades > 0
-    assert len(pool._idle) == replaying.PROCESSES

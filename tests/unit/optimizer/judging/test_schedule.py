@@ -28,15 +28,11 @@ from optimizer.schedule.dates import parse_schedule
 from optimizer.store import RunStore
 from strategy import words as w
 from tests.support.evidence import make_planted_market
-from tests.support.finer import make_coarse
 from tests.support.judging import judge_briefly, make_task, recorded_run
 from tests.support.references import compiled_reference
-from tests.support.worlds import make_bars
 
 CLIMBS = w.close > w.ema(w.close, w.length("span", 5, 2, 30))
 PARTS = {"stop": w.share(w.gene("stop", 0.02, 0.005, 0.05)), "target": w.r_multiple(1)}
-TIGHT = w.strategy("Rises.", long=CLIMBS, **PARTS, timeframe="1h", name="tight")
-"""Many a bar holds both its stop and its target."""
 
 SIZED = w.strategy(
     "Rises, with so much of its cash.", long=CLIMBS, **PARTS, market=w.market(lot="0.1"),
@@ -78,20 +74,6 @@ def test_steps_in_step_find_what_each_finds_alone(setup, found):
     splits = [Split(step.train, (), ()) for step in setup.steps]
     folds = FoldSetup(setup.task, splits)
     assert [folds.run(pick.number).genome for pick in found] == [pick.genome for pick in found]
-
-
-def test_steps_read_finer_bars():
-    """In step as alone, and on bars that end with a training; they find others than without."""
-    task = make_task(make_coarse(make_bars(5, 9600)), min_trades=5, spec=TIGHT)
-    setup = StepSetup(task, parse_schedule("14d", "40d", 24), engine=task.engine())
-    picks = search_all(setup)
-    assert [setup.repeat(pick.number) for pick in picks] == [pick.genome for pick in picks]
-    bars = replace(task.markets.series[0], finer=None)
-    plain = replace(setup, task=make_task(bars, min_trades=5, spec=TIGHT), engine=None)
-    others = [plain.run(pick.number).strength for pick in picks]
-    assert [pick.strength for pick in picks] != others
-    null = NullScheduleSetup(task, setup.schedule, "strength", "none").run(NullJob("shuffled", 1))
-    assert null.trades > 0
 
 
 def test_the_one_of_the_strongest_neighbours_is_picked(setup, found):

@@ -8,9 +8,7 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from optimizer.evidence.cscv import compare_halves
-from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import combinatorial, list_paths
-from optimizer.evidence.trials import count_effective_trials
 from optimizer.judging.pick import select_pick
 from optimizer.judging.trials import (
     JudgedTrials,
@@ -135,20 +133,6 @@ def test_columns_are_sums_of_days(found, judged_trials, plain):
     chosen_first = [first[place * len(first) // 5] for place in range(min(5, len(first)))]
     expected = [column_by_hand(plain, genome) for genome in chosen_first]
     assert columns.first.T.tolist() == expected
-
-
-def test_without_judged_trials_the_front_is_left(found):
-    """As where each window must have its trades and no two of them are added."""
-    task, engine, trials, front = found
-    empty = JudgedTrials(trials.genomes[:0], 0, len(trials))
-    columns = build_daily_columns(task, engine, empty, front, select_pick(engine, front), 5)
-    assert columns.used.tolist() == columns.front.tolist()
-    assert columns.first.shape == (len(columns.used), 0)
-    record = measure_sharpe(columns.pick, columns.first, 0, count_effective_trials(columns.used))
-    assert record.dsr_all is None
-    assert record.why["dsr_all"]
-    cscv = build_cscv_record(engine, empty, 4)
-    assert (cscv.pbo, cscv.blocks) == (None, 4)
 
 
 def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged_trials):

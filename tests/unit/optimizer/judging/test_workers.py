@@ -9,7 +9,7 @@ import pytest
 
 from optimizer.judging.workers import Pool, Workers
 from tests.support import jobs
-from tests.support.commands import run, start
+from tests.support.commands import start
 from tests.support.jobs import Dying, Failing, Squares, Talking
 from tests.support.paths import ROOT
 
@@ -36,16 +36,6 @@ def is_there(process):
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
         return state not in "ZX"
     return False
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_jobs_are_done_by_as_many_processes_as_asked(shared_pool, count):
-    """With one it is this process, and the results are those of any other number."""
-    results, who = run_jobs(Squares(0.02), count, range(12), shared_pool)
-    assert results == {job: job * job for job in range(12)}
-    assert run_jobs(Squares(), count, range(0), shared_pool) == ({}, set())
-    assert (os.getpid() in who) == (count == 1)
-    assert 1 <= len(who) <= count
 
 
 @pytest.mark.parametrize("everybody", [False, True])
@@ -89,34 +79,6 @@ def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job():
         assert not is_there(pid)
         squares = dict(Workers(Squares(), 2, pool).results(range(6)))
         assert {job: square for job, (square, _) in squares.items()} == {n: n * n for n in range(6)}
-
-
-def test_a_setup_that_cannot_be_pickled_is_done_here():
-    """And the reason is known."""
-    setup = Squares()
-    object.__setattr__(setup, "run", lambda job: (job * job, os.getpid()))
-    workers = Workers(setup, 4)
-    assert "cannot be given this strategy" in workers.alone
-    assert {who for _, (_, who) in workers.results(range(4))} == {os.getpid()}
-
-
-def test_a_setup_of_a_script_is_done_in_the_script(tmp_path):
-    """Other processes would not find what it defines; it is not run again in them either."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import os\n"
-        "from optimizer.judging.workers import Workers\n"
-        "class Mine:\n"
-        "    def run(self, job):\n"
-        "        return os.getpid() == MYSELF\n"
-        "MYSELF = os.getpid()\n"
-        "workers = Workers(Mine(), 2)\n"
-        "print(workers.alone, [found for _, found in workers.results(range(3))])\n"
-    )
-    ran = run(cwd=tmp_path, program=(script,))
-    assert ran.out.startswith("other processes do not know")
-    assert ran.out.rstrip().endswith("[True, True, True]")
-    assert (ran.code, ran.err) == (0, "")
 
 
 def test_no_worker_outlives_a_parent_that_is_killed():

@@ -10,7 +10,6 @@ from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.markets import Markets, load_markets
-from optimizer.run.record import build_identity, build_run_header
 from optimizer.run.runner import Observer, start_run
 from optimizer.run.task import prepare
 from tests.support.commands import write_market
@@ -32,26 +31,6 @@ def folder(tmp_path_factory):
 def config(folder, **changes):
     """A configuration of all three."""
     return RunConfig(**{"data": f"csv:{folder}", **changes})
-
-
-def test_each_file_is_a_symbol_with_a_window(folder):
-    """Files of a folder, in the order of their names, each whole."""
-    markets = load_markets(config(folder))
-    assert markets.names == tuple(sorted(LENGTHS))
-    assert [len(window) for window in markets.windows] == [LENGTHS[n] for n in markets.names]
-    assert [window.series for window in markets.windows] == [0, 1, 2]
-    assert markets.held_out == ()
-    assert markets.searched is markets.series
-    assert markets.n_bars == sum(LENGTHS.values())
-    assert markets.symbol == "3 symbols"
-
-
-def test_symbols_of_one_name_are_told_apart(folder, tmp_path):
-    """Their source is added."""
-    write_market(tmp_path / "long.csv", 1000, seed=9)
-    named = (f"csv:{folder}/long.csv", f"csv:{tmp_path}/long.csv")
-    markets = load_markets(config(folder, data=named))
-    assert markets.names == tuple(f"long ({spec})" for spec in named)
 
 
 def test_dates_and_shares_cut_each_series_by_itself(folder):
@@ -124,16 +103,6 @@ def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):
     assert full[:, 3:, 0].sum() > 0
 
 
-def test_individuals_from_elsewhere_may_have_seen_what_is_held_out(folder):
-    """Beginning with them is legal, and is noted with every result."""
-    both = prepare(config(folder, holdout="20%", warm_start="latest"))
-    assert any("may have been found on bars that are held out" in n for n in both.notes)
-    header = build_run_header(both, "cpu", build_identity(both, None))
-    assert "may have been found" in str(header["notes"])
-    for changes in ({"holdout": "20%"}, {"warm_start": "latest"}):
-        assert prepare(config(folder, **changes)).notes == ()
-
-
 def _redrawn(bars: Bars) -> Bars:
     """The same bars with the last three tenths doubled in price."""
     cut = len(bars) - int(len(bars) * 0.3)
@@ -153,12 +122,6 @@ def test_durations_that_differ_are_refused_unless_lengths_count_bars(folder, tmp
         load_markets(config(folder, data=named))
     assert load_markets(config(folder, data=named, timeframe="1h")).timeframe == "1h"
     assert load_markets(config(folder, data=named, scale_lengths=False)).timeframe == "15m, 1h"
-
-
-def test_a_symbol_without_bars_in_the_window_is_refused(folder):
-    """No symbol is left out in silence."""
-    with pytest.raises(DataError, match="short"):
-        load_markets(config(folder, start="1970-01-23T12:00"))
 
 
 @pytest.mark.parametrize(

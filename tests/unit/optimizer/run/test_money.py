@@ -89,20 +89,6 @@ def test_a_stake_beside_an_account_is_refused():
         check_money(sized, RunConfig(**RunConfig(risk_fraction=0.3).model_dump()))
 
 
-def test_holding_a_position_is_never_paid():
-    """Borrowing costs; what may be received is funding, whose payments have times of their own."""
-    for rate in (-0.001, w.gene("rate", 0.0, -0.001, 0.001)):
-        with pytest.raises(StrategyError, match=r"borrow needs a rate of at least 0, got -0.001"):
-            w.borrow(rate)
-    with pytest.raises(StrategyError, match=r"leave every= out of funding"):
-        w.funding(w.payments("fund"), 480)
-    with pytest.raises(StrategyError, match=r"such as payments\('sentiment'\), got ''"):
-        w.payments("")
-    paying = build(funding=w.funding(w.payments("fund")))
-    assert (paying.paid_columns, paying.extra_columns) == (("fund",), ("fund",))
-    assert repr(w.column("fund")) == 'column("fund")'
-
-
 @pytest.mark.parametrize(("late", "is_said"), [(0, False), (11 * 10**6, True)])
 def test_a_row_that_is_charged_one_late_is_told(late, is_said):
     """Numbers known milliseconds after the settlement change in the bar that is charged."""

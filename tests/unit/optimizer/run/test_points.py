@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from optimizer.run.points import MOST_VALUES, build_grid
+from optimizer.run.points import build_grid
 
 
 def test_a_cell_holds_the_best_and_how_many_there_are():
@@ -14,13 +14,3 @@ def test_a_cell_holds_the_best_and_how_many_there_are():
     assert np.array_equal(grid.values, [[4.0, np.nan], [np.nan, 1.0]], equal_nan=True)
     least = build_grid(genomes, (0, 1), values, maximise=False)
     assert least.values[0, 0] == 3.0
-
-
-def test_many_values_are_put_into_ranges():
-    """More than forty values make forty ranges, whose ends are the least and the greatest."""
-    genomes = np.column_stack([np.linspace(0.0, 1.0, 200), np.zeros(200)])
-    grid = build_grid(genomes, (0, 1), np.arange(200.0), maximise=True)
-    assert grid.values.shape == (1, MOST_VALUES)
-    assert grid.counts.sum() == 200
-    assert grid.values[0, -1] == 199.0
-    assert (np.diff(grid.x) > 0).all()

@@ -1,6 +1,5 @@
 """What decides the results of a run is defined once, for all that build on a run."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -136,20 +135,16 @@ def pairs(spec, *constraints):
 
 EDITS = {
     "relation": (condition(PUBLISHED, 0, relation=">"), "recorded '<', now '>'"),
-    "threshold": (swap_genes(PUBLISHED, "vol_z_min", "tr_z_min"), "now 'tr_z_min'"),
     "condition": (
         replace(PUBLISHED, long=AllOf(PUBLISHED.long.conditions * 2)),
         "strategy.long.1: ",
     ),
-    "indicator": (fast(PUBLISHED, indicator="sma"), "recorded 'ema', now 'sma'"),
     "warm_up": (gene(PUBLISHED, "z_window", default=700), "warm_up_bars: recorded 671, now 699"),
     "target": (swap_genes(PUBLISHED, "reward_r", "atr_stop_mult"), "now 'atr_stop_mult'"),
-    "length": (swap_genes(PUBLISHED, "ema_fast", "atr_window"), "now 'atr_window'"),
     "default": (gene(PUBLISHED, "vol_z_min", default=2.5), "vol_z_min.default: recorded 2.0"),
     "stop": (replace(PUBLISHED, stop=FromEntry(PUBLISHED.stop.distance)), "strategy.stop: "),
     "constraint_gone": (pairs(PUBLISHED), "strategy.constraints"),
     "bound": (gene(PUBLISHED, "vol_z_min", high=4.5), "vol_z_min.high: recorded 4.0, now 4.5"),
-    "kind": (gene(PUBLISHED, "vol_z_min", kind="int", low=1, high=4, default=2), "now 'int'"),
     "order_of_genes": (
         replace(PUBLISHED, layout=replace(PUBLISHED.layout, genes=PUBLISHED.layout.genes[::-1])),
         "strategy.genes.ema_fast: ",
@@ -330,32 +325,6 @@ def test_ways_to_search_are_told_from_each_other(market, before, after, parts):
     assert set(first.differences(begun)) == {"warm_start"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_comparable"),
-    [({"seed": 2, "generations": 7, "threads": 1}, True), ({"population": 64}, False),
-     ({"fee_bp": 1.0}, False), ({"bounds": {"reward_r": [1.0, 2.0]}}, False),
-     ({"holdout": "20%"}, False)],
-    ids=str,
-)  # fmt: skip
-def test_fronts_of_the_same_question_can_be_compared(task, market, changes, is_comparable):
-    """Seed and limits may differ; whatever else decides results makes another question."""
-    other = build_identity(prepare(market.model_copy(update=changes)), None)
-    assert build_identity(task, None).asks_the_same(other) is is_comparable
-
-
-def test_what_a_window_is_for_decides(task):
-    """The same bars of a fold's test instead of its training are another question."""
-    (window,) = task.markets.all_windows
-    train, test = (
-        replace(task.markets, all_windows=(window, replace(window, role=role)))
-        for role in ("train", "test")
-    )
-    first, second = (build_identity(replace(task, markets=each), None) for each in (train, test))
-    assert first.differences(second) == {
-        "windows": ("windows.1.role: recorded 'train', now 'test'",)
-    }
-
-
 def test_every_knob_decides_or_does_not(task):
     """Each knob is marked; what decides by its value is in the identity, and is tried above."""
     identity = build_identity(task, None)
@@ -375,23 +344,3 @@ def test_an_identity_survives_its_header(tmp_path, market):
         assert recorded.digest == store.header["identity"]["digest"]
         assert RunHeader.read(store.header).costs["rank"] == "close"
     assert recorded.differences(build_identity(task, None)) == {}
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        (lambda known: known["settings"].update(bygone=3), "bygone: recorded 3, now none"),
-        (lambda known: known.pop("costs"), "names other parts"),
-        (lambda known: known.update(mood="calm"), "names other parts"),
-        (lambda known: known.clear(), "names other parts"),
-    ],
-    ids=["knob", "part gone", "part more", "none"],
-)
-def test_what_one_version_does_not_know_is_no_agreement(run, tmp_path, change, why):
-    """Neither a knob nor a part of one version alone is passed over."""
-    with RunStore.open(run) as store:
-        header = json.loads(json.dumps(store.header))
-    change(header["identity"])
-    RunStore.create(tmp_path, "other", header).close()
-    with pytest.raises(StoreError, match=why):
-        resume_run(tmp_path / "other", {}, None, None)

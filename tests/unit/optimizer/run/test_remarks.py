@@ -1,13 +1,8 @@
 """Notes on questions that mean something else than they seem to."""
 
-import numpy as np
 import pytest
 
-from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError
 from optimizer.run.remarks import SIZED, limit_remarks, question_remarks
-from optimizer.run.task import prepare
-from optimizer.search.lattice import make_lattice
 from strategy.words import (
     account,
     by_side,
@@ -99,19 +94,3 @@ def test_a_limit_beyond_the_close_is_named():
     reversed_sides = strategy("Two.", entry=by_side(above, below), **both)
     assert len(list(limit_remarks(reversed_sides, bars))) == 2
     assert list(limit_remarks(strategy("At it.", entry=limit_at(close), **both), bars)) == []
-
-
-def test_a_grid_that_misses_its_bound_is_named():
-    """Steps that do not meet the high bound end below it, with a note."""
-    grid = strategy("Grid.", long=RISES, stop=share(gene("p", 0.5, 0.1, 0.9)))
-    (line,) = remarks(grid, make_lattice(grid.layout, {"p": 0.3, "n": 15}), is_scaled=False)
-    assert "'p' ends at 0.7, below its bound 0.9" in line
-    assert np.allclose(make_lattice(grid.layout, {"p": 0.3}).values[1][-1], 0.7)
-
-
-def test_a_search_is_refused_and_a_backtest_is_not():
-    """Only a search uses limits; what a run recorded is not asked again."""
-    config = RunConfig(constraints=["max_drawdown <= 20"])
-    with pytest.raises(ConfigError, match="holds always"):
-        prepare(config, for_search=True)
-    assert prepare(config).goals.constraints

@@ -113,18 +113,6 @@ def without_timing(result):
     return {k: v for k, v in result.payload().items() if k not in ("run", "path", "timing")}
 
 
-def test_a_run_is_watched_from_start_to_certificate(config):
-    """The observer hears of the start, of each generation in order, and of the certificate."""
-    witness = Witness()
-    begin(config, witness)
-    assert witness.events == ["started", *range(GENERATIONS + 1), "certifying"]
-    last = witness.progress[-1]
-    assert last.generations == GENERATIONS
-    assert last.evaluated <= 12 * (GENERATIONS + 1)
-    assert last.individual_bars_per_s > 0
-    assert last.eta_s == 0
-
-
 def test_the_result_holds_the_front_and_its_proof(unbroken):
     """Genes, objectives in natural sign, every metric, hashes, certificate and timing."""
     front = unbroken.front
@@ -182,20 +170,6 @@ def test_a_run_interrupted_at_once_goes_on_to_the_same_front(config, unbroken, e
     assert without_timing(finish_run(path)) == without_timing(unbroken)
 
 
-@pytest.mark.parametrize("moment", ["last generation", "polished"])
-def test_a_wish_to_stop_is_heard_to_the_end_of_the_search(config, unbroken, moment):
-    """Otherwise a judgement would follow, which takes longer than the search."""
-    witness = Witness(stop_after=GENERATIONS)
-    is_over = []
-    witness.on_search_end = is_over.append
-    wishes = {"last generation": witness.should_stop, "polished": lambda: bool(is_over)}
-    with pytest.raises(StoppedError, match=f"stopped after generation {GENERATIONS};"):
-        start_run(config, witness, wishes[moment])
-    witness = Witness()
-    assert without_timing(finish_run(only_run(config), witness)) == without_timing(unbroken)
-    assert witness.events == ["started", "certifying"]
-
-
 def test_a_run_that_is_killed_as_soon_as_it_is_seen_was_begun_here(config, monkeypatch):
     """Its bars are read again without any trust that a person would have to give."""
 
@@ -239,15 +213,6 @@ def test_equal_fronts_beat_nothing(unbroken):
     for row in rows:
         assert (row.hypervolume, row.beaten, row.shared) == (1.0, (0.0, 0.0), (size, size))
         assert (row.differs, row.limits, row.is_comparable) == ((), (), True)
-
-
-def test_a_finished_run_is_not_run_again(config, unbroken):
-    """Its result, which the same seed gives again, as it stands; no data is loaded."""
-    assert without_timing(begin(config, Witness())) == without_timing(unbroken)
-    witness = Witness()
-    result = finish_run(only_run(config), witness, threads=1)
-    assert result.resumed == "already finished"
-    assert witness.events == []
 
 
 def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):

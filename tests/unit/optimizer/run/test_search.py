@@ -5,7 +5,6 @@ import pytest
 
 from data.bars import Window
 from optimizer.config.run_config import make_config
-from optimizer.report.run import evolve
 from optimizer.run.problem import EngineProblem
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.runner import Observer, start_run
@@ -101,11 +100,3 @@ def test_other_bars_end_with_the_last_window_and_keep_what_it_reads():
     assert (moved.config.min_trades, moved.goals.min_trades) == (4, 4)
     assert (task.config.min_trades, task.goals.min_trades) == (SMALL["min_trades"],) * 2
     assert moved.config.max_seconds is None
-
-
-def test_evolve_and_search_write_the_same_front(tmp_path, data):
-    """Also where bars are held out: a search never reads them."""
-    run = evolve({**SMALL, "data": [data], "runs": str(tmp_path), "holdout": "20%"})
-    task = make_task(BARS.until(1200), min_trades=SMALL["min_trades"])
-    searched = search(task, task.engine())
-    assert searched.front.genomes.tobytes() == run.genomes.tobytes()

@@ -6,7 +6,6 @@ from engine.fast_case import find_fast_case
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.run.task import (
-    check_genome_fits,
     prepare,
 )
 from strategy import find_strategy
@@ -39,13 +38,6 @@ def test_lengths_scale_with_the_timeframe(market):
     assert layout.gene("reward_r") == published.gene("reward_r")
 
 
-def test_bounds_are_in_bars_of_the_data(market):
-    """A person's bounds are taken as they stand, after scaling."""
-    config = RunConfig(data=market, timeframe="1h", bounds={"z_window": [30.0, 40.0]})
-    gene = prepare(config).spec.layout.gene("z_window")
-    assert (gene.low, gene.high, gene.default) == (30, 40, 40)
-
-
 @pytest.mark.parametrize(
     ("n_bars", "expected"),
     [
@@ -62,23 +54,6 @@ def test_windows_longer_than_the_data_are_refused(tmp_path, n_bars, expected):
     with pytest.raises(ConfigError) as caught:
         prepare(config, for_search=True)
     assert expected in str(caught.value)
-
-
-def test_bars_after_the_end_are_no_history(market):
-    """Only bars before the end of the window count towards its longest length."""
-    config = RunConfig(data=market, end="1970-01-06")
-    with pytest.raises(ConfigError, match="383 bars are too few"):
-        prepare(config, for_search=True)
-
-
-def test_one_genome_is_held_against_the_data(task):
-    """A genome outside the bounds is legal as long as the data outlasts its windows."""
-    layout, end = task.spec.layout, task.markets.windows[0].end
-    check_genome_fits(task, layout.encode({"z_window": end - 1}))
-    with pytest.raises(
-        ConfigError, match=rf"3,000 bars, need at least {end + 1} \(longest window {end}\)"
-    ):
-        check_genome_fits(task, layout.encode({"z_window": end}))
 
 
 @pytest.mark.parametrize(("asked", "population", "islands"), [(3, 24, 3), (4, 24, 3), (9, 5, 1)])

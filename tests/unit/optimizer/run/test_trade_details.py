@@ -18,7 +18,7 @@ from optimizer.report.trades import (
     compute_cost_facts,
 )
 from optimizer.run.task import prepare
-from optimizer.run.trade_details import count_orders, describe_orders, list_details
+from optimizer.run.trade_details import list_details
 from tests.support.commands import write_market
 from tests.support.order_cases import TWO_TARGETS
 
@@ -103,14 +103,3 @@ def test_a_file_and_a_frame_have_the_legs(traded_task):
     assert frame["leg1_target"].notna().all()
     # A short has one target, so that its second has no share.
     assert frame["leg2_share"][frame["side"] < 0].isna().all()
-
-
-def test_orders_are_counted_in_words(traded_task):
-    """Each was filled, rejected, or stood to its end."""
-    _, _, ledgers = traded_task
-    counts = count_orders(TWO_TARGETS, ledgers)
-    assert counts.placed == counts.filled + counts.expired + ledgers[0].rejected
-    assert counts.filled == len(ledgers[0])
-    orders, partials = describe_orders(TWO_TARGETS, ledgers)
-    assert orders.startswith(f"{counts.placed} resting orders: {counts.filled} filled, ")
-    assert partials == f"{counts.partials} partial exits at targets, before the last exit"

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from optimizer.errors import ConfigError
 from optimizer.run.warm_start import hash_genomes, load_genomes
 from optimizer.search.evolution import evolve
 from strategy import STRATEGIES
@@ -60,14 +59,6 @@ def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
     assert genomes.notes(128) == (moved,)
     assert genomes.notes(3)[0] == moved
     assert "of 3 candidates to begin with the first 2 take part" in genomes.notes(3)[1]
-
-
-@pytest.mark.parametrize("place", [0, 2])
-def test_they_are_refused_else(tmp_path, place):
-    """A search never begins with others than those that a person named."""
-    path = write_file(tmp_path, "g.json", OUTSIDE[1:2] + OUTSIDE[place : place + 1])
-    with pytest.raises(ConfigError, match=r"g\.json, candidate 1: .*(--repair|below 'ema_slow')"):
-        load_genomes(path, SELLER, tmp_path)
 
 
 def test_they_are_judged_in_the_first_generation():

@@ -1,10 +1,9 @@
 """How operators share a generation, and what children say of their origin."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search.breeding import ADAPTED, FLOOR, compute_rates, shares, update_credits
+from optimizer.search.breeding import ADAPTED, compute_rates, shares, update_credits
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
 from tests.support.searches import Zdt1, float_layout, settings
@@ -17,15 +16,6 @@ def test_shares_divide_all_and_nothing_more(credits, count, offset):
     parts = shares(rates, count, offset)
     assert sum(parts) == count
     assert all(abs(part - rate * count) < 2.0 for part, rate in zip(parts, rates, strict=True))
-
-
-def test_rates_follow_credits_and_forget_nobody():
-    """Who brings nothing keeps his part of the floor; without any credit all are alike."""
-    rates = compute_rates((0.3, 0.1, 0.0, 0.0))
-    assert sum(rates) == pytest.approx(1.0)
-    assert rates[2] == rates[3] == FLOOR / 4
-    assert rates[0] > rates[1] > rates[2]
-    assert compute_rates((0.0, 0.0)) == (0.5, 0.5)
 
 
 def test_credit_moves_towards_what_was_admitted():

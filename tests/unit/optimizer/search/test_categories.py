@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.errors import ConfigError
 from optimizer.search.breeding import repair_genomes
-from optimizer.search.lattice import make_lattice
 from optimizer.search.operators import (
     cross_simulated_binary,
     exchange_genes,
@@ -97,15 +95,3 @@ def test_neighbours_are_all_other_options_and_the_next_steps():
     assert of["stepped"] == [0.0, 0.2]
     assert of["length"] == [4.0, 6.0]
     assert len(changes) == 4 + 2 + 2 + 2 + 2
-
-
-def test_a_lattice_has_all_options_and_values_of_steps():
-    """Of coarser steps only multiples, and no option is passed over."""
-    lattice = make_lattice(LAYOUT, {"kind": 1, "stepped": 0.1})
-    assert lattice.values[0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert set(lattice.values[2]) == STEPS
-    assert make_lattice(LAYOUT, {"stepped": 0.2}).values[2].tolist() == [0.0, 0.2]
-    with pytest.raises(ConfigError, match="must be 1, got 2: its options have no order"):
-        make_lattice(LAYOUT, {"kind": 2})
-    with pytest.raises(ConfigError, match=r"must be a multiple of its own, 0.1, got 0.15"):
-        make_lattice(LAYOUT, {"stepped": 0.15})

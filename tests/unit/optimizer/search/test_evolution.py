@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from optimizer.search.evolution import evolve, find_front, front_hash
-from optimizer.search.generation import Population, final_front
+from optimizer.search.generation import final_front
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from strategy import STRATEGIES
@@ -31,13 +31,6 @@ def run(problem, population, generations, **options):
     return list(evolve(problem, settings(population, generations), **options))
 
 
-def list_population(genomes, objectives, violations=None):
-    """A population as lists spell it."""
-    genomes, objectives = np.array(genomes, dtype=float), np.array(objectives, dtype=float)
-    violations = np.zeros(len(genomes)) if violations is None else np.array(violations)
-    return Population(genomes, objectives, violations, (violations > 0).astype(np.int16))
-
-
 @SIZES
 def test_every_population_size_runs(size):
     """Odd, even, one: each generation holds as many distinct individuals as asked."""
@@ -52,20 +45,6 @@ def test_every_population_size_runs(size):
         assert len(np.unique(genomes, axis=0)) == size
         assert generation.evaluated == size
         assert SELLER.is_legal(genomes).all()
-
-
-@SIZES
-def test_nothing_known_is_evaluated_again(size):
-    """Neither a genome of the same generation nor one of the population is sent twice."""
-    problem = Analytic(int_layout((1, 4), (1, 6)))
-    known = set()
-    for generation in evolve(problem, settings(size, 8)):
-        asked = problem.asked.pop() if generation.evaluated else np.empty((0, 2))
-        sent = [row.tobytes() for row in asked]
-        assert len(sent) == len(set(sent)) == generation.evaluated
-        assert not known & set(sent)
-        known = {row.tobytes() for row in generation.population.genomes}
-    assert problem.asked == []
 
 
 def test_search_beats_random_sampling():
@@ -110,25 +89,6 @@ def test_search_without_a_feasible_individual_runs_to_its_end():
     assert len(find_front(generations[-1].population)) == 0
     first, last = generations[0].population, generations[-1].population
     assert last.violations.mean() < first.violations.mean()
-
-
-def test_front_holds_the_feasible_undominated_once():
-    """Dominated, infeasible and repeated members are left out; the rest is sorted by genome."""
-    population = list_population(
-        genomes=[[3, 0], [1, 9], [1, 2], [3, 0], [0, 0], [2, 2]],
-        objectives=[[0, 3], [1, 1], [1, 1], [0, 3], [9, 9], [-1, -1]],
-        violations=[0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
-    )
-    assert find_front(population).tolist() == [2, 1, 0]
-
-
-def test_front_hash_ignores_order_and_sign_of_zero():
-    """Members may come in any order; a negative zero is a zero."""
-    genomes = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 1.0]])
-    objectives = np.array([[0.5], [-0.0], [0.25]])
-    order = [2, 0, 1]
-    expected = front_hash(genomes, objectives)
-    assert front_hash(genomes[order], objectives[order] + 0.0) == expected
 
 
 def test_front_hash_sees_every_bit_and_the_shape():

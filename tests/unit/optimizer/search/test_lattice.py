@@ -70,19 +70,6 @@ def test_an_interrupted_grid_goes_on_with_the_same_bits(monkeypatch):
         assert bits(rest) == bits(whole[generation.number + 1 :])
 
 
-def test_nobody_feasible_leaves_the_nearest_of_all_chunks(monkeypatch):
-    """Without a feasible point a chunk holds the point nearest to one in it and those before."""
-    monkeypatch.setattr(module, "CHUNK", 5)
-    problem = Analytic(int_layout((-3, 3), (-2, 4)))
-    monkeypatch.setattr(problem, "compute_objectives", lambda genomes: genomes * np.nan)
-    grid = make_lattice(problem.layout, {"gene_0": 1, "gene_1": 1})
-    generations = list(explore(problem, grid))
-    everyone = problem.evaluate(grid.points(0, len(grid))).violations
-    assert len(generations) == 10
-    for number, generation in enumerate(generations):
-        assert generation.population.violations.tolist() == [everyone[: 5 * (number + 1)].min()]
-
-
 def test_regret_is_nothing_when_all_was_evaluated():
     """A search that may look at every point finds the whole front; a short one does not."""
     problem = Zdt1(float_layout(2))

@@ -6,17 +6,13 @@ from optimizer.search.archive import contributions, hypervolume
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS
 from optimizer.search.polish import STEPS, list_neighbours, neighbours
-from strategy import STRATEGIES
 from tests.support.searches import (
-    HalfForbidden,
     Zdt1,
     float_layout,
     int_layout,
     polished_front,
     settings,
 )
-
-SELLER = STRATEGIES["seller_exhaustion"].layout
 
 
 def test_neighbours_differ_in_one_gene_by_one_step():
@@ -27,17 +23,6 @@ def test_neighbours_differ_in_one_gene_by_one_step():
     assert origins.tolist() == [0, 0, 0]
     near, _ = neighbours(float_layout(1), np.array([[0.5]]))
     assert near.ravel().tolist() == [0.5 + 1 / STEPS, 0.5 - 1 / STEPS]
-
-
-def test_neighbours_are_legal_distinct_and_new():
-    """Bounds and constraints hold, nothing is tried twice, nor what is known."""
-    *_, last = evolve(HalfForbidden(SELLER, 3), settings(20, 3))
-    front = last.archive.genomes
-    near, _ = neighbours(SELLER, front)
-    assert SELLER.is_legal(near).all()
-    assert ((near >= SELLER.low) & (near <= SELLER.high)).all()
-    together = np.concatenate([front, near])
-    assert len(np.unique(together, axis=0)) == len(together)
 
 
 def test_polish_only_adds():

@@ -99,11 +99,3 @@ def test_infeasible_follow_by_violation():
     assert ranking.ranks.tolist() == [2, 0, 3, 2, 1]
     assert ranking.order().tolist() == [1, 4, 0, 3, 2]
     assert survive(objectives, violations, 3).tolist() == [1, 4, 0]
-
-
-def test_equal_individuals_keep_their_order():
-    """Where nothing decides, the earlier index survives."""
-    objectives = np.zeros((6, 2))
-    assert survive(objectives, np.ones(6), 3).tolist() == [0, 1, 2]
-    # Ends of a front stand first: among equals these are its first and its last member.
-    assert survive(objectives, feasible(objectives), 3).tolist() == [0, 5, 1]

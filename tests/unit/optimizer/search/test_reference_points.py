@@ -11,7 +11,6 @@ from optimizer.search.reference_points import (
     associate_directions,
     directions,
     normalise_objectives,
-    survive_by_reference,
 )
 from tests.support.looping import each
 
@@ -50,16 +49,3 @@ def test_normalised_and_associated_as_in_deap(seed):
     is_near = np.abs(np.sqrt(np.maximum(squares, 0)) - distances) < 1e-7
     assert is_near.all()
     assert (nearest == niches).mean() > 0.97  # equally near directions may change places
-
-
-def test_places_go_round_the_directions():
-    """Survivors of one front spread: no direction has two while a used one has none."""
-    points = curved_front(1, count=300)
-    chosen = survive_by_reference(points, np.zeros(300), 60)
-    niche, _ = associate_directions(
-        normalise_objectives(points, np.ones(300, dtype=bool)), directions(4, 60)
-    )
-    used = np.unique(niche)
-    counts = np.bincount(niche[chosen], minlength=len(directions(4, 60)))[used]
-    available = np.bincount(niche)[used]
-    assert (counts >= np.minimum(available, counts.max() - 1)).all()

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from strategy.indicators.bar_columns import true_range
 from strategy.indicators.ema import ema
 from strategy.indicators.rolling import rolling_mean_variance, zscore
 from strategy.indicators.supertrend import supertrend, supertrend_side
@@ -69,18 +68,6 @@ def test_ema_matches_pandas(span):
     assert np.isnan(averages[: span - 1]).all()
     expected = pd.Series(values).ewm(span=span, adjust=False).mean()
     np.testing.assert_allclose(averages[span - 1 :], expected[span - 1 :], rtol=1e-12)
-
-
-def test_true_range_sees_a_gap():
-    """A bar that opens away from the last close counts the way from there."""
-    high, low, close = np.array([[10.0, 20.0, 6.0], [9.0, 19.0, 5.0], [9.5, 19.5, 5.5]])
-    assert true_range(high, low, close).tolist() == [1.0, 10.5, 14.5]
-
-
-def test_zscore_by_hand():
-    """The newest of 1, 2, 6 lies 1.38873 deviations above their mean of 3."""
-    score = zscore(np.array([1.0, 2.0, 6.0]), 3)[2]
-    assert score == pytest.approx(3.0 / math.sqrt(14.0 / 3.0), rel=1e-15)
 
 
 def test_supertrend_by_hand():

@@ -3,7 +3,6 @@
 from unittest.mock import patch
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +22,6 @@ from tests.support.worlds import make_bars, random_genomes
 N_BARS = 300
 BARS = make_bars(5, N_BARS, flat=0.1, gaps=0.02)
 BOUNDS = ((0.5, 2.0), (-1.0, 1.0), (-100.0, 0.0), (-8e307, 8e307), (3.0, 3.0))
-FALLING = w.gene("at_most", 30, 20, 40)
 
 
 def form_sides(row, other, gene, is_free):
@@ -78,13 +76,3 @@ def test_random_conjunctions_hold_where_the_reference_says(conjunction, seed):
     with patch.object(operands, "MOST_SHARE", 1.0):
         for genomes in (random_genomes(strategy, 6, seed), ends, random_genomes(strategy, 6, seed)):
             assert_as_the_reference(strategy, rows, readings, genomes)
-
-
-@pytest.mark.parametrize("value", [19.0, 41.0, 90.0])
-def test_individuals_outside_their_bounds_are_decided_at_every_bar(value):
-    """A value that the search would not try may be evaluated."""
-    conjunction = (w.rsi(w.close, 4) < FALLING) & (w.close > w.open)
-    strategy, rows, readings = build_readings(conjunction)
-    genomes = np.array([[30.0], [value]])
-    with patch.object(operands, "MOST_SHARE", 1.0):
-        assert_as_the_reference(strategy, rows, readings, genomes)

@@ -7,8 +7,6 @@ import pytest
 
 from data import Window
 from engine.batch import Engine
-from engine.conditions.cpu.operands import Readings
-from engine.indicators.cpu.row_arrays import RowArrays
 from strategy.files import build_strategies
 from tests.support.worlds import make_bars, random_genomes
 
@@ -38,26 +36,3 @@ def test_what_stays_changes_nothing(name, memory_bytes):
         alone = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
         assert engine.evaluate(genomes).tobytes() == alone.tobytes()
         assert alone[:, :, 0].sum() > 0
-
-
-@pytest.mark.parametrize(
-    ("room", "stage"),
-    [(RowArrays, "_compute_known"), (Readings, "_compare_sides"), (Readings, "_decide_words")],
-)
-def test_an_interrupted_population_leaves_nothing_half_done(room, stage, monkeypatch):
-    """Who is interrupted while rows or conditions are computed may ask again."""
-    strategy = EXAMPLE["RSI_PULLBACK"]
-    genomes = random_genomes(strategy, 20, seed=1)
-    expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
-    engine = Engine(strategy, BARS, WINDOWS, device="cpu")
-    engine.evaluate(genomes[:3])
-    with monkeypatch.context() as patched:
-        patched.setattr(room, stage, interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            engine.evaluate(genomes)
-    assert engine.evaluate(genomes).tobytes() == expected.tobytes()
-
-
-def interrupt(*arguments):
-    """As a person does it."""
-    raise KeyboardInterrupt

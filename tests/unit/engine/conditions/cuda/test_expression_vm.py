@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from tests.support.looping import each
-
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
@@ -13,15 +11,12 @@ from hypothesis import strategies as st
 
 from engine.conditions.cuda import expression_vm
 from engine.conditions.cuda.expression_vm import DEPTH, Formulas
-from engine.indicators.individuals import Individuals
-from engine.indicators.warm_ups import WarmUps
 from strategy.expressions import Arithmetic, Column, GeneValue, Number
 from strategy.gene import Gene
 from strategy.genes import GenomeLayout
 from strategy.rows import Rows
 from strategy.series import Series
-from tests.support.random_strategies import drawn_strategy
-from tests.support.worlds import make_bars, random_genomes
+from tests.support.worlds import make_bars
 
 BARS = make_bars(1, 40)
 GENE = Gene("x", "float", -2.0, 2.0, 1.0)
@@ -47,12 +42,6 @@ def join_sides(operation, left, right):
 TREES = st.recursive(
     ENDS, lambda inner: st.builds(join_sides, OPERATIONS, inner, inner), max_leaves=40
 )
-
-
-def build_tree(levels):
-    """A tree that needs a place more of the stack with each level."""
-    side = Column("close") if levels == 0 else build_tree(levels - 1)
-    return side if levels == 0 else Arithmetic("-", side, Arithmetic("abs", side, None))
 
 
 def run(made, span):
@@ -97,43 +86,3 @@ def test_instructions_say_what_the_tree_says(tree):
     values, most = run(made, made.span(tree))
     np.testing.assert_array_equal(values, Rows(Series.of(BARS)).values(tree, {"x": X}))
     assert most <= DEPTH
-
-
-@pytest.mark.parametrize("levels", [2, 3, 5])
-def test_what_is_too_deep_is_a_row_of_its_own(levels):
-    """A tree of more places than there are has a part that the host computes."""
-    made, tree = Formulas(LAYOUT), build_tree(levels)
-    values, most = run(made, made.span(tree))
-    np.testing.assert_array_equal(values, Rows(Series.of(BARS)).values(tree, {}))
-    assert most <= DEPTH
-    assert (len(made.rows) > 1) == (levels >= DEPTH)
-
-
-@given(
-    values=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.booleans()), min_size=1),
-    columns=st.sampled_from([(), (0,), (2,), (0, 1), (0, 1, 2)]),
-)
-def test_individuals_of_one_set_share_its_values(values, columns):
-    """Each has its own values in the individual that stands for its set, and sets differ."""
-    layout = GenomeLayout(
-        tuple(Gene(f"n{k}", "int", -1, 10**6 * k + 5, 0) for k in range(3)),
-    )
-    # The last one is spread too widely to be counted through.
-    genomes = np.array(values, np.float64) * [1.0, 1.0, 10**6]
-    individuals = Individuals(genomes, layout)
-    members, set_of = individuals.distinct(columns)
-    cut = genomes[:, list(columns)]
-    np.testing.assert_array_equal(cut[members][set_of], cut)
-    assert len({row.tobytes() for row in cut[members]}) == len(members)
-
-
-@each("seed", range(20))
-def test_warm_ups_of_all_are_those_of_each(seed):
-    """For any strategy."""
-    strategy = drawn_strategy(seed)
-    genomes = np.concatenate([strategy.layout.defaults[None], random_genomes(strategy, 5, seed)])
-    layout = strategy.layout
-    individuals = Individuals(genomes, layout)
-    expected = [strategy.warm_up(layout.decode(genome)) for genome in genomes]
-    actual = WarmUps(strategy).of(individuals)
-    assert np.broadcast_to(actual, len(genomes)).tolist() == expected

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 
 from engine.backend import RowForm, RowRequest
 from engine.indicators.coders import FixedCoder, WanderingCoder, coder_maps
 from engine.indicators.cpu import row_scheduler
 from engine.indicators.cpu.codes import HIGHEST_CODE, encode
 from engine.indicators.cpu.row_scheduler import RowFiller
-from engine.runtime.cpu.simd4 import LANES, load, quotient, splat, store
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Market
 from tests.support.parity import assert_same_bits
@@ -104,16 +102,6 @@ def test_few_averages_equal_the_recurrence(name):
     rows.fill([(EMA, 12)])
 
 
-def test_stretches_that_do_not_meet_are_computed_again():
-    """After a step, an average that comes from before it stops short of where one begun there is.
-
-    Rounding keeps them apart for as long as nothing moves.
-    """
-    rows = Rows(hard_series("step", 8192), 2)
-    rows.fill([(EMA, 25)])
-    assert rows.filler.mended > 0
-
-
 @pytest.mark.parametrize("name", HARD)
 def test_rolling_rows_equal_their_definition(name):
     """Means and scores are right where a division may be replaced and where it may not."""
@@ -137,28 +125,3 @@ def test_rows_do_not_depend_on_their_company(name, count, threads, part_bars, as
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_scheduler, "PART_BARS", part_bars)
         Rows(hard_series(name, count), threads).fill(asked)
-
-
-@njit
-def divide(numbers, count, out):
-    """Quotients of numbers [4 n] by a count, without dividing. Not cached, so never an old one."""
-    for k in range(0, numbers.size, LANES):
-        of_four = quotient(load(numbers, k), splat(float(count)), splat(1.0 / count))
-        store(out, k, of_four)
-
-
-@given(st.integers(1, 2**50), st.integers(-900, 900), st.integers(0, 2**32))
-def test_a_quotient_without_division_is_that_of_a_division(count, exponent, seed):
-    """Also for numbers whose quotient is as near as can be to where rounding changes."""
-    rng = np.random.Generator(np.random.PCG64(seed))
-    halves = rng.integers(2**53, 2**54, 200) | 1
-    near = [float(int(half) * count) for half in halves]
-    numbers = np.array([*near, *rng.normal(0.0, 1.0, 200), 0.0, 1.0, count, -count])
-    numbers = np.ldexp(numbers, exponent)
-    numbers = numbers[
-        (np.abs(numbers) < 2.0**1000) & ((numbers == 0.0) | (np.abs(numbers) > 2.0**-900))
-    ]
-    numbers = np.append(numbers, np.zeros(-len(numbers) % LANES))
-    out = np.empty(len(numbers))
-    divide(numbers, count, out)
-    assert_same_bits(numbers / count, out, f"divided by {count}")

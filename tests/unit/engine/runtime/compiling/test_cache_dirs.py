@@ -44,18 +44,6 @@ def test_a_folder_that_others_can_write_is_passed_over(closed_package, fresh):
         cache_dirs.kernels_folder()
 
 
-@pytest.mark.parametrize("has_home", [True, False])
-def test_without_a_writable_package_the_user_has_a_folder(closed_package, has_home):
-    """One for both compilers; without a home among temporary files, closed to others."""
-    kept = closed_package / "home" / cache_dirs.APP
-    if not has_home:
-        (closed_package / "home").write_text("")
-        kept = closed_package / "tmp" / f"{cache_dirs.APP}-{os.getuid()}"
-    assert cache_dirs.loops_folder(closed_package / "file") == kept / "loops"
-    assert cache_dirs.kernels_folder() == kept / "kernels"
-    assert has_home or kept.stat().st_mode & 0o077 == 0
-
-
 @pytest.mark.parametrize("how", ["open", "linked"])
 def test_a_temporary_folder_that_others_can_write_is_not_trusted(closed_package, how):
     """A name that anybody can take first: loops stay in memory then, kernels are refused."""

@@ -280,34 +280,3 @@ def test_a_file_that_is_not_whole_is_not_used(ask, copied_package):
             file.write_bytes(damage(file.read_bytes()))
         assert ask(copied_package, ASIDE) == [2.0, 0]
     assert ask(copied_package, ASIDE) == [2.0, 1]
-
-
-RULES = """
-import json, os, sys
-os.environ["NUMBA_CACHE_DIR"] = sys.argv[1]
-from engine.runtime.compiling.forms import compiled_definition
-from own.rules import rule
-print(json.dumps([compiled_definition(rule)(1.0), rule(1.0)]))
-"""
-
-
-@pytest.mark.slow
-def test_what_a_definition_reaches_is_compiled_anew(ask, copied_package):
-    """Functions that it calls, those that these call, and numbers of another file."""
-    (copied_package / "own" / "rules.py").write_text(
-        "import own.values\n\n\ndef deep(x):\n    return x * 3\n\n\n"
-        "def inner(x):\n    return 7 * deep(x)\n\n\n"
-        "def rule(x):\n    return inner(x) + own.values.STEP\n"
-    )
-    expected = 23.0
-    for change, more in (
-        ((), 0.0),
-        (("rules.py", "x * 3", "x * 4"), 7.0),
-        (("rules.py", "7 *", "9 *"), 8.0),
-        (("values.py", "2.0, np", "3.0, np"), 1.0),
-    ):
-        if change:
-            edit(copied_package, *change)
-        expected += more
-        assert ask(copied_package, RULES) == [expected] * 2
-    assert len(list(copied_package.glob("loops/own.rules.rule-*"))) == 4

@@ -7,16 +7,6 @@ import pytest
 from engine.runtime.cpu.threads import Threads
 
 
-@pytest.mark.parametrize(
-    ("count", "parts", "wanted"), [(1, 9, {0}), (3, 9, {0, 1, 2}), (3, 2, {0, 1}), (3, 0, {0})]
-)
-def test_there_are_no_more_threads_than_parts(count, parts, wanted):
-    """The caller's own is number 0, and works in any case."""
-    numbers = set()
-    Threads(count).run(numbers.add, parts)
-    assert numbers == wanted
-
-
 def test_an_error_of_any_thread_is_the_callers():
     """What another thread raises is not lost."""
 

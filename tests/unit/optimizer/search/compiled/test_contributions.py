@@ -5,7 +5,6 @@ import pytest
 
 from optimizer.search.archive import REFERENCE, contributions, truncate_front
 from optimizer.search.compiled.contributions import CELLS, MOST
-from optimizer.search.compiled.rounds import MOST_NEAR
 from tests.support.looping import each
 
 
@@ -79,26 +78,3 @@ def test_contributions_and_truncation_are_as_defined(seed, count):
         for rounds in (1, 4):
             expected = stated_truncated(objectives, keep, rounds)
             assert expected.tolist() == truncate_front(objectives, keep, rounds).tolist()
-
-
-@each("seed", range(8))
-def test_many_members_leave_in_rounds_by_their_contributions(seed):
-    """Some hundreds, each round judged anew."""
-    objectives = draw_front(seed, 700)
-    for keep, rounds in ((300, 4), (650, 2), (2, 3), (690, 4), (640, 4)):
-        expected = stated_truncated(objectives, keep, rounds, stated=contributions)
-        assert expected.tolist() == truncate_front(objectives, keep, rounds).tolist()
-
-
-@pytest.mark.parametrize("n_near", [MOST_NEAR - 20, MOST_NEAR + 40])
-def test_a_member_with_many_others_near_leaves_as_defined(n_near):
-    """It covers little beside stairs and below another; first goes one of two alike."""
-    step = np.arange(n_near + 2)
-    stairs = np.column_stack([4000 + step, 4000 + step[::-1], np.full(n_near + 2, 1000)])
-    corners = CELLS * (1 - np.eye(3, dtype=np.int64))
-    others = [[4000, 4000, 300_000], [3999, 3999, 300_001], [2, 90_000, 9], [2, 90_000, 9]]
-    objectives = np.concatenate([stairs, corners, others]) / CELLS
-    keep = len(objectives) - 2
-    expected = stated_truncated(objectives, keep, 2, stated=contributions)
-    assert {n_near + 5, n_near + 8}.isdisjoint(expected.tolist())
-    assert expected.tolist() == truncate_front(objectives, keep, 2).tolist()

@@ -4,15 +4,6 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.compiled import blocks
-from optimizer.search.compiled.blocks import (
-    BLOCK,
-    WIDTH,
-    allocate_table,
-    first_in_blocks,
-    rank_in_blocks,
-    sweep_blocks,
-)
 from optimizer.search.compiled.fronts import rank_in_order
 from optimizer.search.compiled.sorting import argsort_objectives, rising_orders
 from optimizer.search.ranking import first_front, is_nondominated, rank_individuals
@@ -66,12 +57,6 @@ def sweep_ranks(objectives):
     return rank_in_order(columns, argsort_objectives(columns, 1)[0], len(objectives))[0].tolist()
 
 
-def rank_by_blocks(objectives):
-    """Ranks and copies; None where there are too many fronts."""
-    columns = in_columns(objectives)
-    return rank_in_blocks(columns, argsort_objectives(columns))
-
-
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 1000, 20_000])
 @each("seed", range(12))
 def test_rising_orders_are_those_of_a_stable_sort(seed, count):
@@ -101,47 +86,3 @@ def test_ranks_best_and_copies_are_as_defined(seed, kind, n_objectives):
         expected.append(violation == 0 and tuple(row) in seen)
         seen |= {tuple(row)} if violation == 0 else set()
     assert expected == rank_individuals(objectives, violations).is_copy.tolist()
-
-
-@pytest.mark.parametrize("n_objectives", [2, 3])
-def test_many_fronts_with_long_staircases(n_objectives):
-    """Staircases outgrow their room and fronts their number, and ranks stay moocore's."""
-    rng = np.random.default_rng(3)
-    objectives = draw_objectives("sphere", 4000, n_objectives)
-    objectives = objectives + rng.integers(0, 40, (4000, 1)) * 0.01
-    expected = moocore.pareto_rank(objectives)
-    assert expected.max() > 15
-    assert expected.tolist() == rank_feasible(objectives) == sweep_ranks(objectives)
-    assert moocore.is_nondominated(objectives).tolist() == is_nondominated(objectives).tolist()
-
-
-@pytest.mark.parametrize("count", [1, 2, BLOCK, BLOCK + 1, 2500])
-@pytest.mark.parametrize("kind", KINDS)
-def test_ranks_by_blocks_are_those_of_moocore(kind, count):
-    """In one block and in several; fronts not told apart count as one, and copies stay copies."""
-    objectives = draw_objectives(kind, count)
-    ranks, is_copy = rank_by_blocks(objectives)
-    assert moocore.pareto_rank(objectives).tolist() == ranks.tolist()
-    _, first, inverse = np.unique(objectives, axis=0, return_index=True, return_inverse=True)
-    assert (first[inverse.ravel()] != np.arange(count)).tolist() == is_copy.tolist()
-    columns = in_columns(objectives)
-    is_behind, is_repeat = first_in_blocks(columns, argsort_objectives(columns, 2))
-    assert (ranks > 0).tolist() == is_behind.tolist()
-    assert is_copy.tolist() == is_repeat.tolist()
-    orders = argsort_objectives(columns)
-    for most in (1, WIDTH, WIDTH + 1) if count == 2500 else ():
-        rough, is_repeat = np.empty_like(ranks), np.empty_like(is_copy)
-        assert sweep_blocks(columns, orders, count, most, *allocate_table(count), rough, is_repeat)
-        assert np.minimum(ranks, most).tolist() == rough.tolist()
-        assert is_copy.tolist() == is_repeat.tolist()
-
-
-def test_too_many_fronts_for_the_table_are_said():
-    """A chain with more fronts than there is room for is left to others, who rank it rightly."""
-    count = 1 << 15
-    room = blocks.MOST_ENTRIES // (count // BLOCK * WIDTH) * WIDTH
-    assert room < count
-    chain = np.repeat(np.arange(count, 0.0, -1.0)[:, None], 3, axis=1)
-    assert rank_by_blocks(chain) is None
-    assert rank_feasible(chain) == list(range(count - 1, -1, -1))
-    assert rank_by_blocks(chain[: room // 2]) is not None

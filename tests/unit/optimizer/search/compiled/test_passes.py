@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from optimizer.errors import OptimizerError
 from optimizer.search.archive import (
     ARCHIVE_ROUNDS,
     REFERENCE,
@@ -118,15 +117,3 @@ def test_more_fronts_than_the_table_holds_are_ranked_by_others(monkeypatch):
     order, kept = rank_and_choose(survive_by_hypervolume, objectives, violations, 60, UNKNOWN)
     expected = find_survivors(objectives, violations, 60)
     assert as_bytes((order, kept.ranks, kept.crowding)) == as_bytes(expected)
-
-
-@pytest.mark.parametrize(
-    ("value", "violation", "words"),
-    [(np.nan, 0.0, "counts as feasible"), (np.inf, 0.0, "counts as"), (1.0, -1.0, "0 or above")],
-)
-def test_individuals_without_a_place_are_refused(value, violation, words):
-    """By the words of the plain definition."""
-    objectives, violations = np.ones((5, 3)), np.zeros(5)
-    objectives[3, 1], violations[3] = value, violation
-    with pytest.raises(OptimizerError, match=words):
-        rank_and_choose(survive_by_hypervolume, objectives, violations, 2, UNKNOWN)

@@ -40,21 +40,6 @@ def test_repeats_are_those_of_a_set(seed, n_genes):
         assert answers == seen.admit(places).tolist()
 
 
-def test_genomes_that_differ_in_the_last_bit_are_new():
-    """Rows are compared in full, bit by bit."""
-    genomes = np.array([[1.0, 2.0], [1.0, np.nextafter(2.0, 3.0)], [1.0, 2.0]])
-    assert Seen(genomes, 0).admit(np.arange(3)).tolist() == [False, False, True]
-
-
-def test_a_row_that_changed_is_asked_for_anew():
-    """A repeat takes no place, so that what is drawn instead may take it."""
-    rows = np.array([[1.0], [1.0], [2.0]])
-    seen = Seen(rows, 1)
-    assert seen.admit(np.array([1])).tolist() == [True]
-    rows[1] = 2.0
-    assert seen.admit(np.array([1, 2])).tolist() == [False, True]
-
-
 class Numbers:
     """A stream of numbers that are given."""
 
