@@ -90,7 +90,7 @@ BESIDE = {
     "optimizer/evidence": ("tests/unit/optimizer/judging", "tests/unit/optimizer/report"),
     "optimizer/judging": ("tests/unit/optimizer/signals",),
     "optimizer/goals": ("tests/properties/test_goals.py",),
-    "optimizer/search": ("tests/properties/test_operators.py", "tests/unit/optimizer/run"),
+    "optimizer/search": ("tests/unit/optimizer/run",),
     "optimizer/run": ("tests/unit/optimizer/judging", "tests/unit/optimizer/store"),
     "optimizer/schedule": ("tests/unit/optimizer/judging/test_schedule.py",),
     "optimizer/portfolios": ("tests/unit/optimizer/report",),

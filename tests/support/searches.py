@@ -1,10 +1,9 @@
-"""Small problems whose answer is known, and layouts of every shape, for tests of the search."""
+"""Small problems whose answer is known, for tests of the search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from hypothesis import strategies as st
 
 from optimizer.config.search import SearchSettings
 from optimizer.search.generation import Evaluation, Floats, Generation
@@ -30,23 +29,6 @@ def int_layout(*bounds: tuple[int, int], ordered: bool = False) -> GenomeLayout:
         for i, (low, high) in enumerate(bounds)
     )
     return GenomeLayout(genes, (LESS,) if ordered else ())
-
-
-@st.composite
-def layouts(draw: st.DrawFn) -> GenomeLayout:
-    """One to six genes, whole or not, frozen or not, at times the first below the second."""
-    genes = []
-    for i in range(draw(st.integers(1, 6))):
-        kind = draw(st.sampled_from(["int", "float"]))
-        number = st.integers(-50, 50) if kind == "int" else st.floats(-50, 50)
-        low, default, high = sorted(draw(st.tuples(number, number, number)))
-        if draw(st.booleans()):
-            default = high = low
-        genes.append(Gene(f"gene_{i}", kind, low=low, high=high, default=default))
-    first = genes[:2]
-    can_order = len(first) == 2 and all(gene.is_int for gene in first)
-    can_order = can_order and first[0].low < first[1].high
-    return GenomeLayout(tuple(genes), (LESS,) if can_order and draw(st.booleans()) else ())
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """Devices by name, which one auto takes, and what a driver that a test writes says of GPUs."""
 
-import ctypes
-
 import pytest
 
 import engine.devices
@@ -97,39 +95,6 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, name,
         assert choose_backend(named, workload).name == named
 
 
-class Driver:
-    """Answers as a driver with so many devices does, or fails."""
-
-    def __init__(self, count, error=0):
-        """Remember what to answer."""
-        self.count, self.error = count, error
-        self.retained = []
-
-    def cuInit(self, flags):  # noqa: N802
-        """Start."""
-        return self.error
-
-    def cuDeviceGetCount(self, count):  # noqa: N802
-        """Write how many devices there are."""
-        ctypes.cast(count, ctypes.POINTER(ctypes.c_int))[0] = self.count
-        return 0
-
-    def cuDeviceGet(self, handle, number):  # noqa: N802
-        """Write a device's handle."""
-        ctypes.cast(handle, ctypes.POINTER(ctypes.c_int))[0] = number
-        return int(number >= self.count)
-
-    def cuDevicePrimaryCtxRetain(self, context, handle):  # noqa: N802
-        """Remember whose context was made."""
-        self.retained.append(handle.value)
-        return 0
-
-    def cuDeviceGetName(self, name, length, number):  # noqa: N802
-        """Write a device's name; the last one has none."""
-        name.value = f"NVIDIA H{number}".encode()
-        return int(number == 2)
-
-
 @pytest.fixture
 def machine(monkeypatch):
     """A machine with the driver that a test gives."""
@@ -142,20 +107,3 @@ def machine(monkeypatch):
 
     yield make_driver
     gpus.why_no_cuda.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("driver", "is_built", "reason"),
-    [
-        (None, True, "no NVIDIA driver was found"),
-        (Driver(1, error=999), True, "the NVIDIA driver does not start (error 999)"),
-        (Driver(0), True, "the NVIDIA driver shows no device"),
-        (Driver(1), False, "torch is built without CUDA"),
-        (Driver(1), True, ""),
-    ],
-)
-def test_why_there_is_no_gpu(machine, driver, is_built, reason):
-    """Each thing that can be missing is named; nothing when nothing is."""
-    machine(driver, is_built=is_built)
-    assert gpus.why_no_cuda() == reason
-    assert gpus.describe_gpus() == (f"not used: {reason}" if reason else "NVIDIA H0, used")

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.fast_case import find_fast_case
 from strategy.deserialize import from_described
 from strategy.errors import GeneError, StrategyError
 from strategy.files import build_strategies
@@ -167,39 +166,6 @@ def test_an_own_indicator_belongs_to_the_digest():
     edited = dataclasses.replace(own_words.efficiency.own, text_sha256="0")
     with pytest.raises(StrategyError, match="another text"):
         from_described(payload, own={"efficiency": edited})
-
-
-FAST = {
-    "long": ABOVE,
-    "stop": beyond_bar(gene("room", 2, 1, 4) * atr(14)),
-    "target": r_multiple(gene("reward", 2, 1, 4)),
-    "max_hold": length("hold", 9, 1, 20),
-}
-
-
-WIDER = [
-    {"short": close < open}, {"exit_long": close < open}, {"long": ABOVE | ABOVE},
-    {"long": close >= open}, {"long": crosses_above(close, open)}, {"long": close > 2},
-    {"long": close > sma(ema(close, 3), 5)}, {"long": close > 2 * open},
-    {"long": close > rma(close, 5)}, {"long": ema(close_location, 5) > gene("k", 0.5, 0, 1)},
-    {"long": close > hl2}, {"long": close > column("x")},
-    {"long": close > own_words.efficiency(5)}, {"long": close > vwap()},
-    {"stop": from_entry(gene("room", 2, 1, 4) * atr(14))}, {"stop": beyond_bar(2 * atr(14))},
-    {"stop": beyond_bar(gene("room", 2, -1, 4) * atr(14))},
-    {"stop": beyond_bar(gene("room", 2, 1, 4) + atr(14))},
-    {"target": share(0.02)}, {"target": r_multiple(2)}, {"target": None},
-    {"trail": trail(share(0.01))}, {"break_even": 1}, {"max_hold": 48},
-    {"max_hold": whole("hold", 9, 1, 20)}, {"session": session_exit()}, {"delay": 1},
-]  # fmt: skip
-"""Parts that fast kernels do not know: forms, constants and signs among them."""
-
-
-@pytest.mark.parametrize("wider", WIDER, ids=range(len(WIDER)))
-def test_whatever_is_wider_is_no_fast_case(wider):
-    """One thing more than fast kernels know."""
-    assert find_fast_case(strategy("x", **FAST)).is_covered
-    case = find_fast_case(strategy("x", **{**FAST, **wider}))
-    assert (case.is_covered, case.rows, case.entry) == (False, (), ())
 
 
 def test_reach_counts_higher_bars_and_sessions_in_bars():

@@ -34,25 +34,10 @@ from tests.support.own_words import (
     with_state,
     zeros,
 )
-from tests.support.series import holds as condition_holds
 from tests.support.worlds import make_bars
 
 BARS = make_bars(9, 400)
 SERIES = Series.of(BARS)
-
-
-def test_an_own_indicator_is_a_row_like_any_other():
-    """A source of others, on higher bars, in conditions; unknown before its warm-up."""
-    values = row_values(efficiency(20).tree, BARS)
-    assert np.isnan(values[:20]).all()
-    assert not np.isnan(values[20:]).any()
-    largest = row_values(highest(efficiency(20), 5).tree, BARS)
-    assert largest[24:].tolist() == row_values(highest(close, 5).tree, cut(values, 20))[4:].tolist()
-    n = length("n", 20, 5, 50)
-    holds = condition_holds((efficiency(n) > 0.3).tree, BARS, {"n": 20})
-    np.testing.assert_array_equal(holds, values > 0.3)
-    short = row_values(efficiency(20).tree, BARS.until(20))
-    assert np.isnan(short).all()
 
 
 def cut(values, start):

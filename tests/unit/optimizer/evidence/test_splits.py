@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from data.bars import Window
 from data.windows import groups
-from optimizer.errors import ConfigError
 from optimizer.evidence.splits import (
     combinatorial,
     default_embargo,
@@ -76,24 +75,6 @@ def test_folds_train_before_they_test(data):
         assert ranges(split.train) == [(0 if anchored else cuts[f], cuts[f + train] - purge)]
         assert ranges(split.test) == [(cuts[f + train], cuts[f + train + 1])]
     assert splits[-1].test[-1].end == length
-
-
-@pytest.mark.parametrize(
-    ("length", "works", "then"),
-    [
-        (1500, "at most 150 bars", {"purge": 150}),
-        (3000, "1 group of training and at most 2 folds", {"train_groups": 1}),
-        (3500, "at most 1 fold", {"folds": 1}),
-    ],
-)
-def test_too_many_folds_are_refused_with_what_works(length, works, then):
-    """Folds are what a person asked for, not the groups that they are made of; advice works."""
-    series, windows = one_series(length)
-    asked = {"folds": 2, "train_groups": 3, "purge": 384}
-    with pytest.raises(ConfigError, match=works):
-        walk_forward(series, windows, **asked)
-    asked |= then
-    assert len(walk_forward(series, windows, **asked)) == asked["folds"]
 
 
 def test_borders_of_several_symbols_follow_all_of_their_bars():

@@ -1,8 +1,6 @@
 """Rows of own indicators that are kept from run to run: read again, never stale, never too many."""
 
 import dataclasses
-import hashlib
-import logging
 import math
 
 import numpy as np
@@ -64,23 +62,6 @@ def test_whatever_decides_a_row_names_its_file(tmp_path, what, monkeypatch):
         monkeypatch.setattr(indicator_cache, "_machine", lambda: "another processor")
     keep_rows(tmp_path, own).row(series, values)
     assert len(CALLS) == 2
-
-
-@pytest.mark.parametrize("damage", [b"", "turned", "short"])
-def test_a_damaged_file_is_computed_anew(tmp_path, damage, caplog):
-    """With a note; the file is whole again afterwards."""
-    row = keep_rows(tmp_path).row(SERIES, (3,))
-    (file,) = tmp_path.glob("*/*/*.row")
-    content = file.read_bytes()
-    if damage == "turned":
-        damage = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
-    if damage == "short":
-        damage = hashlib.sha256(row[:-1].tobytes()).digest() + row[:-1].tobytes()
-    file.write_bytes(damage)
-    with caplog.at_level(logging.INFO):
-        assert keep_rows(tmp_path).row(SERIES, (3,)).tobytes() == row.tobytes()
-    assert f"{file} is damaged; its row is computed anew" in caplog.text
-    assert file.read_bytes() == content
 
 
 @pytest.mark.slow

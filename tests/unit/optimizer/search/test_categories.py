@@ -67,17 +67,6 @@ def test_a_mutation_draws_another_option_each_as_likely():
     assert set(mutants[mutants[:, 1] != 2.0, 1]) == {1.0, 3.0}
 
 
-def test_a_child_has_the_option_of_a_parent():
-    """Either, as likely, and the other child has the other one."""
-    parents = np.tile(population(2), (20_000, 1))
-    parents[0::2, 0], parents[1::2, 0] = 0.0, 4.0
-    children = cross_simulated_binary(draw_stream(), parents, LAYOUT, eta=1, probability=1.0)
-    first, second = children[0::2, 0], children[1::2, 0]
-    assert set(first) == {0.0, 4.0}
-    assert (first + second == 4.0).all()
-    assert abs((first == 0.0).mean() - 0.5) < 0.02
-
-
 def list_changes(genome, others):
     """Genes in which each of others differs, with the values there."""
     return [

@@ -18,7 +18,6 @@ from tests.support.searches import (
     Zdt1,
     bits,
     float_layout,
-    int_layout,
     settings,
 )
 
@@ -58,26 +57,6 @@ def test_search_beats_random_sampling():
     best = 1.1 * 10.0 - 1.0 / 3.0  # all but what lies below f2 = 1 - sqrt(f1)
     assert drawn < 0.9 * volume
     assert 0.99 * best < volume <= best
-
-
-def test_small_space_is_searched_to_the_last_genome():
-    """When there are fewer genomes than places, each is judged once and the rest stay empty."""
-    problem = Analytic(int_layout((1, 3), (1, 2)))
-    generations = run(problem, 50, 5)
-    assert sum(generation.evaluated for generation in generations) == 6
-    assert len(np.unique(np.concatenate(problem.asked), axis=0)) == 6
-    assert len(generations[-1].population) == 6
-
-
-def test_broken_constraints_are_repaired_and_counted():
-    """Individuals sent to the engine keep the order of the genes; repairs are counted."""
-    problem = Analytic(int_layout((1, 60), (1, 60), ordered=True))
-    generations = run(problem, 40, 5)
-    asked = np.concatenate(problem.asked)
-    assert (asked[:, 0] < asked[:, 1]).all()
-    assert 5 < generations[0].repaired < 35
-    assert all(generation.repaired <= generation.evaluated for generation in generations)
-    assert run(Analytic(float_layout(2)), 9, 1)[-1].repaired == 0
 
 
 def test_search_without_a_feasible_individual_runs_to_its_end():

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from optimizer.search.archive import contributions, hypervolume
+from optimizer.search.archive import hypervolume
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS
-from optimizer.search.polish import STEPS, list_neighbours, neighbours
+from optimizer.search.polish import STEPS, neighbours
 from tests.support.searches import (
     Zdt1,
     float_layout,
@@ -38,15 +38,3 @@ def test_polish_only_adds():
     assert len(made)
     assert (made[:, 0] >= 320).all()
     assert set(made[:, 1].tolist()) <= set(last.archive.lineage[:, 0].tolist())
-
-
-def test_neighbours_of_who_would_be_missed_most_come_first():
-    """Each names the member that it lies beside."""
-    problem = Zdt1(float_layout(4))
-    *_, last = evolve(problem, settings(12, 5))
-    front = last.archive
-    genomes, lineage = list_neighbours(problem.layout, last, 10_000)
-    mothers = [front.lineage[:, 0].tolist().index(serial) for serial in lineage[:, 1].tolist()]
-    assert ((genomes != front.genomes[mothers]).sum(axis=1) == 1).all()
-    missed = contributions(front.objectives)[mothers].tolist()
-    assert missed == sorted(missed, reverse=True)

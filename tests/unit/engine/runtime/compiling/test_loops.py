@@ -257,26 +257,3 @@ def test_what_is_reached_is_compiled_anew(ask, kept_package, tmp_path):
         assert ask(folder) == [expected, sorted(loops)], changes
         if number == 0:
             assert ask(folder) == [expected, []]
-
-
-ASIDE = """
-import json
-from own.deep import aside
-print(json.dumps([aside(1), sum(aside.stats.cache_hits.values())]))
-"""
-
-
-def kept_files(folder, name):
-    """What is kept of a loop."""
-    return sorted((folder / "own" / "__pycache__" / "loops").glob(f"own.{name}-*"))
-
-
-@pytest.mark.slow
-def test_a_file_that_is_not_whole_is_not_used(ask, copied_package):
-    """As a machine leaves it that lost its power: cut, or with holes."""
-    assert ask(copied_package, ASIDE) == [2.0, 0]
-    for damage in (lambda content: content[:-9], lambda content: content[:-2000] + bytes(2000)):
-        for file in kept_files(copied_package, "deep.aside"):
-            file.write_bytes(damage(file.read_bytes()))
-        assert ask(copied_package, ASIDE) == [2.0, 0]
-    assert ask(copied_package, ASIDE) == [2.0, 1]

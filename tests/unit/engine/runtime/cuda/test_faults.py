@@ -1,17 +1,8 @@
 """What the device's failures become."""
 
-import gc
 import re
-import weakref
 
 import pytest
-
-from data import Window
-from engine.batch import Engine
-from strategy import find_strategy
-from tests.parity.test_language import EXAMPLE
-from tests.support.comparisons import needs_gpu
-from tests.support.worlds import make_bars, random_genomes
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
@@ -26,14 +17,6 @@ from engine.runtime.shortage import offer_memory, withdraw_memory  # noqa: E402
 def nothing_lost(monkeypatch):
     """A process that has lost no device yet."""
     monkeypatch.setattr(faults, "_LOST", [])
-
-
-@pytest.fixture
-def without_collector():
-    """What cycles hold stays."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def failing(error):
@@ -102,18 +85,3 @@ def test_what_others_hold_is_given_back_before_a_device_is_full():
     held.append(True)
     with pytest.raises(DeviceError, match="--memory"):
         work()
-
-
-@needs_gpu
-@pytest.mark.parametrize("strategy", [find_strategy("seller_exhaustion"), EXAMPLE["rsi_pullback"]])
-def test_the_memory_of_an_engine_goes_with_it(without_collector, strategy):
-    """Whatever it was asked."""
-    bars = make_bars(5, 3000)
-    engine = Engine(strategy, [bars], [Window.whole(bars)], device="cuda")
-    genomes = random_genomes(strategy, 64, seed=1)
-    for _ in range(3):
-        engine.evaluate(genomes)
-    list(engine.ledgers(genomes[:2]))
-    gone = weakref.ref(engine._backend)
-    del engine
-    assert gone() is None

@@ -22,24 +22,6 @@ LAYOUT = GenomeLayout(
 )
 
 
-@pytest.mark.parametrize("n_genes", [1, 2, 11])
-@each("seed", range(20))
-def test_repeats_are_those_of_a_set(seed, n_genes):
-    """In one call and over several, for many repeats and for few, the first of equals is new."""
-    rng = np.random.default_rng([seed, n_genes])
-    known = rng.integers(0, 1 + seed, (int(rng.integers(0, 50)), n_genes)).astype(np.float64)
-    parts = [rng.integers(0, 2 + seed, (count, n_genes)) * 1.0 for count in (0, 1, 40, 200)]
-    seen, first = Seen(np.concatenate([known, *parts]), len(known)), len(known)
-    expected = {tuple(row) for row in known.tolist()}
-    for part in parts:
-        places = np.arange(first, first + len(part))
-        answers, first = [], first + len(part)
-        for row in part.tolist():
-            answers.append(tuple(row) in expected)
-            expected.add(tuple(row))
-        assert answers == seen.admit(places).tolist()
-
-
 class Numbers:
     """A stream of numbers that are given."""
 
