@@ -1,11 +1,10 @@
-"""Devices by name, which one auto takes, and what a driver that a test writes says of GPUs."""
+"""Devices by name, and which one auto takes."""
 
 import pytest
 
 import engine.devices
 from engine.devices import choose_backend, choose_device
 from engine.errors import DeviceError
-from engine.runtime import gpus
 from engine.workload import Workload
 from tests.support.random_strategies import drawn_strategy
 
@@ -93,17 +92,3 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, name,
     assert choice.reason.startswith(figure)
     for named in ("cpu", "cuda"):
         assert choose_backend(named, workload).name == named
-
-
-@pytest.fixture
-def machine(monkeypatch):
-    """A machine with the driver that a test gives."""
-    gpus.why_no_cuda.cache_clear()
-
-    def make_driver(driver, *, is_built=True):
-        monkeypatch.setattr(gpus, "_driver", lambda: driver)
-        monkeypatch.setattr(gpus, "_is_torch_built_for_cuda", lambda: is_built)
-        monkeypatch.setattr(gpus.importlib.util, "find_spec", lambda name: name)
-
-    yield make_driver
-    gpus.why_no_cuda.cache_clear()

@@ -13,7 +13,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from engine.trends import trends
 from strategy.indicators import adaptive_trend as law
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
-from tests.support.trend import A, B
+from tests.support.trend import A
 from tests.support.worlds import make_bars, random_genomes
 
 RUN = CompiledForm()
@@ -69,12 +69,7 @@ CASES = {
     "flat": (np.full(200, 7.0), A),
     "staircase": (100.0 + np.arange(400) // 7 * 0.01, A),
     "one bar": (np.array([3.0]), A),
-    "as long as the cutout": (walk(100), change_set(cutout=100)),
-    "one bar behind the cutout": (walk(101), change_set(cutout=100)),
-    "a length": (walk(28), A),
     "narrowest": (walk(300), change_set(**dict.fromkeys(LENGTHS, 9), robustness=0)),
-    "base 9, wide": (walk(300), change_set(**dict.fromkeys(LENGTHS, 9), robustness=2)),
-    "no weight": (walk(300), change_set(**{f"{f}_weight": 0 for f in law.FAMILIES})),
     "longer than the series": (
         walk(300),
         change_set(hma_len=4096, kama_len=400, dema_len=290),
@@ -84,8 +79,6 @@ CASES = {
         change_set(growth=1000),
     ),
     "forgets all": (walk(300), change_set(decay=9999)),
-    "set B": (walk(700, 2), B),
-    "coarse ticks": (walk(3000, 3, tick=2.0), A),
     "equities beyond all numbers": (
         100.0 * np.cumprod(np.where(np.arange(4000) // 1000 % 2 == 0, 1.9, 1 / 1.9)),
         change_set(growth=1000),

@@ -1,7 +1,6 @@
 """Indicators of a person's own in words: what they may be, and the proof that none looks ahead."""
 # ruff: noqa: F403, F405
 
-import dataclasses
 import math
 import re
 
@@ -38,13 +37,6 @@ from tests.support.worlds import make_bars
 
 BARS = make_bars(9, 400)
 SERIES = Series.of(BARS)
-
-
-def cut(values, start):
-    """Bars whose closes are values from a bar on."""
-    rest = np.maximum(values[start:], 1e-9)
-    bars = BARS.until(len(rest))
-    return dataclasses.replace(bars, **dict.fromkeys(("open", "high", "low", "close"), rest))
 
 
 def test_a_causal_indicator_is_proved():

@@ -240,20 +240,6 @@ def test_a_short_day_does_not_show_the_next_one(shift, offset):
     assert top == str([nan, 2.0, 3.0, nan, 5.0, 6.0, 7.0])
 
 
-def test_sessions_follow_offsets_and_places():
-    """Half past five east of UTC, five hours west of it, and summer time in New York."""
-    # Sunday the tenth of March 2024, when clocks in New York went forward at seven UTC.
-    first = 1_710_028_800 // 60
-    bars = make_world(*np.ones(26), step_minutes=60, at=first + 60 * np.arange(26))
-    minute, day = values(minute_of_day(330), bars), values(day_of_week(330), bars)
-    assert minute[:3].tolist() == [330.0, 390.0, 450.0]
-    assert day[17:20].tolist() == [6.0, 6.0, 0.0]
-    west = values(minute_of_day(-300), bars)
-    local = values(minute_of_day("America/New_York"), bars)
-    assert local[:7].tolist() == west[:7].tolist()
-    assert local[7:].tolist() == ((west[7:] + 60) % 1440).tolist()
-
-
 def test_opening_range_needs_its_last_minute():
     """It is known from the first bar that closes at its end, until the session ends."""
     day, nan = 1440, math.nan

@@ -2,36 +2,29 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from data import LoadOptions, load_bars
 from data.bars import Window
 from data.windows import parts
 from engine.accounts.costs import Costs
-from engine.accounts.cpu.merging import ORDERED, fold_account
 from engine.accounts.derived import Span
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.metrics import measure_span, pool_spans
-from engine.accounts.results import Results
 from engine.batch import Engine
 from engine.devices import choose_device
 from engine.out_of_core import PartedEngine
 from engine.reference import Reference
 from engine.replay.certificate import certify
 from engine.runtime.compiling.forms import CompiledForm
-from engine.runtime.cpu.threads import Threads
 from optimizer.config.run_config import RunConfig
 from optimizer.run.markets import load_markets
 from strategy import STRATEGIES
-from strategy.rows import as_it_reads
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.comparisons import needs_gpu
 from tests.support.parity import assert_same_bits
-from tests.support.references import FORMS, fold_plain
+from tests.support.references import FORMS
 from tests.support.worlds import make_bars, random_genomes
 
-ALONE = Threads(1)
 SPEC = STRATEGIES["seller_exhaustion"]
 NAMES = ("trades", "equity", "max_drawdown", "sum_r")
 
@@ -173,29 +166,6 @@ def test_a_gpu_folds_the_same_account():
         for numbers, some in zip(own[::500].tolist(), np.split(np.arange(1500), 3), strict=True):
             alone = host.on([WINDOWS[number] for number in numbers])
             assert_same_bits(alone.evaluate_account(genomes[some])[1], account[some], "own")
-
-
-@given(
-    st.lists(st.lists(st.integers(0, 9), max_size=6).map(sorted), min_size=1, max_size=5),
-    st.randoms(use_true_random=False),
-)
-def test_trades_are_merged_as_a_sort_would_have_them(times, random):
-    """By when they end, of those that end together in the order of windows; ruin is for ever."""
-    counts = np.array([[len(exits) for exits in times]])
-    n = int(counts.sum())
-    r = np.array([random.uniform(-12, 12) for _ in range(n)])
-    exit_ns = np.array([time for exits in times for time in exits], np.int64)
-    window = np.repeat(np.arange(len(times)), counts[0])
-    order = np.array(random.sample(range(len(times)), len(times)))
-    rank = np.argsort(order)[window]
-    listed = Results(counts.cumsum()[None] - counts, counts, exit_ns, r, np.ones(n, np.int8))
-    folded = fold_account(np.zeros((1, len(times), len(ACCUMULATORS))), listed, order, 0.1, ALONE)[
-        0
-    ]
-    taken = r[np.lexsort((rank, exit_ns))]
-    sums = fold_plain(as_it_reads, taken, np.ones(n, np.int8), 0.1)
-    for key in ORDERED:
-        assert folded[ACCUMULATOR_INDEX[key]] == getattr(sums, key), key
 
 
 def test_years_are_the_union_of_times_and_bars_are_all():

@@ -1,7 +1,6 @@
 """Texts for people are short, and never claim more than is known."""
 
 import io
-import math
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,6 @@ from optimizer.cli.tables import (
     front_title,
     genes_tables,
 )
-from optimizer.formatting import format_count, fraction, metric
 from optimizer.store.result import Member
 
 
@@ -48,16 +46,6 @@ def test_lines_are_never_broken_nor_cut_where_the_output_is_a_file():
     assert stream.getvalue() == text + "\n"
     long = "x" * (2 * WIDTH_OF_A_FILE)
     assert "".join(print_plain(facts_table({"name": long})).split()) == "name" + long
-
-
-def test_fractions_are_percent_and_one_is_no_plural():
-    """Only here, where a person reads them."""
-    assert (fraction(0.12345), fraction(-1.0), fraction(math.nan)) == ("12.35%", "-100.00%", "-")
-    assert (fraction(-1e-9), fraction(-0.0)) == ("0.00%", "0.00%")
-    assert (fraction(9_999_999.0), fraction(1.75e19)) == ("999999900.00%", "1.75e+21%")
-    assert (metric("win_rate", 0.5), metric("sharpe", 0.5)) == ("50.00%", "0.5")
-    counts = [format_count(n, "bar") for n in (0, 1, 2, 35_040)]
-    assert counts == ["0 bars", "1 bar", "2 bars", "35,040 bars"]
 
 
 def members(count):

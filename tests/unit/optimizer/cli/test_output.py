@@ -48,19 +48,6 @@ def test_a_file_is_replaced_whole_also_behind_a_link(tmp_path):
     assert sorted(tmp_path.iterdir()) == [link, target]
 
 
-@pytest.mark.parametrize("name", ["", "folder", "none/x.csv", "file/x.csv"])
-def test_places_that_hold_no_file_are_refused(tmp_path, monkeypatch, name):
-    """As wrong use; what was there stays."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").write_text("kept")
-    with pytest.raises(OptimizerError, match=r"cannot be written: \w") as caught:
-        write_whole(tmp_path.joinpath(name).relative_to(tmp_path), "text")
-    assert caught.value.exit_code == 2
-    assert (tmp_path / "file").read_text() == "kept"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
-
-
 @pytest.mark.parametrize("name", ["bars.csv", "linked.csv", "hard.csv", "../in/bars.csv"])
 def test_a_source_is_never_written_over(tmp_path, monkeypatch, name):
     """By whatever name; files beside it may be."""

@@ -104,23 +104,6 @@ def test_amounts_are_written_so_that_they_read_back(count):
     assert parse_bytes(format_bytes(count)) == count
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "hint"),
-    [
-        ("popullation", 3, "'population'"),
-        ("Population", 3, "'population'"),
-        ("max_open_trades", 3, "freqtrade's: here --max-positions"),
-        *((key, {"population": 64}, "[brackets]")
-          for key in ("search", "serch", "costs", "data", "holdout", "population")),
-    ],
-)  # fmt: skip
-def test_unknown_keys_and_parted_files_are_refused(key, value, hint):
-    """What is misspelt, another program's or below a line in brackets is never half read."""
-    with pytest.raises(ConfigError) as caught:
-        make_config({key: value}, where="here")
-    assert hint in str(caught.value)
-
-
 def test_errors_name_the_source_of_a_value(tmp_path):
     """A flag is named as it is typed, a key as it stands in its file, all at once."""
     path = write(tmp_path, "population = 0\nmin_trades = -1\n")

@@ -5,8 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Compared, NullKind, NullRecord, Tally, tally
@@ -26,24 +24,6 @@ def test_an_empty_front_is_minus_infinity():
     """Every null search is at least as good then, and an empty null front only as good as it."""
     assert tally(-math.inf, [-math.inf, 1.0]).at_least == 2
     assert tally(0.5, [-math.inf, math.nan]).at_least == 0
-
-
-@given(
-    st.integers(0, 5),
-    st.lists(st.integers(0, 5), max_size=60),
-    st.integers(1, 12),
-    st.integers(0, 60),
-)
-def test_batches_and_interruptions_do_not_change_p(value, found, stop_after, known):
-    """Searches count in the order of their numbers; what comes after a stop does not."""
-    whole = tally(value, found, stop_after)
-    part = tally(value, found[:known], stop_after)
-    assert 0 < whole.p <= 1
-    if part.is_stopped:
-        assert whole == part
-    assert tally(value, found[: whole.searches], stop_after) == whole
-    assert whole.at_least == sum(strength >= value for strength in found[: whole.searches])
-    assert whole.is_stopped == (sum(strength >= value for strength in found) >= stop_after)
 
 
 def test_hypervolume_starts_from_an_account_that_does_nothing():

@@ -112,18 +112,6 @@ def _redrawn(bars: Bars) -> Bars:
     return replace(bars, **columns)
 
 
-def test_durations_that_differ_are_refused_unless_lengths_count_bars(folder, tmp_path):
-    """One genome would mean different times; both ways out are named, and work."""
-    coarse = tmp_path / "coarse.csv"
-    lines = (folder / "long.csv").read_text().splitlines()
-    coarse.write_text("\n".join([lines[0], *lines[1::4], ""]))
-    named = (f"csv:{folder}/long.csv", f"csv:{coarse}")
-    with pytest.raises(ConfigError, match=r"15m \(long\), 1h \(coarse\).*--timeframe 1h.*--no-sc"):
-        load_markets(config(folder, data=named))
-    assert load_markets(config(folder, data=named, timeframe="1h")).timeframe == "1h"
-    assert load_markets(config(folder, data=named, scale_lengths=False)).timeframe == "15m, 1h"
-
-
 @pytest.mark.parametrize(
     ("windows", "words"),
     [

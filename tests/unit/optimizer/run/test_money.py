@@ -12,7 +12,6 @@ from optimizer.errors import ConfigError
 from optimizer.run.money import check_money, with_payments
 from optimizer.run.remarks import late_remarks
 from strategy import words as w
-from strategy.errors import StrategyError
 from tests.support.series import MINUTE_NS, START_NS, make_bars
 
 HOUR_NS = 60 * MINUTE_NS
@@ -56,37 +55,6 @@ def test_a_rate_above_a_tenth_is_likely_in_percent(rate):
 def build(**parts):
     """A strategy with money."""
     return w.strategy("Money.", long=w.close > w.open, stop=w.share(0.1), **parts)
-
-
-def test_a_size_above_the_usual_is_said_twice():
-    """As a number with a flag, as a gene by its bounds."""
-    for size, said in (
-        (w.equity_share(10.5), "10.5 times the account, more than 10 times it"),
-        (w.risk(0.21), "21 % of the account, more than 20 % of it"),
-    ):
-        strategy = build(account=w.account(1000, size))
-        with pytest.raises(ConfigError, match=rf"stakes {said}: .* --trust-leverage"):
-            check_money(strategy, RunConfig())
-        check_money(strategy, RunConfig(trust_leverage=True))
-    for size in (w.equity_share(10), w.risk(0.2), w.equity_share(w.gene("f", 20, 1, 50))):
-        check_money(build(account=w.account(1000, size)), RunConfig())
-    with pytest.raises(StrategyError, match="risk needs fraction"):
-        w.risk(1.01)
-
-
-def test_a_stake_beside_an_account_is_refused():
-    """Where it was said; a page of settings and a record name every knob."""
-    sized, plain = build(account=w.account(1000, w.risk(0.01))), build()
-    for stake in (0.3, 0.01):
-        config = RunConfig(risk_fraction=stake)
-        check_money(plain, config)
-        with pytest.raises(ConfigError, match=rf"^--risk-fraction {stake} sizes nothing here: "):
-            check_money(sized, config)
-    # That of an older version lacks some.
-    check_money(sized, RunConfig(**RunConfig().model_dump(exclude={"trust_rates", "rank"})))
-    check_money(sized, RunConfig(**RunConfig().model_dump()))
-    with pytest.raises(ConfigError, match="sizes nothing here"):
-        check_money(sized, RunConfig(**RunConfig(risk_fraction=0.3).model_dump()))
 
 
 @pytest.mark.parametrize(("late", "is_said"), [(0, False), (11 * 10**6, True)])

@@ -123,11 +123,6 @@ def swap_genes(spec, one, other):
     return replace(spec, **{part: transform_nodes(node, change) for part, node in parts.items()})
 
 
-def fast(spec, **changes):
-    """A strategy with a changed average on the left of its first condition."""
-    return condition(spec, 0, left=replace(spec.long.conditions[0].left, **changes))
-
-
 def pairs(spec, *constraints):
     """A strategy with other constraints between genes."""
     return replace(spec, layout=replace(spec.layout, constraints=constraints))

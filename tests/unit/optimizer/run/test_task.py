@@ -4,14 +4,11 @@ import pytest
 
 from engine.fast_case import find_fast_case
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError
 from optimizer.run.task import (
     prepare,
 )
 from strategy import find_strategy
 from tests.support.commands import write_market
-
-WIDE = {"ema_fast": [12.0, 96.0], "ema_slow": [97.0, 200.0], "z_window": [96.0, 200.0]}
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +33,6 @@ def test_lengths_scale_with_the_timeframe(market):
     assert layout.gene("ema_slow").default == published.gene("ema_slow").default / 4
     assert layout.gene("max_hold").high == published.gene("max_hold").high / 4
     assert layout.gene("reward_r") == published.gene("reward_r")
-
-
-@pytest.mark.parametrize(
-    ("n_bars", "expected"),
-    [
-        (97, "97 bars, need at least 98 (longest window 97)"),
-        (98, "'ema_slow' may be 200, 'z_window' may be 200; the largest legal value is 97"),
-    ],
-)
-def test_windows_longer_than_the_data_are_refused(tmp_path, n_bars, expected):
-    """A bound is never cut in silence; the message names the largest legal value."""
-    bounds = {**WIDE, "atr_window": [12.0, 40.0]}
-    config = RunConfig(
-        data=write_market(tmp_path / "bars.csv", n_bars), timeframe="15m", bounds=bounds
-    )
-    with pytest.raises(ConfigError) as caught:
-        prepare(config, for_search=True)
-    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(("asked", "population", "islands"), [(3, 24, 3), (4, 24, 3), (9, 5, 1)])

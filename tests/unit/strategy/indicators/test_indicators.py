@@ -7,10 +7,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from strategy.indicators.ema import ema
 from strategy.indicators.rolling import rolling_mean_variance, zscore
 from strategy.indicators.supertrend import supertrend, supertrend_side
 
@@ -58,16 +56,6 @@ def test_flat_window_has_exactly_no_variance(window):
     _, variances = rolling_mean_variance(values, window)
     assert {*variances[window - 1 : 50], *variances[50 + window - 1 :]} == {0.0}
     assert all(math.isnan(score) for score in zscore(values, window)[50 + window - 1 :])
-
-
-@pytest.mark.parametrize("span", [1, 2, 12, 96])
-def test_ema_matches_pandas(span):
-    """The EMA equals pandas' ewm without adjustment to 1e-12, and is hidden while warming up."""
-    values = HARD_SERIES["walk"]
-    averages = ema(values, span)
-    assert np.isnan(averages[: span - 1]).all()
-    expected = pd.Series(values).ewm(span=span, adjust=False).mean()
-    np.testing.assert_allclose(averages[span - 1 :], expected[span - 1 :], rtol=1e-12)
 
 
 def test_supertrend_by_hand():

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from optimizer.search.breeding import repair_genomes
 from optimizer.search.operators import (
     cross_simulated_binary,
     move_by_difference,
     mutate_polynomial,
     squarings,
 )
-from strategy import Gene, GenomeLayout, LessThan
+from strategy import Gene, GenomeLayout
 from tests.support.looping import each
 
 LAYOUT = GenomeLayout(
@@ -135,24 +134,3 @@ def test_differences_have_the_bits_of_the_formula(count):
     expected = np.where(expected > LAYOUT.high, 0.5 * (parents + LAYOUT.high), expected)
     offspring = move_by_difference(np.random.default_rng(4), parents, ahead, behind, LAYOUT)
     assert LAYOUT.clip(expected).tolist() == offspring.tolist()
-
-
-@each("seed", range(20))
-def test_repair_is_that_of_the_layout(seed):
-    """Bounds, whole numbers and constraints, and who broke one; a negative zero loses its sign."""
-    layout = GenomeLayout(
-        (
-            Gene("fast", "int", 2, 9, 5),
-            Gene("level", "float", -1.0, 1.0, 0.0),
-            Gene("slow", "int", 4, 12, 8),
-        ),
-        (LessThan("fast", "slow"),),
-    )
-    drawn = np.random.default_rng(seed).normal(6.0, 6.0, (200, 3))
-    drawn[0] = [-0.0, -0.0, 7.0]
-    legal, n_broken = layout.repair(drawn)
-    repaired, is_broken = repair_genomes(layout, drawn)
-    assert legal.tolist() == repaired.tolist()
-    assert not np.signbit(repaired[repaired == 0]).any()
-    assert (legal != layout.clip(drawn)).any(axis=1).tolist() == is_broken.tolist()
-    assert 0 < n_broken == is_broken.sum() < 200
