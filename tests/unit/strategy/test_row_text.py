@@ -13,36 +13,14 @@ REPEATED = ["'a' * 9", "9 * 'a'", "column('a' * 9)"]
 """Texts that a larger number would make endless."""
 
 HOSTILE = [
-    "__import__('os').mkdir('canary')",
-    "open.tree.__class__",
-    "close.__init__.__globals__['sys']",
-    "(lambda: close)()",
-    "[close for _ in (1,)][0]",
-    "close if open else high",
-    "(taken := close)",
-    "f'{close}'",
-    "print(1)",
-    "column('x').tree",
-    "sma(close, **{'n': 5})",
-    "sma(*(close, 5))",
-    "9**9**9",
-    "close + 9**9**9",
-    "1 << 9999999999",
-    *REPEATED,
-    "close and open",
-    "close < open < high",
-    "close[0]",
-    "close, open",
-    "close)\n,(open",
-    "close\0",
-    "1/0 + close",
-    "9" * 3999,
-    "(" * 1500 + "close" + ")" * 1500,
-    "-" * 3999 + "close",
-    "close + " * 20_000 + "close",
-    "",
-    "rsi(close, gene('n', 14, 2, 20))",
-]
+    "__import__('os').mkdir('canary')", "open.tree.__class__", "close.__init__.__globals__['sys']",
+    "(lambda: close)()", "[close for _ in (1,)][0]", "close if open else high", "(taken := close)",
+    "f'{close}'", "print(1)", "column('x').tree", "sma(close, **{'n': 5})", "sma(*(close, 5))",
+    "9**9**9", "close + 9**9**9", "1 << 9999999999", *REPEATED, "close and open",
+    "close < open < high", "close[0]", "close, open", "close)\n,(open", "close\0", "1/0 + close",
+    "9" * 3999, "(" * 1500 + "close" + ")" * 1500, "-" * 3999 + "close",
+    "close + " * 20_000 + "close", "", "rsi(close, gene('n', 14, 2, 20))",
+]  # fmt: skip
 
 WATCHED = """
 import sys

@@ -51,12 +51,9 @@ ROWS = {
 """A row, and the first twelve digits of the SHA-256 of its bytes on two series."""
 
 FIRST = {
-    "vwap": (84, 391),
-    "opening_high": (87, 450),
-    "higher_ema": (None, 2737),
-    "higher_rsi": (None, 2737),
-    "dated": (5, 89),
-}
+    "vwap": (84, 391), "opening_high": (87, 450), "higher_ema": (None, 2737),
+    "higher_rsi": (None, 2737), "dated": (5, 89),
+}  # fmt: skip
 SERIES = ("uniusdt_15m", "spy_1m")
 
 
@@ -93,23 +90,15 @@ def test_rows_have_the_published_bytes(real):
 
 WORLD = with_moves(make_bars(16, 700, flat=0.2, silent=0.1, gaps=0.05, jump=0.05))
 OTHERS = {
-    "ema_of_one": ema(close, 1),
-    "highest_of_one": highest(high, 1),
-    "swing_without_neighbours": swing_high(9, 5),
-    "week": higher(10_080, sma(hl2, 2)),
-    "place": vwap("America/New_York"),
-    "own_on_higher": higher(60, efficiency(5)),
+    "ema_of_one": ema(close, 1), "highest_of_one": highest(high, 1),
+    "swing_without_neighbours": swing_high(9, 5), "week": higher(10_080, sma(hl2, 2)),
+    "place": vwap("America/New_York"), "own_on_higher": higher(60, efficiency(5)),
     "share": maximum(abs(close - open), minimum(high, low)) / (high - low),
-    "negative": -rsi(ohlc4, 3) + roc(hlc3, 2),
-    "cci": cci(hlc3, 20),
-    "mfi": mfi(14),
-    "sar": sar(2, 2, 20),
-    "sar_of_one_speed": sar(5, 0, 5),
-    "supertrend": supertrend(10, 30),
-    "supertrend_side": supertrend_side(5, 15),
-    "tsi": tsi(close, 5, 9),
+    "negative": -rsi(ohlc4, 3) + roc(hlc3, 2), "cci": cci(hlc3, 20), "mfi": mfi(14),
+    "sar": sar(2, 2, 20), "sar_of_one_speed": sar(5, 0, 5), "supertrend": supertrend(10, 30),
+    "supertrend_side": supertrend_side(5, 15), "tsi": tsi(close, 5, 9),
     "heikin": heikin_high() - heikin_low(),
-}
+}  # fmt: skip
 ALL = {**{name: row for name, (row, *_) in ROWS.items()}, **OTHERS}
 
 
@@ -152,10 +141,8 @@ def test_no_row_depends_on_later_bars(name):
 
 
 SOURCES = {
-    "close": (close, 0),
-    "lagged": (lag(close, 5), 5),
-    "macd": (ema(close, 4) - sma(open, 7), 6),
-}
+    "close": (close, 0), "lagged": (lag(close, 5), 5), "macd": (ema(close, 4) - sma(open, 7), 6),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -88,11 +88,10 @@ def test_what_is_written_reads_as_it_was_written():
     }
     assert {text: repr(row) for text, row in rows.items()} == {text: text for text in rows}
     forms = {
-        "share(0.01)": share(0.01),
-        "session_exit(600)": session_exit(600),
+        "share(0.01)": share(0.01), "session_exit(600)": session_exit(600),
         'session_exit(600, "Europe/Berlin")': session_exit(600, "Europe/Berlin"),
         "session_exit(600, -300)": session_exit(600, -300),
-    }
+    }  # fmt: skip
     assert {text: format_tree(form) for text, form in forms.items()} == {t: t for t in forms}
 
 

@@ -23,18 +23,10 @@ def measure_once(span=YEAR, **accumulators):
 
 # Four trades of +2, -1, +1, -1 R at one percent of equity each.
 FOUR = {
-    "trades": 4.0,
-    "wins": 2.0,
-    "sum_r": 1.0,
-    "sum_r2": 7.0,
-    "gain_r": 3.0,
-    "loss_r": 2.0,
-    "loss_r2": 2.0,
-    "max_drawdown_r": 1.0,
-    "equity": 1.02 * 0.99 * 1.01 * 0.99,
-    "max_drawdown": 0.0101,
-    "bars_in_market": 40.0,
-}
+    "trades": 4.0, "wins": 2.0, "sum_r": 1.0, "sum_r2": 7.0, "gain_r": 3.0, "loss_r": 2.0,
+    "loss_r2": 2.0, "max_drawdown_r": 1.0, "equity": 1.02 * 0.99 * 1.01 * 0.99,
+    "max_drawdown": 0.0101, "bars_in_market": 40.0,
+}  # fmt: skip
 
 
 def test_metrics_by_hand():
@@ -42,27 +34,16 @@ def test_metrics_by_hand():
     metrics, reasons = measure_once(Span(bars=1000, years=0.5), **FOUR)
     std = math.sqrt((7.0 - 0.25) / 3.0)
     expected = {
-        "trades": 4.0,
-        "win_rate": 0.5,
-        "mean_r": 0.25,
-        "expectancy": 0.25,
-        "std_r": std,
-        "sum_r": 1.0,
-        "strength": 1.0 / math.sqrt(7.0),
-        "profit_factor": 1.5,
-        "sharpe_trade": 0.25 / std,
-        "sharpe": 0.25 / std * math.sqrt(8.0),
-        "sortino": 0.25 / math.sqrt(2.0 / 4.0),
-        "total_return": FOUR["equity"] - 1.0,
-        "max_drawdown": 0.0101,
-        "max_drawdown_r": 1.0,
+        "trades": 4.0, "win_rate": 0.5, "mean_r": 0.25, "expectancy": 0.25, "std_r": std,
+        "sum_r": 1.0, "strength": 1.0 / math.sqrt(7.0), "profit_factor": 1.5,
+        "sharpe_trade": 0.25 / std, "sharpe": 0.25 / std * math.sqrt(8.0),
+        "sortino": 0.25 / math.sqrt(2.0 / 4.0), "total_return": FOUR["equity"] - 1.0,
+        "max_drawdown": 0.0101, "max_drawdown_r": 1.0,
         "cagr": FOUR["equity"] * FOUR["equity"] - 1.0,
         "calmar": (FOUR["equity"] * FOUR["equity"] - 1.0) / 0.0101,
-        "calmar_simple": (FOUR["equity"] - 1.0) / 0.5 / 0.0101,
-        "exposure": 0.04,
-        "mean_hold_bars": 10.0,
-        "trades_per_year": 8.0,
-    }
+        "calmar_simple": (FOUR["equity"] - 1.0) / 0.5 / 0.0101, "exposure": 0.04,
+        "mean_hold_bars": 10.0, "trades_per_year": 8.0,
+    }  # fmt: skip
     assert metrics == pytest.approx(expected, rel=1e-15)
     assert reasons == {}
 

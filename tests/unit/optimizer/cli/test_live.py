@@ -53,19 +53,11 @@ def watch(monkeypatch, task):
 def progress(generation, **changes):
     """How a search of nine generations stands."""
     fields = {
-        "generation": generation,
-        "generations": 9,
-        "individuals": 128,
-        "evaluated": 1280,
-        "feasible": 0.5,
-        "front": 7,
-        "hypervolume": 0.61803,
-        "best": (0.4227, 0.4772, 0.0511),
-        "rejected": {"too_few_trades": 12},
-        "individual_bars_per_s": 2.5e9,
-        "seconds": 10.0,
+        "generation": generation, "generations": 9, "individuals": 128, "evaluated": 1280,
+        "feasible": 0.5, "front": 7, "hypervolume": 0.61803, "best": (0.4227, 0.4772, 0.0511),
+        "rejected": {"too_few_trades": 12}, "individual_bars_per_s": 2.5e9, "seconds": 10.0,
         "seconds_per_generation": 10.0 / 3,
-    }
+    }  # fmt: skip
     return Progress(**{**fields, **changes})
 
 

@@ -22,7 +22,7 @@ GENERATIONS = 3
 
 
 class Witness(Observer):
-    """Remembers the progress, and ends the run when it should.
+    """Remembers what happened, and ends the run when it should.
 
     Args:
         stop_after: Generation after which it asks to stop.
@@ -30,13 +30,7 @@ class Witness(Observer):
     """
 
     def __init__(self, *, stop_after=None, interrupt_at=None):
-        self.events = []
-        self.progress = []
-        self._stop_after = stop_after
-        self._interrupt_at = interrupt_at
-
-    def on_search_end(self, found):
-        """The search is over."""
+        self.events, self._stop_after, self._interrupt_at = [], stop_after, interrupt_at
 
     def on_search_start(self, task, engine, store):
         """The search is about to begin."""
@@ -48,7 +42,6 @@ class Witness(Observer):
 
     def generation(self, progress):
         """A generation was found."""
-        self.progress.append(progress)
         self._note(progress.generation)
 
     def certifying(self, members):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from engine.fast_case import find_fast_case
 from optimizer.config.run_config import RunConfig
 from optimizer.run.task import (
     prepare,
@@ -40,29 +39,3 @@ def test_islands_hold_enough_individuals(market, asked, population, islands):
     """There are fewer where they would hold less than eight."""
     config = RunConfig(data=market, islands=asked, population=population)
     assert prepare(config).config.islands == islands
-
-
-@pytest.mark.parametrize(
-    ("changes", "done", "individuals"),
-    [
-        ({}, -1, 100 * 11 + 50),
-        ({}, 4, 100 * 6 + 50),
-        ({"max_evaluations": 300}, -1, 300 + 50),
-        ({"search": "lattice", "steps": {"reward_r": 1.5, "max_hold": 95.0}}, -1, 20 + 20_000),
-        ({"search": "lattice", "steps": {"reward_r": 1.5}, "regret": 0}, -1, 4),
-    ],
-    ids=["all", "resumed", "few", "lattice", "no_regret"],
-)
-def test_the_work_of_a_run_is_known_before_it(market, changes, done, individuals):
-    """Individuals that are left to evaluate times bars, and the rows that they may read."""
-    config = RunConfig(
-        **{"data": market, "population": 100, "generations": 10, "polish": 50, "threads": 2}
-        | {"holdout": "20%"}
-        | changes
-    )
-    task = prepare(config)
-    work = task.workload(done)
-    assert work.individual_bars == individuals * 2400
-    case = find_fast_case(task.spec)
-    assert work.row_bars == min(individuals * len(case.rows), case.most_rows) * 2400
-    assert work.threads == 2
