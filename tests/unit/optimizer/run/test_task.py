@@ -16,10 +16,6 @@ def market(tmp_path_factory):
     return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
 
 
-@pytest.fixture(scope="module")
-def task(market):
-    """A task on that market."""
-    return prepare(RunConfig(data=market), for_search=True)
 
 
 def test_lengths_scale_with_the_timeframe(market):
