@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from data import load_bars
-from data.providers import ccxt_exchange
 from tests.support.commands import write_market
-from tests.support.exchange import FakeExchange, serve_exchange
 from tests.support.series import csv_text, make_columns, write_csv
 
 pytestmark = pytest.mark.slow
@@ -93,25 +91,6 @@ def test_import_writes_over_nothing_that_it_read_or_wrote(command, tmp_path):
     assert command(*merged, "--into", "hours").code == 0
     assert command("data", "import", "other/AAA.csv", "--replace").code == 0
     assert len(load_bars(str(source))) == 1600
-
-
-def test_an_exchange_that_cannot_be_reached_ends_with_code_3(command, monkeypatch, tmp_path):
-    """After retries, on one line, with nothing kept; what works is kept."""
-    fake = FakeExchange(2000)
-    monkeypatch.setattr(ccxt_exchange.time, "sleep", lambda _: None)
-    monkeypatch.setattr("data.cache.user_cache_path", lambda _: tmp_path / "cache")
-    spec = "ccxt:binance:BTC/USDT:1h:2024-01-01:2024-02-01"
-    with serve_exchange(fake) as open_exchange:
-        monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
-        fake.faults = [(503, b"down")] * 20
-        outcome = command("data", "import", spec)
-        assert outcome.code == 3
-        assert "8 tries" in outcome.error
-        assert not (tmp_path / "bars").exists()
-        fake.faults = []
-        (row,) = command("data", "import", spec, "--json").json
-    assert (row["symbol"], row["bars"]) == ("BTC/USDT", 31 * 24)
-    assert command("data", "show", "bars", "--json").json["symbol"] == "BTC/USDT"
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from data.bars import Window
 from engine.accounts.account import Account
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import build_stake
-from engine.accounts.valuation import find_open_parts
-from engine.reference_terms import find_targets, list_terms
+from engine.reference_terms import list_terms
 from optimizer.evidence.robust import break_even_bp, evaluate_costs
 from optimizer.judging.pick import compute_strengths
 from strategy.indicators.rolling import zscore
@@ -67,41 +66,3 @@ def check_costs(reference, genome, ledgers, account):
 def test_costs_are_repriced_as_the_engine_has_them(seed):
     """Ladders, payments, fees a unit, slippage and accounts, two symbols, several windows."""
     check_costs(*draw_account(seed))
-
-
-@pytest.mark.parametrize("seed", range(0, 60, 6))
-def test_targets_are_those_that_the_engine_placed(seed):
-    """Each that was reached is in the ledger, and the farthest of each trade."""
-    reference, genome, ledgers, _ = draw_account(seed)
-    for window, ledger in zip(reference.windows, ledgers, strict=True):
-        targets = find_targets(reference, genome, window.series, ledger)
-        reached = ledger.leg_bar >= 0
-        if reached.shape[1]:
-            np.testing.assert_array_equal(targets[reached], ledger.leg_price[reached])
-        sign = ledger.side[:, None]
-        known = np.where(np.isfinite(targets), sign * targets, -np.inf)
-        farthest = np.where(np.isfinite(known.max(axis=1)), known.max(axis=1), np.inf)
-        np.testing.assert_array_equal(ledger.side * farthest, ledger.target)
-
-
-@pytest.mark.parametrize("seed", range(0, 60, 6))
-def test_open_parts_are_those_of_a_backtest_that_ends_there(seed):
-    """R, the legs that were reached, and what is left, at closes at which a trade is open."""
-    reference, genome, ledgers, account = draw_account(seed)
-    ledger, terms, per_side = ledgers[0], account.terms[0], account.costs.per_side
-    held = np.flatnonzero(ledger.exit_bar > ledger.entry_bar)[:6]
-    bar = (ledger.entry_bar[held] + ledger.exit_bar[held]) // 2
-    targets = find_targets(reference, genome, 0, ledger)
-    parts = find_open_parts(ledger, held, bar, targets, per_side, terms)
-    for n, (k, j) in enumerate(zip(held.tolist(), bar.tolist(), strict=True)):
-        ends_there = [Window(0, 0, j + 1)]
-        cut = compiled_reference(reference.spec, reference.series, ends_there, account.costs)
-        (until,) = cut.trades(genome)
-        last = until.trade(len(until) - 1)
-        assert (last.entry_bar, last.entry) == (ledger.entry_bar[k], ledger.entry[k])
-        assert last.r == parts.r[n]
-        if until.leg_bar.shape[1]:
-            assert until.leg_bar[-1].tolist() == parts.reached[n].tolist()
-        is_open = parts.reached[n] < 0
-        assert parts.left[n] == pytest.approx(parts.rest[n] + parts.share[n][is_open].sum())
-        assert 0.0 < parts.left[n] <= 1.0 + 1e-9

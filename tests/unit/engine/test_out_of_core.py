@@ -9,7 +9,6 @@ from engine.devices import choose_device
 from engine.errors import MemoryPlanError
 from engine.fast_case import find_fast_case
 from engine.out_of_core import PartedEngine, create_engine
-from engine.replay.certificate import certify
 from tests.support.worlds import SHORT_SPECS, make_bars
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -47,19 +46,6 @@ def test_parts_say_what_the_whole_says(windows):
     asked = row.form, [10.0] * len(row.genes)
     for series in range(len(SERIES)):
         assert parted.row(*asked, series).tobytes() == whole.row(*asked, series).tobytes()
-
-
-def test_the_certificate_is_the_same(monkeypatch):
-    """However many individuals are replayed at a time."""
-    whole, parted = both()
-    expected = certify(whole, GENOMES)
-    assert expected.is_green
-    assert expected.trades
-    for pairs in (10**6, 1):
-        monkeypatch.setattr("engine.replay.certificate.REPLAYED_PAIRS", pairs)
-        monkeypatch.setattr("engine.replay.certificate.FIRST_PAIRS", pairs)
-        monkeypatch.setattr("engine.out_of_core.LISTED_PAIRS", pairs)
-        assert certify(parted, GENOMES) == certify(whole, GENOMES) == expected
 
 
 def test_memory_decides_on_parts(monkeypatch):

@@ -12,17 +12,11 @@ from strategy.row_text import parse_row
 
 HINTS = {
     "BBANDS": "here it is bollinger_upper(close, 20, 2)",
-    "crossed_above": "here it is crosses_above(a, b)",
-    "macdsignal": "here it is macd_signal(close, 12, 26, 9)",
     "psar": "here it is sar(2, 2, 20), in percent",
     "RSI": "did you mean 'rsi'",
     "rsi14": "write rsi(close, 14)",
-    "ema_200": "write ema(close, 200)",
-    "adx14": "write adx(14)",
     "atr14": "write atr_wilder(14), or atr(14), which is a plain mean",
     "macd12": "did you mean 'macd'",
-    "close1": "did you mean 'close'",
-    "supertrendd": "did you mean 'supertrend'",
 }
 
 

@@ -35,17 +35,13 @@ TREES = [
     (RISES, UP),
     (2 > close, DOWN),  # noqa: SIM300 - a number on the left
     (close >= 2, NOT_DOWN),
-    (close <= open, NOT_UP),
     (RISES & FALLS, AllOf((UP, DOWN))),
     (RISES | FALLS, AnyOf((UP, DOWN))),
-    (all_of(RISES, FALLS), AllOf((UP, DOWN))),
     (any_of(RISES), AnyOf((UP,))),
     (held(RISES, 3), Held(UP, Number(3.0))),
     # Not moves inwards at once: all and any, held and within change places.
     (~RISES, NOT_UP),
-    (~~RISES, UP),
     (~(RISES & FALLS), AnyOf((NOT_UP, NOT_DOWN))),
-    (~(RISES | FALLS), AllOf((NOT_UP, NOT_DOWN))),
     (~held(RISES, 3), Within(NOT_UP, Number(3.0))),
     (~within(RISES, 3), Held(NOT_UP, Number(3.0))),
     # A cross asks at two bars; its opposite is either half of it.
@@ -54,7 +50,6 @@ TREES = [
     (crosses_below(close, 2), AllOf((DOWN, Compare(CLOSE, ">=", TWO, bars_ago=1)))),
     (equals(close, 2), AllOf((NOT_DOWN, UNDER))),
     (rsi(x=close, n=14), Call("rsi", CLOSE, (Number(14.0),))),
-    (swing_high(lookback=9, lookahead=2), swing_high(9, 2).tree),
 ]  # fmt: skip
 
 

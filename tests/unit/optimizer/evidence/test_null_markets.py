@@ -153,22 +153,6 @@ def test_mirrored_bars_equal_the_letter(world, index):
         last = mirrored.close[t]
 
 
-@given(st.integers(0, 2**32), keeps, st.integers(1, 999))
-def test_series_with_the_same_times_are_shuffled_alike(seed, keep, index):
-    """They stay correlated: the same bars come after each other on both."""
-    pair = [make_bars(seed + number, 90) for number in range(2)]
-    times = pair[0].timestamp
-    pair[1] = Bars(
-        times, *(getattr(pair[1], name) for name in COLUMNS[1:]), "B", pair[0].timeframe_ns
-    )
-    markets = NullMarkets(pair, [Window(0, 5, 80), Window(1, 5, 80)], 3, keep)
-    first, second = markets.draw_origins(index)
-    assert first.bodies.tolist() == second.bodies.tolist()
-    assert first.gaps.tolist() == second.gaps.tolist()
-    alone = NullMarkets(pair[:1], [Window(0, 5, 80)], 3, keep).draw_origins(index)[0]
-    assert alone.bodies.tolist() == first.bodies.tolist()
-
-
 def test_times_that_only_one_series_has_are_a_class_of_their_own():
     """What both have is shuffled alike, and the rest among itself, history counted too."""
     long = counted_bars(60)

@@ -16,8 +16,6 @@ def market(tmp_path_factory):
     return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
 
 
-
-
 def test_lengths_scale_with_the_timeframe(market):
     """On bars four times as long every length is a quarter; other genes stay."""
     config = RunConfig(data=market, timeframe="1h")
