@@ -70,20 +70,14 @@ CASES = {
     "staircase": (100.0 + np.arange(400) // 7 * 0.01, A),
     "one bar": (np.array([3.0]), A),
     "narrowest": (walk(300), change_set(**dict.fromkeys(LENGTHS, 9), robustness=0)),
-    "longer than the series": (
-        walk(300),
-        change_set(hma_len=4096, kama_len=400, dema_len=290),
-    ),
-    "falls by more than all": (
-        np.array([2.0**-k for k in range(60)] * 3),
-        change_set(growth=1000),
-    ),
+    "longer than the series": (walk(300), change_set(hma_len=4096, kama_len=400, dema_len=290)),
+    "falls by more than all": (np.array([2.0**-k for k in range(60)] * 3),
+        change_set(growth=1000)),
     "forgets all": (walk(300), change_set(decay=9999)),
     "equities beyond all numbers": (
         100.0 * np.cumprod(np.where(np.arange(4000) // 1000 % 2 == 0, 1.9, 1 / 1.9)),
-        change_set(growth=1000),
-    ),
-}
+        change_set(growth=1000)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("is_script", [False, True], ids=["law", "script"])

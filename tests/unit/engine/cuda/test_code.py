@@ -105,10 +105,8 @@ KERNELS = {
          "N_COLUMNS": 10, "N_ROWS": 7, "HIGHEST": 126, "INDEX_BARS": 1024, "DELAY": 1,
          "IS_PART": True, "MEETS_OWN": True, "BLOCK": 256, "DENSE": 128},
     ),
-    "exit": (
-        bracket_exits.exit_kernel,
-        BRACKET | {"MEETS_OWN": True, "LEVERS": True, "SIGNALS": 32, "BLOCKS": 4},
-    ),
+    "exit": (bracket_exits.exit_kernel,
+        BRACKET | {"MEETS_OWN": True, "LEVERS": True, "SIGNALS": 32, "BLOCKS": 4}),
     **{
         f"ask, {is_sided}": (
             answers.ask_kernel,
@@ -126,25 +124,17 @@ KERNELS = {
         )
         for levers in (False, True)
     },
-    "gross": (
-        answers.gross_kernel, {"KEEPS": True, "BLOCK": 32, "BLOCKS": 64}, {"p_numbers": I32}
-    ),
-    "keep": (
-        kept.keep_kernel, {"DELAY": 1, "FINER": True, "KEEPS": True, "N_OUT": 19, "BLOCK": 64}
-    ),
-    "admit": (
-        kept.admit_kernel,
-        {"FINER": True, "KEEPS": True, "N_OUT": 32, "BLOCK": 64},
-        {"p_limits": I32, "p_trade_list": I32},
-    ),
-    "take": (
-        take.take_kernel, {"DELAY": 0, "CARRIES": True, "FINER": True, "LANES": 32}, {"p_flat": I32}
-    ),
-    "price": (
-        chain.price_kernel,
+    "gross": (answers.gross_kernel, {"KEEPS": True, "BLOCK": 32, "BLOCKS": 64},
+        {"p_numbers": I32}),
+    "keep": (kept.keep_kernel,
+        {"DELAY": 1, "FINER": True, "KEEPS": True, "N_OUT": 19, "BLOCK": 64}),
+    "admit": (kept.admit_kernel, {"FINER": True, "KEEPS": True, "N_OUT": 32, "BLOCK": 64},
+        {"p_limits": I32, "p_trade_list": I32}),
+    "take": (take.take_kernel, {"DELAY": 0, "CARRIES": True, "FINER": True, "LANES": 32},
+        {"p_flat": I32}),
+    "price": (chain.price_kernel,
         BRACKET | {"KEEPS_PRICES": True, "CARRIES": True, "FINER": True, "N_OUT": 19, "BLOCK": 64},
-        {"p_reasons": "*i8"},
-    ),
+        {"p_reasons": "*i8"}),
     "fold": (chain.fold_kernel, {"CARRIES": True, "N_OUT": 19, "PAIRS": 8}),
     "drawdown": (chain.drawdown_kernel, {"CARRIES": True, "N_OUT": 19, "BLOCK": 64}),
     "spans": (merging.span_kernel, {"MEETS_OWN": True, "WINDOWS": 32, "STRETCH": 64}),
@@ -166,11 +156,8 @@ KERNELS = {
     "chain": (trend_sides.chain_kernel, {"SEGMENT": 64, "UNROLL": 32, "LANES": 32}),
     "averages": (trend_sides.averages_kernel, {"SEGMENT": 64, "LANES": 32}),
     "sides": (trend_sides.sides_kernel, {"TILE": 1024}, {"p_rows": I32}),
-    "words": (
-        trend_layers.words_kernel,
-        {"PER_ROW": 6, "LENGTHS": 9, "TILE": 64, "LANES": 32},
-        {"p_words": I32},
-    ),
+    "words": (trend_layers.words_kernel, {"PER_ROW": 6, "LENGTHS": 9, "TILE": 64, "LANES": 32},
+        {"p_words": I32}),
     "steps": (trend_layers.steps_kernel, {"TERMS": 19, "TILE": 64, "LANES": 32}),
     **{
         f"equities, {sides}": (
@@ -181,9 +168,8 @@ KERNELS = {
         )
         for sides, votes in ((9, I32), (1, "*i8"))
     },
-    "votes": (
-        trend_layers.votes_kernel, {"PER_ROW": 6, "SEGMENT": 64, "LANES": 32}, {"p_words": I32}
-    ),
+    "votes": (trend_layers.votes_kernel, {"PER_ROW": 6, "SEGMENT": 64, "LANES": 32},
+        {"p_words": I32}),
     "row": (trend_layers.row_kernel, {"REPEATS": True, "SEGMENT": 64, "LANES": 32}),
     "compare": (kernels.compare_kernel, {"WORDS": 8}),
     **{
@@ -202,11 +188,8 @@ KERNELS = {
         )
         for way in (0, 2)
     },
-    "join": (
-        kernels.join_kernel,
-        {"FROM": 1, "OTHERS_FROM": 2, "ALL": True, "WORDS": 256},
-        {"p_others": I64, "p_out": I64},
-    ),
+    "join": (kernels.join_kernel, {"FROM": 1, "OTHERS_FROM": 2, "ALL": True, "WORDS": 256},
+        {"p_others": I64, "p_out": I64}),
     "following": (kernels.following_kernel, {"WORDS": 256}),
     "marks": (both_sides.mark_kernel, {"WORDS": 128}),
     **{
@@ -218,16 +201,11 @@ KERNELS = {
         )
         for moves, is_all in ((False, False), (True, False), (True, True))
     },
-    "choose": (
-        trades.choose_kernel,
-        {"FINER": True, "SIGNALS": 32, "BLOCKS": 4, "BLOCK": 256},
-        {"p_trade_list": I32},
-    ),
-    "tally": (
-        trades.tally_kernel,
+    "choose": (trades.choose_kernel, {"FINER": True, "SIGNALS": 32, "BLOCKS": 4, "BLOCK": 256},
+        {"p_trade_list": I32}),
+    "tally": (trades.tally_kernel,
         {"EXITS": EXIT_PLACES, "FINER": True, "ENDS": True, "N_OUT": 24, "BLOCK": 64},
-        {"p_trade_list": I32},
-    ),
+        {"p_trade_list": I32}),
     "settle": (trades.settle_kernel, {"N_OUT": 24, "PAIRS": 8}),
     **{
         f"walk, {name}": (

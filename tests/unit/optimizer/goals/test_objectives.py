@@ -51,84 +51,43 @@ NO_LOSSES = {"trades": 40, "why": {"profit_factor": ["no_losses"]}}
 
 # Goals, individuals, and of each its violation and failure.
 JUDGED = {
-    "the missing share of trades": (
-        THREE,
-        [{"trades": trades} for trades in (0, 15, 29, 30, 31)],
-        [1.0, 0.5, 1.0 / 30.0, 0.0, 0.0],
-        [*["too_few_trades"] * 3, "", ""],
-    ),
-    "the first undefined names": (
-        THREE,
+    "the missing share of trades": (THREE, [{"trades": trades} for trades in (0, 15, 29, 30, 31)],
+        [1.0, 0.5, 1.0 / 30.0, 0.0, 0.0], [*["too_few_trades"] * 3, "", ""]),
+    "the first undefined names": (THREE,
         [{"trades": 99, "total_return": x, "max_drawdown": x} for x in (NAN, INF, -INF)],
-        [1.0 + 0.5 * (2 / 3 + 0.01)] * 3,
-        ["undefined:total_return"] * 3,
-    ),
-    "fewer undefined are nearer": (
-        THREE,
-        [{"trades": 99, "sharpe": NAN}],
-        [1.0 + 0.5 * (1 / 3 + 0.01)],
-        ["undefined:sharpe"],
-    ),
-    "a trade is nearer than none": (
-        goals(objectives="sharpe", min_trades=0),
-        [{"trades": trades, "sharpe": NAN} for trades in (0, 1)],
-        [2.0, 1.75],
-        ["undefined:sharpe"] * 2,
-    ),
-    "a hard constraint": (
-        goals("max_drawdown <= 0.25"),
-        falls(0.25, 0.5, 0.75),
-        [0.0, 0.5, 0.5 / 0.75],
-        ["", *["broken:max_drawdown<=0.25"] * 2],
-    ),
+        [1.0 + 0.5 * (2 / 3 + 0.01)] * 3, ["undefined:total_return"] * 3),
+    "fewer undefined are nearer": (THREE, [{"trades": 99, "sharpe": NAN}],
+        [1.0 + 0.5 * (1 / 3 + 0.01)], ["undefined:sharpe"]),
+    "a trade is nearer than none": (goals(objectives="sharpe", min_trades=0),
+        [{"trades": trades, "sharpe": NAN} for trades in (0, 1)], [2.0, 1.75],
+        ["undefined:sharpe"] * 2),
+    "a hard constraint": (goals("max_drawdown <= 0.25"), falls(0.25, 0.5, 0.75),
+        [0.0, 0.5, 0.5 / 0.75], ["", *["broken:max_drawdown<=0.25"] * 2]),
     "the one missed most names, of equals the first": (
         goals("max_drawdown <= 0.3", "win_rate >= 0.5"),
-        [
-            {"trades": 40, "max_drawdown": fall, "win_rate": won}
-            for fall, won in ((0.4, 0.1), (0.9, 0.5), (0.6, 0.25))
-        ],
+        [{"trades": 40, "max_drawdown": fall, "win_rate": won}
+         for fall, won in ((0.4, 0.1), (0.9, 0.5), (0.6, 0.25))],
         [0.25 + 4 / 9, 2 / 3, 0.5 + 1 / 3],
-        ["broken:win_rate>=0.5", *["broken:max_drawdown<=0.3"] * 2],
-    ),
-    "all add to it": (
-        goals("max_drawdown <= 0.5", "sharpe >= 1", "win_rate > 0 soft"),
-        [{"trades": 50, "max_drawdown": fall, "win_rate": 0.5} for fall in (1.0, 0.1)],
-        [1.0, 0.5],
-        ["broken:max_drawdown<=0.5", "broken:sharpe>=1.0"],
-    ),
-    "an undefined bound is not kept": (
-        goals("profit_factor >= 1"),
-        [{"trades": 50, "profit_factor": NAN}],
-        None,
-        ["undefined:profit_factor>=1.0"],
-    ),
-    "who never loses keeps a floor": (
-        goals("profit_factor >= 2", "exposure <= 0.5"),
-        [NO_LOSSES | {"exposure": share} for share in (0.4, 1.0)],
-        [0.0, 0.5],
-        ["", "broken:exposure<=0.5"],
-    ),
-    "and no ceiling": (
-        goals("profit_factor <= 2"), [NO_LOSSES], None, ["undefined:profit_factor<=2.0"],
-    ),
-    "ruin above all": (
-        THREE,
+        ["broken:win_rate>=0.5", *["broken:max_drawdown<=0.3"] * 2]),
+    "all add to it": (goals("max_drawdown <= 0.5", "sharpe >= 1", "win_rate > 0 soft"),
+        [{"trades": 50, "max_drawdown": fall, "win_rate": 0.5} for fall in (1.0, 0.1)], [1.0, 0.5],
+        ["broken:max_drawdown<=0.5", "broken:sharpe>=1.0"]),
+    "an undefined bound is not kept": (goals("profit_factor >= 1"),
+        [{"trades": 50, "profit_factor": NAN}], None, ["undefined:profit_factor>=1.0"]),
+    "who never loses keeps a floor": (goals("profit_factor >= 2", "exposure <= 0.5"),
+        [NO_LOSSES | {"exposure": share} for share in (0.4, 1.0)], [0.0, 0.5],
+        ["", "broken:exposure<=0.5"]),
+    "and no ceiling": (goals("profit_factor <= 2"), [NO_LOSSES], None,
+        ["undefined:profit_factor<=2.0"]),
+    "ruin above all": (THREE,
         [LOST | {"ruined": [True, True]}, LOST, LOST | {"trades": 0, "sharpe": NAN}],
-        [3.0, 2.5, 2.5],
-        ["ruined"] * 3,
-    ),
-    "windows by their mean": (
-        THREE,
+        [3.0, 2.5, 2.5], ["ruined"] * 3),
+    "windows by their mean": (THREE,
         [{"trades": [20, 40]}, {"trades": [20, 39]}, {"trades": [40, 40], "sharpe": [INF, -INF]}],
-        None,
-        ["", "too_few_trades", "undefined:sharpe"],
-    ),
-    "a constraint's own way": (
-        goals("sharpe@worst >= 1", min_trades=20),
+        None, ["", "too_few_trades", "undefined:sharpe"]),
+    "a constraint's own way": (goals("sharpe@worst >= 1", min_trades=20),
         [{"trades": [30, 10], "sharpe": [1.0, 3.0]}, {"trades": 20, "sharpe": [0.5, 9.0]}],
-        [0.0, 1 / 3],
-        ["", "broken:sharpe@worst>=1.0"],
-    ),
+        [0.0, 1 / 3], ["", "broken:sharpe@worst>=1.0"]),
 }  # fmt: skip
 
 
@@ -150,35 +109,19 @@ def test_what_keeps_an_individual_from_the_front_has_a_name_and_a_size(name):
 @pytest.mark.parametrize(
     ("asked", "row", "inside", "natural"),
     [
-        (
-            THREE,
-            {"trades": 30, "sharpe": 0.5, "total_return": -0.1, "max_drawdown": 0.2},
-            [-0.5, 0.1, 0.2],
-            [0.5, -0.1, 0.2],
-        ),
+        (THREE, {"trades": 30, "sharpe": 0.5, "total_return": -0.1, "max_drawdown": 0.2},
+         [-0.5, 0.1, 0.2], [0.5, -0.1, 0.2]),
         (goals(objectives="trades:min"), {"trades": 40}, [40.0], [40.0]),
         (goals(over="worst"), {"trades": 30, "sharpe": [1.0, 3.0]}, [-1.0, 0.0], [1.0, 0.0]),
-        (
-            goals(objectives="sharpe@mean", over="worst"),
-            {"trades": 30, "sharpe": [1.0, 3.0]},
-            [-2.0],
-            [2.0],
-        ),
-        (
-            goals("max_drawdown <= 0.25 soft", "sharpe >= 0 soft"),
-            {"trades": 50, "max_drawdown": 0.5},
-            [0.0, 0.5, 0.25],
-            [0.0, 0.5, 0.25],
-        ),
-        (
-            goals("max_drawdown <= 0.25 soft"),
-            {"trades": 50, "max_drawdown": 0.1},
-            [0.0, 0.1, 0.0],
-            [0.0, 0.1, 0.0],
-        ),
+        (goals(objectives="sharpe@mean", over="worst"), {"trades": 30, "sharpe": [1.0, 3.0]},
+         [-2.0], [2.0]),
+        (goals("max_drawdown <= 0.25 soft", "sharpe >= 0 soft"),
+         {"trades": 50, "max_drawdown": 0.5}, [0.0, 0.5, 0.25], [0.0, 0.5, 0.25]),
+        (goals("max_drawdown <= 0.25 soft"), {"trades": 50, "max_drawdown": 0.1}, [0.0, 0.1, 0.0],
+         [0.0, 0.1, 0.0]),
     ],
     ids=["signs", "turned", "worst", "own way", "soft missed", "soft kept"],
-)
+)  # fmt: skip
 def test_objectives_are_minimised_inside_and_natural_outside(asked, row, inside, natural):
     """A zero has no sign there; soft constraints are one more objective, the share missed."""
     windows = max(np.size(value) for value in row.values())

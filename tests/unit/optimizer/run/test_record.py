@@ -130,10 +130,8 @@ def pairs(spec, *constraints):
 
 EDITS = {
     "relation": (condition(PUBLISHED, 0, relation=">"), "recorded '<', now '>'"),
-    "condition": (
-        replace(PUBLISHED, long=AllOf(PUBLISHED.long.conditions * 2)),
-        "strategy.long.1: ",
-    ),
+    "condition": (replace(PUBLISHED, long=AllOf(PUBLISHED.long.conditions * 2)),
+        "strategy.long.1: "),
     "warm_up": (gene(PUBLISHED, "z_window", default=700), "warm_up_bars: recorded 671, now 699"),
     "target": (swap_genes(PUBLISHED, "reward_r", "atr_stop_mult"), "now 'atr_stop_mult'"),
     "default": (gene(PUBLISHED, "vol_z_min", default=2.5), "vol_z_min.default: recorded 2.0"),
@@ -142,10 +140,9 @@ EDITS = {
     "bound": (gene(PUBLISHED, "vol_z_min", high=4.5), "vol_z_min.high: recorded 4.0, now 4.5"),
     "order_of_genes": (
         replace(PUBLISHED, layout=replace(PUBLISHED.layout, genes=PUBLISHED.layout.genes[::-1])),
-        "strategy.genes.ema_fast: ",
-    ),
+        "strategy.genes.ema_fast: "),
     "version": (replace(PUBLISHED, version=PUBLISHED.version + 1), "strategy.version: "),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("edit", EDITS)
