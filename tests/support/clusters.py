@@ -40,7 +40,8 @@ class Begun:
         self.scheduler = self._start(
             "scheduler", "--port", "0", "--scheduler-file", self.file, environment=environment
         )
-        wait_until(self.file.exists)
+        # It opens the file before it writes it.
+        wait_until(lambda: self.file.exists() and self.file.read_text().strip().endswith("}"))
 
     def wait(self, count):
         """Wait until so many workers are there; on a busy machine that may take a minute."""
