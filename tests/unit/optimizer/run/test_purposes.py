@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 
 from optimizer.errors import ConfigError, StoreError
+from optimizer.run import record as record_module
 from optimizer.run.purposes import (
     COMBINE,
     JUDGE,
@@ -105,6 +106,14 @@ def test_a_purpose_asks_that_its_parts_are_as_recorded(run, flags, free):
         # Bars that were held out are refused first.
         del asked["replay"]
     assert {name for name in asked if not is_refused(run, asked[name], flags)} == free
+
+
+def test_another_law_is_refused_by_all(run, monkeypatch):
+    """Whatever the purpose: equal genes would trade otherwise."""
+    monkeypatch.setattr(record_module, "ENGINE_VERSION", record_module.ENGINE_VERSION + 1)
+    others = (purpose for name, purpose in PURPOSES.items() if name != "resume")
+    assert all(is_refused(run, purpose, {}) for purpose in others)
+    assert is_refused(run, REPLAY, CHEAP)
 
 
 def test_a_search_goes_on_to_the_generations_it_was_last_asked_for(run):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimizer.search.archive import (
+    compute_box,
     contributions,
     extend_archive,
     hypervolume,
@@ -103,3 +104,10 @@ def test_hypervolume_counts_in_units_of_the_box():
     assert hypervolume(np.array([[2.0, 10.0], [0.0, 31.0]]), low, high) == 0.0
     assert hypervolume(np.array([[-2.0, 10.0]]), low, high) == 2.0
     assert hypervolume(np.array([[0.5], [1.0]]), low[:1], high[:1]) == 0.75
+
+
+def test_box_reaches_beyond_the_worst():
+    """Ends of the first front lie inside it, also where an objective never varies."""
+    low, high = compute_box(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    assert low.tolist() == [1.0, 5.0]
+    assert high.tolist() == [3.2, 5.1]

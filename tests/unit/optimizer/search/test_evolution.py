@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from optimizer.search.evolution import evolve, find_front, front_hash
-from optimizer.search.generation import final_front
+from optimizer.search.generation import Population, final_front
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from strategy import STRATEGIES
@@ -28,6 +28,13 @@ SIZES = pytest.mark.parametrize("size", [1, 2, 5, 33], ids=lambda size: f"P{size
 def run(problem, population, generations, **options):
     """All generations of a search."""
     return list(evolve(problem, settings(population, generations), **options))
+
+
+def list_population(genomes, objectives, violations=None):
+    """A population as lists spell it."""
+    genomes, objectives = np.array(genomes, dtype=float), np.array(objectives, dtype=float)
+    violations = np.zeros(len(genomes)) if violations is None else np.array(violations)
+    return Population(genomes, objectives, violations, (violations > 0).astype(np.int16))
 
 
 @SIZES
@@ -68,6 +75,25 @@ def test_search_without_a_feasible_individual_runs_to_its_end():
     assert len(find_front(generations[-1].population)) == 0
     first, last = generations[0].population, generations[-1].population
     assert last.violations.mean() < first.violations.mean()
+
+
+def test_front_holds_the_feasible_undominated_once():
+    """Dominated, infeasible and repeated members are left out; the rest is sorted by genome."""
+    population = list_population(
+        genomes=[[3, 0], [1, 9], [1, 2], [3, 0], [0, 0], [2, 2]],
+        objectives=[[0, 3], [1, 1], [1, 1], [0, 3], [9, 9], [-1, -1]],
+        violations=[0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+    )
+    assert find_front(population).tolist() == [2, 1, 0]
+
+
+def test_front_hash_ignores_order_and_sign_of_zero():
+    """Members may come in any order; a negative zero is a zero."""
+    genomes = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 1.0]])
+    objectives = np.array([[0.5], [-0.0], [0.25]])
+    order = [2, 0, 1]
+    expected = front_hash(genomes, objectives)
+    assert front_hash(genomes[order], objectives[order] + 0.0) == expected
 
 
 def test_front_hash_sees_every_bit_and_the_shape():

@@ -5,7 +5,7 @@ import pytest
 
 from optimizer.search.ranking import rank_individuals, rank_survivors, survive
 from optimizer.search.reference_points import survive_by_reference
-from optimizer.search.survival import survive_by_hypervolume
+from optimizer.search.survival import select_survival_rule, survive_by_hypervolume
 from tests.support.looping import each
 
 RULES = [survive, survive_by_hypervolume, survive_by_reference]
@@ -28,6 +28,14 @@ def test_copies_wait_until_all_others_have_a_place():
     order = survive_by_hypervolume(objectives, violations, 5).tolist()
     assert order == [0, 2, 3, 1, 4]
     assert survive(objectives, violations, 2).tolist() == [0, 1]
+
+
+def test_automatic_is_by_the_number_of_objectives():
+    """Hypervolume up to three, reference directions beyond, whatever else was asked for by name."""
+    assert select_survival_rule("auto", 3) is survive_by_hypervolume
+    assert select_survival_rule("auto", 4) is survive_by_reference
+    assert select_survival_rule("crowding", 4) is survive
+    assert select_survival_rule("reference", 2) is survive_by_reference
 
 
 @pytest.mark.parametrize("rule", RULES)
