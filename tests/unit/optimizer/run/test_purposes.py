@@ -97,7 +97,7 @@ def is_refused(run, purpose, flags):
         ({"seed": 3, "population": 12}, {"judge", "verify", "show", "combine", "replay", "signal"}),
         ({"min_trades": 7}, set()),
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value)),
 )
 def test_a_purpose_asks_that_its_parts_are_as_recorded(run, flags, free):
     """Costs, bars, windows, the search and goals; what goes on is compared with its start."""
