@@ -23,12 +23,13 @@ from optimizer.search.generation import Generation
 from optimizer.store.lock import NO_GENERATION, Owner
 from optimizer.store.log_file import creating, translate_sqlite_errors
 from optimizer.store.payload import decode, encode, read_mapping, sha256
-from optimizer.store.rows import KEPT, GenerationSummary, RecordedGeneration
+from optimizer.store.rows import GenerationSummary, RecordedGeneration
 
 KINDS = ("header", "generation", "result", "evidence", "resumption", "loss")
 
 _FIELDS = "id, kind, name, about, payload, whole, chain"
 _KINDS_OF_FIELDS = (int, str, str, str, bytes, bytes, bytes)
+
 SUBJECT = ("front_hash", "data_hash", "generation", "evaluated", "stopped_by")
 """Fields of a result on which evidence depends; how and when it was found is left out."""
 
@@ -52,7 +53,7 @@ class Record(NamedTuple):
     id: int  # its place, from 0 on
     kind: str  # one of `KINDS`
     name: str  # number of a generation, question of evidence; else empty
-    about: str  # subject of evidence; else empty
+    about: str  # subject of a result, and of evidence on it; else empty
     payload: bytes  # JSON
     whole: bytes  # SHA-256 of the body as it was appended; empty without a body
     chain: bytes
@@ -121,7 +122,7 @@ class Chain:
 
     def list_evidence(self) -> Sequence[Record]:
         """Evidence on the result that counts, oldest first."""
-        subject = None if self.result is None else digest_subject(self.result.payload)
+        subject = None if self.result is None else self.result.about
         return [record for record in self.list("evidence") if record.about == subject]
 
     def list_noticed_losses(self) -> Sequence[str]:
@@ -189,7 +190,7 @@ def find_subject(chain: Chain) -> str:
     """
     if chain.result is None:
         raise StoreError("evidence without a result cannot be recorded: a result comes first")
-    return digest_subject(chain.result.payload)
+    return chain.result.about
 
 
 def create_log(path: Path, header: bytes) -> None:
@@ -245,10 +246,10 @@ def recover(connection: sqlite3.Connection, chain: Chain, noted: Owner | None) -
     if is_further or chain.result is None:
         losses += (line for line in chain.find_losses(noted) if line != UNCOUNTED)
     for record in reversed(chain.generations):
-        problems = [*_find_problem(connection, record, "whole")]
-        if not problems:
+        try:
             return Recovery(chain, load_generation(connection, record), tuple(losses))
-        losses += problems
+        except ValueError as error:
+            losses.append(f"{record}: {error}")
     is_begun = noted is None or noted.generation > NO_GENERATION
     if losses and (is_begun or chain.generations):
         raise StoreError(
@@ -263,10 +264,12 @@ def load_generation(connection: sqlite3.Connection, record: Record) -> Generatio
     return recorded.restore(int(record.name), record.whole, read_body(connection, record))
 
 
-def list_summaries(connection: sqlite3.Connection, chain: Chain) -> Iterator[GenerationSummary]:
-    """Summaries of all generations; ValueError at one that cannot be read."""
-    sizes = read_sizes(connection)
-    for record in chain.generations:
+def list_summaries(
+    connection: sqlite3.Connection, records: Sequence[Record]
+) -> Iterator[GenerationSummary]:
+    """Summaries of generations; ValueError at one that cannot be read."""
+    sizes = read_sizes(connection, records[0].id) if records else {}
+    for record in records:
         try:
             recorded = RecordedGeneration.decode(record.payload)
             yield recorded.summarise(int(record.name), sizes[record.id])
@@ -286,18 +289,12 @@ def list_generation_problems(
     """
     for record in chain.generations:
         is_newest = record is chain.generations[-1]
-        yield from _find_problem(connection, record, "whole" if is_newest else least)
-
-
-def _find_problem(connection: sqlite3.Connection, record: Record, least: str) -> Iterator[str]:
-    """Problem of a population of which `least` is kept at least, in a line; none of a sound one."""
-    try:
-        recorded, body = RecordedGeneration.decode(record.payload), read_body(connection, record)
-        if KEPT.index(recorded.find_kept(len(body))) > KEPT.index(least):
-            raise ValueError("its population is missing")
-        recorded.read_columns(record.whole, body)
-    except ValueError as error:
-        yield f"{record}: {error}"
+        try:
+            recorded = RecordedGeneration.decode(record.payload)
+            body = read_body(connection, record)
+            recorded.read_columns(record.whole, body, "whole" if is_newest else least)
+        except ValueError as error:
+            yield f"{record}: {error}"
 
 
 def read_body(connection: sqlite3.Connection, record: Record) -> bytes:
@@ -312,10 +309,10 @@ def read_body(connection: sqlite3.Connection, record: Record) -> bytes:
     return body
 
 
-def read_sizes(connection: sqlite3.Connection) -> dict[int, int]:
-    """Bytes of the body of each generation, by the record's place; none is read."""
-    query = "SELECT id, LENGTH(body) FROM record WHERE kind = 'generation'"
-    return {place: size or 0 for place, size in connection.execute(query)}
+def read_sizes(connection: sqlite3.Connection, start: int) -> dict[int, int]:
+    """Bytes of the body of each generation from a place on, by its place; none is read."""
+    query = "SELECT id, LENGTH(body) FROM record WHERE kind = 'generation' AND id >= ?"
+    return {place: size or 0 for place, size in connection.execute(query, (start,))}
 
 
 def append(connection: sqlite3.Connection, record: Record, body: bytes) -> None:

@@ -105,14 +105,14 @@ class Reader:
         with self._reading():
             return self._follow().list_noticed_losses()
 
-    def generations(self) -> tuple[GenerationSummary, ...]:
-        """Summaries of all generations that can be trusted, oldest first.
+    def generations(self, start: int = 0) -> tuple[GenerationSummary, ...]:
+        """Summaries of all generations from a number on that can be trusted, oldest first.
 
         Raises:
             StoreError: When one cannot be read.
         """
         with self._reading():
-            return tuple(list_summaries(self._connection, self._follow()))
+            return tuple(list_summaries(self._connection, self._follow().generations[start:]))
 
     def generation(self, number: int) -> Generation:
         """A whole generation.

@@ -22,6 +22,9 @@ from optimizer.store.payload import Payload, decode, encode
 KEPT = ("whole", "front", "summary")
 """Extents of a generation's population that may be kept, the most first."""
 
+TOO_LITTLE = {"whole": "its population was not kept whole", "front": "only its summary was kept"}
+"""Errors of a population of which less is there, by the least extent."""
+
 NUMBER_BYTES = 8
 CODE_BYTES = 2
 
@@ -149,14 +152,17 @@ class RecordedGeneration(Payload):
                 return kept
         raise ValueError("its population does not have the recorded shape")
 
-    def read_columns(self, whole: bytes, body: bytes) -> Columns:
+    def read_columns(self, whole: bytes, body: bytes, least: str = "summary") -> Columns:
         """Columns of a body; ValueError names what is wrong with them.
 
         Args:
             whole: SHA-256 of the body as it was recorded.
             body: It, or the part that was kept.
+            least: Extent that it has to have, one of `KEPT`.
         """
         kept = self.find_kept(len(body))
+        if KEPT.index(kept) > KEPT.index(least):
+            raise ValueError(TOO_LITTLE[least])
         if kept == "summary":
             return NOTHING
         expected = whole if kept == "whole" else bytes.fromhex(self.front_digest)
@@ -170,9 +176,7 @@ class RecordedGeneration(Payload):
 
     def restore(self, number: int, whole: bytes, body: bytes) -> Generation:
         """The whole generation; ValueError names why it cannot be had."""
-        if self.find_kept(len(body)) != "whole":
-            raise ValueError("its whole population was not kept")
-        columns = self.read_columns(whole, body)
+        columns = self.read_columns(whole, body, "whole")
         archive, memory = unpack_state(columns.state, self.genes, self.objectives)
         return Generation(
             number=number,
@@ -188,9 +192,7 @@ class RecordedGeneration(Payload):
 
     def restore_front(self, whole: bytes, body: bytes) -> Population:
         """Individuals of the front, in order of survival; ValueError where they were not kept."""
-        if self.find_kept(len(body)) == "summary":
-            raise ValueError("only its summary was kept")
-        columns = self.read_columns(whole, body)
+        columns = self.read_columns(whole, body, "front")
         return front_population(unpack(columns, self.genes, self.objectives))
 
     def thin(self, whole: bytes, body: bytes, least: str) -> bytes:

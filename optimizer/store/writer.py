@@ -165,9 +165,12 @@ class Committer:
         newest = max((item.number for item in items if isinstance(item, Snapshot)), default=0)
         for item in items:
             if isinstance(item, Note):
-                about = find_subject(self.chain) if item.kind == "evidence" else ""
+                about, body = "", b""
+                if item.kind == "result":
+                    about = digest_subject(item.payload)
+                elif item.kind == "evidence":
+                    about = find_subject(self.chain)
                 record = self.chain.link(item.kind, item.name, item.payload, about=about)
-                body = b""
                 if item.kind == "result":
                     _say_what_stays(self.chain, record)
             else:
@@ -213,8 +216,8 @@ class Committer:
 
 def _say_what_stays(chain: Chain, result: Record) -> None:
     """Tell what becomes of evidence on an earlier result of the run."""
-    evidence, subject = chain.list("evidence"), digest_subject(result.payload)
-    stays = sum(record.about == subject for record in evidence)
+    evidence = chain.list("evidence")
+    stays = sum(record.about == result.about for record in evidence)
     if stays:
         LOG.info(f"the same front as before: {format_count(stays, 'row')} of evidence on it stay")
     elif evidence:

@@ -138,7 +138,7 @@ class LiveRun:
         if known and [record.chain for record in shown] != [self._newest_link]:
             self._forget()
             known = 0
-        new = reader.generations()[known:]
+        new = reader.generations(known)
         self._summaries += new
         self._chain = chain
         if new:
