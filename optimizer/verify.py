@@ -19,7 +19,7 @@ from optimizer.run.record import different_lines
 from optimizer.run.tables import newest_front
 from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
-from optimizer.search.generation import Population
+from optimizer.search.generation import Floats, Population
 from optimizer.store import RunStore
 from optimizer.store.labels import find_label_problem
 from optimizer.store.log import UNCOUNTED
@@ -63,17 +63,19 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
     problems = tuple(dict.fromkeys((*store.list_noticed_losses(), *found)))
     if any(line != UNCOUNTED for line in found):
         return Checked(problems)
+    if not store.generations():
+        return Checked(problems)
     result = load_result(store)
+    front = newest_front(store, result)
     if result is not None:
-        front = newest_front(store, result)
         hashes = result.front_hash, front_hash(front.genomes, front.objectives)
         if differing := different_lines(*hashes, ("recorded", "it is"), ("the front's hash",)):
             return Checked((*problems, *differing))
-    if not individuals or not store.generations():
+    if not individuals:
         return Checked(problems)
     try:
         task = restore_task(store, VERIFY, flags)
-        certificate, differing = _replay(store, task, result, individuals)
+        certificate, differing = _replay(store, task, front.genomes, result, individuals)
     except ParityError:
         raise
     except (DataError, EngineError, OptimizerError, StrategyError) as error:
@@ -86,10 +88,10 @@ def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) ->
 
 
 def _replay(
-    store: RunStore, task: Task, result: RunResult | None, individuals: int
+    store: RunStore, task: Task, genomes: Floats, result: RunResult | None, individuals: int
 ) -> tuple[Certificate, tuple[str, ...]]:
     """The certificate of some members, and figures that are not reached here, a line each."""
-    engine, genomes = task.full_engine(device="cpu"), newest_front(store, result).genomes
+    engine = task.full_engine(device="cpu")
     # Spread over the front, whose members are sorted by their first objective.
     certificate = certify(engine, genomes[evenly(len(genomes), individuals)])
     refuse_red(certificate)
