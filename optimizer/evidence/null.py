@@ -136,18 +136,24 @@ class NullRecord(Statistic):
 
 
 @dataclass(frozen=True)
-class NullSettings(RowSettings[NullRecord]):
+class NullMarketSettings:
+    """Settings of rows on null markets, beside those of their question."""
+
+    place: ClassVar[str] = " on {kind} bars"
+    also: ClassVar[tuple[str, ...]] = NULL_FLAGS
+
+    null_keep: str  # rhythm that shuffled bars keep
+    kind: str
+
+
+@dataclass(frozen=True)
+class NullSettings(NullMarketSettings, RowSettings[NullRecord]):
     """Settings that decide null searches."""
 
     what: ClassVar[str] = "settings of null searches"
     question: ClassVar[str] = "null"
     part: ClassVar[str] = "null"
     noun: ClassVar[str] = "search"
-    place: ClassVar[str] = " on {kind} bars"
-    also: ClassVar[tuple[str, ...]] = NULL_FLAGS
-
-    null_keep: str  # rhythm that shuffled bars keep
-    kind: str
 
     def is_stated(self, recorded: NullRecord, count: int) -> bool:
         """As of `RowSettings`."""

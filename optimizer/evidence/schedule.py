@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from optimizer.evidence.figures import Number, Why
 from optimizer.evidence.folds import Range
-from optimizer.evidence.null import MOST_P, NULL_FLAGS, NullRecord
+from optimizer.evidence.null import MOST_P, NullMarketSettings, NullRecord
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, RowSettings, Weighed, choose_side
 from optimizer.formatting import format_count, fraction
@@ -158,17 +158,12 @@ class StepSettings(RowSettings[ScheduleRecord]):
 
 
 @dataclass(frozen=True)
-class NullScheduleSettings(StepSettings):
+class NullScheduleSettings(NullMarketSettings, StepSettings):
     """Settings that decide schedules on null markets."""
 
     what: ClassVar[str] = "settings of null schedules"
     question: ClassVar[str] = "null schedule"
     noun: ClassVar[str] = "schedule"
-    place: ClassVar[str] = " on {kind} bars"
-    also: ClassVar[tuple[str, ...]] = NULL_FLAGS
-
-    null_keep: str  # rhythm that shuffled bars keep
-    kind: str
 
     def is_stated(self, recorded: ScheduleRecord, count: int) -> bool:
         """As of `RowSettings`."""
