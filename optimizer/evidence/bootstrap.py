@@ -2,9 +2,8 @@
 
 Sources: Politis and Romano, "The stationary bootstrap", JASA 89, 1994; Politis and White,
 "Automatic block-length selection", Econometric Reviews 23, 2004, corrected by Patton and them 2009;
-White, "A reality check for data snooping", Econometrica 68, 2000 (RC); Hansen, "A test for superior
-predictive ability", Journal of Business and Economic Statistics 23, 2005 (SPA); Romano and Wolf,
-"Stepwise multiple testing as formalized data snooping", Econometrica 73, 2005 (StepM).
+Hansen, "A test for superior predictive ability", Journal of Business and Economic Statistics 23,
+2005 (SPA).
 """
 
 import math
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from data.checks import Flags, Floats, Ints
+from data.checks import Floats, Ints
 from engine.runtime.machine import available_cores
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
@@ -24,7 +23,7 @@ from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed,
 FEWEST_DAYS = 20
 DEFAULT_RESAMPLES = 999
 
-CHANCES = ("rc_p", "spa_lower", "spa_p", "spa_upper")
+CHANCES = ("spa_lower", "spa_p", "spa_upper")
 
 EQUAL = 1e-12
 """A resample that falls short by this share reaches what is observed: equal numbers that were added
@@ -39,16 +38,14 @@ CHUNK_NUMBERS = 2**21
 
 @dataclass(frozen=True)
 class BootstrapRecord(Statistic):
-    """Tests of all trials against an account that does nothing, had they been chosen blindly."""
+    """Test of all trials against an account that does nothing, had they been chosen blindly."""
 
     resamples: int  # B
     block: Number  # mean length of a run of days
-    rc_p: Number  # of the greatest mean (White)
     # Of the greatest studentised mean, where hopeless trials count least (Hansen).
     spa_lower: Number
     spa_p: Number  # the consistent p, the one that is shown
     spa_upper: Number  # where hopeless trials count like others
-    better: int  # how many StepM names at 5 %
     why: Why = field(default_factory=dict)
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
@@ -113,24 +110,45 @@ def compare_with_nothing(
     Returns:
         Undefined numbers below 20 days, without a block, and where no column varies.
     """
-    days = len(columns)
-    why = f"fewer than {FEWEST_DAYS} days" if days < FEWEST_DAYS else block.why
-    spread = (
-        np.zeros(columns.shape[1])
-        if why
-        else compute_long_run_deviations(columns, block.value, threads)
-    )
-    is_kept = spread > 0
-    if not is_kept.any():
-        none = dict.fromkeys(CHANCES, make_undefined(why or "no trial varies"))
-        return BootstrapRecord(resamples=resamples, better=0, **encode_figures(block=block, **none))
-    drawn = draw_days(seed, resamples, days, block.value)
-    against = BootstrapTests(columns[:, is_kept], spread[is_kept], drawn)
-    chances = against.reality_check[1], *against.superior[1:]
+    spread, why = _measure_spread(columns, block, threads)
+    if why:
+        chances: tuple[Figure, ...] = (make_undefined(why),) * len(CHANCES)
+    else:
+        drawn = draw_days(seed, resamples, len(columns), block.value)
+        is_kept = spread > 0
+        chances = BootstrapTest(columns[:, is_kept], spread[is_kept], drawn).superior[1:]
     by_name = dict(zip(CHANCES, chances, strict=True))
-    return BootstrapRecord(
-        resamples=resamples, better=len(against.better), **encode_figures(block=block, **by_name)
-    )
+    return BootstrapRecord(resamples=resamples, **encode_figures(block=block, **by_name))
+
+
+def compute_mean_p(
+    column: Floats,
+    block: Figure,
+    seed: int,
+    resamples: int = DEFAULT_RESAMPLES,
+    *,
+    threads: int | None = None,
+) -> Figure:
+    """The p of the mean of a column [D, 1] not being above 0.
+
+    Arguments and undefined numbers are those of `compare_with_nothing`.
+    """
+    _, why = _measure_spread(column, block, threads)
+    if why:
+        return make_undefined(why)
+    days = len(column)
+    mean, root = column.mean(axis=0), math.sqrt(days)
+    resampled = draw_days(seed, resamples, days, block.value) @ column / days
+    return _compute_p(root * float(mean[0]), root * (resampled - mean)[:, 0])
+
+
+def _measure_spread(columns: Floats, block: Figure, threads: int | None) -> tuple[Floats, str]:
+    """Long-run deviations of columns [N], or why there are none."""
+    if len(columns) < FEWEST_DAYS or not block.is_defined:
+        why = block.why if len(columns) >= FEWEST_DAYS else f"fewer than {FEWEST_DAYS} days"
+        return np.zeros(columns.shape[1]), why
+    spread = compute_long_run_deviations(columns, block.value, threads)
+    return spread, "" if (spread > 0).any() else "no trial varies"
 
 
 def compute_long_run_deviations(
@@ -167,8 +185,8 @@ def compute_long_run_deviations(
     return deviations
 
 
-class BootstrapTests:
-    """The tests of columns that vary.
+class BootstrapTest:
+    """Hansen's test of columns that vary.
 
     Args:
         columns: [D, K].
@@ -188,14 +206,6 @@ class BootstrapTests:
             self._away[:, part] = self._root * (means - self._means[part])
 
     @property
-    def reality_check(self) -> tuple[Figure, Figure]:
-        """White's statistic and its p."""
-        observed = self._root * float(self._means.max())
-        return Figure(observed), _compute_p(
-            observed, self._find_greatest(np.ones(len(self._means)))
-        )
-
-    @property
     def superior(self) -> tuple[Figure, Figure, Figure, Figure]:
         """Hansen's statistic, and its lower, consistent and upper p."""
         observed = max(0.0, float(self._scores.max()))
@@ -210,37 +220,16 @@ class BootstrapTests:
         )
 
     @property
-    def better(self) -> tuple[int, ...]:
-        """Indices of the columns that Romano and Wolf name."""
-        rank = min(math.ceil(0.95 * (len(self._away) + 1)), len(self._away)) - 1
-        among = np.ones(len(self._scores), np.bool_)
-        while among.any():
-            greatest = self._find_greatest(self._spread, among=among)
-            leaving = among & (self._scores > np.sort(greatest)[rank])
-            if not leaving.any():
-                break
-            among &= ~leaving
-        return tuple(np.flatnonzero(~among).tolist())
-
-    @property
     def _parts(self) -> Iterator[slice]:
         return _chunk_columns(len(self._means), max(len(self._away), self._days))
 
     def _compute_p_around(self, observed: float, centres: Floats) -> Figure:
-        greatest = self._find_greatest(self._spread, self._root * (self._means - centres))
-        return _compute_p(observed, np.maximum(greatest, 0.0))
-
-    def _find_greatest(
-        self, spread: Floats, shifts: Floats | None = None, among: Flags | None = None
-    ) -> Floats:
-        """Greatest (sqrt(D) (a* - a) + shift) / spread of each resample over some columns, [B]."""
-        greatest = np.full(len(self._away), -np.inf)
+        shifts, greatest = self._root * (self._means - centres), np.zeros(len(self._away))
         for part in self._parts:
-            scored = self._away[:, part] + (0.0 if shifts is None else shifts[part])
-            scored /= spread[part]
-            candidates = scored if among is None else scored[:, among[part]]
-            np.maximum(greatest, candidates.max(axis=1, initial=-np.inf), out=greatest)
-        return greatest
+            scored = self._away[:, part] + shifts[part]
+            scored /= self._spread[part]
+            np.maximum(greatest, scored.max(axis=1), out=greatest)
+        return _compute_p(observed, greatest)
 
 
 def _compute_p(observed: float, resampled: Floats) -> Figure:

@@ -1,12 +1,14 @@
 """Parts of the bars that were searched again, each judged on the bars after it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import comb
+from math import ceil, comb
 from typing import Annotated, ClassVar
 
-from optimizer.evidence.figures import Number, Why
+import numpy as np
+
+from optimizer.evidence.figures import Figure, Number, Why, make_undefined
 from optimizer.evidence.out_of_sample import OutOfSample
 from optimizer.evidence.statistic import Around, RowSettings, Statistic, Weighed, shorten
 from optimizer.formatting import format_count
@@ -129,3 +131,13 @@ class PathSettings(RowSettings[PathsRecord]):
     def is_stated(self, recorded: PathsRecord, count: int) -> bool:
         """As of `RowSettings`."""
         return recorded.splits == comb(*map(int, self.cpcv.split(",")))
+
+
+def summarise_strengths(strengths: Sequence[Figure]) -> dict[str, Figure]:
+    """Least, ceil(0.05 n)-th smallest and median of n paths; undefined where none traded."""
+    known = np.sort([strength.value for strength in strengths if strength.is_defined])
+    if not len(known):
+        return dict.fromkeys(("least", "low", "median"), make_undefined("no path traded"))
+    low = known[ceil(0.05 * len(known)) - 1]
+    spread = {"least": known[0], "low": low, "median": np.median(known)}
+    return {name: Figure(float(value)) for name, value in spread.items()}

@@ -24,7 +24,6 @@ from optimizer.formatting import format_count
 from strategy.model import Strategy
 
 DEFAULT_FOLDS, DEFAULT_TRAIN_GROUPS = 6, 3
-DEFAULT_GROUPS, DEFAULT_TESTS = 8, 2
 
 MOST_SPLITS = 10_000
 """Combinations that are made at most: each is a search of its own."""
@@ -107,8 +106,8 @@ def combinatorial(
     series: Sequence[Bars],
     windows: Sequence[Window],
     *,
-    count: int = DEFAULT_GROUPS,
-    tests: int = DEFAULT_TESTS,
+    count: int,
+    tests: int,
     purge: int = 0,
     embargo: int = 0,
 ) -> tuple[Split, ...]:
@@ -152,7 +151,7 @@ def combinatorial(
     return tuple(splits)
 
 
-def list_paths(count: int = DEFAULT_GROUPS, tests: int = DEFAULT_TESTS) -> list[list[int]]:
+def list_paths(count: int, tests: int) -> list[list[int]]:
     """Paths through combinatorial splits: the split that each takes each group from.
 
     Returns:
@@ -162,16 +161,6 @@ def list_paths(count: int = DEFAULT_GROUPS, tests: int = DEFAULT_TESTS) -> list[
     chosen = list(combinations(range(count), tests))
     seen_by = [[s for s, groups in enumerate(chosen) if group in groups] for group in range(count)]
     return [[splits[path] for splits in seen_by] for path in range(comb(count - 1, tests - 1))]
-
-
-def list_windows(splits: Sequence[Split]) -> tuple[Window, ...]:
-    """Every window of splits once, for trials that are judged in all of them by one call.
-
-    Roles are ``search``; in the order of series, start and end. N groups of one window have at
-    most 4 N - 4: whole, purged, under embargo, and both.
-    """
-    ranges = {(w.series, w.start, w.end) for split in splits for w in (*split.train, *split.test)}
-    return tuple(Window(*bar_range) for bar_range in sorted(ranges))
 
 
 def scale_min_trades(min_trades: int, train: Sequence[Window], searched: Sequence[Window]) -> int:

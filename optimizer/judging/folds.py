@@ -11,9 +11,8 @@ from data import Bars, Window
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.replay.threads import replay_alone
-from optimizer.evidence.cpcv_paths import summarise_strengths
 from optimizer.evidence.figures import encode_figure, encode_figures, make_undefined
-from optimizer.evidence.folds import FoldRow, FoldsRecord, PathsRecord, Range
+from optimizer.evidence.folds import FoldRow, FoldsRecord, PathsRecord, Range, summarise_strengths
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days
 from optimizer.evidence.robust import measure_drift

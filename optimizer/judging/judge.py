@@ -10,7 +10,6 @@ from data.bars import Bars
 from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence.cpcv_paths import StabilityRecord
 from optimizer.evidence.figures import encode_figures, make_undefined
 from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
 from optimizer.evidence.lookahead import estimate_causality_seconds
@@ -60,7 +59,6 @@ from optimizer.judging.trials import (
     build_bootstrap_record,
     build_cscv_record,
     build_daily_columns,
-    build_stability_record,
     build_trials_record,
 )
 from optimizer.judging.verdict import add_verdict, estimate_null_seconds, estimate_trials_seconds
@@ -272,21 +270,10 @@ class _Judge:
             "trials": build_trials_record(judged, columns, effective),
             "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
             "cscv": build_cscv_record(engine, judged, plan.blocks),
-            "stability": self._evaluate_stability(engine, judged),
             "bootstrap": build_bootstrap_record(
                 columns, task.config.seed, plan.resamples, task.config.threads
             ),
         }
-
-    def _evaluate_stability(self, engine: Engine, judged: JudgedTrials) -> StabilityRecord | None:
-        """Paths through the picks of fixed splits; None, with a note, where bars are too few."""
-        try:
-            return build_stability_record(
-                engine, judged, self._plan.trials, (self._purge, self._embargo)
-            )
-        except ConfigError as error:
-            self._note(f"no paths through fixed splits: {error}")
-            return None
 
     def _note(self, text: str) -> None:
         self._found = replace(self._found, notes=(*self._found.notes, text))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, ClassVar
 
 from optimizer.evidence.bootstrap import BootstrapRecord
-from optimizer.evidence.cpcv_paths import StabilityRecord
 from optimizer.evidence.cscv import CscvRecord
 from optimizer.evidence.folds import FoldsRecord, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord
@@ -44,7 +43,6 @@ class Judgement(Payload):
     trials: TrialsRecord | None = None
     sharpe: SharpeRecord | None = None
     cscv: CscvRecord | None = None
-    stability: StabilityRecord | None = None
     bootstrap: BootstrapRecord | None = None
     robust: RobustRecord | None = None
     causal: CausalRecord | None = None

@@ -13,11 +13,10 @@ from data.checks import Ints
 from engine.batch import Engine
 from engine.replay.threads import sharing_order
 from optimizer.evidence.bootstrap import BootstrapRecord, choose_block_length, compare_with_nothing
-from optimizer.evidence.cpcv_paths import StabilityRecord, evaluate_fixed_paths
 from optimizer.evidence.cscv import CscvRecord, compare_halves
 from optimizer.evidence.figures import Figure, encode_figures
 from optimizer.evidence.returns import add_results, list_days
-from optimizer.evidence.splits import combinatorial, list_paths, list_windows
+from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.trials import TrialsRecord, choose_trials
 from optimizer.judging.pick import SUMS, Pick
 from optimizer.run.problem import Trials
@@ -120,25 +119,6 @@ def build_cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> Cscv
         for index, block in enumerate(of_block):
             totals[:, some, block] += sums[:, index].T
     return compare_halves(trades, sum_r, sum_r2, engine.threads)
-
-
-def build_stability_record(
-    engine: Engine, judged: JudgedTrials, most: int, cut: tuple[int, int]
-) -> StabilityRecord:
-    """The strongest trial of each training on its tests; `cut` are purge and embargo.
-
-    Raises:
-        ConfigError: When the bars are too few for that.
-    """
-    searched = joined(engine.windows)
-    splits = combinatorial(engine.series, searched, purge=cut[0], embargo=cut[1])
-    windows = list_windows(splits)
-    genomes = judged.genomes[choose_trials(len(judged.genomes), most)]
-    # Windows side by side, in which order they are added up.
-    totals = np.zeros((len(SUMS) - 1, len(genomes), len(windows))).transpose(1, 2, 0)
-    for some, sums in _sum_windows(engine.on(windows), genomes):
-        totals[some] = sums[:, :, 1:]
-    return evaluate_fixed_paths(totals, windows, splits, list_paths())
 
 
 def build_bootstrap_record(

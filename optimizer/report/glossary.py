@@ -51,7 +51,6 @@ OF_EVIDENCE = {
     "other orders": "drawdowns of the same trades in other orders",
     "p": "how often luck alone does as well in the test that is named; small is unlike luck",
     "PSR": "probabilistic Sharpe ratio: chance that it lies above 0, were it the only one tried",
-    "same trials": "picks among the trials of one search, on parts of the searched bars",
     "searches": "fronts searched on the same bars; each is one more try to be lucky",
     "shuffled bars": "markets made of the real bars in another order, where no edge can be",
     "trials": "distinct candidates that the search evaluated; those with enough trades are judged",

@@ -65,7 +65,7 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
         trials=TrialsRecord(400, 300, 300, 40.0),
         sharpe=SharpeRecord(0.1, 0.0, 3.0, 300, 0.999, 60.0, 0.6, 0.4),
         cscv=CscvRecord(12, 0.4, 0.3, 0.1, 0.0, 0.2),
-        bootstrap=BootstrapRecord(999, 3.0, 0.02, 0.01, 0.02, 0.03, 1),
+        bootstrap=BootstrapRecord(999, 3.0, 0.01, 0.02, 0.03),
         robust=robust,
         causal=CausalRecord(60, 8, 400, 0),
     )  # fmt: skip

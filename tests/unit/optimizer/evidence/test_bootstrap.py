@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from optimizer.evidence import bootstrap
 from optimizer.evidence.bootstrap import (
-    BootstrapTests,
+    BootstrapTest,
     choose_block_length,
     compare_with_nothing,
     compute_long_run_deviations,
+    compute_mean_p,
     draw_days,
     resample,
 )
@@ -56,64 +57,54 @@ def count_resamples(p, resamples=499):
     return round(p * (resamples + 1), 9)
 
 
-def apply_tests(table, seed, resamples, block=10.0):
-    """The tests of the columns that vary, and their numbers among all."""
+def compute_statistic(table, seed, resamples, block=10.0):
+    """Hansen's statistic of the columns that vary."""
     spread = compute_long_run_deviations(table, block)
-    kept = np.flatnonzero(spread > 0)
     drawn = draw_days(seed, resamples, len(table), block)
-    tests = BootstrapTests(table[:, kept], spread[kept], drawn)
-    return tests, tuple(kept[list(tests.better)].tolist())
+    return BootstrapTest(table[:, spread > 0], spread[spread > 0], drawn).superior[0].value
 
 
-def test_tests_of_the_table_without_an_edge():
+def test_the_table_without_an_edge():
     """The law's numbers: nothing is found."""
     comparison = compare_with_nothing(daily_noise(), BLOCK, seed=1, resamples=499)
-    tests, better = apply_tests(daily_noise(), 1, 499)
-    assert tests.reality_check[0].value == pytest.approx(0.009348736300520336, rel=REL)
-    assert tests.superior[0].value == pytest.approx(1.784956969787604, rel=REL)
-    ps = (comparison.rc_p, comparison.spa_lower, comparison.spa_p, comparison.spa_upper)
-    assert [count_resamples(p) for p in ps] == [464, 375, 410, 410]
-    assert (comparison.better, better) == (0, ())
+    statistic = compute_statistic(daily_noise(), 1, 499)
+    assert statistic == pytest.approx(1.784956969787604, rel=REL)
+    ps = (comparison.spa_lower, comparison.spa_p, comparison.spa_upper)
+    assert [count_resamples(p) for p in ps] == [375, 410, 410]
     assert (comparison.resamples, comparison.block) == (499, BLOCK.value)
     deviation = compute_long_run_deviations(daily_noise(), 10.0)[0]
     assert deviation == pytest.approx(0.0052020910269099715, rel=REL)
 
 
-def test_tests_of_the_table_with_an_edge():
-    """The law's numbers: column 7 is found, and named."""
+def test_the_table_with_an_edge():
+    """The law's numbers: it is found."""
     comparison = compare_with_nothing(daily_edge(), BLOCK, seed=1, resamples=499)
-    tests, better = apply_tests(daily_edge(), 1, 499)
-    assert tests.reality_check[0].value == pytest.approx(0.024600867466497287, rel=REL)
-    assert tests.superior[0].value == pytest.approx(4.165205032287021, rel=REL)
-    assert [count_resamples(p) for p in (comparison.rc_p, comparison.spa_p)] == [2, 1]
-    assert (comparison.better, better) == (1, (7,))
+    statistic = compute_statistic(daily_edge(), 1, 499)
+    assert statistic == pytest.approx(4.165205032287021, rel=REL)
+    assert count_resamples(comparison.spa_p) == 1
 
 
-def test_columns_are_named_in_steps():
-    """Those far above are named first, and the next ones once these are gone."""
-    rng = np.random.Generator(np.random.PCG64(4))
-    table = rng.normal(0, 1, (400, 20))
-    table[:, [2, 5, 11]] += [1.0, 0.5, 0.4]
-    _, better = apply_tests(table, 9, 199, block=5.0)
-    assert better == (2, 5, 11)
+@pytest.mark.parametrize("edge", [-0.05, 0.0, 0.05])
+def test_a_mean_reaches_as_many_resamples_as_counted_by_hand(edge):
+    """Means around the observed one, losing columns included."""
+    column = daily_noise()[:, 3] + edge * daily_noise()[:, 3].std()
+    mean, days = column.mean(), len(column)
+    drawn = (column[resample(1, index, days, 10.0)].mean() for index in range(1, 500))
+    reaching = sum(of_resample - mean >= mean for of_resample in drawn)
+    p = compute_mean_p(column[:, None], BLOCK, seed=1, resamples=499)
+    assert count_resamples(p.value) == 1 + reaching
 
 
 def test_columns_that_do_not_vary_take_no_part(monkeypatch):
-    """Nor do they move the place of those that are named; nor does the size of parts."""
+    """Nor does the size of parts move anything."""
     table = daily_edge()
     whole = compare_with_nothing(table, BLOCK, seed=1, resamples=99)
     wider = np.insert(table, [0, 4], 0.1, axis=1)
     monkeypatch.setattr(bootstrap, "CHUNK_NUMBERS", 3000)
     comparison = compare_with_nothing(wider, BLOCK, seed=1, resamples=99)
-    tests, better = apply_tests(wider, 1, 99)
-    assert (comparison.better, better) == (1, (9,))
-    spa = apply_tests(table, 1, 99)[0].superior[0].value
-    assert tests.superior[0].value == pytest.approx(spa, rel=1e-12)
-    assert (comparison.rc_p, comparison.spa_p, comparison.spa_upper) == (
-        whole.rc_p,
-        whole.spa_p,
-        whole.spa_upper,
-    )
+    statistic = compute_statistic(table, 1, 99)
+    assert compute_statistic(wider, 1, 99) == pytest.approx(statistic, rel=1e-12)
+    assert (comparison.spa_p, comparison.spa_upper) == (whole.spa_p, whole.spa_upper)
 
 
 def test_what_is_undefined_says_why():
@@ -125,6 +116,8 @@ def test_what_is_undefined_says_why():
         == "fewer than 20 days"
     )
     of_flat = compare_with_nothing(flat, BLOCK, 1)
-    assert choose_block_length(flat).why == of_flat.why["rc_p"] == "no trial varies"
+    assert choose_block_length(flat).why == of_flat.why["spa_p"] == "no trial varies"
     comparison = compare_with_nothing(daily_noise(), make_undefined("no block"), 1)
-    assert (comparison.why["spa_upper"], comparison.better) == ("no block", 0)
+    assert comparison.why["spa_upper"] == "no block"
+    means = [compute_mean_p(part[:, :1], BLOCK, 1).why for part in (short, flat)]
+    assert means == ["fewer than 20 days", "no trial varies"]

@@ -1,20 +1,16 @@
 """Statistics over all trials of a search, against sums in plain Python."""
 
-import math
-
 import numpy as np
 import pytest
 
 from data.bars import Window
 from engine.batch import Engine
 from optimizer.evidence.cscv import compare_halves
-from optimizer.evidence.splits import combinatorial, list_paths
 from optimizer.judging.pick import select_pick
 from optimizer.judging.trials import (
     JudgedTrials,
     build_cscv_record,
     build_daily_columns,
-    build_stability_record,
 )
 from optimizer.run.search import search
 from tests.support.evidence import make_planted_market
@@ -84,37 +80,6 @@ def test_the_pick_has_the_trades_of_all_windows_of_a_series(found, plain):
     assert min(first, second, other) > 0
     assert pick.trades_by_series == {0: first + second, 1: other}
     assert pick.trades == first + second + other
-
-
-def test_paths_take_the_strongest_of_each_training(found, judged_trials, plain):
-    """One trial and one window at a time, from ledgers."""
-    _, engine, _, _ = found
-    record = build_stability_record(engine, judged_trials, 12, (2, 5))
-    genomes = judged_trials.genomes[[k * len(judged_trials.genomes) // 12 for k in range(12)]]
-    splits = combinatorial(SERIES, WINDOWS, purge=2, embargo=5)
-
-    def sums(genome, windows):
-        ledgers = plain.on(windows).trades(genome)
-        results = [r for ledger in ledgers for r in ledger.r.tolist()]
-        return sum(results), sum(r * r for r in results)
-
-    def strength(total, squares):
-        return total / math.sqrt(squares) if squares else -math.inf
-
-    tested = []
-    for split in splits:
-        best = max(genomes, key=lambda genome: strength(*sums(genome, split.train)))
-        tested.append(
-            {g: sums(best, test) for g, test in zip(split.groups, split.tests, strict=True)}
-        )
-    of_paths = [
-        strength(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
-        for path in list_paths()
-    ]
-    assert record.splits == 28
-    assert record.least == pytest.approx(min(of_paths), rel=1e-12)
-    assert record.low == pytest.approx(min(of_paths), rel=1e-12)
-    assert record.median == pytest.approx(np.median(of_paths), rel=1e-12)
 
 
 def test_columns_are_sums_of_days(found, judged_trials, plain):
