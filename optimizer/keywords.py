@@ -93,7 +93,6 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     min_trades: int
     search: Literal["genetic", "lattice"]
     steps: Mapping[str, float]
-    regret: int
     population: int
     generations: int
     max_evaluations: int | None

@@ -16,13 +16,12 @@ from optimizer.cli.tables import (
     windows_table,
 )
 from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.formatting import format_count, fraction, number
+from optimizer.formatting import format_count, number
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.sentences import describe_count, describe_subject, suggest_next
 from optimizer.judging.verdict import derive_verdict, find_pick
-from optimizer.search.generation import Regret
 from optimizer.store.caveats import describe_account, describe_gone
 from optimizer.store.result import RunResult, choose_noun, describe_quality
 from optimizer.store.windows import describe_windows, list_searched_windows
@@ -86,9 +85,6 @@ def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bo
         _print_front(console, result, chosen, grade, is_whole=is_whole)
     else:
         _say_empty(console, result)
-    if result.regret is not None:
-        console.print()
-        console.say(_describe_regret(result.regret))
     console.print()
     console.say(format_certificate(result.certificate))
     console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
@@ -209,12 +205,3 @@ def _describe_rule(result: RunResult) -> str:
     """Meaning of numbers over several windows to search on; empty where there is one."""
     rule = describe_windows(list_searched_windows(result.data.windows), result.over_windows)
     return f"; {rule}" if rule else ""
-
-
-def _describe_regret(regret: Regret) -> str:
-    """Share of a lattice's true front that a genetic search found, in a line."""
-    return (
-        f"regret: a genetic search that judged {number(regret.evaluated)} of the lattice's "
-        f"{number(regret.points)} points found {fraction(regret.share)} of the hypervolume "
-        f"and {number(regret.found)} of {format_count(regret.front, 'member')} of the true front"
-    )

@@ -19,13 +19,6 @@ class SearchSettings(Settings):
         "keep their published value; the flag repeats.",
         decides="search",
     )
-    regret: int = knob(
-        20_000,
-        "After a lattice, evaluations of a genetic search on it, which tell how much of the true "
-        "front such a search finds; 0 for none.",
-        decides="nothing",
-        ge=0,
-    )
     population: int = knob(
         128, "Candidates in a generation.", decides="search", ge=1, le=10_000_000
     )

@@ -22,7 +22,7 @@ from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.run.problem import EngineProblem, Evaluator, measure
 from optimizer.run.task import Task, describe_data
 from optimizer.search.evolution import front_hash
-from optimizer.search.generation import Floats, Generation, Population, Regret
+from optimizer.search.generation import Floats, Generation, Population
 from optimizer.store import RunStore
 from optimizer.store.caveats import BestTradeRecord, Caveats
 from optimizer.store.result import FIGURES, DeviceUsed, Figure, Figures, Member, RunResult, Timing
@@ -220,7 +220,6 @@ class Ended:
     front: Population  # polished, its members by their numbers
     polished: int  # individuals that were tried to polish it
     stopped_by: str  # reason of its end, as in `RunResult`
-    regret: Regret | None  # as in `RunResult`
 
 
 def describe_result(
@@ -258,7 +257,6 @@ def describe_result(
         stopped_by=ended.stopped_by,
         evaluated=sum(summary.evaluated for summary in store.generations()) + ended.polished,
         polished=ended.polished,
-        regret=ended.regret,
         options={g.name: g.options for g in task.spec.layout.genes if g.options},
         bounds={g.name: (float(g.low), float(g.high)) for g in task.spec.layout.genes},
         timing=timing,

@@ -288,7 +288,6 @@ def _run_search(
     front, n_polished = numbered_front(task, problem, last)
     observer.on_search_end(JustSearched(problem.trials(), problem.engine))
     _stop_if_asked(should_stop, store, last)
-    regret = None if why else task.regret(problem, front.objectives)
     searched, compiling = perf_counter() - began, compile_seconds() - compiled
     observer.certifying(len(front))
     # Neither replayed nor described where it is held out: those bars are unseen yet.
@@ -302,7 +301,7 @@ def _run_search(
         individual_bars_per_s=evaluated * task.markets.n_bars / (searched - compiling),
         compile_s=compiling,
     )
-    ended = Ended(last, front, n_polished, why or "generations", regret)
+    ended = Ended(last, front, n_polished, why or "generations")
     result = describe_result(task, problem.engine, store, ended, certificate, timing)
     store.finish(result.payload())
     return replace(result, front=sort_best_first(result.front, result.objectives))

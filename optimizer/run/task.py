@@ -37,8 +37,8 @@ from optimizer.run.remarks import late_remarks, limit_remarks, question_remarks
 from optimizer.run.sources import require_columns
 from optimizer.schedule.dates import list_dates, parse_schedule
 from optimizer.search.evolution import Evolution
-from optimizer.search.generation import Floats, Generation, Regret
-from optimizer.search.lattice import Exploration, Lattice, make_lattice, measure_regret
+from optimizer.search.generation import Floats, Generation
+from optimizer.search.lattice import Exploration, Lattice, make_lattice
 from optimizer.search.operators import sample_genomes
 from optimizer.search.problem import Search, advance
 from optimizer.search.randomness import stream
@@ -136,7 +136,7 @@ class Task:
         """Workload of a search on its device after generation `done`, -1 before the first."""
         config, spec = self.config, self.spec
         if self.lattice is not None:
-            individuals = len(self.lattice) + config.regret
+            individuals = len(self.lattice)
         else:
             individuals = config.population * max(config.generations - done, 0)
             individuals = min(individuals, config.max_evaluations or individuals) + config.polish
@@ -172,15 +172,6 @@ class Task:
     ) -> Iterator[Generation]:
         """Its generations, judged by the problem."""
         yield from advance(self.search(problem, last, warm_start), problem)
-
-    def regret(self, problem: EngineProblem, truth: Floats) -> Regret | None:
-        """How a genetic search fares on the lattice with the true front [F, O], if there is one."""
-        if self.lattice is None or not self.config.regret or not len(truth):
-            return None
-        generations = max(self.config.regret // self.config.population - 1, 0)
-        archive = max(self.config.archive, len(truth))
-        settings = self.config.model_copy(update={"generations": generations, "archive": archive})
-        return measure_regret(problem, self.lattice, truth, settings)
 
     def _engine(
         self,

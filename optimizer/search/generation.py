@@ -112,17 +112,6 @@ class Generation:
     hypervolume: float = 0.0
 
 
-@dataclass(frozen=True)
-class Regret:
-    """How much of a grid's true front a genetic search found."""
-
-    points: int  # of the grid
-    front: int  # members of the true front
-    evaluated: int  # different points that the genetic search judged
-    found: int  # members of the true front that it found, one for each combination of objectives
-    share: float  # share of the true front's hypervolume that it found, 0 to 1
-
-
 def final_front(generation: Generation) -> Population:
     """Front that a search has found by a generation: its archive, sorted by genome."""
     archive = generation.archive

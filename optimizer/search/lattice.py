@@ -3,9 +3,6 @@
 A chunk is a generation, so that recording, stopping and going on work as for any search. The
 archive after the last chunk is the true front of the grid, which is why it is never truncated here.
 Points are counted with the last gene running fastest: neighbours in that order share indicators.
-
-`measure_regret` then asks a genetic search for the front of the same grid: the share of it that
-was found, and with how many evaluations.
 """
 
 from collections.abc import Mapping
@@ -16,10 +13,9 @@ from time import perf_counter
 
 import numpy as np
 
-from optimizer.config.search import SearchSettings
 from optimizer.errors import ConfigError
-from optimizer.search.archive import compute_box, hypervolume, update_archive
-from optimizer.search.evolution import count_failures, evolve
+from optimizer.search.archive import update_archive
+from optimizer.search.evolution import count_failures
 from optimizer.search.generation import (
     LINEAGE,
     OPERATORS,
@@ -28,7 +24,6 @@ from optimizer.search.generation import (
     Floats,
     Generation,
     Population,
-    Regret,
     Serials,
     empty_population,
 )
@@ -216,72 +211,3 @@ class Exploration:
             memory=to_numbers(memory),
             hypervolume=size,
         )
-
-
-def measure_regret(
-    problem: Problem, lattice: Lattice, truth: Floats, settings: SearchSettings
-) -> Regret:
-    """Let a genetic search look for the front of a grid, and compare.
-
-    Args:
-        problem: How to judge.
-        lattice: The grid.
-        truth: [F, O], objectives of its true front.
-        settings: How to search; its archive should hold as many as the true front.
-
-    Returns:
-        The comparison, in the box that the true front spans.
-    """
-    grid = GridProblem(problem, lattice)
-    *_, last = evolve(grid, settings)
-    front, evaluated = last.archive.objectives, len(grid.asked)
-    known = {row.tobytes() for row in front + 0.0}
-    members = sum(row.tobytes() in known for row in truth + 0.0)
-    share = 1.0
-    if len(truth):
-        low, high = compute_box(truth)
-        share = hypervolume(front, low, high) / hypervolume(truth, low, high)
-    return Regret(len(lattice), len(truth), evaluated, members, share)
-
-
-class GridProblem:
-    """A problem whose genes are the numbers of a grid's values.
-
-    Args:
-        problem: How to judge.
-        lattice: The grid.
-    """
-
-    def __init__(self, problem: Problem, lattice: Lattice) -> None:
-        self._problem, self._lattice = problem, lattice
-        self.layout = GenomeLayout(
-            tuple(
-                _number_values(gene, size)
-                for gene, size in zip(lattice.layout.genes, lattice.sizes, strict=True)
-            )
-        )
-        self.n_objectives = problem.n_objectives
-        self.failure_names = (*problem.failure_names, OFF_GRID)
-        self.asked: set[bytes] = set()
-
-    def evaluate(self, genomes: Floats) -> Evaluation:
-        """Judge places [P, G]; those that are no legal genome are the furthest from feasible."""
-        self.asked.update(map(bytes, np.ascontiguousarray(genomes)))
-        points = self._lattice.genomes(genomes.astype(np.int64))
-        is_legal = self._lattice.layout.is_legal(points)
-        objectives = np.full((len(points), self.n_objectives), np.nan)
-        violations = np.full(len(points), np.inf)
-        failures = np.full(len(points), len(self.failure_names) - 1, dtype=np.int16)
-        if is_legal.any():
-            evaluation = self._problem.evaluate(points[is_legal])
-            objectives[is_legal] = evaluation.objectives
-            violations[is_legal] = evaluation.violations
-            failures[is_legal] = evaluation.failures
-        return Evaluation(objectives, violations, failures)
-
-
-def _number_values(gene: Gene, size: int) -> Gene:
-    """A gene of the numbers of a grid's values, without order where the values have none."""
-    first = int(gene.low) if size > 1 else 0
-    options = gene.options[first : first + size] if size > 1 else ()
-    return Gene(gene.name, "int", 0, size - 1, (size - 1) // 2, options=options)

@@ -15,7 +15,7 @@ from optimizer.errors import ParityError, StoreError
 from optimizer.formatting import format_count, fraction
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
-from optimizer.search.generation import Population, Regret, final_front
+from optimizer.search.generation import Population, final_front
 from optimizer.store.answers import RunAnswer
 from optimizer.store.caveats import Caveats
 from optimizer.store.gene_record import (
@@ -178,8 +178,6 @@ class RunResult(Payload):
     bounds: Annotated[Mapping[str, tuple[float, float]], OPTIONAL] = field(default_factory=dict)
     # Names of the options of each gene without order.
     options: Annotated[Mapping[str, tuple[str, ...]], OPTIONAL] = field(default_factory=dict)
-    # Regret of a genetic search on the lattice; None where it was not asked for.
-    regret: Regret | None = None
     timing: Timing
     # Of the strongest member, until a judgement has one; None where none can be picked.
     answer: Annotated[RunAnswer | None, OPTIONAL] = None

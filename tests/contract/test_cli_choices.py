@@ -80,7 +80,7 @@ def test_a_file_bounds_options_by_name_and_a_lattice_has_each(command, tmp_path)
     (tmp_path / "run.toml").write_text('[bounds]\naverage = ["sma", "ema"]\nsource = "hl2"\n')
     steps = ("--search", "lattice", "--step", "average=1", "--step", "far=0.5")
     flags = ("--config", "run.toml", "--min-trades", 0, "--no-judge", "--no-report", "--json")
-    outcome = command("evolve", *GIVEN, *flags, *steps, "--regret", "0")
+    outcome = command("evolve", *GIVEN, *flags, *steps)
     assert outcome.code == 0, outcome.err
     assert outcome.json["evaluated"] == 2 * 8
     assert {member["genes"]["source"] for member in outcome.json["front"]} == {"hl2"}

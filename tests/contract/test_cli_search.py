@@ -17,16 +17,13 @@ LATTICE = (
 LARGER = (*SMALL, "--population", "48", "--generations", "3")
 
 
-def test_a_lattice_is_searched_to_its_end_with_a_regret(command, market):
-    """Every point once, the true front, and what share of it a genetic search found."""
-    outcome = command("evolve", "--data", market, *LATTICE, "--population", "8", "--regret", "80")
+def test_a_lattice_is_searched_to_its_end(command, market):
+    """Every point once."""
+    outcome = command("evolve", "--data", market, *LATTICE)
     assert outcome.code == 0
-    assert "regret" in outcome.out
     assert "diversity" not in outcome.out
     result = command("runs", "show", "latest", "--json").json["result"]
-    assert result["timing"]["evaluated"] == result["regret"]["points"] == 20
-    assert result["regret"]["front"] == len(result["front"])
-    assert 0 < result["regret"]["share"] <= 1
+    assert result["timing"]["evaluated"] == 20
     assert (result["stopped_by"], result["polished"]) == ("generations", 0)
     again = command("evolve", "--resume", "latest", "--json").json
     assert (again["front_hash"], again["resumed"]) == (result["front_hash"], "already finished")

@@ -1,12 +1,11 @@
-"""Grids: their values, their true front, and how much of it a genetic search finds."""
+"""Grids: their values, and their true front."""
 
 import moocore
 import numpy as np
 import pytest
 
 from optimizer.search import lattice as module
-from optimizer.search.evolution import evolve
-from optimizer.search.lattice import OFF_GRID, GridProblem, make_lattice, measure_regret
+from optimizer.search.lattice import OFF_GRID, make_lattice
 from strategy import STRATEGIES
 from tests.support.searches import (
     Analytic,
@@ -17,7 +16,6 @@ from tests.support.searches import (
     float_layout,
     int_layout,
 )
-from tests.support.searches import settings as search_settings
 
 SELLER = STRATEGIES["seller_exhaustion"].layout
 
@@ -68,20 +66,3 @@ def test_an_interrupted_grid_goes_on_with_the_same_bits(monkeypatch):
     for generation in whole:
         rest = list(explore(problem, grid, resume_from=generation))
         assert bits(rest) == bits(whole[generation.number + 1 :])
-
-
-def test_regret_is_nothing_when_all_was_evaluated():
-    """A search that may look at every point finds the whole front; a short one does not."""
-    problem = Zdt1(float_layout(2))
-    grid = make_lattice(problem.layout, {"gene_0": 0.05, "gene_1": 0.1})
-    *_, last = explore(problem, grid)
-    truth = last.archive.objectives
-    whole = measure_regret(problem, grid, truth, search_settings(60, 8))
-    assert (whole.share, whole.found, whole.front) == (1.0, len(truth), len(truth))
-    assert whole.evaluated <= whole.points == 231
-    short = measure_regret(problem, grid, truth, search_settings(12, 2))
-    assert 0 < short.share < 1
-    *_, last = evolve(GridProblem(problem, grid), search_settings(12, 2))
-    known = set(map(tuple, truth.tolist()))
-    found = sum(tuple(row) in known for row in last.archive.objectives.tolist())
-    assert short.found == found < len(last.archive)
