@@ -28,4 +28,4 @@ docs:  ## the pages, into site/, by pip install '.[docs]'
 	python -m sphinx -q -W -b html docs site
 
 bench:  ## verify the engine, then time a call
-	python -m optimizer bench
+	python -m tests.bench.calls

@@ -16,7 +16,7 @@ from optimizer.errors import ConfigError, StoppedError
 
 COMMANDS = (
     "evolve", "backtest", "parity", "judge", "signal", "watch", "portfolio", "report", "scan",
-    "bench", "doctor", "config", "runs", "ui", "data", "strategies", "objectives", "forecast",
+    "doctor", "config", "runs", "ui", "data", "strategies", "objectives", "forecast",
 )  # fmt: skip
 """In the order of help; each is the `app` of its file, alone or with commands under it."""
 

@@ -16,7 +16,7 @@ from optimizer.store.files import DATABASE
 from strategy import STRATEGIES
 from tests.support.commands import SMALL
 
-READS = ("evolve", "backtest", "parity", "bench", "config", "data show")
+READS = ("evolve", "backtest", "parity", "config", "data show")
 """Commands that take data."""
 
 
