@@ -114,8 +114,6 @@ class RunKeywords(DataKeywords, JudgeKeywords, total=False):
     immigrants: float
     patience: int | None
     on_stagnation: Literal["immigrants", "restart"]
-    islands: int
-    migration: int
     device: str
     threads: int | None
     memory: int | str | None

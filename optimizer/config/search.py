@@ -91,7 +91,7 @@ class SearchSettings(Settings):
     )
     elite: float = knob(
         0.0,
-        "Chance of a parent to be of the archive, with one island.",
+        "Chance of a parent to be of the archive.",
         decides="search",
         ge=0,
         le=1,
@@ -107,17 +107,6 @@ class SearchSettings(Settings):
         "Answer to stagnation: half of the newcomers from anywhere, or a new population beside "
         "the archive.",
         decides="search",
-    )
-    islands: int = knob(
-        1,
-        "Parts of the population that breed apart; fewer where they would hold less than 8 "
-        "candidates.",
-        decides="search",
-        ge=1,
-        le=1024,
-    )
-    migration: int = knob(
-        10, "Generations between visits of the best to the next island.", decides="search", ge=1
     )
 
 

@@ -49,9 +49,6 @@ from strategy.lookahead_check import prove_bounds
 from strategy.model import Strategy
 from strategy.rows import check_spans
 
-SMALLEST_ISLAND = 8
-"""An island of fewer individuals has no choice of parents; there are fewer islands then."""
-
 WARM_START_NOTE = (
     "candidates to begin with may have been found on bars that are held out now: held-out figures "
     "prove something only if they were not"
@@ -237,8 +234,7 @@ def prepare(
     check_money(spec, config)
     require_columns(spec, markets.series, config)
     check_spans(spec, markets.series[0].timeframe_ns)
-    fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
-    task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
+    task = Task(config, markets, spec, costs, goals)
     if task.lattice is not None:
         _require_legal_point(task.lattice)
         last_chunk = {"generations": task.lattice.chunks - 1}

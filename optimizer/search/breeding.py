@@ -23,7 +23,6 @@ from optimizer.search.generation import (
     UNKNOWN,
     Bools,
     Floats,
-    Indices,
     Population,
     Serials,
 )
@@ -64,7 +63,6 @@ class Brood:
     genomes: Floats  # [P, G]
     lineage: Serials  # [P, 4], columns `LINEAGE`; serials are still unknown
     is_repaired: Bools  # [P], whose genes broke a constraint when they were drawn
-    island: Indices  # [P], where they were born
 
     def __len__(self) -> int:
         return len(self.genomes)
@@ -100,47 +98,38 @@ def generate_offspring(
     toolbox: Toolbox,
     layout: GenomeLayout,
     draws: Draws,
-    parents: Sequence[Population],
-    archive: Population,
+    elders: tuple[Population, Population],
     plan: "BreedingPlan",
 ) -> Brood:
-    """Children of each island's population, none of them known.
+    """Children of a population, none of them known.
 
     Args:
         toolbox: Operators.
         layout: Genes.
         draws: Of the generation.
-        parents: Population of each island.
-        archive: Of elite parents; empty when there are several islands.
+        elders: The population, and the archive, where elite parents come from.
         plan: How many children, and by which operators.
 
     Returns:
-        The brood of all islands.
+        The brood.
     """
-    known = [*(island.genomes for island in parents), archive.genomes]
-    n_known = sum(map(len, known))
-    rows = np.empty((n_known + sum(plan.counts), len(layout)))
-    pool = np.concatenate(known, out=rows[:n_known])
-    lineage = np.full((len(rows) - n_known, len(LINEAGE)), UNKNOWN)
-    end = 0
-    for number, island in enumerate(parents):
-        start, end = end, end + plan.counts[number]
-        of_island = pool if len(parents) == 1 else known[number]
-        children = rows[n_known + start : n_known + end], lineage[start:end]
-        _breed(toolbox, draws, (island, archive), of_island, plan, number, children)
-    islands = np.repeat(np.arange(len(parents)), plan.counts)
-    return _distinct(toolbox, layout, draws, rows, lineage, islands)
+    n_known = sum(map(len, elders))
+    rows = np.empty((n_known + plan.count, len(layout)))
+    pool = np.concatenate([each.genomes for each in elders], out=rows[:n_known])
+    lineage = np.full((plan.count, len(LINEAGE)), UNKNOWN)
+    _breed(toolbox, draws, elders, pool, plan, (rows[n_known:], lineage))
+    return _distinct(toolbox, layout, draws, rows, lineage, is_bred=True)
 
 
 @dataclass(frozen=True)
 class BreedingPlan:
     """How a generation is bred."""
 
-    counts: tuple[int, ...]  # [I], children of each island
+    count: int  # of children
     rates: tuple[float, ...]  # [K], share of each operator in `ADAPTED`; their sum is 1
     elite: float  # chance of a parent to come from the archive
     immigrants: float  # share of the newcomers from anywhere
-    rankings: tuple[Ranking, ...] = ()  # of each island's parents; empty when they are not known
+    ranking: Ranking | None = None  # of the parents, where it is known
 
 
 def compute_rates(credits: Sequence[float]) -> tuple[float, ...]:
@@ -193,9 +182,9 @@ def shares(rates: Sequence[float], count: int, offset: float) -> list[int]:
     return [high - low for low, high in pairwise(edges)]
 
 
-def count_children(draws: Draws, plan: BreedingPlan, island: int) -> tuple[int, ...]:
-    """How many children of an island each operator in `ADAPTED` makes, and immigrants at last."""
-    n_immigrants, n_bred = 0, plan.counts[island]
+def count_children(draws: Draws, plan: BreedingPlan) -> tuple[int, ...]:
+    """How many children each operator in `ADAPTED` makes, and immigrants at last."""
+    n_immigrants, n_bred = 0, plan.count
     if plan.immigrants:
         stirred = (plan.immigrants, 1.0 - plan.immigrants)
         n_immigrants, n_bred = shares(stirred, n_bred, float(draws("stir").random()))
@@ -208,29 +197,26 @@ def _breed(
     elders: tuple[Population, Population],
     pool: Floats,
     plan: BreedingPlan,
-    island: int,
     children: tuple[Floats, Serials],
 ) -> None:
-    """Breed children of one island, repeats and broken constraints among them.
+    """Breed children, repeats and broken constraints among them.
 
     Args:
         toolbox: Operators.
         draws: Of the generation.
-        elders: Population of the island, and the archive, where elite parents come from.
+        elders: The population, and the archive, where elite parents come from.
         pool: [N, G], genomes of both.
         plan: How many children, and by which operators.
-        island: Number of the island.
         children: [P, G] and [P, 4], receive genomes, and parents and operators.
     """
     population, archive = elders
     has_elders = plan.elite > 0 and len(archive) > 0
     shape = len(population), pool.shape[1]
-    draws.ahead(foresee_numbers(plan, island, shape, has_elders=has_elders))
-    sizes = count_children(draws, plan, island)
+    draws.ahead(foresee_numbers(plan, shape, has_elders=has_elders))
+    sizes = count_children(draws, plan)
     n_cross, n_swap, n_differ, n_nudged, n_immigrants = sizes
     n_bred = len(children[0]) - n_immigrants
-    known = plan.rankings[island] if plan.rankings else None
-    ranking = known or toolbox.rank(population.objectives, population.violations)
+    ranking = plan.ranking or toolbox.rank(population.objectives, population.violations)
     chosen = toolbox.select(draws("select"), ranking, count=2 * n_bred)
     if has_elders:
         numbers = draws("elite").random((2, 2 * n_bred))
@@ -263,10 +249,10 @@ def _breed(
 
 
 def foresee_numbers(
-    plan: BreedingPlan, island: int, shape: tuple[int, int], *, has_elders: bool
+    plan: BreedingPlan, shape: tuple[int, int], *, has_elders: bool
 ) -> dict[str, int]:
     """Numbers of each stream that children of parents [P, G] take, or a few more."""
-    count, (n_parents, n_genes) = plan.counts[island], shape
+    count, (n_parents, n_genes) = plan.count, shape
     n_immigrants = int(plan.immigrants * count) + 1 if plan.immigrants else 0
     n_bred = count - max(0, n_immigrants - 1)
     n_cross, n_swap, n_differ, _ = (int(rate * n_bred) + 1 for rate in plan.rates)
@@ -289,7 +275,8 @@ def _distinct(
     draws: Draws,
     rows: Floats,
     lineage: Serials,
-    islands: Indices | None = None,
+    *,
+    is_bred: bool = False,
 ) -> Brood:
     """Repair genomes and replace those that are known; give up those that stay known.
 
@@ -299,8 +286,7 @@ def _distinct(
         draws: Of the generation.
         rows: [N + P, G], N genomes that exist already, and P as the operators left them.
         lineage: [P, 4], of the latter.
-        islands: [P], where each is born; None for the first newcomers, of whom a repeat is drawn
-            anew where another is mutated before that, and who are divided among the islands later.
+        is_bred: Whether a repeat is mutated before it is drawn anew; the first newcomers are not.
 
     Returns:
         Legal genomes, each new and there only once, at most P.
@@ -314,7 +300,7 @@ def _distinct(
     left = np.arange(n_known, len(rows))
     left = newcomers.admit(left, AS_DRAWN, 1, NO_NUMBERS)[2]
     tries = [(SAMPLED, IMMIGRANT_ROUNDS, "immigrate")]
-    if islands is not None:
+    if is_bred:
         tries.insert(0, (MUTATED, MUTATION_ROUNDS, "redraw"))
     for way, n_rounds, purpose in tries:
         while n_rounds and left.size:
@@ -323,11 +309,10 @@ def _distinct(
                 draw_ahead([(stream, AHEAD * n_genes)])
             n_rounds, n_taken, left = newcomers.admit(left, way, n_rounds, stream.drawn)
             stream.take(n_taken)
-    born = np.zeros(len(lineage), dtype=np.int64) if islands is None else islands
     if not left.size:
-        return Brood(rows[n_known:], lineage, is_repaired, born)
+        return Brood(rows[n_known:], lineage, is_repaired)
     kept = np.delete(np.arange(len(lineage)), left - n_known)
-    return Brood(rows[n_known:][kept], lineage[kept], is_repaired[kept], born[kept])
+    return Brood(rows[n_known:][kept], lineage[kept], is_repaired[kept])
 
 
 def repair_genomes(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:

@@ -1,9 +1,6 @@
 """State of a search between two generations, and what follows from it for the next one."""
 
-from dataclasses import dataclass, replace
-from itertools import pairwise
-
-import numpy as np
+from dataclasses import dataclass
 
 from optimizer.config.search import SearchSettings
 from optimizer.search.archive import compute_box, extend_archive
@@ -24,18 +21,11 @@ TRIFLE = 2.0**-12
 class State:
     """State of a search between two generations."""
 
-    population: Population  # the survivors, of one island after the other
+    population: Population  # the survivors
     archive: Population  # the best compromises so far
     memory: Memory  # what must be known beside them
     hypervolume: float = 0.0  # of the archive, 0 before it can be measured
-    rankings: tuple[Ranking, ...] = ()  # of each island's members, where they are known
-
-    def islands(self) -> list[Population]:
-        """The population of each island."""
-        if len(self.memory.sizes) == 1:
-            return [self.population]
-        ends = np.cumsum((0, *self.memory.sizes)).tolist()
-        return [self.population.take(np.arange(*pair)) for pair in pairwise(ends)]
+    ranking: Ranking | None = None  # of the survivors, where it is known
 
 
 def initial_state(problem: Problem, settings: SearchSettings, last: Generation | None) -> State:
@@ -48,9 +38,8 @@ def initial_state(problem: Problem, settings: SearchSettings, last: Generation |
     if len(last.memory):
         memory = from_numbers(last.memory, n_objectives)
         return State(last.population, last.archive, memory, last.hypervolume)
-    sizes = tuple(parts(len(last.population), settings.islands))
     archive, _ = extend_archive(empty, last.population, settings.archive)
-    return State(last.population, archive, replace(memory, sizes=sizes))
+    return State(last.population, archive, memory)
 
 
 def update_box(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
@@ -58,11 +47,6 @@ def update_box(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
     if memory.has_box or not (is_feasible := newcomers.violations == 0).any():
         return memory.low, memory.high
     return compute_box(newcomers.objectives[is_feasible])
-
-
-def parts(count: int, islands: int) -> list[int]:
-    """Sizes of islands that hold a count between them, the first ones larger."""
-    return [count // islands + (i < count % islands) for i in range(islands)]
 
 
 def is_stagnant(settings: SearchSettings, memory: Memory, number: int) -> bool:
@@ -77,13 +61,8 @@ def is_new_start(settings: SearchSettings, memory: Memory, number: int) -> bool:
     return is_answered and settings.on_stagnation == "restart"
 
 
-def is_visited(settings: SearchSettings, number: int) -> bool:
-    """Whether the best of islands visit others in a generation."""
-    return settings.islands > 1 and number % settings.migration == 0
-
-
 def plan_generation(
-    settings: SearchSettings, memory: Memory, number: int, rankings: tuple[Ranking, ...] = ()
+    settings: SearchSettings, memory: Memory, number: int, ranking: Ranking | None = None
 ) -> BreedingPlan:
     """How to breed a generation.
 
@@ -91,15 +70,15 @@ def plan_generation(
         settings: Of the search.
         memory: What is known before it.
         number: Of the generation.
-        rankings: Of each island's members, where they are known.
+        ranking: Of the parents, where it is known.
     """
     answers = {"immigrants": STIR, "restart": 1.0}
     answer = answers[settings.on_stagnation] if is_stagnant(settings, memory, number) else 0.0
     rates = compute_rates(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
     return BreedingPlan(
-        counts=tuple(parts(settings.population, settings.islands)),
+        count=settings.population,
         rates=rates,
-        elite=settings.elite if settings.islands == 1 else 0.0,
+        elite=settings.elite,
         immigrants=max(settings.immigrants, answer),
-        rankings=() if is_visited(settings, number) else rankings,
+        ranking=ranking,
     )

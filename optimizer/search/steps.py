@@ -1,8 +1,7 @@
 """Steps of a generation: variation, evaluation by the caller, selection."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 
 import numpy as np
 
@@ -19,8 +18,6 @@ from optimizer.search.state import (
     State,
     is_new_start,
     is_stagnant,
-    is_visited,
-    parts,
     plan_generation,
     update_box,
 )
@@ -31,9 +28,6 @@ NONE: Indices = np.empty(0, dtype=np.int64)
 
 FEWEST_FOR_A_THREAD = 2048
 """Individuals; a generation of 512 takes 3.5 ms without a thread and 4 to 5 with one."""
-
-VISITORS = 8
-"""One in so many of an island visits the next at a migration."""
 
 
 class Steps:
@@ -75,13 +69,7 @@ class Steps:
         # Archive and survivors do not know each other, and either takes as long.
         work = partial(update_archive, state.archive, newcomers, settings.archive, low, high)
         archiving = work if self._thread is None else self._thread.submit(work).result
-        pools = self._pools(state, newcomers, brood.island, number)
-        sizes = parts(settings.population, settings.islands)
-        known = state.rankings or (None,) * settings.islands
-        survivors = [
-            self._survivors(pool, count, ranking)
-            for pool, count, ranking in zip(pools, sizes, known, strict=True)
-        ]
+        population, ranking = self._choose_survivors(state, newcomers, number)
         archive, admitted, size = archiving()
         codes = newcomers.lineage[:, 3]
         is_stirred = number > 0 and is_stagnant(settings, before, number)
@@ -91,56 +79,37 @@ class Steps:
             best=size if has_grown else before.best,
             grown_at=number if has_grown else before.grown_at,
             stirred_at=number if is_stirred else before.stirred_at,
-            sizes=tuple(len(island) for island, _ in survivors),
             credits=update_credits(before.credits, _counts(codes), _counts(codes[admitted])),
             low=low,
             high=high,
         )
-        population = reduce(Population.concat, (island for island, _ in survivors)).freeze()
-        rankings = tuple(ranking for _, ranking in survivors)
-        return State(population, archive, memory, size, rankings)
+        return State(population.freeze(), archive, memory, size, ranking)
 
     def _brood(self, state: State, number: int) -> Brood:
         settings, layout = self._settings, self._problem.layout
         draws = self._draws.switch_generation(number)
         if number == 0:
-            brood = settle(self._toolbox, layout, draws, settings.population, self._warm_start)
-            # Divided among the islands in turn.
-            return replace(brood, island=np.arange(len(brood)) % settings.islands)
-        elders = state.archive if settings.islands == 1 else state.archive.take(NONE)
-        parents = _parents(state, settings, number)
-        plan = plan_generation(settings, state.memory, number, state.rankings)
-        return generate_offspring(self._toolbox, layout, draws, parents, elders, plan)
+            return settle(self._toolbox, layout, draws, settings.population, self._warm_start)
+        plan = plan_generation(settings, state.memory, number, state.ranking)
+        elders = state.population, state.archive
+        return generate_offspring(self._toolbox, layout, draws, elders, plan)
 
-    def _pools(
-        self, state: State, newcomers: Population, island: Indices, number: int
-    ) -> list[tuple[Population, Population]]:
-        """Competitors of each island: its parents, and the newcomers born there."""
-        settings, natives = self._settings, [newcomers]
-        if settings.islands > 1:
-            born = [np.flatnonzero(island == i) for i in range(settings.islands)]
-            natives = [newcomers.take(indices) for indices in born]
-        if number == 0 or is_new_start(settings, state.memory, number):
-            return [(born.take(NONE), born) for born in natives]
-        return list(zip(_parents(state, settings, number), natives, strict=True))
-
-    def _survivors(
-        self, pool: tuple[Population, Population], keep: int, known: Ranking | None
+    def _choose_survivors(
+        self, state: State, newcomers: Population, number: int
     ) -> tuple[Population, Ranking]:
-        """The best of an island, best first, and their ranking; of equals the old come first."""
-        both = Population.concat(*pool)
-        elders = known.ranks if known and len(pool[0]) else NONE
-        order, ranking = rank_and_choose(self._rule, both.objectives, both.violations, keep, elders)
+        """The best of parents and newcomers, best first, and their ranking.
+
+        Of equals the old come first.
+        """
+        settings, parents = self._settings, state.population
+        if number == 0 or is_new_start(settings, state.memory, number):
+            parents = newcomers.take(NONE)
+        both = Population.concat(parents, newcomers)
+        elders = state.ranking.ranks if state.ranking and len(parents) else NONE
+        order, ranking = rank_and_choose(
+            self._rule, both.objectives, both.violations, settings.population, elders
+        )
         return both.take(order), ranking
-
-
-def _parents(state: State, settings: SearchSettings, number: int) -> list[Population]:
-    """Parents of each island: its own, and at times the best of the island before it."""
-    islands = state.islands()
-    if not is_visited(settings, number):
-        return islands
-    best = [island.take(np.arange(-(-len(island) // VISITORS))) for island in islands]
-    return [Population.concat(island, best[i - 1]) for i, island in enumerate(islands)]
 
 
 def _counts(codes: Indices) -> list[int]:

@@ -25,7 +25,7 @@ PAGES_BYTES = 6144
 """Parts of pages of the database that a population leaves empty, or that a thinned row keeps."""
 
 STATE_BYTES = 512
-"""Bytes that a search of a few islands remembers beside its individuals."""
+"""Bytes that a search remembers beside its individuals."""
 
 LOG_BYTES = 12 * 2**20
 """Bytes of the write-ahead log and the run's other files, but for large populations."""

@@ -20,7 +20,7 @@ that no processes are begun."""
 
 def make_task(*series, windows=(), spec=None, costs=None, **settings):
     """A task on bars in memory, without anything held out."""
-    config = RunConfig(**{"islands": 1, "device": "cpu", **SMALL, **settings})
+    config = RunConfig(**{"device": "cpu", **SMALL, **settings})
     windows = windows or [Window.whole(bars, number) for number, bars in enumerate(series)]
     published = find_strategy("seller_exhaustion").for_timeframe(series[0].timeframe_ns / 1e9)
     markets = Markets(tuple(series), tuple(windows))

@@ -204,7 +204,7 @@ DECIDING = {
     "max_leverage": 3.0, "crossover_probability": 0.5, "crossover_eta": 7,
     "mutation_probability": 0.5, "mutation_eta": 15, "adapt": False, "survival": "crowding",
     "archive": 7, "elite": 0.5, "immigrants": 0.5, "patience": 3, "on_stagnation": "restart",
-    "islands": 2, "migration": 3, "polish": 7, "bounds": {"z_window": [100.0, 200.0]},
+    "polish": 7, "bounds": {"z_window": [100.0, 200.0]},
     "start": "1970-01-20", "end": "1970-01-20", "holdout": "20%", "strategy": "mean_reversion",
     "timeframe": "30m", "price_offset": 1.0,
 }  # fmt: skip

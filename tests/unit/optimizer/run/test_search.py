@@ -36,11 +36,11 @@ def data(tmp_path_factory):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"polish": 0, "population": 24, "islands": 3},
+        {"polish": 0, "population": 24},
         {"max_evaluations": 40},
         {"search": "lattice", "steps": {"ema_fast": 9, "reward_r": 1.0, "max_hold": 16}},
     ],
-    ids=["islands", "evaluations", "lattice"],
+    ids=["unpolished", "evaluations", "lattice"],
 )
 def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
     """As the run did, with the same trials, whatever ended it."""

@@ -26,10 +26,3 @@ def test_lengths_scale_with_the_timeframe(market):
     assert layout.gene("ema_slow").default == published.gene("ema_slow").default / 4
     assert layout.gene("max_hold").high == published.gene("max_hold").high / 4
     assert layout.gene("reward_r") == published.gene("reward_r")
-
-
-@pytest.mark.parametrize(("asked", "population", "islands"), [(3, 24, 3), (4, 24, 3), (9, 5, 1)])
-def test_islands_hold_enough_individuals(market, asked, population, islands):
-    """There are fewer where they would hold less than eight."""
-    config = RunConfig(data=market, islands=asked, population=population)
-    assert prepare(config).config.islands == islands

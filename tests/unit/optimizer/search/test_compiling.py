@@ -21,7 +21,7 @@ def loaded(self, types, context):
 
 LoopCache.load_overload = loaded
 list(evolve(HalfForbidden(float_layout(3), 3), settings(600, 3, archive=50, elite=0.5)))
-list(evolve(Zdt1(float_layout(4)), settings(40, 3, islands=2, migration=1, archive=9)))
+list(evolve(Zdt1(float_layout(4)), settings(40, 3, archive=9)))
 list(evolve(Analytic(int_layout((0, 9), (0, 9), ordered=True), 4), settings(40, 3)))
 print(missing)
 """
@@ -29,5 +29,5 @@ print(missing)
 
 @pytest.mark.slow
 def test_no_loop_is_left_to_compile():
-    """With few objectives or many, islands, an archive that is full, and many individuals."""
+    """With few objectives or many, an archive that is full, and many individuals."""
     assert run(cwd=ROOT, program=("-c", SEARCHES)).out == "[]\n"

@@ -112,7 +112,6 @@ def test_front_hash_sees_every_bit_and_the_shape():
 
 VARIANTS = {
     "plain": {},
-    "islands": {"islands": 3, "migration": 2},
     "restart": {"patience": 1, "on_stagnation": "restart"},
     "immigrants": {"patience": 1, "immigrants": 0.2},
     "elite": {"elite": 0.5, "archive": 5},
