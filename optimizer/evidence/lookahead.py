@@ -4,25 +4,39 @@ A window is cut before a bar, and members are evaluated again on bars that end w
 is another: far up, far down, or far both ways from its true open. What was known before the cut
 must be equal in every bit: rows, trades, and which signals of the last good bar are taken. Where
 the open is true the trade that is entered at it has the same price, stop, target and size as well.
-Source: house rule.
+Each symbol is cut by itself. Where symbols share limits or cash the account is also cut as a whole,
+all symbols at one moment, because whom it has room for hangs on all of them. Source: house rule.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from functools import lru_cache
+from itertools import product, repeat
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 
 from data.bars import Bars, Window
-from data.checks import PRICES, Flags, Floats, Ints
+from data.checks import PRICES, Flags, Floats, Ints, format_time
 from data.payments import Payments
 from data.timeframe import DAY_NS
 from data.windows import groups
 from data.zones import to_local
+from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
+from engine.memory_plan import allow_host_bytes
+from engine.runtime.cpu.row_memory import keeping_row_memory
+from engine.runtime.machine import available_cores
 from optimizer.evidence.philox import draw_words, scale_to_index
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
 from optimizer.store.payload import OPTIONAL
+from strategy.expressions import GeneValue
+from strategy.model import Strategy
+from strategy.rows import resolve_value
+
+if TYPE_CHECKING:
+    from engine.batch import Engine
 
 Way = Literal["up", "down", "open"]
 """How bars behind a cut are wrong; the last one keeps their opens."""
@@ -42,6 +56,13 @@ MOST_MEMBERS, DRAWN_TRADES = 12, 10
 """Members, evenly chosen, that are cut at trades of their own: the first, the last and drawn ones,
 after the signal and at the exit."""
 
+READERS, KEPT_READERS = 4, 16
+"""Members whose rows are compared where all members are cut: they take turns; and those whose rows
+on true bars are kept."""
+
+EVEN_MOMENTS, MOST_OF_ACCOUNT, TRADES_OF_ACCOUNT = 8, 16, 4
+"""Moments at which accounts are cut for every member; members that are cut at so many trades."""
+
 FULL_WINDOWS, FEWEST_EVEN_CUTS = 4, 4
 """Windows that are all cut so often; more of them share as many cuts. What is judged is a strategy,
 whose rows read every symbol alike."""
@@ -55,6 +76,15 @@ ANSWERS = [ACCUMULATOR_INDEX[name] for name in ("trades", "rejected", "skipped")
 
 AT_ENTRY = ("signal_bar", "side", "entry", "stop", "target", "scale", "gross")
 """Columns of a ledger that are known when a trade is entered at an open."""
+
+MOST_BARS, MOST_JOBS_AT_ONCE = 2_000_000, 4
+"""Of cuts of one member that are evaluated together; and jobs that are evaluated side by side: more
+of them wait for the interpreter."""
+
+CUT_BAR_BYTES = 800
+"""Of a bar of a cut, about: copies of it, what is computed of them, and rows of one member."""
+
+NEVER_NS = 2**62
 
 
 @dataclass(frozen=True)
@@ -75,6 +105,347 @@ class CausalRecord(Statistic):
             later = f"{self.mismatches} differences, the first before {self.first}"
             sentence = f"Trades use later bars: {later}."
         yield Weighed("look-ahead", sentence, AGAINST if self.mismatches else "")
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A strategy on the bars that a search read, by its costs."""
+
+    spec: Strategy
+    costs: Costs
+    series: Sequence[Bars]
+    windows: Sequence[Window]
+    names: Sequence[str]  # of series, for a person
+    seed: int
+    threads: int | None = None
+    memory: int | None = None  # bytes
+
+    def build_engine(self, series: Sequence[Bars], windows: Sequence[Window]) -> "Engine":
+        """An engine of the strategy on a CPU."""
+        # Who only shows a record needs none.
+        from engine.out_of_core import create_engine
+
+        return create_engine(
+            self.spec, series, windows, self.costs, device="cpu",
+            threads=self.threads, memory_bytes=self.memory,
+        )  # fmt: skip
+
+
+class Cut(NamedTuple):
+    """Windows up to the first bar of each that is not known; several are one account."""
+
+    windows: tuple[Window, ...]
+    places: tuple[int, ...]  # of them among all windows
+
+    def name(self, searched: Searched, *, is_account: bool) -> str:
+        """Where it is, for a person."""
+        window = self.windows[-1]
+        if is_account:
+            return format_time(searched.series[window.series].over_ns[window.end - 1])
+        return f"bar {window.end} of {searched.names[window.series]}"
+
+
+class Job(NamedTuple):
+    """Cuts at which some members are evaluated together."""
+
+    cuts: tuple[Cut, ...]
+    members: Ints  # [M] numbers
+    readers: Ints  # places among them of those whose rows are compared
+    whole: Sequence[Ledger] = ()  # ledgers [W] of the only member, where its trades are compared
+
+
+class CutAnswers(NamedTuple):
+    """What members [M] come to at a cut."""
+
+    known: Floats  # [M, W, A] accumulators before it, and of the account where it is one
+    following: Floats  # [M, W, A] with the bars behind it
+    ledgers: Sequence[Ledger]  # [W] with the bars behind it, where trades are compared
+
+
+Seen = tuple[dict[tuple[int, Way], CutAnswers], list[tuple[int, int]]]
+"""Answers at places of cuts, in each way; and places of cuts and members whose rows differ."""
+
+
+class Proof:
+    """Cuts, and an engine of the bars as they are, for genomes [F, G]."""
+
+    def __init__(
+        self, searched: Searched, engine: "Engine", genomes: Floats, *, is_account: bool = False
+    ) -> None:
+        self._searched, self._engine, self._genomes = searched, engine, genomes
+        self._is_account, self._rests = is_account, searched.spec.entry is not None
+        delay = searched.spec.delay
+        own = delay.gene.low if isinstance(delay, GeneValue) else resolve_value(delay, {})
+        # Bars behind a cut at whose opens those enter that were signalled before it.
+        self._late = 0 if is_account else searched.costs.entry_delay + int(own)
+        # It may not hold the proof, and with it an engine, in a circle.
+        spec, series = searched.spec, searched.series
+        self._true_rows = lru_cache(KEPT_READERS)(
+            lambda member, number: _read_rows(spec, genomes[member], series[number])
+        )
+
+    def find(self, planned: Iterable[Job]) -> Iterator[tuple[int, int, str]]:
+        """Of each job the number of its cuts, at how many of them members differ, and the first."""
+        jobs = [job for job in planned if job.cuts]
+        with keeping_row_memory():
+            true = [self._ask(self._engine, job, job.cuts) for job in jobs]
+            for job, known, seen in zip(jobs, true, self._evaluate_jobs(jobs), strict=True):
+                answers, readers = seen
+                differ = np.zeros((len(job.members), len(job.cuts)), np.bool_)
+                for (place, way), answer in answers.items():
+                    differ[:, place] |= self._compare(job, place, way, known[place], answer)
+                for place, row in readers:
+                    differ[row, place] = True
+                yield len(job.cuts), int(differ.sum()), self._describe(job, differ)
+
+    def _describe(self, job: Job, differ: Flags) -> str:
+        """Where members first differ, and what of them reads later bars; empty where none do."""
+        if not differ.any():
+            return ""
+        place = int(differ.any(axis=0).argmax())
+        row = int(differ[:, place].argmax())
+        where = job.cuts[place].name(self._searched, is_account=self._is_account)
+        member = int(job.members[row])
+        if self._is_account:
+            return f"{where}, in the account's room of member {member}"
+        changed = [self._change(job.cuts[place], way)[0] for way in WAYS]
+        reader = self._find_readers(job.cuts[place], member, changed) or "no row, but the trades"
+        return f"{where}, in {reader} of member {member}"
+
+    def _compare(
+        self, job: Job, place: int, way: Way, known: CutAnswers, seen: CutAnswers
+    ) -> Flags:
+        """Whether members [M] differ at a cut in what was known before it."""
+        cut, differ = job.cuts[place], np.zeros(len(job.members), np.bool_)
+        if way != "open":
+            differ |= ~compare_bits(known.known, seen.known)
+        series = [self._searched.series[window.series] for window in cut.windows]
+        opens = [
+            int(bars.timestamp[min(window.end + self._late, len(bars) - 1)])
+            if window.end < len(bars)
+            else NEVER_NS
+            for bars, window in zip(series, cut.windows, strict=True)
+        ]
+        is_next = np.array(opens) == min(opens)
+        # Whether a reversal is rejected, and the position stays, hangs on the price of its entry.
+        if way == "open" or not (self._late or self._searched.spec.reverse):
+            was, now = (
+                count_answers(each.following[:, is_next], way, rests=self._rests)
+                for each in (known, seen)
+            )
+            # Those that leave by condition at later bars behind the cut are wrong.
+            differ |= (was != now)[..., int(self._late > 0) :].any(axis=(1, 2))
+        if way == "open" and job.whole:
+            for window, whole, bars, ledger in zip(
+                cut.windows, cut.places, series, seen.ledgers, strict=True
+            ):
+                if window.end == self._searched.windows[whole].end:
+                    continue  # The whole ledger ends here as well.
+                # What rests may be entered at another price, behind the cut.
+                entered = int(np.searchsorted(bars.timestamp, min(opens) + (not self._rests)))
+                of_all = job.whole[whole if self._is_account else 0]
+                differ |= not is_beginning(ledger, of_all, window.end, entered)
+        return differ
+
+    def _ask(self, engine: "Engine", job: Job, cuts: Sequence[Cut]) -> list[CutAnswers]:
+        """What members of a job come to at cuts, whose windows are of an engine's series."""
+        if self._is_account and len(cuts) > 1:
+            return [self._ask(engine, job, [cut])[0] for cut in cuts]
+        windows = [window for cut in cuts for window in cut.windows]
+        genomes = self._genomes[job.members]
+        before, after = engine.on(windows), engine.on(self._extend_windows(engine, windows))
+        ledgers = after.trades(genomes[0]) if job.whole else ()
+        if self._is_account:
+            known, joint = before.evaluate_account(genomes)
+            following, _ = after.evaluate_account(genomes)
+            return [CutAnswers(np.append(known, joint[:, None], axis=1), following, ledgers)]
+        known, following = before.evaluate(genomes), after.evaluate(genomes)
+        each = range(len(cuts))
+        return [CutAnswers(known[:, [k]], following[:, [k]], ledgers[k : k + 1]) for k in each]
+
+    def _extend_windows(self, engine: "Engine", windows: Sequence[Window]) -> list[Window]:
+        """Windows with the bars behind them, where they are no beginning of a later one."""
+        ends = _find_ends(windows)
+        return [
+            replace(window, end=min(window.end + 1 + self._late, len(engine.series[window.series])))
+            if window.end == ends[window.series] or not self._is_account
+            else window
+            for window in windows
+        ]
+
+    def _evaluate_jobs(self, jobs: Sequence[Job]) -> Iterator[Seen]:
+        """Answers at the cuts of each job, several side by side, as one core copies bars."""
+        searched = self._searched
+        cores, free = available_cores(searched.threads), allow_host_bytes()
+        bars = max(len(job.cuts) for job in jobs) * len(WAYS) * max(map(len, searched.series))
+        fit = free // (CUT_BAR_BYTES * bars)
+        # A person's own code may not be made for threads.
+        at_once = 1 if searched.spec.own else max(1, min(cores, len(jobs), MOST_JOBS_AT_ONCE, fit))
+        share = replace(searched, threads=cores // at_once, memory=free // at_once)
+        if at_once == 1:
+            # In the caller's own thread, where a signal ends it.
+            yield from (self._evaluate_job(job, share) for job in jobs)
+            return
+        pool = ThreadPoolExecutor(at_once, "cuts")
+        try:
+            yield from pool.map(self._evaluate_job, jobs, repeat(share))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _evaluate_job(self, job: Job, share: Searched) -> Seen:
+        ways = [(place, way) for place in range(len(job.cuts)) for way in WAYS]
+        changed = [self._change(job.cuts[place], way) for place, way in ways]
+        answers: list[CutAnswers] = []
+        if self._is_account:
+            for (place, _), series in zip(ways, changed, strict=True):
+                cut = job.cuts[place]
+                answers += self._ask(share.build_engine(series, cut.windows), job, [cut])
+            return dict(zip(ways, answers, strict=True)), []
+        cuts = [
+            Cut((replace(job.cuts[place].windows[0], series=number),), ())
+            for number, (place, _) in enumerate(ways)
+        ]
+        series = [one for (one,) in changed]
+        engine = share.build_engine(series, [cut.windows[0] for cut in cuts])
+        n_ways = len(WAYS)
+        readers = [
+            (place, row)
+            for place, row in product(range(len(job.cuts)), job.readers.tolist())
+            if self._find_readers(
+                job.cuts[place], int(job.members[row]), series[n_ways * place :][:n_ways]
+            )
+        ]
+        return dict(zip(ways, self._ask(engine, job, cuts), strict=True)), readers
+
+    def _change(self, cut: Cut, way: Way) -> list[Bars]:
+        """Series with other bars behind a cut: all of an account, or that of the one window."""
+        every, ends, length = self._searched.series, _find_ends(cut.windows), 1 + self._late
+        if not self._is_account:
+            return [poison_bars(every[number], end, way, length) for number, end in ends.items()]
+        # What no window reads may be whole.
+        return [
+            poison_bars(bars, ends[number], way, length) if number in ends else bars
+            for number, bars in enumerate(every)
+        ]
+
+    def _find_readers(self, cut: Cut, member: int, changed: Sequence[Bars]) -> str:
+        """Names of a member's rows that read bars behind a cut: those that differ before it."""
+        (window,), spec, genome = cut.windows, self._searched.spec, self._genomes[member]
+        end, known = window.end, self._true_rows(member, window.series)
+        others = [_read_rows(spec, genome, bars) for bars in changed]
+        names = [
+            f"'{name}'"
+            for name, row in known.items()
+            if any((_bits(row[:end]) != _bits(rows[name][:end])).any() for rows in others)
+        ]
+        return f"row {' and '.join(names)}" if names else ""
+
+
+def _find_ends(windows: Sequence[Window]) -> dict[int, int]:
+    """The last end of windows in each of their series."""
+    return {window.series: window.end for window in sorted(windows, key=lambda each: each.end)}
+
+
+def _read_rows(spec: Strategy, genome: Floats, bars: Bars) -> Mapping[str, Floats]:
+    """Rows [T] that an individual [G] reads of bars, as they are written."""
+    from engine.reference import Reference
+    from engine.runtime.compiling.forms import CompiledForm
+
+    reference = Reference(spec, [bars], [], form=CompiledForm())
+    return reference.rows(spec.layout.decode(genome), 0)
+
+
+def build_causal_record(
+    searched: Searched,
+    engine: "Engine",
+    genomes: Floats,
+    watch: Callable[[int, int], None] = lambda done, planned: None,
+) -> CausalRecord:
+    """Judge a whole front [F, G] before many cuts, with wrong bars behind.
+
+    `watch` receives how many windows are done, of how many: a thousand symbols take minutes.
+    """
+    windows, limited = searched.windows, (searched, engine)
+    if searched.costs.has_limits:
+        searched = replace(searched, costs=searched.costs.without_limits)
+        engine = searched.build_engine(searched.series, windows)
+    turns, n_even = share_cuts(len(windows))
+    traced = choose_evenly(np.arange(len(genomes)), MOST_MEMBERS)
+    proof, n_trades, n_done = Proof(searched, engine, genomes), 0, 0
+    found: list[tuple[int, int, str]] = []
+    for window_numbers, share in engine.shares():
+        whole = list(share.ledgers(genomes[traced]))
+        # Memory may not hold it beside the next one.
+        del share
+        n_trades += sum(len(ledger) for of_member in whole for ledger in of_member)
+        for number, place in enumerate(window_numbers.tolist()):
+            of_window = [of_member[number] for of_member in whole]
+            some = list(zip(traced.tolist(), of_window, strict=True))[place % turns :: turns]
+            found += proof.find(_plan_window(searched, place, len(genomes), dict(some), n_even))
+            n_done += 1
+            watch(n_done, len(windows))
+    if len(windows) > 1 and (limited[0].costs.has_limits or searched.spec.account is not None):
+        found += _cut_account(*limited, genomes, traced)
+    n_cuts, n_differ = sum(each[0] for each in found), sum(each[1] for each in found)
+    first, is_shared = next((each[2] for each in found if each[2]), ""), len(windows) > FULL_WINDOWS
+    return CausalRecord(n_cuts, len(genomes), n_trades, n_differ, first, is_shared)
+
+
+def _cut_account(
+    searched: Searched, engine: "Engine", genomes: Floats, members: Ints
+) -> Iterator[tuple[int, int, str]]:
+    """Cut the account as a whole, for all members, and at trades of some of those named."""
+    times = [searched.series[window.series].timestamp for window in searched.windows]
+    some, each = choose_evenly(members, MOST_OF_ACCOUNT), zip(times, searched.windows, strict=True)
+    opened = np.unique(np.concatenate([of[window.start : window.end] for of, window in each]))
+    even = np.linspace(0, len(opened) - 1, EVEN_MOMENTS + 2).astype(np.int64)[1:-1]
+    jobs = [_plan_moments(searched, opened[even], np.arange(len(genomes)))]
+    for member, ledgers in zip(some, engine.ledgers(genomes[some]), strict=True):
+        entered = [
+            of[choose_evenly(ledger.entry_bar, TRADES_OF_ACCOUNT)]
+            for of, ledger in zip(times, ledgers, strict=True)
+        ]
+        moments = choose_evenly(np.unique(np.concatenate(entered)), TRADES_OF_ACCOUNT)
+        jobs.append(_plan_moments(searched, moments, np.array([member]))._replace(whole=ledgers))
+    return Proof(searched, engine, genomes, is_account=True).find(jobs)
+
+
+def _plan_window(
+    searched: Searched, place: int, n_members: int, ledgers: Mapping[int, Ledger], n_even: int
+) -> Iterator[Job]:
+    """Cuts of one window: for all members, and at trades of some."""
+    window = searched.windows[place]
+    bars = searched.series[window.series]
+
+    def cut(end: int) -> Cut:
+        return Cut((replace(window, end=end),), (place,))
+
+    # The last cuts first, which take most memory.
+    for turn, end in enumerate(choose_cuts(bars, window, searched.spec.zones, n_even)[::-1]):
+        readers = np.unique((turn * READERS + np.arange(READERS)) % n_members)
+        yield Job((cut(end),), np.arange(n_members), readers)
+    together = max(1, MOST_BARS // len(bars))
+    for member, ledger in ledgers.items():
+        cuts = [*map(cut, choose_trade_cuts(bars, window, ledger, searched.seed, member))]
+        for begin in range(0, len(cuts), together):
+            some = tuple(cuts[begin : begin + together])
+            yield Job(some, np.array([member]), np.arange(0), (ledger,))
+
+
+def _plan_moments(searched: Searched, moments: Ints, members: Ints) -> Job:
+    """Cuts of all windows at moments, as when only bars are known that are over by then."""
+    cuts = (cut_windows(searched, int(moment)) for moment in moments)
+    return Job(tuple(filter(None, cuts)), members, np.arange(0))
+
+
+def cut_windows(searched: Searched, moment: int) -> Cut | None:
+    """Windows as they are when only bars that are over by a moment are known; None without any."""
+    kept = []
+    for place, window in enumerate(searched.windows):
+        known = np.searchsorted(searched.series[window.series].over_ns, moment, side="right")
+        if (end := min(int(known), window.end)) > window.start:
+            kept.append((replace(window, end=end), place))
+    return Cut(*zip(*kept, strict=True)) if kept else None
 
 
 def choose_cuts(
@@ -127,12 +498,7 @@ def share_cuts(n_windows: int) -> tuple[int, int]:
 
 
 def estimate_causality_seconds(lengths: Iterable[int], members: int) -> float:
-    """Seconds that all cuts of windows take for so many members, about, on any cores.
-
-    Args:
-        lengths: Bars of each window.
-        members: Of the front.
-    """
+    """Seconds, about, that cuts of windows of these lengths take for so many members."""
     lengths = list(lengths)
     turns, n_even = share_cuts(len(lengths))
     alone = 2 * (DRAWN_TRADES + 2) * min(members, MOST_MEMBERS) / turns
@@ -161,14 +527,13 @@ def poison_bars(bars: Bars, cut: int, way: Way, length: int = 1) -> Bars:
     factor = np.ones(end)
     factor[behind] = highest / bars.low[behind] if is_up else lowest / bars.high[behind]
     columns = {name: getattr(bars, name)[known] * factor for name in PRICES}
-    finer = bars.finer
     columns["timestamp"] = times = bars.timestamp[known].copy()
     if way == "open":
         columns["open"] = bars.open[known]
         columns["low"] = np.append(bars.low[:cut], np.full(end - cut, lowest))
     elif way == "down" and times[cut] >= times[cut - 1] + bars.timeframe_ns:
         times[behind] += DAY_NS
-    if finer is not None:
+    if (finer := bars.finer) is not None:
         finer = finer.between(0, int(bars.over_ns[end - 1 if way == "up" else cut - 1]))
         bar_of = np.searchsorted(times, finer.timestamp, side="right") - 1
         finer = replace(finer, prices=finer.prices * factor[np.maximum(bar_of, 0)])
@@ -194,13 +559,12 @@ def _poison_payments(paid: Payments, times: Ints, cut: int) -> Payments:
 
 def compare_bits(left: Floats, right: Floats) -> Flags:
     """Whether individuals [P] have equal bits in all their accumulators [P, W, A]."""
-    shape = (len(left), -1)
-    bits = [
-        np.ascontiguousarray(accumulators).view(np.int64).reshape(shape)
-        for accumulators in (left, right)
-    ]
-    same: Flags = (bits[0] == bits[1]).all(axis=1)
+    same: Flags = (_bits(left) == _bits(right)).reshape(len(left), -1).all(axis=1)
     return same
+
+
+def _bits(values: Floats) -> Ints:
+    return np.ascontiguousarray(values).view(np.int64)
 
 
 def count_answers(accumulators: Floats, way: Way, *, rests: bool) -> Floats:
@@ -219,22 +583,17 @@ def count_answers(accumulators: Floats, way: Way, *, rests: bool) -> Floats:
 def is_beginning(seen: Ledger, whole: Ledger, cut: int, entered: int) -> bool:
     """Whether trades on bars that are wrong behind a cut are the first of the whole ledger.
 
-    Args:
-        seen: Of bars whose opens are true.
-        whole: Of all bars.
-        cut: Bar before which trades that have ended are equal in every bit.
-        entered: Bar before which those that were entered are equal as far as an entry is known.
+    The opens of what is seen are true. Trades that ended before the cut are equal in every bit;
+    those entered before a bar are equal as far as an entry is known.
     """
-    counts = [int((ledger.entry_bar < entered).sum()) for ledger in (seen, whole)]
-    columns, of_whole = (
-        {name: column[: counts[0]] for name, column in ledger.columns().items()}
-        for ledger in (seen, whole)
-    )
-    is_closed = [ledger.exit_bar[: counts[0]] < cut for ledger in (seen, whole)]
-    if counts[0] != counts[1] or not np.array_equal(is_closed[0], is_closed[1]):
+    both = (seen, whole)
+    count, other = (int((ledger.entry_bar < entered).sum()) for ledger in both)
+    is_closed, others = (ledger.exit_bar[:count] < cut for ledger in both)
+    if count != other or not np.array_equal(is_closed, others):
         return False
+    left, right = (ledger.columns() for ledger in both)
     return all(
-        column[is_closed[0]].tobytes() == of_whole[name][is_closed[0]].tobytes()
-        and (name not in AT_ENTRY or column.tobytes() == of_whole[name].tobytes())
-        for name, column in columns.items()
+        left[name][:count][known].tobytes() == right[name][:count][known].tobytes()
+        for name in left
+        for known in (is_closed, ... if name in AT_ENTRY else is_closed)
     )

@@ -12,7 +12,11 @@ from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import encode_figures, make_undefined
 from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
-from optimizer.evidence.lookahead import estimate_causality_seconds
+from optimizer.evidence.lookahead import (
+    Searched,
+    build_causal_record,
+    estimate_causality_seconds,
+)
 from optimizer.evidence.null import NullRecord, NullSettings
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import Split
@@ -29,7 +33,6 @@ from optimizer.judging.folds import (
 )
 from optimizer.judging.holdout import build_held_out_record, check_open, count_searches
 from optimizer.judging.judgement import Judgement, read_judgement, read_judgements
-from optimizer.judging.lookahead import build_causal_record
 from optimizer.judging.null import NullSetup, NullTest, compare_front
 from optimizer.judging.pick import Pick, build_pick_record, select_pick
 from optimizer.judging.plan import Plan
@@ -68,6 +71,7 @@ from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.record import recorded_fits
 from optimizer.run.search import on_searched_bars, search
 from optimizer.run.tables import newest_front
+from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
@@ -223,7 +227,7 @@ class _Judge:
         if plan.causal:
             self._watch("look-ahead", 0, 0, "")
             parts["causal"] = build_causal_record(
-                self._task,
+                find_searched(self._task),
                 engine,
                 self._front,
                 lambda done, planned: self._watch("look-ahead", done, planned, ""),
@@ -363,6 +367,15 @@ class _Judge:
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
         choose = partial(self._executors.executor, used=self._device)
         return test.make(setup, plan.null, choose, self._watch)
+
+
+def find_searched(task: Task) -> Searched:
+    """A task as the search for later bars reads it."""
+    markets, config = task.markets, task.config
+    return Searched(
+        task.spec, task.costs, markets.series, markets.windows, markets.names,
+        seed=config.seed, threads=config.threads, memory=config.memory,
+    )  # fmt: skip
 
 
 def _same_bars(some: Sequence[Bars], others: Sequence[Bars]) -> bool:

@@ -3,7 +3,8 @@
 from data.bars import Window
 from engine.accounts.costs import Costs
 from optimizer.config.run_config import RunConfig
-from optimizer.judging.judge import judge_run
+from optimizer.evidence.lookahead import build_causal_record
+from optimizer.judging.judge import find_searched, judge_run
 from optimizer.judging.plan import Plan
 from optimizer.report.run import evolve
 from optimizer.run.markets import Markets
@@ -25,6 +26,11 @@ def make_task(*series, windows=(), spec=None, costs=None, **settings):
     published = find_strategy("seller_exhaustion").for_timeframe(series[0].timeframe_ns / 1e9)
     markets = Markets(tuple(series), tuple(windows))
     return Task(config, markets, spec or published, costs or Costs(), parse_goals(config))
+
+
+def find_causal(task, genomes):
+    """What cuts find of individuals of a task."""
+    return build_causal_record(find_searched(task), task.engine(), genomes)
 
 
 def write_bars(path, bars):

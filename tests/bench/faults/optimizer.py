@@ -227,7 +227,7 @@ DRAWN = (
     ("gone-schedule-holds", "optimizer/judging/verdict.py",
      "gone=schedule.gone,", 'gone="",',
      "a schedule whose account stood at nothing is graded by its trades"),
-    ("account-not-cut", "optimizer/judging/lookahead.py",
+    ("account-not-cut", "optimizer/evidence/lookahead.py",
      "if len(windows) > 1 and (limited[0]", "if len(windows) > 99 and (limited[0]",
      "a rank that reads later bars of other symbols is not seen"),
     ("quiet-held-out", "optimizer/cli/backtest_tables.py",

@@ -1,27 +1,38 @@
-"""Cuts, poison, and what must be equal on both sides of them."""
+"""Cuts, poison, and equality on both sides; a strategy that reads a later bar is named."""
 
+import threading
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
 from data.payments import Payments
 from data.zones import to_local
+from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
+from optimizer.evidence import lookahead
 from optimizer.evidence.lookahead import (
     WAYS,
     choose_cuts,
     choose_trade_cuts,
     compare_bits,
+    cut_windows,
     is_beginning,
     poison_bars,
 )
 from optimizer.evidence.splits import groups
-from tests.support.evidence import counted_bars, make_ledger
-from tests.support.worlds import make_bars
+from optimizer.judging.judge import find_searched
+from strategy import find_strategy, words
+from strategy.custom_indicator import OwnIndicator
+from strategy.expressions import Call
+from strategy.language import Term, as_setting
+from tests.support.evidence import counted_bars, make_ledger, make_planted_market
+from tests.support.judging import find_causal, make_task
+from tests.support.worlds import make_bars, random_genomes
 
 SIGNAL = REASONS.index("signal")
 
@@ -123,3 +134,123 @@ def test_a_ledger_begins_another_as_far_as_it_was_known():
     stopped = make_ledger([1.0, 0.3], exit_bar=[3, 8])
     object.__setattr__(stopped, "stop", np.nextafter(stopped.stop, 0))
     assert not is_beginning(stopped, whole, 6, int(whole.entry_bar[1]) + 1)
+
+
+BARS = make_planted_market(7, 500, 8)
+FEW = BARS.until(250)
+
+
+def peeking(bars, ahead):
+    """The close of so many bars later; at the end the last one."""
+    later = np.minimum(np.arange(len(bars)) + ahead, len(bars) - 1)
+    return bars.close[later]
+
+
+def own_row(function, *settings):
+    """A row of one's own."""
+    names = tuple(f"setting_{place}" for place in range(len(settings)))
+    own = OwnIndicator("own", names, "0" * 64, function=function, warm_up=lambda *_: 0)
+    return Term(Call(own, None, tuple(map(as_setting, settings))))
+
+
+def make_strategy(row, above=words.close):
+    """A strategy whose entry reads a row of one's own."""
+    return words.strategy(
+        "Reads a row of one's own.",
+        long=(words.zscore(words.true_range, 24) > words.gene("z", 1.2, 0.3, 3.0)) & (row > above),
+        stop=words.beyond_bar(0.7 * words.atr(24)), target=words.r_multiple(2), max_hold=24,
+    )  # fmt: skip
+
+
+def make_record(spec, count=6, bars=BARS):
+    """What is found of random individuals."""
+    return find_causal(make_task(bars, spec=spec), random_genomes(spec, count, seed=5))
+
+
+RESTING = words.strategy(
+    "Waits at the channel's ends, and turns round.",
+    name="resting",
+    long=words.close > words.sma(words.close, words.length("n", 20, 5, 60)),
+    short=words.close < words.sma(words.close, words.length("n", 20, 5, 60)),
+    entry=words.by_side(
+        words.stop_at(words.highest(words.high, 5), 8), words.limit_at(words.close * 1.002, 3)
+    ),
+    reverse=True,
+    stop=words.from_entry(words.gene("k", 2.0, 0.5, 4.0) * words.atr(20)),
+    target=words.r_multiple(2),
+)
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_orders_that_the_next_bar_fills_are_no_look_ahead(ahead):
+    """Whether a bar behind the cut fills one hangs on that bar; whether there is one does not."""
+    spec = RESTING
+    if ahead:
+        seen = {"long": own_row(peeking, ahead) > words.close}
+        spec = replace(spec, long=words.strategy("x", **seen, stop=words.share(0.01)).long)
+    record = make_record(spec, bars=FEW)
+    every = make_task(FEW, spec=spec).engine().evaluate(random_genomes(spec, 6, seed=5))
+    assert record.members == 6
+    assert record.trades == int(every[:, :, 0].sum()) > 0
+    assert bool(record.mismatches) == bool(ahead)
+
+
+def test_own_code_runs_where_a_signal_can_end_it():
+    """In the main thread, however many cores there are."""
+    ran_in = set()
+
+    def note_thread(bars):
+        ran_in.add(threading.current_thread())
+        return bars.close
+
+    make_record(make_strategy(own_row(note_thread)), bars=FEW)
+    assert ran_in == {threading.main_thread()}
+
+
+def test_one_member_that_looks_ahead_is_found_among_others():
+    """By its number, whether its own trades were listed or not."""
+    later = own_row(peeking, words.whole("ahead", 0, 0, 3))
+    spec = make_strategy(later, words.sma(words.close, 5))
+    genomes = random_genomes(spec, 24, seed=5)
+    genomes[:, spec.layout.index("ahead")] = 0
+    genomes[17, spec.layout.index("ahead")] = 2
+    record = find_causal(make_task(BARS, spec=spec), genomes)
+    assert record.first.endswith("in row 'own(ahead)' of member 17")
+    assert 0 < record.mismatches <= record.cuts
+
+
+def test_many_windows_share_cuts(monkeypatch):
+    """As many as four have; a record says so, and finds what cuts of its own in each would find."""
+    shipped = find_strategy("mean_reversion").for_timeframe(3600.0)
+    windows = [Window(0, start, start + 40) for start in range(50, 450, 40)]
+    task, genomes = make_task(BARS, spec=shipped, windows=windows), random_genomes(shipped, 6, 5)
+    shared = find_causal(task, genomes)
+    few = find_causal(make_task(BARS, spec=shipped, windows=windows[:4]), genomes)
+    assert (shared.is_shared, few.is_shared) == (True, False)
+    monkeypatch.setattr(lookahead, "FULL_WINDOWS", len(windows))
+    alone = find_causal(task, genomes)
+    assert alone.cuts >= 10 * 16
+    assert 10 * 4 <= shared.cuts < alone.cuts / 2
+    assert replace(alone, cuts=shared.cuts, is_shared=True) == shared
+
+
+def test_moments_cut_all_symbols_of_an_account_with_limits():
+    """Bars that are over by then; a window that has none is left out. The record counts them."""
+    other = replace(make_planted_market(8, 420, 8), symbol="OTHER")
+    other = replace(other, timestamp=other.timestamp + other.timeframe_ns // 2)
+    windows = [Window(0, 0, 200), Window(0, 200, 420), Window(1, 0, 420)]
+    moment = int(BARS.over_ns[99])
+    task = make_task(BARS, other, spec=RESTING, windows=windows)
+    cut = cut_windows(find_searched(task), moment)
+    assert cut.places == (0, 2)
+    assert cut.windows[0] == Window(0, 0, 100)
+    assert cut.windows[1].end == 99
+    assert cut_windows(find_searched(task), int(BARS.timestamp[0])) is None
+    shipped = find_strategy("mean_reversion").for_timeframe(3600.0)
+    limited = make_task(BARS, other, spec=shipped, costs=Costs(max_positions=1, rank="close"))
+    genomes = random_genomes(shipped, 6, seed=5)
+    record, plain = (
+        find_causal(each, genomes) for each in (limited, replace(limited, costs=Costs()))
+    )
+    assert record.mismatches == plain.mismatches == 0
+    assert record.cuts > plain.cuts

@@ -15,7 +15,6 @@ from data.timeframe import DAY_NS, MINUTE_NS
 from engine.accounts.costs import Costs
 from engine.cpu import limited, market
 from engine.positions.carried import CarriedRows
-from optimizer.judging.lookahead import build_causal_record
 from strategy import STRATEGIES
 from strategy import rows as computing
 from strategy import words as w
@@ -25,7 +24,7 @@ from strategy.language import Term
 from strategy.rows import Rows
 from tests.support.evidence import make_planted_market
 from tests.support.finer import make_coarse
-from tests.support.judging import make_task
+from tests.support.judging import find_causal, make_task
 from tests.support.random_strategies import drawn_exits
 from tests.support.worlds import random_genomes
 
@@ -82,7 +81,7 @@ OWN = {
 def find(spec, *series, costs=None, count=2):
     """What is found of random members."""
     task = make_task(*series, spec=spec, costs=costs or Costs(), min_trades=1)
-    return build_causal_record(task, task.engine(), random_genomes(spec, count, seed=5))
+    return find_causal(task, random_genomes(spec, count, seed=5))
 
 
 def take_turns(names):
