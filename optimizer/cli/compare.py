@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from optimizer.cli.console import stdout
+from optimizer.evidence.judgement import read_opened_result
+from optimizer.evidence.weighing import derive_verdict, find_pick
 from optimizer.formatting import format_count, fraction, metric, number
 from optimizer.grades import GRADE_WORDS
-from optimizer.judging.judgement import read_opened_result
-from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.run.compared import RunComparison
 from optimizer.store import RunStore
 

@@ -21,9 +21,9 @@ from optimizer.errors import ConfigError, StoreError
 if TYPE_CHECKING:
     from optimizer.cli.live import Watcher
     from optimizer.cluster.cluster import Cluster
-    from optimizer.judging.concurrent_folds import SpareCores
-    from optimizer.judging.executors import Executors
-    from optimizer.judging.judgement import Judgement
+    from optimizer.evidence.concurrent_folds import SpareCores
+    from optimizer.evidence.executors import Executors
+    from optimizer.evidence.judgement import Judgement
     from optimizer.run.task import MakeEvaluator
     from optimizer.store.result import RunResult
 
@@ -54,8 +54,8 @@ def evolve_front(
         from optimizer.cli.live import Watcher
         from optimizer.cli.report import write_run_report
         from optimizer.cli.result import print_answer, print_result, result_json
-        from optimizer.judging.concurrent_folds import share_cores
-        from optimizer.judging.judgement import add_held_out
+        from optimizer.evidence.concurrent_folds import share_cores
+        from optimizer.evidence.judgement import add_held_out
         from optimizer.run.problem import JustSearched
         from optimizer.run.runner import resume_run, start_run
         from optimizer.store import find_run
@@ -147,7 +147,7 @@ def _judge_result(
     from optimizer.cli.judge_progress import judge_after_search
     from optimizer.config.compute import ComputeSettings, DeviceSettings
     from optimizer.config.evidence import EvidenceSettings
-    from optimizer.judging.judgement import read_judgement
+    from optimizer.evidence.judgement import read_judgement
     from optimizer.run.purposes import recorded_config
     from optimizer.store import RunStore
 

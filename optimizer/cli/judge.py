@@ -15,7 +15,7 @@ from optimizer.errors import ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from optimizer.judging.judgement import Judgement
+    from optimizer.evidence.judgement import Judgement
 
 app = single_command()
 
@@ -51,9 +51,9 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.result import print_answer
     from optimizer.config.evidence import EvidenceSettings
     from optimizer.config.run_config import make_config
-    from optimizer.judging.judge import judge_run
-    from optimizer.judging.judgement import read_judgement
-    from optimizer.judging.plan import build_plan
+    from optimizer.evidence.judge import judge_run
+    from optimizer.evidence.judgement import read_judgement
+    from optimizer.evidence.plan import build_plan
     from optimizer.run.tables import require_result
     from optimizer.store import RunStore, find_run
 
@@ -94,7 +94,7 @@ def _build_evidence_table(judgement: "Judgement") -> "Table":
     """All evidence, a row a sentence."""
     from rich.table import Table
 
-    from optimizer.judging.sentences import weigh_evidence
+    from optimizer.evidence.sentences import weigh_evidence
 
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")

@@ -16,11 +16,11 @@ from optimizer.cli.view import JudgeView
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import format_flag
 from optimizer.errors import LostError, StoppedError, WriteError
+from optimizer.evidence.executors import Executors
+from optimizer.evidence.judge import judge_run
+from optimizer.evidence.judgement import Judgement
 from optimizer.evidence.null import DEFAULT_SEARCHES
-from optimizer.judging.executors import Executors
-from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement
-from optimizer.judging.plan import build_plan
+from optimizer.evidence.plan import build_plan
 from optimizer.run.problem import JustSearched
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class JudgeWatcher:
             yield self
 
     def __call__(self, part: str, done: int, planned: int, word: str) -> None:
-        """As `optimizer.judging.checkpoint.Watch`."""
+        """As `optimizer.evidence.checkpoint.Watch`."""
         self._view.update(part, done, planned, word)
         if self._quiet or self._live is not None:
             return

@@ -20,7 +20,7 @@ from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 
 if TYPE_CHECKING:
-    from optimizer.judging.concurrent_folds import SpareCores
+    from optimizer.evidence.concurrent_folds import SpareCores
 
 FRAME_EVERY_S = 0.1
 

@@ -18,7 +18,7 @@ LOGGERS = (
     "data.vendor",
     "engine.runtime.compiling.forms",
     "optimizer.forecasts.column",
-    "optimizer.judging.concurrent_folds",
+    "optimizer.evidence.concurrent_folds",
     "optimizer.store.store",
     "optimizer.store.writer",
     "optimizer.cluster.cluster",

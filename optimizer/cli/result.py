@@ -15,13 +15,13 @@ from optimizer.cli.tables import (
     held_out_table,
     windows_table,
 )
+from optimizer.evidence.judgement import Judgement
+from optimizer.evidence.sentences import describe_count, describe_subject, suggest_next
 from optimizer.evidence.verdict import NEXT, Verdict
+from optimizer.evidence.weighing import derive_verdict, find_pick
 from optimizer.formatting import format_count, number
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective
-from optimizer.judging.judgement import Judgement
-from optimizer.judging.sentences import describe_count, describe_subject, suggest_next
-from optimizer.judging.verdict import derive_verdict, find_pick
 from optimizer.store.caveats import describe_account, describe_gone
 from optimizer.store.result import RunResult, choose_noun, describe_quality
 from optimizer.store.windows import describe_windows, list_searched_windows

@@ -11,9 +11,9 @@ from optimizer.cli.console import Lines, facts_table, format_csv, format_json, p
 from optimizer.cli.result import print_answer, print_result, result_json
 from optimizer.cli.tables import importance_tables, print_individual
 from optimizer.errors import ConfigError
+from optimizer.evidence.judgement import Judgement, read_opened_result
+from optimizer.evidence.weighing import find_pick
 from optimizer.formatting import format_count, number
-from optimizer.judging.judgement import Judgement, read_opened_result
-from optimizer.judging.verdict import find_pick
 from optimizer.run.genes_file import chosen_member
 from optimizer.run.importance import METHOD, measure_run_importance
 from optimizer.run.tables import (

@@ -101,7 +101,7 @@ class JudgeView:
         self._done = self._planned = self._before = 0
 
     def update(self, part: str, done: int, planned: int, word: str) -> None:
-        """Show this part from now on; arguments as of `optimizer.judging.checkpoint.Watch`."""
+        """Show this part from now on; arguments as of `optimizer.evidence.checkpoint.Watch`."""
         if part != self._part:
             self._part, self._part_began, self._before = part, time.monotonic(), done
         self._done, self._planned, self._word = done, planned, word

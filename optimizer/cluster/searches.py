@@ -13,8 +13,8 @@ from optimizer.cluster.jobs import JobRequest, run_jobs
 from optimizer.cluster.messages import JobResult
 from optimizer.cluster.worker_cache import Parcel, refuse_own_indicators
 from optimizer.errors import OptimizerError
-from optimizer.judging.executors import SearchSetup
-from optimizer.judging.workers import Runner
+from optimizer.evidence.executors import SearchSetup
+from optimizer.evidence.jobs.workers import Runner
 from optimizer.run.task import Task
 
 
@@ -40,7 +40,7 @@ def allocate_threads(limit: int | None, share: int) -> int:
 
 
 class ClusterSearches:
-    """A place of a judge, as `optimizer.judging.executors.Executors`: all workers of a cluster.
+    """A place of a judge, as `optimizer.evidence.executors.Executors`: all workers of a cluster.
 
     Results come in the order of the searches' numbers, so that a record is the same by whatever
     worker they were made.
@@ -85,7 +85,7 @@ class _Executor:
     first: int | None
 
     def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
-        """As `optimizer.judging.workers.Executor`, in the order of the jobs."""
+        """As `optimizer.evidence.jobs.workers.Executor`, in the order of the jobs."""
         listed = list(jobs)
         requests = (
             JobRequest(index, _format_job(job), self.parcel, job)

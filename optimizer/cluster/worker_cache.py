@@ -21,7 +21,7 @@ from data.mmap_store import find_mapped_file, map_bars, pack_bars, unpack_bars, 
 from optimizer.cluster.fingerprint import made_here
 from optimizer.cluster.messages import JobResult, Lacks, Made, Work
 from optimizer.errors import ConfigError
-from optimizer.judging.workers import Runner
+from optimizer.evidence.jobs.workers import Runner
 from optimizer.store.space import build_write_error
 from strategy.model import Strategy
 

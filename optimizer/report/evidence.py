@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from data.shell import write_command
 from optimizer.evidence.drift import DriftRecord
 from optimizer.evidence.folds import FoldRow, Range
+from optimizer.evidence.judgement import Judgement
+from optimizer.evidence.sentences import describe_subject, suggest_next, weigh_evidence
 from optimizer.evidence.statistic import Weighed
 from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
 from optimizer.formatting import number
 from optimizer.grades import GRADE_WORDS
-from optimizer.judging.judgement import Judgement
-from optimizer.judging.sentences import describe_subject, suggest_next, weigh_evidence
 from optimizer.report.charts.chart import words
 from optimizer.report.schedule import format_figure, list_step_cells
 from optimizer.report.tables import Tables

@@ -6,8 +6,8 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
+from optimizer.evidence.concurrent_folds import SpareCores
 from optimizer.formatting import format_count, metric
-from optimizer.judging.concurrent_folds import SpareCores
 from optimizer.report.evidence import build_answer
 from optimizer.report.tables import Tables
 from optimizer.report.tiles import describe_tiles, list_tiles
@@ -82,7 +82,7 @@ class LiveLine:
             sys.stderr.write("\n")
 
     def judge(self, part: str, done: int, planned: int, word: str) -> None:
-        """Show how far a judgement is, as `optimizer.judging.checkpoint.Watch`."""
+        """Show how far a judgement is, as `optimizer.evidence.checkpoint.Watch`."""
         if self.is_due() or (self.is_shown and not done):
             count = f" {done:,} of {planned:,}" if planned else ""
             self.show(f"judging: {part}{count}" + (f", {word}" if word and done else ""))

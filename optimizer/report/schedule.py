@@ -15,8 +15,8 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
+from optimizer.evidence.schedule_record import fold_steps
 from optimizer.formatting import number
-from optimizer.judging.schedule_record import fold_steps
 from optimizer.report.account import Curve
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables

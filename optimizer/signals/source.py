@@ -14,10 +14,10 @@ from data.shell import write_command
 from data.timeframe import WEEK_NS
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError
+from optimizer.evidence.judgement import Judgement, read_judgement
 from optimizer.evidence.verdict import Verdict
+from optimizer.evidence.weighing import derive_member_verdict, derive_verdict, find_pick
 from optimizer.formatting import format_count
-from optimizer.judging.judgement import Judgement, read_judgement
-from optimizer.judging.verdict import derive_member_verdict, derive_verdict, find_pick
 from optimizer.run.purposes import SIGNAL, is_opened, recorded_config, restore_task
 from optimizer.run.record import read_identity
 from optimizer.run.tables import newest_front, require_result

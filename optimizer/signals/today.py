@@ -10,10 +10,10 @@ from data.bars import Window
 from data.checks import Floats, format_time
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
+from optimizer.evidence.going_on import build_longer_setup
 from optimizer.evidence.schedule import ScheduleRecord
-from optimizer.judging.going_on import build_longer_setup
-from optimizer.judging.schedule import StepPick, choose_picks
-from optimizer.judging.scheduling import open_steps
+from optimizer.evidence.schedule_searches import StepPick, choose_picks
+from optimizer.evidence.scheduling import open_steps
 from optimizer.run.task import Task
 from optimizer.schedule.dates import Step
 from optimizer.schedule.stitched import join_ledgers, stitch

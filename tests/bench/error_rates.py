@@ -24,19 +24,19 @@ from pathlib import Path
 import numpy as np
 
 from engine.runtime.machine import available_cores
-from optimizer.evidence.null import MOST_P, Tally, tally
-from optimizer.evidence.sharpe import measure_sharpe
-from optimizer.evidence.trials import count_effective_trials
-from optimizer.evidence.verdict import FEWEST_SEARCHES
-from optimizer.judging.null import KINDS as NULLS
-from optimizer.judging.null import NullJob, NullSetup
-from optimizer.judging.pick import Pick, select_pick
-from optimizer.judging.trials import (
+from optimizer.evidence.judged_trials import (
     JudgedTrials,
     build_bootstrap_record,
     build_cscv_record,
     build_daily_columns,
 )
+from optimizer.evidence.null import MOST_P, Tally, tally
+from optimizer.evidence.null_searches import KINDS as NULLS
+from optimizer.evidence.null_searches import NullJob, NullSetup
+from optimizer.evidence.picking import Pick, select_pick
+from optimizer.evidence.sharpe import measure_sharpe
+from optimizer.evidence.trials import count_effective_trials
+from optimizer.evidence.verdict import FEWEST_SEARCHES
 from optimizer.run.search import search
 from optimizer.run.task import Task
 from tests.support.judging import make_task

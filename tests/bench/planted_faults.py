@@ -64,8 +64,7 @@ PAGES = ("test_report_page.py", "test_pages.py")
 
 COMMANDS = {
     "optimizer/store": ("test_cli_runs.py", "test_cli_resume.py", "test_hostile_runs.py"),
-    "optimizer/evidence": ("test_cli_judge.py", "test_cli_schedule.py"),
-    "optimizer/judging": ("test_cli_judge.py", "test_cli_pick.py", "test_cli_schedule.py"),
+    "optimizer/evidence": ("test_cli_judge.py", "test_cli_pick.py", "test_cli_schedule.py"),
     "optimizer/goals": ("test_cli_search.py", "test_cli_symbols.py"),
     "optimizer/search": ("test_cli_search.py", "test_cli_resume.py", "test_cli_limits.py"),
     "optimizer/run": ("test_cli_resume.py", "test_cli_results.py", "test_cli_received.py",
@@ -87,12 +86,11 @@ COMMANDS = {
 
 BESIDE = {
     "optimizer/store": ("tests/properties/test_run_store.py", "tests/unit/optimizer/run"),
-    "optimizer/evidence": ("tests/unit/optimizer/judging", "tests/unit/optimizer/report"),
-    "optimizer/judging": ("tests/unit/optimizer/signals",),
+    "optimizer/evidence": ("tests/unit/optimizer/report", "tests/unit/optimizer/signals"),
     "optimizer/goals": ("tests/properties/test_goals.py",),
     "optimizer/search": ("tests/unit/optimizer/run",),
-    "optimizer/run": ("tests/unit/optimizer/judging", "tests/unit/optimizer/store"),
-    "optimizer/schedule": ("tests/unit/optimizer/judging/test_schedule.py",),
+    "optimizer/run": ("tests/unit/optimizer/evidence", "tests/unit/optimizer/store"),
+    "optimizer/schedule": ("tests/unit/optimizer/evidence/test_schedule_searches.py",),
     "optimizer/portfolios": ("tests/unit/optimizer/report",),
     "optimizer/report": ("tests/unit/optimizer/run/test_trade_details.py",),
     "engine": ("tests/unit/engine/test_reference.py", "tests/parity", "tests/golden",

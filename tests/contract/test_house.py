@@ -68,8 +68,8 @@ ALLOWED = {
     "pickle": [
         "engine/runtime/compiling/loops.py",
         "optimizer/cluster/worker_cache.py",
-        "optimizer/judging/worker.py",
-        "optimizer/judging/workers.py",
+        "optimizer/evidence/jobs/worker.py",
+        "optimizer/evidence/jobs/workers.py",
     ],
     "eval": ["strategy/files.py"],
 }

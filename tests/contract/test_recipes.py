@@ -100,7 +100,7 @@ def folder(command, bars, tmp_path):
 def test_a_command_of_a_page_runs_as_it_stands(command, folder, line, monkeypatch):
     """With bars under the names that it uses, and a run where it is about the latest."""
     # Few null searches and generations: the rest would be more of the same.
-    monkeypatch.setattr("optimizer.judging.plan.DEFAULT_SEARCHES", 5)
+    monkeypatch.setattr("optimizer.evidence.plan.DEFAULT_SEARCHES", 5)
     if line.split()[3] == "judge":
         flags = ("--population", 8, "--generations", 1, "--no-report", "--no-judge")
         assert command("evolve", "--holdout", "20%", *flags).code == 0

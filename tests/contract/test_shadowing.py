@@ -92,7 +92,7 @@ if __name__ == "__main__":
 
 JUDGES = """
 import os, sys
-from optimizer.judging.workers import Workers
+from optimizer.evidence.jobs.workers import Workers
 sys.path.append(os.getcwd())
 import mine
 sys.path.pop()
@@ -127,7 +127,7 @@ RUN = [
 TRIED = {
     "workers of a cluster": ("doctor --cluster local:1", ["resource_tracker", "spawn_main"]),
     "commands": (COMMANDS.format(RUN), ["true"]),
-    "judges": (JUDGES, ["-m optimizer.judging.worker"]),
+    "judges": (JUDGES, ["-m optimizer.evidence.jobs.worker"]),
 }
 """Command, or program, that begins each of our processes, and words of theirs."""
 

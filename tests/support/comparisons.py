@@ -17,7 +17,7 @@ INTERPRETED = {"TRITON_INTERPRET": "1"}
 """Chosen when Triton is imported, which is why these are processes."""
 
 IMPORTED = (
-    "import engine.cuda.language, optimizer.judging.schedule\n"
+    "import engine.cuda.language, optimizer.evidence.schedule_searches\n"
     "import tests.support.interpreter, tests.support.random_strategies"
 )
 """What interpreted programs share."""

@@ -6,7 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from optimizer.judging.workers import Workers
+from optimizer.evidence.jobs.workers import Workers
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from data.bars import Window
 from engine.accounts.costs import Costs
 from optimizer.config.run_config import RunConfig
+from optimizer.evidence.judge import find_searched, judge_run
 from optimizer.evidence.lookahead import build_causal_record
-from optimizer.judging.judge import find_searched, judge_run
-from optimizer.judging.plan import Plan
+from optimizer.evidence.plan import Plan
 from optimizer.report.run import evolve
 from optimizer.run.markets import Markets
 from optimizer.run.task import Task, parse_goals

@@ -1,7 +1,7 @@
 """Small recorded runs."""
 
-from optimizer.judging.judge import judge_run
-from optimizer.judging.plan import Plan
+from optimizer.evidence.judge import judge_run
+from optimizer.evidence.plan import Plan
 from optimizer.report.run import evolve
 
 SMALL = {"population": 16, "generations": 3, "min_trades": 3, "judge": False}

@@ -12,8 +12,8 @@ from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.errors import ConfigError
-from optimizer.judging.judge import judge_run
-from optimizer.judging.plan import Plan
+from optimizer.evidence.judge import judge_run
+from optimizer.evidence.plan import Plan
 from optimizer.store import RunStore
 from tests.support.clusters import SERIES, run_search, search_on_seven
 from tests.support.evidence import make_planted_market

@@ -15,6 +15,7 @@ from data.zones import to_local
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
 from optimizer.evidence import lookahead
+from optimizer.evidence.judge import find_searched
 from optimizer.evidence.lookahead import (
     WAYS,
     choose_cuts,
@@ -25,7 +26,6 @@ from optimizer.evidence.lookahead import (
     poison_bars,
 )
 from optimizer.evidence.splits import groups
-from optimizer.judging.judge import find_searched
 from strategy import find_strategy, words
 from strategy.custom_indicator import OwnIndicator
 from strategy.expressions import Call

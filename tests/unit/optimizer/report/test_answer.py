@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
+from optimizer.evidence.judge import judge_run
+from optimizer.evidence.plan import Plan
 from optimizer.formatting import fraction, metric
 from optimizer.grades import GRADES
-from optimizer.judging.judge import judge_run
-from optimizer.judging.plan import Plan
 from optimizer.report import gallery
 from optimizer.report.evidence import build_answer
 from optimizer.report.model import build_page_data, choose_members

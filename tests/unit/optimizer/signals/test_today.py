@@ -9,7 +9,7 @@ from data.checks import format_time
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
-from optimizer.judging.schedule import StepSetup
+from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.schedule.dates import parse_schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from optimizer.signals import unrecorded

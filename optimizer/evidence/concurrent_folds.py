@@ -1,0 +1,282 @@
+"""Searches of folds beside the run's own search, on cores that would idle.
+
+They need nothing of what the run finds, but that it ends as it was asked to end. A process of its
+own makes them, with an engine of its own, so that neither waits for the other's Python.
+"""
+
+import logging
+import queue
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+from engine.batch import Engine
+from engine.devices import Device
+from engine.memory_plan import BESIDE_SHARE
+from engine.replay.threads import Replaying, replaying
+from engine.runtime.machine import available_cores
+from engine.runtime.shortage import offer_memory, withdraw_memory
+from engine.workload import GPU_START_S, Workload
+from optimizer.config.evidence import EvidenceSettings
+from optimizer.errors import ConfigError
+from optimizer.evidence.executors import SearchSetup, ThisMachine
+from optimizer.evidence.fold_searches import FoldPick, FoldSetup
+from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
+from optimizer.evidence.jobs.workers import Executor, JobBatch, Pool, Workers
+from optimizer.evidence.plan import Plan, build_plan
+from optimizer.evidence.splitting import split_walks
+from optimizer.run.problem import Evaluator
+from optimizer.run.record import build_identity
+from optimizer.run.search import on_searched_bars
+from optimizer.run.task import Task, TaskEvaluator, local_evaluator
+from optimizer.run.warm_start import hash_genomes
+from optimizer.search.generation import Floats
+
+LOG = logging.getLogger(__name__)
+
+FEWEST_CORES = 8
+"""Of a host that makes folds beside the run: half of them are enough for its own search."""
+
+
+class FoldRoom(NamedTuple):
+    """Device, memory in bytes and cores of the folds."""
+
+    device: str
+    memory: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class FoldProcess:
+    """Runner of all folds, in a process with an engine of its own."""
+
+    asks: ClassVar[bool] = True
+
+    setup: FoldSetup
+    threads: int
+
+    def run(
+        self, job: tuple[int, ...], ask: Callable[[FoldPick | None], FoldRoom] | None = None
+    ) -> None:
+        """Search for folds; `ask` gives room, once it is known, and takes each pick."""
+        assert ask is not None
+        with Pool() as pool:
+            pool.start(min(self.threads, len(job)))
+            # Its library is imported while the run prepares its own engine.
+            self.setup.task.device()
+            room = ask(None)
+            config = self.setup.task.config.model_copy(update=room._asdict())
+            setup = replace(self.setup, task=replace(self.setup.task, config=config))
+            engine = None if config.device == "cpu" else setup.task.engine()
+            executor = ThisMachine(pool).executor(setup, len(job), engine=engine)
+            for _, pick in executor.results(job):
+                ask(pick)
+
+
+class ConcurrentFolds:
+    """Executor of the folds that have begun; it answers what their process asks.
+
+    Args:
+        setup: Of the folds.
+        threads: Cores that they may use.
+
+    Attributes:
+        quiet: As of `optimizer.evidence.jobs.workers.Answers`; one process needs no order.
+    """
+
+    quiet: AbstractContextManager[Any] = nullcontext()
+
+    def __init__(self, setup: FoldSetup, threads: int) -> None:
+        self._setup, self._threads = setup, threads
+        self._rooms: queue.SimpleQueue[FoldRoom] = queue.SimpleQueue()
+        self._jobs, self._pool = tuple(range(len(setup.splits))), Pool()
+        self._told = 0
+        workers = Workers(FoldProcess(setup, threads), 2, answers=self)
+        self._batch: JobBatch | None = None
+        if not workers.alone:
+            self._batch = workers.begin([self._jobs], self._pool)
+
+    @property
+    def work(self) -> Workload:
+        """Work of the run that they are of."""
+        return self._setup.task.workload()
+
+    def ask(self, pick: FoldPick | None) -> FoldRoom | None:
+        """Room for the folds, once it is known; a pick is kept for who waits for it."""
+        if pick is None:
+            return self._rooms.get()
+        assert self._batch is not None
+        self._batch.done.put((pick.number, pick, None))
+        self._told += 1
+        if self._told == len(self._jobs):
+            # A process with a GPU takes a while to end, and has its memory until then.
+            self._batch.kill()
+        return None
+
+    def give_room(self, device: str, free_bytes: int) -> None:
+        """Let the folds begin on a device, of which so much was free for the run's engine.
+
+        They end where that runs short of memory.
+        """
+        offer_memory(self._give_back)
+        self._rooms.put(FoldRoom(device, int(BESIDE_SHARE * free_bytes), self._threads))
+
+    def is_same_search(self, setup: SearchSetup) -> bool:
+        """Whether a setup finds what these folds find."""
+        return isinstance(setup, FoldSetup) and _list_deciding(setup) == _list_deciding(self._setup)
+
+    def iter_picks(self, jobs: Iterable[int]) -> Generator[tuple[int, FoldPick], None, None]:
+        """Picks of some folds as they are found; fewer where their process failed."""
+        missing = set(jobs)
+        while missing and self._batch is not None:
+            job, pick, error = self._batch.done.get()
+            if job == self._jobs:
+                LOG.warning("folds beside the run failed (%r), and are searched now", error)
+                return
+            if job in missing:
+                missing.remove(job)
+                yield job, pick
+
+    def end(self) -> None:
+        """End their process, whatever it does."""
+        if self._batch is not None:
+            # A thread that waits for room waits no longer.
+            self._rooms.put(FoldRoom("cpu", 0, 1))
+            for process in self._batch.end():
+                self._pool.give_back(process)
+            self._pool.__exit__()
+            self._batch = None
+            withdraw_memory(self._give_back)
+
+    def _give_back(self) -> None:
+        """Give their memory to the run; folds are searched after it."""
+        LOG.warning("the device ran short of memory: folds are searched after the run")
+        self.end()
+
+
+@dataclass(frozen=True)
+class _BegunFolds:
+    """Folds that have begun, and what makes those that they fail to make."""
+
+    begun: ConcurrentFolds
+    otherwise: Callable[[int], Executor]
+
+    def results(self, jobs: Iterable[int]) -> Generator[tuple[int, FoldPick], None, None]:
+        """As of `Executor`."""
+        missing = list(jobs)
+        try:
+            for job, pick in self.begun.iter_picks(missing):
+                missing.remove(job)
+                yield job, pick
+        finally:
+            self.begun.end()
+        if missing:
+            yield from self.otherwise(len(missing)).results(missing)
+
+
+class SpareCores(ThisMachine):
+    """This machine, whose spare cores search for the folds of a plan while the run is searched.
+
+    Leaving it ends what has begun. Nothing begins on few cores, or where memory or time is limited.
+
+    Args:
+        pool: As of `ThisMachine`.
+        plan: Of the judgement that follows the run.
+    """
+
+    def __init__(self, pool: Pool, plan: Plan) -> None:
+        super().__init__(pool)
+        self._plan = plan
+        self._begun: ConcurrentFolds | None = None
+        self._replaying: Replaying = replaying
+
+    def __enter__(self) -> "SpareCores":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._begun is not None:
+            self._begun.end()
+
+    def begin(self, task: Task, warm_start: Floats | None) -> None:
+        """Begin a process for the folds of a run that is about to prepare its engine."""
+        cores = available_cores(task.config.threads)
+        is_limited = task.config.memory is not None or task.config.max_seconds is not None
+        if cores < FEWEST_CORES or is_limited:
+            return
+        # They are ready when the search is over.
+        self._pool.start(PROCESSES)
+        self._replaying = partial(replay_in_processes, self._pool)
+        planned = on_searched_bars(task)
+        try:
+            splits = split_walks(self._plan, planned)
+        except ConfigError:
+            # The judgement reports it.
+            return
+        if splits:
+            setup = FoldSetup(planned, splits, warm_start)
+            self._begun = ConcurrentFolds(setup, max(cores // 2, 1))
+
+    def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
+        """As `local_evaluator`, with the reference in processes where cores are to spare."""
+        return local_evaluator(task, device, self._replaying)
+
+    def give_room(self, engine: Evaluator) -> None:
+        """Let the folds begin, beside the engine of the run."""
+        if self._begun is None:
+            return
+        if isinstance(engine, Engine) and _leaves_room(engine, self._begun.work):
+            self._begun.give_room(engine.device, engine.memory_plan(1).free_bytes)
+        else:
+            self._begun.end()
+            self._begun = None
+
+    def executor(
+        self,
+        setup: SearchSetup,
+        jobs: int,
+        *,
+        first: int | None = None,
+        engine: Engine | None = None,
+        used: str | None = None,
+    ) -> Executor:
+        """As of `Executors`; folds that have begun are taken as they are, if they are these."""
+        choose, begun, self._begun = super().executor, self._begun, None
+        if begun is not None and begun.is_same_search(setup):
+            return _BegunFolds(begun, lambda left: choose(setup, left, engine=engine))
+        if begun is not None:
+            begun.end()
+        return choose(setup, jobs, first=first, engine=engine, used=used)
+
+
+def _leaves_room(engine: Engine, work: Workload) -> bool:
+    """Whether the engine of a run leaves room for another that takes as much.
+
+    On cores where it has little to do; of more work none is left for folds, which would compute
+    rows of their own. On a GPU half of what was free stays so: for copies, graphs and whatever else
+    is computed there.
+    """
+    if engine.device == "cpu":
+        return engine.n_parts == 1 and work.cpu_s <= GPU_START_S
+    return engine.memory_plan(1).leaves_room_beside
+
+
+@contextmanager
+def share_cores(settings: EvidenceSettings | None) -> Iterator[SpareCores | None]:
+    """Executors of a run that is about to begin and to be judged; None where it is not."""
+    if settings is None or settings.judge is False:
+        yield None
+        return
+    with Pool() as pool, SpareCores(pool, build_plan(settings)) as beside:
+        yield beside
+
+
+def _list_deciding(setup: FoldSetup) -> Mapping[str, object]:
+    """All that decides what folds find."""
+    task = setup.task
+    return {
+        "identity": build_identity(task, hash_genomes(setup.warm_start)),
+        "end": task.config.deciding("end"),
+        "splits": setup.splits,
+    }

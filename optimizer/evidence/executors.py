@@ -1,0 +1,208 @@
+"""Executors of whole searches: the cores of this machine, or others that a caller gives."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from data import Window
+from engine.batch import Engine
+from engine.devices import choose_strategy_backend
+from engine.fast_case import find_fast_case
+from engine.memory_plan import allow_host_bytes, count_apart
+from engine.runtime.machine import available_cores
+from engine.workload import GPU_START_S
+from optimizer.evidence.fold_searches import FoldSetup
+from optimizer.evidence.jobs.asking import AskingWorkers
+from optimizer.evidence.jobs.workers import Executor, Pool, Workers
+from optimizer.evidence.null_searches import NullJob, NullSearch, NullSetup
+from optimizer.evidence.schedule_searches import NullScheduleSetup, StepSetup
+from optimizer.evidence.weighing import ROWS_OF_ONE
+from optimizer.run.task import Task
+
+SearchSetup = NullSetup | FoldSetup | StepSetup | NullScheduleSetup
+"""Setups that repeat the search of a task."""
+
+PROCESS_S = 0.5
+"""Until a process is ready for its first search, on a free core."""
+
+MOST_PAIRS = 2**20
+"""Of individuals and windows that searches of a wave ask for at once: 256 MB of accumulators."""
+
+MOST_ENGINES = 8
+"""Of a wave whose markets have an engine each, which take turns at Python's lock: null searches of
+two examples took 0.30 and 0.31 s alone on an H200, 0.22 and 0.25 by eight, 0.23 and 0.39 by 32."""
+
+
+class Executors(Protocol):
+    """Executors of searches; they decide no result."""
+
+    def check(self, task: Task) -> None:
+        """Refuse a task whose searches cannot be made there, before any work.
+
+        Raises:
+            ConfigError: When they cannot.
+        """
+        ...
+
+    def executor(
+        self,
+        setup: SearchSetup,
+        jobs: int,
+        *,
+        first: int | None = None,
+        engine: Engine | None = None,
+        used: str | None = None,
+    ) -> Executor:
+        """Executor of the searches of a setup.
+
+        Args:
+            setup: Its task limits threads and memory.
+            jobs: How many searches there will be.
+            first: With so many the rest may be superfluous; None where all are wanted.
+            engine: Of this process and of the same bars, which may search parts of them.
+            used: Device of the run's own search, where `engine` is let go of before searches begin:
+                on its GPU, or another, null markets may be searched, and parts of the bars by
+                engines of their own. None for cores alone and where `engine` stays.
+        """
+        ...
+
+
+class ThisMachine:
+    """This process, or one a core, which come from a pool and go back to it.
+
+    What is done first is taken. On a GPU one engine evaluates for all searches: for parts of the
+    bars that of the run, for null markets one of a wave, also where the run's own search was so
+    short that ``"auto"`` left it to the cores. On cores this process searches one after the other
+    where there is little to do, or its engine has the rows already.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    def check(self, task: Task) -> None:
+        """All searches can be made here."""
+
+    def executor(
+        self,
+        setup: SearchSetup,
+        jobs: int,
+        *,
+        first: int | None = None,
+        engine: Engine | None = None,
+        used: str | None = None,
+    ) -> Executor:
+        """As `Executors`; nothing begins before a core is free for it, so `first` means nothing."""
+        config = setup.task.config
+        threads = available_cores(config.threads)
+        cores = max(1, min(threads, jobs))
+        beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
+        if isinstance(setup, FoldSetup | StepSetup):
+            on_engine = replace(setup, engine=engine)
+            is_apart = used is not None and on_engine.pays_apart
+            if chosen := self._choose_engine(on_engine, jobs, threads, beside_s, is_apart):
+                return chosen
+        elif (
+            used is not None
+            and GPU_START_S + jobs * setup.seconds_on_gpu(threads) < beside_s
+            and (device := find_gpu(setup.task, used)) is not None
+        ):
+            return share_device(setup, jobs, device, self._pool)
+        elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
+            # One after the other, on all cores: before processes are there it is done.
+            cores = 1
+        room = allow_host_bytes(config.memory) // cores
+        settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
+        alone = replace(setup.task, config=config.model_copy(update=settings))
+        return Workers(replace(setup, task=alone), cores, self._pool)
+
+    def _choose_engine(
+        self,
+        setup: FoldSetup | StepSetup,
+        jobs: int,
+        threads: int,
+        beside_s: float,
+        is_apart: bool,
+    ) -> Executor | None:
+        """Executor with the engine of a setup, where that is done before `beside_s`; else None.
+
+        `is_apart`: with an engine of each training in its place, one after the other.
+        """
+        engine = setup.engine
+        if engine is None or engine.n_parts > 1:
+            return None
+        if is_apart:
+            config = setup.task.config.model_copy(update={"device": engine.device})
+            setup = replace(setup, engine=None, task=replace(setup.task, config=config))
+        if engine.device == "cpu":
+            return Workers(setup, 1) if jobs * setup.seconds(threads) < beside_s else None
+        # A run that was killed after its last search goes on with none left.
+        size = 1 if is_apart else max(1, min(size_wave(setup, engine), jobs))
+        several = max(1, min(threads - 1, size))
+        # With one all are searched in step here, before processes are there.
+        seconds = {several: PROCESS_S + jobs * setup.seconds_on_gpu(several + 1)}
+        seconds[1] = jobs * setup.seconds_on_gpu(2)
+        count = min(seconds, key=lambda count: seconds[count])
+        if seconds[count] < beside_s:
+            return AskingWorkers(setup, count, size, self._pool)
+        return None
+
+
+def find_gpu(task: Task, used: str) -> str | None:
+    """GPU on which null searches of a run may be evaluated; None without one.
+
+    Args:
+        task: Of the run; with the device ``"auto"`` any GPU of this machine may be used.
+        used: Device of the run's own search, whose GPU comes first.
+    """
+    if used != "cpu":
+        return used
+    if task.config.device != "auto":
+        return None
+    choice = choose_strategy_backend(task.spec, "auto", costs=task.costs)
+    return None if choice.name == "cpu" else choice.label
+
+
+def size_wave(setup: FoldSetup | StepSetup, engine: Engine) -> int:
+    """Searches on parts of an engine's bars whose populations it answers together.
+
+    Rows that have no place for all of them are made again and again.
+    """
+    population = setup.task.config.population
+    size = MOST_PAIRS // (population * max(map(len, setup.windows)))
+    if not setup.keeps_rows:
+        size = min(size, engine.memory_plan(1).slots // (ROWS_OF_ONE * population))
+    return max(size, 1)
+
+
+def share_device(
+    setup: NullSetup | NullScheduleSetup, jobs: int, device: str, pool: Pool
+) -> AskingWorkers[NullJob, NullSearch]:
+    """Executor of null searches and null schedules that share a device.
+
+    One engine of this process evaluates for as many markets in step as memory has room for, which
+    all cores but one breed and choose.
+    """
+    config = setup.task.config.model_copy(update={"device": device})
+    task = replace(setup.task, config=config)
+    searched: Sequence[Sequence[Window]] = [task.markets.windows]
+    if isinstance(setup, NullScheduleSetup):
+        searched = setup.on_run.windows
+    pairs = config.population * sum(map(len, searched))
+    size = max(1, min(count_markets(task, len(searched)), jobs, MOST_PAIRS // pairs))
+    count = max(1, min(available_cores(config.threads) - 1, size))
+    return AskingWorkers(replace(setup, task=task), count, size, pool)
+
+
+def count_markets(task: Task, searches: int = 1) -> int:
+    """Markets that the task's device has room for by now, each searched so often.
+
+    Those that fit have their rows there beside the lists of an engine.
+    """
+    series = task.markets.searched
+    # Those of a strategy that is no fast case come and go with a population.
+    n_rows = searches * int(task.workload().row_bars / sum(map(len, series)))
+    n_rows = min(n_rows, find_fast_case(task.spec, task.costs).most_rows)
+    n_rows = n_rows or ROWS_OF_ONE * task.config.population
+    maker = task.device().maker
+    count = count_apart(maker, series, n_rows, task.config.memory)
+    return count if maker.meets_own else min(count, MOST_ENGINES)

@@ -1,0 +1,205 @@
+"""Searches of one setup in step, whose questions an engine here answers, or another process."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain
+from operator import attrgetter
+from typing import Any, ClassVar, Generic, TypeVar
+
+from data import Window, parts
+from engine.batch import Engine
+from engine.workload import Workload
+from optimizer.evidence.weighing import estimate_asking_seconds, estimate_core_seconds
+from optimizer.run.problem import Answer, Asking, EngineProblem, Question
+from optimizer.run.search import answer_together, ask_elsewhere, engine_apart, replace_engine
+from optimizer.run.task import Task
+from optimizer.search.generation import Floats
+from optimizer.search.in_step import run_in_step
+
+Job = TypeVar("Job", bound=Hashable)
+Result = TypeVar("Result")
+
+Ask = Callable[[Mapping[Any, Question]], Sequence[Answer]]
+"""Answers what searches ask, in the order of the questions."""
+
+WindowNumbers = Mapping[Any, Sequence[int]]
+"""Numbers of an engine's windows that each search meets, by what its questions are named by."""
+
+APART_SHARE = 0.75
+"""Where an engine has room for less than so much of all rows, and trainings end before so much of
+all bars, an engine of each training alone computes fewer bars of rows: a third of them where it
+has room for a half or a fifth, but more where it has room for nine tenths."""
+
+
+class InStepSetup(ABC, Generic[Job, Result]):
+    """Setup of searches that advance together, each to what it finds alone.
+
+    Attributes:
+        task: With the generations that the run reached; without what is held out.
+    """
+
+    task: Task
+
+    @abstractmethod
+    def build_task(self, job: Job) -> Task:
+        """Task that a job searches."""
+
+    @abstractmethod
+    def make_engine(
+        self, jobs: Sequence[Job], tasks: Sequence[Task]
+    ) -> tuple[Engine, WindowNumbers]:
+        """Engine of jobs, whose tasks are given, and the windows that each search meets."""
+
+    @abstractmethod
+    def search_together(
+        self, tasks: Mapping[Job, Task], engine: Engine, answer: Ask
+    ) -> Iterator[tuple[Job, Result]]:
+        """Search for jobs together, whose questions are answered; `engine` knows the strategy."""
+
+    @abstractmethod
+    def estimate_work(self) -> tuple[Workload, int]:
+        """Work of the longest search, without rows that an engine keeps, and its individuals."""
+
+    def seconds(self, threads: int) -> float:
+        """Seconds that one search takes on so many cores, about; with an engine, on it."""
+        work, individuals = self.estimate_work()
+        work = work._replace(threads=threads)
+        return estimate_core_seconds(work, individuals, self.task.config.generations)
+
+    def seconds_on_gpu(self, cores: int) -> float:
+        """Seconds that each takes, about, where all of so many cores but one ask a GPU."""
+        work, individuals = self.estimate_work()
+        return estimate_asking_seconds(work, individuals, self.task.config.generations, cores)
+
+    def run(self, job: Job) -> Result:
+        """Search for one job."""
+        ((_, result),) = self.run_in_step([job])
+        return result
+
+    def run_in_step(
+        self, jobs: Sequence[Job], ask: Ask | None = None
+    ) -> Iterator[tuple[Job, Result]]:
+        """Search for several jobs together, each to what it finds alone, as they end.
+
+        `ask` evaluates elsewhere what they ask; an engine of this process does so without it.
+        """
+        tasks = {job: self.build_task(job) for job in jobs}
+        if ask is None:
+            engine, windows = self.make_engine(jobs, [*tasks.values()])
+            return self.search_together(tasks, engine, partial(answer_together, engine, windows))
+        elsewhere = replace_engine(tasks[jobs[0]])
+        return self.search_together(tasks, elsewhere, partial(ask_elsewhere, ask))
+
+
+def bring_windows(
+    engine: Engine, windows: Mapping[Any, Sequence[Window]]
+) -> tuple[Engine, WindowNumbers]:
+    """An engine for the windows of several searches, and the numbers of those of each."""
+    every = [*chain.from_iterable(windows.values())]
+    numbers, begin = {}, 0
+    for name, of_search in windows.items():
+        numbers[name] = range(begin, begin + len(of_search))
+        begin += len(of_search)
+    return engine.on(every) if every else engine, numbers
+
+
+class OneSearchSetup(InStepSetup[Job, Result]):
+    """Setup whose jobs are one search each."""
+
+    @abstractmethod
+    def search(self, job: Job, task: Task, problem: EngineProblem) -> Asking[Result]:
+        """Search for one job; its caller evaluates."""
+
+    def search_together(
+        self, tasks: Mapping[Job, Task], engine: Engine, answer: Ask
+    ) -> Iterator[tuple[Job, Result]]:
+        """As of `InStepSetup`."""
+        searches = {
+            job: self.search(job, task, task.problem(engine)) for job, task in tasks.items()
+        }
+        return run_in_step(searches, answer)
+
+
+@dataclass(frozen=True)
+class Waves(Generic[Job, Result]):
+    """Runner of several searches at a time, in step."""
+
+    asks: ClassVar[bool] = True
+
+    setup: InStepSetup[Job, Result]
+
+    def run(self, jobs: Sequence[Job], ask: Ask | None = None) -> list[tuple[Job, Result]]:
+        """Search for several jobs together; `ask` as of `InStepSetup.run_in_step`."""
+        return list(self.setup.run_in_step(jobs, ask))
+
+
+class OnWindows(OneSearchSetup[int, Result]):
+    """Setup of searches on parts of one task's bars, by number; one engine serves all of them.
+
+    Attributes:
+        warm_start: [N, G] genomes that the run began with.
+        engine: Of the task's series, whose rows serve all; made when it is needed if None. It
+            stays in its process.
+    """
+
+    warm_start: Floats | None
+    engine: Engine | None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Setup that other processes get."""
+        return {**self.__dict__, "engine": None}
+
+    @property
+    @abstractmethod
+    def trainings(self) -> Sequence[Sequence[Window]]:
+        """Windows of each search."""
+
+    @cached_property
+    def windows(self) -> tuple[tuple[Window, ...], ...]:
+        """The same, cut as those of the run."""
+        searched = ([replace(w, role="search") for w in training] for training in self.trainings)
+        return tuple(parts(windows, self.task.config.parts) for windows in searched)
+
+    def make_engine(
+        self, jobs: Sequence[int], tasks: Sequence[Task]
+    ) -> tuple[Engine, WindowNumbers]:
+        """The engine, for the windows of all jobs; without one a job's own, of no later bars."""
+        if self.engine is None and len(jobs) == 1:
+            engine, (numbers,) = engine_apart(tasks)
+            return engine, {jobs[0]: numbers}
+        engine = self.engine or self.task.engine()
+        return bring_windows(engine, {job: self.windows[job] for job in jobs})
+
+    @property
+    def pays_apart(self) -> bool:
+        """Whether an engine of each training alone computes less than the engine, on average."""
+        if self.engine is None:
+            return False
+        plan = self.engine.memory_plan(1)
+        ends = [
+            # The last window of each series.
+            {window.series: window.end for window in sorted(windows, key=attrgetter("end"))}
+            for windows in self.windows
+        ]
+        n_bars = sum(sum(of_series.values()) for of_series in ends)
+        is_early = n_bars <= APART_SHARE * plan.bars * len(ends)
+        return is_early and not plan.holds_rows(APART_SHARE * self.task.workload().row_bars)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the engine has room for all rows that searches read."""
+        if self.engine is None:
+            return False
+        return self.engine.memory_plan(1).holds_rows(self.task.workload().row_bars)
+
+    def estimate_work(self) -> tuple[Workload, int]:
+        """As of `InStepSetup`."""
+        work, n_bars = self.task.workload(), self.task.markets.n_bars
+        longest = max(sum(map(len, windows)) for windows in self.windows)
+        individuals = int(work.individual_bars / n_bars)
+        rows = 0 if self.keeps_rows else work.row_bars
+        bars = individuals * longest
+        work = work._replace(individual_bars=bars, row_bars=rows, new_bars=0)
+        return work, individuals

@@ -1,0 +1,122 @@
+"""The reference in processes of this machine.
+
+Threads of one process wait for each other: what lies between compiled loops is Python.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from data.bars import Bars, Window
+from engine.accounts.costs import Costs
+from engine.reference import Reference
+from engine.replay.threads import Indices, Replayed, replaying, sharing_order
+from engine.runtime.compiling.forms import CompiledForm
+from optimizer.evidence.jobs.workers import Pool, Workers
+from optimizer.search.generation import Floats
+from strategy.model import Strategy
+
+PROCESSES = 4
+"""With more, sending them bars takes as long as they save."""
+
+PARTS_PER_PROCESS = 2
+
+MOST_BARS = 100_000
+"""Of all series, which are sent with each job; of more a job has one series."""
+
+FEWEST_REPLAYS = 32
+"""Individuals and windows: fewer are replayed before processes have their bars."""
+
+FEWEST_INDIVIDUALS = 64
+"""Of long series, for the same reason."""
+
+
+class ReplayJob(NamedTuple):
+    """Some individuals in some windows, with the bars of these."""
+
+    individuals: Indices  # [N] their numbers
+    genomes: Floats  # [N, G]
+    numbers: tuple[int, ...]  # of the windows among all
+    series: tuple[Bars, ...]
+    windows: tuple[Window, ...]  # of these series
+
+
+@dataclass(frozen=True)
+class ReplaySetup:
+    """Replays individuals, in a process with references of its own."""
+
+    spec: Strategy
+    costs: Costs
+    threads: int
+
+    def run(self, job: ReplayJob) -> list[Replayed]:
+        """Replays of a job, with the numbers that its individuals and windows have here."""
+        form = CompiledForm()
+        reference = Reference(self.spec, job.series, job.windows, self.costs, form=form)
+        if self.threads > 1:
+            # All loops are compiled before threads ask for them.
+            reference.replay(job.genomes[0], [0])
+        with replaying(reference, job.genomes, self.threads) as replays:
+            return [
+                replayed._replace(
+                    individual=int(job.individuals[replayed.individual]),
+                    window=job.numbers[replayed.window],
+                )
+                for replayed in replays
+            ]
+
+
+@contextmanager
+def replay_in_processes(
+    pool: Pool, reference: Reference, genomes: Floats, threads: int
+) -> Iterator[Iterator[Replayed]]:
+    """As `engine.replay.threads.replaying`, by processes of a pool where that is done first."""
+    jobs = [] if threads == 1 else _list_jobs(reference, genomes)
+    each = max(1, threads // PROCESSES) if _is_long(reference) else 1
+    setup = ReplaySetup(reference.spec, reference.costs, each)
+    workers = Workers(setup, min(PROCESSES, len(jobs)), pool)
+    batch = None if workers.alone else workers.begin(jobs, pool)
+    if batch is None:
+        with replaying(reference, genomes, threads) as replays:
+            yield replays
+        return
+
+    def list_replays(done: Iterable[tuple[Any, list[Replayed]]]) -> Iterator[Replayed]:
+        for _, replays in done:
+            yield from replays
+
+    try:
+        yield list_replays(workers.collect(batch, len(jobs)))
+    finally:
+        for process in batch.end():
+            pool.give_back(process)
+
+
+def _is_long(reference: Reference) -> bool:
+    return sum(map(len, reference.series)) > MOST_BARS
+
+
+def _list_jobs(reference: Reference, genomes: Floats) -> list[ReplayJob]:
+    """Jobs of processes: some individuals on all series, or all on one; none where threads do."""
+    series, windows = reference.series, reference.windows
+    everyone, all_numbers = np.arange(len(genomes)), tuple(range(len(windows)))
+    if not _is_long(reference):
+        if len(genomes) * len(windows) < FEWEST_REPLAYS:
+            return []
+        order = sharing_order(reference.spec, genomes)
+        parts = np.array_split(order, min(len(order), PROCESSES * PARTS_PER_PROCESS))
+        return [ReplayJob(part, genomes[part], all_numbers, series, windows) for part in parts]
+    # Of an account with limits all series are replayed together; and of few threads share rows.
+    is_few = len(series) < PROCESSES or len(genomes) < FEWEST_INDIVIDUALS
+    if is_few or reference.costs.has_limits:
+        return []
+    jobs = []
+    for number, bars in enumerate(series):
+        own = tuple(k for k in all_numbers if windows[k].series == number)
+        alone = tuple(replace(windows[k], series=0) for k in own)
+        if own:
+            jobs.append(ReplayJob(everyone, genomes, own, (bars,), alone))
+    return jobs

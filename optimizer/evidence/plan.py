@@ -1,0 +1,90 @@
+"""Plan of a judgement: the parts that are asked for."""
+
+from collections.abc import Collection
+
+from pydantic import ConfigDict
+
+from optimizer.config.evidence import EvidenceSettings, check_schedule
+from optimizer.evidence.judgement import Judgement
+from optimizer.evidence.null import DEFAULT_SEARCHES
+from optimizer.evidence.splits import DEFAULT_TRAIN_GROUPS
+
+OF_FOLDS = ("folds", "train", "anchored", "purge")
+OF_TRIALS = ("blocks", "resamples", "trials")
+"""Knobs that ask for a part anew."""
+
+
+class Plan(EvidenceSettings):
+    """Parts that are asked for: the knobs, of which 0 leaves a part out, and more beside them.
+
+    Args:
+        causal: Whether to look for look-ahead in the whole front.
+        pick: Number of another member; None for that of greatest strength.
+        is_open: Whether to look at the bars that were held out.
+        is_lenient: Whether folds that the bars are too few for are left out, with a note.
+    """
+
+    # Knobs were checked before; a member may come as a number of numpy.
+    model_config = ConfigDict(strict=False)
+
+    causal: bool = False
+    pick: int | None = None
+    is_open: bool = False
+    is_lenient: bool = False
+
+    @property
+    def fold_kind(self) -> str:
+        """How the beginnings of trainings are named."""
+        return "anchored" if self.anchored else "rolling"
+
+    @property
+    def train_groups(self) -> int:
+        """Groups that a fold is searched on; a duration is that of a schedule."""
+        return self.train if isinstance(self.train, int) else DEFAULT_TRAIN_GROUPS
+
+    @property
+    def groups(self) -> tuple[int, int] | None:
+        """N and k of combinatorial splits to search again; None for none."""
+        if self.cpcv is None:
+            return None
+        count, tests = map(int, self.cpcv.split(","))
+        return count, tests
+
+
+def build_plan(
+    settings: EvidenceSettings,
+    named: Collection[str] = (),
+    earlier: Judgement | None = None,
+    *,
+    pick: int | None = None,
+    is_open: bool = False,
+) -> Plan:
+    """Plan by the knobs; a part of an earlier judgement is not made again unless named.
+
+    Args:
+        settings: All knobs.
+        named: Those that a person gave.
+        earlier: Newest judgement of the run; one of another pick does not count.
+        pick: Number of another member than the strongest.
+        is_open: Whether to look at held-out bars.
+    """
+    check_schedule(settings)
+    if earlier is not None and pick is not None:
+        earlier = earlier if earlier.pick and earlier.pick.member == pick else None
+    asks_folds, asks_trials = (
+        any(name in named for name in part) for part in (OF_FOLDS, OF_TRIALS)
+    )
+    changed: dict[str, int] = {"null": settings.null or (DEFAULT_SEARCHES if settings.judge else 0)}
+    is_scheduled = settings.every is not None and "folds" not in named
+    if is_scheduled or (earlier is not None and earlier.folds is not None and not asks_folds):
+        changed["folds"] = 0
+    if earlier is not None and earlier.trials is not None and not asks_trials:
+        changed["blocks"] = 0
+    knobs = settings.model_dump(include=set(EvidenceSettings.model_fields))
+    return Plan(
+        **{**knobs, **changed},
+        causal=changed["null"] > 0 and (earlier is None or earlier.causal is None),
+        pick=pick,
+        is_open=is_open,
+        is_lenient=not asks_folds,
+    )

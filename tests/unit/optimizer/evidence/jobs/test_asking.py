@@ -1,0 +1,142 @@
+"""Searches in step, and processes that ask one engine: each finds what it finds alone."""
+
+import gc
+import os
+import pickle
+import signal
+import weakref
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from optimizer.evidence.fold_searches import FoldSetup
+from optimizer.evidence.jobs.asking import AskingWorkers
+from optimizer.evidence.jobs.workers import Pool
+from optimizer.evidence.null_searches import NullJob, NullSetup
+from optimizer.evidence.schedule_searches import StepSetup
+from optimizer.evidence.splits import combinatorial, walk_forward
+from optimizer.schedule.dates import parse_schedule
+from tests.support.evidence import make_planted_market
+from tests.support.examples import RSI_PULLBACK
+from tests.support.judging import make_task
+
+BARS, OTHER = make_planted_market(7, 900, 8), make_planted_market(8, 700, 8)
+SEVERAL = (Window(0, 100, 500), Window(0, 500, 900), Window(1, 50, 700))
+
+TASKS = {
+    "shipped": lambda: make_task(BARS, plateau=2, generations=5),
+    "several": lambda: make_task(BARS, OTHER, windows=SEVERAL, over_windows="pooled"),
+    "near": lambda: make_task(BARS, objectives="strength@near,max_drawdown", population=8),
+    "words": lambda: make_task(BARS, spec=RSI_PULLBACK, min_trades=2),
+    "grid": lambda: make_task(BARS, search="lattice", steps={"reward_r": 1.0}, generations=0),
+}
+"""A search that may end before others, windows that are one account, neighbours that are asked
+too, a strategy in words, and a grid."""
+
+JOBS = [NullJob("shuffled", number) for number in range(1, 6)] + [NullJob("mirrored", 1)]
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """Processes for tests that end none."""
+    with Pool() as pool:
+        yield pool
+
+
+@contextmanager
+def note_engines(monkeypatch):
+    """Says how many engines are there that were made since, without a collector of cycles."""
+    made, begin = [], Engine.__init__
+
+    def note(self, *arguments, **options):
+        begin(self, *arguments, **options)
+        made.append(weakref.ref(self._backend))
+
+    monkeypatch.setattr(Engine, "__init__", note)
+    gc.collect()
+    gc.disable()
+    yield lambda: sum(engine() is not None for engine in made)
+    gc.enable()
+    assert made
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_null_searches_in_step_find_what_each_finds_alone(name):
+    """In waves of two and of all."""
+    setup = NullSetup(TASKS[name](), "none")
+    expected = {job: setup.run(job) for job in JOBS}
+    assert len({search.strength for search in expected.values()}) > 1
+    assert dict(setup.run_in_step(JOBS)) == expected
+    assert dict([*setup.run_in_step(JOBS[:2]), *setup.run_in_step(JOBS[4:])]) == {
+        job: expected[job] for job in (*JOBS[:2], *JOBS[4:])
+    }
+
+
+def test_processes_that_ask_find_it_too(pool, monkeypatch):
+    """In three waves, each of whose engines is gone when the next is made, which a GPU needs."""
+    setup = NullSetup(TASKS["shipped"](), "none")
+    expected, living = dict(setup.run_in_step(JOBS)), []
+    make = NullSetup.make_engine
+
+    with note_engines(monkeypatch) as count_engines:
+
+        def note(self, jobs, tasks):
+            living.append(count_engines())
+            return make(self, jobs, tasks)
+
+        monkeypatch.setattr(NullSetup, "make_engine", note)
+        assert dict(AskingWorkers(setup, 2, 2, pool).results(JOBS)) == expected
+    assert living == [0, 0, 0]
+    # What is left of a run that was killed.
+    assert dict(AskingWorkers(setup, 2, 4, pool).results(JOBS[:1])) == {JOBS[0]: expected[JOBS[0]]}
+
+
+@pytest.mark.parametrize("name", ["shipped", "near"])
+def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
+    """In waves, by two processes; each finds what it finds alone, and no other engine is made."""
+    task = TASKS[name]()
+    series, windows = task.markets.series, task.markets.uncut
+    splits = walk_forward(series, windows, folds=3, train_groups=2, purge=8)
+    if name == "shipped":
+        splits += combinatorial(series, windows, count=4, tests=2, purge=8, embargo=8)
+    setup = FoldSetup(task, splits)
+    if name == "near":
+        setup = StepSetup(task, parse_schedule("8d", "20d", 0), "near")
+    jobs = range(len(setup.trainings))
+    expected = {job: setup.run(job) for job in jobs}
+    assert any(pick.genome for pick in expected.values())
+    served = replace(setup, engine=task.engine())
+    monkeypatch.setattr(Engine, "__init__", None)
+    assert pickle.loads(pickle.dumps(served)).engine is None
+    assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
+
+
+@dataclass(frozen=True)
+class Dying(NullSetup):
+    """A setup whose process dies in the middle of a search, unless it is that of the test."""
+
+    test: int = 0
+
+    def run_in_step(self, jobs, ask=None):
+        """Ask once, and die where the first job is."""
+
+        def ask_and_die(questions):
+            answers = ask(questions)
+            if jobs[0] == JOBS[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return answers
+
+        is_here = os.getpid() == self.test
+        yield from super().run_in_step(jobs, ask if is_here else ask_and_die)
+
+
+def test_searches_of_a_process_that_died_are_made_here():
+    """By the same engine, and the others go on."""
+    task = TASKS["shipped"]()
+    setup = Dying(task, "none", test=os.getpid())
+    with Pool() as pool:
+        results = dict(AskingWorkers(setup, 2, 4, pool).results(JOBS))
+    assert results == dict(NullSetup(task, "none").run_in_step(JOBS))

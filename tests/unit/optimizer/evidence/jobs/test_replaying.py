@@ -1,0 +1,58 @@
+"""The reference in processes: the certificate of threads, whatever becomes of a process."""
+
+import os
+import signal
+from functools import partial
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from engine.replay.certificate import certify
+from optimizer.evidence.jobs import replaying
+from optimizer.evidence.jobs.replaying import replay_in_processes
+from optimizer.evidence.jobs.workers import Pool
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+pytestmark = pytest.mark.slow
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+BARS = make_bars(5, 600, jump=0.1)
+GENOMES = random_genomes(SPEC, 20, seed=1)
+
+
+@pytest.fixture
+def engine():
+    """Of two windows of one series."""
+    return Engine(SPEC, [BARS], [Window.whole(BARS), Window(0, 100, 400)])
+
+
+@pytest.fixture
+def pool():
+    """Processes for one test."""
+    with Pool() as waiting:
+        yield waiting
+
+
+def test_a_certificate_of_processes_is_that_of_threads(engine, pool):
+    """Also of an engine that is wrong: the first difference is the same one."""
+    in_processes = partial(certify, engine, GENOMES, replaying=partial(replay_in_processes, pool))
+    expected = certify(engine, GENOMES)
+    assert in_processes() == expected
+    assert len(pool._idle) == replaying.PROCESSES
+    assert (expected.mismatches, expected.trades > 0) == (0, True)
+    evaluate = engine.evaluate
+    engine.evaluate = lambda given: evaluate(given) + (np.arange(len(given)) == 7)[:, None, None]
+    wrong = certify(engine, GENOMES)
+    assert wrong.mismatches == 2
+    assert in_processes() == wrong
+
+
+def test_replays_of_a_process_that_died_are_made_here(engine, pool):
+    """One after the other, until there is none."""
+    pool.start(replaying.PROCESSES)
+    for process in pool._idle[1:]:
+        os.kill(process.pid, signal.SIGKILL)
+    replays = partial(replay_in_processes, pool)
+    assert certify(engine, GENOMES, replaying=replays) == certify(engine, GENOMES)
