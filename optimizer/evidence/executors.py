@@ -13,10 +13,10 @@ from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
 from optimizer.evidence.fold_searches import FoldSetup
 from optimizer.evidence.jobs.asking import AskingWorkers
+from optimizer.evidence.jobs.estimates import ROWS_OF_ONE
 from optimizer.evidence.jobs.workers import Executor, Pool, Workers
 from optimizer.evidence.null_searches import NullJob, NullSearch, NullSetup
 from optimizer.evidence.schedule_searches import NullScheduleSetup, StepSetup
-from optimizer.evidence.weighing import ROWS_OF_ONE
 from optimizer.run.task import Task
 
 SearchSetup = NullSetup | FoldSetup | StepSetup | NullScheduleSetup

@@ -36,7 +36,7 @@ from optimizer.evidence.lookahead import (
     build_causal_record,
     estimate_causality_seconds,
 )
-from optimizer.evidence.null import NullRecord, NullSettings
+from optimizer.evidence.null import NullRecord, NullSettings, estimate_null_seconds
 from optimizer.evidence.null_searches import NullSetup, NullTest, compare_front
 from optimizer.evidence.picking import Pick, build_pick_record, select_pick
 from optimizer.evidence.plan import Plan
@@ -63,9 +63,9 @@ from optimizer.evidence.splitting import (
     split_walks,
 )
 from optimizer.evidence.statistic import RowSettings
-from optimizer.evidence.trials import TrialsRecord, count_effective_trials
+from optimizer.evidence.trials import TrialsRecord, count_effective_trials, estimate_trials_seconds
 from optimizer.evidence.verdict import Verdict
-from optimizer.evidence.weighing import add_verdict, estimate_null_seconds, estimate_trials_seconds
+from optimizer.evidence.weighing import add_verdict
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.record import recorded_fits

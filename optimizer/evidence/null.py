@@ -11,7 +11,9 @@ from fractions import Fraction
 from statistics import median
 from typing import ClassVar
 
+from engine.workload import GPU_START_S, Workload
 from optimizer.evidence.figures import Number
+from optimizer.evidence.jobs.estimates import INDIVIDUAL_S, estimate_asking_seconds
 from optimizer.evidence.statistic import (
     Around,
     RowSettings,
@@ -189,3 +191,21 @@ def tally(
         if at_least == stop_after:
             return Tally(index + 1, at_least, is_stopped=True)
     return Tally(len(null_values), at_least, is_stopped=False)
+
+
+def estimate_null_seconds(
+    work: Workload, individuals: int, generations: int, cores: int, device: str
+) -> float:
+    """Seconds that both kinds of null searches take, about, if none is stopped.
+
+    A core makes one from beginning to end; or all ask a GPU, where there is one and that is done
+    sooner. Rows of each market are computed anew. `work` is that of the run's search, of
+    so many individuals and generations.
+    """
+    searches = 2 * DEFAULT_SEARCHES
+    one_s = work._replace(threads=1).cpu_s + INDIVIDUAL_S * individuals
+    on_cores_s = searches * one_s / cores
+    if device == "cpu":
+        return on_cores_s
+    on_gpu_s = estimate_asking_seconds(work, individuals, generations, cores)
+    return min(on_cores_s, GPU_START_S + searches * on_gpu_s)

@@ -128,7 +128,7 @@ def estimate_schedule_seconds(
 ) -> float:
     """Seconds that both kinds of null schedules take, about, if none is stopped.
 
-    As `optimizer.evidence.weighing.estimate_null_seconds`.
+    As `optimizer.evidence.null.estimate_null_seconds`.
     """
     setup = NullScheduleSetup(task, parse_schedule(str(settings.every), str(settings.train), 0))
     schedules = 2 * len(KINDS) * 100

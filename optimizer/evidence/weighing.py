@@ -1,23 +1,22 @@
 """The verdict that follows from the evidence on a run."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
 from data.shell import write_command
-from engine.workload import CORE_RATE, GPU_START_S, Workload
-from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
+from engine.workload import Workload
 from optimizer.evidence.figures import Number
 from optimizer.evidence.holdout import HeldOutRecord
+from optimizer.evidence.jobs.estimates import MOST_ROWS, ROWS_OF_ONE
 from optimizer.evidence.judgement import Judgement
 from optimizer.evidence.lookahead import estimate_causality_seconds
-from optimizer.evidence.null import DEFAULT_SEARCHES
+from optimizer.evidence.null import DEFAULT_SEARCHES, estimate_null_seconds
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.schedule import ScheduleRecord, name_duration
-from optimizer.evidence.trials import MOST_TRIALS
+from optimizer.evidence.trials import estimate_trials_seconds
 from optimizer.evidence.verdict import (
     NOT_TESTED,
     RULES_VERSION,
@@ -31,33 +30,13 @@ from optimizer.grades import GRADE_RANKS
 from optimizer.run.tables import resume_command
 from optimizer.store.answers import RunAnswer
 from optimizer.store.caveats import describe_gone
-from optimizer.store.result import RunResult, WindowDescription
-
-INDIVIDUAL_S = 1.8e-6
-"""Seconds of a search for an individual beside its evaluation: 7.4 for 1,000 generations of 4,096
-on the host of an H200, which evaluated them in 0.4."""
-
-GENERATION_S = 0.0015
-"""The same for a generation on a core, however few individuals it has."""
-
-GPU_STEP_S = 0.00015
-"""Seconds of a generation on a GPU whose engine evaluates for all, beside bars and rows: 398 null
-searches of 512 x 100 on the sample took 28 s on an H100 and 16 cores of its host."""
-
-PAIR_S, DAY_S, RESAMPLED_DAY_S = 6.5e-5, 5.5e-11, 1.6e-10
-"""Of statistics over all trials: for each pair of trial and window, for a day and each pair of
-trials, and for a day, a trial and a resample. 0.8 s of 1,472 trials on 35,000 bars, which took 0.8,
-and 3.7 s of 512 on 100 symbols of 2,000, which took 3.6 on a core."""
+from optimizer.store.result import RunResult
 
 LEAST_TESTED_FRAC = Fraction(1, 10)
 """Of the pick's trades: a symbol with so many has to be tested by some fold."""
 
 FEWEST_DAYS = 20
 """Below so many days nothing is said of a year."""
-
-ROWS_OF_ONE, MOST_ROWS = 4, 4096
-"""Rows that an individual reads and a search computes, where the strategy is not at hand: about
-those of seller exhaustion."""
 
 
 def add_verdict(
@@ -195,65 +174,6 @@ def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:
     command = resume_command(path)
     sentence = f"{NOT_TESTED}: the run is not finished, {command} goes on with it."
     return Verdict("not_judged", (SIMULATED if is_simulated else "") + sentence)
-
-
-def estimate_null_seconds(
-    work: Workload, individuals: int, generations: int, cores: int, device: str
-) -> float:
-    """Seconds that both kinds of null searches take, about, if none is stopped.
-
-    A core makes one from beginning to end; or all ask a GPU, where there is one and that is done
-    sooner. Rows of each market are computed anew. `work` is that of the run's search, of
-    so many individuals and generations.
-    """
-    searches = 2 * DEFAULT_SEARCHES
-    one_s = work._replace(threads=1).cpu_s + INDIVIDUAL_S * individuals
-    on_cores_s = searches * one_s / cores
-    if device == "cpu":
-        return on_cores_s
-    on_gpu_s = estimate_asking_seconds(work, individuals, generations, cores)
-    return min(on_cores_s, GPU_START_S + searches * on_gpu_s)
-
-
-def estimate_core_seconds(work: Workload, individuals: int, generations: int) -> float:
-    """Estimated seconds of one search on the cores of its workload."""
-    return INDIVIDUAL_S * individuals + GENERATION_S * generations + work.cpu_s
-
-
-def estimate_asking_seconds(
-    work: Workload, individuals: int, generations: int, cores: int
-) -> float:
-    """Seconds that each null search takes, about, where all cores but one ask a GPU."""
-    beside_s = INDIVIDUAL_S * individuals / max(cores - 1, 1)
-    return work.gpu_s + GPU_STEP_S * generations + beside_s
-
-
-def estimate_trials_seconds(windows: Sequence[WindowDescription], evaluated: int) -> float:
-    """Seconds that statistics over all trials take, about, with the default settings.
-
-    Args:
-        windows: Of the run, held-out ones among them.
-        evaluated: Trials of its search.
-    """
-    searched = [window for window in windows if not window.is_held_out]
-    used, days = min(evaluated, MOST_TRIALS), _count_days(searched)
-    pairs_s = used * len(searched) * PAIR_S
-    evaluating_s = 3 * used * sum(window.bars for window in searched) / CORE_RATE
-    days_s = used * days * (used * DAY_S + DEFAULT_RESAMPLES * RESAMPLED_DAY_S)
-    return pairs_s + evaluating_s + days_s
-
-
-def _count_days(windows: Sequence[WindowDescription]) -> int:
-    """Days from the first bar of any window to the last; 0 where a record has no times."""
-    try:
-        ends = [
-            datetime.fromisoformat(end).date()
-            for window in windows
-            for end in (window.first, window.last)
-        ]
-    except ValueError:
-        return 0
-    return (max(ends) - min(ends)).days + 1 if ends else 0
 
 
 def _find_gone(result: RunResult, judgement: Judgement) -> str:

@@ -6,22 +6,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from data import Window, parts
-from engine.batch import Engine
 from engine.workload import Workload
-from optimizer.evidence.weighing import estimate_asking_seconds, estimate_core_seconds
-from optimizer.run.problem import Answer, Asking, EngineProblem, Question
-from optimizer.run.search import answer_together, ask_elsewhere, engine_apart, replace_engine
-from optimizer.run.task import Task
+from optimizer.evidence.jobs.estimates import estimate_asking_seconds, estimate_core_seconds
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_in_step
+
+if TYPE_CHECKING:
+    # Whoever reads what searches found has neither engine nor search.
+    from engine.batch import Engine
+    from optimizer.run.problem import Answer, Asking, EngineProblem, Question
+    from optimizer.run.task import Task
 
 Job = TypeVar("Job", bound=Hashable)
 Result = TypeVar("Result")
 
-Ask = Callable[[Mapping[Any, Question]], Sequence[Answer]]
+Ask = Callable[[Mapping[Any, "Question"]], "Sequence[Answer]"]
 """Answers what searches ask, in the order of the questions."""
 
 WindowNumbers = Mapping[Any, Sequence[int]]
@@ -40,21 +42,21 @@ class InStepSetup(ABC, Generic[Job, Result]):
         task: With the generations that the run reached; without what is held out.
     """
 
-    task: Task
+    task: "Task"
 
     @abstractmethod
-    def build_task(self, job: Job) -> Task:
+    def build_task(self, job: Job) -> "Task":
         """Task that a job searches."""
 
     @abstractmethod
     def make_engine(
-        self, jobs: Sequence[Job], tasks: Sequence[Task]
-    ) -> tuple[Engine, WindowNumbers]:
+        self, jobs: Sequence[Job], tasks: "Sequence[Task]"
+    ) -> "tuple[Engine, WindowNumbers]":
         """Engine of jobs, whose tasks are given, and the windows that each search meets."""
 
     @abstractmethod
     def search_together(
-        self, tasks: Mapping[Job, Task], engine: Engine, answer: Ask
+        self, tasks: "Mapping[Job, Task]", engine: "Engine", answer: Ask
     ) -> Iterator[tuple[Job, Result]]:
         """Search for jobs together, whose questions are answered; `engine` knows the strategy."""
 
@@ -85,6 +87,8 @@ class InStepSetup(ABC, Generic[Job, Result]):
 
         `ask` evaluates elsewhere what they ask; an engine of this process does so without it.
         """
+        from optimizer.run.search import answer_together, ask_elsewhere, replace_engine
+
         tasks = {job: self.build_task(job) for job in jobs}
         if ask is None:
             engine, windows = self.make_engine(jobs, [*tasks.values()])
@@ -94,8 +98,8 @@ class InStepSetup(ABC, Generic[Job, Result]):
 
 
 def bring_windows(
-    engine: Engine, windows: Mapping[Any, Sequence[Window]]
-) -> tuple[Engine, WindowNumbers]:
+    engine: "Engine", windows: Mapping[Any, Sequence[Window]]
+) -> "tuple[Engine, WindowNumbers]":
     """An engine for the windows of several searches, and the numbers of those of each."""
     every = [*chain.from_iterable(windows.values())]
     numbers, begin = {}, 0
@@ -109,11 +113,11 @@ class OneSearchSetup(InStepSetup[Job, Result]):
     """Setup whose jobs are one search each."""
 
     @abstractmethod
-    def search(self, job: Job, task: Task, problem: EngineProblem) -> Asking[Result]:
+    def search(self, job: Job, task: "Task", problem: "EngineProblem") -> "Asking[Result]":
         """Search for one job; its caller evaluates."""
 
     def search_together(
-        self, tasks: Mapping[Job, Task], engine: Engine, answer: Ask
+        self, tasks: "Mapping[Job, Task]", engine: "Engine", answer: Ask
     ) -> Iterator[tuple[Job, Result]]:
         """As of `InStepSetup`."""
         searches = {
@@ -145,7 +149,7 @@ class OnWindows(OneSearchSetup[int, Result]):
     """
 
     warm_start: Floats | None
-    engine: Engine | None
+    engine: "Engine | None"
 
     def __getstate__(self) -> dict[str, object]:
         """Setup that other processes get."""
@@ -163,9 +167,11 @@ class OnWindows(OneSearchSetup[int, Result]):
         return tuple(parts(windows, self.task.config.parts) for windows in searched)
 
     def make_engine(
-        self, jobs: Sequence[int], tasks: Sequence[Task]
-    ) -> tuple[Engine, WindowNumbers]:
+        self, jobs: Sequence[int], tasks: "Sequence[Task]"
+    ) -> "tuple[Engine, WindowNumbers]":
         """The engine, for the windows of all jobs; without one a job's own, of no later bars."""
+        from optimizer.run.search import engine_apart
+
         if self.engine is None and len(jobs) == 1:
             engine, (numbers,) = engine_apart(tasks)
             return engine, {jobs[0]: numbers}
