@@ -16,11 +16,10 @@ from optimizer.evidence.figures import encode_figure, encode_figures, make_undef
 from optimizer.evidence.folds import FoldRow, FoldsRecord, PathsRecord, Range, summarise_strengths
 from optimizer.evidence.jobs.in_step import OnWindows
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
-from optimizer.evidence.picking import ask_pick
+from optimizer.evidence.pick import ask_pick, compute_strength
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days
 from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.splits import Split, list_paths, scale_min_trades
-from optimizer.evidence.strength import compute_strength
 from optimizer.run.problem import Asking, EngineProblem
 from optimizer.run.search import on_other_bars, search_again
 from optimizer.run.task import Task

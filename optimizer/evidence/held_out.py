@@ -20,7 +20,7 @@ from optimizer.evidence.going_on import measure_held_out_steps
 from optimizer.evidence.holdout import HeldOutRecord
 from optimizer.evidence.judgement import read_judgements
 from optimizer.evidence.out_of_sample import measure_out_of_sample
-from optimizer.evidence.picking import Pick
+from optimizer.evidence.pick import Pick
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.tables import newest_front

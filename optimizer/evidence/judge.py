@@ -38,7 +38,7 @@ from optimizer.evidence.lookahead import (
 )
 from optimizer.evidence.null import NullRecord, NullSettings, estimate_null_seconds
 from optimizer.evidence.null_searches import NullSetup, NullTest, compare_front
-from optimizer.evidence.picking import Pick, build_pick_record, select_pick
+from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.repeated import (
     require_finished,
@@ -216,7 +216,7 @@ class _Judge:
             self._executors.check(self._task)
         looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
         is_named = plan.pick is not None
-        parts: dict[str, Any] = {"pick": build_pick_record(self._task, pick, is_named=is_named)}
+        parts: dict[str, Any] = {"pick": pick.build_record(self._task, is_named=is_named)}
         # Processes of the folds start while statistics are made.
         folds = self._plan_folds(walks, engine) if walks else None
         if plan.blocks:

@@ -15,7 +15,7 @@ from engine.replay.threads import sharing_order
 from optimizer.evidence.bootstrap import BootstrapRecord, choose_block_length, compare_with_nothing
 from optimizer.evidence.cscv import CscvRecord, compare_halves
 from optimizer.evidence.figures import Figure, encode_figures
-from optimizer.evidence.picking import SUMS, Pick
+from optimizer.evidence.pick import SUMS, Pick
 from optimizer.evidence.returns import add_results, list_days
 from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.trials import TrialsRecord, choose_trials

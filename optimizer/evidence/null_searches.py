@@ -27,7 +27,7 @@ from optimizer.evidence.null import (
     tally,
 )
 from optimizer.evidence.null_markets import Keep, NullMarkets
-from optimizer.evidence.picking import ask_pick
+from optimizer.evidence.pick import ask_pick
 from optimizer.evidence.statistic import RowSettings
 from optimizer.run.indicator_cache import keeping_rows
 from optimizer.run.problem import Asking, EngineProblem

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.figures import Figure, Number, Why, make_undefined
+from optimizer.evidence.pick import compute_strength, sum_r_and_squares
 from optimizer.evidence.returns import count_closing_days, daily_returns, list_days
 from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.statistic import MOST_DOUBT, Statistic, choose_side
-from optimizer.evidence.strength import compute_strength, sum_r_and_squares
 
 FEWEST_TRADES, FEWEST_CLOSING_DAYS = 30, 20
 

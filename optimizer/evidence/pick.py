@@ -1,14 +1,39 @@
-"""The pick, as it is recorded and in words: the member that every verdict is about."""
+"""The pick: the member of greatest strength, named before unseen bars are looked at.
 
-from collections.abc import Mapping
+Strength is by how many standard errors trades lie above zero: the sum of R over the root of the sum
+of squares, at most the root of their number. Source: de la Pena, Lai and Shao, "Self-Normalized
+Processes", 2009.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
 
-from optimizer.evidence.figures import Number, Why
+import numpy as np
+
+from data import Window
+from data.checks import Floats
+from engine.accounts.caveats import find_gone
+from engine.accounts.ledger import ACCUMULATOR_INDEX
+from optimizer.errors import ConfigError
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.statistic import Numbers, shorten
 from optimizer.formatting import format_count
+from optimizer.store.caveats import describe_gone
 from optimizer.store.payload import OPTIONAL
+from optimizer.store.result import find_strongest
 from strategy.gene import GeneText
+
+if TYPE_CHECKING:
+    from engine.batch import Engine
+    from optimizer.run.problem import Asking
+    from optimizer.run.task import Task
+
+SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
+TRADES, SUM_R, SUM_R2 = SUMS
 
 
 @dataclass(frozen=True)
@@ -35,3 +60,157 @@ class PickRecord(Numbers):
         side = "below" if self.strength < 0 else "above"
         distance = shorten(abs(self.strength))
         return f"{trades} that lie about {distance} standard errors {side} zero."
+
+
+@dataclass(frozen=True, eq=False)
+class Pick:
+    """A member."""
+
+    member: int  # its number in the front
+    genome: Floats  # [G]
+    strength: Figure  # over the searched windows, pooled
+    trades: int  # over them
+    mean_r: Figure  # over them; undefined without trades
+    trades_by_series: Mapping[int, int]  # by number of the series, where there are any
+
+    def build_record(self, task: "Task", *, is_named: bool) -> PickRecord:
+        """The same for people and JSON."""
+        names = task.markets.names
+        return PickRecord(
+            self.member,
+            task.spec.layout.show(self.genome),
+            trades=self.trades,
+            is_named=is_named,
+            trades_by_symbol={names[key]: n for key, n in self.trades_by_series.items()},
+            **encode_figures(strength=self.strength, mean_r=self.mean_r),
+        )
+
+
+def compute_strength(r_by_window: Sequence[Floats]) -> Figure:
+    """Strength of R in windows: each summed in the order of trades, then windows in theirs."""
+    return strength_of_sums(*sum_r_and_squares(r_by_window))
+
+
+def sum_r_and_squares(r_by_window: Sequence[Floats]) -> tuple[float, float]:
+    """Sum of R and of its squares, each window's in the order of trades, then windows in theirs."""
+    sums = [(_sum(r), _sum(r * r)) for r in r_by_window]
+    return _sum(np.array([sum_r for sum_r, _ in sums])), _sum(
+        np.array([sum_r2 for _, sum_r2 in sums])
+    )
+
+
+def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
+    """Strength from accumulators.
+
+    >>> strength_of_sums(6.0, 50.0)
+    Figure(value=0.848528137423857, why='')
+    """
+    if not sum_r2 > 0:
+        return make_undefined("no trade moved")
+    return Figure(sum_r / math.sqrt(sum_r2))
+
+
+def compute_strengths(account: Floats) -> Floats:
+    """Strengths [P] of accounts [P, A]; NaN where undefined."""
+    moved = account[:, SUM_R2] > 0
+    sums = np.where(moved, account[:, SUM_R], np.nan)
+    values: Floats = sums / np.sqrt(np.where(moved, account[:, SUM_R2], 1.0))
+    return values
+
+
+def select_pick(
+    engine: "Engine",
+    genomes: Floats,
+    member: int | None = None,
+    gone: Mapping[int, str] = MappingProxyType({}),
+) -> Pick:
+    """The pick of a front [F, G] of which one can be picked, or another member that was named.
+
+    `gone` says by number when accounts of members stood at nothing; `engine` has the searched
+    windows.
+
+    Raises:
+        ConfigError: When there is no such member, or its account is gone.
+    """
+    if member is not None and not 0 <= member < len(genomes):
+        raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
+    if member is not None and member in gone:
+        raise ConfigError(f"--pick {member}: {describe_gone(gone[member])}; name another member")
+    accumulators, account = engine.evaluate_account(genomes)
+    if member is None:
+        member = choose_member(compute_strengths(account), genomes, gone.__contains__)
+    assert member is not None, "a front of which none can be picked is not judged"
+    return build_pick(engine.windows, genomes, accumulators, account, member)
+
+
+def choose_member(strengths: Floats, genomes: Floats, is_gone: Callable[[int], bool]) -> int | None:
+    """The strongest member of strengths [F] and genomes [F, G], or the first without any.
+
+    None where the accounts of all are gone.
+    """
+    strongest = find_strongest(strengths, genomes, is_gone)
+    standing = (member for member in range(len(genomes)) if not is_gone(member))
+    return next(standing, None) if strongest is None else strongest
+
+
+def replay_gone(task: "Task", genomes: Floats) -> Callable[[int], bool]:
+    """Whether the account of each of genomes [F, G] stood at nothing on a task's searched bars.
+
+    They are replayed by the reference, each when it is asked for.
+    """
+    if task.spec.account is None:
+        return lambda _: False
+    # A record is read without a search.
+    from optimizer.run.individuals import build_account
+
+    indices = task.markets.places("search")
+    windows = [task.markets.all_windows[index] for index in indices]
+    account, reference = build_account(task, indices), task.build_reference(windows)
+
+    def is_gone(member: int) -> bool:
+        genome = genomes[member]
+        return find_gone(account.adapt(genome), reference.trades(genome)) is not None
+
+    return is_gone
+
+
+def ask_pick(task: "Task", windows: Sequence[Window], genomes: Floats) -> "Asking[Pick | None]":
+    """The pick of a front; its caller evaluates in windows [W], those of the task.
+
+    None where the accounts of all members are gone.
+    """
+    from optimizer.run.problem import Question
+
+    answered = yield Question(genomes, len(windows) > 1)
+    strengths = compute_strengths(answered.joint)
+    member = choose_member(strengths, genomes, replay_gone(task, genomes))
+    if member is None:
+        return None
+    return build_pick(windows, genomes, answered.accumulators, answered.joint, member)
+
+
+def build_pick(
+    windows: Sequence[Window],
+    genomes: Floats,
+    accumulators: Floats,
+    account: Floats,
+    member: int,
+) -> Pick:
+    """A pick, of accumulators [F, W, A] in windows [W] and account [F, A] of a front."""
+    trades, sum_r, squares = account[member, SUMS].tolist()
+    by_series: Counter[int] = Counter()
+    for window, count in zip(windows, accumulators[member, :, TRADES], strict=True):
+        by_series[window.series] += int(count)
+    return Pick(
+        member,
+        genomes[member],
+        strength_of_sums(sum_r, squares),
+        int(trades),
+        Figure(sum_r / trades) if trades else make_undefined("no trades"),
+        +by_series,
+    )
+
+
+def _sum(values: Floats) -> float:
+    """Sum of [n] in order, as accumulators do; 0 of none."""
+    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0

@@ -24,8 +24,8 @@ from engine.reference_intrabar import COARSE_SHARE
 from engine.runtime.machine import available_cores
 from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
+from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed, shorten
-from optimizer.evidence.strength import compute_strength
 from optimizer.formatting import fraction
 from optimizer.goals.near import axis_moves, compute_reach
 from optimizer.store.payload import OPTIONAL, Payload

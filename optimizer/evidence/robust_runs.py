@@ -9,7 +9,7 @@ from engine.batch import Engine
 from engine.reference_intrabar import measure_intrabar, read_bars
 from engine.replay.threads import replay_alone
 from optimizer.evidence.figures import Figure, encode_figure, encode_figures, make_undefined
-from optimizer.evidence.picking import SUM_R, TRADES, Pick, compute_strengths
+from optimizer.evidence.pick import SUM_R, TRADES, Pick, compute_strength, compute_strengths
 from optimizer.evidence.robust import (
     DELAY_BARS,
     LEFT_OUT_GROUPS,
@@ -23,7 +23,6 @@ from optimizer.evidence.robust import (
     simulate_other_orders,
 )
 from optimizer.evidence.splits import combinatorial
-from optimizer.evidence.strength import compute_strength
 from optimizer.run.individuals import build_account
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats

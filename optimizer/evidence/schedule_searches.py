@@ -21,9 +21,14 @@ from optimizer.evidence.jobs.in_step import (
 )
 from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.null_searches import NullJob, NullSearch, OnNullMarkets
-from optimizer.evidence.picking import build_pick, choose_member, compute_strengths, replay_gone
+from optimizer.evidence.pick import (
+    build_pick,
+    choose_member,
+    compute_strength,
+    compute_strengths,
+    replay_gone,
+)
 from optimizer.evidence.schedule import StepSettings
-from optimizer.evidence.strength import compute_strength
 from optimizer.goals.objectives import parse_objectives
 from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, answer
 from optimizer.run.search import engine_apart, on_other_bars, search_again

@@ -12,6 +12,7 @@ from optimizer.errors import StoreError
 from optimizer.evidence.checkpoint import Checkpoint, Watch
 from optimizer.evidence.executors import Executors
 from optimizer.evidence.null_searches import KINDS, NullTest, build_null_kind
+from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord
 from optimizer.evidence.schedule_record import build_schedule_record, count_mismatches
 from optimizer.evidence.schedule_searches import (
@@ -22,7 +23,6 @@ from optimizer.evidence.schedule_searches import (
     choose_picks,
     stitch_picks,
 )
-from optimizer.evidence.strength import compute_strength
 from optimizer.run.task import Task
 from optimizer.schedule.dates import parse_schedule
 from optimizer.search.generation import Floats

@@ -33,7 +33,7 @@ from optimizer.evidence.judged_trials import (
 from optimizer.evidence.null import MOST_P, Tally, tally
 from optimizer.evidence.null_searches import KINDS as NULLS
 from optimizer.evidence.null_searches import NullJob, NullSetup
-from optimizer.evidence.picking import Pick, select_pick
+from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.trials import count_effective_trials
 from optimizer.evidence.verdict import FEWEST_SEARCHES

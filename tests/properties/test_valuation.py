@@ -10,7 +10,7 @@ from engine.accounts.account import Account
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.stake import build_stake
 from engine.reference_terms import list_terms
-from optimizer.evidence.picking import compute_strengths
+from optimizer.evidence.pick import compute_strengths
 from optimizer.evidence.robust import break_even_bp, evaluate_costs
 from strategy.indicators.rolling import zscore
 from strategy.rows import as_it_reads

@@ -91,7 +91,7 @@ BLIND = (
      "picks[-1] = replace(before, number=strongest.number, strength=kept)",
      "picks[-1] = replace(before, number=strongest.number, strength=greatest)",
      "a pick that is kept is shown with the strength of the one that it beats"),
-    ("last-window-counts", "optimizer/evidence/picking.py",
+    ("last-window-counts", "optimizer/evidence/pick.py",
      "by_series[window.series] += int(count)", "by_series[window.series] = int(count)",
      "the pick's trades by symbol are those of the symbol's last window"),
     ("one-look-for-all", "optimizer/evidence/weighing.py",

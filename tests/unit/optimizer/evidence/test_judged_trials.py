@@ -11,7 +11,7 @@ from optimizer.evidence.judged_trials import (
     build_cscv_record,
     build_daily_columns,
 )
-from optimizer.evidence.picking import select_pick
+from optimizer.evidence.pick import select_pick
 from optimizer.run.search import search
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task

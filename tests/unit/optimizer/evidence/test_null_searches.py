@@ -15,7 +15,7 @@ from optimizer.evidence.null_searches import (
     compare_front,
     run_null_searches,
 )
-from optimizer.evidence.picking import select_pick
+from optimizer.evidence.pick import select_pick
 from optimizer.run.search import search
 from optimizer.store import RunStore
 from tests.support.evidence import make_planted_market

@@ -9,7 +9,7 @@ import pytest
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.batch import Engine
-from optimizer.evidence.picking import select_pick
+from optimizer.evidence.pick import select_pick
 from optimizer.evidence.robust import list_neighbours
 from optimizer.evidence.robust_runs import build_robust_record
 from optimizer.run.search import search

@@ -12,6 +12,7 @@ from optimizer.evidence.fold_searches import FoldSetup
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.null_searches import NullJob
+from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.schedule_record import count_mismatches, measure_account
@@ -23,7 +24,6 @@ from optimizer.evidence.schedule_searches import (
     stitch_picks,
 )
 from optimizer.evidence.splits import Split
-from optimizer.evidence.strength import compute_strength
 from optimizer.schedule.dates import parse_schedule
 from optimizer.store import RunStore
 from strategy import words as w

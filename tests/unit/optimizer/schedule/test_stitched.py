@@ -15,7 +15,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import COUNTS, REASONS
 from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
-from optimizer.evidence.strength import compute_strength
+from optimizer.evidence.pick import compute_strength
 from optimizer.schedule.dates import Schedule, plan_steps
 from optimizer.schedule.stitched import stitch
 from strategy import STRATEGIES

@@ -1,10 +1,12 @@
 """The pick is the strongest member whose account stands at every close, by whatever rule."""
 
+import math
 from functools import partial
 
 import numpy as np
+import pytest
 
-from optimizer.evidence.picking import ask_pick, choose_member, replay_gone
+from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, replay_gone
 from optimizer.evidence.schedule_record import build_schedule_record
 from optimizer.evidence.schedule_searches import StepPick, StepSetup, choose_picks
 from optimizer.run.problem import answer
@@ -27,6 +29,13 @@ def genomes(*sizes):
     """Members that trade alike, in money of other sizes."""
     encode = TASK.spec.layout.encode
     return np.stack([encode({"level": 37.0, "hold": 34, "size": float(n)}) for n in sizes])
+
+
+def test_strength_of_the_law():
+    """A sum of 6 over squares that sum to 74; without a trade that moved there is none."""
+    windows = (np.array([3.0, -4.0]), np.empty(0), np.array([7.0, 0.0]))
+    assert compute_strength(windows).value == pytest.approx(6 / math.sqrt(74))
+    assert compute_strength([]).why == compute_strength([np.zeros(1)]).why == "no trade moved"
 
 
 def test_the_strongest_that_stands_is_asked_for():
