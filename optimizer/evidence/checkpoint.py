@@ -1,33 +1,14 @@
 """Rows of evidence: searches that were repeated, kept as they end, and found by their settings."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from optimizer.errors import StoreError
-from optimizer.evidence.folds import FoldSettings, PathSettings
-from optimizer.evidence.holdout import LookSettings
 from optimizer.evidence.jobs.workers import Executor
-from optimizer.evidence.judgement import Judgement
-from optimizer.evidence.null import NullSettings
-from optimizer.evidence.schedule import NullScheduleSettings, StepSettings
 from optimizer.evidence.statistic import RowSettings
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
-
-QUESTIONS: Mapping[str, type[RowSettings[Any]]] = {
-    settings.question: settings
-    for settings in (
-        NullSettings,
-        FoldSettings,
-        PathSettings,
-        StepSettings,
-        NullScheduleSettings,
-        LookSettings,
-    )
-}
-"""Questions that leave rows before a judgement states them, by the name of their rows."""
 
 SETTINGS = "settings"
 """Field of a row that holds its settings."""
@@ -40,9 +21,6 @@ class Numbered(Payload):
 
 
 Row = TypeVar("Row", bound=Numbered)
-
-Rows = Sequence[tuple[str, Mapping[str, object]]]
-"""Questions and rows of evidence, oldest first."""
 
 Watch = Callable[[str, int, int, str], None]
 """Callback of progress: a part, how many of its steps are done and planned, a word on them."""
@@ -107,33 +85,3 @@ class Checkpoint(Generic[Row]):
         if missing := self.list_missing(count):
             raise StoreError(f"row {missing[0]} of '{self._question}' is missing")
         return [self.known[number] for number in range(count)]
-
-
-class Unstated(NamedTuple):
-    """Rows of one question and settings that no judgement states."""
-
-    what: str  # in words, with their number
-    flags: str  # of the judge that goes on with them
-
-    @property
-    def note(self) -> str:
-        """Note of a judgement that leaves them out."""
-        return f"not judged to the end: {self.what}, which judge {self.flags} goes on with"
-
-
-def list_unstated(rows: Rows, judgements: Iterable[Judgement]) -> list[Unstated]:
-    """Rows that an interrupted judge left, in the order in which they were begun."""
-    counts = Counter(
-        QUESTIONS[name].read(row.get(SETTINGS, {})) for name, row in rows if name in QUESTIONS
-    )
-    known = tuple(judgements)
-    return [
-        Unstated(settings.describe(count), settings.flags)
-        for settings, count in counts.items()
-        if not any(_is_stated(settings, count, judgement) for judgement in known)
-    ]
-
-
-def _is_stated(settings: RowSettings[Any], count: int, judgement: Judgement) -> bool:
-    recorded = getattr(judgement, settings.part)
-    return recorded is not None and settings.is_stated(recorded, count)

@@ -15,7 +15,7 @@ from optimizer.evidence.fold_searches import FoldSetup
 from optimizer.evidence.jobs.asking import AskingWorkers
 from optimizer.evidence.jobs.estimates import ROWS_OF_ONE
 from optimizer.evidence.jobs.workers import Executor, Pool, Workers
-from optimizer.evidence.null_searches import NullJob, NullSearch, NullSetup
+from optimizer.evidence.null import NullJob, NullSearch, NullSetup
 from optimizer.evidence.schedule_searches import NullScheduleSetup, StepSetup
 from optimizer.run.task import Task
 

@@ -10,7 +10,7 @@ from data.bars import Bars
 from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence.checkpoint import Checkpoint, Watch, list_unstated
+from optimizer.evidence.checkpoint import Checkpoint, Watch
 from optimizer.evidence.executors import Executors, ThisMachine, find_gpu
 from optimizer.evidence.figures import encode_figures, make_undefined
 from optimizer.evidence.fold_searches import (
@@ -30,14 +30,20 @@ from optimizer.evidence.judged_trials import (
     build_daily_columns,
     build_trials_record,
 )
-from optimizer.evidence.judgement import Judgement, read_judgement, read_judgements
+from optimizer.evidence.judgement import Judgement, list_unstated, read_judgement, read_judgements
 from optimizer.evidence.lookahead import (
     Searched,
     build_causal_record,
     estimate_causality_seconds,
 )
-from optimizer.evidence.null import NullRecord, NullSettings, estimate_null_seconds
-from optimizer.evidence.null_searches import NullSetup, NullTest, compare_front
+from optimizer.evidence.null import (
+    NullRecord,
+    NullSettings,
+    NullSetup,
+    NullTest,
+    compare_front,
+    estimate_null_seconds,
+)
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.repeated import (
@@ -362,8 +368,8 @@ class _Judge:
     def _evaluate_null(self, pick: Pick) -> NullRecord:
         """Null searches on shuffled bars, and on mirrored ones where those do not say luck."""
         plan = self._plan
-        build_kind = partial(compare_front, self._task, self._result, plan.stop_after)
-        test = NullTest(self._store, NullSettings, pick.strength, plan.stop_after, build_kind)
+        compare = partial(compare_front, self._task, self._result, plan.stop_after)
+        test = NullTest(self._store, NullSettings, pick.strength, plan.stop_after, compare)
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
         choose = partial(self._executors.executor, used=self._device)
         return test.make(setup, plan.null, choose, self._watch)

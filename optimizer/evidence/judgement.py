@@ -3,21 +3,23 @@
 A number that is undefined is None, and ``why`` has the reason by its name.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from optimizer.evidence.bootstrap import BootstrapRecord
+from optimizer.evidence.checkpoint import SETTINGS
 from optimizer.evidence.cscv import CscvRecord
-from optimizer.evidence.folds import FoldsRecord, PathsRecord
-from optimizer.evidence.holdout import HeldOutRecord
+from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
+from optimizer.evidence.holdout import HeldOutRecord, LookSettings
 from optimizer.evidence.lookahead import CausalRecord
-from optimizer.evidence.null import NullRecord
+from optimizer.evidence.null import NullRecord, NullSettings
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.robust import RobustRecord
-from optimizer.evidence.schedule import ScheduleRecord
+from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord, StepSettings
 from optimizer.evidence.sharpe import SharpeRecord
-from optimizer.evidence.statistic import Statistic
+from optimizer.evidence.statistic import RowSettings, Statistic
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
 from optimizer.store.answers import JUDGEMENT, RunAnswer
@@ -27,6 +29,22 @@ from optimizer.store.store import RunStore
 
 READ_FIRST = ("schedule", "null", "folds", "cpcv", "held_out")
 """Statistics that decide; the others follow as they are recorded."""
+
+QUESTIONS: Mapping[str, type[RowSettings[Any]]] = {
+    settings.question: settings
+    for settings in (
+        NullSettings,
+        FoldSettings,
+        PathSettings,
+        StepSettings,
+        NullScheduleSettings,
+        LookSettings,
+    )
+}
+"""Questions that leave rows before a judgement states them, by the name of their rows."""
+
+Rows = Sequence[tuple[str, Mapping[str, object]]]
+"""Questions and rows of evidence, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,3 +125,33 @@ def add_held_out(result: RunResult, judgement: Judgement | None) -> RunResult:
         for member, figures, by_window in recorded
     )
     return replace(result, front=front)
+
+
+class Unstated(NamedTuple):
+    """Rows of one question and settings that no judgement states."""
+
+    what: str  # in words, with their number
+    flags: str  # of the judge that goes on with them
+
+    @property
+    def note(self) -> str:
+        """Note of a judgement that leaves them out."""
+        return f"not judged to the end: {self.what}, which judge {self.flags} goes on with"
+
+
+def list_unstated(rows: Rows, judgements: Iterable[Judgement]) -> list[Unstated]:
+    """Rows that an interrupted judge left, in the order in which they were begun."""
+    counts = Counter(
+        QUESTIONS[name].read(row.get(SETTINGS, {})) for name, row in rows if name in QUESTIONS
+    )
+    known = tuple(judgements)
+    return [
+        Unstated(settings.describe(count), settings.flags)
+        for settings, count in counts.items()
+        if not any(_is_stated(settings, count, judgement) for judgement in known)
+    ]
+
+
+def _is_stated(settings: RowSettings[Any], count: int, judgement: Judgement) -> bool:
+    recorded = getattr(judgement, settings.part)
+    return recorded is not None and settings.is_stated(recorded, count)

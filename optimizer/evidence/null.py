@@ -1,19 +1,30 @@
-"""A search held against the same search on null markets: p, with early stop.
+"""The null: the same search on markets without an edge, p with early stop, and its sentence.
+
+Each search leaves a row, so that an interrupted judgement goes on, and p is read from rows alone.
 
 Sources: Phipson and Smyth, "Permutation p-values should never be zero", SAGMB 9(1), 2010, for p;
 Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991, for the early stop.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from statistics import median
-from typing import ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
+
+from data.checks import Floats
 from engine.workload import GPU_START_S, Workload
-from optimizer.evidence.figures import Number
+from optimizer.evidence.checkpoint import SETTINGS, Checkpoint, Numbered, Watch
+from optimizer.evidence.figures import Figure, Number, encode_figure, make_undefined
 from optimizer.evidence.jobs.estimates import INDIVIDUAL_S, estimate_asking_seconds
+from optimizer.evidence.jobs.in_step import OneSearchSetup, WindowNumbers
+from optimizer.evidence.null_markets import Keep, NullMarkets
+from optimizer.evidence.pick import ask_pick
 from optimizer.evidence.statistic import (
     Around,
     RowSettings,
@@ -22,7 +33,19 @@ from optimizer.evidence.statistic import (
     choose_side,
     shorten,
 )
-from optimizer.store.payload import Payload
+from optimizer.store.payload import OPTIONAL, Payload
+
+if TYPE_CHECKING:
+    from engine.batch import Engine
+    from optimizer.evidence.jobs.workers import Executor
+    from optimizer.run.problem import Asking, EngineProblem
+    from optimizer.run.task import Task
+    from optimizer.store import RunStore
+    from optimizer.store.result import RunResult
+
+Kind = Literal["shuffled", "mirrored"]
+
+KINDS: tuple[Kind, ...] = ("shuffled", "mirrored")
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
 NULL_FLAGS = (f"--null {DEFAULT_SEARCHES}",)
@@ -31,6 +54,9 @@ MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
 
 FEWEST_FOR_TWO = 199
 """Null searches of which one may do as well: p is (1 + 1) / (199 + 1) then, its limit."""
+
+IDLE = {"profit_factor": 1.0, "max_drawdown": 1.0, "exposure": 1.0}
+"""Metrics of an account that does nothing, at worst; it has 0 of those that are maximised."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +186,295 @@ class NullSettings(NullMarketSettings, RowSettings[NullRecord]):
     def is_stated(self, recorded: NullRecord, count: int) -> bool:
         """As of `RowSettings`."""
         return recorded.states(self.null_keep, self.kind, count)
+
+
+class NullJob(NamedTuple):
+    """One null search: a kind of market, and its number from 1 on."""
+
+    kind: Kind
+    number: int
+
+
+@dataclass(frozen=True)
+class NullSearch(Numbered):
+    """Outcome of a search on a null market."""
+
+    what: ClassVar[str] = "a null search"
+
+    number: int
+    members: int  # of its front
+    strength: float | None  # the greatest of any member; None of an empty front
+    trades: int = 0
+    # Name to the best of any member, in natural sense.
+    objectives: Annotated[Mapping[str, float], OPTIONAL] = field(default_factory=dict)
+    # Of the front from an account that does nothing; None where that is undefined.
+    hypervolume: float | None = None
+
+
+class OnNullMarkets:
+    """Part that setups of searches on null markets share: these markets, and the task on each."""
+
+    task: "Task"
+    keep: Keep | Literal["auto"]
+
+    @cached_property
+    def markets(self) -> NullMarkets:
+        """The null markets."""
+        markets, config = self.task.markets, self.task.config
+        return NullMarkets(
+            markets.series, markets.windows, config.seed, self.keep, threads=config.threads
+        )
+
+    def build_task(self, job: NullJob) -> "Task":
+        """The task on the bars of one market."""
+        from optimizer.run.indicator_cache import keeping_rows
+        from optimizer.run.search import on_other_bars
+
+        made = self.markets.shuffle_market if job.kind == "shuffled" else self.markets.mirror_market
+        task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
+        # No run comes back to these bars.
+        return replace(task, spec=keeping_rows(task.spec, None))
+
+
+@dataclass(frozen=True)
+class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
+    """Setup that null searches of one run have in common."""
+
+    # With the seed of the run and the generations that it reached; without what is held out.
+    task: "Task"
+    keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
+    warm_start: Floats | None = None  # [N, G] genomes that the run began with
+
+    def make_engine(
+        self, jobs: Sequence[NullJob], tasks: "Sequence[Task]"
+    ) -> "tuple[Engine, WindowNumbers]":
+        """One engine of all markets, whose series are apart."""
+        from optimizer.run.search import engine_apart
+
+        engine, windows = engine_apart(tasks)
+        return engine, dict(zip(jobs, windows, strict=True))
+
+    def estimate_work(self) -> tuple[Workload, int]:
+        """As of `InStepSetup`."""
+        work = self.task.workload()
+        return work, int(work.individual_bars / self.task.markets.n_bars)
+
+    def search(self, job: NullJob, task: "Task", problem: "EngineProblem") -> "Asking[NullSearch]":
+        """Search one market; its caller evaluates."""
+        from optimizer.run.search import search_again
+
+        outcome = yield from search_again(task, problem, self.warm_start)
+        genomes = outcome.front.genomes
+        pick = None
+        if len(genomes):
+            pick = yield from ask_pick(task, task.markets.windows, genomes)
+        if pick is None:
+            return NullSearch(job.number, 0, None, hypervolume=0.0)
+        values = task.goals.natural(outcome.front.objectives)
+        best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
+        return NullSearch(
+            number=job.number,
+            members=len(values),
+            strength=encode_figure(pick.strength),
+            trades=pick.trades,
+            objectives=dict(zip(task.goals.names, best.tolist(), strict=True)),
+            hypervolume=encode_figure(_measure_front(task, values)),
+        )
+
+
+@dataclass(frozen=True)
+class NullTest:
+    """A strength held against searches on null markets, each of which is a row of evidence."""
+
+    store: "RunStore"
+    # Settings of the rows, of the rhythm that shuffled bars keep and a kind of market.
+    build_settings: Callable[..., RowSettings[Any]]
+    strength: Figure  # of the run's pick; undefined, it counts as that of an empty front
+    stop_after: int  # searches at least as good after which the rest is left
+    # Fields of `NullKind` that stand beside the strength, of the searches that count.
+    compare: Callable[[Sequence[NullSearch]], Mapping[str, Any]] = lambda _: {
+        "objectives": {}, "hypervolume": None,
+    }  # fmt: skip
+    noun: str = "searches"  # in words
+
+    def make(
+        self,
+        setup: Any,  # noqa: ANN401 - of null searches or null schedules
+        planned: int,
+        choose: "Callable[..., Executor]",
+        watch: Watch,
+    ) -> NullRecord:
+        """Search shuffled markets, and mirrored ones where those do not say luck.
+
+        Args:
+            setup: Of the searches.
+            planned: How many; searches that were made are never left out.
+            choose: As `Executors.executor`.
+            watch: Callback of progress.
+        """
+        keep: Keep = setup.markets.keep
+        rows = {kind: self._open(keep, kind) for kind in KINDS}
+        planned = max(planned, *(len(_list_strengths(kept)) for kept in rows.values()))
+        workers = choose(replace(setup, keep=keep), planned, first=2 * self.stop_after)
+        for kind, kept in rows.items():
+            if self._search(kind, kept, planned, workers, watch).p > MOST_P:
+                break
+        return NullRecord(
+            planned, keep, **self._read_kinds(rows, planned), stop_after=self.stop_after
+        )
+
+    def read_so_far(self, keep: str) -> NullRecord | None:
+        """Record of the rows so far, of shuffled bars that keep a rhythm; None before the first."""
+        kinds = self._read_kinds({kind: self._open(keep, kind) for kind in KINDS})
+        return NullRecord(0, keep, **kinds, stop_after=self.stop_after) if kinds else None
+
+    def _open(self, keep: str, kind: Kind) -> Checkpoint[NullSearch]:
+        settings = self.build_settings(null_keep=keep, kind=kind)
+        return Checkpoint(self.store, settings, NullSearch)
+
+    def _search(
+        self,
+        kind: Kind,
+        kept: Checkpoint[NullSearch],
+        planned: int,
+        workers: "Executor",
+        watch: Watch,
+    ) -> Tally:
+        """Search markets of a kind until enough were at least as good, or all are done."""
+
+        def count() -> Tally:
+            counted = self._tally(kept, planned)
+            told = f"{counted.at_least} did as well so far"
+            watch(f"{self.noun} on {kind} bars", len(kept.known), planned, told)
+            return counted
+
+        counted = count()
+        jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in kept.known]
+        if jobs and not counted.is_stopped:
+            with closing(workers.results(jobs)) as ended:
+                for _, search in ended:
+                    kept.add(search)
+                    counted = count()
+                    if counted.is_stopped:
+                        break
+        return counted
+
+    def _tally(self, kept: Checkpoint[NullSearch], planned: int | None = None) -> Tally:
+        value = self.strength.value if self.strength.is_defined else -math.inf
+        return tally(value, _list_strengths(kept)[:planned], self.stop_after)
+
+    def _read_kinds(
+        self, rows: Mapping[Kind, Checkpoint[NullSearch]], planned: int | None = None
+    ) -> dict[str, NullKind]:
+        """Kinds of markets by the rows that count, up to the first that says luck."""
+        kinds: dict[str, NullKind] = {}
+        for kind, kept in rows.items():
+            counted = self._tally(kept, planned)
+            searches = [kept.known[number + 1] for number in range(counted.searches)]
+            if searches:
+                strength = encode_figure(self.strength)
+                kinds[kind] = NullKind(
+                    run=counted.searches,
+                    stopped=counted.is_stopped,
+                    strength=Compared(strength, counted.at_least, float(counted.p)),
+                    strengths=tuple(search.strength for search in searches),
+                    **self.compare(searches),
+                )
+            if counted.p > MOST_P:
+                break
+        return kinds
+
+
+def read_null_so_far(store: "RunStore", strength: float) -> NullRecord | None:
+    """Null searches that are recorded, held against a strength; None before the first."""
+    rows = [row for name, row in store.evidence if name == NullSettings.question]
+    if not rows:
+        return None
+    keep, command = NullSettings.read(rows[-1].get(SETTINGS)).null_keep, store.header.get("command")
+    asked = command.get("stop_after") if isinstance(command, Mapping) else None
+    stop_after = asked if isinstance(asked, int) else DEFAULT_STOP_AFTER
+    return NullTest(store, NullSettings, Figure(strength), stop_after).read_so_far(keep)
+
+
+def compare_front(
+    task: "Task", result: "RunResult", stop_after: int, searches: Sequence[NullSearch]
+) -> dict[str, Any]:
+    """Objectives and hypervolume of a front beside those of null searches, as `NullKind` has them.
+
+    They are counted as strengths are, and decide nothing.
+    """
+    goals = task.goals
+    values = np.array(
+        [[member.objectives[name] for name in goals.names] for member in result.front]
+    )
+
+    def compare(observed: float, others: Sequence[Number], sign: float = 1.0) -> Compared:
+        """A number of which more is better, with its sign; that of no member is minus infinity."""
+        signed = [-math.inf if number is None else sign * number for number in others]
+        count = tally(observed, signed, stop_after)
+        return Compared(sign * observed, count.at_least, float(count.p))
+
+    objectives = {}
+    for index, (name, more) in enumerate(zip(goals.names, goals.maximised, strict=True)):
+        sign = 1.0 if more else -1.0
+        others = [search.objectives.get(name) for search in searches]
+        objectives[name] = compare(float((sign * values[:, index]).max()), others, sign)
+    size, sizes = _measure_front(task, values), [search.hypervolume for search in searches]
+    volume = compare(size.value, sizes) if size.is_defined else None
+    return {"objectives": objectives, "hypervolume": volume}
+
+
+def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool]) -> Figure:
+    """Hypervolume of a front from an account that does nothing.
+
+    Args:
+        values: [F, O] in their natural sense; members that such an account equals or beats in an
+            objective add nothing.
+        names: [O] of metrics.
+        maximised: [O], whether more is better.
+
+    Returns:
+        0 of an empty front; undefined where an objective has no value for such an account, and
+        with more objectives than hypervolume is exact for.
+    """
+    # Showing a run must not load it.
+    import moocore
+
+    from optimizer.search.archive import EXACT_OBJECTIVES
+
+    if len(names) > EXACT_OBJECTIVES:
+        return make_undefined(f"more than {EXACT_OBJECTIVES} objectives")
+    reference = np.array(
+        [
+            IDLE.get(name, 0.0 if is_up else math.nan)
+            for name, is_up in zip(names, maximised, strict=True)
+        ]
+    )
+    if np.isnan(reference).any():
+        lost = names[int(np.isnan(reference).argmax())]
+        return make_undefined(f"an account that does nothing has no {lost}")
+    signs = np.where(np.asarray(maximised), -1.0, 1.0)
+    ahead = signs * (values - reference)
+    ahead = ahead[(ahead < 0).all(axis=1)]
+    if not len(ahead):
+        return Figure(0.0)
+    if ahead.shape[1] == 1:
+        return Figure(-float(ahead.min()))
+    return Figure(float(moocore.hypervolume(ahead, ref=0.0)))
+
+
+def _measure_front(task: "Task", values: Floats) -> Figure:
+    """Of a front [F, O] in natural sense; how far soft constraints are missed is no part of it."""
+    metrics = [goal.metric for goal in task.goals.objectives]
+    return hypervolume(values[:, : len(metrics)], metrics, task.goals.maximised[: len(metrics)])
+
+
+def _list_strengths(kept: Checkpoint[NullSearch]) -> list[float]:
+    """Strengths of searches 1, 2, ... as far as there is no gap; minus infinity of no member."""
+    strengths: list[float] = []
+    while (search := kept.known.get(len(strengths) + 1)) is not None:
+        strengths.append(-math.inf if search.strength is None else search.strength)
+    return strengths
 
 
 def format_p(p: Fraction) -> str:

@@ -5,6 +5,8 @@ with its volume and aligned columns) and the gap before it move apart, each with
 mirrored market volatility, volume, extra columns and times stay where they are, and only directions
 are drawn anew. Dated columns stay where they are on both. Prices are
 rebuilt by * and / alone, whose rounding is monotone: the bars are legal without any repair.
+Finer bars move with the bars that are made up of them, and turn with them: as ratios to the open of
+their bar they keep their order within it.
 
 Sources: Masters, "Monte-Carlo Evaluation of Trading Systems", 2006, and "Permutation and
 Randomization Tests for Trading System Development", 2020, for permuted bars; classes and the
@@ -21,10 +23,10 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import Flags, Floats, Ints
+from data.finer import FinerBars
 from data.timeframe import UNITS_NS
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError
-from optimizer.evidence.null_finer import rebuild_finer
 from optimizer.evidence.philox import Words, draw_words
 
 Keep = Literal["none", "day", "week"]
@@ -304,7 +306,7 @@ def _rebuild_bars(
 ) -> Bars:
     """The series with other bars in its window, prices multiplied forwards from the last kept.
 
-    `bodies` and `turns` as `rebuild_finer` takes them.
+    `bodies` and `turns` as `_rebuild_finer` takes them.
     """
     kept = len(series.bars) - len(series.moving)
     steps = np.empty(2 * len(series.moving) + 1)
@@ -313,7 +315,7 @@ def _rebuild_bars(
     opening = prices[1::2]
     opens, finer = np.concatenate([series.bars.open[:kept], opening]), series.bars.finer
     if finer is not None:
-        finer = rebuild_finer(series.bars, opens, kept, bodies, turns, _mean(series.ratios.close))
+        finer = _rebuild_finer(series.bars, opens, kept, bodies, turns, _mean(series.ratios.close))
     return replace(
         series.bars,
         open=opens,
@@ -324,3 +326,42 @@ def _rebuild_bars(
         extra=extra,
         finer=finer,
     )
+
+
+def _rebuild_finer(
+    bars: Bars, opens: Floats, kept: int, bodies: Ints, turns: Flags, mean: float
+) -> FinerBars:
+    """Finer bars of a null market.
+
+    Those of bars that were not made up of any are left out.
+
+    Args:
+        bars: The market, with finer bars.
+        opens: [T] of the null market.
+        kept: Bars before the first that moves; these stay to the last bit.
+        bodies: [T] number of the bar whose body stands at each bar.
+        turns: [T] bars whose body is turned about the mean.
+        mean: Of closes over opens.
+    """
+    assert bars.finer is not None
+    first, end = (edge[bodies] for edge in bars.finer_spans)
+    counts = end - first
+    bar = np.repeat(np.arange(len(bars)), counts)
+    # The k-th finer bar of each bar, all bars one after the other.
+    within = np.arange(len(bar)) - np.repeat(counts.cumsum() - counts, counts)
+    taken = first[bar] + within
+    ratios = bars.finer.prices[:, taken] / bars.open[bodies][bar]
+    ratios = np.where(turns[bar], _turn_ratios(ratios, within == 0, mean), ratios)
+    prices = np.where(bar < kept, bars.finer.prices[:, taken], ratios * opens[bar])
+    moved = bars.timestamp[bar] - bars.timestamp[bodies][bar]
+    times = bars.finer.timestamp[taken] + moved
+    return FinerBars(times, prices, bars.finer.timeframe_ns, bars.finer.source)
+
+
+def _turn_ratios(ratios: Floats, is_first: Flags, mean: float) -> Floats:
+    """Ratios [4, K] about the mean; the first of a bar opens with it, whichever way it goes."""
+    open_, high, low, close = ratios
+    opened = np.where(is_first, 1.0, 2 * mean - open_)
+    top = np.where(is_first, np.maximum(2 * mean - low, 1.0), 2 * mean - low)
+    bottom = np.where(is_first, np.minimum(2 * mean - high, 1.0), 2 * mean - high)
+    return np.array([opened, top, bottom, 2 * mean - close])

@@ -19,8 +19,8 @@ from optimizer.evidence.jobs.in_step import (
     WindowNumbers,
     bring_windows,
 )
+from optimizer.evidence.null import NullJob, NullSearch, OnNullMarkets
 from optimizer.evidence.null_markets import Keep
-from optimizer.evidence.null_searches import NullJob, NullSearch, OnNullMarkets
 from optimizer.evidence.pick import (
     build_pick,
     choose_member,

@@ -11,7 +11,7 @@ from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import StoreError
 from optimizer.evidence.checkpoint import Checkpoint, Watch
 from optimizer.evidence.executors import Executors
-from optimizer.evidence.null_searches import KINDS, NullTest, build_null_kind
+from optimizer.evidence.null import KINDS, NullTest
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord
 from optimizer.evidence.schedule_record import build_schedule_record, count_mismatches
@@ -145,4 +145,4 @@ def _build_null_test(
     stitched = stitch_picks(setup.task, setup.steps, picks)
     strength = compute_strength([ledger.r for ledger in stitched.ledgers])
     settings = partial(NullScheduleSettings, **vars(setup.settings))
-    return NullTest(store, settings, strength, stop_after, build_null_kind, noun="schedules")
+    return NullTest(store, settings, strength, stop_after, noun="schedules")

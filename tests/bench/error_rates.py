@@ -30,9 +30,8 @@ from optimizer.evidence.judged_trials import (
     build_cscv_record,
     build_daily_columns,
 )
-from optimizer.evidence.null import MOST_P, Tally, tally
-from optimizer.evidence.null_searches import KINDS as NULLS
-from optimizer.evidence.null_searches import NullJob, NullSetup
+from optimizer.evidence.null import KINDS as NULLS
+from optimizer.evidence.null import MOST_P, NullJob, NullSetup, Tally, tally
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.trials import count_effective_trials

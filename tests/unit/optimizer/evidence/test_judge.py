@@ -10,7 +10,7 @@ from optimizer.errors import ConfigError, OptimizerError
 from optimizer.evidence import judge
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judgement import Judgement
-from optimizer.evidence.null_searches import NullJob, NullSetup
+from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.plan import Plan
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.search import on_other_bars

@@ -1,15 +1,38 @@
-"""A search is counted among the same search on null markets."""
+"""A search is counted among the same search on null markets, in the order of their numbers."""
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from optimizer.evidence.hypervolume import hypervolume
-from optimizer.evidence.null import Compared, NullKind, NullRecord, Tally, tally
+from optimizer.evidence.figures import Figure
+from optimizer.evidence.jobs.workers import Workers
+from optimizer.evidence.null import (
+    Compared,
+    NullJob,
+    NullKind,
+    NullRecord,
+    NullSearch,
+    NullSettings,
+    NullSetup,
+    NullTest,
+    Tally,
+    compare_front,
+    hypervolume,
+    tally,
+)
+from optimizer.evidence.null_markets import NullMarkets
+from optimizer.evidence.pick import select_pick
+from optimizer.run.search import search
+from optimizer.store import RunStore
+from tests.support.evidence import make_planted_market
+from tests.support.judging import make_task
+from tests.support.recording import HEADER, make_generation
 
-FOUND = [1, 3, 1, 2, 0, 5, 1, 1, 1]
+BARS = make_planted_market(7, 900, 8)
+FOUND = [1.0, 3.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
 
 
 def test_p_of_the_law():
@@ -48,3 +71,90 @@ def test_so_few_searches_speak_for_nothing(run, at_least, side):
     (row,) = NullRecord(run, "none", kind).list_rows(None)
     assert f"{at_least} of {run} " in row.sentence
     assert row.speaks == side
+
+
+class Crew:
+    """Does jobs out of order, every second one first, and remembers which it began."""
+
+    def __init__(self):
+        self.begun = []
+
+    def results(self, jobs):
+        """Each job with its strength of `FOUND`."""
+        for job in [*jobs[1::2], *jobs[0::2]]:
+            self.begun.append(job.number)
+            yield job, NullSearch(job.number, 1, FOUND[job.number - 1])
+
+
+@pytest.fixture
+def make_null(tmp_path):
+    """Makes null searches of a finished run: of shuffled bars, which say luck at once."""
+
+    def make(crew, planned=9, stop_after=10):
+        test = NullTest(store, NullSettings, Figure(2.0), stop_after)
+        setup = NullSetup(make_task(BARS), "none")
+        record = test.make(setup, planned, lambda *_, **__: crew, lambda *_: None)
+        store.flush()
+        assert test.read_so_far("none").kinds == record.kinds
+        assert record.mirrored is None
+        return record.shuffled
+
+    with RunStore.create(tmp_path, "run", HEADER) as store:
+        store.record(make_generation(0))
+        store.finish({"front": []})
+        yield make
+
+
+@pytest.mark.parametrize("stop_after", [1, 2, 3, 10])
+def test_searches_count_in_the_order_of_their_numbers(make_null, stop_after):
+    """As the law counts them, though they end in another order."""
+    kind = make_null(Crew(), stop_after=stop_after)
+    assert kind.tally == tally(2.0, FOUND, stop_after)
+    assert kind.strengths == tuple(FOUND[: kind.run])
+
+
+def test_known_searches_are_not_made_again(make_null):
+    """An interrupted judge goes on; a longer plan adds, and a shorter one leaves none out."""
+    first, second = Crew(), Crew()
+    assert make_null(first, planned=4).tally == tally(2.0, FOUND[:4])
+    assert make_null(second).tally == tally(2.0, FOUND)
+    assert sorted(first.begun + second.begun) == list(range(1, 10))
+    assert make_null(None, planned=3).tally == tally(2.0, FOUND)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["shuffled", "mirrored"])
+def test_a_null_search_is_that_search_on_that_market(kind):
+    """Same settings and seed, on bars that anybody can make; in any process the same."""
+    task = make_task(BARS)
+    setup = NullSetup(task, "none")
+    null = setup.run(NullJob(kind, 3))
+    markets = NullMarkets([BARS], task.markets.windows, task.config.seed, "none")
+    market = {"shuffled": markets.shuffle_market, "mirrored": markets.mirror_market}[kind](3)
+    alone = make_task(*market)
+    engine = alone.engine()
+    front = search(alone, engine).front
+    pick = select_pick(engine, front.genomes)
+    values = task.goals.natural(front.objectives)
+    assert (null.number, null.members) == (3, len(front))
+    assert (null.strength, null.trades) == (pick.strength.value, pick.trades)
+    assert null.objectives["max_drawdown"] == values[:, -1].min()
+    assert null.objectives[task.goals.names[0]] == values[:, 0].max()
+    ((_, elsewhere),) = Workers(setup, 2).results([NullJob(kind, 3)])
+    assert elsewhere == null
+    assert NullSearch.read(null.payload()) == null
+    # The best of each objective over the front is held against that of null searches.
+    searches = [null, setup.run(NullJob(kind, 4))]
+    own = dict.fromkeys(task.goals.names, 0.5)
+    result = SimpleNamespace(front=[SimpleNamespace(objectives=own)])
+    compared = compare_front(task, result, 10, searches)["objectives"]
+    for name, is_maximised in zip(task.goals.names, task.goals.maximised, strict=True):
+        as_good = sum((s.objectives[name] >= 0.5) == is_maximised for s in searches)
+        assert (compared[name].at_least, compared[name].p) == (as_good, (as_good + 1) / 3), name
+
+
+def test_a_null_search_with_an_empty_front_has_nothing():
+    """Its strength is below all others, its hypervolume 0."""
+    task = make_task(BARS, min_trades=400)
+    search = NullSetup(task, "none").run(NullJob("shuffled", 1))
+    assert search == NullSearch(1, 0, None, hypervolume=0.0)

@@ -11,7 +11,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX
 from optimizer.evidence.fold_searches import FoldSetup
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judgement import read_judgement
-from optimizer.evidence.null_searches import NullJob
+from optimizer.evidence.null import NullJob
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.returns import list_days

@@ -9,8 +9,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.evidence.checkpoint import Checkpoint
-from optimizer.evidence.null import NullSettings, tally
-from optimizer.evidence.null_searches import NullSearch
+from optimizer.evidence.null import NullSearch, NullSettings, tally
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.live import LiveRun
 from optimizer.viewing.run_index import RunIndex, list_rows

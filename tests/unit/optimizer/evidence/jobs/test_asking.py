@@ -15,7 +15,7 @@ from engine.batch import Engine
 from optimizer.evidence.fold_searches import FoldSetup
 from optimizer.evidence.jobs.asking import AskingWorkers
 from optimizer.evidence.jobs.workers import Pool
-from optimizer.evidence.null_searches import NullJob, NullSetup
+from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.evidence.splits import combinatorial, walk_forward
 from optimizer.schedule.dates import parse_schedule

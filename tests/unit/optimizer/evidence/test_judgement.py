@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from optimizer.evidence.checkpoint import QUESTIONS, Checkpoint, list_unstated
+from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.folds import FoldSettings, PathSettings, PathsRecord
 from optimizer.evidence.holdout import LookSettings
-from optimizer.evidence.null import NullRecord, NullSettings
-from optimizer.evidence.null_searches import NullSearch
+from optimizer.evidence.judgement import QUESTIONS, list_unstated
+from optimizer.evidence.null import NullRecord, NullSearch, NullSettings
 from optimizer.evidence.schedule import NullScheduleSettings, StepSettings
 from optimizer.store import RunStore
 from tests.support.judged import judgement, null_kind
