@@ -15,8 +15,7 @@ from optimizer.evidence.schedule_searches import StepSetup, choose_picks, stitch
 from optimizer.evidence.scheduling import open_steps, read_rule
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
-from optimizer.schedule.dates import parse_schedule
-from optimizer.schedule.stitched import Stitched
+from optimizer.schedule import Stitched, parse_schedule
 from optimizer.store import RunStore
 from optimizer.store.result import RunResult
 

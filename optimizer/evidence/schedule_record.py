@@ -28,8 +28,7 @@ from optimizer.evidence.schedule_searches import StepPick, StepSetup, stitch_pic
 from optimizer.formatting import minute
 from optimizer.run.individuals import build_picks_account
 from optimizer.run.task import Task
-from optimizer.schedule.dates import format_days
-from optimizer.schedule.stitched import Stitched
+from optimizer.schedule import Stitched, format_days
 from strategy.gene import GeneText
 
 

@@ -33,8 +33,7 @@ from optimizer.goals.objectives import parse_objectives
 from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, answer
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.task import Task
-from optimizer.schedule.dates import Schedule, Step, format_days, plan_steps
-from optimizer.schedule.stitched import Stitched, stitch
+from optimizer.schedule import Schedule, Step, Stitched, format_days, plan_steps, stitch
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_alone, run_in_step
 from optimizer.store.result import find_strongest

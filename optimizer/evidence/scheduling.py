@@ -24,7 +24,7 @@ from optimizer.evidence.schedule_searches import (
     stitch_picks,
 )
 from optimizer.run.task import Task
-from optimizer.schedule.dates import parse_schedule
+from optimizer.schedule import parse_schedule
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 

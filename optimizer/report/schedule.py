@@ -24,8 +24,7 @@ from optimizer.run.individuals import build_picks_account
 from optimizer.run.markets import Markets
 from optimizer.run.search import on_searched_bars
 from optimizer.run.task import Task
-from optimizer.schedule.dates import parse_schedule, plan_steps
-from optimizer.schedule.stitched import Stitched, stitch
+from optimizer.schedule import Stitched, parse_schedule, plan_steps, stitch
 from optimizer.search.generation import Floats
 
 STEP_COLUMNS = ("step", "date", "strength in training", "trades", "mean R", "efficiency")

@@ -35,7 +35,7 @@ from optimizer.run.money import check_money
 from optimizer.run.problem import EngineProblem
 from optimizer.run.remarks import late_remarks, limit_remarks, question_remarks
 from optimizer.run.sources import require_columns
-from optimizer.schedule.dates import list_dates, parse_schedule
+from optimizer.schedule import list_dates, parse_schedule
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Exploration, Lattice, make_lattice

@@ -26,8 +26,7 @@ from optimizer.evidence.weighing import find_pick
 from optimizer.run.purposes import SIGNAL, recorded_config, restore_task
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
-from optimizer.schedule.dates import parse_schedule, plan_steps
-from optimizer.schedule.stitched import stitch
+from optimizer.schedule import parse_schedule, plan_steps, stitch
 from optimizer.signals.account import TradeChain, build_account
 from optimizer.signals.source import list_chains, list_pieces
 from optimizer.signals.today import find_todays_genes, trade_steps

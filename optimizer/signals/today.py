@@ -15,8 +15,7 @@ from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.schedule_searches import StepPick, choose_picks
 from optimizer.evidence.scheduling import open_steps
 from optimizer.run.task import Task
-from optimizer.schedule.dates import Step
-from optimizer.schedule.stitched import join_ledgers, stitch
+from optimizer.schedule import Step, join_ledgers, stitch
 from optimizer.signals.account import ChainAccount, EnteredTrades, TradeChain, TradedChain
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload

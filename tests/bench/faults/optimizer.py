@@ -187,7 +187,7 @@ BLIND = (
     ("fits-are-free", "optimizer/forecasts/skill.py",
      "and rival.p * fits <= MOST_P", "and rival.p <= MOST_P",
      "the best of many forecasts of the same bars has skill as if it were the only one"),
-    ("purge-of-schedule", "optimizer/schedule/dates.py",
+    ("purge-of-schedule", "optimizer/schedule.py",
      'Window(window.series, first, border - schedule.purge, "train")',
      'Window(window.series, first, border, "train")',
      "a step of a schedule is trained up to the bar that it trades"),

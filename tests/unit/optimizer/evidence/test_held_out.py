@@ -17,8 +17,7 @@ from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.evidence.statistic import Around
 from optimizer.run.purposes import JUDGE, restore_task
-from optimizer.schedule.dates import parse_schedule, plan_steps
-from optimizer.schedule.stitched import stitch
+from optimizer.schedule import parse_schedule, plan_steps, stitch
 from optimizer.store import RunStore
 from optimizer.store.result import WindowDescription, load_result
 from optimizer.verify import check_run

@@ -10,7 +10,7 @@ from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, r
 from optimizer.evidence.schedule_record import build_schedule_record
 from optimizer.evidence.schedule_searches import StepPick, StepSetup, choose_picks
 from optimizer.run.problem import answer
-from optimizer.schedule.dates import parse_schedule
+from optimizer.schedule import parse_schedule
 from optimizer.search.in_step import run_alone
 from strategy import words as w
 from tests.support.judging import make_task

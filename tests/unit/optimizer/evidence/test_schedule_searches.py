@@ -24,7 +24,7 @@ from optimizer.evidence.schedule_searches import (
     stitch_picks,
 )
 from optimizer.evidence.splits import Split
-from optimizer.schedule.dates import parse_schedule
+from optimizer.schedule import parse_schedule
 from optimizer.store import RunStore
 from strategy import words as w
 from tests.support.evidence import make_planted_market

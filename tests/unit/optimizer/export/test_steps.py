@@ -12,8 +12,7 @@ from optimizer.evidence.schedule import ScheduleStep
 from optimizer.export.member import PLATFORM_PARTS
 from optimizer.export.programs import build_schedule_program
 from optimizer.run.task import ledger_rows
-from optimizer.schedule.dates import parse_schedule, plan_steps
-from optimizer.schedule.stitched import stitch
+from optimizer.schedule import parse_schedule, plan_steps, stitch
 from strategy import words as w
 from tests.support.exports import build_task
 

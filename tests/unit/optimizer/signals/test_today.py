@@ -10,8 +10,7 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
 from optimizer.evidence.schedule_searches import StepSetup
-from optimizer.schedule.dates import parse_schedule, plan_steps
-from optimizer.schedule.stitched import stitch
+from optimizer.schedule import parse_schedule, plan_steps, stitch
 from optimizer.signals import unrecorded
 from optimizer.store import RunStore
 from tests.support.signals import GrowingMarket

@@ -18,7 +18,7 @@ from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.evidence.splits import combinatorial, walk_forward
-from optimizer.schedule.dates import parse_schedule
+from optimizer.schedule import parse_schedule
 from tests.support.evidence import make_planted_market
 from tests.support.examples import RSI_PULLBACK
 from tests.support.judging import make_task

@@ -1,7 +1,9 @@
-"""The stitched ledger: one chain of trades a symbol, each entered by the pick of its bar's step.
+"""A schedule: when the search is repeated, on which bars, and one ledger over all its picks.
 
-A position that is open at a border runs on under the genes that entered it, and ends by them alone;
-until then new genes are not heard. Limits are those of one account through all steps.
+A date is a moment; in each series the first bar not earlier is its border. Each symbol has one
+chain of trades, each entered by the pick of its bar's step. A position that is open at a border
+runs on under the genes that entered it, and ends by them alone; until then new genes are not heard.
+Limits are those of one account through all steps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +15,113 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import Floats, Ints
+from data.timeframe import UNITS_NS, format_timeframe, parse_timeframe
 from engine.accounts.ledger import COUNTS, Ledger, Trade
 from engine.accounts.limits import build_limits
 from engine.reference import Reference
 from engine.reference_account import take_account
-from optimizer.schedule.dates import Step
+from optimizer.errors import ConfigError
+
+MOST_STEPS = 10_000
+"""Steps of a schedule at most: each is a search of its own."""
 
 Picks = Sequence[Floats | None]
 """Genome [G] of each step; None of an empty front, which enters nothing."""
+
+
+def format_days(duration_ns: int) -> str:
+    """A duration in days where it is whole ones, such as ``30d``; else in its longest unit."""
+    days, rest = divmod(duration_ns, UNITS_NS["d"])
+    return format_timeframe(duration_ns) if rest else f"{days}d"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often the search is repeated, and on which bars."""
+
+    every_ns: int  # from one date to the next, nanoseconds
+    train_ns: int  # length of a training, nanoseconds
+    purge: int = 0  # bars cut from the end of a training
+    is_anchored: bool = False  # whether every training begins with the first bar
+
+
+def parse_schedule(every: str, train: str, purge: int, *, is_anchored: bool = False) -> Schedule:
+    """Schedule of durations such as ``30d``.
+
+    Raises:
+        TimeframeError: When a text is no duration.
+
+    >>> format_days(parse_schedule("30d", "26w", 96).train_ns)
+    '182d'
+    """
+    every_ns, train_ns = parse_timeframe(every, "--every"), parse_timeframe(train, "--train")
+    return Schedule(every_ns, train_ns, purge, is_anchored)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One search of a schedule, and from where on its pick trades."""
+
+    date_ns: int  # nanoseconds UTC
+    # Windows with the role ``train``, in the order of the searched ones; those without bars are
+    # left out.
+    train: tuple[Window, ...]
+    borders: tuple[int, ...]  # [W], the first bar of each searched window that its pick trades
+
+
+def list_dates(
+    series: Sequence[Bars], windows: Sequence[Window], schedule: Schedule
+) -> tuple[int, ...]:
+    """Dates of the searches, nanoseconds UTC.
+
+    Raises:
+        ConfigError: When bars end before the first date, or there are too many dates.
+    """
+    first_ns = min(int(series[w.series].timestamp[w.start]) for w in windows)
+    last_ns = max(int(series[w.series].over_ns[w.end - 1]) for w in windows)
+    dates = range(first_ns + schedule.train_ns, last_ns, schedule.every_ns)
+    if not dates:
+        raise ConfigError(
+            f"--train {format_days(schedule.train_ns)} leaves no bar to trade: all bars last "
+            f"{(last_ns - first_ns) / 86_400e9:.1f} days"
+        )
+    if len(dates) > MOST_STEPS:
+        raise ConfigError(
+            f"--every {format_days(schedule.every_ns)}: {len(dates):,} searches, at most "
+            f"{MOST_STEPS:,} are made"
+        )
+    return tuple(dates)
+
+
+def plan_steps(
+    series: Sequence[Bars], windows: Sequence[Window], schedule: Schedule
+) -> tuple[Step, ...]:
+    """Steps of a schedule, in the order of time.
+
+    Args:
+        series: [S] that windows refer to.
+        windows: [W] searched ones, as they were before they were cut into parts.
+        schedule: When, and on which bars.
+
+    Raises:
+        ConfigError: When bars are too few, or the purge takes every training.
+    """
+    steps = []
+    for date_ns in list_dates(series, windows, schedule):
+        train, borders = [], []
+        for window in windows:
+            times = series[window.series].timestamp[window.start : window.end]
+            from_ns = int(times[0]) if schedule.is_anchored else date_ns - schedule.train_ns
+            first, border = (window.start + np.searchsorted(times, [from_ns, date_ns])).tolist()
+            borders.append(border)
+            if first < border - schedule.purge:
+                train.append(Window(window.series, first, border - schedule.purge, "train"))
+        steps.append(Step(date_ns, tuple(train), tuple(borders)))
+    if not any(step.train for step in steps):
+        raise ConfigError(
+            f"--purge {schedule.purge} takes every bar of --train {format_days(schedule.train_ns)}"
+        )
+    return tuple(steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,27 +167,20 @@ def stitch(
         if cuts[0] < window.end:
             traded.append(replace(window, start=cuts[0]))
             borders.append(cuts)
-    trade = _share_account if reference.costs.has_limits else _trade_apart
-    by_step = trade(reference, traded, borders, picks)
+    if reference.costs.has_limits:
+        by_step = _share_account(reference, traded, borders, picks)
+    else:
+        pairs = zip(traded, borders, strict=True)
+        by_step = [list(_chain(reference, window, cuts, picks)) for window, cuts in pairs]
     entered = [np.repeat(np.arange(len(picks)), [len(part) for part in parts]) for parts in by_step]
     ledgers = tuple(map(join_ledgers, by_step))
     return Stitched(reference.series, tuple(traded), ledgers, tuple(entered), tuple(borders))
 
 
-def _trade_apart(
-    reference: Reference, windows: Sequence[Window], borders: Sequence[Sequence[int]], picks: Picks
-) -> list[list[Ledger]]:
-    """Trades of each step [K] in each window [W], whatever others hold."""
-    return [
-        list(_chain(reference, window, cuts, picks))
-        for window, cuts in zip(windows, borders, strict=True)
-    ]
-
-
 def _chain(
     reference: Reference, window: Window, cuts: Sequence[int], picks: Picks
 ) -> Iterator[Ledger]:
-    """Trades of each step in a window.
+    """Trades of each step in a window, whatever other windows hold.
 
     Where orders rest or reverse, steps with equal genes are one: their orders stand on at its
     borders. Those of other genes end where orders of the next step may stand.
@@ -103,8 +197,7 @@ def _chain(
         pick, start, stop = picks[steps[0]], cuts[steps[0]], cuts[steps[-1] + 1]
         part = _empty_ledger()
         if pick is not None and start < stop:
-            step_window = replace(window, start=start)
-            part = _trade_step(reference, pick, step_window, stop, last)
+            part = _trade_step(reference, pick, replace(window, start=start), stop, last)
         if len(part):
             last = part.trade(len(part) - 1)
         entered = np.searchsorted(cuts[steps[0] + 1 : steps[-1] + 1], part.signal_bar, side="right")

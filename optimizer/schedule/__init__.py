@@ -1,1 +1,0 @@
-"""Searching again through time: dates, and one ledger over the picks of all steps."""
