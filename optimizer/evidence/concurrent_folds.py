@@ -26,7 +26,6 @@ from optimizer.evidence.fold_searches import FoldPick, FoldSetup
 from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
 from optimizer.evidence.jobs.workers import Executor, JobBatch, Pool, Workers
 from optimizer.evidence.plan import Plan, build_plan
-from optimizer.evidence.splitting import split_walks
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
 from optimizer.run.search import on_searched_bars
@@ -210,7 +209,7 @@ class SpareCores(ThisMachine):
         self._replaying = partial(replay_in_processes, self._pool)
         planned = on_searched_bars(task)
         try:
-            splits = split_walks(self._plan, planned)
+            splits = self._plan.split_walks(planned)
         except ConfigError:
             # The judgement reports it.
             return

@@ -62,12 +62,6 @@ from optimizer.evidence.scheduling import (
 )
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import Split
-from optimizer.evidence.splitting import (
-    choose_embargo,
-    choose_purge,
-    split_combinations,
-    split_walks,
-)
 from optimizer.evidence.statistic import RowSettings
 from optimizer.evidence.trials import TrialsRecord, count_effective_trials, estimate_trials_seconds
 from optimizer.evidence.verdict import Verdict
@@ -139,7 +133,7 @@ class _Judge:
         reached = {"generations": self._result.generation, "plateau": None}
         self._task = on_searched_bars(self._whole, **reached)
         self._again = restore_stop_rule(self._task, self._whole, store, self._result)
-        self._purge = choose_purge(plan, self._task)
+        self._purge = plan.choose_purge(self._task)
         self._front: Floats = newest_front(store, self._result).genomes
         self._device = self._result.device.name
         self._found = Judgement(verdict=Verdict("not_judged", ""))
@@ -216,7 +210,7 @@ class _Judge:
         self._device = engine.device
         pick = self._select_pick(engine)
         # Splits that do not fit the bars are refused before any work.
-        walks, combinations = self._split_walks(), split_combinations(plan, self._task)
+        walks, combinations = self._split_walks(), plan.split_combinations(self._task)
         steps = self._plan_steps()
         if walks or combinations or steps or plan.null:
             self._executors.check(self._task)
@@ -310,7 +304,7 @@ class _Judge:
     def _split_walks(self) -> tuple[Split, ...]:
         """Folds; none where the bars are too few for them and they were not asked for by name."""
         try:
-            return split_walks(self._plan, self._task)
+            return self._plan.split_walks(self._task)
         except ConfigError as error:
             if not self._plan.is_lenient:
                 raise
@@ -326,10 +320,6 @@ class _Judge:
     def _search_steps(self, steps: StepSetup, engine: Engine) -> FoundSteps:
         return search_steps(self._store, steps, engine, self._executors, self._watch)
 
-    @property
-    def _embargo(self) -> int:
-        return choose_embargo(self._plan, self._task)
-
     def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> FindPicks:
         plan = self._plan
         settings = FoldSettings(plan.folds, plan.train_groups, self._purge, plan.anchored)
@@ -344,7 +334,9 @@ class _Judge:
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
     ) -> PathsRecord:
-        settings = PathSettings(f"{count},{tests}", self._purge, self._embargo)
+        settings = PathSettings(
+            f"{count},{tests}", self._purge, self._plan.choose_embargo(self._task)
+        )
         picks = self._plan_searches(settings, splits, engine, None)("combinatorial splits")
         return build_paths_record(self._task, splits, picks, count, tests)
 

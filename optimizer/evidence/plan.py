@@ -1,13 +1,25 @@
 """Plan of a judgement: the parts that are asked for."""
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict
 
 from optimizer.config.evidence import EvidenceSettings, check_schedule
 from optimizer.evidence.judgement import Judgement
 from optimizer.evidence.null import DEFAULT_SEARCHES
-from optimizer.evidence.splits import DEFAULT_TRAIN_GROUPS
+from optimizer.evidence.splits import (
+    Split,
+    combinatorial,
+    default_embargo,
+    default_purge,
+    walk_forward,
+)
+
+if TYPE_CHECKING:
+    from optimizer.run.task import Task
+
+DEFAULT_TRAIN_GROUPS = 3
 
 OF_FOLDS = ("folds", "train", "anchored", "purge")
 OF_TRIALS = ("blocks", "resamples", "trials")
@@ -41,6 +53,51 @@ class Plan(EvidenceSettings):
     def train_groups(self) -> int:
         """Groups that a fold is searched on; a duration is that of a schedule."""
         return self.train if isinstance(self.train, int) else DEFAULT_TRAIN_GROUPS
+
+    def choose_purge(self, task: "Task") -> int:
+        """Bars cut from the end of a training before its test."""
+        return default_purge(task.spec) if self.purge is None else self.purge
+
+    def choose_embargo(self, task: "Task") -> int:
+        """Bars cut from the start of a training after a test."""
+        if self.embargo is not None:
+            return self.embargo
+        return default_embargo(task.spec, min(bars.timeframe_ns for bars in task.markets.series))
+
+    def split_walks(self, task: "Task") -> tuple[Split, ...]:
+        """Folds of a task without held-out bars, if any are asked for.
+
+        Raises:
+            ConfigError: When the bars are too few for them.
+        """
+        if not self.folds:
+            return ()
+        return walk_forward(
+            task.markets.series,
+            task.markets.uncut,
+            folds=self.folds,
+            train_groups=self.train_groups,
+            purge=self.choose_purge(task),
+            anchored=self.anchored,
+        )
+
+    def split_combinations(self, task: "Task") -> tuple[Split, ...]:
+        """Combinatorial splits of the same, if any are asked for.
+
+        Raises:
+            ConfigError: When the bars are too few for them.
+        """
+        if self.groups is None:
+            return ()
+        count, tests = self.groups
+        return combinatorial(
+            task.markets.series,
+            task.markets.uncut,
+            count=count,
+            tests=tests,
+            purge=self.choose_purge(task),
+            embargo=self.choose_embargo(task),
+        )
 
     @property
     def groups(self) -> tuple[int, int] | None:

@@ -23,8 +23,6 @@ from optimizer.errors import ConfigError
 from optimizer.formatting import format_count
 from strategy.model import Strategy
 
-DEFAULT_FOLDS, DEFAULT_TRAIN_GROUPS = 6, 3
-
 MOST_SPLITS = 10_000
 """Combinations that are made at most: each is a search of its own."""
 
@@ -64,25 +62,15 @@ def walk_forward(
     series: Sequence[Bars],
     windows: Sequence[Window],
     *,
-    folds: int = DEFAULT_FOLDS,
-    train_groups: int = DEFAULT_TRAIN_GROUPS,
+    folds: int,
+    train_groups: int,
     purge: int = 0,
     anchored: bool = False,
 ) -> tuple[Split, ...]:
-    """Folds in the order of time, each tested on the group after its training.
+    """Folds [F] in the order of time, each trained on groups [R] and tested on the one after them.
 
-    Nothing is trained on after a test, so there is no embargo.
-
-    Args:
-        series: [S] that windows refer to.
-        windows: [W] searched ones.
-        folds: F, at least 1.
-        train_groups: R, groups that a fold is trained on; with `anchored` those of the first.
-        purge: Bars cut from the end of training.
-        anchored: Whether training always begins at the start.
-
-    Returns:
-        [F].
+    Nothing is trained on after a test, so there is no embargo. With `anchored` training always
+    begins at the start; `purge` bars are cut from its end.
 
     Raises:
         ConfigError: When a number is too small, or bars are too few for so many groups.
@@ -111,20 +99,10 @@ def combinatorial(
     purge: int = 0,
     embargo: int = 0,
 ) -> tuple[Split, ...]:
-    """Every set of `tests` groups is the test once, in lexicographic order; with 1 purged k-fold.
+    """Splits [C(N, k)]: every set of k `tests` of N groups in lexicographic order; k-fold with 1.
 
-    A training group is a window of its own; groups that touch are not joined.
-
-    Args:
-        series: [S] that windows refer to.
-        windows: [W] searched ones.
-        count: N, groups.
-        tests: k, from 1 to N - 1.
-        purge: Bars cut from the end of training before a test.
-        embargo: Bars cut from the start of training after a test.
-
-    Returns:
-        [C(N, k)].
+    A training group is a window of its own; groups that touch are not joined. `purge` bars are cut
+    from training before a test, `embargo` bars after it.
 
     Raises:
         ConfigError: When a number is out of range, or bars are too few for so many groups.
@@ -152,11 +130,9 @@ def combinatorial(
 
 
 def list_paths(count: int, tests: int) -> list[list[int]]:
-    """Paths through combinatorial splits: the split that each takes each group from.
+    """Paths [C(N - 1, k - 1)] through combinatorial splits: the split of each group [N].
 
-    Returns:
-        [C(N - 1, k - 1)] paths of [N] numbers of splits; path j takes group i from the j-th split
-        that tests it, so that each covers every group once.
+    Path j takes group i from the j-th split that tests it, so that each covers every group once.
     """
     chosen = list(combinations(range(count), tests))
     seen_by = [[s for s, groups in enumerate(chosen) if group in groups] for group in range(count)]
