@@ -51,7 +51,7 @@ from optimizer.evidence.repeated import (
     require_start,
     restore_stop_rule,
 )
-from optimizer.evidence.robust_runs import build_robust_record
+from optimizer.evidence.robust import build_robust_record
 from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.evidence.scheduling import (
     FoundSteps,

@@ -1,4 +1,4 @@
-"""Sensitivity of a member to little changes: near genes, other costs, other orders of trades.
+"""Sensitivity of the pick to little changes: near genes, other costs, late entries, parts left out.
 
 All of it is on searched bars. House rules throughout; the plateau is what traders look for by eye
 in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading Strategies", 2008).
@@ -6,9 +6,9 @@ in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading 
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -19,17 +19,29 @@ from engine.accounts.curves import add_up
 from engine.accounts.ledger import Ledger
 from engine.accounts.marks import choose_trades, stake_ledgers
 from engine.accounts.reference import fold_results, take_turns
-from engine.accounts.stake import Stake
-from engine.reference_intrabar import COARSE_SHARE
+from engine.accounts.stake import Stake, build_stake
+from engine.reference_intrabar import COARSE_SHARE, measure_intrabar, read_bars
 from engine.runtime.machine import available_cores
-from optimizer.evidence.figures import Figure, Number, Why, encode_figure, make_undefined
+from optimizer.evidence.figures import (
+    Figure,
+    Number,
+    Why,
+    encode_figure,
+    encode_figures,
+    make_undefined,
+)
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
-from optimizer.evidence.pick import compute_strength
+from optimizer.evidence.pick import SUM_R, TRADES, Pick, compute_strength, compute_strengths
+from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed, shorten
 from optimizer.formatting import fraction
 from optimizer.goals.near import axis_moves, compute_reach
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.genes import GenomeLayout
+
+if TYPE_CHECKING:
+    from engine.batch import Engine
+    from optimizer.run.task import Task
 
 CLOUD = 32
 KEPT_FRAC = 0.5
@@ -138,17 +150,76 @@ class RobustRecord(Statistic):
         )
 
 
+def build_robust_record(task: "Task", engine: "Engine", pick: Pick) -> RobustRecord:
+    """C1 to C5 and what they follow from, on searched bars; `engine` is of those."""
+    # A record is read without a search.
+    from engine.replay.threads import replay_alone
+    from optimizer.run.individuals import build_account
+
+    near = list_neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
+    plateau = compute_plateau(pick.strength, compute_feasible_strengths(task, engine, near))
+    ledgers = engine.trades(pick.genome)
+    account = build_account(task, task.markets.places("search")).adapt(pick.genome)
+    even = break_even_bp(account, ledgers)
+    later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
+    late = task.build_reference(task.markets.windows, later)
+    ledgers_late = replay_alone(late, pick.genome, task.config.threads)
+    moved = late.account(ledgers_late, range(len(late.windows)), pick.genome)
+    strength = float(compute_strengths(moved[None])[0])
+    delayed = make_undefined("no trade moved") if np.isnan(strength) else Figure(strength)
+    readings = read_bars(
+        task.build_reference([]), pick.genome, account.windows, ledgers, account.terms
+    )
+    within = measure_intrabar(ledgers, readings)
+    undecided = Figure(within.share) if within.trades else make_undefined("no trades")
+    better = account.order_r(ledgers, [reading.r for reading in readings])
+    left_out = _measure_left_out(task, engine, pick)
+    stake = build_stake(task.spec, task.costs, task.spec.layout.decode(pick.genome))
+    falls = simulate_other_orders(ledgers, task.config.seed, stake, task.config.threads)
+    checks = evaluate_checks(
+        plateau,
+        even,
+        strength=pick.strength,
+        delayed=delayed,
+        undecided_frac=undecided.value,
+        left_out=list(left_out.values()),
+        costs=task.costs,
+    )
+    return RobustRecord(
+        neighbours=len(near),
+        costs=evaluate_costs(account, ledgers),
+        charged_bp=task.costs.per_side * 10_000,
+        left_out={name: encode_figure(figure) for name, figure in left_out.items()},
+        drawdowns=tuple(encode_figure(figure) for figure in falls),
+        checks=checks,
+        at_target=within.at_target,
+        at_fill=within.at_fill,
+        undecided_r=within.undecided_r,
+        better_r=within.undecided_r + (within.sum_r_target_first - within.sum_r),
+        **encode_figures(
+            plateau=plateau,
+            break_even_bp=even,
+            delay=delayed,
+            undecided=undecided,
+            target_first=compute_strength([better]),
+        ),
+    )
+
+
+def compute_feasible_strengths(task: "Task", engine: "Engine", genomes: Floats) -> Floats:
+    """Strengths [P] of genomes [P, G]; NaN where infeasible or undefined."""
+    if not len(genomes):
+        return np.empty(0)
+    accumulators, account = engine.evaluate_account(genomes)
+    judged = task.goals.alone.judge(task.metrics(accumulators, account))
+    values: Floats = np.where(judged.violations == 0, compute_strengths(account), np.nan)
+    return values
+
+
 def list_neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> Floats:
-    """The near neighbours of a member: along each axis, and a cloud around it with its options.
+    """The near neighbours [n, G] of a member [G]: along each axis, and a cloud with its options.
 
-    Args:
-        layout: Bounds and constraints.
-        genome: [G], legal.
-        member: Its number in the front.
-        seed: Seed of the run.
-
-    Returns:
-        [n, G] legal, each once and none of them the member, in the order in which they were made.
+    Legal, each once, none of them the member, in the order in which they were made.
     """
     cloud = draw_words(seed, member, "near", CLOUD * len(layout)).reshape(CLOUD, len(layout))
     reach = np.where(layout.is_category, 0.0, compute_reach(layout))
@@ -162,14 +233,9 @@ def list_neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int
 
 
 def compute_plateau(strength: Figure, others: Floats) -> Figure:
-    """Share of strengths [n] that are half of a member's own or more.
+    """Share of others [n] that are half of a member's own strength or more, which NaN is not.
 
-    Args:
-        strength: Of the member.
-        others: NaN where infeasible or undefined, which does not keep half.
-
-    Returns:
-        Undefined where its own is not above 0, and where there are no others.
+    Undefined where its own is not above 0, and where there are no others.
     """
     if not strength.value > 0:
         return make_undefined(strength.why or "its own strength is not above 0")
@@ -206,19 +272,11 @@ def break_even_bp(account: Account, ledgers: Sequence[Ledger]) -> Figure:
 def simulate_other_orders(
     ledgers: Sequence[Ledger], seed: int, stake: Stake, threads: int | None = None
 ) -> tuple[Figure, ...]:
-    """Deepest falls of the account had the same trades come in other orders.
+    """Deepest falls of the account had the same trades [W] of one member come in other orders.
 
-    Each of 1,000 accounts draws as many trades, with replacement.
-
-    Args:
-        ledgers: [W], of one member; all windows' trades are drawn from together.
-        seed: Seed of the run.
-        stake: How the account sizes them.
-        threads: Cores to use; all when None.
-
-    Returns:
-        Deepest fall as a fraction of the peak, of the middle account and of those of which 5 and
-        1 % fell as far or further; undefined without trades, and where equity outgrew all numbers.
+    Each of 1,000 accounts draws as many trades from all windows together, with replacement. Falls
+    are fractions of the peak, of the middle account and of those of which 5 and 1 % fell as far or
+    further; undefined without trades, and where equity outgrew all numbers.
     """
     count = sum(map(len, ledgers))
     if not count:
@@ -243,15 +301,7 @@ def simulate_other_orders(
 
 
 def compute_means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Figure, ...]:
-    """Mean R of the rest with each part left out in turn.
-
-    Args:
-        trades: [parts], symbols or groups of the range.
-        sum_r: [parts].
-
-    Returns:
-        [parts]; undefined where the rest has no trades.
-    """
+    """Mean R of the rest with each of several parts left out in turn; undefined without trades."""
     return tuple(_compute_mean_without(part, trades, sum_r) for part in range(len(trades)))
 
 
@@ -289,18 +339,7 @@ def evaluate_checks(
     left_out: Sequence[Figure],
     costs: Costs,
 ) -> dict[str, bool]:
-    """Outcome of each of `CHECKS` for the pick; an undefined figure passes none.
-
-    Args:
-        plateau: Share of its neighbours that keep half.
-        break_even: Costs a side at which nothing is left, basis points.
-        strength: Of the pick.
-        delayed: Its strength with every entry `DELAY_BARS` later.
-        undecided_frac: Share of trades whose order within a bar is unknown.
-        left_out: Mean R with each symbol left out, where there are several, and with each of
-            `LEFT_OUT_GROUPS` groups of the range.
-        costs: Those that were charged.
-    """
+    """Outcome of each of `CHECKS` for the pick; an undefined figure passes none."""
     charge_bp = costs.fee_bp + costs.slippage_bp
     passed = (
         plateau.value >= PLATEAU_LEAST,
@@ -310,6 +349,30 @@ def evaluate_checks(
         bool(left_out) and all(mean.value > 0 for mean in left_out),
     )
     return dict(zip(CHECKS, passed, strict=True))
+
+
+def _measure_left_out(task: "Task", engine: "Engine", pick: Pick) -> dict[str, Figure]:
+    """Mean R of the rest without each symbol, and without each of four groups of the bars."""
+    markets = task.markets
+    means_by_part: dict[str, Figure] = {}
+    names = [markets.names[window.series] for window in markets.windows]
+    whole = _sum_trades(engine, pick)
+    symbols = list(dict.fromkeys(names))
+    if len(symbols) > 1:
+        of_symbol = [whole[[name == symbol for name in names]].sum(axis=0) for symbol in symbols]
+        means_by_part |= zip(
+            symbols, compute_means_left_out(*np.transpose(of_symbol).tolist()), strict=True
+        )
+    splits = combinatorial(markets.series, markets.uncut, count=LEFT_OUT_GROUPS, tests=1)
+    of_group = [_sum_trades(engine.on(split.test), pick).sum(axis=0) for split in splits]
+    means = compute_means_left_out(*np.transpose(of_group).tolist())
+    return means_by_part | {f"quarter {quarter + 1}": mean for quarter, mean in enumerate(means)}
+
+
+def _sum_trades(engine: "Engine", pick: Pick) -> Floats:
+    """Trades and sum of R of the pick in each window, [W, 2]."""
+    sums: Floats = engine.evaluate(pick.genome[None])[0][:, [TRADES, SUM_R]]
+    return sums
 
 
 def _evaluate_cost(account: Account, ledgers: Sequence[Ledger], times: float) -> CostRecord:

@@ -1,38 +1,87 @@
-"""Little changes to a member are made by the law, and judged by what they keep."""
+"""Little changes to a pick are made by the law and judged by what they keep: C1 to C5."""
+
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.bars import Window
+from data.bars import Bars, Window
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.stake import build_stake, plain_stake
 from optimizer.evidence.figures import Figure, make_undefined
 from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
+from optimizer.evidence.pick import select_pick
 from optimizer.evidence.robust import (
     CHECKS,
     CLOUD,
     break_even_bp,
-    compute_means_left_out,
+    build_robust_record,
     compute_plateau,
     evaluate_checks,
-    evaluate_costs,
-    is_half_kept,
     list_neighbours,
     measure_drift,
     simulate_other_orders,
 )
 from optimizer.goals.near import compute_reach
+from optimizer.run.search import search
 from strategy import Gene, GenomeLayout
-from strategy.words import account, close, notional, risk, share, strategy, units
-from tests.support.evidence import make_ledger
+from strategy import words as w
+from tests.support.evidence import make_ledger, make_planted_market
+from tests.support.judging import make_task
+from tests.support.markets import PAPER_SPEC
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 PAIR = GenomeLayout(
     (Gene("length", "int", 10, 110, 20, "bars"), Gene("level", "float", 0.5, 4.5, 1.0))
 )
+PLANTED = make_planted_market(7, 1500, 8)
+HOUR_NS = 3600 * 10**9
+
+QUIET = (100.0, 101.0, 99.0, 100.0, 1.0)
+SIGNAL = (100.0, 101.0, 99.0, 100.0, 100.0)
+RISE = (100.0, 110.0, 99.0, 100.0, 1.0)
+BOTH = (100.0, 110.0, 90.0, 100.0, 1.0)
+FALL = (100.0, 101.0, 90.0, 95.0, 1.0)
+
+
+def market(*trades, symbol="PAPER"):
+    """Quiet bars with signals in them, each followed by some bars of its own."""
+    rows = [QUIET] * 4
+    for bars in trades:
+        rows += [SIGNAL, *bars, *[QUIET] * 8]
+    columns = dict(zip(("open", "high", "low", "close", "volume"), np.array(rows).T, strict=True))
+    times = np.arange(len(rows), dtype=np.int64) * HOUR_NS
+    return Bars(timestamp=times, **columns, symbol=symbol, timeframe_ns=HOUR_NS)
+
+
+def judge(task, genomes=None):
+    """The record of the pick of genomes, by default those of a search, and its engine."""
+    engine = task.engine()
+    pick = select_pick(engine, search(task, engine).front.genomes if genomes is None else genomes)
+    return build_robust_record(task, engine, pick), pick, engine
+
+
+def judge_paper(*series, spec=PAPER_SPEC, costs=None, **genes):
+    """The record of one member of the paper strategy, and the pick."""
+    task = make_task(*series, spec=spec, costs=costs or Costs(1.0, 1.0), min_trades=1)
+    return judge(task, spec.layout.encode(genes)[None])[:2]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """A task on a planted market, the record of its pick, the pick and an engine."""
+    task = make_task(PLANTED)
+    return task, *judge(task)
+
+
+def compute_strength(ledgers):
+    """By hand."""
+    r = [gain for ledger in ledgers for gain in ledger.r.tolist()]
+    return sum(r) / math.sqrt(sum(gain * gain for gain in r))
 
 
 def test_neighbours_of_the_law():
@@ -71,26 +120,29 @@ def test_neighbours_equal_the_letter(name, seed, member):
     assert ((neighbours >= layout.low) & (neighbours <= layout.high)).all()
 
 
-def test_the_share_that_keeps_half():
-    """Half itself counts, and what is infeasible does not."""
+def test_the_plateau_is_the_share_of_neighbours_that_keep_half(planted):
+    """Each evaluated alone; who is infeasible keeps nothing."""
+    task, record, pick, engine = planted
+    near = list_neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
+    kept = 0
+    for genome in near:
+        ledgers = engine.trades(genome)
+        is_feasible = sum(map(len, ledgers)) >= task.config.min_trades
+        kept += is_feasible and compute_strength(ledgers) >= pick.strength.value / 2
+    assert (record.neighbours, record.plateau) == (len(near), kept / len(near))
+    assert record.checks["plateau"] == (record.plateau >= 0.5)
     others = np.array([1.0, 0.99, 2.0, np.nan, -5.0])
     assert compute_plateau(Figure(2.0), others).value == 0.4
-    assert is_half_kept(Figure(2.0), others).tolist() == [True, False, True, False, False]
     assert compute_plateau(Figure(2.0), np.empty(0)).why == "it has no neighbours"
     for own in (Figure(0.0), make_undefined("no trade moved")):
         assert compute_plateau(own, np.ones(3)).why
 
 
-def account_of(*ledgers):
-    """An account of these trades on a hundred bars, a window each."""
+def find_even(*ledgers):
+    """Break-even of ledgers on a hundred bars, a window each."""
     bars = make_bars(1, 100)
     windows = (Window.whole(bars),) * len(ledgers)
-    return Account((bars,), windows, ("",) * len(ledgers), Costs())
-
-
-def find_even(*ledgers):
-    """Break-even of ledgers."""
-    return break_even_bp(account_of(*ledgers), ledgers)
+    return break_even_bp(Account((bars,), windows, ("",) * len(ledgers), Costs()), ledgers)
 
 
 def test_break_even_of_the_law():
@@ -102,8 +154,81 @@ def test_break_even_of_the_law():
     assert find_even(make_ledger([])).why == "no trades"
     short = make_ledger([0.0], entry=100.0, exit=98.0, stop=101.0)
     assert find_even(short).value == pytest.approx(10000 * 2 / 198)
-    line = evaluate_costs(account_of(short), [short])
-    assert [point.sum_r for point in line[:3:2]] == pytest.approx([2.0, 2.0 - 0.001 * 198])
+
+
+def test_costs_are_a_line_and_break_even_lies_on_it(planted):
+    """At what was charged it is the pick itself; at break-even its sum is 0."""
+    task, record, pick, _ = planted
+    assert [point.times for point in record.costs] == [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]
+    assert record.costs[2].strength == pick.strength.value
+    assert record.charged_bp == 10.0
+    sums = {10 * point.times: point.sum_r for point in record.costs[::2]}
+    for fee_bp, expected in (sums | {record.break_even_bp: 0.0}).items():
+        (ledger,) = replace(task, costs=Costs(fee_bp, 0.0)).engine().trades(pick.genome)
+        assert sum(ledger.r.tolist()) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_delay_is_another_backtest(planted):
+    """Every entry a bar later than the strategy's own."""
+    task, record, pick, _ = planted
+    late = replace(task, costs=replace(task.costs, entry_delay=1)).engine()
+    assert record.delay == pytest.approx(compute_strength(late.trades(pick.genome)), rel=1e-9)
+
+
+def test_trades_that_are_settled_within_a_bar_fail():
+    """More than 5 % of them touched both; with the target first they had won."""
+    record, pick = judge_paper(market(*[[RISE]] * 7, [BOTH]))
+    assert (record.undecided, record.checks["within_bar"]) == (1 / 8, False)
+    assert record.target_first > pick.strength.value
+    record, pick = judge_paper(market(*[[RISE]] * 7, [QUIET, RISE]))
+    assert (record.undecided, record.checks["within_bar"]) == (0.0, True)
+    assert record.target_first == pytest.approx(pick.strength.value)
+
+
+def test_stops_that_may_be_older_than_a_fill_fail_the_same_check():
+    """Bought at 102 in a bar with a low of 90 that closes at 105, then on to the target at 126."""
+    spec = w.strategy(
+        "Breakout.", long=w.volume > 50, entry=w.stop_at(w.close * 0 + 102, 3),
+        stop=w.level(w.close * 0 + 90), target=w.r_multiple(2),
+    )  # fmt: skip
+    inside, on = (100.0, 106.0, 89.0, 105.0, 1.0), (105.0, 130.0, 104.0, 128.0, 1.0)
+    record, _ = judge_paper(market(*[[inside, on]] * 8), spec=spec, costs=Costs(0.0, 0.0))
+    assert (record.undecided, record.at_fill, record.at_target) == (1.0, 8, 0)
+    assert (record.undecided_r, record.better_r) == (-8.0, 16.0)
+    assert not record.checks["within_bar"]
+
+
+def test_one_symbol_that_made_it_all_fails():
+    """Each symbol is left out in turn, all of its windows together."""
+    good, bad = market(*[[RISE]] * 9, symbol="GOOD"), market(*[[FALL]] * 4, symbol="BAD")
+    record, _ = judge_paper(good, bad)
+    alone = {bars.symbol: judge_paper(bars)[1].mean_r.value for bars in (good, bad)}
+    assert record.left_out["GOOD"] == pytest.approx(alone["BAD"])
+    assert record.left_out["BAD"] == pytest.approx(alone["GOOD"])
+    assert not record.checks["left_out"]
+
+
+def test_quarters_of_several_windows_of_one_series():
+    """They are found by time; no symbol is left out where there is one."""
+    record, pick, engine = judge(
+        make_task(PLANTED, windows=[Window(0, 100, 700), Window(0, 800, 1500)])
+    )
+    quarters = []
+    for start in (800, 975, 1150, 1325):
+        windows = [Window(0, 100, 700)] * (start == 800) + [Window(0, start, start + 175)]
+        quarters.append(engine.on(windows).evaluate(pick.genome[None])[0][:, [0, 2]].sum(0))
+    for n, mean in enumerate(record.left_out.values()):
+        trades, total = np.sum(quarters, axis=0) - quarters[n]
+        assert mean == pytest.approx(total / trades)
+
+
+def test_a_pick_without_trades_passes_nothing():
+    """What is undefined passes no check, with the reason."""
+    record, pick = judge_paper(market([RISE]), volume_min=500.0)
+    assert (pick.trades, set(record.checks.values())) == (0, {False})
+    assert (record.break_even_bp, record.why["break_even_bp"]) == (None, "no trades")
+    assert record.drawdowns == (None, None, None)
+    assert record == type(record).read(record.payload())
 
 
 @pytest.mark.parametrize("risk_fraction", [0.01, 0.9])
@@ -129,8 +254,14 @@ def test_falls_equal_the_letter(risk_fraction):
 def test_falls_are_those_of_the_account_that_sizes_the_trades():
     """A hundred units that each lose 1 cost 100 of 1,000 each time; shares are of what is left."""
     losing = make_ledger([-1.0, -1.0, -1.0])
-    for size, expected in ((units(100), 0.3), (risk(0.1), 1 - 0.9**3), (notional(500), 0.015)):
-        spec = strategy("Sized.", long=close > 0, stop=share(0.02), account=account(1000, size))
+    for size, expected in (
+        (w.units(100), 0.3),
+        (w.risk(0.1), 1 - 0.9**3),
+        (w.notional(500), 0.015),
+    ):
+        spec = w.strategy(
+            "Sized.", long=w.close > 0, stop=w.share(0.02), account=w.account(1000, size)
+        )
         falls = simulate_other_orders([losing], 1, build_stake(spec, Costs(), {}))
         assert [fall.value for fall in falls] == pytest.approx([expected] * 3, rel=1e-12)
 
@@ -140,13 +271,6 @@ def test_falls_that_no_number_holds_are_undefined():
     assert simulate_other_orders([make_ledger([])], 1, plain_stake(0.01))[0].why == "no trades"
     endless = make_ledger(np.full(2000, 30.0))
     assert simulate_other_orders([endless], 1, plain_stake(0.5))[0].why == "overflow"
-
-
-def test_means_with_each_part_left_out():
-    """What is left decides, and nothing left has no mean."""
-    means = compute_means_left_out([10, 20, 0], [5.0, -1.0, 0.0])
-    assert [mean.value for mean in means] == [-1 / 20, 5 / 10, 4 / 30]
-    assert compute_means_left_out([10], [5.0])[0].why == "no trades in the rest"
 
 
 SURE = {
