@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from optimizer.cli.console import stdout
-from optimizer.evidence.judgement import read_opened_result
-from optimizer.evidence.weighing import derive_verdict, find_pick
+from optimizer.evidence.judgement import derive_verdict, find_pick, read_opened_result
 from optimizer.formatting import format_count, fraction, metric, number
 from optimizer.grades import GRADE_WORDS
 from optimizer.run.compared import RunComparison

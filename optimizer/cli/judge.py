@@ -94,7 +94,7 @@ def _build_evidence_table(judgement: "Judgement") -> "Table":
     """All evidence, a row a sentence."""
     from rich.table import Table
 
-    from optimizer.evidence.sentences import weigh_evidence
+    from optimizer.evidence.judgement import weigh_evidence
 
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")

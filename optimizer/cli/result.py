@@ -15,10 +15,15 @@ from optimizer.cli.tables import (
     held_out_table,
     windows_table,
 )
-from optimizer.evidence.judgement import Judgement
-from optimizer.evidence.sentences import describe_count, describe_subject, suggest_next
+from optimizer.evidence.judgement import (
+    Judgement,
+    derive_verdict,
+    describe_count,
+    describe_subject,
+    find_pick,
+    suggest_next,
+)
 from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.evidence.weighing import derive_verdict, find_pick
 from optimizer.formatting import format_count, number
 from optimizer.goals.advice import advise, describe_bounds, describe_failures, describe_nearest
 from optimizer.goals.objectives import MISSED, parse_objective

@@ -11,8 +11,7 @@ from optimizer.cli.console import Lines, facts_table, format_csv, format_json, p
 from optimizer.cli.result import print_answer, print_result, result_json
 from optimizer.cli.tables import importance_tables, print_individual
 from optimizer.errors import ConfigError
-from optimizer.evidence.judgement import Judgement, read_opened_result
-from optimizer.evidence.weighing import find_pick
+from optimizer.evidence.judgement import Judgement, find_pick, read_opened_result
 from optimizer.formatting import format_count, number
 from optimizer.run.genes_file import chosen_member
 from optimizer.run.importance import METHOD, measure_run_importance

@@ -30,7 +30,13 @@ from optimizer.evidence.judged_trials import (
     build_daily_columns,
     build_trials_record,
 )
-from optimizer.evidence.judgement import Judgement, list_unstated, read_judgement, read_judgements
+from optimizer.evidence.judgement import (
+    Judgement,
+    add_verdict,
+    list_unstated,
+    read_judgement,
+    read_judgements,
+)
 from optimizer.evidence.lookahead import (
     Searched,
     build_causal_record,
@@ -65,7 +71,6 @@ from optimizer.evidence.splits import Split
 from optimizer.evidence.statistic import RowSettings
 from optimizer.evidence.trials import TrialsRecord, count_effective_trials, estimate_trials_seconds
 from optimizer.evidence.verdict import Verdict
-from optimizer.evidence.weighing import add_verdict
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.run.record import recorded_fits

@@ -1,28 +1,61 @@
-"""Judgement of a run's pick, as it is recorded, printed and read back.
+"""Judgement of a run's pick: its evidence as it is recorded, its verdict, and its sentences.
 
-A number that is undefined is None, and ``why`` has the reason by its name.
+A number that is undefined is None, and ``why`` has the reason by its name. Verdict, answer and
+sentences are the same wherever they are shown.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
+from data.shell import write_command
+from engine.workload import Workload
 from optimizer.evidence.bootstrap import BootstrapRecord
 from optimizer.evidence.checkpoint import SETTINGS
 from optimizer.evidence.cscv import CscvRecord
+from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord, LookSettings
-from optimizer.evidence.lookahead import CausalRecord
-from optimizer.evidence.null import NullRecord, NullSettings
+from optimizer.evidence.jobs.estimates import MOST_ROWS, ROWS_OF_ONE
+from optimizer.evidence.lookahead import CausalRecord, estimate_causality_seconds
+from optimizer.evidence.null import (
+    DEFAULT_SEARCHES,
+    MOST_P_OF_ALL,
+    NullRecord,
+    NullSettings,
+    estimate_null_seconds,
+)
 from optimizer.evidence.pick import PickRecord
-from optimizer.evidence.robust import RobustRecord
-from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord, StepSettings
+from optimizer.evidence.robust import CHECKED, RobustRecord
+from optimizer.evidence.schedule import (
+    NullScheduleSettings,
+    ScheduleRecord,
+    StepSettings,
+    name_duration,
+)
 from optimizer.evidence.sharpe import SharpeRecord
-from optimizer.evidence.statistic import RowSettings, Statistic
-from optimizer.evidence.trials import TrialsRecord
-from optimizer.evidence.verdict import Verdict
+from optimizer.evidence.statistic import AGAINST, FOR, Around, RowSettings, Statistic, Weighed
+from optimizer.evidence.trials import TrialsRecord, estimate_trials_seconds
+from optimizer.evidence.verdict import (
+    NEXT,
+    NOT_TESTED,
+    RULES_VERSION,
+    SIMULATED,
+    Facts,
+    ScheduleFacts,
+    Verdict,
+    decide,
+)
+from optimizer.formatting import format_count, number
+from optimizer.grades import GRADE_RANKS
+from optimizer.run.tables import resume_command
 from optimizer.store.answers import JUDGEMENT, RunAnswer
+from optimizer.store.caveats import describe_gone
 from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import RunResult, load_result
 from optimizer.store.store import RunStore
@@ -45,6 +78,22 @@ QUESTIONS: Mapping[str, type[RowSettings[Any]]] = {
 
 Rows = Sequence[tuple[str, Mapping[str, object]]]
 """Questions and rows of evidence, oldest first."""
+
+LEAST_TESTED_FRAC = Fraction(1, 10)
+"""Of the pick's trades: a symbol with so many has to be tested by some fold."""
+
+FEWEST_DAYS = 20
+"""Below so many days nothing is said of a year."""
+
+STEPS = {
+    "too_little": "more bars, wider bounds (--bound), or rules that trade more often.",
+    "luck": "do not trade it; another idea, or more bars: each search of these counts.",
+    "lost": "do not trade it; another idea, or more bars.",
+    "weak": "wait for new bars, or search with some held out (--holdout 20%).",
+    "holds": "see which checks around it failed or were not made, then trade it on paper.",
+    "robust": "trade it on paper, on bars that nobody has seen.",
+}
+"""Next step after each grade where the run itself does not decide it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +174,293 @@ def add_held_out(result: RunResult, judgement: Judgement | None) -> RunResult:
         for member, figures, by_window in recorded
     )
     return replace(result, front=front)
+
+
+def add_verdict(
+    judgement: Judgement,
+    result: RunResult,
+    path: Path,
+    *,
+    seconds: float,
+    is_warm_started: bool,
+) -> Judgement:
+    """Evidence with the verdict and the answer that follow from it.
+
+    Args:
+        judgement: The evidence; a verdict and an answer that it has are replaced.
+        result: Of the run.
+        path: The run's.
+        seconds: About how long it would take to judge it by null searches.
+        is_warm_started: Whether the search began with individuals of another.
+    """
+    pick, held_out = judgement.pick, judgement.held_out
+    command = write_command("judge", path)
+    facts = Facts(
+        is_certified=not result.certificate.mismatches,
+        differences=0 if judgement.causal is None else judgement.causal.mismatches,
+        members=len(result.front),
+        trades=0 if pick is None else pick.trades,
+        strength=_nan_if_none(None if pick is None else pick.strength),
+        mean_r=_nan_if_none(None if pick is None else pick.mean_r),
+        command=f"{command} --null {DEFAULT_SEARCHES}",
+        seconds=seconds,
+        nulls={} if judgement.null is None else judgement.null.tallies,
+        folds=None if judgement.folds is None else judgement.folds.unseen,
+        held_out=None if held_out is None else held_out.unseen,
+        untested=_list_untested(judgement),
+        looks=1 if held_out is None else held_out.looks,
+        searches=judgement.tries,
+        checks={} if judgement.robust is None else judgement.robust.checks,
+        is_warm_started=is_warm_started,
+        is_approximate=judgement.fits > 0,
+        is_simulated=result.data.is_simulated,
+        gone=_find_gone(result, judgement),
+    )
+    if judgement.schedule is not None:
+        facts = _judge_schedule(facts, judgement.schedule, held_out, command)
+    answer = _build_answer(result, judgement)
+    return replace(judgement, verdict=decide(facts), answer=answer, rules=RULES_VERSION)
+
+
+def _judge_schedule(
+    facts: Facts, schedule: ScheduleRecord, held_out: HeldOutRecord | None, command: str
+) -> Facts:
+    """Facts on the way of searching: stitched trades, and the schedule on null markets."""
+    lookback = f"--every {schedule.every} --train {schedule.train}"
+    return replace(
+        facts,
+        members=sum(bool(row.genes) for row in schedule.rows),
+        trades=schedule.trades,
+        strength=_nan_if_none(schedule.strength),
+        mean_r=_nan_if_none(schedule.mean_r),
+        command=f"{command} {lookback} --null {DEFAULT_SEARCHES}",
+        nulls={} if schedule.null is None else schedule.null.tallies,
+        folds=schedule.unseen,
+        held_out=held_out.unseen if held_out is not None and held_out.by_steps else None,
+        untested=(),
+        checks={},
+        gone=schedule.gone,
+        schedule=ScheduleFacts(
+            name_duration(schedule.every), len(schedule.rows), schedule.mismatches
+        ),
+    )
+
+
+def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
+    """Verdict that comes first wherever a front is shown, or that there is none yet.
+
+    Args:
+        result: Of the run.
+        judgement: Its newest judgement, None before the first.
+    """
+    if judgement is not None:
+        return judgement.verdict
+    empty, path = Judgement(verdict=Verdict("not_judged", "")), Path(result.path)
+    individuals, bars = result.evaluated, result.data.bars
+    rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
+    work = Workload(individuals * bars, rows * bars)
+    lengths = [window.bars for window in result.data.searched] or [bars]
+    seconds = estimate_null_seconds(
+        work, individuals, result.generation, result.device.threads, result.device.name
+    )
+    seconds += estimate_causality_seconds(lengths, len(result.front))
+    seconds += estimate_trials_seconds(result.data.windows, individuals)
+    picked = replace(empty, pick=_find_strongest(result))
+    return add_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
+
+
+def derive_member_verdict(result: RunResult, judgement: Judgement | None, member: int) -> Verdict:
+    """Verdict as far as it is of one member: what it says of another, it says nothing good of this.
+
+    Args:
+        result: Of the run.
+        judgement: Its newest judgement, None before the first.
+        member: Number in the front.
+    """
+    verdict, pick = derive_verdict(result, judgement), find_pick(result, judgement)
+    if gone := result.front[member].gone:
+        return Verdict("invalid", f"Do not use this member: {describe_gone(gone)}.")
+    if judgement is not None and judgement.schedule is not None:
+        whose = "the way of searching that found it"
+    elif pick is None or member != pick.member:
+        whose = "its run" if pick is None else f"member {pick.member} of its run"
+    else:
+        return verdict
+    grade = min(verdict.grade, "not_judged", key=lambda grade: GRADE_RANKS[grade])
+    return Verdict(grade, f"Not judged itself; of {whose}: {verdict.sentence}")
+
+
+def find_pick(result: RunResult, judgement: Judgement | None) -> PickRecord | None:
+    """Member that is the one answer of a run, judged or not; None of an empty front.
+
+    Args:
+        result: Of the run.
+        judgement: Its newest judgement, None before the first.
+    """
+    return (
+        judgement.pick
+        if judgement is not None and judgement.pick is not None
+        else _find_strongest(result)
+    )
+
+
+def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:
+    """Verdict of a run whose search is not over, so that there is nothing to judge yet."""
+    command = resume_command(path)
+    sentence = f"{NOT_TESTED}: the run is not finished, {command} goes on with it."
+    return Verdict("not_judged", (SIMULATED if is_simulated else "") + sentence)
+
+
+def _find_gone(result: RunResult, judgement: Judgement) -> str:
+    """When the account of the pick, or of all members, stood at nothing; empty where it stands."""
+    held_out = judgement.held_out
+    if judgement.pick is not None and held_out is not None and held_out.members:
+        return held_out.members[judgement.pick.member].gone
+    is_gone = result.front and len(result.gone) == len(result.front)
+    return min(result.gone.values()) if is_gone else ""
+
+
+def _find_strongest(result: RunResult) -> PickRecord | None:
+    """Member of greatest strength, by the metrics of the result."""
+    number = result.strongest
+    if number is None:
+        return None
+    member = result.front[number]
+    strength, mean_r = member.metrics.get("strength"), member.metrics.get("mean_r")
+    trades = result.count_trades(number)
+    return PickRecord(number, member.genes, strength, trades, mean_r=mean_r)
+
+
+def _build_answer(result: RunResult, judgement: Judgement) -> RunAnswer | None:
+    """Answer of the pick, or of the account of all steps of a schedule."""
+    made, pick = judgement.schedule, judgement.pick
+    if made is not None:
+        last = max(window.last for window in result.data.searched)
+        growth = _compute_growth(made.equity, made.rows[0].date, last)
+        return RunAnswer(made.strength, made.equity - 1.0, made.trades, growth, made.max_drawdown)
+    return None if pick is None else result.build_answer(pick.member, pick.strength, pick.trades)
+
+
+def _compute_growth(equity: float, first: str, last: str) -> float | None:
+    """Growth a year of an account from 1, compounded; None below `FEWEST_DAYS`.
+
+    >>> round(_compute_growth(1.21, "2023-01-01T00:00", "2024-12-31T12:00"), 9)
+    0.1
+    """
+    length = datetime.fromisoformat(last) - datetime.fromisoformat(first)
+    days = length.total_seconds() / 86_400
+    return max(equity, 0.0) ** (365.25 / days) - 1.0 if days >= FEWEST_DAYS else None
+
+
+def _list_untested(judgement: Judgement) -> tuple[str, ...]:
+    """Symbols with a tenth of the pick's trades or more that no fold tests."""
+    if judgement.folds is None or judgement.pick is None or not judgement.folds.rows:
+        return ()
+    never = set.intersection(*(set(row.untested) for row in judgement.folds.rows))
+    by_symbol = judgement.pick.trades_by_symbol
+    least = LEAST_TESTED_FRAC * sum(by_symbol.values())
+    return tuple(name for name, count in by_symbol.items() if name in never and count >= least)
+
+
+def _nan_if_none(value: Number) -> float:
+    """A recorded number; NaN where it is undefined."""
+    return math.nan if value is None else value
+
+
+def describe_subject(result: RunResult, judgement: Judgement | None) -> tuple[str, str]:
+    """What the verdict of a run is about, and a sentence on it; empty of an empty front."""
+    if judgement is not None and judgement.schedule is not None:
+        return "account of all steps", judgement.schedule.describe()
+    pick = find_pick(result, judgement)
+    return "pick", "" if pick is None else pick.describe()
+
+
+def weigh_evidence(judgement: Judgement) -> list[Weighed]:
+    """All evidence but the pick, a sentence each, first what disagrees with the verdict."""
+    disagrees = FOR if judgement.verdict.grade == "luck" else AGAINST
+    return sorted(_list_rows(judgement), key=lambda row: row.speaks != disagrees)
+
+
+def _list_rows(judgement: Judgement) -> Iterator[Weighed]:
+    evaluated = 1 if judgement.trials is None else max(judgement.trials.evaluated, 1)
+    around = Around(judgement.tries, evaluated)
+    for part in judgement.parts:
+        yield from part.list_rows(around)
+    yield Weighed(
+        "searches",
+        describe_searches(judgement),
+        AGAINST if _is_searched_too_often(judgement) else "",
+    )
+    if judgement.fits:
+        fits = (
+            f"{format_count(judgement.fits, 'forecast')} fitted on these bars, each of which counts"
+        )
+        yield Weighed("forecasts", f"{fits} as a search; none was fitted again on null bars.")
+    yield from (Weighed("not done", note) for note in judgement.notes)
+
+
+def _is_searched_too_often(judgement: Judgement) -> bool:
+    """Whether p is too large because it counts for several tries; of a first one it says it all."""
+    return (
+        judgement.null is not None
+        and judgement.tries > 1
+        and judgement.null.p * judgement.tries > MOST_P_OF_ALL
+    )
+
+
+def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | None) -> str:
+    """The step that follows from a verdict."""
+    judge = write_command("judge", Path(result.path))
+    command = verdict.sentence.partition(NEXT)[2]
+    if command:
+        return command
+    if verdict.grade == "invalid":
+        return f"do not trade it: {_suggest_mending(result, judgement)}."
+    if verdict.grade == "weak":
+        if result.data.held_out_bars and (judgement is None or judgement.held_out is None):
+            return f"{judge} --open looks at the held-out bars, once."
+        if judgement is None or judgement.folds is None:
+            return f"{judge} --folds 6 searches again on parts of the bars."
+    if verdict.grade == "holds" and judgement is not None and judgement.robust is not None:
+        checks = judgement.robust.checks
+        failed = ", ".join(row for row, name in CHECKED.items() if not checks.get(name, False))
+        return f"weigh what did not hold around it ({failed}), then trade it on paper."
+    return STEPS.get(verdict.grade, f"{judge} --null 199")
+
+
+def _suggest_mending(result: RunResult, judgement: Judgement | None) -> str:
+    """Next step where engines disagree, a rule reads later bars, or an account is gone."""
+    if result.certificate.mismatches:
+        return f"{write_command('parity', '--run', Path(result.path))} compares every trade"
+    parts = () if judgement is None else (judgement.causal, judgement.schedule)
+    if not any(part.mismatches for part in parts if part is not None):
+        return "stake less in account(...), so that no close takes all of it, and search again"
+    first = "" if judgement is None or judgement.causal is None else judgement.causal.first
+    where = f" ({first})" if first else ""
+    return f"a rule reads later bars{where}; mend it and search again"
+
+
+def describe_count(result: RunResult, judgement: Judgement | None) -> str:
+    """Number of candidates that a search tried: all evaluations, and distinct ones among them."""
+    evaluated = result.evaluated or result.timing.evaluated
+    words = f"{format_count(evaluated, 'candidate')} evaluated"
+    if result.polished:
+        words += f", {number(result.polished)} to polish the front"
+    if judgement is not None and judgement.trials is not None and judgement.trials.evaluated:
+        words += f", {number(judgement.trials.evaluated)} of them distinct"
+    return words
+
+
+def describe_searches(judgement: Judgement) -> str:
+    """Number of searches on these bars, and p times that."""
+    if judgement.tries == 1:
+        return "This is your first search on these bars."
+    searches = f"{judgement.searches:,} searches on these bars"
+    if judgement.null is None:
+        return f"{searches}, this one included: p counts each."
+    product = f"p x {judgement.tries} = {float(judgement.null.p * judgement.tries):.3g}"
+    limit = "more than" if _is_searched_too_often(judgement) else "at most"
+    return f"{searches}: {product}, {limit} {float(MOST_P_OF_ALL):g}."
 
 
 class Unstated(NamedTuple):

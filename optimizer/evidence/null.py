@@ -145,9 +145,14 @@ class NullRecord(Statistic):
         return {name: kind for name, kind in kinds.items() if kind is not None}
 
     @property
+    def tallies(self) -> Mapping[str, Tally]:
+        """Counts of them, by kind."""
+        return {name: kind.tally for name, kind in self.kinds.items()}
+
+    @property
     def p(self) -> Fraction:
         """The greater p, which decides."""
-        return max(kind.tally.p for kind in self.kinds.values())
+        return max(tally.p for tally in self.tallies.values())
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """Each kind of market, as the verdict takes it."""

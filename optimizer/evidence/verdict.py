@@ -6,12 +6,12 @@ and on planted ones.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from optimizer.evidence.null import MOST_P, MOST_P_OF_ALL, Tally, format_p
+from optimizer.evidence.null import KINDS, MOST_P, MOST_P_OF_ALL, Tally, format_p
 from optimizer.evidence.out_of_sample import (
     FEWEST_CLOSING_DAYS,
     FEWEST_TRADES,
@@ -59,10 +59,9 @@ class Facts:
     # Of the pick over the searched bars; NaN where it is undefined or unknown.
     strength: float = math.nan
     mean_r: float = math.nan  # of the pick's trades there; NaN where it is undefined or unknown
-    # Null searches on shuffled bars by strength; None where there are none.
-    shuffled: Tally | None = None
-    # On mirrored bars, likewise; needed where the shuffled ones do not say luck.
-    mirrored: Tally | None = None
+    # Null searches by strength, of each kind of bars; mirrored ones are needed where the shuffled
+    # ones do not say luck.
+    nulls: Mapping[str, Tally] = field(default_factory=lambda: MappingProxyType({}))
     folds: Unseen | None = None  # re-searched folds together; None where there are none
     # The pick on held-out bars; None while they are closed or where there are none.
     held_out: Unseen | None = None
@@ -160,7 +159,7 @@ def _grade_too_little(facts: Facts) -> Verdict | None:
 
 
 def _grade_luck(facts: Facts) -> Verdict | None:
-    for tally, kind in _list_tallies(facts):
+    for kind, tally in facts.nulls.items():
         if tally.p > MOST_P and _is_enough(tally):
             sentence = f"Probably luck: {describe_tally(tally, kind, facts.noun)}."
             if facts.schedule is None:
@@ -187,13 +186,13 @@ def _grade_lost(facts: Facts) -> Verdict | None:
 
 
 def _grade_not_judged(facts: Facts) -> Verdict | None:
-    if _is_enough(facts.shuffled) and _is_enough(facts.mirrored):
+    lacking = [kind for kind in KINDS if not _is_enough(facts.nulls.get(kind))]
+    if not lacking:
         return None
     sentence = f"{NOT_TESTED}."
-    if facts.shuffled is not None:
-        is_shuffled = not _is_enough(facts.shuffled)
-        tally, kind = (facts.shuffled, "shuffled") if is_shuffled else (facts.mirrored, "mirrored")
-        made = f"{tally.searches if tally else 0} {facts.noun} on {kind} bars"
+    if facts.nulls:
+        tally = facts.nulls.get(lacking[0])
+        made = f"{tally.searches if tally else 0} {facts.noun} on {lacking[0]} bars"
         sentence = f"{NOT_TESTED}: {made}, {FEWEST_SEARCHES} are needed."
     if facts.traded_unseen:
         sentence += f" So far: {_describe_unseen(facts, is_told=True)}."
@@ -211,7 +210,7 @@ def _grade_weak(facts: Facts) -> Verdict | None:
     if not reasons:
         return None
     why, *rest = reasons
-    greater = max(tally.p for tally, _ in _list_tallies(facts))
+    greater = max(tally.p for tally in facts.nulls.values())
     sentence = (
         f"More than luck on the bars searched (p = {format_p(greater)}), "
         f"not confirmed elsewhere: {why}."
@@ -221,12 +220,13 @@ def _grade_weak(facts: Facts) -> Verdict | None:
 
 def _grade_schedule(facts: Facts) -> Verdict | None:
     """A schedule whose stitched trades confirm; nothing around it is tried."""
-    if facts.schedule is None or facts.folds is None or facts.shuffled is None:
+    if facts.schedule is None or facts.folds is None:
         return None
     every, steps, _ = facts.schedule
+    null = describe_tally(facts.nulls["shuffled"], "shuffled", facts.noun)
     sentence = (
         f"Searching every {every} held out of sample: {_describe_mean(facts.folds)} in "
-        f"{format_count(steps, 'step')}; {describe_tally(facts.shuffled, 'shuffled', facts.noun)}."
+        f"{format_count(steps, 'step')}; {null}."
     )
     return Verdict("holds", sentence)
 
@@ -323,12 +323,6 @@ def _add_losses(losses: Mapping[str, Unseen]) -> str:
     return sentence + (f" It gained nothing in {' and '.join(nought)}." if nought else "")
 
 
-def _list_tallies(facts: Facts) -> Iterator[tuple[Tally, str]]:
-    for tally, kind in ((facts.shuffled, "shuffled"), (facts.mirrored, "mirrored")):
-        if tally is not None:
-            yield tally, kind
-
-
 def _is_enough(tally: Tally | None) -> bool:
     return tally is not None and (tally.is_stopped or tally.searches >= FEWEST_SEARCHES)
 
@@ -341,7 +335,7 @@ def _list_losses(facts: Facts) -> list[str]:
 
 
 def _list_search_limit(facts: Facts) -> list[str]:
-    greatest = max((tally for tally, _ in _list_tallies(facts)), key=lambda tally: tally.p)
+    greatest = max(facts.nulls.values(), key=lambda tally: tally.p)
     product = greatest.p * facts.searches
     if not product > MOST_P_OF_ALL:
         return []

@@ -14,9 +14,8 @@ from engine.accounts.ledger import Ledger
 from engine.portfolio import Component, Ledgers, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.errors import ConfigError, ParityError
-from optimizer.evidence.judgement import read_opened_result
+from optimizer.evidence.judgement import derive_member_verdict, find_pick, read_opened_result
 from optimizer.evidence.verdict import NEXT, Verdict
-from optimizer.evidence.weighing import derive_member_verdict, find_pick
 from optimizer.formatting import format_count
 from optimizer.grades import GRADE_RANKS
 from optimizer.portfolios.correlation import Correlation, correlate_days

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from data.shell import write_command
 from optimizer.evidence.drift import DriftRecord
 from optimizer.evidence.folds import FoldRow, Range
-from optimizer.evidence.judgement import Judgement
-from optimizer.evidence.sentences import describe_subject, suggest_next, weigh_evidence
+from optimizer.evidence.judgement import Judgement, describe_subject, suggest_next, weigh_evidence
 from optimizer.evidence.statistic import Weighed
 from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
 from optimizer.formatting import number

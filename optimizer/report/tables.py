@@ -14,11 +14,15 @@ from data.plain import methods_take_plain
 from engine.batch import Engine
 from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.evidence.judgement import read_opened_result
+from optimizer.evidence.judgement import (
+    build_unfinished_verdict,
+    derive_verdict,
+    find_pick,
+    read_opened_result,
+)
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.returns import list_days
 from optimizer.evidence.verdict import Verdict
-from optimizer.evidence.weighing import build_unfinished_verdict, derive_verdict, find_pick
 from optimizer.export.programs import build_program
 from optimizer.formatting import HELD_OUT
 from optimizer.keywords import Specs

@@ -19,10 +19,9 @@ from optimizer.evidence.drift import (
     compute_drift_evidence,
     find_alarm,
 )
-from optimizer.evidence.judgement import Judgement, read_judgement
+from optimizer.evidence.judgement import Judgement, find_pick, read_judgement
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.schedule import ScheduleRecord
-from optimizer.evidence.weighing import find_pick
 from optimizer.run.purposes import SIGNAL, recorded_config, restore_task
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task

@@ -14,9 +14,14 @@ from data.shell import write_command
 from data.timeframe import WEEK_NS
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError
-from optimizer.evidence.judgement import Judgement, read_judgement
+from optimizer.evidence.judgement import (
+    Judgement,
+    derive_member_verdict,
+    derive_verdict,
+    find_pick,
+    read_judgement,
+)
 from optimizer.evidence.verdict import Verdict
-from optimizer.evidence.weighing import derive_member_verdict, derive_verdict, find_pick
 from optimizer.formatting import format_count
 from optimizer.run.purposes import SIGNAL, is_opened, recorded_config, restore_task
 from optimizer.run.record import read_identity

@@ -12,10 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.errors import OptimizerError, StoreError
-from optimizer.evidence.judgement import list_unstated, read_judgements, read_opened_result
+from optimizer.evidence.judgement import (
+    derive_verdict,
+    find_pick,
+    list_unstated,
+    read_judgements,
+    read_opened_result,
+)
 from optimizer.evidence.null import read_null_so_far
 from optimizer.evidence.verdict import Verdict
-from optimizer.evidence.weighing import derive_verdict, find_pick
 from optimizer.formatting import evenly, format_duration, format_gene, metric, number
 from optimizer.report.charts.chart import BLUE, Chart, axis, scatter, words
 from optimizer.report.charts.front import front_2d

@@ -9,9 +9,8 @@ import pytest
 
 from optimizer import load_run
 from optimizer.cli import console
-from optimizer.evidence.judgement import read_opened_result
+from optimizer.evidence.judgement import find_pick, read_opened_result
 from optimizer.evidence.pick import PickRecord
-from optimizer.evidence.weighing import find_pick
 from optimizer.formatting import fraction
 from optimizer.grades import GRADE_WORDS
 from optimizer.report.facts import list_cautions

@@ -5,7 +5,7 @@ from dataclasses import replace
 from optimizer.evidence.bootstrap import BootstrapRecord
 from optimizer.evidence.cscv import CscvRecord
 from optimizer.evidence.folds import FoldRow, FoldsRecord, Range
-from optimizer.evidence.judgement import Judgement, read_opened_result
+from optimizer.evidence.judgement import Judgement, add_verdict, read_opened_result
 from optimizer.evidence.lookahead import CausalRecord
 from optimizer.evidence.null import Compared, NullKind, NullRecord
 from optimizer.evidence.pick import PickRecord
@@ -13,7 +13,6 @@ from optimizer.evidence.robust import CHECKS, COST_TIMES, CostRecord, RobustReco
 from optimizer.evidence.sharpe import SharpeRecord
 from optimizer.evidence.trials import TrialsRecord
 from optimizer.evidence.verdict import Verdict
-from optimizer.evidence.weighing import add_verdict
 from optimizer.store import RunStore
 from optimizer.store.answers import JUDGEMENT
 

@@ -32,8 +32,8 @@ ALL = dict.fromkeys(CHECKS, True)
 
 BEST = Facts(
     is_certified=True, differences=0, members=12, trades=130, command="judge latest --null 199",
-    seconds=41.2, strength=2.9, mean_r=0.31, shuffled=RARE, mirrored=RARE, held_out=GAIN,
-    folds=GAIN, checks=ALL,
+    seconds=41.2, strength=2.9, mean_r=0.31, nulls={"shuffled": RARE, "mirrored": RARE},
+    held_out=GAIN, folds=GAIN, checks=ALL,
 )  # fmt: skip
 """Everything confirms."""
 
@@ -43,6 +43,13 @@ UNTESTED = {"shuffled": None, "mirrored": None}
 def null(searches, at_least=0):
     """Null searches that were all made."""
     return Tally(searches, at_least, is_stopped=False)
+
+
+def change(facts, *, shuffled=RARE, mirrored=RARE, **changes):
+    """Facts with some changed, and null searches of both kinds."""
+    made = {"shuffled": shuffled, "mirrored": mirrored}
+    nulls = {kind: tally for kind, tally in made.items() if tally is not None}
+    return replace(facts, nulls=nulls, **changes)
 
 
 def check(facts, grade, words):
@@ -120,7 +127,7 @@ def check(facts, grade, words):
 )  # fmt: skip
 def test_the_first_grade_that_applies(changes, grade, words):
     """Of one change to the best case, or few."""
-    check(replace(BEST, **changes), grade, words)
+    check(change(BEST, **changes), grade, words)
 
 
 OPEN = None
@@ -152,7 +159,7 @@ OPEN = None
 def test_unseen_bars_on_which_it_does_not_gain_are_lost(folds, held_out, words):
     """Of thirty trades together that nothing makes up for, with null searches or without."""
     for tally, other in ((None, "not_judged"), (RARE, "weak")):
-        facts = replace(BEST, shuffled=tally, mirrored=tally, folds=folds, held_out=held_out)
+        facts = change(BEST, shuffled=tally, mirrored=tally, folds=folds, held_out=held_out)
         check(facts, other if words is OPEN else "lost", words or [])
 
 
@@ -178,13 +185,13 @@ THROUGH_TIME = replace(
 )  # fmt: skip
 def test_grades_of_a_schedule(changes, grade, words):
     """The first that applies, by stitched trades and null schedules."""
-    check(replace(THROUGH_TIME, **changes), grade, words)
+    check(change(THROUGH_TIME, **changes), grade, words)
 
 
 tallies = st.sampled_from([None, RARE, LUCKY, null(50), null(199, 1)])
 unseen = st.sampled_from([None, GAIN, LOSS, UNSURE, NOUGHT, HEAVY, OPENED])
 cases = st.builds(
-    replace, st.just(BEST), is_certified=st.booleans(), differences=st.sampled_from([0, 3]),
+    change, st.just(BEST), is_certified=st.booleans(), differences=st.sampled_from([0, 3]),
     trades=st.sampled_from([12, 300]), shuffled=tallies, mirrored=tallies, folds=unseen,
     held_out=unseen, strength=st.sampled_from([2.9, 0.0, -3.0]), looks=st.integers(1, 9),
     searches=st.integers(1, 30), is_warm_started=st.booleans(), is_approximate=st.booleans(),

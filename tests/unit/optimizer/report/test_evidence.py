@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from optimizer import load_run
-from optimizer.evidence.sentences import weigh_evidence
+from optimizer.evidence.judgement import weigh_evidence
 from optimizer.grades import GRADES
 from optimizer.report.evidence import build_answer
 from tests.support.judged import judgement, record_judgement
