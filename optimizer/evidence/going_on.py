@@ -9,10 +9,10 @@ from data import joined
 from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
-from optimizer.evidence.repeated import require_start, restore_stop_rule
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.schedule_searches import StepSetup, choose_picks, stitch_picks
 from optimizer.evidence.scheduling import open_steps, read_rule
+from optimizer.run.purposes import restore_limits, restore_start
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
 from optimizer.schedule import Stitched, parse_schedule
@@ -40,11 +40,11 @@ def build_longer_setup(
         windows: [W] that begin with those of the run.
         parts: Parts that windows are cut into.
     """
-    settings = {"generations": result.generation, "plateau": None, "parts": parts}
-    again = restore_stop_rule(on_other_bars(task, series, windows, **settings), task, store, result)
+    settings = restore_limits(store, task, result)
+    again = on_other_bars(task, series, windows, **settings, parts=parts)
     schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
     n_bars = sum(window.bars for window in result.data.searched)
-    warm_start = require_start(store, task)
+    warm_start = restore_start(store, task)
     return StepSetup(again, schedule, read_rule(made), warm_start, again.engine(), n_bars)
 
 

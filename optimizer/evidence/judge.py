@@ -52,11 +52,6 @@ from optimizer.evidence.null import (
 )
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.plan import Plan
-from optimizer.evidence.repeated import (
-    require_finished,
-    require_start,
-    restore_stop_rule,
-)
 from optimizer.evidence.robust import build_robust_record
 from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.evidence.scheduling import (
@@ -72,10 +67,10 @@ from optimizer.evidence.statistic import RowSettings
 from optimizer.evidence.trials import TrialsRecord, count_effective_trials, estimate_trials_seconds
 from optimizer.evidence.verdict import Verdict
 from optimizer.run.problem import JustSearched, Trials, trials_fit
-from optimizer.run.purposes import JUDGE, restore_task
+from optimizer.run.purposes import JUDGE, restore_limits, restore_start, restore_task
 from optimizer.run.record import recorded_fits
 from optimizer.run.search import on_searched_bars, search
-from optimizer.run.tables import newest_front
+from optimizer.run.tables import newest_front, require_result
 from optimizer.run.task import Task
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
@@ -132,12 +127,14 @@ class _Judge:
     ) -> None:
         self._store, self._plan, self._watch = store, plan, watch
         self._just, self._executors = just, executors
-        self._result = require_finished(store)
+        self._result = require_result(store)
         self._whole = restore_task(store, JUDGE, flags)
-        self._warm_start = require_start(store, self._whole)
+        self._warm_start = restore_start(store, self._whole)
         reached = {"generations": self._result.generation, "plateau": None}
         self._task = on_searched_bars(self._whole, **reached)
-        self._again = restore_stop_rule(self._task, self._whole, store, self._result)
+        limits = restore_limits(store, self._whole, self._result)
+        asked = self._task.config.model_copy(update=limits)
+        self._again = replace(self._task, config=asked)
         self._purge = plan.choose_purge(self._task)
         self._front: Floats = newest_front(store, self._result).genomes
         self._device = self._result.device.name

@@ -1,4 +1,4 @@
-"""The one way from a run's record to a task, and a table of what each purpose has of the record."""
+"""The one way from a run's record to a task, and to its search again; a table of the purposes."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
@@ -24,13 +24,15 @@ from optimizer.run.task import Task, prepare
 from optimizer.run.trust import (
     confine_places,
     require_same_file,
+    require_warm_start,
     restore_strategies,
 )
+from optimizer.run.warm_start import hash_genomes, load_warm_start
 from optimizer.search.generation import Floats
 from optimizer.store import RunStore
 from optimizer.store.answers import OPENED
 from optimizer.store.lock import NO_GENERATION
-from optimizer.store.result import RunHeader
+from optimizer.store.result import RunHeader, RunResult
 from optimizer.store.windows import overlap
 
 ALL = frozenset(part.name for part in fields(Identity))
@@ -42,6 +44,10 @@ BARS = frozenset(("data_hash", "windows"))
 WINDOWS = frozenset(WindowSettings.model_fields)
 ASKED = WINDOWS.union(DataSettings.model_fields, CostSettings.model_fields)
 """Flags that ask for other bars, parts of them, or costs than those of the run."""
+
+
+BY_RULE = ("plateau", "max_evaluations")
+"""Rules that end a search by its findings; on other bars that may be sooner or later."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,36 @@ def restore_front(path: Path, purpose: Purpose, flags: Mapping[str, object]) -> 
     with RunStore.open(path) as store:
         front = newest_front(store).genomes
         return restore_task(store, purpose, flags), front
+
+
+def restore_limits(store: RunStore, task: Task, result: RunResult) -> dict[str, int | None]:
+    """Settings with which a run's search ends again as it was asked to end: by its rule.
+
+    A search that time ended ends with the generations that it reached.
+    """
+    if result.stopped_by not in BY_RULE:
+        return {"generations": result.generation, "plateau": None}
+    planned = max(store.planned or task.config.generations, result.generation)
+    return {"generations": planned, "plateau": task.config.plateau}
+
+
+def restore_start(store: RunStore, task: Task) -> Floats | None:
+    """The genomes that a run began with.
+
+    Raises:
+        ConfigError: When its file or run holds others now.
+    """
+    recorded = read_identity(store).warm_start
+    if recorded is None:
+        return None
+    require_warm_start(store, task.config)
+    warm_start = load_warm_start(task.config, task.spec.layout)
+    if warm_start is None or hash_genomes(warm_start.genomes) != recorded:
+        raise ConfigError(
+            f"run '{store.run_id}' began with other candidates than {task.config.warm_start} "
+            "holds now: put them back, because the search is repeated to judge it"
+        )
+    return warm_start.genomes
 
 
 def is_opened(store: RunStore) -> bool:
