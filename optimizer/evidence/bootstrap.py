@@ -60,10 +60,9 @@ class BootstrapRecord(Statistic):
 
 
 def choose_block_length(columns: Floats) -> Figure:
-    """Mean length of a block: the median over columns [D, F] of that of Politis and White.
+    """Mean length of a block in days: the median of Politis and White's over columns [D, F].
 
-    Returns:
-        Days, at least 1; undefined below 20 days and where no column varies.
+    Undefined below 20 days, and where no column varies.
     """
     if len(columns) < FEWEST_DAYS:
         return make_undefined(f"fewer than {FEWEST_DAYS} days")
@@ -73,13 +72,9 @@ def choose_block_length(columns: Floats) -> Figure:
 
 
 def resample(seed: int, index: int, days: int, block: float) -> Ints:
-    """Days [D] of one resample: runs of neighbours, the first following the last.
+    """Days [D] of one resample, numbered from 1: runs of neighbours, the first following the last.
 
-    Args:
-        seed: Seed of the run.
-        index: Number of the resample, from 1.
-        days: D.
-        block: Mean length of a run.
+    `block` is the mean length of a run.
     """
     drawn = draw_words(seed, index, "bootstrap", 2 * days)
     begins = scale_to_unit(drawn[0::2]) < 1 / block
@@ -98,17 +93,9 @@ def compare_with_nothing(
     *,
     threads: int | None = None,
 ) -> BootstrapRecord:
-    """Test columns of days against an account that does nothing.
+    """Test columns of days [D, N] that vary against an account that does nothing.
 
-    Args:
-        columns: [D, N]; those without spread take no part.
-        block: From `choose_block_length`.
-        seed: Seed of the run.
-        resamples: B, at least 1.
-        threads: Cores to use; all when None.
-
-    Returns:
-        Undefined numbers below 20 days, without a block, and where no column varies.
+    Undefined below 20 days, without a block, and where no column varies.
     """
     spread, why = _measure_spread(columns, block, threads)
     if why:
@@ -129,10 +116,7 @@ def compute_mean_p(
     *,
     threads: int | None = None,
 ) -> Figure:
-    """The p of the mean of a column [D, 1] not being above 0.
-
-    Arguments and undefined numbers are those of `compare_with_nothing`.
-    """
+    """The p of the mean of a column [D, 1] not being above 0; else as `compare_with_nothing`."""
     _, why = _measure_spread(column, block, threads)
     if why:
         return make_undefined(why)
@@ -186,13 +170,7 @@ def compute_long_run_deviations(
 
 
 class BootstrapTest:
-    """Hansen's test of columns that vary.
-
-    Args:
-        columns: [D, K].
-        spread: [K] of `compute_long_run_deviations`, above 0.
-        drawn: [B, D] of `draw_days`.
-    """
+    """Hansen's test of columns [D, K] that vary, by their spread [K] and days drawn [B, D]."""
 
     def __init__(self, columns: Floats, spread: Floats, drawn: Floats) -> None:
         self._days, self._spread = len(columns), spread

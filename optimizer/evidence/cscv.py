@@ -9,16 +9,31 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import combinations
+from functools import partial
+from itertools import combinations, repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from data.checks import Floats
+from data import joined
+from data.checks import Floats, Ints
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
+from optimizer.evidence.pick import SUMS
+from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.statistic import Around, Statistic, Weighed
+from optimizer.evidence.trials import choose_trials
+
+if TYPE_CHECKING:
+    from engine.batch import Engine
 
 MOST_BLOCKS = 16
+
+MOST_IN_BLOCKS = 50_000
+"""Trials whose halves of blocks are compared at most."""
+
+EVALUATED_PAIRS = 2**20
+"""Pairs of individual and window whose accumulators, 270 MB, are held at a time."""
 
 FIGURES = ("pbo", "loss", "slope", "intercept", "median_logit")
 
@@ -55,17 +70,27 @@ class CscvRecord(Statistic):
         )
 
 
+def build_cscv_record(engine: "Engine", genomes: Floats, blocks: int) -> CscvRecord:
+    """The best of judged trials [N, G] in one half of the blocks, in the other half.
+
+    Raises:
+        ConfigError: When the bars are too few for so many blocks.
+    """
+    splits = combinatorial(engine.series, joined(engine.windows), count=blocks, tests=1)
+    windows = [window for split in splits for window in split.test]
+    of_block = [number for number, split in enumerate(splits) for _ in split.test]
+    genomes = genomes[choose_trials(len(genomes), MOST_IN_BLOCKS)]
+    trades, sum_r, sum_r2 = totals = np.zeros((3, len(genomes), blocks))
+    for some, sums in _sum_windows(engine.on(windows), genomes):
+        for index, block in enumerate(of_block):
+            totals[:, some, block] += sums[:, index].T
+    return compare_halves(trades, sum_r, sum_r2, engine.threads)
+
+
 def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats, threads: int = 1) -> CscvRecord:
-    """Split blocks into halves in every way, and judge the best of each half in the other.
+    """Split blocks [N, S] of trials into halves in every way; judge the best of each in the other.
 
-    Args:
-        trades: [N, S] of each trial in each block; S even, at most 16.
-        sum_r: [N, S].
-        sum_r2: [N, S].
-        threads: Which share the splits.
-
-    Returns:
-        Undefined throughout for fewer than two trials.
+    Undefined throughout for fewer than two trials.
 
     Raises:
         ConfigError: When the number of blocks is odd, or not from 2 to 16.
@@ -86,15 +111,26 @@ def compare_halves(trades: Floats, sum_r: Floats, sum_r2: Floats, threads: int =
     seen, shares = np.empty((splits, 3)), min(threads, MOST_THREADS)
     borders = [splits // 2 * share // shares for share in range(shares + 1)]
     with ThreadPoolExecutor(shares) as pool:
+        judge = partial(judge_splits, totals, choices)
         # Whatever one of them raises is raised here.
-        list(
-            pool.map(
-                lambda begin, end: judge_splits(totals, choices, begin, end, seen),
-                borders,
-                borders[1:],
-            )
-        )
+        list(pool.map(judge, borders, borders[1:], repeat(seen)))
     return CscvRecord(blocks, **encode_figures(**_summarise_splits(seen, count)))
+
+
+def _sum_windows(engine: "Engine", genomes: Floats) -> Iterator[tuple[Ints, Floats]]:
+    """Trades, sum of R and sum of R squared of some genomes in each window, and their places.
+
+    Those of [N, G] that read the same rows come together, so that few are computed anew: places
+    [n], sums [n, W, 3].
+    """
+    # A record is read without an engine.
+    from engine.replay.threads import sharing_order
+
+    order = sharing_order(engine.spec, genomes)
+    step = max(1, EVALUATED_PAIRS // len(engine.windows))
+    for begin in range(0, len(genomes), step):
+        some = order[begin : begin + step]
+        yield some, engine.evaluate(genomes[some])[:, :, SUMS]
 
 
 def _summarise_splits(seen: Floats, count: int) -> dict[str, Figure]:

@@ -76,11 +76,7 @@ class DriftRecord(Payload):
 
 
 def build_drift_reference(r: Floats) -> DriftReference | None:
-    """Baseline of new trades, by R of trades that no search saw, [n].
-
-    Returns:
-        None below `FEWEST_TRADES`, and where they do not vary.
-    """
+    """Baseline of new trades, by R [n] of trades that no search saw; None of few or equal ones."""
     if len(r) < FEWEST_TRADES or (r == r[0]).all():
         return None
     doubt = NORMAL_95 * float(r.std(ddof=1)) / math.sqrt(len(r))

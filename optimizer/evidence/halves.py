@@ -16,16 +16,12 @@ BLOCK = 4096
 
 @compiled_unlocked
 def judge_splits(totals: Floats, choices: Ints, begin: int, end: int, out: Floats) -> None:
-    """Judge some splits and their complements.
+    """Judge splits from `begin` up to `end`, and their complements.
 
-    Args:
-        totals: [S, 3, N] trades, sum of R and of its squares of each trial in each block.
-        choices: [C, S / 2] blocks of every half, ascending; of the first and the last one each has
-            what the other has not, and so on inwards.
-        begin: First split to judge.
-        end: The split after the last.
-        out: [C, 3] that receives of the best of each half its ratio there and in the other half,
-            and its rank in the other.
+    Totals [S, 3, N] are trades, sum of R and of its squares of each trial in each block; choices
+    [C, S / 2] the blocks of every half, ascending: of the first and the last one each has what the
+    other has not, and so on inwards. `out` [C, 3] receives of the best of each half its ratio
+    there and in the other half, and its rank in the other.
     """
     count = totals.shape[2]
     ratios = np.empty((2, AT_ONCE, count))

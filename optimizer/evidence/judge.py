@@ -10,9 +10,10 @@ from data.bars import Bars
 from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.checkpoint import Checkpoint, Watch
+from optimizer.evidence.cscv import build_cscv_record
 from optimizer.evidence.executors import Executors, ThisMachine, find_gpu
-from optimizer.evidence.figures import encode_figures, make_undefined
 from optimizer.evidence.fold_searches import (
     FoldPick,
     FoldSetup,
@@ -22,14 +23,6 @@ from optimizer.evidence.fold_searches import (
 from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
 from optimizer.evidence.held_out import build_held_out_record, check_open, count_searches
 from optimizer.evidence.jobs.workers import Pool
-from optimizer.evidence.judged_trials import (
-    TOO_MANY,
-    JudgedTrials,
-    build_bootstrap_record,
-    build_cscv_record,
-    build_daily_columns,
-    build_trials_record,
-)
 from optimizer.evidence.judgement import (
     Judgement,
     add_verdict,
@@ -64,7 +57,13 @@ from optimizer.evidence.scheduling import (
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.splits import Split
 from optimizer.evidence.statistic import RowSettings
-from optimizer.evidence.trials import TrialsRecord, count_effective_trials, estimate_trials_seconds
+from optimizer.evidence.trials import (
+    TOO_MANY,
+    JudgedTrials,
+    build_daily_columns,
+    count_effective_trials,
+    estimate_trials_seconds,
+)
 from optimizer.evidence.verdict import Verdict
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.purposes import JUDGE, restore_limits, restore_start, restore_task
@@ -263,21 +262,21 @@ class _Judge:
         trials = self._repeat_search(engine) if kept is None else kept
         self._watch("statistics over all trials", 0, 0, "")
         if trials is None:
-            return {
-                "trials": TrialsRecord(
-                    0, 0, 0, **encode_figures(effective=make_undefined(TOO_MANY))
-                )
-            }
+            return {"trials": TOO_MANY}
         plan, task = self._plan, self._task
         judged = JudgedTrials.of(task, trials)
         columns = build_daily_columns(task, engine, judged, self._front, pick, plan.trials)
         effective = count_effective_trials(columns.used)
         return {
-            "trials": build_trials_record(judged, columns, effective),
+            "trials": judged.build_record(columns.used.shape[1], effective),
             "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
-            "cscv": build_cscv_record(engine, judged, plan.blocks),
-            "bootstrap": build_bootstrap_record(
-                columns, task.config.seed, plan.resamples, task.config.threads
+            "cscv": build_cscv_record(engine, judged.genomes, plan.blocks),
+            "bootstrap": compare_with_nothing(
+                columns.used,
+                choose_block_length(columns.front),
+                task.config.seed,
+                plan.resamples,
+                threads=task.config.threads,
             ),
         }
 

@@ -94,12 +94,9 @@ class OutOfSample(Statistic):
 def measure_out_of_sample(
     ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window]
 ) -> Unseen:
-    """Trades in windows that a search had not seen.
+    """Trades [W] in windows that a search had not seen, at least one.
 
-    Args:
-        ledgers: [W], of the pick on held-out bars, or of each fold's own pick in its test.
-        series: [S] that windows refer to.
-        windows: [W], at least one.
+    They are of the pick on held-out bars, or of each fold's own pick in its test.
     """
     trades = sum(map(len, ledgers))
     sum_r, _ = sum_r_and_squares([ledger.r for ledger in ledgers])

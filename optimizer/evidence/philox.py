@@ -14,16 +14,7 @@ Words = npt.NDArray[np.uint64]
 
 
 def draw_words(seed: int, index: int, purpose: str, count: int) -> Words:
-    """The first words of the stream at an address.
-
-    Args:
-        seed: Seed of the run.
-        index: Number of the market, resample or member that the words are for, 0 to 2**48 - 1.
-        purpose: A name in `optimizer.search.randomness.PURPOSES`.
-        count: How many.
-
-    Returns:
-        [count].
+    """The first words [count] of the stream of a market, resample or member, by its `index`.
 
     Raises:
         ConfigError: When seed or index is out of range.

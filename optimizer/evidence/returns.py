@@ -45,16 +45,9 @@ def daily_returns(
     windows: Sequence[Window],
     days: Ints,
 ) -> Floats:
-    """R of the trades that were closed on each day.
+    """R [D, N] of the trades that were closed on each of `list_days`, of ledgers [N, W] of trials.
 
-    Args:
-        ledgers: Of each trial [N], one a window [W].
-        series: [S] that windows refer to.
-        windows: [W] searched ones.
-        days: [D] from `list_days`.
-
-    Returns:
-        [D, N]; a window's r are added in the order of its trades, then windows in their order.
+    A window's r are added in the order of its trades, then windows in their order.
     """
     listed = [*ledgers]
     counts = np.array([[len(ledger) for ledger in of_trial] for of_trial in listed], np.int64)
@@ -71,12 +64,9 @@ def daily_returns(
 
 
 def add_results(results: Results, days: Ints, daily: Floats) -> None:
-    """Add the R of trials' trades to the days on which they were closed, as `daily_returns` does.
+    """Add the R of trials' trades to the days [N, D] on which they were closed.
 
-    Args:
-        results: Of N trials; those of a window in the order of their exits.
-        days: [D] from `list_days`.
-        daily: [N, D] that receives them, side by side.
+    Trades of a window are in the order of their exits.
     """
     counts = results.counts.ravel()
     total = int(counts.sum())
@@ -151,12 +141,7 @@ def moments(column: Floats) -> Daily:
 def compute_efficiency(trained: Floats, tested: Floats) -> Figure:
     """Walk-forward efficiency: mean daily R of a fold's pick in its test over that in training.
 
-    Args:
-        trained: [D] of `daily_returns` in the training.
-        tested: [D'] in the test.
-
-    Returns:
-        Undefined where the mean in training is not above 0, and without days.
+    Undefined where the mean in training is not above 0, and without days.
 
     Source: Pardo, "The Evaluation and Optimization of Trading Strategies", 2nd ed. 2008.
     """

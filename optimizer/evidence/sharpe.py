@@ -60,15 +60,7 @@ class SharpeRecord(Statistic):
 
 
 def compute_probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
-    """Probability that a Sharpe ratio lies above a hurdle, were it the only one tried (PSR).
-
-    Args:
-        column: Of the trial.
-        hurdle: Sharpe ratio per day.
-
-    Returns:
-        0 to 1; undefined with the column, and where the ratio has no spread.
-    """
+    """Probability that a Sharpe ratio lies above a hurdle, were it the only one tried (PSR)."""
     spread = _compute_scaled_variance(column)
     if not spread.is_defined:
         return spread
@@ -110,12 +102,7 @@ def compute_trial_variance(columns: Floats) -> Figure:
 
 
 def expect_best(variance: Figure, tries: Figure) -> Figure:
-    """Sharpe ratio that the best of so many tries would show without an edge.
-
-    Args:
-        variance: From `compute_trial_variance`.
-        tries: All trials, or effective ones.
-    """
+    """Sharpe ratio that the best of so many tries would show without an edge."""
     if why := find_first_reason(variance, tries):
         return make_undefined(why)
     return Figure(math.sqrt(variance.value) * compute_expected_maximum(tries.value))
@@ -128,13 +115,9 @@ def deflate_sharpe(column: Daily, variance: Figure, tries: Figure) -> Figure:
 
 
 def measure_sharpe(pick: Floats, first: Floats, judged: int, effective: Figure) -> SharpeRecord:
-    """The Sharpe ratio of the pick, alone and after so many tries.
+    """The Sharpe ratio of the pick's days [D], alone and after so many tries.
 
-    Args:
-        pick: [D] of its days.
-        first: [D, N] of judged trials of generation 0.
-        judged: Trials that could be judged.
-        effective: From `count_effective_trials`.
+    `first` are days [D, N] of judged trials of generation 0, `judged` counts all of them.
     """
     daily, variance = moments(pick), compute_trial_variance(first)
     return SharpeRecord(

@@ -1,12 +1,15 @@
-"""Number of trials of a search, and of independent ones that they count as.
+"""Trials of a search that could be judged, their days, and as how many independent ones they count.
 
 Source: Galwey, "A new measure of the effective number of tests", Genetic Epidemiology 33(7), 2009.
 """
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -14,11 +17,17 @@ from threadpoolctl import threadpool_limits
 from data.checks import Floats, Ints
 from engine.workload import CORE_RATE
 from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
-from optimizer.evidence.figures import Figure, Number, Why, make_undefined
-from optimizer.evidence.returns import FEWEST_DAYS, is_varying
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
+from optimizer.evidence.pick import Pick
+from optimizer.evidence.returns import FEWEST_DAYS, add_results, is_varying, list_days
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 from optimizer.formatting import format_count
 from optimizer.store.result import WindowDescription
+
+if TYPE_CHECKING:
+    from engine.batch import Engine
+    from optimizer.run.problem import Trials
+    from optimizer.run.task import Task
 
 MOST_TRIALS = 4096
 """Most trials that statistics over columns of days use."""
@@ -30,6 +39,8 @@ MOST_COMPARED = 1024
 """Trials whose correlations are compared: 162, 221 and 273 were as different as 512, 1,024 and
 2,048 of one search, which moves the expected maximum by 0.07, and time grows with the cube."""
 
+LISTED_PAIRS, ADDED_AT_ONCE = 2048, 3
+"""Pairs of individual and window whose trades are listed at a time, and how often they are held."""
 
 PAIR_S, DAY_S, RESAMPLED_DAY_S = 6.5e-5, 5.5e-11, 1.6e-10
 """Of statistics over all trials: for each pair of trial and window, for a day and each pair of
@@ -61,6 +72,40 @@ class TrialsRecord(Statistic):
         yield Weighed("trials", f"{tried}, about as many as {effective} independent ones.")
 
 
+TOO_MANY = TrialsRecord(0, 0, 0, None, {"effective": "the trials do not fit memory"})
+"""Of a search whose trials were not kept."""
+
+
+class DailyColumns(NamedTuple):
+    """R of each day [D], of several trials."""
+
+    used: Floats  # [D, M] judged trials, evenly chosen, and the front
+    front: Floats  # [D, F]
+    first: Floats  # [D, K] judged trials of generation 0
+    pick: Floats  # [D]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedTrials:
+    """The trials of a search that traded often enough to be judged."""
+
+    genomes: Floats  # [N, G], in the order of their first evaluation
+    first: int  # how many of them were judged in generation 0
+    evaluated: int  # all trials
+
+    @classmethod
+    def of(cls, task: "Task", trials: "Trials") -> "JudgedTrials":
+        """Trials that have as many trades as the run asks for."""
+        is_judged = trials.trades >= task.config.min_trades
+        first = int(is_judged[: trials.first].sum())
+        return cls(trials.genomes[is_judged], first, len(trials))
+
+    def build_record(self, used: int, effective: Figure) -> TrialsRecord:
+        """Number of trials, of those that a matrix used, and of independent ones."""
+        counts = self.evaluated, len(self.genomes), used
+        return TrialsRecord(*counts, **encode_figures(effective=effective))
+
+
 def choose_trials(count: int, most: int = MOST_TRIALS) -> Ints:
     """Indices, ascending, of `count` judged trials that are used where at most `most` can be."""
     used = min(count, most)
@@ -68,18 +113,38 @@ def choose_trials(count: int, most: int = MOST_TRIALS) -> Ints:
     return chosen
 
 
+def build_daily_columns(
+    task: "Task", engine: "Engine", judged: JudgedTrials, front: Floats, pick: Pick, most: int
+) -> DailyColumns:
+    """Daily R of the trials that statistics over days use; `engine` has the searched windows."""
+    # A record is read without an engine.
+    from engine.replay.threads import sharing_order
+
+    markets = task.markets
+    days = list_days(markets.series, markets.windows)
+    chosen = judged.genomes[choose_trials(len(judged.genomes), most)]
+    used = _add_missing(chosen, front)
+    first = judged.genomes[: judged.first][choose_trials(judged.first, most)]
+    whole = _add_missing(used, first)
+    # Memory may hold fewer rows than all of them read.
+    whole = whole[sharing_order(task.spec, whole)]
+    daily = np.zeros((len(whole), len(days)))
+    for _, share in engine.shares():
+        _add_days(share, whole, days, daily)
+        # Memory may not hold it beside the next one.
+        del share
+    columns = {genome.tobytes(): index for index, genome in enumerate(whole)}
+    each, members, begun = (
+        daily.T[:, [columns[genome.tobytes()] for genome in some]] for some in (used, front, first)
+    )
+    return DailyColumns(each, members, begun, members[:, pick.member])
+
+
 def count_effective_trials(columns: Floats) -> Figure:
-    """Number of independent trials that would be as different as these: a lower bound.
+    """Number of independent trials that would be as different as columns [D, N]: a lower bound.
 
-    Days on which no trade closed are equal rows: one of them, times the root of their number,
-    leaves the correlations as they are.
-
-    Args:
-        columns: [D, N]; columns that do not vary are left out, and of more than `MOST_COMPARED`
-            evenly spaced ones are taken.
-
-    Returns:
-        From 1 to N; undefined below three days and where no column varies.
+    Undefined below three days, and where no column varies. Days on which no trade closed are equal
+    rows: one of them, times the root of their number, leaves the correlations as they are.
     """
     columns = columns[:, choose_trials(columns.shape[1], MOST_COMPARED)]
     if len(columns) < FEWEST_DAYS:
@@ -95,6 +160,29 @@ def count_effective_trials(columns: Floats) -> Figure:
         eigenvalues = np.linalg.eigvalsh(around.T @ around if is_tall else around @ around.T)
     eigenvalues = eigenvalues[eigenvalues >= LEAST_EIGENVALUE * eigenvalues.max()]
     return Figure(float(np.sqrt(eigenvalues).sum() ** 2 / eigenvalues.sum()))
+
+
+def _add_days(engine: "Engine", genomes: Floats, days: Ints, daily: Floats) -> None:
+    """Add the trades of genomes [N, G] to their days [N, D], while the next ones are listed."""
+    step, adding = max(1, LISTED_PAIRS // len(engine.windows)), deque[Future[None]]()
+    # The caller's own thread lists.
+    at_once = min(ADDED_AT_ONCE, engine.threads - 1)
+    with ThreadPoolExecutor(max(at_once, 1), "days") as pool:
+        for begin in range(0, len(genomes), step):
+            part = slice(begin, begin + step)
+            _, results = engine.list_results(genomes[part])
+            adding.append(pool.submit(add_results, results, days, daily[part]))
+            if len(adding) > at_once:
+                adding.popleft().result()
+        for added in adding:
+            added.result()
+
+
+def _add_missing(genomes: Floats, others: Floats) -> Floats:
+    """Genomes [M, G] and those of others [N, G], each once, that are not among them."""
+    known = {genome.tobytes() for genome in genomes}
+    missing = [genome for genome in others if genome.tobytes() not in known]
+    return np.concatenate([genomes, np.array(missing).reshape(len(missing), others.shape[1])])
 
 
 def _merge_quiet_days(columns: Floats, around: Floats) -> Floats:

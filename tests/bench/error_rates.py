@@ -24,17 +24,13 @@ from pathlib import Path
 import numpy as np
 
 from engine.runtime.machine import available_cores
-from optimizer.evidence.judged_trials import (
-    JudgedTrials,
-    build_bootstrap_record,
-    build_cscv_record,
-    build_daily_columns,
-)
+from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
+from optimizer.evidence.cscv import build_cscv_record
 from optimizer.evidence.null import KINDS as NULLS
 from optimizer.evidence.null import MOST_P, NullJob, NullSetup, Tally, tally
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.sharpe import measure_sharpe
-from optimizer.evidence.trials import count_effective_trials
+from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
 from optimizer.evidence.verdict import FEWEST_SEARCHES
 from optimizer.run.search import search
 from optimizer.run.task import Task
@@ -125,7 +121,8 @@ def compute_others(task, engine, outcome, pick: Pick) -> dict[str, float | None]
     columns = build_daily_columns(task, engine, judged, outcome.front.genomes, pick, MOST_TRIALS)
     effective = count_effective_trials(columns.used)
     sharpe = measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective)
-    bootstrap = build_bootstrap_record(columns, task.config.seed, RESAMPLES)
+    block = choose_block_length(columns.front)
+    bootstrap = compare_with_nothing(columns.used, block, task.config.seed, RESAMPLES)
     ledgers = next(iter(engine.ledgers(pick.genome[None])))
     r = np.concatenate([ledger.r for ledger in ledgers])
     return {
@@ -133,7 +130,7 @@ def compute_others(task, engine, outcome, pick: Pick) -> dict[str, float | None]
         "psr": sharpe.psr,
         "dsr": sharpe.dsr_effective,
         "spa_p": bootstrap.spa_p,
-        "pbo": build_cscv_record(engine, judged, BLOCKS).pbo,
+        "pbo": build_cscv_record(engine, judged.genomes, BLOCKS).pbo,
     }
 
 

@@ -79,7 +79,7 @@ BLIND = (
      "planned = max(planned, *(len(_list_strengths(kept)) for kept in rows.values()))",
      "planned = max(planned, 1)",
      "null searches that were made are left out when fewer are asked for"),
-    ("too-few-judged", "optimizer/evidence/judged_trials.py",
+    ("too-few-judged", "optimizer/evidence/trials.py",
      "is_judged = trials.trades >= task.config.min_trades",
      "is_judged = trials.trades > task.config.min_trades",
      "trials with just as many trades as are asked for are not judged"),
