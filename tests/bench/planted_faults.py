@@ -91,11 +91,12 @@ BESIDE = {
     "optimizer/run": ("tests/unit/optimizer/evidence", "tests/unit/optimizer/store"),
     "optimizer/portfolios": ("tests/unit/optimizer/report",),
     "optimizer/report": ("tests/unit/optimizer/run/test_trade_details.py",),
-    "engine": ("tests/unit/engine/test_reference.py", "tests/parity", "tests/golden",
-               "tests/properties", "tests/agreement/test_trade_lists.py"),
-    "strategy": ("tests/properties/test_gene_laws.py", "tests/agreement/test_chart_values.py",
-                 "tests/unit/engine/indicators", "tests/unit/optimizer/search", "tests/parity",
-                 "tests/golden", "tests/agreement/test_trade_lists.py"),
+    "engine": ("tests/golden/test_results.py", "tests/parity", "tests/golden", "tests/properties",
+               "tests/agreement/test_trade_lists.py"),
+    "strategy": ("tests/properties/test_gene_laws.py", "tests/golden/test_results.py",
+                 "tests/agreement/test_chart_values.py", "tests/unit/engine/indicators",
+                 "tests/unit/optimizer/search", "tests/parity", "tests/golden",
+                 "tests/agreement/test_trade_lists.py"),
     "data": ("tests/unit/data", "tests/properties/test_data_resample.py"),
 }  # fmt: skip
 """Other tests that see a room, quick ones first; of the engine by the law and by other programs."""

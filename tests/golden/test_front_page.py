@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from tests.golden.test_golden import PLATFORM
+from tests.golden.test_fronts import PLATFORM
 from tests.support.commands import Commands
 from tests.support.paths import ROOT
 

@@ -109,6 +109,14 @@ def random_genomes(spec, count, seed):
     return layout.repair(np.where(rng.random((count, 1)) < 0.5, loose, genomes))[0]
 
 
+def make_population(strategy, count, seed):
+    """The default genes, then random ones [count, G]; one individual without genes."""
+    defaults = strategy.layout.defaults[None]
+    if not len(strategy.layout):
+        return defaults
+    return np.concatenate([defaults, random_genomes(strategy, count - 1, seed)])
+
+
 def loosen_genomes(spec, genomes):
     """The same genomes with thresholds that hold at most bars."""
     moved = genomes.copy()

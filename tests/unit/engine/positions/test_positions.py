@@ -7,50 +7,47 @@ row is what a person can work out on paper; both forms of the reference and the 
 import numpy as np
 import pytest
 
-from data.bars import Bars
+from data.bars import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
-from engine.positions.exit_spec import (
-    BEYOND_BAR,
-    FROM_ENTRY,
-    LEVEL,
-    MINUTE_NS,
-    NONE,
-    R_MULTIPLE,
-    SHARE,
-)
-from tests.support.positions import Ask, by_cpu, everywhere
-from tests.support.references import FORMS
+from engine.batch import Engine
+from engine.positions.exit_spec import MINUTE_NS
+from strategy import words as w
+from tests.support.references import trade_once
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 QUIET = (100.0, 101.0, 99.0, 100.0)
 
 
-def market(*rows, minutes=60, at=None, start=0):
-    """Bars of these prices, every so many minutes, or at times `at`; minutes since 1970."""
+def make_market(rows, signals, *, minutes=60, at=None, start=0):
+    """Bars of these prices, every so many minutes, or at times `at`; minutes since 1970.
+
+    Their columns are 1 at the bars of `signals`; "row" has a number for each bar.
+    """
     columns = np.array(rows, np.float64).T
     times = np.arange(len(rows)) * minutes + start if at is None else np.array(at)
+    extra = {
+        name: np.broadcast_to(np.array(bars, float), len(rows)).copy()
+        if name == "row" else np.isin(np.arange(len(rows)), list(bars)) * 1.0
+        for name, bars in signals.items()
+    }  # fmt: skip
     stamps = times.astype(np.int64) * MINUTE_NS
-    return Bars(stamps, *columns, np.ones(len(rows)), "PAPER", minutes * MINUTE_NS)
+    volume = np.ones(len(rows))
+    return Bars(stamps, *columns, volume, "PAPER", minutes * MINUTE_NS, extra=extra)
 
 
-def on(n, bars):
-    """Bools [n], true at these bars."""
-    return np.isin(np.arange(n), list(bars))
+SIGNALS = {
+    "longs": "long",
+    "shorts": "short",
+    "leave_long": "exit_long",
+    "leave_short": "exit_short",
+}
 
 
-def make_asks(n, *, longs=(), shorts=(), leave_long=None, leave_short=None, stop=3.0, **more):
-    """Signals at these bars, a stop so far from the entry, and conditions of exits at others."""
-    away = (FROM_ENTRY, 0.0, np.full(n, stop))
-    exits = tuple(None if bars is None else on(n, bars) for bars in (leave_long, leave_short))
-    given = {"entries": (on(n, longs), on(n, shorts)), "stops": (away, away), "exits": exits}
-    return Ask(**{**given, **more})
-
-
-def backtest(bars, ask, costs=FREE, window=None):
-    """The ledger on which all engines agree."""
-    ((ledger,),) = everywhere(bars, [ask], costs, [window or (0, len(bars))], forms=FORMS)
-    return ledger
+def build(signals, **parts):
+    """A strategy whose signals are columns, with a stop of 3 from the entry."""
+    asks = {SIGNALS[name]: w.column(name) > 0 for name in signals if name in SIGNALS}
+    return w.strategy("By hand.", **{"stop": w.from_entry(0 * w.close + 3), **asks, **parts})
 
 
 def list_trades(ledger):
@@ -61,14 +58,14 @@ def list_trades(ledger):
     ]
 
 
-def both(form, number, row=None, n=None):
-    """A form of both sides; a number as its row is one for all bars."""
-    return ((form, number, np.full(n, row) if n else row),) * 2
-
-
 def trailing(away=2.0, **more):
-    """A stop that follows at a distance, on nine bars."""
-    return {"trails": both(FROM_ENTRY, 0.0, away, 9), **more}
+    """A stop that follows at a distance."""
+    return {"trail": w.trail(w.from_entry(ROW), **more), "row": away}
+
+
+def far(away):
+    """A stop so far from the entry."""
+    return {"stop": w.from_entry(ROW), "row": away}
 
 
 def quiet(n):
@@ -76,12 +73,13 @@ def quiet(n):
     return [QUIET] * n
 
 
+ROW = w.column("row")
 DAY, MONDAY = 1440, 3 * 1440 + 540
 FRIDAY_AT = [900, 960, 1020, MONDAY, MONDAY + 60, MONDAY + 120]
-TWO_R = {"targets": both(R_MULTIPLE, 2.0)}
-UNKNOWN_THIRD = {"stops": both(FROM_ENTRY, 0.0, np.array([3.0, 3.0, np.nan, 3.0, 3.0, 3.0]))}
+TWO_R = {"target": w.r_multiple(2)}
+UNKNOWN_THIRD = {"stop": w.from_entry(ROW), "row": [3.0, 3.0, np.nan, 3.0, 3.0, 3.0]}
 BOTH_LEAVE = {"longs": [0], "leave_long": [2]}
-LATE = {"longs": range(8), "max_hold": 1, "warm_up": 3}
+LATE = {"longs": range(8), "max_hold": 1, "long": (w.column("longs") > 0) & (w.sma(w.close, 4) > 0)}
 
 CASES = [
     # At bar 1 the idea contradicts itself; at bar 2 it does not.
@@ -101,30 +99,30 @@ CASES = [
     # A short that opens beyond its target is filled at the target.
     ([*quiet(2), (90, 91, 89, 90)], {"shorts": [0], **TWO_R}, [(-1, 1, 2, "target", 94.0)], {}),
     # A target on the entry is rejected, also one that is not known; the next bar may signal.
-    *((quiet(4), {"longs": [0, 1, 2], "max_hold": 1, "targets": both(
-        form, 0.0, np.array([100.0, 102.0, np.nan, 100.0]) - (0.0 if form == LEVEL else 100.0))},
+    *((quiet(4), {"longs": [0, 1, 2], "max_hold": 1, "target": form(ROW),
+        "row": np.array([100.0, 102.0, np.nan, 100.0]) - (0.0 if form is w.level else 100.0)},
        [(1, 2, 2, "time", 100.0)], {"target": [102.0], "rejected": 2})
-      for form in (LEVEL, FROM_ENTRY)),
+      for form in (w.level, w.from_entry)),
     # Stops of each form, with an entry at 100 and a signal bar from 99 to 101.
-    *((quiet(3), {side: [0], "stops": both(form, 0.25, row, 3 if row else None)},
-       [(sign, 1, 2, "end", 100.0)], {"stop": [stop]})
-      for form, row, longs, shorts in ((BEYOND_BAR, 2.0, 97.0, 103.0),
-                                       (FROM_ENTRY, 2.0, 98.0, 102.0), (SHARE, None, 75.0, 125.0))
+    *((quiet(3), {side: [0], "stop": form}, [(sign, 1, 2, "end", 100.0)], {"stop": [stop]})
+      for form, longs, shorts in ((w.beyond_bar(0 * w.close + 2), 97.0, 103.0),
+                                  (w.from_entry(0 * w.close + 2), 98.0, 102.0),
+                                  (w.share(0.25), 75.0, 125.0))
       for side, sign, stop in (("longs", 1, longs), ("shorts", -1, shorts))),
-    (quiet(3), {"shorts": [0], "stops": both(LEVEL, 0.0, 111.0, 3)}, [(-1, 1, 2, "end", 100.0)],
+    (quiet(3), {"shorts": [0], "stop": w.level(ROW), "row": 111.0}, [(-1, 1, 2, "end", 100.0)],
      {"stop": [111.0]}),
     # A long's above its entry and a short's below it are rejected.
-    (quiet(3), {"longs": [0], "stops": both(LEVEL, 0.0, 104.0, 3)}, [], {"rejected": 1}),
-    (quiet(3), {"shorts": [0], "stops": both(LEVEL, 0.0, 96.0, 3)}, [], {"rejected": 1}),
+    (quiet(3), {"longs": [0], "stop": w.level(ROW), "row": 104.0}, [], {"rejected": 1}),
+    (quiet(3), {"shorts": [0], "stop": w.level(ROW), "row": 96.0}, [], {"rejected": 1}),
     # Without a target gains have no end; one at 0 or below is legal, and never reached.
-    ([*quiet(2), (100, 1e9, 99, 100)], {"longs": [0], "targets": both(NONE, 0.0)},
+    ([*quiet(2), (100, 1e9, 99, 100)], {"longs": [0]},
      [(1, 1, 2, "end", 100.0)], {"target": [np.inf]}),
     ([*quiet(2), (1, 1, 0.5, 1)], {"shorts": [0]}, [(-1, 1, 2, "end", 1.0)],
      {"target": [-np.inf]}),
-    ([*quiet(2), (1, 1, 0.5, 1)], {"shorts": [0], "targets": both(R_MULTIPLE, 50.0)},
+    ([*quiet(2), (1, 1, 0.5, 1)], {"shorts": [0], "target": w.r_multiple(50)},
      [(-1, 1, 2, "end", 1.0)], {"target": [-50.0]}),
     # A condition leaves at the next open; what was asked at the signal bar does not count.
-    ([*quiet(3), (95, 101, 95, 100), QUIET], {"longs": [0], "leave_long": [0, 2], "stop": 8.0},
+    ([*quiet(3), (95, 101, 95, 100), QUIET], {"longs": [0], "leave_long": [0, 2], **far(8.0)},
      [(1, 1, 3, "signal", 95.0)], {"held": [2]}),
     (quiet(5), {"longs": [0], "leave_long": [1]}, [(1, 1, 2, "signal", 100.0)], {}),
     # It comes before a gap through the stop; at the window's last close nothing is filled.
@@ -159,16 +157,16 @@ CASES = [
      [(-1, 1, 2, "stop", 97.0)], {"last_stop": [97.0]}),
     # With `after` of 2 R it waits for 106.
     ([QUIET, (100, 105, 100, 105), (105, 105, 101, 105), (105, 106, 105, 106),
-      (106, 106, 103, 103), *quiet(4)], {"longs": [0], **trailing(after=(2.0, 2.0))},
+      (106, 106, 103, 103), *quiet(4)], {"longs": [0], **trailing(after=2)},
      [(1, 1, 4, "stop", 104.0)], {}),
     # A distance that is not above nothing, or not known, is rejected; a tenth of 120 leaves 108.
     *((quiet(9), {"longs": [0], **trailing(away)}, [], {"rejected": 1})
       for away in (0.0, -1.0, np.nan)),
     ([QUIET, (100, 120, 100, 120), (120, 120, 107, 110), *quiet(6)],
-     {"longs": [0], "trails": both(SHARE, 0.1)}, [(1, 1, 2, "stop", 120.0 - 120.0 * 0.1)], {}),
+     {"longs": [0], "trail": w.trail(w.share(0.1))}, [(1, 1, 2, "stop", 120.0 - 120.0 * 0.1)], {}),
     # The high of the bar that ends the trade at its close moves nothing any more.
     ([QUIET, (100, 105, 100, 104), (104, 120, 104, 120), *quiet(6)],
-     {"longs": [0], **trailing(8.0, max_hold=2)}, [(1, 1, 2, "time", 120.0)],
+     {"longs": [0], **trailing(8.0), "max_hold": 2}, [(1, 1, 2, "time", 120.0)],
      {"last_stop": [97.0]}),
     # Break-even after a gain of 1 R, reached exactly; a short likewise.
     ([QUIET, (100, 103, 100, 102), (102, 102, 99, 100), *quiet(6)],
@@ -182,32 +180,33 @@ CASES = [
     (quiet(8), LATE, [(1, k, k, "time", 100.0) for k in (4, 5, 6, 7)], {"window": (1, 8)}),
     (quiet(8), LATE, [(1, k, k, "time", 100.0) for k in (6, 7)], {"window": (5, 8)}),
     # Out at 20:00: the bar that closes then, also of the entry; later in the first bar of all.
-    *((quiet(8), {"longs": [longs], "session": (1200, 0)}, [trade], {"start": hour * 60})
+    *((quiet(8), {"longs": [longs], "session": w.session_exit(1200, 0)}, [trade],
+       {"start": hour * 60})
       for hour, longs, trade in (
           (18, 0, (1, 1, 1, "session", 100.0)), (16, 0, (1, 1, 3, "session", 100.0)),
           (18, 2, (1, 3, 3, "session", 100.0)), (18, 5, (1, 6, 7, "end", 100.0)))),
     # A market that closes before the minute is left at the next session's open, before a stop.
-    ([*quiet(3), (98, 101, 98, 100), *quiet(2)], {"longs": [0], "session": (DAY, 0)},
+    ([*quiet(3), (98, 101, 98, 100), *quiet(2)], {"longs": [0], "session": w.session_exit(DAY, 0)},
      [(1, 1, 3, "session", 98.0)], {"at": FRIDAY_AT}),
-    ([*quiet(3), (90, 91, 89, 90)], {"longs": [0], "session": (DAY, 0)},
+    ([*quiet(3), (90, 91, 89, 90)], {"longs": [0], "session": w.session_exit(DAY, 0)},
      [(1, 1, 3, "session", 90.0)], {"at": FRIDAY_AT[:4], "held": [2]}),
-    ([*quiet(3), (90, 91, 89, 90)], {**BOTH_LEAVE, "session": (DAY, 0)},
+    ([*quiet(3), (90, 91, 89, 90)], {**BOTH_LEAVE, "session": w.session_exit(DAY, 0)},
      [(1, 1, 3, "signal", 90.0)], {"at": FRIDAY_AT[:4]}),
     # A bar that is left at its open is not held; one that is left at its close is.
     ([*quiet(3), (96, 97, 95, 96)], {"longs": [0]}, [(1, 1, 3, "stop_gap", 96.0)], {"held": [2]}),
-    ([*quiet(3), (96, 97, 95, 96)], {"longs": [0], "session": (240, 0), "stop": 9.0},
+    ([*quiet(3), (96, 97, 95, 96)], {"longs": [0], "session": w.session_exit(240, 0), **far(9.0)},
      [(1, 1, 3, "session", 96.0)], {"held": [3]}),
     # A session has its own clock: half hours from 17:00 UTC on, by offsets in minutes.
-    *((quiet(16), {"longs": [0], "session": (minute, offset)},
+    *((quiet(16), {"longs": [0], "session": w.session_exit(minute, offset)},
        [(1, 1, leaves, "session", 100.0)], {"minutes": 30, "start": 17 * 60})
       for minute, offset, leaves in ((1200, 0, 5), (1440, 330, 2), (1050, -300, 10))),
     # Time comes before the session and the session before the end, at one close.
-    (quiet(3), {"longs": [0], "session": (1260, 0), "max_hold": 2}, [(1, 1, 2, "time", 100.0)],
-     {"start": 1080}),
-    (quiet(3), {"longs": [0], "session": (1260, 0)}, [(1, 1, 2, "session", 100.0)],
+    (quiet(3), {"longs": [0], "session": w.session_exit(1260, 0), "max_hold": 2},
+     [(1, 1, 2, "time", 100.0)], {"start": 1080}),
+    (quiet(3), {"longs": [0], "session": w.session_exit(1260, 0)}, [(1, 1, 2, "session", 100.0)],
      {"start": 1080}),
     # The clock is heard however late it comes.
-    *((quiet(later + 3), {"longs": [0], "session": (DAY, 0)},
+    *((quiet(later + 3), {"longs": [0], "session": w.session_exit(DAY, 0)},
        [(1, 1, 1 + later, "session", 100.0)],
        {"minutes": 1, "at": [*range(1 + later), 1440, 1441]}) for later in (1022, 1023, 1024)),
 ]  # fmt: skip
@@ -219,9 +218,12 @@ columns of the ledger, or how bars and windows lie."""
 def test_a_rule_by_hand(rows, asked, trades, further):
     """Both sides, all forms of stops and targets, conditions, sessions, delays."""
     known = dict(further)
-    bars = market(*rows, **{k: known.pop(k) for k in ("minutes", "at", "start") if k in known})
-    asks = make_asks(len(rows), **asked)
-    ledger = backtest(bars, asks, known.pop("costs", FREE), known.pop("window", None))
+    lie = {key: known.pop(key) for key in ("minutes", "at", "start") if key in known}
+    signals = {key: asked[key] for key in (*SIGNALS, "row") if key in asked}
+    parts = {key: value for key, value in asked.items() if key not in signals}
+    window = Window(0, *known.pop("window", (0, len(rows))))
+    bars, costs = make_market(rows, signals, **lie), known.pop("costs", FREE)
+    (ledger,) = trade_once(build(signals, **parts), [bars], [window], costs)
     assert list_trades(ledger) == trades
     assert {name: np.array(getattr(ledger, name)).tolist() for name in known} == known
 
@@ -230,14 +232,16 @@ def test_shorts_are_added_up_by_themselves():
     """One long that loses 1 R, one short that gains 5 and one that loses 1."""
     rows = [*quiet(2), (100, 100, 97, 100), *quiet(2), (100, 101, 85, 85), (100, 101, 99, 100),
             (100, 103, 99, 100)]  # fmt: skip
-    ask = make_asks(8, longs=[0], shorts=[3, 6], max_hold=2)
-    ((sums,),), ((ledger,),) = by_cpu(market(*rows), [ask], FREE, [(0, 8)])
-    assert ledger.r.tolist() == [-1.0, 5.0, -1.0]
-    value = {name: sums[i] for name, i in ACCUMULATOR_INDEX.items()}
+    turn = {**BOTH_LEAVE, "shorts": [2], "leave_short": []}
+
+    def add_up(rows, signals, **parts):
+        bars = make_market(rows, signals)
+        engine = Engine(build(signals, **parts), [bars], [Window.whole(bars)], FREE, device="cpu")
+        return dict(zip(ACCUMULATOR_INDEX, engine.evaluate(np.empty((1, 0)))[0, 0], strict=True))
+
+    value = add_up(rows, {"longs": [0], "shorts": [3, 6]}, max_hold=2)
     assert (value["trades"], value["shorts"], value["wins_short"]) == (3.0, 2.0, 1.0)
     assert (value["sum_r"], value["sum_r_short"]) == (3.0, 4.0)
     assert (value["exits_stop"], value["exits_time"]) == (2.0, 1.0)
     # A bar at whose open one side is left and the other entered counts once.
-    turn = make_asks(6, **BOTH_LEAVE, shorts=[2], leave_short=[])
-    ((sums,),), _ = by_cpu(market(*quiet(6)), [turn], FREE, [(0, 6)])
-    assert sums[ACCUMULATOR_INDEX["bars_in_market"]] == 5.0
+    assert add_up(quiet(6), turn)["bars_in_market"] == 5.0
