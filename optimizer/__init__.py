@@ -178,18 +178,16 @@ def forecast(out: str | Path, **settings: "Unpack[ForecastKeywords]") -> "Foreca
         ConfigError: When a setting is unknown or wrong, or does not fit the bars.
     """
     from optimizer.forecasts.settings import ForecastSettings
-    from optimizer.report.notebook import LiveLine
     from optimizer.run.forecasting import forecast_to_file
     from optimizer.run.frames import holding_frames
+    from optimizer.showing import choose_show
 
-    line, names = LiveLine(), ForecastSettings.__dataclass_fields__
+    names = ForecastSettings.__dataclass_fields__
     chosen: dict[str, Any] = {name: value for name, value in settings.items() if name in names}
     knobs = ForecastSettings(**chosen)
     bars = {name: value for name, value in settings.items() if name not in names}
-    with holding_frames(bars, "forecast") as config:
-        made = forecast_to_file(Path(out), config, knobs, line.train)
-    line.end()
-    return made
+    with holding_frames(bars, "forecast") as config, choose_show() as show:
+        return forecast_to_file(Path(out), config, knobs, show)
 
 
 @_taking(JudgeKeywords)

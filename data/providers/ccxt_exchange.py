@@ -14,6 +14,7 @@ import numpy as np
 from data.cache import SeriesCache, SeriesKey, TimeRange
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, SourceError, near_match
+from data.progress import Watch
 from data.providers.source_file import first_line
 from data.shell import write_command
 from data.table import LoadOptions, RawTable
@@ -23,7 +24,6 @@ from data.vendor.paging import NONE, PageReader
 from data.vendor.series import (
     Fetching,
     StepLog,
-    Watch,
     cached_bars,
     fetch_range,
     join_parts,
@@ -124,7 +124,7 @@ def fetch(
     """
     request, cache = _open_series(address, options)
     if refetch:
-        set_all_aside(cache, watch)
+        set_all_aside(cache)
     fetch_range(cache, request.span, _fetching(address, request, watch))
     return cache
 

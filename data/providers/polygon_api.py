@@ -10,21 +10,21 @@ from data.bars import parse_time
 from data.cache import PartBars, SeriesCache, SeriesKey, TimeRange
 from data.checks import Ints, format_time
 from data.errors import SourceError
+from data.progress import Watch
 from data.table import FetchOptions, LoadOptions, RawTable
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS, format_timeframe, parse_timeframe
 from data.vendor.aggregates import opening
 from data.vendor.pieces import settled_end_ns
 from data.vendor.series import (
     Fetching,
-    FetchStep,
     StepLog,
-    Watch,
     cached_bars,
     cached_range,
     fetch_range,
     join_parts,
     name_days,
     set_all_aside,
+    tell_note,
 )
 from data.vendor.sessions import has_calendar, thin_sessions
 
@@ -80,11 +80,11 @@ def fetch(
     """
     cache = open_series(address, options)
     wanted, notes = _resolve_range(cache, options.fetch, is_fetch=True)
-    if refetch and (had := set_all_aside(cache, watch)) is not None:
+    if refetch and (had := set_all_aside(cache)) is not None:
         start_ns = min(wanted.start_ns, had.start_ns)
         wanted = TimeRange(start_ns, max(wanted.end_ns, had.end_ns))
     for note in notes:
-        watch(FetchStep(cache.key.short, note=note))
+        tell_note(cache, note)
     fetch_range(cache, wanted, _fetching(address, options, watch))
     return cache
 

@@ -6,10 +6,10 @@ merged. Pages of a piece are kept as they come, and a fetch that was ended goes 
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +27,7 @@ from data.cache import (
 )
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, LimitError, RewrittenError, list_some
+from data.progress import Progress, Show, Watch
 from data.shell import write_command
 from data.timeframe import DAY_NS, MS_NS
 from data.vendor.calls import Pace, Tell
@@ -34,29 +35,12 @@ from data.vendor.paging import PageReader
 from data.vendor.pieces import PageDraft, drop_drafts, is_settled, split_ranges
 
 MOST_NAMED_DAYS = 5
-LINE_EVERY_S = 30.0
-"""Seconds between two lines about one fetch, where no one watches it."""
 
 MONTHS = {"s": "D", "m": "M", "h": "M", "d": "Y", "w": "Y"}
 """Length of a piece, a numpy unit, for the unit of a timeframe: months, as vendors advise."""
 
 logger = logging.getLogger("data.vendor")
 """Lines for people: how far a fetch is, what is waited for, and what was found."""
-
-
-@dataclass(frozen=True)
-class FetchStep:
-    """Progress of a fetch."""
-
-    series: str  # what is fetched, such as ``X:ADAUSD 15m``
-    done: int = 0  # pieces that are safe in the cache
-    pieces: int = 0  # pieces that this fetch is made of; 0 before that is known
-    bars: int = 0
-    left_s: float = 0.0  # seconds until all pieces are done, as far as is known
-    note: str = ""  # what a person should know now, such as what is waited for; empty for nothing
-
-
-Watch = Callable[[FetchStep], None]
 
 
 class BarSource(Protocol):
@@ -72,24 +56,20 @@ class BarSource(Protocol):
         """Days that should have bars and have none; `times_ns` [N] of the bars there are."""
 
 
-@dataclass
-class StepLog:
-    """Writes how far a fetch is to the log, and each note, where no one else watches."""
+class StepLog(Show):
+    """Writes how far a fetch is to the log, where no one else watches."""
 
-    _said_s: float = field(default=-LINE_EVERY_S)
+    every_s = 30.0
 
-    def __call__(self, step: FetchStep) -> None:
-        """Write a line, if one is due."""
-        if step.note:
-            logger.info("%s: %s", step.series, step.note)
-        elif step.done < step.pieces and time.monotonic() - self._said_s >= LINE_EVERY_S:
-            self._said_s = time.monotonic()
-            minutes, seconds = divmod(round(step.left_s), 60)
-            left = step.pieces - step.done
+    def show(self) -> None:
+        """Write a line."""
+        step, left = self.progress, self.progress.planned - self.progress.done
+        if left > 0:
+            minutes, seconds = divmod(round(step.left_s or 0.0), 60)
             pieces = "1 piece" if left == 1 else f"{left} pieces"
-            had = f", {step.bars:,} bars so far" if step.bars else ""
+            had = f", {step.note} so far" if step.note else ""
             line = f"fetching {pieces}, {minutes}:{seconds:02d} left{had}"
-            logger.info("%s: %s", step.series, line)
+            logger.info("%s: %s", step.phase, line)
 
 
 @dataclass(frozen=True)
@@ -124,7 +104,7 @@ def fetch_range(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> list[Pa
             fetched before stay in the cache.
     """
     if _read_held(cache, wanted)[1]:
-        with _locking(cache, how.watch):
+        with _locking(cache):
             _fill(cache, wanted, how)
     return cached_bars(cache, wanted, how)
 
@@ -169,9 +149,9 @@ def join_parts(
     return np.concatenate([cut.timestamp for cut in cuts]), values, when
 
 
-def set_all_aside(cache: SeriesCache, watch: Watch) -> TimeRange | None:
+def set_all_aside(cache: SeriesCache) -> TimeRange | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
-    with _locking(cache, watch):
+    with _locking(cache):
         covered = cached_range(cache)
         for part in cache.parts():
             cache.set_aside(part, SUPERSEDED)
@@ -191,8 +171,13 @@ def name_days(days: tuple[str, ...]) -> str:
     return f"{len(days)} trading {'day' if len(days) == 1 else 'days'} ({shown})"
 
 
-def _locking(cache: SeriesCache, watch: Watch) -> AbstractContextManager[None]:
-    return cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line)))
+def tell_note(cache: SeriesCache, note: str) -> None:
+    """Tell people what they should know of a series now, such as what is waited for."""
+    logger.info("%s: %s", cache.key.short, note)
+
+
+def _locking(cache: SeriesCache) -> AbstractContextManager[None]:
+    return cache.lock(partial(tell_note, cache))
 
 
 def _fill(cache: SeriesCache, wanted: TimeRange, how: Fetching) -> None:
@@ -228,22 +213,23 @@ class _Fill:
     source: BarSource | None = None
 
     def tell(self, note: str) -> None:
-        self.watch(note=note)
+        tell_note(self.cache, note)
 
     def set_aside(self, part: CachePart, why: str) -> None:
         self.cache.set_aside(part)
         self.tell(f"{part.path.name[:40]}... set aside: {why}")
 
-    def watch(self, bars: int = 0, left: TimeRange | None = None, note: str = "") -> None:
+    def watch(self, bars: int = 0, left: TimeRange | None = None) -> None:
         """Show how far the fetch is: bars of the piece that is fetched, and what is left of it."""
         left_s, ahead = 0.0, self.pieces[self.done :]
         if self.source is not None:
             ahead[:1] = ahead[:1] if left is None else [left]
-            count = self.source.reader.count_calls
-            calls = sum(count(span.start_ns // MS_NS, span.end_ns // MS_NS) for span in ahead)
+            count_calls = self.source.reader.count_calls
+            calls = sum(count_calls(span.start_ns // MS_NS, span.end_ns // MS_NS) for span in ahead)
             left_s = self.source.pace.estimate_seconds(calls)
-        short, total = self.cache.key.short, self.bars + bars
-        self.how.watch(FetchStep(short, self.done, len(self.pieces), total, left_s, note))
+        total, count = self.bars + bars, len(self.pieces)
+        note = f"{total:,} bars" if total else ""
+        self.how.watch(Progress(self.cache.key.short, self.done, count, note=note, left_s=left_s))
 
     def fetch(self, source: BarSource, piece: TimeRange) -> PartBars:
         """One piece, checked against the calendar and against the bars that are cached beside."""

@@ -23,9 +23,6 @@ WIDTH_OF_A_FILE = 160
 
 LEAST_CELL = 8
 
-LINE_EVERY_S = 1.0
-"""Seconds between lines of progress where the output is no terminal."""
-
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A cell of text that begins so would run as a formula in a spreadsheet."""
 

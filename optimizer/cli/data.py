@@ -34,10 +34,13 @@ def fetch_bars(
 ) -> None:
     """Bring bars into the cache: polygon:SYMBOL with --from and --to, or ccxt:... as it is."""
     from dataclasses import replace
+    from importlib import import_module
 
     from data import load_bars
     from data.providers import find_provider
-    from optimizer.cli.data_tables import FetchShow, print_series
+    from optimizer.cli.console import stderr
+    from optimizer.cli.data_tables import print_series
+    from optimizer.cli.progress import open_show
     from optimizer.config.run_config import resolve_config
     from optimizer.run.sources import load_options
 
@@ -47,9 +50,12 @@ def fetch_bars(
         if find_provider(spec)[0].name not in ("ccxt", "polygon"):
             raise ConfigError(f"'{spec}' is not fetched: only polygon:SYMBOL and ccxt:... are")
     fetched = []
-    with FetchShow() as show:
+    with open_show(stderr(), has_lines=False) as show:
         for spec in specs:
-            show.fetch(spec, options, refetch=refetch)
+            provider, address = find_provider(spec)
+            # Clients of vendors take a while to import, and few commands need them.
+            vendor = import_module(provider.module)
+            vendor.fetch(address, options, show, refetch=refetch)
             fetched.append(load_bars(spec, kept))
     print_series(fetched, as_json=as_json)
 
@@ -59,7 +65,8 @@ def fetch_bars(
 def check_bars(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
     """Whether bars are fit for use: everything that is wrong with every source, at once."""
     from data import inspect_source
-    from optimizer.cli.data_tables import print_inspected, track_sources
+    from optimizer.cli.data_tables import print_inspected
+    from optimizer.cli.progress import track_sources
     from optimizer.config.run_config import resolve_config
     from optimizer.formatting import format_count
     from optimizer.run.sources import load_options, named_specs
@@ -94,12 +101,8 @@ def import_files(
     from data.files import is_input, note_input
     from data.save_parquet import file_name
     from optimizer.cli.console import stderr
-    from optimizer.cli.data_tables import (
-        describe_bars,
-        list_remarks,
-        print_imported,
-        track_sources,
-    )
+    from optimizer.cli.data_tables import describe_bars, list_remarks, print_imported
+    from optimizer.cli.progress import track_sources
     from optimizer.config.run_config import resolve_config
     from optimizer.run.sources import load_options, named_specs
 

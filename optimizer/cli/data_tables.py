@@ -1,37 +1,18 @@
-"""Tables of bars and their sources, a small chart of prices, and how far fetching is."""
+"""Tables of bars and their sources, and a small chart of prices."""
 
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
 from data import PROVIDERS, Bars, longest_gaps, quirks_of
 from data.cache import CachedSeries
 from data.inspection import Inspection
-from data.providers import find_provider
 from data.shell import quote_word
-from data.table import LoadOptions
-from optimizer.cli.console import facts_table, plain_table, print_json, stderr, stdout
+from optimizer.cli.console import facts_table, plain_table, print_json, stdout
 from optimizer.formatting import format_count, minute, number
-
-if TYPE_CHECKING:
-    from data.vendor.series import FetchStep
 
 NS_PER_S = 10**9
 
@@ -181,54 +162,6 @@ def price_chart(bars: Bars, *, mark: str = "|") -> list[str]:
     ]
 
 
-class _TimeLeft(ProgressColumn):
-    """Counts down to the end that the plan's calls a minute allow."""
-
-    def render(self, task: Task) -> Text:
-        """The time left, in minutes and seconds."""
-        left_s = 0 if task.finished else max(round(task.fields["ends_s"] - time.monotonic()), 0)
-        return Text(f"{left_s // 60}:{left_s % 60:02}")
-
-
-class FetchShow(Progress):
-    """Progress of fetches on stderr: a bar in a terminal, lines elsewhere."""
-
-    def __init__(self) -> None:
-        self._lines = stderr()
-        super().__init__(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[bars]:,} bars"),
-            TimeElapsedColumn(),
-            TextColumn("ETA"),
-            _TimeLeft(),
-            console=self._lines,
-            disable=not self._lines.is_terminal,
-        )
-        self._shown = self.add_task("", total=None, bars=0, ends_s=0.0)
-
-    def fetch(self, spec: str, options: LoadOptions, *, refetch: bool) -> None:
-        """Fetch one series."""
-        provider, address = find_provider(spec)
-        self.reset(self._shown, total=None, bars=0)
-        # Clients of vendors take a while to import, and few commands need them.
-        import_module(provider.module).fetch(address, options, self.show, refetch=refetch)
-
-    def show(self, step: "FetchStep") -> None:
-        """Show one step."""
-        self.update(
-            self._shown,
-            description=step.series,
-            completed=step.done,
-            total=step.pieces or None,
-            bars=step.bars,
-            ends_s=time.monotonic() + step.left_s,
-        )
-        if step.note:
-            self._lines.say(f"note: {step.series}: {step.note}")
-
-
 def _cached_to_dict(entry: CachedSeries) -> dict[str, object]:
     values = asdict(entry)
     times = {"start": _format_time(entry.start_ns), "end": _format_time(entry.end_ns)}
@@ -248,20 +181,6 @@ def describe_bars(bars: Bars) -> dict[str, object]:
 def _summary(bars: Bars) -> str:
     first, last = (_format_time(int(bars.timestamp[i])) for i in (0, -1))
     return f"{format_count(len(bars), 'bar')} of {bars.timeframe}, {first} to {last}"
-
-
-def track_sources(specs: Sequence[str], doing: str) -> Iterator[str]:
-    """The sources one by one; on a terminal with progress and the time left."""
-    console = stderr()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    is_shown = console.is_terminal and len(specs) > 1
-    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
-        yield from progress.track(specs, description=doing)
 
 
 def _format_time(time_ns: int) -> str:

@@ -50,7 +50,7 @@ def evolve_front(
     begun = resolve_config(config, flags) if resume is None else None
     with import_search(is_program=bool(context.obj)):
         from optimizer.cli.console import print_json, stderr, stdout
-        from optimizer.cli.judge_progress import choose_executor
+        from optimizer.cli.judge_request import choose_executor
         from optimizer.cli.live import Watcher
         from optimizer.cli.report import write_run_report
         from optimizer.cli.result import print_answer, print_result, result_json
@@ -144,7 +144,7 @@ def _judge_result(
     One that had ended before is judged where flags ask for it, and where its judge was killed.
     """
     from data.errors import DataError
-    from optimizer.cli.judge_progress import judge_after_search
+    from optimizer.cli.judge_request import judge_after_search
     from optimizer.config.compute import ComputeSettings, DeviceSettings
     from optimizer.config.evidence import EvidenceSettings
     from optimizer.evidence.judgement import read_judgement
@@ -162,9 +162,7 @@ def _judge_result(
     if settings.judge is False or (result.resumed and known is not None and not is_asked):
         return known
     try:
-        return judge_after_search(
-            path, settings, given, watcher.just, quiet=watcher.quiet, executors=executors
-        )
+        return judge_after_search(path, settings, given, watcher, executors)
     except (DataError, StoreError) as error:
         if is_asked or not result.resumed:
             raise

@@ -48,13 +48,16 @@ def fit_forecast(
     quiet: Quiet = False,
 ) -> None:
     """Train a model walk-forward, write its forecasts, and say how good they were."""
-    from optimizer.cli.forecast_tables import print_forecast, watch_training
+    from optimizer.cli.console import stderr
+    from optimizer.cli.forecast_tables import print_forecast
+    from optimizer.cli.progress import open_show
     from optimizer.config.run_config import resolve_config
     from optimizer.run.forecasting import forecast_to_file
 
     config = resolve_config(None, flags)
     target = out or Path("forecasts") / f"{settings.model}.parquet"
-    forecast = forecast_to_file(target, config, settings, watch_training(quiet=quiet))
+    with open_show(stderr(), quiet=quiet) as show:
+        forecast = forecast_to_file(target, config, settings, show)
     print_forecast(forecast, target, as_json=as_json)
 
 

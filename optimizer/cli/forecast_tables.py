@@ -1,15 +1,13 @@
-"""Tables of forecasts, and how far a fit is."""
+"""Tables of forecasts."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from time import monotonic
 
 from rich.table import Table
 
 from data.shell import quote_word
-from optimizer.cli.console import LINE_EVERY_S, plain_table, print_json, stderr, stdout
+from optimizer.cli.console import plain_table, print_json, stdout
 from optimizer.forecasts.column import Forecast, ForecastRecord
-from optimizer.forecasts.fit import Watch
 from optimizer.forecasts.words import (
     describe_record,
     find_main_gain,
@@ -17,7 +15,7 @@ from optimizer.forecasts.words import (
     list_digests,
     list_skill_cells,
 )
-from optimizer.formatting import format_count, fraction, number
+from optimizer.formatting import fraction, number
 
 
 def build_records_table(records: Mapping[Path, ForecastRecord]) -> Table:
@@ -66,16 +64,3 @@ def _skill_table(record: ForecastRecord) -> Table:
     for cells in list_skill_cells(record):
         table.add_row(*cells)
     return table
-
-
-def watch_training(*, quiet: bool) -> Watch:
-    """Callback that prints how many stacks are trained, once a second at most."""
-    console, shown = stderr(), [0.0]
-
-    def watch(done: int, planned: int) -> None:
-        now = monotonic()
-        if done and not quiet and (now - shown[0] >= LINE_EVERY_S or done == planned):
-            shown[0] = now
-            console.say(f"training: {done} of {format_count(planned, 'stack')}")
-
-    return watch

@@ -46,7 +46,8 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
 ) -> None:
     """Find out whether a run's front is more than luck, and say so in plain words."""
     from optimizer.cli.console import print_json, stderr, stdout
-    from optimizer.cli.judge_progress import Asked, JudgeWatcher, choose_executor, naming_resume
+    from optimizer.cli.judge_request import Asked, choose_executor, naming_resume
+    from optimizer.cli.progress import open_show
     from optimizer.cli.report import renew_run_report
     from optimizer.cli.result import print_answer
     from optimizer.config.evidence import EvidenceSettings
@@ -67,16 +68,15 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
     data_flags = {
         key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields
     }
-    watcher = JudgeWatcher(stderr(), quiet=quiet)
     hearing = nullcontext() if quiet else relay_logs((COMPILES,), note)
     joining = connect_cluster(cluster, path.parent, quiet=quiet)
     with (
         hearing,
         naming_resume(path, settings, request),
         joining as workers,
-        watcher.showing() as watch,
+        open_show(stderr(), quiet=quiet) as show,
     ):
-        judgement = judge_run(path, plan, data_flags, watch, executors=choose_executor(workers))
+        judgement = judge_run(path, plan, data_flags, show, executors=choose_executor(workers))
     if not quiet:
         note(*notes)
     if as_json:

@@ -50,6 +50,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
     from optimizer.atomic_write import check_outputs, write_output
     from optimizer.cli.console import print_json, stderr, stdout
+    from optimizer.cli.progress import open_show
     from optimizer.cli.scan_tables import encode_csv, encode_parquet, print_scan
     from optimizer.config.run_config import resolve_config
     from optimizer.formatting import format_count
@@ -68,8 +69,8 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
         if not quiet:
             notes.say(line)
 
-    with relay_logs((COMPILES,), say):
-        scan = scan_sources(settings, question, ways, is_kept=keep, say=say)
+    with relay_logs((COMPILES,), say), open_show(notes, quiet=quiet, has_lines=False) as show:
+        scan = scan_sources(settings, question, ways, is_kept=keep, watch=show)
     for line in scan.notes:
         notes.say(f"note: {line}")
     if csv is not None:

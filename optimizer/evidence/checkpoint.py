@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from typing import Any, Generic, TypeVar
 
+from data.progress import Progress, Watch
 from optimizer.errors import StoreError
 from optimizer.evidence.jobs.workers import Executor
 from optimizer.evidence.statistic import RowSettings
@@ -21,9 +22,6 @@ class Numbered(Payload):
 
 
 Row = TypeVar("Row", bound=Numbered)
-
-Watch = Callable[[str, int, int, str], None]
-"""Callback of progress: a part, how many of its steps are done and planned, a word on them."""
 
 
 class Checkpoint(Generic[Row]):
@@ -69,11 +67,11 @@ class Checkpoint(Generic[Row]):
     def complete(self, count: int, workers: Executor, watch: Watch, part: str) -> list[Row]:
         """Rows 0 up to a count; each that is not known yet is made, and kept as it ends."""
         jobs = self.list_missing(count)
-        watch(part, len(self.known), count, "")
+        watch(Progress(f"judging: {part}", len(self.known), count))
         with closing(workers.results(jobs)) as ended:
             for _, row in ended:
                 self.add(row)
-                watch(part, len(self.known), count, "")
+                watch(Progress(f"judging: {part}", len(self.known), count))
         return self.require(count)
 
     def require(self, count: int) -> list[Row]:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from data.bars import Bars
+from data.progress import Progress, Watch
 from engine.batch import Engine
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
-from optimizer.evidence.checkpoint import Checkpoint, Watch
+from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.cscv import build_cscv_record
 from optimizer.evidence.executors import Executors, ThisMachine, find_gpu
 from optimizer.evidence.fold_searches import (
@@ -223,15 +224,12 @@ class _Judge:
         if plan.blocks:
             parts |= self._evaluate_trials(engine, pick)
         if self._found.robust is None:
-            self._watch("neighbours, costs and delay", 0, 0, "")
+            self._watch(Progress("judging: neighbours, costs and delay"))
             parts["robust"] = build_robust_record(self._task, engine, pick)
         if plan.causal:
-            self._watch("look-ahead", 0, 0, "")
+            self._watch(Progress("judging: look-ahead"))
             parts["causal"] = build_causal_record(
-                find_searched(self._task),
-                engine,
-                self._front,
-                lambda done, planned: self._watch("look-ahead", done, planned, ""),
+                find_searched(self._task), engine, self._front, self._watch
             )
         if plan.groups is not None:
             parts["cpcv"] = self._evaluate_cpcv(combinations, engine, *plan.groups)
@@ -260,7 +258,7 @@ class _Judge:
         """Statistics over all trials of the search."""
         kept = None if self._just is None else self._just.trials
         trials = self._repeat_search(engine) if kept is None else kept
-        self._watch("statistics over all trials", 0, 0, "")
+        self._watch(Progress("judging: statistics over all trials"))
         if trials is None:
             return {"trials": TOO_MANY}
         plan, task = self._plan, self._task
@@ -291,7 +289,7 @@ class _Judge:
         n_genes = len(self._task.spec.layout)
         if self._just is not None and not trials_fit(self._result.evaluated, n_genes):
             return None
-        self._watch("the search again", 0, 0, "")
+        self._watch(Progress("judging: the search again"))
         outcome = search(self._task, engine, self._warm_start, keeps_trials=True)
         hashed = front_hash(outcome.front.genomes, outcome.front.objectives)
         if hashed != self._result.front_hash:

@@ -8,7 +8,7 @@ Each symbol is cut by itself. Where symbols share limits or cash the account is 
 all symbols at one moment, because whom it has room for hangs on all of them. Source: house rule.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,6 +20,7 @@ import numpy as np
 from data.bars import Bars, Window
 from data.checks import PRICES, Flags, Floats, Ints, format_time
 from data.payments import Payments
+from data.progress import Progress, Watch
 from data.timeframe import DAY_NS
 from data.windows import groups
 from data.zones import to_local
@@ -359,11 +360,11 @@ def build_causal_record(
     searched: Searched,
     engine: "Engine",
     genomes: Floats,
-    watch: Callable[[int, int], None] = lambda done, planned: None,
+    watch: Watch = lambda progress: None,
 ) -> CausalRecord:
     """Judge a whole front [F, G] before many cuts, with wrong bars behind.
 
-    `watch` receives how many windows are done, of how many: a thousand symbols take minutes.
+    `watch` hears of each window: a thousand symbols take minutes.
     """
     windows, limited = searched.windows, (searched, engine)
     if searched.costs.has_limits:
@@ -383,7 +384,7 @@ def build_causal_record(
             some = list(zip(traced.tolist(), of_window, strict=True))[place % turns :: turns]
             found += proof.find(_plan_window(searched, place, len(genomes), dict(some), n_even))
             n_done += 1
-            watch(n_done, len(windows))
+            watch(Progress("judging: look-ahead", n_done, len(windows)))
     if len(windows) > 1 and (limited[0].costs.has_limits or searched.spec.account is not None):
         found += _cut_account(*limited, genomes, traced)
     n_cuts, n_differ = sum(each[0] for each in found), sum(each[1] for each in found)

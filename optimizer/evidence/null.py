@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from data.checks import Floats
+from data.progress import Progress, Watch
 from engine.workload import GPU_START_S, Workload
-from optimizer.evidence.checkpoint import SETTINGS, Checkpoint, Numbered, Watch
+from optimizer.evidence.checkpoint import SETTINGS, Checkpoint, Numbered
 from optimizer.evidence.figures import Figure, Number, encode_figure, make_undefined
 from optimizer.evidence.jobs.estimates import INDIVIDUAL_S, estimate_asking_seconds
 from optimizer.evidence.jobs.in_step import OneSearchSetup, WindowNumbers
@@ -349,8 +350,8 @@ class NullTest:
 
         def count() -> Tally:
             counted = self._tally(kept, planned)
-            told = f"{counted.at_least} did as well so far"
-            watch(f"{self.noun} on {kind} bars", len(kept.known), planned, told)
+            phase, told = f"judging: {self.noun} on {kind} bars", f"{counted.at_least} did as well"
+            watch(Progress(phase, len(kept.known), planned, note=f"{told} so far"))
             return counted
 
         counted = count()

@@ -5,11 +5,12 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, cast, get_args
 
+from data.progress import Progress, Watch
 from engine.batch import Engine
 from engine.workload import GPU_START_S
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import StoreError
-from optimizer.evidence.checkpoint import Checkpoint, Watch
+from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.executors import Executors
 from optimizer.evidence.null import KINDS, NullTest
 from optimizer.evidence.pick import compute_strength
@@ -76,7 +77,7 @@ def evaluate_schedule(
         watch: Callback of progress.
         used: Device of the run's own search.
     """
-    watch("steps searched again without later bars", 0, 0, "")
+    watch(Progress("judging: steps searched again without later bars"))
     mismatches = count_mismatches(setup, found.searched)
     null = None
     if settings.null:

@@ -19,11 +19,12 @@ from data.checks import Floats, Ints
 from data.errors import DataError, describe_unwritten
 from data.files import read_ordinary, taking_turns
 from data.point_in_time import SYMBOL, VALUE
+from data.progress import Watch
 from data.table import LARGEST_SOURCE_BYTES
 from engine.runtime.machine import versions
 from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
+from optimizer.forecasts.fit import Fitted, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, measure_skill
 from optimizer.store.payload import Payload, encode, read_mapping, sha256
@@ -119,7 +120,7 @@ class Forecast:
 def make_forecast(
     series: Sequence[Bars],
     settings: ForecastSettings,
-    watch: Watch = lambda done, planned: None,
+    watch: Watch = lambda progress: None,
 ) -> Forecast:
     """Fit a forecast, judge it as the only one on these bars, and say how it was made.
 

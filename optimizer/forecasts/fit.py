@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import numpy as np
 import engine.forecasts
 from data import Bars
 from data.checks import Floats, Ints
+from data.progress import Progress, Watch
 from engine.devices import choose_backend
 from optimizer.errors import ConfigError
 from optimizer.forecasts.features import Samples, build_samples
@@ -21,9 +22,6 @@ from optimizer.search.randomness import stream
 
 if TYPE_CHECKING:
     from engine.forecasts.training import Singles, Training, TrainingStack
-
-Watch = Callable[[int, int], None]
-"""Hears how many stacks of how many are trained."""
 
 CODE = ("features.py", "fit.py", "plan.py")
 """Files of this room whose text decides a forecast, beside those of `engine.forecasts`."""
@@ -52,7 +50,7 @@ class Fitted:
 
 
 def fit(
-    series: Sequence[Bars], settings: ForecastSettings, watch: Watch = lambda done, planned: None
+    series: Sequence[Bars], settings: ForecastSettings, watch: Watch = lambda progress: None
 ) -> Fitted:
     """Train every refit and forecast the bars after it.
 
@@ -101,14 +99,14 @@ def _networks(
     sums = [np.zeros(len(fold.checked) + len(fold.asked)) for fold in folds]
     stacks = list(_in_stacks(models, settings.stack))
     for done, (part, real) in enumerate(stacks):
-        watch(done, len(stacks))
+        watch(Progress("training: stacks", done, len(stacks)))
         forecasts, weights = trainer.train(build_stack(samples, folds, settings, part, count))
         for (number, _), forecast, model_weights in list(
             zip(part, forecasts, weights, strict=True)
         )[:real]:
             sums[number] += forecast[: len(sums[number])]
             digest.update(model_weights.astype("<f4").tobytes())
-    watch(len(stacks), len(stacks))
+    watch(Progress("training: stacks", len(stacks), len(stacks)))
     values = np.full(len(samples.target), np.nan)
     for fold, total in zip(folds, sums, strict=True):
         values[fold.asked] = _shrink_forecasts(samples, fold, total / settings.seeds)

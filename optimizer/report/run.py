@@ -24,7 +24,7 @@ from optimizer.keywords import RunKeywords, Specs
 from optimizer.report.apart import Apart
 from optimizer.report.evidence import ALONE
 from optimizer.report.grids import find_candidates
-from optimizer.report.notebook import LineWatcher, LiveLine, render_html
+from optimizer.report.notebook import render_html
 from optimizer.report.page import renew_report
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
@@ -35,10 +35,11 @@ from optimizer.run.genes_file import encode_genome
 from optimizer.run.individuals import describe_individuals
 from optimizer.run.points import find_points, measure_points, wants_more
 from optimizer.run.record import build_identity, build_run_header
-from optimizer.run.runner import start_run
+from optimizer.run.runner import Observer, start_run
 from optimizer.run.task import Task, check_genome_fits, prepare
 from optimizer.run.trust import trust_run
 from optimizer.search.generation import Floats
+from optimizer.showing import choose_show
 from optimizer.store import RunStore, find_run
 from optimizer.store.labels import Labels, change_labels, read_labels
 from optimizer.store.result import RunHeader, refuse_red
@@ -175,15 +176,13 @@ def evolve(settings: Mapping[str, object]) -> Run:
     'finished'
     """
     with _as_configured(settings, "evolve") as config:
-        line = LiveLine()
-        with share_cores(config) as beside:
-            watcher = LineWatcher(line, beside)
-            result = start_run(config, watcher, lambda: False)
+        with share_cores(config) as beside, choose_show() as show:
+            observer = Observer(show, beside)
+            result = start_run(config, observer, lambda: False)
             refuse_red(result.certificate)
             path = Path(result.path)
             if beside is not None:
-                judge_run(path, build_plan(config), {}, line.judge, watcher.just, beside)
-        line.end()
+                judge_run(path, build_plan(config), {}, show, observer.just, beside)
         return Run(path)
 
 
@@ -204,9 +203,8 @@ def judge(
     with RunStore.open(path) as store:
         earlier = read_judgement(store)
     plan = build_plan(config, settings, earlier, pick=pick, is_open=is_open)
-    line = LiveLine()
-    judge_run(path, plan, build_data_flags(data), line.judge)
-    line.end()
+    with choose_show() as show:
+        judge_run(path, plan, build_data_flags(data), show)
     run = Run(path, data)
     renew_report(run)
     return run

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from data.progress import Watch
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.forecasts.column import (
@@ -10,7 +11,6 @@ from optimizer.forecasts.column import (
     make_forecast,
     write_forecast,
 )
-from optimizer.forecasts.fit import Watch
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.run.markets import load_series
 

@@ -1,81 +1,83 @@
-"""Progress of a search after each generation, for those that watch it."""
+"""Progress of a search after each generation, and the pace of the newest ones."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import deque
 
 import numpy as np
 
+from data.progress import Progress
+from optimizer.formatting import LONG, number
 from optimizer.run.task import Task
 from optimizer.search.generation import Generation
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How a search stands after a generation."""
-
-    generation: int
-    generations: int  # number of the last one planned
-    individuals: int
-    evaluated: int  # individuals sent to the engine so far, by this process
-    feasible: float  # share of the survivors that are feasible
-    front: int
-    hypervolume: float  # volume that the best compromises so far dominate, as in `Generation`
-    # Best value of each objective in the front, in its natural sign; NaN without one.
-    best: tuple[float, ...]
-    rejected: Mapping[str, int]  # failure to how many of this generation's newcomers had it
-    seconds: float  # since the search began in this process
-    individual_bars_per_s: float = math.nan  # its rate; NaN before there is one
-    seconds_per_generation: float = math.nan
-
-    @property
-    def eta_s(self) -> float:
-        """Seconds left at the present rate; 0 at the end, NaN before there is a rate."""
-        left = max(self.generations - self.generation, 0)
-        return self.seconds_per_generation * left if left else 0.0
-
-
-@dataclass(frozen=True)
-class Mark:
-    """Generations and individuals of a process at a time of its search."""
-
-    generations: int
-    evaluated: int
-    seconds: float
-
 
 WARMING = 2
 """The first generations of a process compile and compute most rows: they say nothing of others."""
 
+NEWEST = 20
+"""Generations that say how fast a search is now."""
 
-def measure_progress(task: Task, generation: Generation, start: Mark | None, now: Mark) -> Progress:
-    """How a search stands after a generation.
 
-    `start` is when the process was warm, None before `WARMING` generations of its own.
+class SearchPace:
+    """Speed of the newest generations.
+
+    Attributes:
+        evaluated: Individuals of all generations.
     """
-    population, archive = generation.population, generation.archive
+
+    def __init__(self) -> None:
+        self.evaluated = self._count = 0
+        self._newest: deque[tuple[float, int]] = deque(maxlen=NEWEST)
+
+    def add(self, seconds: float, evaluated: int) -> None:
+        """Count a generation, with how long it took and how many individuals it evaluated."""
+        self.evaluated += evaluated
+        self._count += 1
+        if self._count > WARMING:
+            self._newest.append((seconds, evaluated))
+
+    @property
+    def individuals_per_s(self) -> float:
+        """Individuals evaluated a second; NaN before that is known."""
+        seconds = math.fsum(seconds for seconds, _ in self._newest)
+        return sum(evaluated for _, evaluated in self._newest) / seconds if seconds else math.nan
+
+    def estimate_seconds(self, generations: int) -> float | None:
+        """Seconds that so many generations will take; None before that is known."""
+        seconds = math.fsum(seconds for seconds, _ in self._newest)
+        return seconds / len(self._newest) * generations if seconds else None
+
+
+def build_progress(task: Task, generation: Generation, pace: SearchPace) -> Progress:
+    """Progress of a search as of a generation, which is the newest of a pace."""
+    archive, last = generation.archive, task.config.generations
     natural = task.goals.natural(archive.objectives)
-    signs = np.array(task.goals.maximised)
-    best = np.full(len(signs), np.nan)
+    best = np.full(natural.shape[1], np.nan)
     if len(archive):
-        best = np.where(signs, natural.max(axis=0), natural.min(axis=0))
-    found_since = 0 if start is None else now.generations - start.generations
-    rate = pace = math.nan
-    if start is not None and found_since:
-        pace = (now.seconds - start.seconds) / found_since
-        individual_bars = (now.evaluated - start.evaluated) * task.markets.n_bars
-        rate = individual_bars / (now.seconds - start.seconds)
+        best = np.where(task.goals.maximised, natural.max(axis=0), natural.min(axis=0))
+    feasible = (generation.population.violations == 0).mean()
+    facts = [
+        f"front {len(archive):,}, feasible {feasible:.0%}",
+        f"hypervolume {_format_volume(generation.hypervolume)}, {pace.evaluated:,} evaluated",
+    ]
+    rate = pace.individuals_per_s * task.markets.n_bars
+    if rate > 0:
+        shown = f"{rate / 1e9:.2f} G" if rate >= 1e8 else f"{rate / 1e6:.2f} M"
+        facts.append(f"{shown} individual-bars/s")
+    if generation.rejected:
+        rejected = (f"{name} {count:,}" for name, count in generation.rejected.items())
+        facts.append(f"rejected: {', '.join(rejected)}")
     return Progress(
-        generation=generation.number,
-        generations=task.config.generations,
-        individuals=len(population),
-        evaluated=now.evaluated,
-        feasible=float((population.violations == 0).mean()),
-        front=len(archive),
-        hypervolume=generation.hypervolume,
-        best=tuple(best.tolist()),
-        rejected=generation.rejected,
-        seconds=now.seconds,
-        individual_bars_per_s=rate,
-        seconds_per_generation=pace,
+        "generation",
+        generation.number,
+        last,
+        best=dict(zip(task.goals.names, best.tolist(), strict=True)),
+        note=", ".join(facts),
+        left_s=pace.estimate_seconds(last - generation.number),
     )
+
+
+def _format_volume(volume: float) -> str:
+    """A hypervolume, with its unit."""
+    if not volume:
+        return "-"
+    return f"{number(volume) if volume >= LONG else format(volume, '.4f')} (first box = 1)"

@@ -10,17 +10,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Protocol
 
 import numpy as np
 
+from data.progress import Progress, Watch
 from engine.errors import DeviceError
 from engine.runtime.compiling.compile_timer import compile_seconds
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
+from optimizer.formatting import format_count
 from optimizer.run.causal import prove_front
 from optimizer.run.individuals import Ended, describe_result
 from optimizer.run.problem import EngineProblem, Evaluator, JustSearched
-from optimizer.run.progress import WARMING, Mark, Progress, measure_progress
+from optimizer.run.progress import SearchPace, build_progress
 from optimizer.run.purposes import RESUME, planned_config, restore_task
 from optimizer.run.record import (
     build_identity,
@@ -69,27 +72,43 @@ REVERIFIED_INDIVIDUALS = 8
 ShouldStop = Callable[[], bool]
 
 
+class Beside(Protocol):
+    """Searches beside a run."""
+
+    def begin(self, task: Task, warm_start: Floats | None) -> None:
+        """Begin, as `Observer.on_task`."""
+
+    def give_room(self, engine: Evaluator) -> None:
+        """Give them room beside the engine of the run."""
+
+
 class Observer:
-    """Observer of a run; this one sees nothing."""
+    """Observer of a new or resumed run, which keeps what its judgement needs.
+
+    Args:
+        watch: Callback of progress.
+        beside: Searches for its judgement meanwhile.
+
+    Attributes:
+        just: Engine and trials of the search, once it is over.
+    """
+
+    def __init__(self, watch: Watch = lambda progress: None, beside: Beside | None = None) -> None:
+        self.watch, self._beside, self.just = watch, beside, JustSearched()
 
     def on_task(self, task: Task, warm_start: Floats | None) -> None:
         """A new run is about to prepare its engine; `warm_start` are genomes to begin with."""
+        if self._beside is not None:
+            self._beside.begin(task, warm_start)
 
     def on_search_start(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """The search is about to begin."""
-
-    def is_due(self, generation: int) -> bool:
-        """Whether it wants to see this generation; no other is worked out."""
-        return False
-
-    def generation(self, progress: Progress) -> None:
-        """A generation was found and handed to the store."""
-
-    def certifying(self, members: int) -> None:
-        """The search is over, the front is being replayed by the reference."""
+        if self._beside is not None:
+            self._beside.give_room(engine)
 
     def on_search_end(self, just: JustSearched) -> None:
         """The search is over."""
+        self.just = just
 
 
 def start_run(
@@ -289,7 +308,9 @@ def _run_search(
     observer.on_search_end(JustSearched(problem.trials(), problem.engine))
     _stop_if_asked(should_stop, store, last)
     searched, compiling = perf_counter() - began, compile_seconds() - compiled
-    observer.certifying(len(front))
+    if len(front):
+        members = format_count(len(front), "member")
+        observer.watch(Progress(f"replaying: {members} of the front on the reference"))
     # Neither replayed nor described where it is held out: those bars are unseen yet.
     certificate = job.evaluator.certify(front.genomes)
     prove_front(task, front.genomes)
@@ -323,20 +344,18 @@ def _last_generation(
         The last one, individuals that were evaluated here, and what ended the search early, if
         anything did.
     """
-    task, store, began = job.task, job.store, perf_counter()
-    now, warm = Mark(0, 0, 0.0), None
+    task, store, began, pace = job.task, job.store, perf_counter(), SearchPace()
+    if last is None:
+        observer.watch(Progress("generation: evaluating the initial population"))
     why = "" if last is None else stop_reason(task.config, last, 0.0)
     search = task.generations(job.evaluator.problem, last, job.warm_start)
     while not why and (generation := next(search, None)) is not None:
         store.record(generation)
-        n_generations, evaluated = now.generations + 1, now.evaluated + generation.evaluated
-        now = Mark(n_generations, evaluated, perf_counter() - began)
-        warm = now if n_generations == WARMING else warm
-        last, why = generation, stop_reason(task.config, generation, now.seconds)
-        if why or observer.is_due(generation.number):
-            observer.generation(measure_progress(task, generation, warm, now))
+        pace.add(generation.seconds, generation.evaluated)
+        last, why = generation, stop_reason(task.config, generation, perf_counter() - began)
+        observer.watch(build_progress(task, generation, pace))
         _stop_if_asked(should_stop, store, generation)
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()
-    return last, now.evaluated, why
+    return last, pace.evaluated, why

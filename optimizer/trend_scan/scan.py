@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from data.bars import parse_time
 from data.cache import APP
 from data.checks import format_time
 from data.duration import note_open_bar
+from data.progress import Progress, Watch
 from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.machine import available_cores
 from engine.trends import Trend, trends
@@ -41,9 +42,6 @@ from strategy.indicators import adaptive_trend as law
 
 FOLDER = "trends"
 """Of last classes, in the cache."""
-
-LINE_EVERY_S = 1.0
-
 
 ONE_IN = 50
 """Symbols of which one is replayed, at least."""
@@ -73,7 +71,7 @@ def scan_sources(
     ways: Ways,
     *,
     is_kept: bool,
-    say: Callable[[str], None] = lambda line: None,
+    watch: Watch = lambda progress: None,
     source: str | None = None,
 ) -> Scan:
     """Load the sources that a configuration names, and scan them.
@@ -83,7 +81,7 @@ def scan_sources(
         question: Asked of each symbol.
         ways: How it is done; folder, threads and times are those of the configuration.
         is_kept: Whether classes are kept, and compared with those of earlier scans.
-        say: Hears how far loading is.
+        watch: Callback of progress of loading.
         source: By which the next scan knows these series; None for where they were read.
 
     Raises:
@@ -93,7 +91,7 @@ def scan_sources(
     """
     began = time.perf_counter()
     root = Path(config.cache) if config.cache else Path(user_cache_path(APP))
-    series = _load_series(config, say)
+    series = _load_series(config, watch)
     if source is not None:
         series = tuple(replace(bars, source=source) for bars in series)
     ways = replace(
@@ -154,16 +152,13 @@ def scan_series(series: Sequence[Bars], question: ScanParams, ways: Ways) -> Sca
     )
 
 
-def _load_series(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, ...]:
-    """The series that a configuration names, with a line a second on how far it is."""
-    options, specs = load_options(config), named_specs(config)
-    series, last_line = [], time.monotonic()
+def _load_series(config: RunConfig, watch: Watch) -> tuple[Bars, ...]:
+    """The series that a configuration names."""
+    options, specs, series = load_options(config), named_specs(config), []
     with ThreadPoolExecutor(available_cores(config.threads)) as pool:
         for bars in pool.map(lambda spec: load_bars(spec, options), specs):
             series.append(bars)
-            if time.monotonic() - last_line >= LINE_EVERY_S:
-                say(f"loaded {len(series):,} of {len(specs):,} sources")
-                last_line = time.monotonic()
+            watch(Progress("loading: sources", len(series), len(specs)))
     return tuple(series)
 
 

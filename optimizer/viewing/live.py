@@ -27,7 +27,7 @@ from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.judged import null_strengths
 from optimizer.report.charts.progress import best_objective
 from optimizer.report.trade_marks import Plain
-from optimizer.run.progress import WARMING
+from optimizer.run.progress import SearchPace
 from optimizer.run.tables import resume_command
 from optimizer.search.generation import Floats, Generation, final_front
 from optimizer.store import GenerationSummary, RunStore
@@ -46,9 +46,6 @@ MOST_EARLIER = 40
 
 MOST_DRAWN = 400
 """Points of a line."""
-
-PACE = 20
-"""Generations that say how fast a search is now."""
 
 
 class Best(NamedTuple):
@@ -112,6 +109,7 @@ class LiveRun:
         self._chain: Chain | None = None
         self._newest_link = b""
         self._summaries: list[GenerationSummary] = []
+        self._pace = SearchPace()
         self._trend: list[Best] = []
         self._candidates: dict[str, Candidate] = {}
 
@@ -144,6 +142,8 @@ class LiveRun:
             known = 0
         new = reader.generations(known)
         self._summaries += new
+        for summary in new:
+            self._pace.add(summary.seconds, summary.evaluated)
         self._chain = chain
         if new:
             self._newest_link = chain.generations[-1].chain
@@ -198,16 +198,12 @@ class LiveRun:
     def _list_facts(self, planned: int | None, front: int) -> list[tuple[str, str]]:
         """Numbers of a search, with their names."""
         newest = self._summaries[-1]
-        recent = self._summaries[WARMING:][-PACE:]
-        seconds = sum(summary.seconds for summary in recent)
         left = max((planned or 0) - newest.number, 0)
-        rate, time_left = "-", "-"
-        if seconds > 0:
-            rate = number(float(f"{sum(summary.evaluated for summary in recent) / seconds:.3g}"))
-            time_left = format_duration(seconds / len(recent) * left)
+        left_s = self._pace.estimate_seconds(left)
+        time_left = "-" if left_s is None else format_duration(left_s)
         return [
-            ("candidates evaluated", number(sum(summary.evaluated for summary in self._summaries))),
-            ("candidates a second", rate),
+            ("candidates evaluated", number(self._pace.evaluated)),
+            ("candidates a second", number(float(f"{self._pace.individuals_per_s:.3g}"))),
             ("time left", time_left if left else "none"),
             ("members of the front", number(front)),
             ("hypervolume, first box = 1", number(newest.hypervolume)),

@@ -136,7 +136,7 @@ def test_words_and_progress_part_and_a_simulated_market_says_so(command, market)
     real = command("evolve", "--data", market, *SMALL)
     for word in ("strength", "drawdown", "trades", "reward", "0 mismatches", "recorded in runs/"):
         assert word in real.out
-    assert "generation 2/2" in real.err
+    assert "generation 2 of 2" in real.err
     assert "SIMULATED" not in real.out + real.err
     sample = command("evolve", *SMALL, "--generations", "0", "--quiet")
     assert "SIMULATED market" in sample.out

@@ -50,4 +50,4 @@ def judge_briefly(path, **plan):
     """What a plan finds out about a run, by default nothing that takes long."""
     # As in a command: null searches go with a look for later bars.
     defaults = {"folds": 0, "blocks": 0, "causal": plan.get("null", 0) > 0, **plan}
-    return judge_run(path, Plan(**defaults), {}, lambda *progress: None)
+    return judge_run(path, Plan(**defaults), {}, lambda progress: None)

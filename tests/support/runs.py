@@ -10,7 +10,7 @@ SMALL = {"population": 16, "generations": 3, "min_trades": 3, "judge": False}
 def open_held_out(path):
     """Look at the bars that a run held out, and find out nothing else."""
     plan = Plan(folds=0, blocks=0, is_open=True)
-    return judge_run(path, plan, {}, lambda *progress: None)
+    return judge_run(path, plan, {}, lambda progress: None)
 
 
 def record_run(runs, **changes):

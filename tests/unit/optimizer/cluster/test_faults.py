@@ -113,21 +113,6 @@ def test_workers_of_this_machine_are_its_own_and_may_be_killed(kills, list_own, 
     assert not list_own()
 
 
-class KillsAt(Observer):
-    """Kills a process after a generation, and notes when."""
-
-    def __init__(self, process, generation):
-        self._process, self._generation = process, generation
-        self.killed = None
-
-    def is_due(self, generation):
-        """Always."""
-        if generation == self._generation:
-            self._process.kill()
-            self.killed = time.monotonic()
-        return False
-
-
 def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, monkeypatch):
     """It ends within seconds. On this machine or on another cluster; what was recorded is kept."""
     data = [write_bars(tmp_path / f"{bars.symbol}.csv", bars) for bars in SERIES[:3]]
@@ -138,10 +123,16 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, mo
         place = on_shards(cluster, is_judged=False, least_s=0.0)
         whole = start_run(config, Observer(), lambda: False, place)
         assert (whole.front_hash, whole.certificate) == (expected.front_hash, expected.certificate)
-        kills = KillsAt(hosts.scheduler, 2)
+        killed = []
+
+        def kill(progress):
+            if progress.done == 2:
+                hosts.scheduler.kill()
+                killed.append(time.monotonic())
+
         with pytest.raises(SchedulerLostError, match=r"evolve --resume \S+$") as caught:
-            start_run(config, kills, lambda: False, place)
-        assert time.monotonic() - kills.killed < 25
+            start_run(config, Observer(kill), lambda: False, place)
+        assert time.monotonic() - killed[0] < 25
         monkeypatch.setattr("optimizer.cluster.dask_client.CALL_S", 1.0)
         with pytest.raises(SchedulerLostError, match="dask scheduler"):
             join_cluster(hosts)

@@ -22,17 +22,6 @@ BARS = make_planted_market(7, 900, 8)
 PLAN = Plan(folds=3, train=2, purge=8, blocks=0)
 
 
-class Beside(Observer):
-    """Notes what is searched beside a run that it begins."""
-
-    def __init__(self, run):
-        self.on_task, self._run = run.begin, run
-
-    def on_search_start(self, task, engine, store):
-        """There is room for the folds."""
-        self._run.give_room(engine)
-
-
 @pytest.fixture
 def searched_run(tmp_path, monkeypatch):
     """A run of a kind, and what was searched beside it."""
@@ -46,7 +35,7 @@ def searched_run(tmp_path, monkeypatch):
             config = RunConfig(
                 **{**SMALL, "data": [data], "runs": str(tmp_path), "device": "cpu", **settings}
             )
-            return run, Path(start_run(config, Beside(run), lambda: False).path)
+            return run, Path(start_run(config, Observer(beside=run), lambda: False).path)
 
         yield search
 
@@ -54,7 +43,7 @@ def searched_run(tmp_path, monkeypatch):
 def judge(path, made_by=None):
     """The folds of a run, of which nothing is recorded yet."""
     copy = shutil.copytree(path, path.parent / f"judged-{made_by is None}" / path.name)
-    return judge_run(copy, PLAN, {}, lambda *progress: None, executors=made_by).folds
+    return judge_run(copy, PLAN, {}, lambda progress: None, executors=made_by).folds
 
 
 @pytest.mark.parametrize(

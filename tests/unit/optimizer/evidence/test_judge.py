@@ -45,7 +45,7 @@ def read_result(path):
 
 def judge_by(path, settings=None, just=None, **plan):
     """A judgement by a plan, with settings and whatever a search just left."""
-    return judge_run(path, Plan(**plan), settings or {}, lambda *progress: None, just)
+    return judge_run(path, Plan(**plan), settings or {}, lambda progress: None, just)
 
 
 def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):

@@ -1,7 +1,6 @@
 """What Python shows of a run, and what an editor completes."""
 
 import shutil
-import sys
 from dataclasses import fields
 from typing import get_args, get_type_hints
 
@@ -15,7 +14,6 @@ from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
 from optimizer.forecasts.settings import MODELS, TARGETS, ForecastSettings
 from optimizer.keywords import ForecastKeywords, JudgeKeywords, RunKeywords, ScanKeywords
-from optimizer.report.notebook import LiveLine, is_watched
 from optimizer.trend_scan.knobs import SCANNED
 from tests.support.judged import judgement, record_judgement
 from tests.support.paths import ROOT
@@ -45,18 +43,6 @@ def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):
     assert f"{len(run.members)} members" in shown
 
 
-def test_scripts_stay_silent(capsys, monkeypatch):
-    """Only a notebook and an interactive session have a viewer."""
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-    monkeypatch.delattr(sys, "ps1", raising=False)
-    assert not is_watched()
-    line = LiveLine()
-    line.judge("folds", 0, 6, "")
-    line.train(6, 6)
-    line.end()
-    assert capsys.readouterr() == ("", "")
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_notebook_shows_how_far_a_search_is(tmp_path, monkeypatch):
@@ -73,5 +59,5 @@ def test_a_notebook_shows_how_far_a_search_is(tmp_path, monkeypatch):
     pages = [
         output["data"]["text/html"] for output in notebook.cells[0].outputs if "data" in output
     ]
-    assert any("generation 3 of 3: front" in page or "judging: " in page for page in pages)
+    assert any("generation 3 of 3, strength" in page or "judging: " in page for page in pages)
     assert "Deepest drawdown" in pages[-1]

@@ -18,14 +18,6 @@ from tests.support.judging import SMALL, make_task, write_bars
 BARS = make_planted_market(7, 1500, 8)
 
 
-class Listener(Observer):
-    """Keeps what a search leaves."""
-
-    def on_search_end(self, found):
-        """Of the whole search."""
-        self.just = found
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """The market as a file."""
@@ -44,7 +36,7 @@ def data(tmp_path_factory):
 )
 def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
     """As the run did, with the same trials, whatever ended it."""
-    listener = Listener()
+    listener = Observer()
     config = make_config({**SMALL, "data": [data], "runs": str(tmp_path), **settings}, where="test")
     result = start_run(config, listener, lambda: False)
     with RunStore.open(next(path for path in tmp_path.iterdir() if path.is_dir())) as store:

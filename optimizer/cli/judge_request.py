@@ -1,18 +1,14 @@
-"""How far judging is, and how to go on with a judge that was stopped."""
+"""Requests to judge a run, and how to go on with a judge that was stopped."""
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.live import Live
-
 from data.shell import quote_word, write_command
 from engine.errors import DeviceError
-from optimizer.cli.console import LINE_EVERY_S, Lines, stderr
-from optimizer.cli.view import JudgeView
+from optimizer.cli.console import stderr
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import format_flag
 from optimizer.errors import LostError, StoppedError, WriteError
@@ -21,43 +17,11 @@ from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judgement import Judgement
 from optimizer.evidence.null import DEFAULT_SEARCHES
 from optimizer.evidence.plan import build_plan
-from optimizer.run.problem import JustSearched
 
 if TYPE_CHECKING:
+    from optimizer.cli.live import Watcher
     from optimizer.cluster.cluster import Cluster
     from optimizer.cluster.searches import ClusterSearches
-
-
-class JudgeWatcher:
-    """How far judging is: a bar in a terminal, elsewhere each part once, then a line a second."""
-
-    def __init__(self, console: Lines, *, quiet: bool) -> None:
-        self._console, self._quiet = console, quiet
-        self._view, self._part, self._last_shown = JudgeView(), "", 0.0
-        self._live: Live | None = None
-
-    @contextmanager
-    def showing(self) -> Iterator["JudgeWatcher"]:
-        """Draw the bar for a while, where there is a terminal."""
-        if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
-            yield self
-            return
-        with Live(self._view, console=self._console, refresh_per_second=8, transient=True) as live:
-            self._live = live
-            yield self
-
-    def __call__(self, part: str, done: int, planned: int, word: str) -> None:
-        """As `optimizer.evidence.checkpoint.Watch`."""
-        self._view.update(part, done, planned, word)
-        if self._quiet or self._live is not None:
-            return
-        now, is_new = time.monotonic(), part != self._part
-        is_due = is_new or now - self._last_shown >= LINE_EVERY_S
-        if is_due or (planned and done == planned):
-            self._part, self._last_shown = part, now
-            left = self._view.describe_left()
-            shown = self._view.describe_done() + (f", {left}" if left else "")
-            self._console.say(f"judging: {shown}")
 
 
 @dataclass(frozen=True)
@@ -73,9 +37,7 @@ def judge_after_search(
     path: Path,
     settings: EvidenceSettings,
     flags: Mapping[str, object],
-    just: JustSearched,
-    *,
-    quiet: bool,
+    watcher: "Watcher",
     executors: Executors | None,
 ) -> Judgement | None:
     """Judge a run that has just ended, as far as is asked for; None where it is not.
@@ -84,15 +46,14 @@ def judge_after_search(
     """
     if settings.judge is False:
         return None
-    watcher = JudgeWatcher(stderr(), quiet=quiet)
     plan = build_plan(settings)
-    if plan.folds and not quiet:
+    if plan.folds and not watcher.quiet:
         stderr().say(
             f"judging: the search is repeated on {plan.folds} parts of the bars: "
             "from about the time of the search to several times it; --no-judge leaves it out"
         )
-    with naming_resume(path, settings), watcher.showing() as watch:
-        return judge_run(path, plan, flags, watch, just, executors)
+    with naming_resume(path, settings):
+        return judge_run(path, plan, flags, watcher.show, watcher.just, executors)
 
 
 def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":

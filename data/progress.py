@@ -1,0 +1,82 @@
+"""Progress of long work: one event for all of it, and the clock of whoever watches."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a phase of long work is."""
+
+    phase: str  # such as ``generation`` or ``judging: folds``
+    done: int = 0  # steps
+    planned: int = 0  # steps; 0 where that is not known
+    best: Mapping[str, float] = field(default_factory=dict)  # by objective, NaN where there is none
+    note: str = ""  # what was found so far, in words
+    left_s: float | None = None  # seconds left, where they follow from more than the steps so far
+
+    @property
+    def count(self) -> str:
+        """The phase with its steps, such as ``generation 2 of 9``."""
+        return f"{self.phase} {self.done:,} of {self.planned:,}" if self.planned else self.phase
+
+
+Watch = Callable[[Progress], None]
+"""Callback of progress."""
+
+
+class Show:
+    """Viewer of progress, a `Watch`; this one shows nothing.
+
+    The first and the last step of a phase are shown, and between them one every `every_s` seconds.
+    Nothing is shown once `is_stopping`: after a hang-up nothing can be.
+    """
+
+    every_s = 1.0
+
+    def __init__(self) -> None:
+        self.progress = Progress("")
+        self.is_stopping = False
+        self._began_s = self._heard_s = self._shown_s = 0.0
+        self._done_before = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, progress: Progress) -> None:
+        """Hear how far it is."""
+        if self.is_stopping:
+            return
+        now_s, is_new = time.monotonic(), progress.phase != self.progress.phase
+        if is_new:
+            self._began_s, self._done_before = now_s, progress.done
+        self.progress, self._heard_s = progress, now_s
+        is_last = progress.planned > 0 and progress.done == progress.planned
+        if is_new or is_last or now_s - self._shown_s >= self.every_s:
+            self._shown_s = now_s
+            self.show()
+
+    def show(self) -> None:
+        """Show the newest progress."""
+
+    def close(self) -> None:
+        """Take away what is shown."""
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the rest of the phase takes, at the pace of its steps if of nothing else.
+
+        None where there is nothing to go by.
+        """
+        now_s, progress = time.monotonic(), self.progress
+        left, gained = progress.planned - progress.done, progress.done - self._done_before
+        if left <= 0:
+            return None
+        if progress.left_s is not None:
+            return max(progress.left_s - (now_s - self._heard_s), 0.0)
+        return (now_s - self._began_s) / gained * left if gained > 0 else None
