@@ -22,7 +22,7 @@ from engine.workload import GPU_START_S, Workload
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import ConfigError
 from optimizer.evidence.executors import SearchSetup, ThisMachine
-from optimizer.evidence.fold_searches import FoldPick, FoldSetup
+from optimizer.evidence.folds import FoldPick, FoldSetup
 from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
 from optimizer.evidence.jobs.workers import Executor, JobBatch, Pool, Workers
 from optimizer.evidence.plan import Plan, build_plan

@@ -11,7 +11,7 @@ from engine.fast_case import find_fast_case
 from engine.memory_plan import allow_host_bytes, count_apart
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
-from optimizer.evidence.fold_searches import FoldSetup
+from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.jobs.asking import AskingWorkers
 from optimizer.evidence.jobs.estimates import ROWS_OF_ONE
 from optimizer.evidence.jobs.workers import Executor, Pool, Workers

@@ -15,13 +15,16 @@ from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothi
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.cscv import build_cscv_record
 from optimizer.evidence.executors import Executors, ThisMachine, find_gpu
-from optimizer.evidence.fold_searches import (
+from optimizer.evidence.folds import (
     FoldPick,
+    FoldSettings,
     FoldSetup,
+    FoldsRecord,
+    PathSettings,
+    PathsRecord,
     build_folds_record,
     build_paths_record,
 )
-from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
 from optimizer.evidence.held_out import build_held_out_record, check_open, count_searches
 from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.judgement import (
@@ -239,7 +242,7 @@ class _Judge:
         # Engines of folds and of null markets need its memory.
         del engine
         if folds is not None:
-            parts["folds"] = self._evaluate_walk_forward(walks, folds("folds"))
+            parts["folds"] = folds()
         # They may have had it themselves.
         del folds
         if steps is not None and found is not None:
@@ -319,16 +322,11 @@ class _Judge:
     def _search_steps(self, steps: StepSetup, engine: Engine) -> FoundSteps:
         return search_steps(self._store, steps, engine, self._executors, self._watch)
 
-    def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> FindPicks:
+    def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> Callable[[], FoldsRecord]:
         plan = self._plan
         settings = FoldSettings(plan.folds, plan.train_groups, self._purge, plan.anchored)
-        return self._plan_searches(settings, splits, engine, self._device)
-
-    def _evaluate_walk_forward(
-        self, splits: tuple[Split, ...], picks: Sequence[FoldPick]
-    ) -> FoldsRecord:
-        cut = self._plan.train_groups, self._purge
-        return build_folds_record(self._task, splits, picks, self._plan.fold_kind, cut)
+        find = self._plan_searches(settings, splits, engine, self._device)
+        return lambda: build_folds_record(self._task, splits, find("folds"), settings)
 
     def _evaluate_cpcv(
         self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int

@@ -8,7 +8,7 @@ from data.bars import Bars, Window
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.figures import Figure, Number, Why, make_undefined
 from optimizer.evidence.pick import compute_strength, sum_r_and_squares
-from optimizer.evidence.returns import count_closing_days, daily_returns, list_days
+from optimizer.evidence.returns import count_closing_days, sum_days
 from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.statistic import MOST_DOUBT, Statistic, choose_side
 
@@ -100,11 +100,10 @@ def measure_out_of_sample(
     """
     trades = sum(map(len, ledgers))
     sum_r, _ = sum_r_and_squares([ledger.r for ledger in ledgers])
-    column = daily_returns([ledgers], series, windows, list_days(series, windows))[:, 0]
     return Unseen(
         trades,
         count_closing_days(ledgers, series, windows),
         Figure(sum_r / trades) if trades else make_undefined("no trades"),
-        compute_psr(column),
+        compute_psr(sum_days(ledgers, series, windows)),
         compute_strength([ledger.r for ledger in ledgers]),
     )

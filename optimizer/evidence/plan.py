@@ -45,11 +45,6 @@ class Plan(EvidenceSettings):
     is_lenient: bool = False
 
     @property
-    def fold_kind(self) -> str:
-        """How the beginnings of trainings are named."""
-        return "anchored" if self.anchored else "rolling"
-
-    @property
     def train_groups(self) -> int:
         """Groups that a fold is searched on; a duration is that of a schedule."""
         return self.train if isinstance(self.train, int) else DEFAULT_TRAIN_GROUPS

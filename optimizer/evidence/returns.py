@@ -63,6 +63,14 @@ def daily_returns(
     return daily.T
 
 
+def sum_days(
+    ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window]
+) -> Floats:
+    """R of each day [D] on which windows [W] have a bar, of one individual's trades there [W]."""
+    daily: Floats = daily_returns([ledgers], series, windows, list_days(series, windows))[:, 0]
+    return daily
+
+
 def add_results(results: Results, days: Ints, daily: Floats) -> None:
     """Add the R of trials' trades to the days [N, D] on which they were closed.
 

@@ -7,7 +7,6 @@ in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -303,30 +302,6 @@ def simulate_other_orders(
 def compute_means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Figure, ...]:
     """Mean R of the rest with each of several parts left out in turn; undefined without trades."""
     return tuple(_compute_mean_without(part, trades, sum_r) for part in range(len(trades)))
-
-
-def measure_drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
-    """Movement of genes between picks of neighbouring folds: mean share of the span.
-
-    Another option of a gene without order is as far as its span.
-
-    Args:
-        layout: Bounds.
-        picks: [F] genomes [G]; None where a fold has none.
-
-    Returns:
-        Mean over free genes and neighbours; undefined without two neighbours or a free gene.
-    """
-    free = layout.high > layout.low
-    spans, is_category = (layout.high - layout.low)[free], layout.is_category[free]
-    moved = [
-        np.where(is_category, (after != before)[free], np.abs(after - before)[free] / spans)
-        for before, after in pairwise(picks)
-        if before is not None and after is not None
-    ]
-    if not moved or not free.any():
-        return make_undefined("no two neighbouring folds have a pick")
-    return Figure(float(np.mean(moved)))
 
 
 def evaluate_checks(

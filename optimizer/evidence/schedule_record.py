@@ -18,11 +18,10 @@ from optimizer.evidence.figures import (
     encode_figures,
     make_undefined,
 )
-from optimizer.evidence.fold_searches import list_ranges
+from optimizer.evidence.folds import list_ranges, measure_drift
 from optimizer.evidence.null import NullRecord
 from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days
-from optimizer.evidence.robust import measure_drift
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
 from optimizer.evidence.schedule_searches import StepPick, StepSetup, stitch_picks
 from optimizer.formatting import minute

@@ -83,7 +83,7 @@ BLIND = (
      "is_judged = trials.trades >= task.config.min_trades",
      "is_judged = trials.trades > task.config.min_trades",
      "trials with just as many trades as are asked for are not judged"),
-    ("whole-min-trades", "optimizer/evidence/fold_searches.py",
+    ("whole-min-trades", "optimizer/evidence/folds.py",
      "fewest = scale_min_trades(self.task.config.min_trades, train, markets.windows)",
      "fewest = self.task.config.min_trades",
      "a fold asks its short training for as many trades as the whole search"),

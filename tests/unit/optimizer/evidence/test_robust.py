@@ -23,7 +23,6 @@ from optimizer.evidence.robust import (
     compute_plateau,
     evaluate_checks,
     list_neighbours,
-    measure_drift,
     simulate_other_orders,
 )
 from optimizer.goals.near import compute_reach
@@ -305,15 +304,3 @@ def test_each_check_fails_alone(name, changes):
     """What is undefined passes none."""
     checks = evaluate_checks(**(SURE | changes))
     assert [key for key, passed in checks.items() if not passed] == [name]
-
-
-def test_drift_is_the_mean_share_of_the_span():
-    """Between neighbours that both have a pick, over genes that may move."""
-    layout = GenomeLayout((*PAIR.genes, Gene("fixed", "float", 1.0, 1.0, 1.0)))
-    picks = [np.array(p) for p in ([10.0, 0.5, 1.0], [60.0, 0.5, 1.0], [60.0, 1.5, 1.0])]
-    assert measure_drift(layout, picks).value == pytest.approx((0.5 + 0 + 0 + 0.25) / 4)
-    assert (
-        measure_drift(layout, [picks[0], None, picks[1]]).why
-        == measure_drift(layout, picks[:1]).why
-    )
-    assert measure_drift(layout, picks[:1]).why == "no two neighbouring folds have a pick"

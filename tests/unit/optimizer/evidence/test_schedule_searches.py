@@ -8,7 +8,7 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.ledger import ACCUMULATOR_INDEX
-from optimizer.evidence.fold_searches import FoldSetup
+from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.null import NullJob

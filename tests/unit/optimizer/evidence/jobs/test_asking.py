@@ -12,7 +12,7 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
-from optimizer.evidence.fold_searches import FoldSetup
+from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.jobs.asking import AskingWorkers
 from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.null import NullJob, NullSetup

@@ -9,20 +9,24 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
-from optimizer.evidence.fold_searches import (
+from optimizer.evidence.folds import (
     FoldPick,
+    FoldSettings,
     FoldSetup,
     build_folds_record,
     build_paths_record,
+    measure_drift,
 )
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
 from optimizer.run.search import on_other_bars, search
+from strategy import Gene, GenomeLayout
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.evidence import make_planted_market
 from tests.support.judging import make_task
 
 BARS = make_planted_market(7, 1500, 8)
 DAY_NS = 86_400 * 10**9
+SETTINGS = FoldSettings(3, 3, 8, anchored=False)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +128,7 @@ def test_a_fold_may_lack_a_series():
 def test_folds_say_what_their_picks_did_unseen(task, folds):
     """Trades, mean R, efficiency and strength against an account in plain Python."""
     splits, picks = folds
-    record = build_folds_record(task, splits, picks, "rolling", (3, 8))
+    record = build_folds_record(task, splits, picks, SETTINGS)
     ledgers = []
     for split, pick, row in zip(splits, picks, record.rows, strict=True):
         (train,), (test,) = split.train, split.test
@@ -132,14 +136,8 @@ def test_folds_say_what_their_picks_did_unseen(task, folds):
         ledgers.append(after)
         assert row.trades == len(after)
         assert row.mean_r == pytest.approx(sum(after.r.tolist()) / len(after), rel=1e-9)
-        means = [
-            sum(days) / len(days)
-            for days in (
-                daily(before, train.start, train.end),
-                daily(after, test.start, test.end),
-            )
-        ]
-        assert row.efficiency == pytest.approx(means[1] / means[0], rel=1e-9)
+        trained, tested = daily(before, train.start, train.end), daily(after, test.start, test.end)
+        assert row.efficiency == pytest.approx(np.mean(tested) / np.mean(trained), rel=1e-9)
         assert row.test[0].first == np.datetime_as_string(
             np.datetime64(int(BARS.timestamp[test.start]), "ns"), unit="m"
         ), row.test
@@ -153,30 +151,35 @@ def test_folds_say_what_their_picks_did_unseen(task, folds):
     }
     assert record.closing_days == len(closed)
     assert (record.train, record.purge, record.embargo) == (3, 8, 0)
-    layout = task.spec.layout
-    spans = layout.high - layout.low
     genomes = [np.array(pick.genome) for pick in picks]
-    moved = [
-        abs(genomes[f + 1][g] - genomes[f][g]) / spans[g]
-        for f in range(2)
-        for g in range(len(spans))
-        if spans[g] > 0
-    ]
-    assert record.drift == pytest.approx(sum(moved) / len(moved), rel=1e-9)
+    assert record.drift == measure_drift(task.spec.layout, genomes).value
+
+
+def test_drift_is_the_mean_share_of_the_span():
+    """Between neighbours that both have a pick, over genes that may move."""
+    layout = GenomeLayout(
+        (
+            Gene("length", "int", 10, 110, 20),
+            Gene("level", "float", 0.5, 4.5, 1.0),
+            Gene("fixed", "float", 1.0, 1.0, 1.0),
+        )
+    )
+    picks = [np.array(p) for p in ([10.0, 0.5, 1.0], [60.0, 0.5, 1.0], [60.0, 1.5, 1.0])]
+    assert measure_drift(layout, picks).value == pytest.approx((0.5 + 0 + 0 + 0.25) / 4)
+    for few in ([picks[0], None, picks[1]], picks[:1]):
+        assert measure_drift(layout, few).why == "no two neighbouring folds have a pick"
 
 
 def test_a_fold_without_a_pick_is_a_row_without_one(task, folds):
     """The others are judged without it."""
     splits, picks = folds
     gone = [picks[0], FoldPick(1, None), picks[2]]
-    record = build_folds_record(task, splits, gone, "rolling", (3, 8))
+    record = build_folds_record(task, splits, gone, SETTINGS)
     assert record.rows[1].genes == {}
     assert record.rows[1].why["mean_r"] == "nobody was feasible"
     assert record.trades == record.rows[0].trades + record.rows[2].trades
     assert record.drift is None
-    none = build_folds_record(
-        task, splits, [FoldPick(n, None) for n in range(3)], "rolling", (3, 8)
-    )
+    none = build_folds_record(task, splits, [FoldPick(n, None) for n in range(3)], SETTINGS)
     assert (none.trades, none.mean_r, none.psr, none.closing_days) == (0, None, None, 0)
     assert "nobody was feasible in any fold" in none.why.values()
 
