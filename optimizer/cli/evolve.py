@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from optimizer.cli.live import Watcher
     from optimizer.cluster.cluster import Cluster
     from optimizer.evidence.concurrent_folds import SpareCores
-    from optimizer.evidence.executors import Executors
+    from optimizer.evidence.jobs.executor import Executor
     from optimizer.evidence.judgement import Judgement
     from optimizer.run.task import MakeEvaluator
     from optimizer.store.result import RunResult
@@ -80,8 +80,8 @@ def evolve_front(
         else:
             path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop, make_evaluator)
-        executors = beside or choose_executor(workers)
-        judgement, judgement_s = _judge_timed(result, begun, flags, watcher, executors)
+        executor = beside or choose_executor(workers)
+        judgement, judgement_s = _judge_timed(result, begun, flags, watcher, executor)
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
     result = add_held_out(result, judgement)
@@ -125,11 +125,11 @@ def _judge_timed(
     begun: RunConfig | None,
     flags: Mapping[str, object],
     watcher: "Watcher",
-    executors: "Executors | None",
+    executor: "Executor | None",
 ) -> tuple["Judgement | None", float]:
     """As `_judge_result`, and the seconds that it took."""
     began = perf_counter()
-    return _judge_result(result, begun, flags, watcher, executors), perf_counter() - began
+    return _judge_result(result, begun, flags, watcher, executor), perf_counter() - began
 
 
 def _judge_result(
@@ -137,7 +137,7 @@ def _judge_result(
     begun: RunConfig | None,
     flags: Mapping[str, object],
     watcher: "Watcher",
-    executors: "Executors | None",
+    executor: "Executor | None",
 ) -> "Judgement | None":
     """Judge a run as far as was asked for, or what is known of it where nothing was asked.
 
@@ -162,7 +162,7 @@ def _judge_result(
     if settings.judge is False or (result.resumed and known is not None and not is_asked):
         return known
     try:
-        return judge_after_search(path, settings, given, watcher, executors)
+        return judge_after_search(path, settings, given, watcher, executor)
     except (DataError, StoreError) as error:
         if is_asked or not result.resumed:
             raise

@@ -76,7 +76,7 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
         joining as workers,
         open_show(stderr(), quiet=quiet) as show,
     ):
-        judgement = judge_run(path, plan, data_flags, show, executors=choose_executor(workers))
+        judgement = judge_run(path, plan, data_flags, show, executor=choose_executor(workers))
     if not quiet:
         note(*notes)
     if as_json:

@@ -12,7 +12,7 @@ from optimizer.cli.console import stderr
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import format_flag
 from optimizer.errors import LostError, StoppedError, WriteError
-from optimizer.evidence.executors import Executors
+from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judgement import Judgement
 from optimizer.evidence.null import DEFAULT_SEARCHES
@@ -38,7 +38,7 @@ def judge_after_search(
     settings: EvidenceSettings,
     flags: Mapping[str, object],
     watcher: "Watcher",
-    executors: Executors | None,
+    executor: Executor | None,
 ) -> Judgement | None:
     """Judge a run that has just ended, as far as is asked for; None where it is not.
 
@@ -53,7 +53,7 @@ def judge_after_search(
             "from about the time of the search to several times it; --no-judge leaves it out"
         )
     with naming_resume(path, settings):
-        return judge_run(path, plan, flags, watcher.show, watcher.just, executors)
+        return judge_run(path, plan, flags, watcher.show, watcher.just, executor)
 
 
 def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":

@@ -1,6 +1,6 @@
 """Whole searches on a cluster: the place where a judge repeats them."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +13,7 @@ from optimizer.cluster.jobs import JobRequest, run_jobs
 from optimizer.cluster.messages import JobResult
 from optimizer.cluster.worker_cache import Parcel, refuse_own_indicators
 from optimizer.errors import OptimizerError
-from optimizer.evidence.executors import SearchSetup
+from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
 from optimizer.evidence.jobs.workers import Runner
 from optimizer.run.task import Task
 
@@ -22,7 +22,7 @@ from optimizer.run.task import Task
 class Searches:
     """Makes whole searches, with the part of a host that is a worker's."""
 
-    setup: SearchSetup  # what repeats the search
+    setup: InStepSetup[Any, Any]  # what repeats the search
 
     def on_host(self, share: int) -> Runner:
         """The same with as many cores and as much memory as `share` workers leave each other."""
@@ -40,7 +40,7 @@ def allocate_threads(limit: int | None, share: int) -> int:
 
 
 class ClusterSearches:
-    """A place of a judge, as `optimizer.evidence.executors.Executors`: all workers of a cluster.
+    """An executor, as `optimizer.evidence.jobs.executor.Executor`: all workers of a cluster.
 
     Results come in the order of the searches' numbers, so that a record is the same by whatever
     worker they were made.
@@ -57,16 +57,16 @@ class ClusterSearches:
         """
         refuse_own_indicators(task.spec)
 
-    def executor(
+    def submit(
         self,
-        setup: SearchSetup,
-        jobs: int,
+        setup: InStepSetup[Job, Result],
+        jobs: Sequence[Job],
         *,
         first: int | None = None,
         engine: Engine | None = None,
         used: str | None = None,
-    ) -> "_Executor":
-        """Executor of the searches of a setup; nothing of this process is of use.
+    ) -> Generator[tuple[Job, Result], None, None]:
+        """As of `Executor`, in the order of the jobs; nothing of this process is of use.
 
         Raises:
             ConfigError: When other hosts cannot be given the strategy.
@@ -75,25 +75,17 @@ class ClusterSearches:
         device = "cpu" if self._cluster.address.local else "auto"
         config = setup.task.config.model_copy(update={"device": device})
         anywhere = replace(setup, task=replace(setup.task, config=config))
-        return _Executor(self._cluster, Parcel(Searches(anywhere)), first)
+        return self._run(Parcel(Searches(anywhere)), jobs, first)
 
-
-@dataclass(frozen=True)
-class _Executor:
-    cluster: Cluster
-    parcel: Parcel
-    first: int | None
-
-    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
-        """As `optimizer.evidence.jobs.workers.Executor`, in the order of the jobs."""
-        listed = list(jobs)
+    def _run(
+        self, parcel: Parcel, jobs: Sequence[Any], first: int | None
+    ) -> Generator[tuple[Any, Any], None, None]:
         requests = (
-            JobRequest(index, _format_job(job), self.parcel, job)
-            for index, job in enumerate(listed)
+            JobRequest(index, _format_job(job), parcel, job) for index, job in enumerate(jobs)
         )
-        with closing(run_jobs(self.cluster, requests, self.first)) as results:
+        with closing(run_jobs(self._cluster, requests, first)) as results:
             for result in in_order(results):
-                yield listed[result.index], result.result
+                yield jobs[result.index], result.result
 
 
 def in_order(results: Iterable[JobResult]) -> Iterator[JobResult]:

@@ -1,12 +1,11 @@
 """Rows of evidence: searches that were repeated, kept as they end, and found by their settings."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from typing import Any, Generic, TypeVar
 
 from data.progress import Progress, Watch
 from optimizer.errors import StoreError
-from optimizer.evidence.jobs.workers import Executor
 from optimizer.evidence.statistic import RowSettings
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
@@ -22,6 +21,9 @@ class Numbered(Payload):
 
 
 Row = TypeVar("Row", bound=Numbered)
+
+Ended = Generator[tuple[Any, Row], None, None]
+"""Jobs with their rows, as they end."""
 
 
 class Checkpoint(Generic[Row]):
@@ -64,11 +66,10 @@ class Checkpoint(Generic[Row]):
                 self.add(row)
             self._store.flush()
 
-    def complete(self, count: int, workers: Executor, watch: Watch, part: str) -> list[Row]:
-        """Rows 0 up to a count; each that is not known yet is made, and kept as it ends."""
-        jobs = self.list_missing(count)
+    def complete(self, count: int, ended: Ended[Row], watch: Watch, part: str) -> list[Row]:
+        """Rows 0 up to a count; `ended` makes those that are not known yet, kept as they end."""
         watch(Progress(f"judging: {part}", len(self.known), count))
-        with closing(workers.results(jobs)) as ended:
+        with closing(ended):
             for _, row in ended:
                 self.add(row)
                 watch(Progress(f"judging: {part}", len(self.known), count))

@@ -6,7 +6,7 @@ own makes them, with an engine of its own, so that neither waits for the other's
 
 import logging
 import queue
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,10 +21,11 @@ from engine.runtime.shortage import offer_memory, withdraw_memory
 from engine.workload import GPU_START_S, Workload
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import ConfigError
-from optimizer.evidence.executors import SearchSetup, ThisMachine
 from optimizer.evidence.folds import FoldPick, FoldSetup
+from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
+from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
-from optimizer.evidence.jobs.workers import Executor, JobBatch, Pool, Workers
+from optimizer.evidence.jobs.workers import JobBatch, Pool, Workers
 from optimizer.evidence.plan import Plan, build_plan
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
@@ -69,8 +70,7 @@ class FoldProcess:
             config = self.setup.task.config.model_copy(update=room._asdict())
             setup = replace(self.setup, task=replace(self.setup.task, config=config))
             engine = None if config.device == "cpu" else setup.task.engine()
-            executor = ThisMachine(pool).executor(setup, len(job), engine=engine)
-            for _, pick in executor.results(job):
+            for _, pick in ThisMachine(pool).submit(setup, job, engine=engine):
                 ask(pick)
 
 
@@ -122,7 +122,7 @@ class ConcurrentFolds:
         offer_memory(self._give_back)
         self._rooms.put(FoldRoom(device, int(BESIDE_SHARE * free_bytes), self._threads))
 
-    def is_same_search(self, setup: SearchSetup) -> bool:
+    def is_same_search(self, setup: InStepSetup[Any, Any]) -> bool:
         """Whether a setup finds what these folds find."""
         return isinstance(setup, FoldSetup) and _list_deciding(setup) == _list_deciding(self._setup)
 
@@ -153,26 +153,6 @@ class ConcurrentFolds:
         """Give their memory to the run; folds are searched after it."""
         LOG.warning("the device ran short of memory: folds are searched after the run")
         self.end()
-
-
-@dataclass(frozen=True)
-class _BegunFolds:
-    """Folds that have begun, and what makes those that they fail to make."""
-
-    begun: ConcurrentFolds
-    otherwise: Callable[[int], Executor]
-
-    def results(self, jobs: Iterable[int]) -> Generator[tuple[int, FoldPick], None, None]:
-        """As of `Executor`."""
-        missing = list(jobs)
-        try:
-            for job, pick in self.begun.iter_picks(missing):
-                missing.remove(job)
-                yield job, pick
-        finally:
-            self.begun.end()
-        if missing:
-            yield from self.otherwise(len(missing)).results(missing)
 
 
 class SpareCores(ThisMachine):
@@ -231,22 +211,38 @@ class SpareCores(ThisMachine):
             self._begun.end()
             self._begun = None
 
-    def executor(
+    def submit(
         self,
-        setup: SearchSetup,
-        jobs: int,
+        setup: InStepSetup[Job, Result],
+        jobs: Sequence[Job],
         *,
         first: int | None = None,
         engine: Engine | None = None,
         used: str | None = None,
-    ) -> Executor:
-        """As of `Executors`; folds that have begun are taken as they are, if they are these."""
-        choose, begun, self._begun = super().executor, self._begun, None
+    ) -> Generator[tuple[Job, Result], None, None]:
+        """As of `Executor`; folds that have begun are taken as they are, if they are these."""
+        begun, self._begun = self._begun, None
+        submit = partial(super().submit, setup, engine=engine)
         if begun is not None and begun.is_same_search(setup):
-            return _BegunFolds(begun, lambda left: choose(setup, left, engine=engine))
+            return _take_begun(begun, jobs, submit)
         if begun is not None:
             begun.end()
-        return choose(setup, jobs, first=first, engine=engine, used=used)
+        return submit(jobs, first=first, used=used)
+
+
+def _take_begun(
+    begun: ConcurrentFolds, jobs: Sequence[Any], submit: Callable[..., Iterable[tuple[Any, Any]]]
+) -> Generator[tuple[Any, Any], None, None]:
+    """Folds that have begun; those that they fail to make are submitted."""
+    missing = list(jobs)
+    try:
+        for job, pick in begun.iter_picks(missing):
+            missing.remove(job)
+            yield job, pick
+    finally:
+        begun.end()
+    if missing:
+        yield from submit(missing)
 
 
 def _leaves_room(engine: Engine, work: Workload) -> bool:

@@ -14,7 +14,6 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.cscv import build_cscv_record
-from optimizer.evidence.executors import Executors, ThisMachine, find_gpu
 from optimizer.evidence.folds import (
     FoldPick,
     FoldSettings,
@@ -26,6 +25,8 @@ from optimizer.evidence.folds import (
     build_paths_record,
 )
 from optimizer.evidence.held_out import build_held_out_record, check_open, count_searches
+from optimizer.evidence.jobs.executor import Executor
+from optimizer.evidence.jobs.machine import ThisMachine, find_gpu
 from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.judgement import (
     Judgement,
@@ -90,7 +91,7 @@ def judge_run(
     flags: Mapping[str, object],
     watch: Watch,
     just: JustSearched | None = None,
-    executors: Executors | None = None,
+    executor: Executor | None = None,
 ) -> Judgement:
     """Judge a finished run as a plan asks, record the evidence, and decide the verdict.
 
@@ -105,15 +106,15 @@ def judge_run(
         just: Engine and trials of the search, where this process has just made it. A search without
             trials is repeated; but one whose trials are too many to keep only where it was not
             just made, to see that this version finds the same front.
-        executors: Where whole searches are made; the cores of this machine if None.
+        executor: Where whole searches are made; the cores of this machine if None.
 
     Raises:
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
         ConfigError: When the plan does not fit the bars.
     """
     with RunStore.open(path, writable=True) as store, Pool() as pool:
-        executors = executors or ThisMachine(pool)
-        return _Judge(store, plan, flags, watch, just, executors).judge()
+        executor = executor or ThisMachine(pool)
+        return _Judge(store, plan, flags, watch, just, executor).judge()
 
 
 class _Judge:
@@ -126,10 +127,10 @@ class _Judge:
         flags: Mapping[str, object],
         watch: Watch,
         just: JustSearched | None,
-        executors: Executors,
+        executor: Executor,
     ) -> None:
         self._store, self._plan, self._watch = store, plan, watch
-        self._just, self._executors = just, executors
+        self._just, self._executor = just, executor
         self._result = require_result(store)
         self._whole = restore_task(store, JUDGE, flags)
         self._warm_start = restore_start(store, self._whole)
@@ -218,7 +219,7 @@ class _Judge:
         walks, combinations = self._split_walks(), plan.split_combinations(self._task)
         steps = self._plan_steps()
         if walks or combinations or steps or plan.null:
-            self._executors.check(self._task)
+            self._executor.check(self._task)
         looks = check_open(self._whole, self._store, self._result, pick) if plan.is_open else None
         is_named = plan.pick is not None
         parts: dict[str, Any] = {"pick": pick.build_record(self._task, is_named=is_named)}
@@ -247,7 +248,7 @@ class _Judge:
         del folds
         if steps is not None and found is not None:
             parts["schedule"] = evaluate_schedule(
-                self._store, steps, found, plan, self._executors, self._watch, self._device
+                self._store, steps, found, plan, self._executor, self._watch, self._device
             )
         elif plan.null:
             parts["null"] = self._evaluate_null(strongest)
@@ -320,7 +321,7 @@ class _Judge:
         return build_step_setup(self._again, self._plan, self._purge, self._warm_start)
 
     def _search_steps(self, steps: StepSetup, engine: Engine) -> FoundSteps:
-        return search_steps(self._store, steps, engine, self._executors, self._watch)
+        return search_steps(self._store, steps, engine, self._executor, self._watch)
 
     def _plan_folds(self, splits: tuple[Split, ...], engine: Engine) -> Callable[[], FoldsRecord]:
         plan = self._plan
@@ -346,13 +347,13 @@ class _Judge:
     ) -> FindPicks:
         """Searches of splits, those that are not known yet; their processes start now.
 
-        `used` as of `Executors.executor`.
+        `used` as of `Executor.submit`.
         """
         kept, count = Checkpoint(self._store, settings, FoldPick), len(splits)
         setup = FoldSetup(self._again, splits, self._warm_start)
-        missing = len(kept.list_missing(count))
-        workers = self._executors.executor(setup, missing, engine=engine, used=used)
-        return partial(kept.complete, count, workers, self._watch)
+        jobs = kept.list_missing(count)
+        ended = self._executor.submit(setup, jobs, engine=engine, used=used)
+        return partial(kept.complete, count, ended, self._watch)
 
     def _evaluate_null(self, pick: Pick) -> NullRecord:
         """Null searches on shuffled bars, and on mirrored ones where those do not say luck."""
@@ -360,8 +361,8 @@ class _Judge:
         compare = partial(compare_front, self._task, self._result, plan.stop_after)
         test = NullTest(self._store, NullSettings, pick.strength, plan.stop_after, compare)
         setup = NullSetup(self._again, plan.null_keep, self._warm_start)
-        choose = partial(self._executors.executor, used=self._device)
-        return test.make(setup, plan.null, choose, self._watch)
+        submit = partial(self._executor.submit, used=self._device)
+        return test.make(setup, plan.null, submit, self._watch)
 
 
 def find_searched(task: Task) -> Searched:

@@ -7,11 +7,11 @@ Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991, for 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -38,7 +38,6 @@ from optimizer.store.payload import OPTIONAL, Payload
 
 if TYPE_CHECKING:
     from engine.batch import Engine
-    from optimizer.evidence.jobs.workers import Executor
     from optimizer.run.problem import Asking, EngineProblem
     from optimizer.run.task import Task
     from optimizer.store import RunStore
@@ -288,6 +287,10 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
         )
 
 
+Submit = Callable[..., Generator[tuple[NullJob, NullSearch], None, None]]
+"""Null searches of jobs, as they end."""
+
+
 @dataclass(frozen=True)
 class NullTest:
     """A strength held against searches on null markets, each of which is a row of evidence."""
@@ -307,7 +310,7 @@ class NullTest:
         self,
         setup: Any,  # noqa: ANN401 - of null searches or null schedules
         planned: int,
-        choose: "Callable[..., Executor]",
+        submit: Submit,
         watch: Watch,
     ) -> NullRecord:
         """Search shuffled markets, and mirrored ones where those do not say luck.
@@ -315,15 +318,15 @@ class NullTest:
         Args:
             setup: Of the searches.
             planned: How many; searches that were made are never left out.
-            choose: As `Executors.executor`.
+            submit: As `Executor.submit`.
             watch: Callback of progress.
         """
         keep: Keep = setup.markets.keep
         rows = {kind: self._open(keep, kind) for kind in KINDS}
         planned = max(planned, *(len(_list_strengths(kept)) for kept in rows.values()))
-        workers = choose(replace(setup, keep=keep), planned, first=2 * self.stop_after)
+        begin = partial(submit, replace(setup, keep=keep), first=2 * self.stop_after)
         for kind, kept in rows.items():
-            if self._search(kind, kept, planned, workers, watch).p > MOST_P:
+            if self._search(kind, kept, planned, begin, watch).p > MOST_P:
                 break
         return NullRecord(
             planned, keep, **self._read_kinds(rows, planned), stop_after=self.stop_after
@@ -343,7 +346,7 @@ class NullTest:
         kind: Kind,
         kept: Checkpoint[NullSearch],
         planned: int,
-        workers: "Executor",
+        begin: Submit,
         watch: Watch,
     ) -> Tally:
         """Search markets of a kind until enough were at least as good, or all are done."""
@@ -357,7 +360,7 @@ class NullTest:
         counted = count()
         jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in kept.known]
         if jobs and not counted.is_stopped:
-            with closing(workers.results(jobs)) as ended:
+            with closing(begin(jobs)) as ended:
                 for _, search in ended:
                     kept.add(search)
                     counted = count()

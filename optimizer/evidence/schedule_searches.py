@@ -173,6 +173,11 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         """The schedule on the bars of the run."""
         return self._on_task(self.task)
 
+    @property
+    def searched(self) -> Sequence[Sequence[Window]]:
+        """Windows of each step."""
+        return self.on_run.windows
+
     def make_engine(
         self, jobs: Sequence[NullJob], tasks: Sequence[Task]
     ) -> tuple[Engine, WindowNumbers]:

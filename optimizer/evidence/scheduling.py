@@ -11,7 +11,7 @@ from engine.workload import GPU_START_S
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import StoreError
 from optimizer.evidence.checkpoint import Checkpoint
-from optimizer.evidence.executors import Executors
+from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.null import KINDS, NullTest
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord
@@ -40,7 +40,7 @@ class FoundSteps(NamedTuple):
 
 
 def search_steps(
-    store: RunStore, setup: StepSetup, engine: Engine, executors: Executors, watch: Watch
+    store: RunStore, setup: StepSetup, engine: Engine, executor: Executor, watch: Watch
 ) -> FoundSteps:
     """Outcome of the search of each step; those that are not known yet are made, and recorded.
 
@@ -48,12 +48,12 @@ def search_steps(
         store: Of the run, open for writing.
         setup: Of the steps.
         engine: Of this process and the run's bars.
-        executors: Where searches are made.
+        executor: Where searches are made.
         watch: Callback of progress.
     """
     count, made = len(setup.steps), open_steps(store, setup)
-    workers = executors.executor(setup, len(made.list_missing(count)), engine=engine)
-    searched = made.complete(count, workers, watch, STEPS)
+    ended = executor.submit(setup, made.list_missing(count), engine=engine)
+    searched = made.complete(count, ended, watch, STEPS)
     return FoundSteps(searched, choose_picks(replace(setup, engine=engine), searched))
 
 
@@ -62,7 +62,7 @@ def evaluate_schedule(
     setup: StepSetup,
     found: FoundSteps,
     settings: EvidenceSettings,
-    executors: Executors,
+    executor: Executor,
     watch: Watch,
     used: str,
 ) -> ScheduleRecord:
@@ -73,7 +73,7 @@ def evaluate_schedule(
         setup: Of its steps.
         found: By `search_steps`.
         settings: How many null schedules.
-        executors: Where searches are made.
+        executor: Where searches are made.
         watch: Callback of progress.
         used: Device of the run's own search.
     """
@@ -85,8 +85,8 @@ def evaluate_schedule(
             setup.task, setup.schedule, setup.pick_by, settings.null_keep, setup.warm_start
         )
         test = _build_null_test(store, setup, found.picks, settings.stop_after)
-        choose = partial(executors.executor, used=used)
-        null = test.make(null_setup, settings.null, choose, watch)
+        submit = partial(executor.submit, used=used)
+        null = test.make(null_setup, settings.null, submit, watch)
     return build_schedule_record(setup, found.picks, mismatches=mismatches, null=null)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from data import Window, parts
 from engine.workload import Workload
@@ -35,6 +35,7 @@ all bars, an engine of each training alone computes fewer bars of rows: a third 
 has room for a half or a fifth, but more where it has room for nine tenths."""
 
 
+@dataclass(frozen=True)
 class InStepSetup(ABC, Generic[Job, Result]):
     """Setup of searches that advance together, each to what it finds alone.
 
@@ -43,6 +44,11 @@ class InStepSetup(ABC, Generic[Job, Result]):
     """
 
     task: "Task"
+
+    @property
+    def searched(self) -> Sequence[Sequence[Window]]:
+        """Windows of each search of one job."""
+        return [self.task.markets.windows]
 
     @abstractmethod
     def build_task(self, job: Job) -> "Task":
@@ -154,6 +160,11 @@ class OnWindows(OneSearchSetup[int, Result]):
     def __getstate__(self) -> dict[str, object]:
         """Setup that other processes get."""
         return {**self.__dict__, "engine": None}
+
+    def on(self, engine: "Engine | None") -> Self:
+        """The same with another engine."""
+        changed: dict[str, Any] = {"engine": engine}
+        return replace(self, **changed)
 
     @property
     @abstractmethod

@@ -20,7 +20,7 @@ from engine.runtime.collector import pause_collector
 from engine.runtime.cpu.row_memory import keeping_row_memory
 from optimizer.processes import OwnModules
 
-SETUPS = "optimizer.evidence.executors"
+SETUPS = "optimizer.evidence.judge"
 """Imports what setups are made of."""
 
 

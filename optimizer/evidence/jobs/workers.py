@@ -47,14 +47,6 @@ class Answers(Protocol):
         ...
 
 
-class Executor(Protocol):
-    """Does jobs of one setup."""
-
-    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
-        """Each job with what came of it; closing it leaves the rest."""
-        ...
-
-
 class Pool:
     """Processes that wait for work, kept from one setup to the next; leaving it ends them."""
 

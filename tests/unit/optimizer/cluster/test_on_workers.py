@@ -46,7 +46,7 @@ def judge_copy(cluster, path, to, plan=PLAN):
     """What is found out about a copy of a run on a cluster, and where the copy is."""
     copy = shutil.copytree(path, to / path.name)
     place = ClusterSearches(cluster)
-    return judge_run(copy, plan, {}, lambda progress: None, executors=place), copy
+    return judge_run(copy, plan, {}, lambda progress: None, executor=place), copy
 
 
 def list_searches(path):
@@ -75,7 +75,7 @@ def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
     copy = shutil.copytree(path, tmp_path / path.name)
     for count, place in ((2, None), (5, ClusterSearches(two)), (12, None)):
         plan = PLAN.model_copy(update={"null": count, "folds": 0, "cpcv": None})
-        judgement = judge_run(copy, plan, {}, lambda progress: None, executors=place)
+        judgement = judge_run(copy, plan, {}, lambda progress: None, executor=place)
     assert judgement.null == expected.null
     assert len(list_searches(copy)) == len(set(list_searches(copy)))
 

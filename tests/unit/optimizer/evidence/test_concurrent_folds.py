@@ -9,8 +9,9 @@ import pytest
 
 from engine.runtime.shortage import relieve_shortage
 from optimizer.config.run_config import RunConfig
-from optimizer.evidence import concurrent_folds, executors
+from optimizer.evidence import concurrent_folds
 from optimizer.evidence.concurrent_folds import SpareCores
+from optimizer.evidence.jobs import machine
 from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.plan import Plan
@@ -43,7 +44,7 @@ def searched_run(tmp_path, monkeypatch):
 def judge(path, made_by=None):
     """The folds of a run, of which nothing is recorded yet."""
     copy = shutil.copytree(path, path.parent / f"judged-{made_by is None}" / path.name)
-    return judge_run(copy, PLAN, {}, lambda progress: None, executors=made_by).folds
+    return judge_run(copy, PLAN, {}, lambda progress: None, executor=made_by).folds
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_folds_are_those_of_afterwards(searched_run, settings, is_taken, monkeyp
     begun, known = run._begun, judge(path)
     assert any(row.genes for row in known.rows)
     if is_taken:
-        monkeypatch.setattr(executors, "Workers", None)
+        monkeypatch.setattr(machine, "Workers", None)
     else:
         monkeypatch.setattr(begun, "iter_picks", None)
     assert judge(path, run) == known

@@ -79,7 +79,7 @@ class Crew:
     def __init__(self):
         self.begun = []
 
-    def results(self, jobs):
+    def submit(self, setup, jobs, **hints):
         """Each job with its strength of `FOUND`."""
         for job in [*jobs[1::2], *jobs[0::2]]:
             self.begun.append(job.number)
@@ -93,7 +93,7 @@ def make_null(tmp_path):
     def make(crew, planned=9, stop_after=10):
         test = NullTest(store, NullSettings, Figure(2.0), stop_after)
         setup = NullSetup(make_task(BARS), "none")
-        record = test.make(setup, planned, lambda *_, **__: crew, lambda *_: None)
+        record = test.make(setup, planned, crew.submit, lambda *_: None)
         store.flush()
         assert test.read_so_far("none").kinds == record.kinds
         assert record.mirrored is None
@@ -115,11 +115,12 @@ def test_searches_count_in_the_order_of_their_numbers(make_null, stop_after):
 
 def test_known_searches_are_not_made_again(make_null):
     """An interrupted judge goes on; a longer plan adds, and a shorter one leaves none out."""
-    first, second = Crew(), Crew()
+    first, second, idle = Crew(), Crew(), Crew()
     assert make_null(first, planned=4).tally == tally(2.0, FOUND[:4])
     assert make_null(second).tally == tally(2.0, FOUND)
     assert sorted(first.begun + second.begun) == list(range(1, 10))
-    assert make_null(None, planned=3).tally == tally(2.0, FOUND)
+    assert make_null(idle, planned=3).tally == tally(2.0, FOUND)
+    assert idle.begun == []
 
 
 @pytest.mark.slow

@@ -1,26 +1,20 @@
-"""Executors of whole searches: the cores of this machine, or others that a caller gives."""
+"""The executor of this machine: its cores and its GPU."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Generator, Sequence
+from typing import Any
 
-from data import Window
 from engine.batch import Engine
 from engine.devices import choose_strategy_backend
 from engine.fast_case import find_fast_case
-from engine.memory_plan import allow_host_bytes, count_apart
+from engine.memory_plan import count_apart
 from engine.runtime.machine import available_cores
 from engine.workload import GPU_START_S
-from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.jobs.asking import AskingWorkers
 from optimizer.evidence.jobs.estimates import ROWS_OF_ONE
-from optimizer.evidence.jobs.workers import Executor, Pool, Workers
-from optimizer.evidence.null import NullJob, NullSearch, NullSetup
-from optimizer.evidence.schedule_searches import NullScheduleSetup, StepSetup
+from optimizer.evidence.jobs.executor import MachineShare, limit
+from optimizer.evidence.jobs.in_step import InStepSetup, Job, OnWindows, Result
+from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.run.task import Task
-
-SearchSetup = NullSetup | FoldSetup | StepSetup | NullScheduleSetup
-"""Setups that repeat the search of a task."""
 
 PROCESS_S = 0.5
 """Until a process is ready for its first search, on a free core."""
@@ -31,40 +25,6 @@ MOST_PAIRS = 2**20
 MOST_ENGINES = 8
 """Of a wave whose markets have an engine each, which take turns at Python's lock: null searches of
 two examples took 0.30 and 0.31 s alone on an H200, 0.22 and 0.25 by eight, 0.23 and 0.39 by 32."""
-
-
-class Executors(Protocol):
-    """Executors of searches; they decide no result."""
-
-    def check(self, task: Task) -> None:
-        """Refuse a task whose searches cannot be made there, before any work.
-
-        Raises:
-            ConfigError: When they cannot.
-        """
-        ...
-
-    def executor(
-        self,
-        setup: SearchSetup,
-        jobs: int,
-        *,
-        first: int | None = None,
-        engine: Engine | None = None,
-        used: str | None = None,
-    ) -> Executor:
-        """Executor of the searches of a setup.
-
-        Args:
-            setup: Its task limits threads and memory.
-            jobs: How many searches there will be.
-            first: With so many the rest may be superfluous; None where all are wanted.
-            engine: Of this process and of the same bars, which may search parts of them.
-            used: Device of the run's own search, where `engine` is let go of before searches begin:
-                on its GPU, or another, null markets may be searched, and parts of the bars by
-                engines of their own. None for cores alone and where `engine` stays.
-        """
-        ...
 
 
 class ThisMachine:
@@ -82,22 +42,26 @@ class ThisMachine:
     def check(self, task: Task) -> None:
         """All searches can be made here."""
 
-    def executor(
+    def submit(
         self,
-        setup: SearchSetup,
-        jobs: int,
+        setup: InStepSetup[Job, Result],
+        jobs: Sequence[Job],
         *,
         first: int | None = None,
         engine: Engine | None = None,
         used: str | None = None,
-    ) -> Executor:
-        """As `Executors`; nothing begins before a core is free for it, so `first` means nothing."""
-        config = setup.task.config
-        threads = available_cores(config.threads)
+    ) -> Generator[tuple[Job, Result], None, None]:
+        """As `Executor`; nothing begins before a core is free for it, so `first` means nothing."""
+        return self._choose(setup, len(jobs), engine, used).results(jobs)
+
+    def _choose(
+        self, setup: InStepSetup[Any, Any], jobs: int, engine: Engine | None, used: str | None
+    ) -> Workers | AskingWorkers[Any, Any]:
+        threads = available_cores(setup.task.config.threads)
         cores = max(1, min(threads, jobs))
         beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
-        if isinstance(setup, FoldSetup | StepSetup):
-            on_engine = replace(setup, engine=engine)
+        if isinstance(setup, OnWindows):
+            on_engine = setup.on(engine)
             is_apart = used is not None and on_engine.pays_apart
             if chosen := self._choose_engine(on_engine, jobs, threads, beside_s, is_apart):
                 return chosen
@@ -110,19 +74,16 @@ class ThisMachine:
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
             # One after the other, on all cores: before processes are there it is done.
             cores = 1
-        room = allow_host_bytes(config.memory) // cores
-        settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
-        alone = replace(setup.task, config=config.model_copy(update=settings))
-        return Workers(replace(setup, task=alone), cores, self._pool)
+        return Workers(MachineShare.of_cores(setup.task, cores).give(setup), cores, self._pool)
 
     def _choose_engine(
         self,
-        setup: FoldSetup | StepSetup,
+        setup: OnWindows[Any],
         jobs: int,
         threads: int,
         beside_s: float,
         is_apart: bool,
-    ) -> Executor | None:
+    ) -> Workers | AskingWorkers[Any, Any] | None:
         """Executor with the engine of a setup, where that is done before `beside_s`; else None.
 
         `is_apart`: with an engine of each training in its place, one after the other.
@@ -131,8 +92,7 @@ class ThisMachine:
         if engine is None or engine.n_parts > 1:
             return None
         if is_apart:
-            config = setup.task.config.model_copy(update={"device": engine.device})
-            setup = replace(setup, engine=None, task=replace(setup.task, config=config))
+            setup = limit(setup, device=engine.device).on(None)
         if engine.device == "cpu":
             return Workers(setup, 1) if jobs * setup.seconds(threads) < beside_s else None
         # A run that was killed after its last search goes on with none left.
@@ -162,7 +122,7 @@ def find_gpu(task: Task, used: str) -> str | None:
     return None if choice.name == "cpu" else choice.label
 
 
-def size_wave(setup: FoldSetup | StepSetup, engine: Engine) -> int:
+def size_wave(setup: OnWindows[Any], engine: Engine) -> int:
     """Searches on parts of an engine's bars whose populations it answers together.
 
     Rows that have no place for all of them are made again and again.
@@ -175,22 +135,19 @@ def size_wave(setup: FoldSetup | StepSetup, engine: Engine) -> int:
 
 
 def share_device(
-    setup: NullSetup | NullScheduleSetup, jobs: int, device: str, pool: Pool
-) -> AskingWorkers[NullJob, NullSearch]:
-    """Executor of null searches and null schedules that share a device.
+    setup: InStepSetup[Job, Result], jobs: int, device: str, pool: Pool
+) -> AskingWorkers[Job, Result]:
+    """Executor of searches on markets of their own that share a device.
 
     One engine of this process evaluates for as many markets in step as memory has room for, which
     all cores but one breed and choose.
     """
-    config = setup.task.config.model_copy(update={"device": device})
-    task = replace(setup.task, config=config)
-    searched: Sequence[Sequence[Window]] = [task.markets.windows]
-    if isinstance(setup, NullScheduleSetup):
-        searched = setup.on_run.windows
-    pairs = config.population * sum(map(len, searched))
+    setup = limit(setup, device=device)
+    task, searched = setup.task, setup.searched
+    pairs = task.config.population * sum(map(len, searched))
     size = max(1, min(count_markets(task, len(searched)), jobs, MOST_PAIRS // pairs))
-    count = max(1, min(available_cores(config.threads) - 1, size))
-    return AskingWorkers(replace(setup, task=task), count, size, pool)
+    count = max(1, min(available_cores(task.config.threads) - 1, size))
+    return AskingWorkers(setup, count, size, pool)
 
 
 def count_markets(task: Task, searches: int = 1) -> int:
