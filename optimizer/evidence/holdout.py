@@ -1,16 +1,47 @@
-"""The pick on bars that the search had not seen."""
+"""The pick on bars that the search had not seen: closed until they are asked for, looks counted."""
 
-from collections.abc import Iterator, Mapping
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
-from optimizer.evidence.figures import Number, Why
-from optimizer.evidence.out_of_sample import OutOfSample
+from data.errors import describe_unwritten
+from data.files import read_ordinary, taking_turns
+from engine.certificate import data_hash
+from optimizer.atomic_write import write_whole
+from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.figures import Number, Why, encode_figures
+from optimizer.evidence.folds import Range
+from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
+from optimizer.evidence.pick import Pick
 from optimizer.evidence.statistic import Around, RowSettings, Weighed
 from optimizer.formatting import format_count
+from optimizer.run.tables import newest_front
+from optimizer.store import RunStore
 from optimizer.store.answers import OPENED
-from optimizer.store.payload import OPTIONAL
-from optimizer.store.result import Figures
+from optimizer.store.listing import list_run_folders
+from optimizer.store.payload import OPTIONAL, Payload, decode
+from optimizer.store.result import (
+    DataDescription,
+    Figures,
+    RunResult,
+    WindowDescription,
+    load_result,
+    refuse_red,
+)
+from optimizer.store.windows import overlap
+
+if TYPE_CHECKING:
+    from optimizer.run.task import Task
+
+LOOKS = "looks.json"
+"""Under the folder of runs: which fronts held-out bars were opened for."""
+
+LARGEST_BYTES = 100_000_000
+"""Of that list; a look at a thousand symbols takes a thousandth of it."""
 
 
 @dataclass(frozen=True)
@@ -56,3 +87,226 @@ class LookSettings(RowSettings[HeldOutRecord]):
     def is_stated(self, recorded: HeldOutRecord, count: int) -> bool:
         """As of `RowSettings`."""
         return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotedLook(Payload):
+    """A look in the list of a folder."""
+
+    what: ClassVar[str] = "a look"
+
+    content: str = ""  # hash of the series
+    bars: tuple[Range, ...]  # that were held out
+    front: str  # hash of the front
+    when: str = ""  # ISO time
+    member: int | None = None  # number of the pick; None where that is not known
+
+
+@dataclass(frozen=True)
+class LookRecord(Payload):
+    """A row of evidence that held-out bars were looked at."""
+
+    what: ClassVar[str] = "a look at held-out bars"
+
+    looks: int  # fronts that bars sharing one with these were opened for, this included
+    front: str
+    member: int  # number of the pick
+    fronts: tuple[str, ...]  # hashes of those fronts, as far as they are known
+
+
+class Look(NamedTuple):
+    """A front that held-out bars were opened for, and its pick, where that is known."""
+
+    front: str
+    member: int | None = None
+
+
+def build_held_out_record(
+    task: "Task",
+    store: RunStore,
+    result: RunResult,
+    pick: Pick,
+    known: Sequence[Look],
+    *,
+    judged: Iterable[HeldOutRecord | None],
+    go_on: Callable[[], Unseen] | None = None,
+) -> HeldOutRecord:
+    """Record of the front on held-out bars; the look is recorded before anything is seen.
+
+    Args:
+        task: With the held-out windows.
+        store: Of the run, open for writing.
+        result: Of the run.
+        pick: Named before, as `check_open` allows.
+        known: Looks at these bars, as `check_open` found them.
+        judged: Records of earlier judgements of the run.
+        go_on: Measures trades there of the run's schedule, in place of those of the pick.
+
+    Raises:
+        StoreError: When the look cannot be recorded.
+        ParityError: When reference and engine disagree there.
+    """
+    # A record is read without an engine.
+    from engine.replay.certificate import certify
+    from optimizer.run.individuals import describe_individuals
+
+    markets = task.markets
+    content, look = data_hash(markets.series), Look(result.front_hash, pick.member)
+    fronts = record_look(
+        store.path.parent, result.data.held_out, content, look.front, (*known, look)
+    )
+    least = count_looks(store, judged)
+    looks = max(len(fronts), least)
+    if looks > least:
+        noted = LookRecord(looks, look.front, pick.member, tuple(sorted(fronts)))
+        store.add_evidence(OPENED, noted.payload())
+        store.flush()
+    engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
+    refuse_red(certify(engine, genomes))
+    if go_on is not None:
+        unseen = go_on()
+    else:
+        ledgers, window_indices = engine.trades(pick.genome), markets.places("held_out")
+        taken = [ledgers[index] for index in window_indices]
+        unseen = measure_out_of_sample(taken, markets.series, markets.held_out)
+    described = describe_individuals(task, engine, genomes)
+    return HeldOutRecord(
+        looks=looks,
+        trades=unseen.trades,
+        closing_days=unseen.closing_days,
+        members=tuple(member.held_out for member in described if member.held_out is not None),
+        by_window=tuple(member.by_window for member in described),
+        by_steps=go_on is not None,
+        **encode_figures(mean_r=unseen.mean_r, psr=unseen.psr, strength=unseen.strength),
+    )
+
+
+def check_open(task: "Task", store: RunStore, result: RunResult, pick: Pick) -> list[Look]:
+    """Looks so far; bars are not opened where there are none, or for a pick named after a look.
+
+    Raises:
+        ConfigError: When nothing was held out, or it was opened already with another pick.
+    """
+    if not task.markets.held_out:
+        raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
+    known = list_known_looks(store, result.data.held_out)
+    for look in known:
+        is_own = look.front == result.front_hash
+        if is_own and look.member is not None and look.member != pick.member:
+            raise ConfigError(
+                f"--pick {pick.member}: held-out bars were opened with member {look.member} as "
+                "the pick; who is named after that is not confirmed by them"
+            )
+    return known
+
+
+def count_looks(store: RunStore, judged: Iterable[HeldOutRecord | None]) -> int:
+    """Number of looks that a run itself knows of, in whatever folder; 0 before the first."""
+    opened = [LookRecord.read(row).looks for name, row in store.evidence if name == OPENED]
+    return max((0, *opened, *(record.looks for record in judged if record is not None)))
+
+
+def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[Look]:
+    """Looks at bars that held-out windows share, by the folder's list and by runs beside.
+
+    A run may have been copied from another folder, and the list may be gone.
+
+    Raises:
+        StoreError: When the list of looks cannot be read.
+    """
+    bars = list_bar_ranges(windows)
+    listed = _read_looks(store.path.parent / LOOKS)
+    looks = [Look(look.front, look.member) for look in listed if overlap(look.bars, bars)]
+    for folder in list_run_folders(store.path.parent):
+        # A run that cannot be read has shown no held-out bar since.
+        with contextlib.suppress(StoreError), RunStore.open(folder) as other:
+            opened = [LookRecord.read(row) for name, row in other.evidence if name == OPENED]
+            result = load_result(other) if opened else None
+            if result is None or not overlap(result.data.held_out, bars):
+                continue
+            for row in opened:
+                looks.append(Look(row.front, row.member))
+                looks += [Look(front) for front in row.fronts]
+    return looks
+
+
+def record_look(
+    runs: Path,
+    windows: Sequence[WindowDescription],
+    content: str,
+    front: str,
+    known: Sequence[Look] = (),
+) -> set[str]:
+    """Note that a front is looked at on held-out bars; all fronts that were, on shared bars.
+
+    The same front again is no new look; known looks that others noted are noted here too. Processes
+    that look at once take turns. `content` and `front` are hashes.
+
+    Raises:
+        StoreError: When the list of looks cannot be read.
+        OptimizerError: When it cannot be written.
+    """
+    path, bars = runs / LOOKS, list_bar_ranges(windows)
+    try:
+        with taking_turns(runs):
+            looks = _read_looks(path)
+            seen = {look.front for look in looks if overlap(look.bars, bars)}
+            members = {look.front: look.member for look in known if look.member is not None}
+            fronts = dict.fromkeys((front, *(look.front for look in known)))
+            new = [other_front for other_front in fronts if other_front not in seen]
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            for other_front in new:
+                member = members.get(other_front)
+                looks.append(
+                    NotedLook(
+                        content=content, bars=bars, front=other_front, when=now, member=member
+                    )
+                )
+            if new:
+                listed = [look.payload() for look in looks]
+                write_whole(path, json.dumps(listed, indent=1) + "\n")
+    except OSError as error:
+        raise StoreError(describe_unwritten(path, error)) from None
+    return seen.union(new)
+
+
+def count_searches(path: Path, result: RunResult, judged: Iterable[int]) -> int:
+    """Distinct fronts that were searched on bars of a run: of finished runs beside it, or before.
+
+    `judged` were counted in another folder where the run is a copy, or of runs that are removed.
+    """
+    searched = result.data.searched
+    fronts = {result.front_hash}
+    for folder in list_run_folders(path.parent):
+        if folder == path:
+            continue
+        try:
+            with RunStore.open(folder) as store:
+                other = store.result
+            if other is None:
+                continue
+            # Its members are not read: they take three times as long.
+            data, front = DataDescription.read(other.get("data")), other.get("front_hash")
+        except StoreError:
+            # A run that cannot be read was searched all the same, on bars that are not known.
+            continue
+        if isinstance(front, str) and overlap(data.searched, searched):
+            fronts.add(front)
+    return max((len(fronts), *judged))
+
+
+def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[Range, ...]:
+    """Ranges of bars of windows, as looks are noted."""
+    return tuple(Range(window.symbol, window.first, window.last) for window in windows)
+
+
+def _read_looks(path: Path) -> list[NotedLook]:
+    try:
+        looks = decode(read_ordinary(path, LARGEST_BYTES))
+        if not isinstance(looks, list):
+            raise ValueError("it is no list of looks")
+        return [NotedLook.read(look) for look in looks]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, StoreError) as error:
+        raise StoreError(f"{path} cannot be read ({error}): it counts looks, restore it") from None

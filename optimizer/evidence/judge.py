@@ -24,7 +24,8 @@ from optimizer.evidence.folds import (
     build_folds_record,
     build_paths_record,
 )
-from optimizer.evidence.held_out import build_held_out_record, check_open, count_searches
+from optimizer.evidence.going_on import measure_held_out_steps
+from optimizer.evidence.holdout import build_held_out_record, check_open, count_searches
 from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.jobs.machine import ThisMachine, find_gpu
 from optimizer.evidence.jobs.workers import Pool
@@ -32,7 +33,6 @@ from optimizer.evidence.judgement import (
     Judgement,
     add_verdict,
     list_unstated,
-    read_judgement,
     read_judgements,
 )
 from optimizer.evidence.lookahead import (
@@ -142,6 +142,7 @@ class _Judge:
         self._purge = plan.choose_purge(self._task)
         self._front: Floats = newest_front(store, self._result).genomes
         self._device = self._result.device.name
+        self._earlier = read_judgements(store)
         self._found = Judgement(verdict=Verdict("not_judged", ""))
 
     def judge(self) -> Judgement:
@@ -150,7 +151,8 @@ class _Judge:
             parts = self._collect_parts()
             # Now, because what was left out is noted on the way.
             self._found = replace(self._found, **parts)
-        searches = count_searches(self._store, self._result)
+        before = (judgement.searches for judgement in self._earlier)
+        searches = count_searches(self._store.path, self._result, before)
         judgement = add_verdict(
             replace(self._found, searches=searches, fits=recorded_fits(self._store)),
             self._result,
@@ -166,8 +168,7 @@ class _Judge:
     def _note_unstated(self, judgement: Judgement) -> Iterator[str]:
         """Notes on rows of an interrupted judge that this judgement does not state either."""
         self._store.flush()
-        earlier = read_judgements(self._store)
-        for unstated in list_unstated(self._store.evidence, (*earlier, judgement)):
+        for unstated in list_unstated(self._store.evidence, (*self._earlier, judgement)):
             yield unstated.note
 
     def _find_engine(self) -> Engine:
@@ -199,7 +200,7 @@ class _Judge:
     def _select_pick(self, engine: Engine) -> Pick:
         """The pick; what an earlier judgement found out about it stays."""
         pick = select_pick(engine, self._front, self._plan.pick, self._result.gone)
-        earlier = read_judgement(self._store)
+        earlier = self._earlier[-1] if self._earlier else None
         if earlier and earlier.pick and earlier.pick.member == pick.member:
             self._found = replace(earlier, notes=())
         return pick
@@ -253,9 +254,17 @@ class _Judge:
         elif plan.null:
             parts["null"] = self._evaluate_null(strongest)
         if looks is not None:
-            opened = self._whole, self._store, self._result, pick, looks
-            schedule = parts.get("schedule", self._found.schedule)
-            parts["held_out"] = build_held_out_record(*opened, schedule)
+            opened = self._store, self._whole, self._result
+            made = parts.get("schedule", self._found.schedule)
+            parts["held_out"] = build_held_out_record(
+                self._whole,
+                self._store,
+                self._result,
+                pick,
+                looks,
+                judged=[judgement.held_out for judgement in self._earlier],
+                go_on=made and partial(measure_held_out_steps, *opened, made),
+            )
         return parts
 
     def _evaluate_trials(self, engine: Engine, pick: Pick) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import pytest
 
 from data.bars import Window
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence import held_out
-from optimizer.evidence.held_out import LOOKS, list_bar_ranges, record_look
+from optimizer.evidence import holdout
+from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_look
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.schedule_searches import StepSetup
@@ -81,7 +81,7 @@ def test_a_copy_counts_the_looks_that_it_knows(path, tmp_path, is_first):
 @pytest.mark.parametrize("text", ["[", '[{"front": "a", "bars": 5}]', "{}", "[]" + 1000 * " "])
 def test_a_list_that_is_none_of_looks_is_refused(path, text, monkeypatch):
     """A folder of runs from elsewhere brings its list as well, of any size."""
-    monkeypatch.setattr(held_out, "LARGEST_BYTES", 1000)
+    monkeypatch.setattr(holdout, "LARGEST_BYTES", 1000)
     (path.parent / LOOKS).write_text(text)
     with pytest.raises(StoreError, match=r"looks\.json"):
         count(path)
@@ -107,7 +107,7 @@ def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
     window = WindowDescription(
         symbol="X", sample="held_out", start=0, end=9, first="2020", last="2021", bars=9
     )
-    counts, read = [], held_out._read_looks
+    counts, read = [], holdout._read_looks
 
     def look(front):
         counts.append(record_look(tmp_path, [window], "content", front))
@@ -121,7 +121,7 @@ def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
             second.join(0.2)
         return noted
 
-    monkeypatch.setattr(held_out, "_read_looks", read_while_another_looks)
+    monkeypatch.setattr(holdout, "_read_looks", read_while_another_looks)
     look("first")
     second.join()
     assert sorted(map(sorted, counts), key=len) == [["first"], ["first", "second"]]
