@@ -24,7 +24,6 @@ from optimizer.evidence.folds import (
     build_folds_record,
     build_paths_record,
 )
-from optimizer.evidence.going_on import measure_held_out_steps
 from optimizer.evidence.holdout import build_held_out_record, check_open, count_searches
 from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.jobs.machine import ThisMachine, find_gpu
@@ -51,12 +50,13 @@ from optimizer.evidence.null import (
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.robust import build_robust_record
-from optimizer.evidence.schedule_searches import StepSetup
-from optimizer.evidence.scheduling import (
+from optimizer.evidence.schedule_searches import (
     FoundSteps,
-    build_step_setup,
+    StepSetup,
+    build_step_settings,
     estimate_schedule_seconds,
     evaluate_schedule,
+    measure_held_out_steps,
     search_steps,
 )
 from optimizer.evidence.sharpe import measure_sharpe
@@ -254,7 +254,6 @@ class _Judge:
         elif plan.null:
             parts["null"] = self._evaluate_null(strongest)
         if looks is not None:
-            opened = self._store, self._whole, self._result
             made = parts.get("schedule", self._found.schedule)
             parts["held_out"] = build_held_out_record(
                 self._whole,
@@ -263,7 +262,7 @@ class _Judge:
                 pick,
                 looks,
                 judged=[judgement.held_out for judgement in self._earlier],
-                go_on=made and partial(measure_held_out_steps, *opened, made),
+                go_on=made and partial(measure_held_out_steps, self._store, self._whole, made),
             )
         return parts
 
@@ -327,7 +326,11 @@ class _Judge:
         """Steps of a schedule; None where none is asked for."""
         if self._plan.every is None:
             return None
-        return build_step_setup(self._again, self._plan, self._purge, self._warm_start)
+        settings = build_step_settings(self._plan, self._purge)
+        setup = StepSetup(self._again, settings, self._warm_start)
+        # Dates that do not fit are refused before any work.
+        assert setup.steps
+        return setup
 
     def _search_steps(self, steps: StepSetup, engine: Engine) -> FoundSteps:
         return search_steps(self._store, steps, engine, self._executor, self._watch)

@@ -1,18 +1,39 @@
-"""A schedule: the search repeated through time, one ledger over its picks, and its own null."""
+"""A schedule: the search repeated through time, one account over its picks, and its own null."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from optimizer.evidence.figures import Number, Why
-from optimizer.evidence.folds import Range
+import numpy as np
+
+from data.bars import Window
+from data.checks import format_time
+from engine.accounts.account import Account
+from engine.accounts.account_trades import Folded
+from engine.accounts.caveats import find_gone
+from engine.accounts.ledger import Ledger
+from optimizer.evidence.bootstrap import choose_block_length, compute_mean_p
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
+from optimizer.evidence.folds import Range, list_ranges, measure_drift, replay_pick
 from optimizer.evidence.null import MOST_P, NullMarketSettings, NullRecord
-from optimizer.evidence.out_of_sample import OutOfSample
+from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
+from optimizer.evidence.pick import compute_strength
+from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days, sum_days
 from optimizer.evidence.statistic import Around, RowSettings, Weighed, choose_side
-from optimizer.formatting import format_count, fraction
+from optimizer.formatting import format_count, fraction, minute
+from optimizer.schedule import Picks, Schedule, Step, Stitched, parse_schedule, plan_steps, stitch
 from optimizer.store.caveats import describe_skipped
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.gene import GeneText
+
+if TYPE_CHECKING:
+    from optimizer.run.task import Task
+
+PickBy = Literal["strength", "near", "keep"]
+"""Rule that picks a member: the strongest, the one of the strongest neighbours, or the one before
+while it is half as strong as the strongest."""
 
 
 def name_duration(text: str) -> str:
@@ -22,6 +43,124 @@ def name_duration(text: str) -> str:
     ('30 days', '6h')
     """
     return format_count(int(text[:-1]), "day") if text.endswith("d") else text
+
+
+@dataclass(frozen=True)
+class StepSettings(RowSettings["ScheduleRecord"]):
+    """Settings that decide the steps of a schedule."""
+
+    what: ClassVar[str] = "settings of steps"
+    question: ClassVar[str] = "schedule"
+    part: ClassVar[str] = "schedule"
+    noun: ClassVar[str] = "step"
+
+    every: str  # from one date to the next
+    train: str  # length of a training
+    purge: int  # bars cut from the end of a training
+    anchored: bool
+    pick_by: PickBy
+
+    @property
+    def schedule(self) -> Schedule:
+        """When the search is repeated, and on which bars."""
+        return parse_schedule(self.every, self.train, self.purge, is_anchored=self.anchored)
+
+    @property
+    def searched(self) -> "StepSettings":
+        """Settings of the searches, whose strongest the rule ``keep`` chooses from afterwards."""
+        return replace(self, pick_by="strength") if self.pick_by == "keep" else self
+
+    def is_stated(self, recorded: "ScheduleRecord", count: int) -> bool:
+        """As of `RowSettings`."""
+        return self == recorded.settings.searched
+
+
+@dataclass(frozen=True)
+class NullScheduleSettings(NullMarketSettings, StepSettings):
+    """Settings that decide schedules on null markets."""
+
+    what: ClassVar[str] = "settings of null schedules"
+    question: ClassVar[str] = "null schedule"
+    noun: ClassVar[str] = "schedule"
+
+    def is_stated(self, recorded: "ScheduleRecord", count: int) -> bool:
+        """As of `RowSettings`."""
+        is_same = vars(recorded.settings).items() <= vars(self).items()
+        null = recorded.null if is_same else None
+        return null is not None and null.states(self.null_keep, self.kind, count)
+
+
+@dataclass(frozen=True, eq=False)
+class TradedSteps:
+    """Trades of the picks of all steps on the bars that a task searches, as one account."""
+
+    task: "Task"
+    steps: Sequence[Step]
+    picks: Picks
+
+    @cached_property
+    def stitched(self) -> Stitched:
+        """The one ledger."""
+        uncut = self.task.markets.uncut
+        return stitch(self.task.build_reference(uncut), uncut, self.steps, self.picks)
+
+    @property
+    def strength(self) -> Figure:
+        """Strength of all trades."""
+        return compute_strength([ledger.r for ledger in self.stitched.ledgers])
+
+    def measure(self) -> Unseen:
+        """All trades, none of which a search had seen."""
+        stitched = self.stitched
+        return measure_out_of_sample(stitched.ledgers, stitched.series, stitched.windows)
+
+    @cached_property
+    def account(self) -> tuple[Account, list[Ledger]] | None:
+        """The account and its ledgers; None without a pick.
+
+        Trades of a step in a window are a window by themselves, for the genes that entered a trade
+        size it.
+        """
+        from optimizer.run.individuals import build_picks_account
+
+        entered = [
+            (window, pick, ledger)
+            for step, pick in enumerate(self.picks)
+            if pick is not None
+            for window, ledger in zip(
+                self.stitched.windows, self.stitched.list_entered(step), strict=True
+            )
+        ]
+        if not entered:
+            return None
+        traded = [(window, pick) for window, pick, _ in entered]
+        account = build_picks_account(self.task, self.stitched.series, traded)
+        return account, [ledger for *_, ledger in entered]
+
+    @cached_property
+    def folded(self) -> Folded | None:
+        """The account after each trade; None without a pick."""
+        return None if self.account is None else self.account[0].fold(self.account[1])
+
+    @property
+    def growth(self) -> tuple[float, float]:
+        """Equity at the end of the account, from 1, and its deepest fall by trades."""
+        folded = self.folded
+        worth = np.ones(1) if folded is None else np.append(folded.cash, folded.worth)
+        peaks = np.maximum.accumulate(worth)
+        return float(worth[-1] / worth[0]), float(((peaks - worth) / peaks).max())
+
+    @property
+    def gone(self) -> str:
+        """Close at which the account stood at nothing, as of `Caveats`."""
+        gone_ns = None if self.account is None else find_gone(*self.account)
+        return "" if gone_ns is None else minute(gone_ns)
+
+    def keep_first(self) -> "TradedSteps":
+        """The same with the first pick that there is, from its step on."""
+        first = next((k for k, pick in enumerate(self.picks) if pick is not None), 0)
+        kept = [None] * first + [self.picks[first]] * (len(self.picks) - first)
+        return replace(self, picks=kept)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +178,11 @@ class ScheduleStep(Payload):
     efficiency: Number
     why: Why = field(default_factory=dict)
 
+    @property
+    def date_ns(self) -> int:
+        """The same date, nanoseconds UTC."""
+        return int(np.datetime64(self.date, "ns").astype(np.int64))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleRecord(OutOfSample):
@@ -48,7 +192,7 @@ class ScheduleRecord(OutOfSample):
     train: str  # length of a training
     anchored: bool
     purge: int  # bars cut from the end of a training
-    pick_by: str
+    pick_by: PickBy
     rows: tuple[ScheduleStep, ...]
     next_date: str  # when the next search is due
     trades: int
@@ -77,9 +221,16 @@ class ScheduleRecord(OutOfSample):
         return self.rows[-1].genes
 
     @property
-    def settings(self) -> "StepSettings":
+    def settings(self) -> StepSettings:
         """Settings that decide it."""
         return StepSettings(self.every, self.train, self.purge, self.anchored, self.pick_by)
+
+    def trade(self, task: "Task") -> TradedSteps:
+        """Trades of the recorded picks on the bars that a task searches."""
+        markets, layout = task.markets, task.spec.layout
+        steps = plan_steps(markets.series, markets.uncut, self.settings.schedule)
+        picks = [layout.encode(row.genes) if row.genes else None for row in self.rows]
+        return TradedSteps(task, steps, picks)
 
     def describe(self) -> str:
         """Sentence on the account of all steps, and on today's genes."""
@@ -93,22 +244,19 @@ class ScheduleRecord(OutOfSample):
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """The stitched account, its null, turnover, and the first pick kept."""
-        no_room = f" {describe_skipped(self.skipped)}"
+        no_room = f" {describe_skipped(self.skipped)}" if self.skipped else ""
         yield Weighed(
             "schedule",
             f"Searched again every {name_duration(self.every)} on the "
             f"{name_duration(self.train)} before: "
             f"{self.format('mean_r')} R a trade over {format_count(self.trades, 'trade')} in "
             f"{format_count(len(self.rows), 'step')}; the account ends at {self.equity:.3g}, "
-            f"its deepest fall {fraction(self.max_drawdown)}.{no_room if self.skipped else ''}",
+            f"its deepest fall {fraction(self.max_drawdown)}.{no_room}",
             self.find_side(around.tries),
         )
         for name, kind in {} if self.null is None else self.null.kinds.items():
-            yield Weighed(
-                f"{name} bars",
-                f"The same schedule there. {kind.describe()}",
-                choose_side(kind.tally.p <= MOST_P),
-            )
+            sentence = f"The same schedule there. {kind.describe()}"
+            yield Weighed(f"{name} bars", sentence, choose_side(kind.tally.p <= MOST_P))
         yield Weighed("turnover", self._describe_turnover())
         yield Weighed("never again", self._describe_gain())
         if self.mismatches:
@@ -132,41 +280,94 @@ class ScheduleRecord(OutOfSample):
         )
 
 
-@dataclass(frozen=True)
-class StepSettings(RowSettings[ScheduleRecord]):
-    """Settings that decide the steps of a schedule."""
+def build_schedule_record(
+    traded: TradedSteps,
+    settings: StepSettings,
+    strengths: Sequence[Number],
+    *,
+    mismatches: int,
+    null: NullRecord | None,
+) -> ScheduleRecord:
+    """Record of a schedule.
 
-    what: ClassVar[str] = "settings of steps"
-    question: ClassVar[str] = "schedule"
-    part: ClassVar[str] = "schedule"
-    noun: ClassVar[str] = "step"
+    Args:
+        traded: Picks of its steps.
+        settings: Theirs.
+        strengths: Of each pick in its training.
+        mismatches: Searches that pick otherwise on bars that end at their date.
+        null: The same schedule on null markets; None where there is none.
+    """
+    stitched, unseen, kept = traded.stitched, traded.measure(), traded.keep_first()
+    (equity, fall), (gain, gain_p) = traded.growth, _compare_with_first(traded, kept)
+    genes = [None if pick is None else pick.tolist() for pick in traded.picks]
+    is_changed = [before != after for before, after in pairwise(genes)]
+    one = make_undefined("there is one step")
+    return ScheduleRecord(
+        **vars(settings),
+        rows=tuple(_describe_step(traded, *row) for row in enumerate(strengths)),
+        next_date=format_time(traded.steps[-1].date_ns + settings.schedule.every_ns),
+        trades=unseen.trades,
+        closing_days=unseen.closing_days,
+        equity=equity,
+        max_drawdown=fall,
+        over_border=stitched.n_over_border,
+        first_equity=kept.growth[0],
+        mismatches=mismatches,
+        null=null,
+        skipped=sum(ledger.skipped for ledger in stitched.ledgers),
+        gone=traded.gone,
+        **encode_figures(
+            mean_r=unseen.mean_r,
+            strength=unseen.strength,
+            psr=unseen.psr,
+            turnover=measure_drift(traded.task.spec.layout, traded.picks),
+            changed=Figure(float(np.mean(is_changed))) if is_changed else one,
+            first_mean_r=kept.measure().mean_r,
+            gain=gain,
+            gain_p=gain_p,
+        ),
+    )
 
-    every: str  # from one date to the next
-    train: str  # length of a training
-    purge: int  # bars cut from the end of a training
-    anchored: bool
-    pick_by: str
 
-    @property
-    def searched(self) -> "StepSettings":
-        """Settings of the searches, whose strongest the rule ``keep`` chooses from afterwards."""
-        return replace(self, pick_by="strength") if self.pick_by == "keep" else self
-
-    def is_stated(self, recorded: ScheduleRecord, count: int) -> bool:
-        """As of `RowSettings`."""
-        return self == recorded.settings.searched
+def _compare_with_first(traded: TradedSteps, kept: TradedSteps) -> tuple[Figure, Figure]:
+    """R a day more than keeping the first pick, and p of its not being above 0."""
+    series, windows = traded.stitched.series, traded.stitched.windows
+    ledgers = [traded.stitched.ledgers, kept.stitched.ledgers]
+    daily = daily_returns(ledgers, series, windows, list_days(series, windows))
+    differences = (daily[:, :1] - daily[:, 1:]).astype(np.float64)
+    config, block = traded.task.config, choose_block_length(differences)
+    p = compute_mean_p(differences, block, config.seed, config.resamples, threads=config.threads)
+    return Figure(float(differences.mean())), p
 
 
-@dataclass(frozen=True)
-class NullScheduleSettings(NullMarketSettings, StepSettings):
-    """Settings that decide schedules on null markets."""
+def _describe_step(traded: TradedSteps, number: int, strength: Number) -> ScheduleStep:
+    task, step, pick = traded.task, traded.steps[number], traded.picks[number]
+    r = np.concatenate([ledger.r for ledger in traded.stitched.list_entered(number)])
+    total = float(sum(r.tolist()))
+    mean = Figure(total / len(r)) if len(r) else make_undefined("no trades")
+    efficiency = make_undefined("nobody was feasible")
+    genes: dict[str, GeneText] = {}
+    if pick is not None:
+        genes = task.spec.layout.show(pick)
+        (trained,) = replay_pick(task, pick.tolist(), [step.train])
+        days = sum_days(trained, task.markets.series, step.train)
+        n_days = _count_days(traded.stitched, number)
+        efficiency = compute_efficiency(days, np.full(n_days, total / max(n_days, 1)))
+    return ScheduleStep(
+        date=format_time(step.date_ns),
+        train=list_ranges(task, step.train),
+        genes=genes,
+        strength=strength,
+        trades=len(r),
+        **encode_figures(mean_r=mean, efficiency=efficiency),
+    )
 
-    what: ClassVar[str] = "settings of null schedules"
-    question: ClassVar[str] = "null schedule"
-    noun: ClassVar[str] = "schedule"
 
-    def is_stated(self, recorded: ScheduleRecord, count: int) -> bool:
-        """As of `RowSettings`."""
-        is_same = vars(recorded.settings).items() <= vars(self).items()
-        null = recorded.null if is_same else None
-        return null is not None and null.states(self.null_keep, self.kind, count)
+def _count_days(stitched: Stitched, number: int) -> int:
+    """Days on which there is a bar that a step trades."""
+    windows = [
+        Window(window.series, cuts[number], cuts[number + 1])
+        for window, cuts in zip(stitched.windows, stitched.borders, strict=True)
+        if cuts[number] < cuts[number + 1]
+    ]
+    return len(list_days(stitched.series, windows)) if windows else 0

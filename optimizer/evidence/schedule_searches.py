@@ -1,17 +1,21 @@
-"""The schedule of a run: its search repeated at each date, and the same on null markets."""
+"""The schedule of a run searched: at each date, on null markets, and on as bars come."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from data import Window
+from data import Window, joined
+from data.progress import Progress, Watch
+from engine.accounts.ledger import Ledger
 from engine.batch import Engine
-from engine.workload import Workload
-from optimizer.evidence.checkpoint import Numbered
+from engine.workload import GPU_START_S, Workload
+from optimizer.config.evidence import EvidenceSettings
+from optimizer.evidence.checkpoint import Checkpoint, Numbered
 from optimizer.evidence.figures import encode_figure
+from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.jobs.in_step import (
     Ask,
     InStepSetup,
@@ -19,28 +23,28 @@ from optimizer.evidence.jobs.in_step import (
     WindowNumbers,
     bring_windows,
 )
-from optimizer.evidence.null import NullJob, NullSearch, OnNullMarkets
+from optimizer.evidence.null import KINDS, NullJob, NullSearch, NullTest, OnNullMarkets
 from optimizer.evidence.null_markets import Keep
-from optimizer.evidence.pick import (
-    build_pick,
-    choose_member,
-    compute_strength,
-    compute_strengths,
-    replay_gone,
+from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
+from optimizer.evidence.pick import build_pick, choose_member, compute_strengths, replay_gone
+from optimizer.evidence.schedule import (
+    NullScheduleSettings,
+    ScheduleRecord,
+    StepSettings,
+    TradedSteps,
+    build_schedule_record,
 )
-from optimizer.evidence.schedule import StepSettings
 from optimizer.goals.objectives import parse_objectives
-from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question, answer
+from optimizer.run.problem import Asking, EngineProblem, Evaluator, Question
+from optimizer.run.purposes import restore_limits, restore_start
 from optimizer.run.search import engine_apart, on_other_bars, search_again
+from optimizer.run.tables import require_result
 from optimizer.run.task import Task
-from optimizer.schedule import Schedule, Step, Stitched, format_days, plan_steps, stitch
+from optimizer.schedule import Step, format_days, join_ledgers, parse_schedule, plan_steps
 from optimizer.search.generation import Floats
-from optimizer.search.in_step import run_alone, run_in_step
+from optimizer.search.in_step import run_in_step
+from optimizer.store import RunStore
 from optimizer.store.result import find_strongest
-
-PickBy = Literal["strength", "near", "keep"]
-"""Rule that picks a member: the strongest, the one of the strongest neighbours, or the one before
-while it is half as strong as the strongest."""
 
 BY_NEIGHBOURS = "strength@near"
 
@@ -64,8 +68,7 @@ class StepSetup(OnWindows[StepPick]):
     """Setup that the steps of one schedule have in common."""
 
     task: Task
-    schedule: Schedule
-    pick_by: PickBy = "strength"
+    settings: StepSettings
     warm_start: Floats | None = None
     engine: Engine | None = None
     # That the run searched, of which `min_trades` is; those of the task if None.
@@ -74,14 +77,8 @@ class StepSetup(OnWindows[StepPick]):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """Steps on the task's bars."""
-        return plan_steps(self.task.markets.series, self.task.markets.uncut, self.schedule)
-
-    @property
-    def settings(self) -> StepSettings:
-        """Settings of the schedule, as its rows have them."""
-        every, train = map(format_days, (self.schedule.every_ns, self.schedule.train_ns))
-        schedule = self.schedule
-        return StepSettings(every, train, schedule.purge, schedule.is_anchored, self.pick_by)
+        markets = self.task.markets
+        return plan_steps(markets.series, markets.uncut, self.settings.schedule)
 
     @property
     def trainings(self) -> list[tuple[Window, ...]]:
@@ -99,43 +96,40 @@ class StepSetup(OnWindows[StepPick]):
 
     def search(self, job: int, task: Task, problem: EngineProblem) -> Asking[StepPick]:
         """Search one training; its caller evaluates."""
-        windows = self.windows[job]
+        windows, nobody = self.windows[job], StepPick(job, None, None)
         if not windows:
-            return StepPick(job, None, None)
+            return nobody
         outcome = yield from search_again(task, problem, self.warm_start)
         genomes = outcome.front.genomes
         if not len(genomes):
-            return StepPick(job, None, None)
+            return nobody
         answered = yield Question(genomes, len(windows) > 1)
         member, is_gone = None, replay_gone(task, genomes)
         strengths = compute_strengths(answered.joint)
-        if self.pick_by == "near":
+        if self.settings.pick_by == "near":
             member = yield from _find_nearest(task, problem.engine, genomes, strengths, is_gone)
         if member is None:
             member = choose_member(strengths, genomes, is_gone)
         if member is None:
-            return StepPick(job, None, None)
+            return nobody
         pick = build_pick(windows, genomes, answered.accumulators, answered.joint, member)
         return StepPick(job, tuple(pick.genome.tolist()), encode_figure(pick.strength))
 
-    def repeat(self, number: int) -> tuple[float, ...] | None:
-        """Genome that the search of a step picks on bars that end with its training."""
-        if not self.windows[number]:
-            return None
-        task = self.build_task(number)
-        engine = task.engine()
-        search = self.search(number, task, task.problem(engine))
-        return run_alone(search, partial(answer, engine)).genome
+    def trade(self, picks: Sequence[StepPick]) -> TradedSteps:
+        """Trades of picks, one a step."""
+        genomes = [None if pick.genome is None else np.array(pick.genome) for pick in picks]
+        return TradedSteps(self.task, self.steps, genomes)
+
+    def count_mismatches(self, found: Sequence[StepPick]) -> int:
+        """Searches of the middle and the last step that pick otherwise on bars that end there."""
+        alone, numbers = replace(self, engine=None), {len(found) // 2, len(found) - 1}
+        return sum(alone.run(number).genome != found[number].genome for number in sorted(numbers))
 
     def measure_strength(self, number: int, genome: Floats) -> float:
         """Strength of an individual [G] in the training of a step; NaN where undefined."""
         engine = (self.engine or self.task.engine()).on(self.windows[number])
         _, account = engine.evaluate_account(genome[None])
         return float(compute_strengths(account)[0])
-
-    def is_gone(self, number: int, genome: Floats) -> bool:
-        """Whether the account of an individual [G] stood at nothing in the training of a step."""
-        return replay_gone(self.build_task(number), genome[None])(0)
 
 
 def _find_nearest(
@@ -158,13 +152,42 @@ def _find_nearest(
     return int(best[0 if index is None else index])
 
 
+def choose_picks(
+    setup: StepSetup,
+    found: Sequence[StepPick],
+    measure: Callable[[int, Floats], float] | None = None,
+) -> tuple[StepPick, ...]:
+    """Pick of each step by the rule, from what its search found.
+
+    By ``keep`` the pick before stays while its strength in the new training is at least half of
+    the greatest, where that is above 0, and its account stands there. `measure` as
+    `StepSetup.measure_strength`, which is taken without it.
+    """
+    if setup.settings.pick_by != "keep":
+        return tuple(found)
+    if measure is None:
+        measure = replace(setup, engine=setup.engine or setup.task.engine()).measure_strength
+    picks: list[StepPick] = []
+    for strongest in found:
+        number, greatest = strongest.number, strongest.strength
+        before = picks[-1] if picks else None
+        picks.append(strongest)
+        if before is None or before.genome is None or not setup.windows[number]:
+            continue
+        genome = np.array(before.genome)
+        kept = measure(number, genome)
+        is_strong = greatest is not None and greatest > 0 and kept >= STAYS_FROM * greatest
+        if is_strong and not replay_gone(setup.build_task(number), genome[None])(0):
+            picks[-1] = replace(before, number=number, strength=kept)
+    return tuple(picks)
+
+
 @dataclass(frozen=True)
 class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
     """Setup that null schedules of one run have in common."""
 
     task: Task
-    schedule: Schedule
-    pick_by: PickBy = "strength"
+    settings: StepSettings
     keep: Keep | Literal["auto"] = "auto"  # rhythm that shuffled bars keep
     warm_start: Floats | None = None  # [N, G] genomes that the run began with
 
@@ -204,7 +227,7 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         for (job, step), pick in run_in_step(searches, answer):
             by_job[job][step] = pick
             if len(by_job[job]) == len(setups[job].steps):
-                yield job, self._stitch(job, setups[job], by_job.pop(job), answer)
+                yield job, self._join(job, setups[job], by_job.pop(job), answer)
 
     def seconds(self, threads: int) -> float:
         """Seconds that one schedule takes on so many cores, about."""
@@ -217,9 +240,9 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         return work, steps * individuals
 
     def _on_task(self, task: Task) -> StepSetup:
-        return StepSetup(task, self.schedule, self.pick_by, self.warm_start)
+        return StepSetup(task, self.settings, self.warm_start)
 
-    def _stitch(
+    def _join(
         self, job: NullJob, setup: StepSetup, found: Mapping[int, StepPick], answer: Ask
     ) -> NullSearch:
         """Outcome of a schedule whose steps have found their picks."""
@@ -230,47 +253,158 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
             return float(compute_strengths(answered.joint)[0])
 
         picks = choose_picks(setup, [found[step] for step in range(len(found))], measure)
-        stitched = stitch_picks(setup.task, setup.steps, picks)
-        strength = compute_strength([ledger.r for ledger in stitched.ledgers])
+        traded = setup.trade(picks)
         return NullSearch(
             job.number,
             sum(pick.genome is not None for pick in picks),
-            encode_figure(strength),
-            sum(map(len, stitched.ledgers)),
+            encode_figure(traded.strength),
+            sum(map(len, traded.stitched.ledgers)),
         )
 
 
-def choose_picks(
-    setup: StepSetup,
-    found: Sequence[StepPick],
-    measure: Callable[[int, Floats], float] | None = None,
-) -> tuple[StepPick, ...]:
-    """Pick of each step by the rule, from what its search found.
+class FoundSteps(NamedTuple):
+    """Outcomes of the searches of steps."""
 
-    By ``keep`` the pick before stays while its strength in the new training is at least half of
-    the greatest, where that is above 0, and its account stands there. `measure` as
-    `StepSetup.measure_strength`, which is taken without it.
+    searched: Sequence[StepPick]  # strongest of each
+    picks: Sequence[StepPick]  # by the rule of the schedule
+
+
+def build_step_settings(settings: EvidenceSettings, purge: int = 0) -> StepSettings:
+    """Settings of steps, with durations in days."""
+    schedule = parse_schedule(str(settings.every), str(settings.train), purge)
+    every, train = format_days(schedule.every_ns), format_days(schedule.train_ns)
+    return StepSettings(every, train, purge, settings.anchored, settings.pick_by)
+
+
+def search_steps(
+    store: RunStore, setup: StepSetup, engine: Engine, executor: Executor, watch: Watch
+) -> FoundSteps:
+    """Outcome of the search of each step; those that are not known yet are made, and recorded.
+
+    Args:
+        store: Of the run, open for writing.
+        setup: Of the steps.
+        engine: Of this process and the run's bars.
+        executor: Where searches are made.
+        watch: Callback of progress.
     """
-    if setup.pick_by != "keep":
-        return tuple(found)
-    if measure is None:
-        measure = replace(setup, engine=setup.engine or setup.task.engine()).measure_strength
-    picks: list[StepPick] = []
-    for strongest in found:
-        before = picks[-1] if picks else None
-        picks.append(strongest)
-        if before is None or before.genome is None or not setup.windows[strongest.number]:
-            continue
-        kept = measure(strongest.number, np.array(before.genome))
-        greatest = strongest.strength
-        is_strong = greatest is not None and greatest > 0 and kept >= STAYS_FROM * greatest
-        if is_strong and not setup.is_gone(strongest.number, np.array(before.genome)):
-            picks[-1] = replace(before, number=strongest.number, strength=kept)
-    return tuple(picks)
+    count, made = len(setup.steps), _open_steps(store, setup)
+    ended = executor.submit(setup, made.list_missing(count), engine=engine)
+    searched = made.complete(count, ended, watch, "steps of the schedule")
+    return FoundSteps(searched, choose_picks(replace(setup, engine=engine), searched))
 
 
-def stitch_picks(task: Task, steps: Sequence[Step], picks: Sequence[StepPick]) -> Stitched:
-    """Trades of the picks of all steps on a task's searched bars."""
-    genomes = [None if pick.genome is None else np.array(pick.genome) for pick in picks]
-    uncut = task.markets.uncut
-    return stitch(task.build_reference(uncut), uncut, steps, genomes)
+def evaluate_schedule(
+    store: RunStore,
+    setup: StepSetup,
+    found: FoundSteps,
+    settings: EvidenceSettings,
+    executor: Executor,
+    watch: Watch,
+    used: str,
+) -> ScheduleRecord:
+    """Record of a schedule whose steps were searched; null schedules are recorded as they end.
+
+    Args:
+        store: Of the run, open for writing.
+        setup: Of its steps.
+        found: By `search_steps`.
+        settings: How many null schedules.
+        executor: Where searches are made.
+        watch: Callback of progress.
+        used: Device of the run's own search.
+    """
+    watch(Progress("judging: steps searched again without later bars"))
+    mismatches, null = setup.count_mismatches(found.searched), None
+    traded = setup.trade(found.picks)
+    if settings.null:
+        build = partial(NullScheduleSettings, **vars(setup.settings))
+        test = NullTest(store, build, traded.strength, settings.stop_after, noun="schedules")
+        keep = settings.null_keep
+        null_setup = NullScheduleSetup(setup.task, setup.settings, keep, setup.warm_start)
+        null = test.make(null_setup, settings.null, partial(executor.submit, used=used), watch)
+    strengths = [pick.strength for pick in found.picks]
+    return build_schedule_record(
+        traded, setup.settings, strengths, mismatches=mismatches, null=null
+    )
+
+
+def _open_steps(store: RunStore, setup: StepSetup) -> Checkpoint[StepPick]:
+    return Checkpoint(store, setup.settings.searched, StepPick)
+
+
+class LongerSchedule(NamedTuple):
+    """A schedule that goes on over bars that come after those it was judged on."""
+
+    setup: StepSetup
+    picks: Sequence[StepPick]  # the one before it where a search was not made
+    missing: Sequence[int]  # numbers of those steps
+
+
+def continue_schedule(
+    store: RunStore, task: Task, made: ScheduleRecord, *, may_search: bool = True
+) -> LongerSchedule:
+    """A schedule on longer bars, whose searches are those of the run.
+
+    Args:
+        store: Of the run, open for writing where it may search.
+        task: Of the run, on bars that begin with its own.
+        made: The schedule.
+        may_search: Whether steps that are not recorded are searched.
+    """
+    result = require_result(store)
+    ends = task.config.model_copy(update=restore_limits(store, task, result))
+    again, start = replace(task, config=ends), restore_start(store, task)
+    n_bars = sum(window.bars for window in result.data.searched)
+    setup = StepSetup(again, made.settings, start, again.engine(), n_bars)
+    rows, count = _open_steps(store, setup), len(setup.steps)
+    if may_search:
+        rows.search_missing(setup.run_in_step, count)
+    missing = rows.list_missing(count)
+    searched = [rows.known[number] for number in range(count) if number not in missing]
+    picks = choose_picks(setup, searched)
+    goes_on = [StepPick(number, picks[-1].genome, None) for number in missing]
+    return LongerSchedule(setup, [*picks, *goes_on], missing)
+
+
+def measure_held_out_steps(store: RunStore, whole: Task, made: ScheduleRecord) -> Unseen:
+    """Trades that steps of a schedule enter on held-out bars, as it goes on over them.
+
+    Args:
+        store: Of the run, open for writing: steps that are not recorded are searched.
+        whole: Task of the run, with what it held out.
+        made: Its schedule.
+    """
+    markets = whole.markets
+    by_time = sorted(markets.all_windows, key=lambda window: (window.series, window.start))
+    windows = joined([replace(window, role="search") for window in by_time])
+    longer = continue_schedule(store, on_other_bars(whole, markets.series, windows), made)
+    stitched = longer.setup.trade(longer.picks).stitched
+
+    def select(held_out: Window) -> Ledger:
+        """Trades whose signal bar lies in a window."""
+        for traded, ledger in zip(stitched.windows, stitched.ledgers, strict=True):
+            is_around = traded.start < held_out.end and held_out.start < traded.end
+            if traded.series == held_out.series and is_around:
+                bars = ledger.signal_bar
+                return ledger.keep((bars >= held_out.start) & (bars < held_out.end))
+        return join_ledgers([])
+
+    ledgers = [select(window) for window in markets.held_out]
+    return measure_out_of_sample(ledgers, markets.series, markets.held_out)
+
+
+def estimate_schedule_seconds(
+    task: Task, settings: EvidenceSettings, cores: int, device: str
+) -> float:
+    """Seconds that both kinds of null schedules take, about, if none is stopped.
+
+    As `optimizer.evidence.null.estimate_null_seconds`.
+    """
+    # Anchored trainings grow; as if none did.
+    steps = replace(build_step_settings(settings), anchored=False)
+    setup, schedules = NullScheduleSetup(task, steps), 2 * len(KINDS) * 100
+    on_cores_s = schedules * setup.seconds(1) / cores
+    if device == "cpu":
+        return on_cores_s
+    return min(on_cores_s, GPU_START_S + schedules * setup.seconds_on_gpu(cores))

@@ -62,7 +62,7 @@ def build_schedule_program(
     """
     steps = [
         ExportedStep(
-            int(np.datetime64(row.date, "ns").astype(np.int64)),
+            row.date_ns,
             _describe_member(task, task.spec.layout.encode(row.genes), title, platform)
             if row.genes
             else None,

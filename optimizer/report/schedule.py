@@ -15,7 +15,6 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldRow, Range
 from optimizer.evidence.schedule import ScheduleRecord, ScheduleStep
-from optimizer.evidence.schedule_record import fold_steps
 from optimizer.formatting import number
 from optimizer.report.account import Curve
 from optimizer.report.charts.chart import words
@@ -23,8 +22,6 @@ from optimizer.report.tables import Tables
 from optimizer.run.individuals import build_picks_account
 from optimizer.run.markets import Markets
 from optimizer.run.search import on_searched_bars
-from optimizer.run.task import Task
-from optimizer.schedule import Stitched, parse_schedule, plan_steps, stitch
 from optimizer.search.generation import Floats
 
 STEP_COLUMNS = ("step", "date", "strength in training", "trades", "mean R", "efficiency")
@@ -71,11 +68,12 @@ def require_schedule(run: Tables) -> ScheduleRecord:
 def build_schedule_account(run: Tables) -> StitchedAccount:
     """The account of all steps, by the trades of their recorded picks."""
     made = require_schedule(run)
-    task, stitched, picks = _stitch_recorded(run, made)
-    dates = [int(date) for date in parse_dates(made)]
+    task = on_searched_bars(run.task)
+    traded, dates = made.trade(task), [row.date_ns for row in made.rows]
+    stitched = traded.stitched
     names = tuple(task.markets.names[window.series] for window in stitched.windows)
     holding = Account(stitched.series, stitched.windows, names, task.costs)
-    curve = _draw_account(fold_steps(task, stitched, picks), dates[0])
+    curve = _draw_account(traded.folded, dates[0])
     return StitchedAccount(curve, holding, dates, stitched.ledgers)
 
 
@@ -89,7 +87,8 @@ def collect_step_genes(run: Tables) -> StepGenes:
         if row.genes:
             values = run.task.spec.layout.encode(row.genes)
             shares[k] = ((values - low) / np.where(high > low, high - low, 1.0))[free]
-    return StepGenes(parse_dates(made), tuple(words(run.genes[g]) for g in free), shares)
+    dates_ns = np.array([row.date_ns for row in made.rows], np.float64)
+    return StepGenes(dates_ns, tuple(words(run.genes[g]) for g in free), shares)
 
 
 def list_step_cells(made: ScheduleRecord) -> tuple[tuple[str, ...], ...]:
@@ -107,30 +106,11 @@ def list_step_cells(made: ScheduleRecord) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def parse_dates(made: ScheduleRecord) -> Floats:
-    """Dates of the steps [K], nanoseconds UTC."""
-    dates = np.array([row.date for row in made.rows], "datetime64[ns]")
-    return dates.astype(np.int64).astype(np.float64)
-
-
 def _draw_account(folded: Folded | None, start_ns: int) -> Curve:
     """Equity of an account after each of its trades, from 1; None of one without trades."""
     if folded is None:
         return Curve(np.array([start_ns]), np.ones(1))
     return Curve(np.append(start_ns, folded.changed_ns), np.append(1.0, folded.equity))
-
-
-def _stitch_recorded(
-    run: Tables, made: ScheduleRecord
-) -> tuple[Task, Stitched, list[Floats | None]]:
-    """Trades of the recorded picks, on the searched bars alone; and these, of each step."""
-    task = on_searched_bars(run.task)
-    schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
-    steps = plan_steps(task.markets.series, task.markets.uncut, schedule)
-    layout = task.spec.layout
-    picks = [layout.encode(row.genes) if row.genes else None for row in made.rows]
-    uncut = task.markets.uncut
-    return task, stitch(task.build_reference(uncut), uncut, steps, picks), picks
 
 
 def format_figure(row: ScheduleStep | FoldRow, name: str) -> str:

@@ -23,12 +23,12 @@ from optimizer.evidence.judgement import Judgement, find_pick, read_judgement
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.run.purposes import SIGNAL, recorded_config, restore_task
+from optimizer.run.search import on_other_bars
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
-from optimizer.schedule import parse_schedule, plan_steps, stitch
 from optimizer.signals.account import TradeChain, build_account
 from optimizer.signals.source import list_chains, list_pieces
-from optimizer.signals.today import find_todays_genes, trade_steps
+from optimizer.signals.today import find_todays_genes
 from optimizer.signals.unrecorded import open_to_record
 from optimizer.store import RunStore
 from optimizer.store.answers import DRIFT
@@ -89,8 +89,8 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
             assert pick is not None, "who was judged has a pick"
             traded = account.trade(task.spec.layout.encode(pick.genes))
         else:
-            today = find_todays_genes(store, task, config, result, made, chains, may_search=True)
-            traded = trade_steps(account, today)
+            today = find_todays_genes(store, task, made, chains, config.parts, may_search=True)
+            traded = today.trade(account)
         new = _list_new(chains, [each.ledger for each in traded], known_ns)
         evidence = compute_drift_evidence(reference, new)
         last = max(int(chain.bars.over_ns[-1]) for chain in chains)
@@ -218,11 +218,7 @@ def _replay_schedule(
         for window in result.data.searched
     ]
     windows = joined([replace(window, role="search") for window in whole])
-    schedule = parse_schedule(made.every, made.train, made.purge, is_anchored=made.anchored)
-    layout = task.spec.layout
-    picks = [layout.encode(row.genes) if row.genes else None for row in made.rows]
-    reference = Reference(task.spec, pieces, windows, task.costs, form=CompiledForm())
-    stitched = stitch(reference, windows, plan_steps(pieces, windows, schedule), picks)
+    stitched = made.trade(on_other_bars(task, pieces, windows)).stitched
     return np.concatenate([ledger.r for ledger in stitched.ledgers])
 
 

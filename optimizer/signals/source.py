@@ -30,7 +30,7 @@ from optimizer.run.task import Task
 from optimizer.signals.account import TradeChain, build_account
 from optimizer.signals.records import SymbolState
 from optimizer.signals.state import read_states
-from optimizer.signals.today import SignalStep, find_todays_genes, trade_steps
+from optimizer.signals.today import SignalStep, find_todays_genes
 from optimizer.signals.unrecorded import Findings, describe_unrecorded, open_to_record
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
@@ -138,13 +138,13 @@ class SignalSource:
             opened = open_to_record(path, self._findings) if may_search else RunStore.open(path)
             with opened as store:
                 today = find_todays_genes(
-                    store, task, config, result, made, chains, may_search=may_search
+                    store, task, made, chains, config.parts, may_search=may_search
                 )
             notes += [describe_unrecorded(path)] if self._findings else []
-            genome = today.genomes[-1]
+            genome = today.genome
         account = build_account(task, chains)
         if today is not None:
-            traded = trade_steps(account, today)
+            traded = today.trade(account)
         else:
             assert genome is not None, "without a schedule there is a member"
             traded = account.trade(genome)

@@ -4,22 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from data.bars import Window
 from data.checks import Floats, format_time
-from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.evidence.going_on import build_longer_setup
-from optimizer.evidence.schedule import ScheduleRecord
-from optimizer.evidence.schedule_searches import StepPick, choose_picks
-from optimizer.evidence.scheduling import open_steps
+from optimizer.evidence.schedule import ScheduleRecord, TradedSteps
+from optimizer.evidence.schedule_searches import continue_schedule
+from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
-from optimizer.schedule import Step, join_ledgers, stitch
+from optimizer.schedule import join_ledgers, stitch
 from optimizer.signals.account import ChainAccount, EnteredTrades, TradeChain, TradedChain
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
-from optimizer.store.result import RunResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,21 +30,47 @@ class SignalStep(Payload):
 
 @dataclass(frozen=True, eq=False)
 class TodaysGenes:
-    """Steps until now, and their picks."""
+    """Picks of all steps until now, the last of which trades."""
 
     step: SignalStep
-    steps: tuple[Step, ...]
-    genomes: tuple[Floats | None, ...]  # [G] of each; None of an empty front
-    windows: tuple[Window, ...]  # [W] that steps were planned on
+    picks: TradedSteps
+
+    @property
+    def genome(self) -> Floats | None:
+        """Genome [G] that signals; None of an empty front."""
+        return self.picks.picks[-1]
+
+    def trade(self, account: ChainAccount) -> list[TradedChain]:
+        """Trades of all steps, of each chain of an account."""
+        windows = [
+            replace(window, series=account.windows[window.series].series)
+            for window in self.picks.task.markets.uncut
+        ]
+        picks = self.picks.picks
+        stitched = stitch(account.reference, windows, self.picks.steps, picks)
+        entered = [stitched.list_entered(step) for step in range(len(picks))]
+        # A market that ends before the first date trades nothing.
+        nothing = TradedChain(join_ledgers([]), None, ())
+        traded = {}
+        for place, (window, ledger) in enumerate(
+            zip(stitched.windows, stitched.ledgers, strict=True)
+        ):
+            parts = tuple(
+                EnteredTrades(window, pick, ledgers[place])
+                for pick, ledgers in zip(picks, entered, strict=True)
+                if pick is not None
+            )
+            last = picks[int(stitched.steps[place][-1])] if len(ledger) else None
+            traded[window.series] = TradedChain(ledger, last, parts)
+        return [traded.get(window.series, nothing) for window in account.windows]
 
 
 def find_todays_genes(
     store: RunStore,
     task: Task,
-    config: RunConfig,
-    result: RunResult,
     made: ScheduleRecord,
     chains: Sequence[TradeChain],
+    parts: int,
     *,
     may_search: bool,
 ) -> TodaysGenes:
@@ -58,10 +79,9 @@ def find_todays_genes(
     Args:
         store: Of the run, open for writing where it may search.
         task: Of the run, on all bars.
-        config: As it was recorded.
-        result: Of the run.
         made: Its schedule.
         chains: Closed bars of its symbols.
+        parts: That its windows are cut into.
         may_search: Whether what is due is searched; else the pick before goes on.
 
     Raises:
@@ -72,50 +92,13 @@ def find_todays_genes(
             f"run '{store.run_id}' is a schedule, whose dates follow from where its bars begin: "
             "name bars that hold those too, or a member of its front"
         )
-    series = [chain.bars for chain in chains]
     windows = [Window(chain.series, chain.start, len(chain.bars)) for chain in chains]
-    setup = build_longer_setup(store, task, result, made, series, windows, config.parts)
-    known = open_steps(store, setup)
-    count = len(setup.steps)
-    if may_search:
-        known.search_missing(setup.run_in_step, count)
-    missing = known.list_missing(count)
-    searched = [known.known[number] for number in range(count) if number not in missing]
-    picks = list(choose_picks(setup, searched))
-    # The pick before goes on where a search is due and not made.
-    last = picks[-1]
-    picks += [StepPick(number, last.genome, None) for number in missing]
+    longer = on_other_bars(task, [chain.bars for chain in chains], windows, parts=parts)
+    setup, picks, missing = continue_schedule(store, longer, made, may_search=may_search)
     steps = setup.steps
     step = SignalStep(
-        date=format_time(steps[last.number].date_ns),
-        next_date=format_time(steps[-1].date_ns + setup.schedule.every_ns),
+        date=format_time(steps[len(steps) - len(missing) - 1].date_ns),
+        next_date=format_time(steps[-1].date_ns + made.settings.schedule.every_ns),
         due=format_time(steps[missing[0]].date_ns) if missing else None,
     )
-    genomes = tuple(None if pick.genome is None else np.array(pick.genome) for pick in picks)
-    return TodaysGenes(step, steps, genomes, setup.task.markets.uncut)
-
-
-def trade_steps(account: ChainAccount, today: TodaysGenes) -> list[TradedChain]:
-    """Trades of all steps until now, of each chain."""
-    windows = [
-        replace(window, series=account.windows[window.series].series) for window in today.windows
-    ]
-    stitched = stitch(account.reference, windows, today.steps, today.genomes)
-    by_series = {window.series: place for place, window in enumerate(stitched.windows)}
-    entered = [stitched.list_entered(step) for step in range(len(today.steps))]
-    listed: list[TradedChain] = []
-    for own in account.windows:
-        place = by_series.get(own.series)
-        # A market that ends before the first date trades nothing.
-        if place is None:
-            listed.append(TradedChain(join_ledgers([]), None, ()))
-            continue
-        steps, window = stitched.steps[place], stitched.windows[place]
-        parts = tuple(
-            EnteredTrades(window, genome, ledgers[place])
-            for genome, ledgers in zip(today.genomes, entered, strict=True)
-            if genome is not None
-        )
-        entered_by = today.genomes[int(steps[-1])] if len(steps) else None
-        listed.append(TradedChain(stitched.ledgers[place], entered_by, parts))
-    return listed
+    return TodaysGenes(step, setup.trade(picks))

@@ -14,7 +14,6 @@ from optimizer.evidence import holdout
 from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_look
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.out_of_sample import measure_out_of_sample
-from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.evidence.statistic import Around
 from optimizer.run.purposes import JUDGE, restore_task
 from optimizer.schedule import parse_schedule, plan_steps, stitch
@@ -129,7 +128,7 @@ def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
     assert sorted(entry["front"] for entry in noted) == ["first", "second"]
 
 
-def test_a_schedule_goes_on_over_held_out_bars(tmp_path, monkeypatch):
+def test_a_schedule_goes_on_over_held_out_bars(tmp_path):
     """The trades there are those of one ledger over all steps, in one look that is verified."""
     plan = {"every": "10d", "train": "30d", "purge": 0, "resamples": 19, "causal": False}
     path = recorded_run(tmp_path, make_planted_market(7, 2400, 8), polish=8, holdout="30%")
@@ -157,8 +156,9 @@ def test_a_schedule_goes_on_over_held_out_bars(tmp_path, monkeypatch):
     assert (record.trades, record.mean_r) == (expected.trades, expected.mean_r.value)
     assert record.trades > 3
     assert opened.schedule == before.schedule
-    # All steps are recorded: to open them again searches nothing.
-    monkeypatch.setattr(StepSetup, "run_in_step", None)
     assert judge_briefly(path, is_open=True, **plan).held_out == record
+    with RunStore.open(path) as store:
+        # All steps were recorded: to open them again searched nothing.
+        assert [row for name, row in store.evidence if name == "schedule"] == rows
     (row,) = record.list_rows(Around())
     assert row.sentence.startswith("The schedule goes on")

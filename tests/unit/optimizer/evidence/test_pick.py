@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, replay_gone
-from optimizer.evidence.schedule_record import build_schedule_record
+from optimizer.evidence.schedule import StepSettings, TradedSteps
 from optimizer.evidence.schedule_searches import StepPick, StepSetup, choose_picks
 from optimizer.run.problem import answer
-from optimizer.schedule import parse_schedule
+from optimizer.schedule import parse_schedule, plan_steps
 from optimizer.search.in_step import run_alone
 from strategy import words as w
 from tests.support.judging import make_task
@@ -51,7 +51,7 @@ def test_the_strongest_that_stands_is_asked_for():
 
 def test_a_pick_that_would_be_gone_does_not_stay():
     """By the rule `keep`, which keeps one that is as strong where its account stands."""
-    setup = StepSetup(TASK, parse_schedule("10d", "20d", 0, is_anchored=False), "keep")
+    setup = StepSetup(TASK, StepSettings("10d", "20d", 0, anchored=False, pick_by="keep"))
     last = len(setup.steps) - 1
     for size, is_kept in ((1000, True), (35000, False)):
         (before, strongest), number = genomes(size, 1200).tolist(), last
@@ -65,10 +65,9 @@ def test_a_pick_that_would_be_gone_does_not_stay():
 
 def test_the_account_of_a_schedule_may_be_gone_as_well():
     """Its steps trade one account, which stood at nothing where one of them took too much."""
-    setup = StepSetup(TASK, parse_schedule("10d", "20d", 0, is_anchored=False))
+    markets = TASK.markets
+    steps = plan_steps(markets.series, markets.uncut, parse_schedule("10d", "20d", 0))
     for size, is_gone in ((1000, False), (35000, True)):
-        genome = tuple(genomes(size)[0].tolist())
-        picks = [StepPick(step, genome, 4.0) for step in range(len(setup.steps))]
-        record = build_schedule_record(setup, picks, mismatches=0, null=None)
-        assert bool(record.gone) == is_gone
-        assert (record.equity > 1.0) or is_gone
+        traded = TradedSteps(TASK, steps, [genomes(size)[0]] * len(steps))
+        assert bool(traded.gone) == is_gone
+        assert (traded.growth[0] > 1.0) or is_gone

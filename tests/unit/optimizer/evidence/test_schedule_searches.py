@@ -12,19 +12,15 @@ from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.null import NullJob
-from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.returns import list_days
-from optimizer.evidence.schedule_record import count_mismatches, measure_account
+from optimizer.evidence.schedule import StepSettings, TradedSteps
 from optimizer.evidence.schedule_searches import (
     NullScheduleSetup,
-    StepPick,
     StepSetup,
     choose_picks,
-    stitch_picks,
 )
 from optimizer.evidence.splits import Split
-from optimizer.schedule import parse_schedule
 from optimizer.store import RunStore
 from strategy import words as w
 from tests.support.evidence import make_planted_market
@@ -40,7 +36,7 @@ SIZED = w.strategy(
 )  # fmt: skip
 
 BARS = make_planted_market(7, 2400, 8)
-SCHEDULE = parse_schedule("14d", "40d", 24)
+SETTINGS = StepSettings("14d", "40d", 24, anchored=False, pick_by="strength")
 PLAN = {"every": "14d", "train": "40d", "purge": 24, "null": 3, "resamples": 99}
 
 
@@ -54,7 +50,7 @@ def search_all(setup):
 def setup():
     """Steps on a planted market, with an engine that serves them all."""
     task = make_task(BARS, polish=8)
-    return StepSetup(task, SCHEDULE, engine=task.engine())
+    return StepSetup(task, SETTINGS, engine=task.engine())
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +66,6 @@ def test_steps_in_step_find_what_each_finds_alone(setup, found):
     alone = replace(setup, engine=None)
     for pick in found:
         assert alone.run(pick.number) == pick
-        assert setup.repeat(pick.number) == pick.genome
     splits = [Split(step.train, (), ()) for step in setup.steps]
     folds = FoldSetup(setup.task, splits)
     assert [folds.run(pick.number).genome for pick in found] == [pick.genome for pick in found]
@@ -78,10 +73,9 @@ def test_steps_in_step_find_what_each_finds_alone(setup, found):
 
 def test_the_one_of_the_strongest_neighbours_is_picked(setup, found):
     """By the rule ``near``, among the members of the same front; alone and in step."""
-    near = replace(setup, pick_by="near")
+    near = replace(setup, settings=replace(SETTINGS, pick_by="near"))
     picks = search_all(near)
     assert [near.run(pick.number) for pick in picks] == picks
-    assert [near.repeat(pick.number) for pick in picks] == [pick.genome for pick in picks]
     assert any(a.genome != b.genome for a, b in zip(picks, found, strict=True))
     for pick, strongest in zip(picks, found, strict=True):
         assert pick.genome is None or pick.strength <= strongest.strength
@@ -92,7 +86,7 @@ def test_the_one_of_the_strongest_neighbours_is_picked(setup, found):
 def test_the_pick_before_stays_while_it_is_half_as_strong(setup, found):
     """By the rule ``keep``, where the greatest strength is above 0."""
     assert choose_picks(setup, found) == tuple(found)
-    keeping = replace(setup, pick_by="keep")
+    keeping = replace(setup, settings=replace(SETTINGS, pick_by="keep"))
     assert keeping.settings.searched == setup.settings.searched
     kept = choose_picks(keeping, found)
     assert kept[0] == found[0]
@@ -109,16 +103,15 @@ def test_the_pick_before_stays_while_it_is_half_as_strong(setup, found):
 
 def test_a_null_schedule_is_the_schedule_on_another_market(setup, monkeypatch):
     """On bars that are shuffled into themselves it finds what the real one finds."""
-    null = NullScheduleSetup(setup.task, SCHEDULE, "strength", "none")
+    null = NullScheduleSetup(setup.task, SETTINGS, "none")
     first, again = (null.run(NullJob("shuffled", 1)) for _ in range(2))
     assert first == again
     assert null.run(NullJob("shuffled", 2)).strength != first.strength
     monkeypatch.setattr(type(null.markets), "shuffle_market", lambda self, number: (BARS,))
     same = null.run(NullJob("shuffled", 1))
-    picks = search_all(setup)
-    stitched = stitch_picks(setup.task, setup.steps, picks)
-    assert same.strength == compute_strength([ledger.r for ledger in stitched.ledgers]).value
-    assert same.trades == sum(map(len, stitched.ledgers))
+    traded = setup.trade(search_all(setup))
+    assert same.strength == traded.strength.value
+    assert same.trades == traded.measure().trades
 
 
 @pytest.fixture(scope="module")
@@ -165,13 +158,13 @@ def test_what_searching_again_gained_follows_from_its_trades(run, setup, found):
     """R a day more than the first pick kept for ever; a step's day beside one of its training."""
     with RunStore.open(run) as store:
         made = read_judgement(store).schedule
-    task, engine = setup.task, setup.task.engine()
+    engine = setup.task.engine()
     first = next(pick for pick in found if pick.genome is not None)
     kept = [
         replace(pick, genome=first.genome) if pick.number >= first.number else pick
         for pick in found
     ]
-    again, never = (stitch_picks(task, setup.steps, picks) for picks in (found, kept))
+    again, never = (setup.trade(picks).stitched for picks in (found, kept))
     sums = [sum(ledger.r.sum() for ledger in each.ledgers) for each in (again, never)]
     assert sums[0] != sums[1]
     n_days = len(list_days(again.series, again.windows))
@@ -197,8 +190,8 @@ def test_a_judge_that_was_stopped_resumes(run, searched, tmp_path, part):
     path = shutil.copytree(searched, tmp_path / searched.name)
     plan = Plan(**PLAN, folds=0, blocks=0, causal=False)
 
-    def stop(name, done, planned, word):
-        if (name, done) == (part, 2):
+    def stop(progress):
+        if (progress.phase, progress.done) == (f"judging: {part}", 2):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -214,20 +207,20 @@ def test_a_judge_that_was_stopped_resumes(run, searched, tmp_path, part):
 
 def test_a_search_that_sees_later_bars_is_told(setup, found):
     """Its steps pick otherwise on bars that end at their date, and the result is invalid."""
-    assert count_mismatches(setup, found) == 0
+    assert setup.count_mismatches(found) == 0
     forged = [replace(pick, genome=(1.0,)) for pick in found]
-    assert count_mismatches(setup, forged) == 2
+    assert setup.count_mismatches(forged) == 2
 
 
 def test_trades_sized_from_cash_make_one_account_of_all_steps():
     """Equal genes in all steps: its equity and fall are those of one window, in every bit."""
     task = make_task(BARS, spec=SIZED)
-    setup = StepSetup(task, SCHEDULE, engine=task.engine())
+    setup = StepSetup(task, SETTINGS, engine=task.engine())
     genome = task.spec.layout.defaults
-    picks = [StepPick(number, tuple(genome.tolist()), 0.0) for number in range(len(setup.steps))]
-    stitched = stitch_picks(task, setup.steps, picks)
+    traded = TradedSteps(task, setup.steps, [genome] * len(setup.steps))
+    stitched = traded.stitched
     reference = compiled_reference(task.spec, stitched.series, stitched.windows, task.costs)
     (sums,) = reference.accumulators(genome)
     assert sums[ACCUMULATOR_INDEX["trades"]] > 30
     expected = [sums[ACCUMULATOR_INDEX[name]].item() for name in ("equity", "max_drawdown")]
-    assert [*measure_account(task, stitched, picks)] == expected
+    assert [*traded.growth] == expected

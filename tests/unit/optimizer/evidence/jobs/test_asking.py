@@ -16,9 +16,9 @@ from optimizer.evidence.folds import FoldSetup
 from optimizer.evidence.jobs.asking import AskingWorkers
 from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.null import NullJob, NullSetup
+from optimizer.evidence.schedule import StepSettings
 from optimizer.evidence.schedule_searches import StepSetup
 from optimizer.evidence.splits import combinatorial, walk_forward
-from optimizer.schedule import parse_schedule
 from tests.support.evidence import make_planted_market
 from tests.support.examples import RSI_PULLBACK
 from tests.support.judging import make_task
@@ -104,7 +104,7 @@ def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
         splits += combinatorial(series, windows, count=4, tests=2, purge=8, embargo=8)
     setup = FoldSetup(task, splits)
     if name == "near":
-        setup = StepSetup(task, parse_schedule("8d", "20d", 0), "near")
+        setup = StepSetup(task, StepSettings("8d", "20d", 0, anchored=False, pick_by="near"))
     jobs = range(len(setup.trainings))
     expected = {job: setup.run(job) for job in jobs}
     assert any(pick.genome for pick in expected.values())
