@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from optimizer.cli.flags import argument, config_flags, option, parse_settings, trust_flag
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import TRADES, AsJson, ConfigFile, Member, Runs, single_command
 from optimizer.errors import ConfigError
 
@@ -15,7 +15,6 @@ app = single_command()
 @app.command("backtest", cls=Sectioned)
 @trust_flag("front", "run")
 @config_flags(*TRADES)
-@relay_logs((COMPILES,), note)
 def backtest_individual(  # noqa: PLR0913 - one argument a flag
     front: Annotated[
         str | None, argument("A run, to backtest a member of its front.", "RUN")

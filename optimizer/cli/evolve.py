@@ -76,12 +76,14 @@ def evolve_front(
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
         make_evaluator = _choose_evaluator(workers, beside, is_judged=is_judged)
         if begun is not None:
-            result = start_run(begun, watcher, watcher.should_stop, make_evaluator)
+            result = start_run(begun, watcher, make_evaluator)
         else:
             path = find_run(runs, resume or "latest")
-            result = resume_run(path, flags, watcher, watcher.should_stop, make_evaluator)
+            result = resume_run(path, flags, watcher, make_evaluator)
         executor = beside or choose_executor(workers)
-        judgement, judgement_s = _judge_timed(result, begun, flags, watcher, executor)
+        began = perf_counter()
+        judgement = _judge_result(result, begun, flags, watcher, executor)
+        judgement_s = perf_counter() - began
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
     result = add_held_out(result, judgement)
@@ -120,18 +122,6 @@ def _choose_evaluator(
     return on_shards(workers, is_judged=is_judged)
 
 
-def _judge_timed(
-    result: "RunResult",
-    begun: RunConfig | None,
-    flags: Mapping[str, object],
-    watcher: "Watcher",
-    executor: "Executor | None",
-) -> tuple["Judgement | None", float]:
-    """As `_judge_result`, and the seconds that it took."""
-    began = perf_counter()
-    return _judge_result(result, begun, flags, watcher, executor), perf_counter() - began
-
-
 def _judge_result(
     result: "RunResult",
     begun: RunConfig | None,
@@ -144,10 +134,12 @@ def _judge_result(
     One that had ended before is judged where flags ask for it, and where its judge was killed.
     """
     from data.errors import DataError
-    from optimizer.cli.judge_request import judge_after_search
+    from optimizer.cli.judge_request import naming_resume
     from optimizer.config.compute import ComputeSettings, DeviceSettings
     from optimizer.config.evidence import EvidenceSettings
+    from optimizer.evidence.judge import judge_run
     from optimizer.evidence.judgement import read_judgement
+    from optimizer.evidence.plan import build_plan
     from optimizer.run.purposes import recorded_config
     from optimizer.store import RunStore
 
@@ -161,8 +153,15 @@ def _judge_result(
     given = {} if begun else {name: flags[name] for name in places}
     if settings.judge is False or (result.resumed and known is not None and not is_asked):
         return known
+    plan = build_plan(settings)
+    if plan.folds:
+        watcher.say(
+            f"judging: the search is repeated on {plan.folds} parts of the bars: "
+            "from about the time of the search to several times it; --no-judge leaves it out"
+        )
     try:
-        return judge_after_search(path, settings, given, watcher, executor)
+        with naming_resume(path, settings):
+            return judge_run(path, plan, given, watcher.show, watcher.just, executor)
     except (DataError, StoreError) as error:
         if is_asked or not result.resumed:
             raise

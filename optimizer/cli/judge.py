@@ -1,13 +1,12 @@
 """judge: whether a run's front is more than luck, and all evidence in plain words."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from optimizer.cli.clusters import cluster_flags, connect_cluster
 from optimizer.cli.flags import config_flags, option, trust_flag
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import JUDGED, AsJson, Quiet, RunName, Runs, single_command
 from optimizer.cluster.address import Address
 from optimizer.errors import ConfigError
@@ -68,10 +67,8 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
     data_flags = {
         key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields
     }
-    hearing = nullcontext() if quiet else relay_logs((COMPILES,), note)
     joining = connect_cluster(cluster, path.parent, quiet=quiet)
     with (
-        hearing,
         naming_resume(path, settings, request),
         joining as workers,
         open_show(stderr(), quiet=quiet) as show,

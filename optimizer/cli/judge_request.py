@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING
 
 from data.shell import quote_word, write_command
 from engine.errors import DeviceError
-from optimizer.cli.console import stderr
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import format_flag
 from optimizer.errors import LostError, StoppedError, WriteError
-from optimizer.evidence.jobs.executor import Executor
-from optimizer.evidence.judge import judge_run
-from optimizer.evidence.judgement import Judgement
 from optimizer.evidence.null import DEFAULT_SEARCHES
-from optimizer.evidence.plan import build_plan
 
 if TYPE_CHECKING:
-    from optimizer.cli.live import Watcher
     from optimizer.cluster.cluster import Cluster
     from optimizer.cluster.searches import ClusterSearches
 
@@ -31,29 +25,6 @@ class Asked:
     flags: Mapping[str, object]  # those that were given, by field
     pick: int | None = None  # number of another member than the strongest
     is_open: bool = False  # whether to look at held-out bars
-
-
-def judge_after_search(
-    path: Path,
-    settings: EvidenceSettings,
-    flags: Mapping[str, object],
-    watcher: "Watcher",
-    executor: Executor | None,
-) -> Judgement | None:
-    """Judge a run that has just ended, as far as is asked for; None where it is not.
-
-    `flags` as of `judge_run`.
-    """
-    if settings.judge is False:
-        return None
-    plan = build_plan(settings)
-    if plan.folds and not watcher.quiet:
-        stderr().say(
-            f"judging: the search is repeated on {plan.folds} parts of the bars: "
-            "from about the time of the search to several times it; --no-judge leaves it out"
-        )
-    with naming_resume(path, settings):
-        return judge_run(path, plan, flags, watcher.show, watcher.just, executor)
 
 
 def choose_executor(workers: "Cluster | None") -> "ClusterSearches | None":

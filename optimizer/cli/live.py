@@ -6,7 +6,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from optimizer.cli.console import stderr
-from optimizer.cli.notes import COMPILES, handle_signals, relay_logs, stop_now
+from optimizer.cli.notes import handle_signals, stop_now
 from optimizer.cli.progress import open_show
 from optimizer.formatting import format_count
 from optimizer.run.problem import Evaluator, JustSearched
@@ -30,7 +30,7 @@ class Watcher(Observer):
     @contextlib.contextmanager
     def listening(self) -> Iterator["Watcher"]:
         """Turn Ctrl-C, SIGTERM and a hang-up into a wish to stop, a second one into an order."""
-        with self.show, handle_signals(self._on_signal), relay_logs((COMPILES,), self._say):
+        with self.show, handle_signals(self._on_signal):
             yield self
 
     def should_stop(self) -> bool:
@@ -44,20 +44,20 @@ class Watcher(Observer):
         for note in (*task.notes, *store.warnings):
             self._console.say(f"note: {note}")
         markets, room = task.markets, f"{record_bytes(task) / 1e6:,.0f} MB at most"
-        self._say(
+        self.say(
             f"{task.spec.name} on {markets.symbol} {markets.timeframe}, "
             f"{format_count(markets.n_bars, 'bar')}"
         )
-        self._say(f"device {engine.device}: {engine.device_reason}")
-        self._say(f"memory for {engine.memory_plan(task.config.population)}")
-        self._say(f"run {store.run_id} in {store.path}, {room}")
+        self.say(f"device {engine.device}: {engine.device_reason}")
+        self.say(f"memory for {engine.memory_plan(task.config.population)}")
+        self.say(f"run {store.run_id} in {store.path}, {room}")
 
     def on_search_end(self, just: JustSearched) -> None:
         """From here on a signal is an order."""
         super().on_search_end(just)
         self._is_searching = False
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
         """Say a line, unless the person wants none."""
         if not self.quiet:
             self._console.say(text)

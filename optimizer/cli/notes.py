@@ -17,6 +17,7 @@ from optimizer.printable import printable
 LOGGERS = (
     "data.vendor",
     "engine.runtime.compiling.forms",
+    "engine.runtime.compiling.loops",
     "optimizer.forecasts.column",
     "optimizer.evidence.concurrent_folds",
     "optimizer.store.store",
@@ -29,9 +30,6 @@ LOGGERS = (
     "optimizer.run.trust",
 )
 """Whose lines a person wants to see."""
-
-COMPILES = "engine.runtime.compiling.loops"
-"""The log of compiling, which would be a long silence otherwise."""
 
 QUOTED = r"""\$?'[^']*'(?:"'"'[^']*')*"""
 """A word as `data.shell.quote_word` quotes it."""

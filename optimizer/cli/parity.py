@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from optimizer.cli.clusters import cluster_flags, connect_cluster
 from optimizer.cli.flags import config_flags, option, trust_flag
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import (
     MOST,
     TRADES,
@@ -26,7 +26,6 @@ app = single_command()
 @trust_flag("run")
 @config_flags(*TRADES, "seed")
 @cluster_flags
-@relay_logs((COMPILES,), note)
 def compare_engines(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],

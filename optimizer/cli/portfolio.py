@@ -8,7 +8,7 @@ import typer
 
 from optimizer.cli.flags import argument, config_flags, option, split_member
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import AsJson, Platform, Runs, single_command
 from optimizer.errors import ConfigError
 
@@ -28,7 +28,6 @@ NARROW = ("total_return", "max_drawdown", "trades")
 
 @app.command("portfolio", cls=Sectioned)
 @config_flags("max_positions", "max_leverage", "rank", "trust_leverage")
-@relay_logs((COMPILES,), note)
 def join_members(  # noqa: PLR0913 - one argument a flag
     members: Annotated[
         list[str],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from engine.runtime.collector import pause_collector
 from optimizer.cli.flags import config_flags, option, trust_flag
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import RunName, Runs, single_command
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ app = single_command()
 @app.command("report")
 @trust_flag("run")
 @config_flags("data")
-@relay_logs((COMPILES,), note)
 def report_run(
     run: RunName,
     *,

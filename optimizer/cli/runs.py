@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from optimizer.cli.flags import argument, config_flags, option, trust_flag
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import (
     AsJson,
     Front,
@@ -264,7 +264,6 @@ def remove_run(
 @app.command("verify")
 @trust_flag("run")
 @config_flags("data")
-@relay_logs((COMPILES,), note)
 def verify_run(
     run: RunName,
     *,

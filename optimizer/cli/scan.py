@@ -5,7 +5,6 @@ from typing import Annotated, Literal, cast
 
 from optimizer.cli.flags import config_flags, option, parse_numbers
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, relay_logs
 from optimizer.cli.shared import MOST, AsJson, ConfigFile, Member, Quiet, single_command
 from optimizer.errors import ConfigError
 from optimizer.trend_scan.knobs import NARROWER, SCANNED
@@ -69,7 +68,7 @@ def scan_symbols(  # noqa: PLR0913 - one argument a flag
         if not quiet:
             notes.say(line)
 
-    with relay_logs((COMPILES,), say), open_show(notes, quiet=quiet, has_lines=False) as show:
+    with open_show(notes, quiet=quiet, has_lines=False) as show:
         scan = scan_sources(settings, question, ways, is_kept=keep, watch=show)
     for line in scan.notes:
         notes.say(f"note: {line}")

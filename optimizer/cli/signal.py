@@ -8,7 +8,7 @@ import typer
 
 from optimizer.cli.flags import argument, config_flags, option, split_member, trust_flag
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import DATA, AsJson, Now, Runs, single_command
 from optimizer.errors import ConfigError
 
@@ -22,7 +22,6 @@ nothing is known of now, or of what was never searched."""
 @app.command("signal", cls=Sectioned)
 @trust_flag("run")
 @config_flags(*DATA, "finer")
-@relay_logs((COMPILES,), note)
 def tell_signal(
     run: Annotated[
         str,

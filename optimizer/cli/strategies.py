@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from optimizer.cli.flags import argument, config_flags
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import TRADES, command_group
 from optimizer.errors import ConfigError
 
@@ -75,7 +75,6 @@ def write_beginning(
 
 @app.command("check")
 @config_flags(*(name for name in TRADES if name != "strategy"))
-@relay_logs((COMPILES,), note)
 def check_strategy(
     file: Annotated[str, argument("The file, with :NAME if it has several.", "FILE.py")],
     *,

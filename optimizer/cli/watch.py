@@ -6,7 +6,7 @@ import typer
 
 from optimizer.cli.flags import config_flags, trust_flag
 from optimizer.cli.help import Sectioned
-from optimizer.cli.notes import COMPILES, note, relay_logs
+from optimizer.cli.notes import note
 from optimizer.cli.shared import DATA, AsJson, Now, RunName, Runs, single_command
 
 app = single_command()
@@ -18,7 +18,6 @@ ALARM = 12
 @app.command("watch", cls=Sectioned)
 @trust_flag("run")
 @config_flags(*DATA, "finer")
-@relay_logs((COMPILES,), note)
 def watch_drift(
     run: RunName,
     *,

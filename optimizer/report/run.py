@@ -178,7 +178,7 @@ def evolve(settings: Mapping[str, object]) -> Run:
     with _as_configured(settings, "evolve") as config:
         with share_cores(config) as beside, choose_show() as show:
             observer = Observer(show, beside)
-            result = start_run(config, observer, lambda: False)
+            result = start_run(config, observer)
             refuse_red(result.certificate)
             path = Path(result.path)
             if beside is not None:

@@ -4,7 +4,7 @@ A caller watches through an `Observer` and may ask to stop. Everything that was 
 is on disk, and going on gives the same bits as never having stopped.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -69,8 +69,6 @@ from optimizer.store.result import (
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
 
-ShouldStop = Callable[[], bool]
-
 
 class Beside(Protocol):
     """Searches beside a run."""
@@ -106,6 +104,10 @@ class Observer:
         if self._beside is not None:
             self._beside.give_room(engine)
 
+    def should_stop(self) -> bool:
+        """Whether to end the search after this generation."""
+        return False
+
     def on_search_end(self, just: JustSearched) -> None:
         """The search is over."""
         self.just = just
@@ -114,10 +116,9 @@ class Observer:
 def start_run(
     config: RunConfig,
     observer: Observer,
-    should_stop: ShouldStop,
     make_evaluator: MakeEvaluator = local_evaluator,
 ) -> RunResult:
-    """Evolve from the beginning; `should_stop` is asked after each generation.
+    """Evolve from the beginning.
 
     `make_evaluator` decides no result.
 
@@ -153,7 +154,7 @@ def start_run(
         if config.tags:
             change_labels(store.path, add=config.tags)
         job = _Job(task, evaluator, store, warm_start)
-        return _search(job, None, observer, should_stop)
+        return _search(job, None, observer)
 
 
 def record_bytes(task: Task) -> int:
@@ -173,7 +174,6 @@ def resume_run(
     path: Path,
     flags: Mapping[str, object],
     observer: Observer,
-    should_stop: ShouldStop,
     make_evaluator: MakeEvaluator = local_evaluator,
 ) -> RunResult:
     """Go on with a recorded run; of the configuration only what changes no result may be new.
@@ -231,7 +231,7 @@ def resume_run(
             if last is not None:
                 _reverify(evaluator.problem, last)
             job = _Job(task, evaluator, store, warm_start)
-            return _search(job, last, observer, should_stop)
+            return _search(job, last, observer)
 
 
 def _reverify(problem: EngineProblem, last: Generation) -> None:
@@ -267,11 +267,9 @@ def _warm_start(task: Task) -> tuple[Task, Floats | None]:
     return replace(task, remarks=notes), warm_start.genomes
 
 
-def _search(
-    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
-) -> RunResult:
+def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult:
     try:
-        return _run_search(job, last, observer, should_stop)
+        return _run_search(job, last, observer)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
     except DisturbedError:
@@ -295,18 +293,16 @@ def resume_hint(store: RunStore) -> str:
     return f"what was recorded is kept, go on with: {resume_command(store.path)}"
 
 
-def _run_search(
-    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
-) -> RunResult:
+def _run_search(job: _Job, last: Generation | None, observer: Observer) -> RunResult:
     task, store, problem = job.task, job.store, job.evaluator.problem
     observer.on_search_start(task, problem.engine, store)
     began, compiled = perf_counter(), compile_seconds()
     if last is None and task.config.judge is not False:
         problem.keep_trials()
-    last, evaluated, why = _last_generation(job, last, observer, should_stop)
+    last, evaluated, why = _last_generation(job, last, observer)
     front, n_polished = numbered_front(task, problem, last)
     observer.on_search_end(JustSearched(problem.trials(), problem.engine))
-    _stop_if_asked(should_stop, store, last)
+    _stop_if_asked(observer, store, last)
     searched, compiling = perf_counter() - began, compile_seconds() - compiled
     if len(front):
         members = format_count(len(front), "member")
@@ -328,15 +324,15 @@ def _run_search(
     return replace(result, front=sort_best_first(result.front, result.objectives))
 
 
-def _stop_if_asked(should_stop: ShouldStop, store: RunStore, last: Generation) -> None:
+def _stop_if_asked(observer: Observer, store: RunStore, last: Generation) -> None:
     """End the search where a person wants that, also in its last moments: judging would follow."""
-    if should_stop():
+    if observer.should_stop():
         store.flush()
         raise StoppedError(f"stopped after generation {last.number}; {resume_hint(store)}")
 
 
 def _last_generation(
-    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
+    job: _Job, last: Generation | None, observer: Observer
 ) -> tuple[Generation, int, str]:
     """Record one generation after another.
 
@@ -354,7 +350,7 @@ def _last_generation(
         pace.add(generation.seconds, generation.evaluated)
         last, why = generation, stop_reason(task.config, generation, perf_counter() - began)
         observer.watch(build_progress(task, generation, pace))
-        _stop_if_asked(should_stop, store, generation)
+        _stop_if_asked(observer, store, generation)
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()

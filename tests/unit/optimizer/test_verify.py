@@ -79,7 +79,7 @@ def test_a_run_of_each_kind_is_whole(tmp_path, kind):
     path = recorded_run(tmp_path, make_planted_market(7, 1200, 0.5), **KINDS[kind])
     assert check(path).is_whole
     if kind == "summaries":
-        resume_run(path, {"generations": 8}, Observer(), lambda: False)
+        resume_run(path, {"generations": 8}, Observer())
         assert check(path).is_whole
 
 

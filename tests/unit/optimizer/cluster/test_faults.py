@@ -118,10 +118,10 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, mo
     data = [write_bars(tmp_path / f"{bars.symbol}.csv", bars) for bars in SERIES[:3]]
     given = {"data": data, "judge": False, "generations": 6, "runs": str(tmp_path / "runs")}
     config = RunConfig(**{"device": "cpu", **SMALL, **given, "min_trades": 3})
-    expected = start_run(config, Observer(), lambda: False)
+    expected = start_run(config, Observer())
     with begin_cluster(tmp_path) as hosts, join_cluster(hosts) as cluster:
         place = on_shards(cluster, is_judged=False, least_s=0.0)
-        whole = start_run(config, Observer(), lambda: False, place)
+        whole = start_run(config, Observer(), place)
         assert (whole.front_hash, whole.certificate) == (expected.front_hash, expected.certificate)
         killed = []
 
@@ -131,13 +131,13 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, mo
                 killed.append(time.monotonic())
 
         with pytest.raises(SchedulerLostError, match=r"evolve --resume \S+$") as caught:
-            start_run(config, Observer(kill), lambda: False, place)
+            start_run(config, Observer(kill), place)
         assert time.monotonic() - killed[0] < 25
         monkeypatch.setattr("optimizer.cluster.dask_client.CALL_S", 1.0)
         with pytest.raises(SchedulerLostError, match="dask scheduler"):
             join_cluster(hosts)
     path = Path(str(caught.value).rpartition(" ")[2])
-    result = resume_run(path, {}, Observer(), lambda: False)
+    result = resume_run(path, {}, Observer())
     assert (result.front_hash, result.certificate) == (expected.front_hash, expected.certificate)
     assert result.certificate.trades
 

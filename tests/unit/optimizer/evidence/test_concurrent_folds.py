@@ -36,7 +36,7 @@ def searched_run(tmp_path, monkeypatch):
             config = RunConfig(
                 **{**SMALL, "data": [data], "runs": str(tmp_path), "device": "cpu", **settings}
             )
-            return run, Path(start_run(config, Observer(beside=run), lambda: False).path)
+            return run, Path(start_run(config, Observer(beside=run)).path)
 
         yield search
 

@@ -82,9 +82,7 @@ def test_no_engine_holds_a_held_out_bar_before_the_search_ends(folder, tmp_path,
     monkeypatch.setattr("engine.out_of_core.Engine", Noted)
     observer = Observer(lambda progress: events.append(progress.phase))
     small = {"population": 8, "generations": 2, "min_trades": 1, "objectives": "sum_r,max_drawdown"}
-    run = start_run(
-        config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), observer, bool
-    )
+    run = start_run(config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), observer)
     starts = [window.start for window in run.data.windows if window.is_held_out]
     assert events.count("generation") == 3
     assert [event for event in events if not isinstance(event, str)] == [starts]

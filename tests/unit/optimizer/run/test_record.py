@@ -91,7 +91,7 @@ def run(recorded, own):
 def refusals(path, **flags):
     """The errors of those who would go on with a run, and of those who would judge it again."""
     with pytest.raises(StoreError) as resumed:
-        resume_run(path, flags, None, None)
+        resume_run(path, flags, None)
     with RunStore.open(path) as store, pytest.raises(StoreError) as judged:
         restore_task(store, JUDGE, flags)
     return str(resumed.value), str(judged.value)
@@ -170,7 +170,7 @@ def test_other_goals_laws_and_costs_are_refused(run, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(record_module, "SEARCH_VERSION", way + 1)
         with pytest.raises(StoreError, match=f"search_version: recorded {way}, now {way + 1}"):
-            resume_run(run, {}, None, None)
+            resume_run(run, {}, None)
         with RunStore.open(run) as store:
             restore_task(store, JUDGE, {})
     for text in refusals(run, fee_bp=1.0):

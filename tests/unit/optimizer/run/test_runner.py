@@ -73,13 +73,13 @@ def unbroken(market, tmp_path_factory):
 
 def begin(config, witness):
     """Start a run under the eyes of a witness."""
-    return start_run(config, witness, witness.should_stop)
+    return start_run(config, witness)
 
 
 def finish_run(path, witness=None, **flags):
     """Resume a run."""
     witness = witness or Witness()
-    return resume_run(path, flags, witness, witness.should_stop)
+    return resume_run(path, flags, witness)
 
 
 def only_run(config):

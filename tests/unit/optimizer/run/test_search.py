@@ -38,7 +38,7 @@ def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
     """As the run did, with the same trials, whatever ended it."""
     listener = Observer()
     config = make_config({**SMALL, "data": [data], "runs": str(tmp_path), **settings}, where="test")
-    result = start_run(config, listener, lambda: False)
+    result = start_run(config, listener)
     with RunStore.open(next(path for path in tmp_path.iterdir() if path.is_dir())) as store:
         task, recorded = restore_task(store, JUDGE, {}), newest_front(store)
     again = on_other_bars(task, task.markets.series, task.markets.windows)
