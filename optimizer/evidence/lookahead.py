@@ -38,6 +38,7 @@ from strategy.rows import resolve_value
 
 if TYPE_CHECKING:
     from engine.batch import Engine
+    from optimizer.run.task import Task
 
 Way = Literal["up", "down", "open"]
 """How bars behind a cut are wrong; the last one keeps their opens."""
@@ -120,6 +121,15 @@ class Searched:
     seed: int
     threads: int | None = None
     memory: int | None = None  # bytes
+
+    @classmethod
+    def of(cls, task: "Task") -> "Searched":
+        """Strategy and bars of a task."""
+        markets, config = task.markets, task.config
+        return cls(
+            task.spec, task.costs, markets.series, markets.windows, markets.names,
+            seed=config.seed, threads=config.threads, memory=config.memory,
+        )  # fmt: skip
 
     def build_engine(self, series: Sequence[Bars], windows: Sequence[Window]) -> "Engine":
         """An engine of the strategy on a CPU."""

@@ -3,8 +3,8 @@
 from data.bars import Window
 from engine.accounts.costs import Costs
 from optimizer.config.run_config import RunConfig
-from optimizer.evidence.judge import find_searched, judge_run
-from optimizer.evidence.lookahead import build_causal_record
+from optimizer.evidence.judge import judge_run
+from optimizer.evidence.lookahead import Searched, build_causal_record
 from optimizer.evidence.plan import Plan
 from optimizer.report.run import evolve
 from optimizer.run.markets import Markets
@@ -30,7 +30,7 @@ def make_task(*series, windows=(), spec=None, costs=None, **settings):
 
 def find_causal(task, genomes):
     """What cuts find of individuals of a task."""
-    return build_causal_record(find_searched(task), task.engine(), genomes)
+    return build_causal_record(Searched.of(task), task.engine(), genomes)
 
 
 def write_bars(path, bars):

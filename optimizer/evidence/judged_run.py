@@ -1,0 +1,147 @@
+"""A finished run as the questions about it take it: task, front, pick, engine and trials."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from data.bars import Bars
+from data.progress import Progress, Watch
+from engine.batch import Engine
+from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.jobs.executor import Executor
+from optimizer.evidence.judgement import read_judgements
+from optimizer.evidence.pick import Pick, select_pick
+from optimizer.evidence.plan import Plan
+from optimizer.evidence.schedule_searches import StepSetup, build_step_settings
+from optimizer.evidence.splits import Split
+from optimizer.run.problem import JustSearched, Trials, trials_fit
+from optimizer.run.purposes import JUDGE, restore_limits, restore_start, restore_task
+from optimizer.run.search import on_searched_bars, search
+from optimizer.run.tables import newest_front, require_result
+from optimizer.search.evolution import front_hash
+from optimizer.store import RunStore
+
+
+class JudgedRun:
+    """A finished run that is judged; arguments as of `optimizer.evidence.judge.judge_run`.
+
+    Attributes:
+        store: Of the run, open for writing.
+        result: Its result.
+        whole: Its task, with what it held out.
+        task: The same on the bars that it searched, to the generations that it reached.
+        again: The same, which ends as the run was asked to end: its search on other bars.
+        warm_start: [N, G] genomes that it began with.
+        front: [F, G] genomes of its members by number.
+        device: That which searched it, or that of `engine`.
+        earlier: Its judgements, oldest first.
+        notes: On parts that are left out.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        plan: Plan,
+        flags: Mapping[str, object],
+        watch: Watch,
+        just: JustSearched | None,
+        executor: Executor,
+    ) -> None:
+        self.store, self.plan, self.watch = store, plan, watch
+        self._just, self.executor = just, executor
+        self.result = require_result(store)
+        self.whole = restore_task(store, JUDGE, flags)
+        self.warm_start = restore_start(store, self.whole)
+        reached = {"generations": self.result.generation, "plateau": None}
+        self.task = on_searched_bars(self.whole, **reached)
+        limits = restore_limits(store, self.whole, self.result)
+        self.again = replace(self.task, config=self.task.config.model_copy(update=limits))
+        self.front = newest_front(store, self.result).genomes
+        self.device = self.result.device.name
+        self.earlier = read_judgements(store)
+        self.notes: list[str] = []
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Engine of the searched bars: that which has just searched them here, or a new one."""
+        markets, engine = self.task.markets, None
+        before = None if self._just is None else self._just.take_engine()
+        if isinstance(before, Engine) and _same_bars(before.series, markets.searched):
+            engine = before.on(markets.windows)
+        engine = engine or self.task.engine()
+        self.device = engine.device
+        return engine
+
+    def end_engine(self) -> None:
+        """Let go of the engine, whose memory searches on other bars need."""
+        # It is chosen on the engine.
+        assert self.strongest
+        del self.engine
+
+    @cached_property
+    def pick(self) -> Pick:
+        """The member that is judged."""
+        return select_pick(self.engine, self.front, self.plan.pick, self.result.gone)
+
+    @cached_property
+    def strongest(self) -> Pick:
+        """The strongest member, which a named pick need not be."""
+        if self.plan.pick is None:
+            return self.pick
+        return select_pick(self.engine, self.front, gone=self.result.gone)
+
+    @cached_property
+    def walks(self) -> tuple[Split, ...]:
+        """Folds; none where the bars are too few for them and they were not asked for by name."""
+        try:
+            return self.plan.split_walks(self.task)
+        except ConfigError as error:
+            if not self.plan.is_lenient:
+                raise
+            self.notes.append(f"no folds: {error}")
+            return ()
+
+    @cached_property
+    def combinations(self) -> tuple[Split, ...]:
+        """Combinatorial splits, if any are asked for."""
+        return self.plan.split_combinations(self.task)
+
+    @cached_property
+    def steps(self) -> StepSetup | None:
+        """Steps of a schedule; None where none is asked for."""
+        if self.plan.every is None:
+            return None
+        settings = build_step_settings(self.plan, self.plan.choose_purge(self.task))
+        setup = StepSetup(self.again, settings, self.warm_start)
+        # Dates that do not fit are refused before any work.
+        assert setup.steps
+        return setup
+
+    def find_trials(self) -> Trials | None:
+        """Trials of the search, which is made again where they were not kept.
+
+        None where they are too many to keep: of a search just made without making it again.
+
+        Raises:
+            StoreError: When the search made again finds another front.
+        """
+        n_genes = len(self.task.spec.layout)
+        if self._just is not None:
+            if self._just.trials is not None:
+                return self._just.trials
+            if not trials_fit(self.result.evaluated, n_genes):
+                return None
+        self.watch(Progress("judging: the search again"))
+        outcome = search(self.task, self.engine, self.warm_start, keeps_trials=True)
+        hashed = front_hash(outcome.front.genomes, outcome.front.objectives)
+        if hashed != self.result.front_hash:
+            raise StoreError(
+                f"run '{self.store.run_id}': the search made again found front {hashed[:12]}, "
+                f"recorded is {self.result.front_hash[:12]}: it was not made by this version, or "
+                "its result was changed"
+            )
+        return outcome.trials
+
+
+def _same_bars(some: Sequence[Bars], others: Sequence[Bars]) -> bool:
+    return [bars.content_hash for bars in some] == [bars.content_hash for bars in others]
