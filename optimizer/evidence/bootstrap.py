@@ -16,9 +16,9 @@ import numpy as np
 from data.checks import Floats, Ints
 from engine.runtime.machine import available_cores
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
-from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.returns import is_varying
 from optimizer.evidence.statistic import MOST_DOUBT, Around, Statistic, Weighed, choose_side
+from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
 
 FEWEST_DAYS = 20
 DEFAULT_RESAMPLES = 999
@@ -103,7 +103,7 @@ def compare_with_nothing(
     else:
         drawn = draw_days(seed, resamples, len(columns), block.value)
         is_kept = spread > 0
-        chances = BootstrapTest(columns[:, is_kept], spread[is_kept], drawn).superior[1:]
+        chances = compare_superior(columns[:, is_kept], spread[is_kept], drawn)[1:]
     by_name = dict(zip(CHANCES, chances, strict=True))
     return BootstrapRecord(resamples=resamples, **encode_figures(block=block, **by_name))
 
@@ -169,45 +169,38 @@ def compute_long_run_deviations(
     return deviations
 
 
-class BootstrapTest:
-    """Hansen's test of columns [D, K] that vary, by their spread [K] and days drawn [B, D]."""
+def compare_superior(
+    columns: Floats, spread: Floats, drawn: Floats
+) -> tuple[Figure, Figure, Figure, Figure]:
+    """Hansen's statistic of columns [D, K] that vary, and its lower, consistent and upper p.
 
-    def __init__(self, columns: Floats, spread: Floats, drawn: Floats) -> None:
-        self._days, self._spread = len(columns), spread
-        self._root = math.sqrt(self._days)
-        self._means = columns.mean(axis=0)
-        self._scores = self._root * self._means / spread  # [K] sqrt(D) a / w
-        # The one array as large as resamples times trials; all that follows reads it in parts.
-        self._away = np.empty((len(drawn), columns.shape[1]))  # [B, K] sqrt(D) (a* - a)
-        for part in self._parts:
-            means = drawn @ columns[:, part] / self._days
-            self._away[:, part] = self._root * (means - self._means[part])
+    `spread` [K] is of `compute_long_run_deviations`, `drawn` [B, D] of `draw_days`.
+    """
+    days, means = len(columns), columns.mean(axis=0)
+    root = math.sqrt(days)
+    scores = root * means / spread
+    observed = max(0.0, float(scores.max()))
+    is_near = scores >= -math.sqrt(2 * math.log(math.log(days)))
+    parts = [*_chunk_columns(len(means), max(len(drawn), days))]
+    # The one array as large as resamples times trials; all that follows reads it in parts.
+    away = np.empty((len(drawn), len(means)))
+    for part in parts:
+        away[:, part] = root * (drawn @ columns[:, part] / days - means[part])
 
-    @property
-    def superior(self) -> tuple[Figure, Figure, Figure, Figure]:
-        """Hansen's statistic, and its lower, consistent and upper p."""
-        observed = max(0.0, float(self._scores.max()))
-        is_near = self._scores >= -math.sqrt(2 * math.log(math.log(self._days)))
-        lower = np.maximum(self._means, 0.0)
-        consistent = np.where(is_near, self._means, 0.0)
-        return (
-            Figure(observed),
-            self._compute_p_around(observed, lower),
-            self._compute_p_around(observed, consistent),
-            self._compute_p_around(observed, self._means),
-        )
-
-    @property
-    def _parts(self) -> Iterator[slice]:
-        return _chunk_columns(len(self._means), max(len(self._away), self._days))
-
-    def _compute_p_around(self, observed: float, centres: Floats) -> Figure:
-        shifts, greatest = self._root * (self._means - centres), np.zeros(len(self._away))
-        for part in self._parts:
-            scored = self._away[:, part] + shifts[part]
-            scored /= self._spread[part]
+    def compute_p_around(centres: Floats) -> Figure:
+        shifts, greatest = root * (means - centres), np.zeros(len(drawn))
+        for part in parts:
+            scored = away[:, part] + shifts[part]
+            scored /= spread[part]
             np.maximum(greatest, scored.max(axis=1), out=greatest)
         return _compute_p(observed, greatest)
+
+    return (
+        Figure(observed),
+        compute_p_around(np.maximum(means, 0.0)),
+        compute_p_around(np.where(is_near, means, 0.0)),
+        compute_p_around(means),
+    )
 
 
 def _compute_p(observed: float, resampled: Floats) -> Figure:

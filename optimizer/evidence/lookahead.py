@@ -29,8 +29,8 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 from engine.memory_plan import allow_host_bytes
 from engine.runtime.cpu.row_memory import keeping_row_memory
 from engine.runtime.machine import available_cores
-from optimizer.evidence.philox import draw_words, scale_to_index
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed
+from optimizer.search.randomness import draw_words, scale_to_index
 from optimizer.store.payload import OPTIONAL
 from strategy.expressions import GeneValue
 from strategy.model import Strategy

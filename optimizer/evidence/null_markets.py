@@ -27,7 +27,7 @@ from data.finer import FinerBars
 from data.timeframe import UNITS_NS
 from engine.runtime.machine import available_cores
 from optimizer.errors import ConfigError
-from optimizer.evidence.philox import Words, draw_words
+from optimizer.search.randomness import Words, draw_words
 
 Keep = Literal["none", "day", "week"]
 """The rhythm that shuffled bodies and gaps keep: none, the minute of the day, or of the week."""

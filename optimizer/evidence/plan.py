@@ -8,13 +8,7 @@ from pydantic import ConfigDict
 from optimizer.config.evidence import EvidenceSettings, check_schedule
 from optimizer.evidence.judgement import Judgement
 from optimizer.evidence.null import DEFAULT_SEARCHES
-from optimizer.evidence.splits import (
-    Split,
-    combinatorial,
-    default_embargo,
-    default_purge,
-    walk_forward,
-)
+from optimizer.evidence.splits import Split, combinatorial, walk_forward
 
 if TYPE_CHECKING:
     from optimizer.run.task import Task
@@ -50,14 +44,14 @@ class Plan(EvidenceSettings):
         return self.train if isinstance(self.train, int) else DEFAULT_TRAIN_GROUPS
 
     def choose_purge(self, task: "Task") -> int:
-        """Bars cut from the end of a training before its test."""
-        return default_purge(task.spec) if self.purge is None else self.purge
+        """Bars cut from the end of a training before its test: by default the longest trade's."""
+        return (task.spec.longest_hold or 0) if self.purge is None else self.purge
 
     def choose_embargo(self, task: "Task") -> int:
-        """Bars cut from the start of a training after a test."""
+        """Bars cut from the start of a training after a test: by default all that a row reads."""
         if self.embargo is not None:
             return self.embargo
-        return default_embargo(task.spec, min(bars.timeframe_ns for bars in task.markets.series))
+        return task.spec.longest_reach(min(bars.timeframe_ns for bars in task.markets.series))
 
     def split_walks(self, task: "Task") -> tuple[Split, ...]:
         """Folds of a task without held-out bars, if any are asked for.

@@ -29,12 +29,12 @@ from optimizer.evidence.figures import (
     encode_figures,
     make_undefined,
 )
-from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.pick import SUM_R, TRADES, Pick, compute_strength, compute_strengths
 from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed, shorten
 from optimizer.formatting import fraction
 from optimizer.goals.near import axis_moves, compute_reach
+from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.genes import GenomeLayout
 
@@ -52,9 +52,6 @@ MOST_THREADS = 4
 
 QUANTILES_PERCENT = (50, 95, 99)
 
-CHECKS = ("plateau", "costs", "delay", "within_bar", "left_out")
-"""C1 to C5."""
-
 CHECKED = {
     "neighbours": "plateau",
     "costs": "costs",
@@ -62,7 +59,9 @@ CHECKED = {
     "within a bar": "within_bar",
     "left out": "left_out",
 }
-"""Rows to the checks of `CHECKS`."""
+"""Rows to their checks, C1 to C5."""
+
+CHECKS = tuple(CHECKED.values())
 
 PLATEAU_LEAST = 0.5
 BREAK_EVEN_LEAST = 2.0
@@ -254,7 +253,11 @@ def evaluate_costs(account: Account, ledgers: Sequence[Ledger]) -> tuple[CostRec
 
     At 1 it is the strength of the front, in every bit.
     """
-    return tuple(_evaluate_cost(account, ledgers, times) for times in COST_TIMES)
+    r_by_times = {t: account.reprice(ledgers, t * account.costs.per_side) for t in COST_TIMES}
+    return tuple(
+        CostRecord(times, encode_figure(compute_strength([r])), add_up(r))
+        for times, r in r_by_times.items()
+    )
 
 
 def break_even_bp(account: Account, ledgers: Sequence[Ledger]) -> Figure:
@@ -348,11 +351,6 @@ def _sum_trades(engine: "Engine", pick: Pick) -> Floats:
     """Trades and sum of R of the pick in each window, [W, 2]."""
     sums: Floats = engine.evaluate(pick.genome[None])[0][:, [TRADES, SUM_R]]
     return sums
-
-
-def _evaluate_cost(account: Account, ledgers: Sequence[Ledger], times: float) -> CostRecord:
-    r = account.reprice(ledgers, times * account.costs.per_side)
-    return CostRecord(times, encode_figure(compute_strength([r])), add_up(r))
 
 
 def _compute_mean_without(part: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:

@@ -21,7 +21,6 @@ from data.bars import Bars, Role, Window
 from data.windows import groups
 from optimizer.errors import ConfigError
 from optimizer.formatting import format_count
-from strategy.model import Strategy
 
 MOST_SPLITS = 10_000
 """Combinations that are made at most: each is a search of its own."""
@@ -46,16 +45,6 @@ class Split:
     def test(self) -> tuple[Window, ...]:
         """The windows of all tested groups."""
         return tuple(window for windows in self.tests for window in windows)
-
-
-def default_purge(spec: Strategy) -> int:
-    """Longest time that a trade may take within the bounds, bars; 0 where there is no limit."""
-    return spec.longest_hold or 0
-
-
-def default_embargo(spec: Strategy, timeframe_ns: int) -> int:
-    """Bars before one that a row may depend on within the bounds, at all corners of its genes."""
-    return spec.longest_reach(timeframe_ns)
 
 
 def walk_forward(

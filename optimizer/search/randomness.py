@@ -1,15 +1,20 @@
-"""Random numbers by address: one independent stream per (seed, generation, purpose).
+"""Random numbers and words by address: an independent stream per (seed, generation, purpose).
 
 The numbers come from Philox4x64-10, a counter-based generator: its key is the address and nothing
 else, so a stream can be opened again at any time, in any process, without replaying what came
 before. A search that is resumed at generation 40 draws what an unbroken one would have drawn.
+numpy's higher methods may change how they turn words into numbers; words are the generator's own.
 
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
 
 import numpy as np
+import numpy.typing as npt
 
+from data.checks import Floats, Ints
 from optimizer.errors import ConfigError
+
+Words = npt.NDArray[np.uint64]
 
 MAX_SEED = 2**63 - 1
 """Largest seed: fits the signed 64-bit integers of databases and configuration files."""
@@ -65,6 +70,27 @@ def stream(seed: int, generation: int, purpose: str) -> np.random.Generator:
     """
     key = np.array(build_key(seed, generation, purpose), dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
+
+
+def draw_words(seed: int, index: int, purpose: str, count: int) -> Words:
+    """The first words [count] of the stream of a market, resample or member, by its `index`.
+
+    Raises:
+        ConfigError: When seed or index is out of range.
+    """
+    raw: Words = stream(seed, index, purpose).bit_generator.random_raw(count)
+    return raw
+
+
+def scale_to_unit(drawn: Words) -> Floats:
+    """Words as numbers from 0 up to but not including 1, of the same shape: their upper 53 bits."""
+    return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def scale_to_index(drawn: Words, count: int) -> Ints:
+    """Words as places among `count`, of the same shape."""
+    indices: Ints = np.minimum(np.floor(scale_to_unit(drawn) * count), count - 1).astype(np.int64)
+    return indices
 
 
 def build_key(seed: int, generation: int, purpose: str) -> tuple[int, int]:

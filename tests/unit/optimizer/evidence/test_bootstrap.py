@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from optimizer.evidence import bootstrap
 from optimizer.evidence.bootstrap import (
-    BootstrapTest,
     choose_block_length,
+    compare_superior,
     compare_with_nothing,
     compute_long_run_deviations,
     compute_mean_p,
@@ -16,7 +16,7 @@ from optimizer.evidence.bootstrap import (
     resample,
 )
 from optimizer.evidence.figures import Figure, make_undefined
-from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
+from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
 from tests.support.evidence import daily_edge, daily_noise
 
 REL = 1e-9
@@ -61,7 +61,7 @@ def compute_statistic(table, seed, resamples, block=10.0):
     """Hansen's statistic of the columns that vary."""
     spread = compute_long_run_deviations(table, block)
     drawn = draw_days(seed, resamples, len(table), block)
-    return BootstrapTest(table[:, spread > 0], spread[spread > 0], drawn).superior[0].value
+    return compare_superior(table[:, spread > 0], spread[spread > 0], drawn)[0].value
 
 
 def test_the_table_without_an_edge():

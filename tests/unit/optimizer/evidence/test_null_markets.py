@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from data.bars import Bars, Window
 from data.payments import Payments
 from optimizer.evidence.null_markets import NullMarkets
-from optimizer.evidence.philox import draw_words
+from optimizer.search.randomness import draw_words
 from tests.support.evidence import (
     HOUR_NS,
     counted_bars,

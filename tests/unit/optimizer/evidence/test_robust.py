@@ -13,7 +13,6 @@ from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.stake import build_stake, plain_stake
 from optimizer.evidence.figures import Figure, make_undefined
-from optimizer.evidence.philox import draw_words, scale_to_index, scale_to_unit
 from optimizer.evidence.pick import select_pick
 from optimizer.evidence.robust import (
     CHECKS,
@@ -27,6 +26,7 @@ from optimizer.evidence.robust import (
 )
 from optimizer.goals.near import compute_reach
 from optimizer.run.search import search
+from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
 from strategy import Gene, GenomeLayout
 from strategy import words as w
 from tests.support.evidence import make_ledger, make_planted_market

@@ -7,13 +7,9 @@ from hypothesis import strategies as st
 
 from data.bars import Window
 from data.windows import groups
-from optimizer.evidence.splits import (
-    combinatorial,
-    default_embargo,
-    default_purge,
-    list_paths,
-    walk_forward,
-)
+from optimizer.evidence.plan import Plan
+from optimizer.evidence.splits import combinatorial, list_paths, walk_forward
+from tests.support.judging import make_task
 from tests.support.series import MINUTE_NS, START_NS, make_bars
 from tests.support.worlds import SHORT_SPECS
 
@@ -126,13 +122,11 @@ def test_no_test_of_one_series_lies_in_the_training_of_another(seed, purge, emba
 @pytest.mark.parametrize("name", SHORT_SPECS)
 def test_default_cuts_are_the_longest_trade_and_the_longest_warm_up(name):
     """No trade that was cut short would have lasted longer, and no genome looks further back."""
-    spec = SHORT_SPECS[name]
-    assert default_purge(spec) == spec.layout.gene("max_hold").high
-    longest = default_embargo(spec, 900 * 10**9)
-    high = spec.warm_up(spec.layout.decode(spec.layout.high))
-    low = spec.warm_up(spec.layout.decode(spec.layout.low))
-    assert longest >= max(high, low)
-    rng = np.random.Generator(np.random.PCG64(1))
-    for u in rng.random((200, len(spec.layout))):
+    spec, plan = SHORT_SPECS[name], Plan()
+    task = make_task(make_bars(99, 900 * 10**9), spec=spec)
+    assert plan.choose_purge(task) == spec.layout.gene("max_hold").high
+    units = np.random.Generator(np.random.PCG64(1)).random((50, len(spec.layout)))
+    for u in (0.0, 1.0, *units):
         genome = spec.layout.clip(spec.layout.low + u * (spec.layout.high - spec.layout.low))
-        assert spec.warm_up(spec.layout.decode(genome)) <= longest
+        assert spec.warm_up(spec.layout.decode(genome)) <= plan.choose_embargo(task)
+    assert (Plan(purge=3).choose_purge(task), Plan(embargo=4).choose_embargo(task)) == (3, 4)
