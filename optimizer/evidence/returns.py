@@ -34,7 +34,8 @@ class Daily:
 def list_days(series: Sequence[Bars], windows: Sequence[Window]) -> Ints:
     """The dates on which some window has a bar, [D] days since 1970 UTC, ascending."""
     # One window after the other: all bars together may be more than memory holds.
-    days = [np.unique(_list_dates(window, series)) for window in windows]
+    times = (series[window.series].timestamp[window.start : window.end] for window in windows)
+    days = [np.unique(_find_dates(of_window)) for of_window in times]
     dates: Ints = np.unique(np.concatenate(days))
     return dates
 
@@ -159,10 +160,6 @@ def compute_efficiency(trained: Floats, tested: Floats) -> Figure:
     if not before > 0:
         return make_undefined("the mean in training is not above 0")
     return Figure(float(tested.mean()) / before)
-
-
-def _list_dates(window: Window, series: Sequence[Bars]) -> Ints:
-    return _find_dates(series[window.series].timestamp[window.start : window.end])
 
 
 def _find_dates(times: Ints) -> Ints:

@@ -67,7 +67,8 @@ def compute_probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
     if not spread.value > 0:
         return make_undefined("the Sharpe ratio has no spread")
     z = (column.sharpe.value - hurdle) * math.sqrt(column.days - 1) / math.sqrt(spread.value)
-    return Figure(_compute_normal_cdf(z))
+    # Exact in the lower tail too.
+    return Figure(0.5 * math.erfc(-z / math.sqrt(2)))
 
 
 def find_least_record(column: Daily) -> Figure:
@@ -146,8 +147,3 @@ def _compute_scaled_variance(column: Daily) -> Figure:
         return make_undefined(why)
     ratio, skew, kurtosis = column.sharpe.value, column.skew.value, column.kurtosis.value
     return Figure(1 - skew * ratio + (kurtosis - 1) / 4 * ratio**2)
-
-
-def _compute_normal_cdf(z: float) -> float:
-    """The standard normal distribution, exact in its lower tail too."""
-    return 0.5 * math.erfc(-z / math.sqrt(2))

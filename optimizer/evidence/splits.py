@@ -10,7 +10,7 @@ walk-forward; Lopez de Prado, "Advances in Financial Machine Learning", 2018, ch
 purge, embargo and combinatorial splits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -25,8 +25,8 @@ from optimizer.formatting import format_count
 MOST_SPLITS = 10_000
 """Combinations that are made at most: each is a search of its own."""
 
-Borders = list[list[int]]
-"""For each searched window [W], the first bar of each group and the end of the last, [m + 1]."""
+Placed = list[tuple[Window, list[int]]]
+"""Searched windows [W], the first bar of each group in them and the end of the last, [m + 1]."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,12 @@ def walk_forward(
             f"folds and their training must be at least 1, got {folds}, {train_groups}"
         )
     groups_in_all = folds + train_groups
-    borders = _find_borders(series, windows, groups_in_all, (purge, 0), trained=train_groups)
-    placed = list(zip(windows, borders, strict=True))
+    placed = _place_borders(series, windows, groups_in_all, (purge, 0), trained=train_groups)
     splits = []
     for fold in range(folds):
         first, test = 0 if anchored else fold, fold + train_groups
-        train = [_cut_window(w, "train", cuts[first], cuts[test] - purge) for w, cuts in placed]
-        splits.append(Split(_drop_empty(train), (_cut_test_windows(placed, test),), (test,)))
+        train = ((w, cuts[first], cuts[test] - purge) for w, cuts in placed)
+        splits.append(Split(_cut("train", train), (_cut_group(placed, test),), (test,)))
     return tuple(splits)
 
 
@@ -103,18 +102,17 @@ def combinatorial(
             f"every {tests} of {count} groups are {comb(count, tests):,} splits, and at most "
             f"{MOST_SPLITS:,} are made: name fewer groups, or fewer or more that are tested"
         )
-    borders = _find_borders(series, windows, count, (purge, embargo))
-    placed = list(zip(windows, borders, strict=True))
+    placed = _place_borders(series, windows, count, (purge, embargo))
     splits = []
     for chosen in combinations(range(count), tests):
-        train = [
-            _purge_training_window(window, cuts, group, chosen, (purge, embargo))
+        train = (
+            (window, *_purge_group(cuts, group, chosen, (purge, embargo)))
             for window, cuts in placed
             for group in range(count)
             if group not in chosen
-        ]
-        tested = tuple(_cut_test_windows(placed, group) for group in chosen)
-        splits.append(Split(_drop_empty(train), tested, chosen))
+        )
+        tested = tuple(_cut_group(placed, group) for group in chosen)
+        splits.append(Split(_cut("train", train), tested, chosen))
     return tuple(splits)
 
 
@@ -137,14 +135,14 @@ def scale_min_trades(min_trades: int, train: Sequence[Window], searched: Sequenc
     return -(-min_trades * sum(map(len, train)) // sum(map(len, searched)))
 
 
-def _find_borders(
+def _place_borders(
     series: Sequence[Bars],
     windows: Sequence[Window],
     count: int,
     cut: tuple[int, int],
     *,
     trained: int = 0,
-) -> Borders:
+) -> Placed:
     longest = max(windows, key=len)
     _check_groups(len(longest), count, cut, trained)
     opens = [series[window.series].timestamp[window.start : window.end] for window in windows]
@@ -152,11 +150,11 @@ def _find_borders(
     # One symbol's folds follow its longest window; several share borders by all of their bars.
     times = opens[windows.index(longest)] if is_one else np.sort(np.concatenate(opens))
     moments = [times[end] for _, end in groups(0, len(times), count)[:-1]]
-    borders = []
+    placed = []
     for window, times_of_window in zip(windows, opens, strict=True):
         inner = window.start + np.searchsorted(times_of_window, moments)
-        borders.append([window.start, *inner.tolist(), window.end])
-    return borders
+        placed.append((window, [window.start, *inner.tolist(), window.end]))
+    return placed
 
 
 def _check_groups(bars: int, count: int, cut: tuple[int, int], trained: int) -> None:
@@ -187,23 +185,20 @@ def _check_groups(bars: int, count: int, cut: tuple[int, int], trained: int) -> 
     )
 
 
-def _cut_test_windows(placed: Sequence[tuple[Window, list[int]]], group: int) -> tuple[Window, ...]:
-    return _drop_empty([_cut_window(w, "test", cuts[group], cuts[group + 1]) for w, cuts in placed])
-
-
-def _purge_training_window(
-    window: Window, cuts: list[int], group: int, chosen: Sequence[int], cut: tuple[int, int]
-) -> Window | None:
-    """A training group without bars near a test, however short the groups between are."""
+def _purge_group(
+    cuts: list[int], group: int, chosen: Sequence[int], cut: tuple[int, int]
+) -> tuple[int, int]:
+    """Start and end of a training group without bars near a test, however short those between."""
     purge, embargo = cut
     before = [cuts[test + 1] + embargo for test in chosen if test < group]
     after = [cuts[test] - purge for test in chosen if test > group]
-    return _cut_window(window, "train", max([cuts[group], *before]), min([cuts[group + 1], *after]))
+    return max([cuts[group], *before]), min([cuts[group + 1], *after])
 
 
-def _cut_window(window: Window, role: Role, start: int, end: int) -> Window | None:
-    return Window(window.series, start, end, role) if start < end else None
+def _cut_group(placed: Placed, group: int) -> tuple[Window, ...]:
+    return _cut("test", ((w, cuts[group], cuts[group + 1]) for w, cuts in placed))
 
 
-def _drop_empty(windows: Sequence[Window | None]) -> tuple[Window, ...]:
-    return tuple(window for window in windows if window is not None)
+def _cut(role: Role, ranges: Iterable[tuple[Window, int, int]]) -> tuple[Window, ...]:
+    """Windows from a start to an end; those without bars are left out."""
+    return tuple(Window(w.series, start, end, role) for w, start, end in ranges if start < end)
