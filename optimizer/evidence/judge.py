@@ -37,7 +37,14 @@ from optimizer.evidence.lookahead import (
     build_causal_record,
     estimate_causality_seconds,
 )
-from optimizer.evidence.null import build_null_record, estimate_null_seconds
+from optimizer.evidence.null import (
+    NullRecord,
+    NullSettings,
+    NullSetup,
+    NullTest,
+    compare_front,
+    estimate_null_seconds,
+)
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.robust import RobustRecord, build_robust_record
 from optimizer.evidence.schedule import ScheduleRecord
@@ -141,7 +148,7 @@ def _collect_evidence(run: JudgedRun, found: Judgement) -> Judgement:
     # They may have had it themselves.
     del folds
     parts["schedule"] = schedule = _build_schedule_record(run, steps)
-    parts["null"] = None if schedule else build_null_record(run)
+    parts["null"] = None if schedule else _build_null_record(run)
     if looks is not None:
         made = schedule or found.schedule
         parts["held_out"] = build_held_out_record(
@@ -157,6 +164,17 @@ def _collect_evidence(run: JudgedRun, found: Judgement) -> Judgement:
         )
     parts = {name: part for name, part in parts.items() if part is not None}
     return replace(found, **parts, notes=tuple(run.notes))
+
+
+def _build_null_record(run: JudgedRun) -> NullRecord | None:
+    plan = run.plan
+    if not plan.null:
+        return None
+    compare = partial(compare_front, run.task, run.result, plan.stop_after)
+    # Greatest strengths are compared, whichever member is the pick.
+    test = NullTest(run.store, NullSettings, run.strongest.strength, plan.stop_after, compare)
+    setup = NullSetup(run.again, plan.null_keep, run.warm_start)
+    return test.make(setup, plan.null, partial(run.executor.submit, used=run.device), run.watch)
 
 
 def _build_robust_record(run: JudgedRun) -> RobustRecord:
