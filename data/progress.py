@@ -67,6 +67,15 @@ class Show:
     def close(self) -> None:
         """Take away what is shown."""
 
+    def describe(self, *best: str) -> str:
+        """A line on the newest progress, with the best values in words."""
+        return join_words(self.progress.count, *best, self.progress.note, self.describe_left())
+
+    def describe_left(self) -> str:
+        """Time that the rest of the phase takes; empty where it is not known."""
+        left_s = self.left_s
+        return "" if left_s is None else f"{format_duration(left_s)} left"
+
     @property
     def left_s(self) -> float | None:
         """Seconds that the rest of the phase takes, at the pace of its steps if of nothing else.
@@ -80,3 +89,22 @@ class Show:
         if progress.left_s is not None:
             return max(progress.left_s - (now_s - self._heard_s), 0.0)
         return (now_s - self._began_s) / gained * left if gained > 0 else None
+
+
+def join_words(*words: str) -> str:
+    """Words that are there, with commas."""
+    return ", ".join(filter(None, words))
+
+
+def format_duration(seconds: float) -> str:
+    """A time in the two units that say most.
+
+    >>> format_duration(7.4), format_duration(125), format_duration(3_900)
+    ('7 s', '2 min 5 s', '1 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"

@@ -176,20 +176,6 @@ def format_count(count: object, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else plural}"
 
 
-def format_duration(seconds: float) -> str:
-    """A time in the two units that say most.
-
-    >>> format_duration(7.4), format_duration(125), format_duration(3_900)
-    ('7 s', '2 min 5 s', '1 h 5 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
-
-
 def fraction(value: object) -> str:
     """A fraction as percent with two digits."""
     if not (isinstance(value, float) and math.isfinite(value)):

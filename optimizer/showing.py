@@ -14,8 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from data.progress import Progress, Show
-from optimizer.formatting import format_duration, metric
+from data.progress import Progress, Show, format_duration, join_words
+from optimizer.formatting import metric
 
 LEVELS, PLAIN_LEVELS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """Heights of a trend, and those of a terminal that has ASCII alone."""
@@ -42,7 +42,7 @@ class LineShow(Show):
 
     def show(self) -> None:
         """Say a line."""
-        self._say(describe(self))
+        self._say(_describe(self))
 
 
 class PageShow(Show):
@@ -55,7 +55,7 @@ class PageShow(Show):
     def show(self) -> None:
         """Replace the line."""
         ipython: Any = import_module("IPython.display")
-        shown = ipython.HTML(f"<p>{escape(describe(self))}</p>")
+        shown = ipython.HTML(f"<p>{escape(_describe(self))}</p>")
         if self._handle is None:
             self._handle = ipython.display(shown, display_id=True)
         else:
@@ -102,7 +102,7 @@ class TerminalShow(Show):
         progress = self.progress
         title, _, part = progress.count.partition(": ")
         elapsed = format_duration(time.monotonic() - self._title_s)
-        left = "stopping" if self.is_stopping else describe_left(self)
+        left = "stopping" if self.is_stopping else self.describe_left()
         total = progress.planned or None
         line = Table.grid(padding=(0, 2), expand=True)
         line.add_column(no_wrap=True)
@@ -147,24 +147,6 @@ def choose_show() -> Show:
     return Show()
 
 
-def describe(show: Show) -> str:
-    """A line on what a viewer heard last."""
-    progress = show.progress
-    best = (f"{name} {metric(name, value)}" for name, value in progress.best.items())
-    return join_words(progress.count, *best, progress.note, describe_left(show))
-
-
-def describe_left(show: Show) -> str:
-    """Time that the rest takes; empty where it is not known."""
-    left_s = show.left_s
-    return "" if left_s is None else f"{format_duration(left_s)} left"
-
-
-def join_words(*words: str) -> str:
-    """Words that are there, with commas."""
-    return ", ".join(filter(None, words))
-
-
 def draw_trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
     """Values over time as heights, at most `width` of them; blank where there was none.
 
@@ -179,4 +161,11 @@ def draw_trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str
     scale = (len(levels) - 1) / (high - low) if high > low else 0.0
     return "".join(
         levels[round((value - low) * scale)] if math.isfinite(value) else " " for value in shown
+    )
+
+
+def _describe(show: Show) -> str:
+    """A line on what a viewer heard last."""
+    return show.describe(
+        *(f"{name} {metric(name, best)}" for name, best in show.progress.best.items())
     )

@@ -63,13 +63,8 @@ class StepLog(Show):
 
     def show(self) -> None:
         """Write a line."""
-        step, left = self.progress, self.progress.planned - self.progress.done
-        if left > 0:
-            minutes, seconds = divmod(round(step.left_s or 0.0), 60)
-            pieces = "1 piece" if left == 1 else f"{left} pieces"
-            had = f", {step.note} so far" if step.note else ""
-            line = f"fetching {pieces}, {minutes}:{seconds:02d} left{had}"
-            logger.info("%s: %s", step.phase, line)
+        if self.progress.done < self.progress.planned:
+            logger.info("%s", self.describe())
 
 
 @dataclass(frozen=True)
@@ -229,7 +224,9 @@ class _Fill:
             left_s = self.source.pace.estimate_seconds(calls)
         total, count = self.bars + bars, len(self.pieces)
         note = f"{total:,} bars" if total else ""
-        self.how.watch(Progress(self.cache.key.short, self.done, count, note=note, left_s=left_s))
+        self.how.watch(
+            Progress(f"{self.cache.key.short}: pieces", self.done, count, note=note, left_s=left_s)
+        )
 
     def fetch(self, source: BarSource, piece: TimeRange) -> PartBars:
         """One piece, checked against the calendar and against the bars that are cached beside."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from data.progress import format_duration
 from optimizer.evidence.null import KINDS, MOST_P, MOST_P_OF_ALL, Tally, format_p
 from optimizer.evidence.out_of_sample import (
     FEWEST_CLOSING_DAYS,
@@ -20,7 +21,7 @@ from optimizer.evidence.out_of_sample import (
     add_up,
 )
 from optimizer.evidence.robust import CHECKS
-from optimizer.formatting import format_count, format_duration
+from optimizer.formatting import format_count
 from optimizer.grades import GRADES
 from optimizer.store.caveats import describe_gone
 from optimizer.store.payload import Payload

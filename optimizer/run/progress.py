@@ -6,7 +6,7 @@ from collections import deque
 import numpy as np
 
 from data.progress import Progress
-from optimizer.formatting import LONG, number
+from optimizer.formatting import number
 from optimizer.run.task import Task
 from optimizer.search.generation import Generation
 
@@ -57,7 +57,8 @@ def build_progress(task: Task, generation: Generation, pace: SearchPace) -> Prog
     feasible = (generation.population.violations == 0).mean()
     facts = [
         f"front {len(archive):,}, feasible {feasible:.0%}",
-        f"hypervolume {_format_volume(generation.hypervolume)}, {pace.evaluated:,} evaluated",
+        f"hypervolume {number(generation.hypervolume)} (first box = 1)",
+        f"{pace.evaluated:,} evaluated",
     ]
     rate = pace.individuals_per_s * task.markets.n_bars
     if rate > 0:
@@ -74,10 +75,3 @@ def build_progress(task: Task, generation: Generation, pace: SearchPace) -> Prog
         note=", ".join(facts),
         left_s=pace.estimate_seconds(last - generation.number),
     )
-
-
-def _format_volume(volume: float) -> str:
-    """A hypervolume, with its unit."""
-    if not volume:
-        return "-"
-    return f"{number(volume) if volume >= LONG else format(volume, '.4f')} (first box = 1)"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data.progress import format_duration
 from optimizer.errors import OptimizerError, StoreError
 from optimizer.evidence.judgement import (
     derive_verdict,
@@ -21,7 +22,7 @@ from optimizer.evidence.judgement import (
 )
 from optimizer.evidence.null import read_null_so_far
 from optimizer.evidence.verdict import Verdict
-from optimizer.formatting import evenly, format_duration, format_gene, metric, number
+from optimizer.formatting import evenly, format_gene, metric, number
 from optimizer.report.charts.chart import BLUE, Chart, axis, scatter, words
 from optimizer.report.charts.front import front_2d
 from optimizer.report.charts.judged import null_strengths

@@ -34,15 +34,15 @@ def clock(monkeypatch):
 
 
 def find_generation(number, **changes):
-    """Progress of a search of nine generations."""
-    return Progress("generation", number, 9, BEST, "front 7", **changes)
+    """Progress of a search of eight generations."""
+    return Progress("generation", number, 8, BEST, "front 7", **changes)
 
 
 def test_lines_come_once_a_second(clock):
     """The first and the last always; the time left is that of the event, else of its pace."""
     stream = io.StringIO()
     show = open_show(Lines(stream))
-    for number in range(10):
+    for number in range(9):
         show(find_generation(number, left_s=None if number else 125.0))
         clock.seconds += 0.4
     for done in (2, 5):
@@ -50,10 +50,10 @@ def test_lines_come_once_a_second(clock):
         clock.seconds += 3
     best = "strength 0.4227, total_return 47.72%, max_drawdown 5.11%, front 7"
     assert stream.getvalue().splitlines() == [
-        f"generation 0 of 9, {best}, 2 min 5 s left",
-        f"generation 3 of 9, {best}, 2 s left",
-        f"generation 6 of 9, {best}, 1 s left",
-        f"generation 9 of 9, {best}",
+        f"generation 0 of 8, {best}, 2 min 5 s left",
+        f"generation 3 of 8, {best}, 2 s left",
+        f"generation 6 of 8, {best}, 1 s left",
+        f"generation 8 of 8, {best}",
         "judging: folds 2 of 6, 2 did as well so far",
         "judging: folds 5 of 6, 2 did as well so far, 1 s left",
     ]
@@ -75,11 +75,11 @@ def test_a_terminal_shows_a_view_where_it_can_draw_one(monkeypatch, term):
     with open_show(Lines(stream)) as show:
         if term == "dumb":
             show(find_generation(3))
-            assert "generation 3 of 9, strength" in stream.getvalue()
+            assert "generation 3 of 8, strength" in stream.getvalue()
             return
         for number in range(4):
             shown = draw(find_generation(number, left_s=20.0))
-        for words in ("generation 3 of 9", "20 s left", "best total_return  47.72%", "front 7"):
+        for words in ("generation 3 of 8", "20 s left", "best total_return  47.72%", "front 7"):
             assert words in shown
         shown = draw(find_generation(14, left_s=20.0))
         assert "the same for 14 generations" in shown
@@ -88,7 +88,7 @@ def test_a_terminal_shows_a_view_where_it_can_draw_one(monkeypatch, term):
         assert "folds 2 of 6" in shown
         assert "best" not in shown
         assert "stopping" in draw(find_generation(4), is_stopping=True)
-        assert "5 of 9" not in draw(find_generation(5), is_stopping=True)
+        assert "5 of 8" not in draw(find_generation(5), is_stopping=True)
         shown = stream.tell()
     assert "\x1b[2K" in stream.getvalue()[shown:]
 
