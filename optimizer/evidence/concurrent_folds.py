@@ -7,10 +7,11 @@ own makes them, with an engine of its own, so that neither waits for the other's
 import logging
 import queue
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from engine.batch import Engine
 from engine.devices import Device
@@ -22,10 +23,11 @@ from engine.workload import GPU_START_S, Workload
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.errors import ConfigError
 from optimizer.evidence.folds import FoldPick, FoldSetup
+from optimizer.evidence.jobs.executor import MachineShare
 from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
 from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
-from optimizer.evidence.jobs.workers import JobBatch, Pool, Workers
+from optimizer.evidence.jobs.workers import JobProcess, Pool, pack_setup
 from optimizer.evidence.plan import Plan, build_plan
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
@@ -40,14 +42,6 @@ FEWEST_CORES = 8
 """Of a host that makes folds beside the run: half of them are enough for its own search."""
 
 
-class FoldRoom(NamedTuple):
-    """Device, memory in bytes and cores of the folds."""
-
-    device: str
-    memory: int
-    threads: int
-
-
 @dataclass(frozen=True)
 class FoldProcess:
     """Runner of all folds, in a process with an engine of its own."""
@@ -58,60 +52,55 @@ class FoldProcess:
     threads: int
 
     def run(
-        self, job: tuple[int, ...], ask: Callable[[FoldPick | None], FoldRoom] | None = None
+        self, jobs: Sequence[int], ask: Callable[[FoldPick | None], MachineShare] | None = None
     ) -> None:
         """Search for folds; `ask` gives room, once it is known, and takes each pick."""
         assert ask is not None
         with Pool() as pool:
-            pool.start(min(self.threads, len(job)))
+            pool.start(min(self.threads, len(jobs)))
             # Its library is imported while the run prepares its own engine.
             self.setup.task.device()
-            room = ask(None)
-            config = self.setup.task.config.model_copy(update=room._asdict())
-            setup = replace(self.setup, task=replace(self.setup.task, config=config))
-            engine = None if config.device == "cpu" else setup.task.engine()
-            for _, pick in ThisMachine(pool).submit(setup, job, engine=engine):
+            setup = ask(None).give(self.setup)
+            engine = None if setup.task.config.device == "cpu" else setup.task.engine()
+            for _, pick in ThisMachine(pool).submit(setup, jobs, engine=engine):
                 ask(pick)
 
 
 class ConcurrentFolds:
-    """Executor of the folds that have begun; it answers what their process asks.
+    """Folds that have begun; it answers their process.
 
     Args:
-        setup: Of the folds.
-        threads: Cores that they may use.
+        process: With their setup, and the cores that they may use.
+        packed: The same, as of `pack_setup`.
+        worker: Does it.
 
     Attributes:
+        work: Work of the run that they are of.
         quiet: As of `optimizer.evidence.jobs.workers.Answers`; one process needs no order.
     """
 
     quiet: AbstractContextManager[Any] = nullcontext()
 
-    def __init__(self, setup: FoldSetup, threads: int) -> None:
-        self._setup, self._threads = setup, threads
-        self._rooms: queue.SimpleQueue[FoldRoom] = queue.SimpleQueue()
-        self._jobs, self._pool = tuple(range(len(setup.splits))), Pool()
-        self._told = 0
-        workers = Workers(FoldProcess(setup, threads), 2, answers=self)
-        self._batch: JobBatch | None = None
-        if not workers.alone:
-            self._batch = workers.begin([self._jobs], self._pool)
+    def __init__(self, process: FoldProcess, packed: bytes, worker: JobProcess) -> None:
+        setup, self._threads = process.setup, process.threads
+        self._setup, self._worker = setup, worker
+        self.work = setup.task.workload()
+        self._left, self._is_ended = len(setup.splits), False
+        self._room: Future[MachineShare] = Future()
+        self._picks: queue.SimpleQueue[FoldPick | None] = queue.SimpleQueue()
+        self._thread, jobs = ThreadPoolExecutor(1), range(len(setup.splits))
+        self._searching = self._thread.submit(worker.run, packed, jobs, self)
+        self._searching.add_done_callback(lambda _: self._picks.put(None))
 
-    @property
-    def work(self) -> Workload:
-        """Work of the run that they are of."""
-        return self._setup.task.workload()
-
-    def ask(self, pick: FoldPick | None) -> FoldRoom | None:
+    def ask(self, pick: FoldPick | None) -> MachineShare | None:
         """Room for the folds, once it is known; a pick is kept for who waits for it."""
         if pick is None:
-            return self._rooms.get()
-        assert self._batch is not None
-        self._batch.done.put((pick.number, pick, None))
-        self._told += 1
-        if self._told == len(self._jobs):
+            return self._room.result()
+        self._picks.put(pick)
+        self._left -= 1
+        if not self._left:
             # A process with a GPU takes a while to end, and has its memory until then.
-            self._batch.kill()
+            self._worker.kill()
         return None
 
     def give_room(self, device: str, free_bytes: int) -> None:
@@ -120,34 +109,35 @@ class ConcurrentFolds:
         They end where that runs short of memory.
         """
         offer_memory(self._give_back)
-        self._rooms.put(FoldRoom(device, int(BESIDE_SHARE * free_bytes), self._threads))
+        self._room.set_result(MachineShare(device, self._threads, int(BESIDE_SHARE * free_bytes)))
 
     def is_same_search(self, setup: InStepSetup[Any, Any]) -> bool:
         """Whether a setup finds what these folds find."""
         return isinstance(setup, FoldSetup) and _list_deciding(setup) == _list_deciding(self._setup)
 
-    def iter_picks(self, jobs: Iterable[int]) -> Generator[tuple[int, FoldPick], None, None]:
+    def results(self, jobs: Sequence[int]) -> Generator[tuple[int, FoldPick], None, None]:
         """Picks of some folds as they are found; fewer where their process failed."""
         missing = set(jobs)
-        while missing and self._batch is not None:
-            job, pick, error = self._batch.done.get()
-            if job == self._jobs:
+        try:
+            while missing and (pick := self._picks.get()) is not None:
+                if pick.number in missing:
+                    missing.remove(pick.number)
+                    yield pick.number, pick
+            if missing and not self._is_ended:
+                error = self._searching.exception()
                 LOG.warning("folds beside the run failed (%r), and are searched now", error)
-                return
-            if job in missing:
-                missing.remove(job)
-                yield job, pick
+        finally:
+            self.end()
 
     def end(self) -> None:
         """End their process, whatever it does."""
-        if self._batch is not None:
-            # A thread that waits for room waits no longer.
-            self._rooms.put(FoldRoom("cpu", 0, 1))
-            for process in self._batch.end():
-                self._pool.give_back(process)
-            self._pool.__exit__()
-            self._batch = None
-            withdraw_memory(self._give_back)
+        self._is_ended = True
+        # A thread that waits for room waits no longer.
+        self._room.cancel()
+        self._worker.kill()
+        self._thread.shutdown()
+        self._worker.end()
+        withdraw_memory(self._give_back)
 
     def _give_back(self) -> None:
         """Give their memory to the run; folds are searched after it."""
@@ -185,7 +175,7 @@ class SpareCores(ThisMachine):
         if cores < FEWEST_CORES or is_limited:
             return
         # They are ready when the search is over.
-        self._pool.start(PROCESSES)
+        self._pool.start(PROCESSES + 1)
         self._replaying = partial(replay_in_processes, self._pool)
         planned = on_searched_bars(task)
         try:
@@ -193,9 +183,10 @@ class SpareCores(ThisMachine):
         except ConfigError:
             # The judgement reports it.
             return
-        if splits:
-            setup = FoldSetup(planned, splits, warm_start)
-            self._begun = ConcurrentFolds(setup, max(cores // 2, 1))
+        process = FoldProcess(FoldSetup(planned, splits, warm_start), max(cores // 2, 1))
+        if splits and (packed := pack_setup(process)):
+            for worker in self._pool.take(1):
+                self._begun = ConcurrentFolds(process, packed, worker)
 
     def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
         """As `local_evaluator`, with the reference in processes where cores are to spare."""
@@ -235,12 +226,10 @@ def _take_begun(
 ) -> Generator[tuple[Any, Any], None, None]:
     """Folds that have begun; those that they fail to make are submitted."""
     missing = list(jobs)
-    try:
-        for job, pick in begun.iter_picks(missing):
+    with closing(begun.results(missing)) as found:
+        for job, pick in found:
             missing.remove(job)
             yield job, pick
-    finally:
-        begun.end()
     if missing:
         yield from submit(missing)
 

@@ -1,9 +1,9 @@
 """A whole search without a record: repeated for its trials, on folds, or on null markets."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from optimizer.run.problem import (
     Question,
     Trials,
     answer,
-    judge_together,
 )
 from optimizer.run.task import Task
 from optimizer.search.generation import Floats, Generation, Population
@@ -28,7 +27,6 @@ from optimizer.search.memory import from_numbers
 from optimizer.search.polish import list_neighbours, polish_front
 from optimizer.search.problem import judged_population
 from optimizer.search.stopping import stop_reason
-from strategy.model import Strategy
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -125,46 +123,16 @@ def on_searched_bars(task: Task, **settings: object) -> Task:
     return on_other_bars(task, task.markets.series, task.markets.uncut, **settings)
 
 
-def answer_together(
+def evaluate_together(
     engine: Engine,
     windows: Mapping[Key, Sequence[int]],
     questions: Mapping[Key, Question],
 ) -> list[Answer]:
-    """Answers to searches in step, each of which has windows of its own, by number."""
-    answers = evaluate_questions(engine, windows, questions)
-    return judge_together(list(questions.values()), answers)
-
-
-def evaluate_questions(
-    engine: Engine,
-    windows: Mapping[Key, Sequence[int]],
-    questions: Mapping[Key, Question],
-) -> list[Answer]:
-    """The same without judgements."""
+    """Answers to searches in step, each of which has windows of its own, by number; unjudged."""
     groups = [
         Group(question.genomes, windows[key], question.pools) for key, question in questions.items()
     ]
     return [Answer(*answered) for answered in evaluate_groups(engine, groups)]
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """The engine of another process, of which a search knows no more than the strategy."""
-
-    spec: Strategy
-
-
-def replace_engine(task: Task) -> Engine:
-    """Stand-in of the engine of another process, which answers what a task's search asks."""
-    return cast(Engine, Elsewhere(task.spec))
-
-
-def ask_elsewhere(
-    ask: Callable[[Mapping[Key, Question]], Sequence[Answer]], questions: Mapping[Key, Question]
-) -> list[Answer]:
-    """Answers of another process, judged in this one."""
-    answers = ask({key: question._replace(judge=None) for key, question in questions.items()})
-    return judge_together(list(questions.values()), answers)
 
 
 def engine_apart(tasks: Sequence[Task]) -> tuple[Engine, list[range]]:

@@ -2,17 +2,21 @@
 
 import queue
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise, zip_longest
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic
 
 from optimizer.evidence.jobs.in_step import Ask, InStepSetup, Job, Result, Waves
 from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.run.problem import Answer, Question
-from optimizer.run.search import evaluate_questions
+from optimizer.run.search import evaluate_together
 from optimizer.run.task import Task
+
+_Asked = tuple[Mapping[Any, Question], Future[Sequence[Answer]]]
+"""Questions of one process, and where it waits for the answers."""
 
 
 class AskingWorkers(Generic[Job, Result]):
@@ -26,23 +30,20 @@ class AskingWorkers(Generic[Job, Result]):
         count: How many processes; with one, this process searches.
         size: How many searches are a wave at most.
         pool: Where processes come from and wait afterwards.
-
-    Attributes:
-        alone: As of `Workers`.
     """
 
     def __init__(self, setup: InStepSetup[Job, Result], count: int, size: int, pool: Pool) -> None:
-        self._setup, self._count, self._size, self._pool = setup, count, size, pool
-        self.alone = Workers(Waves(setup), count, pool).alone
+        self._setup, self._count, self._size = setup, count, size
+        self._workers = Workers(Waves(setup), count, pool)
 
-    def results(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Result], None, None]:
-        """Each job with what came of it, wave after wave; closing it leaves the rest."""
-        waves = _cut_waves(list(jobs), self._size)
-        if self.alone or min(map(len, waves), default=0) < 2:
+    def results(self, jobs: Sequence[Job]) -> Generator[tuple[Job, Result], None, None]:
+        """Each job with its result, wave after wave; closing it leaves the rest."""
+        waves = _cut_waves(jobs, self._size)
+        if self._workers.alone or min(map(len, waves), default=0) < 2:
             for wave in waves:
                 yield from self._setup.run_in_step(wave)
             return
-        tasks = self._make_tasks(waves[:1])
+        tasks = self._build_tasks(waves[0])
         for wave, following in zip_longest(waves, waves[1:], fillvalue=()):
             tasks = yield from self._search_wave(wave, tasks, following)
 
@@ -53,26 +54,17 @@ class AskingWorkers(Generic[Job, Result]):
 
         With it its engine goes: memory may hold no two of them.
         """
-        evaluate = partial(evaluate_questions, *self._setup.make_engine(wave, tasks))
+        evaluate = partial(evaluate_together, *self._setup.make_engine(wave, tasks))
         shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
-        with Evaluating(evaluate) as answers:
-            workers = Workers(Waves(self._setup), len(shares), self._pool, answers)
-            with closing(workers.results(shares)) as done:
-                # Made while this wave is searched.
-                upcoming = self._make_tasks([following])
-                for _, results in done:
-                    yield from results
+        with Evaluating(evaluate) as answers, self._workers.begin(shares, answers) as done:
+            # Made while this wave is searched.
+            upcoming = self._build_tasks(following)
+            for _, results in done:
+                yield from results
         return upcoming
 
-    def _make_tasks(self, waves: Sequence[Sequence[Job]]) -> list[Task]:
-        return [self._setup.build_task(job) for wave in waves for job in wave]
-
-
-class _Asked(NamedTuple):
-    """Questions of one process, and where it waits for the answers."""
-
-    questions: Mapping[Any, Question]
-    answers: "queue.SimpleQueue[Sequence[Answer] | Exception]"
+    def _build_tasks(self, jobs: Sequence[Job]) -> list[Task]:
+        return [self._setup.build_task(job) for job in jobs]
 
 
 class Evaluating:
@@ -88,16 +80,14 @@ class Evaluating:
 
     def __init__(self, evaluate: Ask) -> None:
         self._evaluate, self.quiet = evaluate, threading.Lock()
-        self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._asked: queue.SimpleQueue[_Asked] = queue.SimpleQueue()
+        self._thread = ThreadPoolExecutor(1)
 
     def __enter__(self) -> "Evaluating":
-        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._asked.put(None)
-        self._thread.join()
+        self._thread.shutdown()
 
     def ask(self, questions: Mapping[Any, Question]) -> Sequence[Answer]:
         """Wait for the answers, in the order of the questions.
@@ -105,41 +95,29 @@ class Evaluating:
         Raises:
             Whatever evaluating raises.
         """
-        waiting = _Asked(questions, queue.SimpleQueue())
-        self._asked.put(waiting)
-        answers = waiting.answers.get()
-        if isinstance(answers, Exception):
-            raise answers
-        return answers
+        answers: Future[Sequence[Answer]] = Future()
+        self._asked.put((questions, answers))
+        self._thread.submit(self._answer)
+        return answers.result()
 
-    def _run(self) -> None:
-        """Answer until None is asked, when no question is open."""
-        while (first := self._asked.get()) is not None:
-            pending = [first, *_take_all(self._asked)]
-            self._answer(pending)
-
-    def _answer(self, pending: Sequence[_Asked]) -> None:
-        questions = {
-            key: question for waiting in pending for key, question in waiting.questions.items()
-        }
+    def _answer(self) -> None:
+        """Answer questions so far; none may be left."""
+        pending = []
+        with suppress(queue.Empty):
+            while True:
+                pending.append(self._asked.get_nowait())
+        questions = {key: question for asked, _ in pending for key, question in asked.items()}
+        if not questions:
+            return
         try:
             with self.quiet:
-                answers = dict(zip(questions, self._evaluate(questions), strict=True))
+                found = dict(zip(questions, self._evaluate(questions), strict=True))
         except Exception as error:
-            for waiting in pending:
-                waiting.answers.put(error)
+            for _, answers in pending:
+                answers.set_exception(error)
             return
-        for waiting in pending:
-            waiting.answers.put([answers[key] for key in waiting.questions])
-
-
-def _take_all(asked: "queue.SimpleQueue[_Asked | None]") -> Iterator[_Asked]:
-    """Questions asked so far."""
-    while not asked.empty():
-        if (other := asked.get()) is None:
-            asked.put(None)
-            return
-        yield other
+        for asked, answers in pending:
+            answers.set_result([found[key] for key in asked])
 
 
 def _cut_waves(jobs: Sequence[Job], size: int) -> list[Sequence[Job]]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from data import Window, parts
 from engine.workload import Workload
@@ -93,14 +94,24 @@ class InStepSetup(ABC, Generic[Job, Result]):
 
         `ask` evaluates elsewhere what they ask; an engine of this process does so without it.
         """
-        from optimizer.run.search import answer_together, ask_elsewhere, replace_engine
+        from optimizer.run.search import evaluate_together
 
         tasks = {job: self.build_task(job) for job in jobs}
         if ask is None:
             engine, windows = self.make_engine(jobs, [*tasks.values()])
-            return self.search_together(tasks, engine, partial(answer_together, engine, windows))
-        elsewhere = replace_engine(tasks[jobs[0]])
-        return self.search_together(tasks, elsewhere, partial(ask_elsewhere, ask))
+            ask = partial(evaluate_together, engine, windows)
+        else:
+            # A search knows no more of the engine of another process.
+            engine = cast("Engine", SimpleNamespace(spec=tasks[jobs[0]].spec))
+        return self.search_together(tasks, engine, partial(_answer, ask))
+
+
+def _answer(evaluate: Ask, questions: "Mapping[Any, Question]") -> "list[Answer]":
+    """Answers that are judged in this process, wherever they are evaluated."""
+    from optimizer.run.problem import judge_together
+
+    bare = {key: question._replace(judge=None) for key, question in questions.items()}
+    return judge_together(list(questions.values()), evaluate(bare))
 
 
 def bring_windows(

@@ -94,7 +94,9 @@ class ThisMachine:
         if is_apart:
             setup = limit(setup, device=engine.device).on(None)
         if engine.device == "cpu":
-            return Workers(setup, 1) if jobs * setup.seconds(threads) < beside_s else None
+            return (
+                Workers(setup, 1, self._pool) if jobs * setup.seconds(threads) < beside_s else None
+            )
         # A run that was killed after its last search goes on with none left.
         size = 1 if is_apart else max(1, min(size_wave(setup, engine), jobs))
         several = max(1, min(threads - 1, size))

@@ -3,10 +3,11 @@
 Threads of one process wait for each other: what lies between compiled loops is Python.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,21 +79,12 @@ def replay_in_processes(
     each = max(1, threads // PROCESSES) if _is_long(reference) else 1
     setup = ReplaySetup(reference.spec, reference.costs, each)
     workers = Workers(setup, min(PROCESSES, len(jobs)), pool)
-    batch = None if workers.alone else workers.begin(jobs, pool)
-    if batch is None:
+    if workers.alone:
         with replaying(reference, genomes, threads) as replays:
             yield replays
         return
-
-    def list_replays(done: Iterable[tuple[Any, list[Replayed]]]) -> Iterator[Replayed]:
-        for _, replays in done:
-            yield from replays
-
-    try:
-        yield list_replays(workers.collect(batch, len(jobs)))
-    finally:
-        for process in batch.end():
-            pool.give_back(process)
+    with workers.begin(jobs) as done:
+        yield chain.from_iterable(replays for _, replays in done)
 
 
 def _is_long(reference: Reference) -> bool:

@@ -1,15 +1,16 @@
-"""Jobs on all cores: processes of our own, each of which is given the same setup once.
+"""Jobs on all cores: processes of our own, each of which is given a setup once, and keeps it.
 
-They are no children of ``multiprocessing``, which would run a person's script again to begin them.
-A job is a pure function of its setup, so that it does not matter who does it, or how often.
+They are not loky's, whose pool breaks with one process that is killed (15 of 16 jobs were lost,
+here the one) and whose processes live on after a parent that is killed. Those of `multiprocessing`
+run a person's script again to begin. Neither lets a job ask its parent in the middle.
 """
 
 import pickle
 import queue
 import subprocess
-import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from io import BufferedReader
 from typing import Any, Protocol
 
@@ -18,7 +19,6 @@ from optimizer.processes import begin, folders_of_own_modules
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """There is a process for each core already."""
 
-
 PIPE_BYTES = 2**20
 """Size of a pipe, where the system allows it: a population's accumulators in one piece."""
 
@@ -26,7 +26,7 @@ PIPE_BYTES = 2**20
 class Runner(Protocol):
     """Runner of jobs; it can be pickled, or its jobs are done in this process.
 
-    One that `asks` is also given what asks this process, wherever it does a job.
+    One that `asks` is also given a function that asks this process, wherever it does a job.
     """
 
     def run(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
@@ -47,48 +47,132 @@ class Answers(Protocol):
         ...
 
 
+class WorkerLostError(Exception):
+    """A process ended in the middle of a job."""
+
+
+class JobProcess:
+    """A process that does one job after the other."""
+
+    def __init__(self) -> None:
+        self._process = begin(
+            "optimizer.evidence.jobs.worker",
+            variables=ONE_THREAD,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pipesize=PIPE_BYTES,
+        )
+        self.pid, self._setup, self._is_killed = self._process.pid, b"", False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the process has not ended, nor is about to."""
+        return not self._is_killed and self._process.poll() is None
+
+    def run(self, setup: bytes, job: object, answers: Answers | None = None) -> Any:  # noqa: ANN401
+        """Result of a job; a process that fails in the middle of one is killed.
+
+        Raises:
+            WorkerLostError: When the process ends.
+            Whatever the job or an answer raises.
+        """
+        quiet = nullcontext() if answers is None else answers.quiet
+        try:
+            new = () if setup is self._setup else (folders_of_own_modules(), setup)
+            self._setup = setup
+            reply = self._call((*new, (job,)), quiet)
+            while len(reply) == 1:
+                assert answers is not None
+                reply = self._call(((answers.ask(reply[0]),),), quiet)
+        except BaseException:
+            self.kill()
+            raise
+        result, error = reply
+        if error is not None:
+            raise error
+        return result
+
+    def _call(
+        self, messages: Iterable[object], quiet: AbstractContextManager[Any]
+    ) -> tuple[Any, ...]:
+        """The process's reply to messages."""
+        into, out = self._process.stdin, self._process.stdout
+        assert into is not None
+        assert isinstance(out, BufferedReader)
+        try:
+            with quiet:
+                for message in messages:
+                    pickle.dump(message, into, pickle.HIGHEST_PROTOCOL)
+                into.flush()
+            # Until there is something to read.
+            out.peek(1)
+            with quiet:
+                reply: tuple[Any, ...] = pickle.load(out)
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            raise WorkerLostError(*error.args) from error
+        return reply
+
+    def kill(self) -> None:
+        """End the process, without waiting for its end."""
+        self._is_killed = True
+        self._process.kill()
+
+    def end(self) -> None:
+        """End the process, and take note of its end."""
+        self.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(OSError):
+                stream.close()
+        self._process.wait()
+
+
 class Pool:
     """Processes that wait for work, kept from one setup to the next; leaving it ends them."""
 
     def __init__(self) -> None:
-        self._idle: list[subprocess.Popen[bytes]] = []
+        self._idle: list[JobProcess] = []
 
     def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self._idle:
-            process.kill()
-            _reap(process)
+        for worker in self._idle:
+            worker.end()
         self._idle.clear()
 
     def start(self, count: int) -> None:
         """Have at least so many processes waiting, if the system starts them."""
-        dead = [process for process in self._idle if process.poll() is not None]
-        self._idle = [process for process in self._idle if process not in dead]
-        for process in dead:
-            _reap(process)
+        waiting, self._idle = self._idle, []
+        self.give_back(waiting)
         # Fewer do the same, where the system starts no more of them.
         with suppress(BlockingIOError):
             while len(self._idle) < count:
-                process = begin(
-                    "optimizer.evidence.jobs.worker",
-                    variables=ONE_THREAD,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    pipesize=PIPE_BYTES,
-                )
-                self._idle.append(process)
+                self._idle.append(JobProcess())
 
-    def take(self, count: int) -> list["subprocess.Popen[bytes]"]:
+    def take(self, count: int) -> list[JobProcess]:
         """So many processes at most: those that wait, and new ones."""
         self.start(count)
         taken, self._idle = self._idle[:count], self._idle[count:]
         return taken
 
-    def give_back(self, process: "subprocess.Popen[bytes]") -> None:
-        """Let a process that has done its work wait for more."""
-        self._idle.append(process)
+    def give_back(self, workers: Iterable[JobProcess]) -> None:
+        """Let processes wait for more work, those that have not ended."""
+        for worker in workers:
+            if worker.is_there:
+                self._idle.append(worker)
+            else:
+                worker.end()
+
+
+def pack_setup(setup: Runner) -> bytes:
+    """A setup for other processes; empty where they cannot be given it."""
+    try:
+        packed = pickle.dumps(setup)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return b""
+    # They do not know what this program itself defines.
+    return b"" if b"__main__" in packed else packed
 
 
 class Workers:
@@ -97,203 +181,100 @@ class Workers:
     Args:
         setup: Does a job.
         count: How many processes; with one, this process does the jobs.
-        pool: Where processes come from and wait afterwards; None for some of its own.
-        answers: Answers what jobs ask, if they do.
+        pool: Where processes come from and wait afterwards.
 
     Attributes:
-        alone: Why all jobs are done in this process; empty where they are not.
+        alone: Whether all jobs are done in this process.
     """
 
-    def __init__(
-        self,
-        setup: Runner,
-        count: int,
-        pool: Pool | None = None,
-        answers: Answers | None = None,
-    ) -> None:
+    def __init__(self, setup: Runner, count: int, pool: Pool) -> None:
         self._setup, self._count, self._pool = setup, count, pool
-        self._answers = answers
-        self.alone, self._pickled = "", b""
-        if count < 2:
-            self.alone = "one core"
-            return
-        try:
-            self._pickled = pickle.dumps(setup)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            self.alone = f"other processes cannot be given this strategy ({error})"
-        if b"__main__" in self._pickled:
-            self.alone = "other processes do not know what this program itself defines"
-        if not self.alone and pool is not None:
+        self._packed = pack_setup(setup) if count > 1 else b""
+        self.alone = not self._packed
+        if not self.alone:
             # They are ready sooner than their first jobs are.
             pool.start(count)
 
-    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
-        """Each job with what came of it, as they are done; closing it ends what was begun.
+    @contextmanager
+    def begin(
+        self, jobs: Sequence[Any], answers: Answers | None = None
+    ) -> Iterator[Iterator[tuple[Any, Any]]]:
+        """Each job with its result, as they end; leaving it ends those that were begun.
+
+        Args:
+            jobs: Of the setup.
+            answers: Answers questions of jobs, where they ask.
 
         Raises:
             Whatever a job raises; the first such ends all.
         """
-        if self.alone:
-            for job in jobs:
-                yield job, self._run_here(job)
+        asked = () if answers is None else (answers.ask,)
+        workers = [] if self.alone else self._pool.take(min(self._count, len(jobs)))
+        if not workers:
+            yield ((job, self._setup.run(job, *asked)) for job in jobs)
             return
-        pending = list(jobs)
-        with Pool() as own_pool:
-            pool = self._pool or own_pool
-            batch = self.begin(pending, pool)
-            if batch is None:
-                yield from ((job, self._run_here(job)) for job in pending)
-                return
-            try:
-                yield from self.collect(batch, len(pending))
-            finally:
-                for process in batch.end():
-                    pool.give_back(process)
+        free, threads = _Free(workers), ThreadPoolExecutor(len(workers))
+        begun = {threads.submit(free.run, self._packed, job, answers): job for job in jobs}
+        try:
+            yield self._collect(begun, asked)
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            free.end()
+            threads.shutdown()
+            self._pool.give_back(workers)
 
-    def collect(self, batch: "JobBatch", count: int) -> Iterator[tuple[Any, Any]]:
-        """So many jobs of a batch with what came of them, as they are done."""
-        for _ in range(count):
-            job, result, error = batch.done.get()
-            if isinstance(error, WorkerLostError):
+    def results(self, jobs: Sequence[Any]) -> Generator[tuple[Any, Any], None, None]:
+        """As of `begin`, which begins with the first; closing it leaves it."""
+        with self.begin(jobs) as done:
+            yield from done
+
+    def _collect(
+        self, begun: dict[Future[Any], Any], asked: tuple[Any, ...]
+    ) -> Iterator[tuple[Any, Any]]:
+        for future in as_completed(begun):
+            job = begun.pop(future)
+            try:
+                result = future.result()
+            except WorkerLostError:
                 # Memory, most likely: alone it has more.
-                result, error = self._run_here(job), None
-            if error is not None:
-                raise error
+                result = self._setup.run(job, *asked)
             yield job, result
 
-    def begin(self, jobs: Sequence[Any], pool: Pool) -> "JobBatch | None":
-        """Begin with jobs; None where the system starts no process, or there is nothing to do."""
-        processes = pool.take(min(self._count, len(jobs)))
-        return JobBatch(self._pickled, jobs, processes, self._answers) if processes else None
 
-    def _run_here(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
-        """Do a job in this process."""
-        asked = () if self._answers is None else (self._answers.ask,)
-        return self._setup.run(job, *asked)
+class _Free:
+    """Processes that are free for a job, of some that do jobs of several threads."""
 
+    def __init__(self, workers: Iterable[JobProcess]) -> None:
+        self._workers = list(workers)
+        self._queue: queue.SimpleQueue[JobProcess | None] = queue.SimpleQueue()
+        for worker in self._workers:
+            self._queue.put(worker)
 
-class WorkerLostError(Exception):
-    """A process ended in the middle of a job."""
+    def run(self, setup: bytes, job: object, answers: Answers | None) -> Any:  # noqa: ANN401
+        """Result of a job, of the first process that is free; as of `JobProcess.run`.
 
+        Raises:
+            WorkerLostError: Also where none is left.
+        """
+        worker = self._queue.get()
+        if worker is None:
+            self._queue.put(None)
+            raise WorkerLostError
+        try:
+            return worker.run(setup, job, answers)
+        finally:
+            if worker.is_there:
+                self._queue.put(worker)
+            elif not any(other.is_there for other in self._workers):
+                self._queue.put(None)
 
-class JobBatch:
-    """Jobs of one setup, and a thread for each process that hands it some.
-
-    Attributes:
-        done: Job, result, and what it raised or None.
-    """
-
-    def __init__(
-        self,
-        setup: bytes,
-        jobs: Sequence[Any],
-        processes: "list[subprocess.Popen[bytes]]",
-        answers: Answers | None = None,
-    ) -> None:
-        self._answers, self._quiet = answers, answers.quiet if answers else nullcontext()
-        self.done: queue.SimpleQueue[tuple[Any, Any, Exception | None]] = queue.SimpleQueue()
-        self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        for job in jobs:
-            self._waiting.put(job)
-        self._processes = processes
-        self._lock = threading.Lock()
-        self._is_ending, self._left = False, len(processes)
-        self._at_work: set[int] = set()
-        self._threads = [
-            threading.Thread(target=self._serve, args=(process, setup), daemon=True)
-            for process in processes
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def kill(self) -> None:
-        """End every process, without waiting for its end."""
-        for process in self._processes:
-            process.kill()
-
-    def end(self) -> "list[subprocess.Popen[bytes]]":
-        """End every process that is in the middle of a job; those that wait are returned."""
-        with self._lock:
-            self._is_ending = True
-            busy = set(self._at_work)
-        for process in self._processes:
-            if process.pid in busy:
-                process.kill()
-        waiting = []
-        for process, thread in zip(self._processes, self._threads, strict=True):
-            thread.join()
-            if process.pid in busy or process.pid in self._at_work or process.poll() is not None:
-                process.kill()
-                _reap(process)
-            else:
-                waiting.append(process)
-        return waiting
-
-    def _next(self, process: "subprocess.Popen[bytes]") -> Any:  # noqa: ANN401 - of any kind
-        """The next job, at which the process then is; raises where there is none for it."""
-        with self._lock:
-            self._at_work.discard(process.pid)
-            if self._is_ending:
-                raise queue.Empty
-            job = self._waiting.get_nowait()
-            self._at_work.add(process.pid)
-        return job
-
-    def _serve(self, process: "subprocess.Popen[bytes]", setup: bytes) -> None:
-        is_set_up = False
-        while True:
-            try:
-                job = self._next(process)
-            except queue.Empty:
-                return
-            try:
-                if not is_set_up:
-                    assert process.stdin is not None
-                    pickle.dump(folders_of_own_modules(), process.stdin)
-                    pickle.dump(setup, process.stdin)
-                    is_set_up = True
-                reply: tuple[Any, ...] = self._ask(process, (job,))
-                while len(reply) == 1:
-                    assert self._answers is not None
-                    reply = self._ask(process, (self._answers.ask(reply[0]),))
-                result, error = reply
-            except (OSError, EOFError, pickle.UnpicklingError):
-                self._lose(job)
-                return
-            except Exception as raised:
-                result, error = None, raised
-            self.done.put((job, result, error))
-
-    def _ask(self, process: "subprocess.Popen[bytes]", message: object) -> tuple[Any, ...]:
-        """A process's reply to a message."""
-        into, out = process.stdin, process.stdout
-        assert into is not None
-        assert isinstance(out, BufferedReader)
-        with self._quiet:
-            pickle.dump(message, into, pickle.HIGHEST_PROTOCOL)
-            into.flush()
-        # Until there is something to read.
-        out.peek(1)
-        with self._quiet:
-            reply: tuple[Any, ...] = pickle.load(out)
-        return reply
-
-    def _lose(self, job: object) -> None:
-        """Hand back the job of a process that ended; without any other process, all jobs."""
-        self.done.put((job, None, WorkerLostError()))
-        with self._lock:
-            self._left -= 1
-            while not self._left:
-                try:
-                    self.done.put((self._waiting.get_nowait(), None, WorkerLostError()))
-                except queue.Empty:
-                    return
-
-
-def _reap(process: "subprocess.Popen[bytes]") -> None:
-    """Close what leads to a process that has ended, and take note of its end."""
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with suppress(OSError):
-                stream.close()
-    process.wait()
+    def end(self) -> None:
+        """Kill processes that are in the middle of a job; no other job begins."""
+        idle = set()
+        with suppress(queue.Empty):
+            while True:
+                idle.add(self._queue.get_nowait())
+        self._queue.put(None)
+        for worker in self._workers:
+            if worker not in idle:
+                worker.kill()

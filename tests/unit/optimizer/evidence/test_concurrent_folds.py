@@ -64,9 +64,9 @@ def test_folds_are_those_of_afterwards(searched_run, settings, is_taken, monkeyp
     if is_taken:
         monkeypatch.setattr(machine, "Workers", None)
     else:
-        monkeypatch.setattr(begun, "iter_picks", None)
+        monkeypatch.setattr(begun, "results", None)
     assert judge(path, run) == known
-    assert begun._batch is None
+    assert not begun._worker.is_there
 
 
 @pytest.mark.parametrize("is_killed", [True, False])
@@ -74,10 +74,10 @@ def test_folds_that_fail_or_give_their_memory_are_searched_now(searched_run, cap
     """After their process died, and where a GPU's out of memory ended them, with a word on it."""
     run, path = searched_run()
     if is_killed:
-        os.kill(run._begun._batch._processes[0].pid, signal.SIGKILL)
+        os.kill(run._begun._worker.pid, signal.SIGKILL)
     else:
         assert relieve_shortage()
-        assert run._begun._batch is None
+        assert not run._begun._worker.is_there
         assert not relieve_shortage()
     assert judge(path, run) == judge(path)
     assert "searched" in caplog.text

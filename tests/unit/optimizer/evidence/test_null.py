@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimizer.evidence.figures import Figure
-from optimizer.evidence.jobs.workers import Workers
+from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.evidence.null import (
     Compared,
     NullJob,
@@ -141,7 +141,8 @@ def test_a_null_search_is_that_search_on_that_market(kind):
     assert (null.strength, null.trades) == (pick.strength.value, pick.trades)
     assert null.objectives["max_drawdown"] == values[:, -1].min()
     assert null.objectives[task.goals.names[0]] == values[:, 0].max()
-    ((_, elsewhere),) = Workers(setup, 2).results([NullJob(kind, 3)])
+    with Pool() as pool:
+        ((_, elsewhere),) = Workers(setup, 2, pool).results([NullJob(kind, 3)])
     assert elsewhere == null
     assert NullSearch.read(null.payload()) == null
     # The best of each objective over the front is held against that of null searches.

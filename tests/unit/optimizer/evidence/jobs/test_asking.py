@@ -13,6 +13,7 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from optimizer.evidence.folds import FoldSetup
+from optimizer.evidence.jobs import asking
 from optimizer.evidence.jobs.asking import AskingWorkers
 from optimizer.evidence.jobs.workers import Pool
 from optimizer.evidence.null import NullJob, NullSetup
@@ -112,6 +113,23 @@ def test_folds_and_steps_ask_the_engine_of_the_run(pool, name, monkeypatch):
     monkeypatch.setattr(Engine, "__init__", None)
     assert pickle.loads(pickle.dumps(served)).engine is None
     assert dict(AskingWorkers(served, 2, 3, pool).results(jobs)) == expected
+
+
+def test_processes_whose_questions_failed_are_replaced(monkeypatch):
+    """What the engine raises arrives, and the next searches are not given answers of these."""
+    setup = NullSetup(TASKS["shipped"](), "none")
+    with Pool() as pool:
+        with monkeypatch.context() as patch:
+            patch.setattr(asking, "evaluate_together", raise_error)
+            with pytest.raises(ValueError, match="no engine"):
+                dict(AskingWorkers(setup, 2, 6, pool).results(JOBS))
+        found = dict(AskingWorkers(setup, 2, 6, pool).results(JOBS))
+    assert found == dict(setup.run_in_step(JOBS))
+
+
+def raise_error(*_):
+    """As an engine that fails."""
+    raise ValueError("no engine")
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,10 @@ def shared_pool():
         yield pool
 
 
-def run_jobs(setup, count, numbers=range(6), pool=None):
+def run_jobs(setup, count, numbers=range(6)):
     """Job to result, and the processes that did them."""
-    results = list(Workers(setup, count, pool).results(numbers))
+    with Pool() as pool:
+        results = list(Workers(setup, count, pool).results(numbers))
     assert sorted(job for job, _ in results) == sorted(numbers), "each job once"
     return {job: square for job, (square, _) in results}, {who for _, (_, who) in results}
 
