@@ -48,8 +48,6 @@ WAYS: tuple[Way, ...] = ("up", "down", "open")
 FAR = 2.0
 """Times the greatest price so far, or its least, that a wrong bar lies beyond."""
 
-MOST_EXTRA = 1e300
-
 EVEN_CUTS, CLOCK_CUTS = 16, 8
 """Cuts at which every member is evaluated: even ones; and at most so many of each kind of bar at
 which clocks change."""
@@ -86,7 +84,7 @@ of them wait for the interpreter."""
 CUT_BAR_BYTES = 800
 """Of a bar of a cut, about: copies of it, what is computed of them, and rows of one member."""
 
-NEVER_NS = 2**62
+NEVER_NS, MOST_EXTRA = 2**62, 1e300
 
 
 @dataclass(frozen=True)
@@ -126,10 +124,8 @@ class Searched:
     def of(cls, task: "Task") -> "Searched":
         """Strategy and bars of a task."""
         markets, config = task.markets, task.config
-        return cls(
-            task.spec, task.costs, markets.series, markets.windows, markets.names,
-            seed=config.seed, threads=config.threads, memory=config.memory,
-        )  # fmt: skip
+        bars = markets.series, markets.windows, markets.names
+        return cls(task.spec, task.costs, *bars, config.seed, config.threads, config.memory)
 
     def build_engine(self, series: Sequence[Bars], windows: Sequence[Window]) -> "Engine":
         """An engine of the strategy on a CPU."""
@@ -367,15 +363,9 @@ def _read_rows(spec: Strategy, genome: Floats, bars: Bars) -> Mapping[str, Float
 
 
 def build_causal_record(
-    searched: Searched,
-    engine: "Engine",
-    genomes: Floats,
-    watch: Watch = lambda progress: None,
+    searched: Searched, engine: "Engine", genomes: Floats, watch: Watch = lambda progress: None
 ) -> CausalRecord:
-    """Judge a whole front [F, G] before many cuts, with wrong bars behind.
-
-    `watch` hears of each window: a thousand symbols take minutes.
-    """
+    """Judge a whole front [F, G] before many cuts, with wrong bars behind."""
     windows, limited = searched.windows, (searched, engine)
     if searched.costs.has_limits:
         searched = replace(searched, costs=searched.costs.without_limits)
