@@ -8,8 +8,9 @@ Limits are those of one account through all steps.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,32 +31,33 @@ Picks = Sequence[Floats | None]
 
 
 def format_days(duration_ns: int) -> str:
-    """A duration in days where it is whole ones, such as ``30d``; else in its longest unit."""
+    """A duration in days where it is whole ones; else in its longest unit.
+
+    >>> format_days(parse_timeframe("26w")), format_days(parse_timeframe("90m"))
+    ('182d', '90m')
+    """
     days, rest = divmod(duration_ns, UNITS_NS["d"])
     return format_timeframe(duration_ns) if rest else f"{days}d"
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How often the search is repeated, and on which bars."""
+    """How often the search is repeated, and on which bars; durations such as ``30d``."""
 
-    every_ns: int  # from one date to the next, nanoseconds
-    train_ns: int  # length of a training, nanoseconds
-    purge: int = 0  # bars cut from the end of a training
-    is_anchored: bool = False  # whether every training begins with the first bar
+    every: str  # from one date to the next
+    train: str  # length of a training
+    purge: int  # bars cut from the end of a training
+    anchored: bool  # whether every training begins with the first bar
 
+    @property
+    def every_ns(self) -> int:
+        """From one date to the next, nanoseconds."""
+        return parse_timeframe(self.every, "--every")
 
-def parse_schedule(every: str, train: str, purge: int, *, is_anchored: bool = False) -> Schedule:
-    """Schedule of durations such as ``30d``.
-
-    Raises:
-        TimeframeError: When a text is no duration.
-
-    >>> format_days(parse_schedule("30d", "26w", 96).train_ns)
-    '182d'
-    """
-    every_ns, train_ns = parse_timeframe(every, "--every"), parse_timeframe(train, "--train")
-    return Schedule(every_ns, train_ns, purge, is_anchored)
+    @property
+    def train_ns(self) -> int:
+        """Length of a training, nanoseconds."""
+        return parse_timeframe(self.train, "--train")
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def list_dates(
 
     Raises:
         ConfigError: When bars end before the first date, or there are too many dates.
+        TimeframeError: When a text is no duration.
     """
     first_ns = min(int(series[w.series].timestamp[w.start]) for w in windows)
     last_ns = max(int(series[w.series].over_ns[w.end - 1]) for w in windows)
@@ -111,7 +114,7 @@ def plan_steps(
         train, borders = [], []
         for window in windows:
             times = series[window.series].timestamp[window.start : window.end]
-            from_ns = int(times[0]) if schedule.is_anchored else date_ns - schedule.train_ns
+            from_ns = int(times[0]) if schedule.anchored else date_ns - schedule.train_ns
             first, border = (window.start + np.searchsorted(times, [from_ns, date_ns])).tolist()
             borders.append(border)
             if first < border - schedule.purge:
@@ -124,11 +127,20 @@ def plan_steps(
     return tuple(steps)
 
 
+class EnteredTrades(NamedTuple):
+    """Trades of one window by the genes that entered them."""
+
+    window: Window
+    genome: Floats  # [G]
+    ledger: Ledger
+
+
 @dataclass(frozen=True, eq=False)
 class Stitched:
     """Trades of a schedule."""
 
     series: tuple[Bars, ...]  # [S] that windows refer to
+    picks: Picks
     windows: tuple[Window, ...]  # [W], each from the first date on
     ledgers: tuple[Ledger, ...]  # [W]
     steps: tuple[Ints, ...]  # [W], number of the step that entered each trade, [K]
@@ -146,6 +158,16 @@ class Stitched:
         """Trades that a step entered, a ledger a window, [W]."""
         pairs = zip(self.ledgers, self.steps, strict=True)
         return tuple(ledger.keep(steps == step) for ledger, steps in pairs)
+
+    @cached_property
+    def entered(self) -> list[EnteredTrades]:
+        """The same trades, window after window of each step with a pick."""
+        return [
+            EnteredTrades(window, pick, ledger)
+            for step, pick in enumerate(self.picks)
+            if pick is not None
+            for window, ledger in zip(self.windows, self.list_entered(step), strict=True)
+        ]
 
 
 def stitch(
@@ -174,7 +196,8 @@ def stitch(
         by_step = [list(_chain(reference, window, cuts, picks)) for window, cuts in pairs]
     entered = [np.repeat(np.arange(len(picks)), [len(part) for part in parts]) for parts in by_step]
     ledgers = tuple(map(join_ledgers, by_step))
-    return Stitched(reference.series, tuple(traded), ledgers, tuple(entered), tuple(borders))
+    parts = tuple(traded), ledgers, tuple(entered), tuple(borders)
+    return Stitched(reference.series, picks, *parts)
 
 
 def _chain(

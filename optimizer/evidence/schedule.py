@@ -23,7 +23,7 @@ from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days, sum_days
 from optimizer.evidence.statistic import Around, RowSettings, Weighed, choose_side
 from optimizer.formatting import format_count, fraction, minute
-from optimizer.schedule import Picks, Schedule, Step, Stitched, parse_schedule, plan_steps, stitch
+from optimizer.schedule import Picks, Schedule, Step, Stitched, plan_steps, stitch
 from optimizer.store.caveats import describe_skipped
 from optimizer.store.payload import OPTIONAL, Payload
 from strategy.gene import GeneText
@@ -46,7 +46,7 @@ def name_duration(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class StepSettings(RowSettings["ScheduleRecord"]):
+class StepSettings(Schedule, RowSettings["ScheduleRecord"]):
     """Settings that decide the steps of a schedule."""
 
     what: ClassVar[str] = "settings of steps"
@@ -54,16 +54,7 @@ class StepSettings(RowSettings["ScheduleRecord"]):
     part: ClassVar[str] = "schedule"
     noun: ClassVar[str] = "step"
 
-    every: str  # from one date to the next
-    train: str  # length of a training
-    purge: int  # bars cut from the end of a training
-    anchored: bool
     pick_by: PickBy
-
-    @property
-    def schedule(self) -> Schedule:
-        """When the search is repeated, and on which bars."""
-        return parse_schedule(self.every, self.train, self.purge, is_anchored=self.anchored)
 
     @property
     def searched(self) -> "StepSettings":
@@ -123,19 +114,12 @@ class TradedSteps:
         """
         from optimizer.run.individuals import build_picks_account
 
-        entered = [
-            (window, pick, ledger)
-            for step, pick in enumerate(self.picks)
-            if pick is not None
-            for window, ledger in zip(
-                self.stitched.windows, self.stitched.list_entered(step), strict=True
-            )
-        ]
+        entered = self.stitched.entered
         if not entered:
             return None
-        traded = [(window, pick) for window, pick, _ in entered]
+        traded = [(each.window, each.genome) for each in entered]
         account = build_picks_account(self.task, self.stitched.series, traded)
-        return account, [ledger for *_, ledger in entered]
+        return account, [each.ledger for each in entered]
 
     @cached_property
     def folded(self) -> Folded | None:
@@ -185,13 +169,9 @@ class ScheduleStep(Payload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScheduleRecord(OutOfSample):
+class ScheduleRecord(Schedule, OutOfSample):
     """Trades of all steps as one account, held against the same schedule on null markets."""
 
-    every: str  # from one date to the next
-    train: str  # length of a training
-    anchored: bool
-    purge: int  # bars cut from the end of a training
     pick_by: PickBy
     rows: tuple[ScheduleStep, ...]
     next_date: str  # when the next search is due
@@ -227,8 +207,7 @@ class ScheduleRecord(OutOfSample):
 
     def trade(self, task: "Task") -> TradedSteps:
         """Trades of the recorded picks on the bars that a task searches."""
-        markets, layout = task.markets, task.spec.layout
-        steps = plan_steps(markets.series, markets.uncut, self.settings.schedule)
+        steps, layout = plan_steps(task.markets.series, task.markets.uncut, self), task.spec.layout
         picks = [layout.encode(row.genes) if row.genes else None for row in self.rows]
         return TradedSteps(task, steps, picks)
 
@@ -305,7 +284,7 @@ def build_schedule_record(
     return ScheduleRecord(
         **vars(settings),
         rows=tuple(_describe_step(traded, *row) for row in enumerate(strengths)),
-        next_date=format_time(traded.steps[-1].date_ns + settings.schedule.every_ns),
+        next_date=format_time(traded.steps[-1].date_ns + settings.every_ns),
         trades=unseen.trades,
         closing_days=unseen.closing_days,
         equity=equity,

@@ -9,6 +9,7 @@ import numpy as np
 
 from data import Window, joined
 from data.progress import Progress, Watch
+from data.timeframe import parse_timeframe
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
 from engine.workload import GPU_START_S, Workload
@@ -40,7 +41,7 @@ from optimizer.run.purposes import restore_limits, restore_start
 from optimizer.run.search import engine_apart, on_other_bars, search_again
 from optimizer.run.tables import require_result
 from optimizer.run.task import Task
-from optimizer.schedule import Step, format_days, join_ledgers, parse_schedule, plan_steps
+from optimizer.schedule import Step, format_days, join_ledgers, plan_steps
 from optimizer.search.generation import Floats
 from optimizer.search.in_step import run_in_step
 from optimizer.store import RunStore
@@ -78,7 +79,7 @@ class StepSetup(OnWindows[StepPick]):
     def steps(self) -> tuple[Step, ...]:
         """Steps on the task's bars."""
         markets = self.task.markets
-        return plan_steps(markets.series, markets.uncut, self.settings.schedule)
+        return plan_steps(markets.series, markets.uncut, self.settings)
 
     @property
     def trainings(self) -> list[tuple[Window, ...]]:
@@ -271,8 +272,8 @@ class FoundSteps(NamedTuple):
 
 def build_step_settings(settings: EvidenceSettings, purge: int = 0) -> StepSettings:
     """Settings of steps, with durations in days."""
-    schedule = parse_schedule(str(settings.every), str(settings.train), purge)
-    every, train = format_days(schedule.every_ns), format_days(schedule.train_ns)
+    durations = parse_timeframe(str(settings.every)), parse_timeframe(str(settings.train))
+    every, train = map(format_days, durations)
     return StepSettings(every, train, purge, settings.anchored, settings.pick_by)
 
 
@@ -333,18 +334,12 @@ def _open_steps(store: RunStore, setup: StepSetup) -> Checkpoint[StepPick]:
     return Checkpoint(store, setup.settings.searched, StepPick)
 
 
-class LongerSchedule(NamedTuple):
-    """A schedule that goes on over bars that come after those it was judged on."""
-
-    setup: StepSetup
-    picks: Sequence[StepPick]  # the one before it where a search was not made
-    missing: Sequence[int]  # numbers of those steps
-
-
 def continue_schedule(
     store: RunStore, task: Task, made: ScheduleRecord, *, may_search: bool = True
-) -> LongerSchedule:
-    """A schedule on longer bars, whose searches are those of the run.
+) -> tuple[TradedSteps, list[int]]:
+    """Picks of a schedule on longer bars, and the steps that were not searched.
+
+    They trade the pick before them. Searches are those of the run.
 
     Args:
         store: Of the run, open for writing where it may search.
@@ -364,7 +359,7 @@ def continue_schedule(
     searched = [rows.known[number] for number in range(count) if number not in missing]
     picks = choose_picks(setup, searched)
     goes_on = [StepPick(number, picks[-1].genome, None) for number in missing]
-    return LongerSchedule(setup, [*picks, *goes_on], missing)
+    return setup.trade([*picks, *goes_on]), missing
 
 
 def measure_held_out_steps(store: RunStore, whole: Task, made: ScheduleRecord) -> Unseen:
@@ -378,8 +373,8 @@ def measure_held_out_steps(store: RunStore, whole: Task, made: ScheduleRecord) -
     markets = whole.markets
     by_time = sorted(markets.all_windows, key=lambda window: (window.series, window.start))
     windows = joined([replace(window, role="search") for window in by_time])
-    longer = continue_schedule(store, on_other_bars(whole, markets.series, windows), made)
-    stitched = longer.setup.trade(longer.picks).stitched
+    traded, _ = continue_schedule(store, on_other_bars(whole, markets.series, windows), made)
+    stitched = traded.stitched
 
     def select(held_out: Window) -> Ledger:
         """Trades whose signal bar lies in a window."""

@@ -35,7 +35,7 @@ from optimizer.run.money import check_money
 from optimizer.run.problem import EngineProblem
 from optimizer.run.remarks import late_remarks, limit_remarks, question_remarks
 from optimizer.run.sources import require_columns
-from optimizer.schedule import list_dates, parse_schedule
+from optimizer.schedule import Schedule, list_dates
 from optimizer.search.evolution import Evolution
 from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Exploration, Lattice, make_lattice
@@ -355,7 +355,7 @@ def risky_pairs(config: RunConfig) -> tuple[str, ...]:
 def _check_dates_fit(config: RunConfig, markets: Markets) -> None:
     """Refuse a schedule without a date on the bars to search on."""
     if config.every is not None:
-        schedule = parse_schedule(config.every, str(config.train), 0)
+        schedule = Schedule(config.every, str(config.train), 0, anchored=False)
         list_dates(markets.series, markets.uncut, schedule)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from engine.reference_terms import find_targets, find_terms
 from engine.runtime.compiling.forms import CompiledForm
 from engine.standing_room import StandingStrand, find_holders, quote_trade
 from optimizer.run.task import Task
+from optimizer.schedule import EnteredTrades
 from optimizer.signals.records import SignalSize
 from strategy.rows import resolve_value
 
@@ -44,14 +44,6 @@ class TradeChain:
     earlier: tuple[tuple[Bars, int], ...] = ()
     is_searched: bool = True  # whether the run searched on its symbol
     is_stale: bool = False  # whether bars have come since that are not here
-
-
-class EnteredTrades(NamedTuple):
-    """Trades of one window by the genes that entered them."""
-
-    window: Window
-    genome: Floats  # [G]
-    ledger: Ledger
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,10 @@
 """Drift of a run's pick: trades since the bars that it knew, on those that there are now."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from optimizer.evidence.drift import (
     compute_drift_evidence,
     find_alarm,
 )
+from optimizer.evidence.folds import Range
 from optimizer.evidence.judgement import Judgement, find_pick, read_judgement
 from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.schedule import ScheduleRecord
@@ -32,22 +35,21 @@ from optimizer.signals.today import find_todays_genes
 from optimizer.signals.unrecorded import open_to_record
 from optimizer.store import RunStore
 from optimizer.store.answers import DRIFT
-from optimizer.store.result import RunResult
+from optimizer.store.result import RunResult, WindowDescription
+from strategy.gene import GeneText
 
 END = REASONS.index("end")
 
-Part = tuple[Floats, Sequence[tuple[str, str, str]]]
-"""Genome [G], and the bars that it was judged on: symbol, opens of the first and the last."""
+Spans = Sequence[Range | WindowDescription]
 
 
-@dataclass(frozen=True)
-class _Judged:
+class _Judged(NamedTuple):
     """Trades that a run is judged by."""
 
     source: str  # where they were
     trades: int  # how many there were by the judgement
-    parts: tuple[Part, ...] = ()
-    schedule: ScheduleRecord | None = None  # whose steps entered them; None where parts did
+    # Who entered them: the steps of a schedule, or genes, each on bars of its own.
+    by: ScheduleRecord | Sequence[tuple[Mapping[str, GeneText], Spans]]
 
 
 def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftRecord:
@@ -67,13 +69,8 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
         result, judgement = require_result(store), read_judgement(store)
         task = restore_task(store, SIGNAL, flags)
         config = recorded_config(store, flags)
-        max_gap = config.max_gap
-        judged = _find_judged(store, task, result, judgement)
-        made = judged.schedule
-        if made is None:
-            r = _replay_judged(task, judged, max_gap)
-        else:
-            r = _replay_schedule(task, made, result, max_gap)
+        judged = _find_judged(store, result, judgement)
+        r = _replay_judged(task, judged, result, config.max_gap)
         if len(r) != judged.trades:
             raise ConfigError(
                 f"run '{store.run_id}' was judged by {judged.trades} trades ({judged.source}), on "
@@ -82,15 +79,15 @@ def watch_run(path: Path, flags: Mapping[str, object], now_ns: int) -> DriftReco
         reference = build_drift_reference(r)
         if reference is None:
             raise ConfigError(f"run '{store.run_id}': the trades it is judged by do not vary")
-        chains = list(list_chains(task, result, max_gap, now_ns))
+        chains = list(list_chains(task, result, config.max_gap, now_ns))
         known_ns, account = _list_ends(result), build_account(task, chains)
-        if made is None:
+        if isinstance(judged.by, ScheduleRecord):
+            args = store, task, judged.by, chains, config.parts
+            traded = find_todays_genes(*args, may_search=True).trade(account)
+        else:
             pick = find_pick(result, judgement)
             assert pick is not None, "who was judged has a pick"
             traded = account.trade(task.spec.layout.encode(pick.genes))
-        else:
-            today = find_todays_genes(store, task, made, chains, config.parts, may_search=True)
-            traded = today.trade(account)
         new = _list_new(chains, [each.ledger for each in traded], known_ns)
         evidence = compute_drift_evidence(reference, new)
         last = max(int(chain.bars.over_ns[-1]) for chain in chains)
@@ -127,77 +124,74 @@ def _record(store: RunStore, record: DriftRecord) -> None:
         store.flush()
 
 
-def _find_judged(
-    store: RunStore, task: Task, result: RunResult, judgement: Judgement | None
-) -> _Judged:
+def _find_judged(store: RunStore, result: RunResult, judgement: Judgement | None) -> _Judged:
     """Trades that new ones are held against: held out, of a schedule, or of folds.
 
     The first of which there are enough.
     """
-    layout = task.spec.layout
-    known = {"held-out bars": 0, "folds": 0}
-    if judgement is not None and judgement.held_out is not None and judgement.pick is not None:
-        known["held-out bars"] = judgement.held_out.trades
-        # Of a schedule the steps traded there; new trades are held against those before.
-        if judgement.held_out.trades >= FEWEST_TRADES and not judgement.held_out.by_steps:
-            bars = [(window.symbol, window.first, window.last) for window in result.data.held_out]
-            part = (layout.encode(judgement.pick.genes), bars)
-            return _Judged("held-out bars", judgement.held_out.trades, (part,))
-    if judgement is not None and judgement.schedule is not None:
-        known["schedule"] = judgement.schedule.trades
-        if judgement.schedule.trades >= FEWEST_TRADES:
-            return _Judged("schedule", judgement.schedule.trades, schedule=judgement.schedule)
-    if judgement is not None and judgement.folds is not None:
-        known["folds"] = judgement.folds.trades
-        if judgement.folds.trades >= FEWEST_TRADES:
-            parts = tuple(
-                (layout.encode(row.genes), [(t.symbol, t.first, t.last) for t in row.test])
-                for row in judgement.folds.rows
-                if row.genes
-            )
-            return _Judged("folds", judgement.folds.trades, parts)
-    counts = ", ".join(f"{count} of {where}" for where, count in known.items())
+    counts, judged = {"held-out bars": 0, "folds": 0}, []
+    if judgement is not None:
+        held_out, made, folds = judgement.held_out, judgement.schedule, judgement.folds
+        if held_out is not None and judgement.pick is not None:
+            counts["held-out bars"] = held_out.trades
+            # Of a schedule the steps traded there; new trades are held against those before.
+            if not held_out.by_steps:
+                part = judgement.pick.genes, result.data.held_out
+                judged.append(_Judged("held-out bars", held_out.trades, [part]))
+        if made is not None:
+            counts["schedule"] = made.trades
+            judged.append(_Judged("schedule", made.trades, made))
+        if folds is not None:
+            counts["folds"] = folds.trades
+            parts = [(row.genes, row.test) for row in folds.rows if row.genes]
+            judged.append(_Judged("folds", folds.trades, parts))
+    for each in judged:
+        if each.trades >= FEWEST_TRADES:
+            return each
+    listed = ", ".join(f"{count} of {where}" for where, count in counts.items())
     raise ConfigError(
         f"run '{store.run_id}' has too few trades on bars that no search saw to hold new ones "
-        f"against: {counts}, {FEWEST_TRADES} are needed"
+        f"against: {listed}, {FEWEST_TRADES} are needed"
     )
 
 
-def _replay_judged(task: Task, judged: _Judged, max_gap: str | None) -> Floats:
+def _replay_judged(task: Task, judged: _Judged, result: RunResult, max_gap: str | None) -> Floats:
     """R of the trades that a run is judged by, part after part, [n]."""
-    names, pieces = _list_named_pieces(task, max_gap)
+    markets, form = task.markets, CompiledForm()
+    named = [
+        (name, piece)
+        for name, bars in zip(markets.names, markets.series, strict=True)
+        for piece in list_pieces(bars, max_gap)
+    ]
+    pieces = [piece for _, piece in named]
+    if isinstance(judged.by, ScheduleRecord):
+        whole = [replace(window, role="search") for window in _find(named, result.data.searched)]
+        longer = on_other_bars(task, pieces, joined(whole))
+        return np.concatenate([ledger.r for ledger in judged.by.trade(longer).stitched.ledgers])
     listed = []
-    for genome, ranges in judged.parts:
-        windows = [_find_window(names, pieces, *span) for span in ranges]
-        reference = Reference(task.spec, pieces, windows, task.costs, form=CompiledForm())
-        listed += [ledger.r for ledger in reference.trades(genome)]
+    for genes, spans in judged.by:
+        reference = Reference(task.spec, pieces, _find(named, spans), task.costs, form=form)
+        listed += [ledger.r for ledger in reference.trades(task.spec.layout.encode(genes))]
     return np.concatenate(listed)
 
 
-def _list_named_pieces(task: Task, max_gap: str | None) -> tuple[list[str], list[Bars]]:
-    """Parts of all series between long gaps, with the name of each one's market."""
-    names: list[str] = []
-    pieces: list[Bars] = []
-    for name, bars in zip(task.markets.names, task.markets.series, strict=True):
-        for piece in list_pieces(bars, max_gap):
-            names.append(name)
-            pieces.append(piece)
-    return names, pieces
-
-
-def _find_window(
-    names: Sequence[str], pieces: Sequence[Bars], symbol: str, first: str, last: str
-) -> Window:
-    """Window of the bars from one open to another."""
-    opens = np.array([parse_time(first), parse_time(last)])
-    for number, (name, bars) in enumerate(zip(names, pieces, strict=True)):
-        start, end = np.searchsorted(bars.timestamp, opens).tolist()
-        if name == symbol and end < len(bars) and bars.timestamp[[start, end]].tolist() == [*opens]:
-            return Window(number, start, end + 1)
-    raise ConfigError(
-        f"{symbol}: the bars from {first} to {last}, by which the run is judged, are not among "
-        "these: name them too"
-    )
+def _find(named: Sequence[tuple[str, Bars]], spans: Spans) -> list[Window]:
+    """Windows of spans of bars, in parts of series with the name of each one's market."""
+    windows = []
+    for span in spans:
+        opens = [parse_time(span.first), parse_time(span.last)]
+        for number, (name, bars) in enumerate(named):
+            start, end = np.searchsorted(bars.timestamp, opens).tolist()
+            is_there = name == span.symbol and end < len(bars)
+            if is_there and bars.timestamp[[start, end]].tolist() == opens:
+                windows.append(Window(number, start, end + 1))
+                break
+        else:
+            raise ConfigError(
+                f"{span.symbol}: the bars from {span.first} to {span.last}, by which the run is "
+                "judged, are not among these: name them too"
+            )
+    return windows
 
 
 def _list_ends(result: RunResult) -> dict[str, int]:
@@ -208,38 +202,16 @@ def _list_ends(result: RunResult) -> dict[str, int]:
     return ends
 
 
-def _replay_schedule(
-    task: Task, made: ScheduleRecord, result: RunResult, max_gap: str | None
-) -> Floats:
-    """R of the trades of all steps on the bars that the run searched, [n]."""
-    names, pieces = _list_named_pieces(task, max_gap)
-    whole = [
-        _find_window(names, pieces, window.symbol, window.first, window.last)
-        for window in result.data.searched
-    ]
-    windows = joined([replace(window, role="search") for window in whole])
-    stitched = made.trade(on_other_bars(task, pieces, windows)).stitched
-    return np.concatenate([ledger.r for ledger in stitched.ledgers])
-
-
 def _list_new(
     chains: Sequence[TradeChain], ledgers: Sequence[Ledger], known_ns: Mapping[str, int]
 ) -> Floats:
     """R of the trades that were entered since, as they closed, [n]."""
-    latest = max(known_ns.values())
-    rows: list[tuple[int, int, float]] = []
+    latest, rows = max(known_ns.values()), []
     for chain, ledger in zip(chains, ledgers, strict=True):
-        rows += _list_closed(ledger, chain, known_ns.get(chain.symbol, latest))
-    rows.sort(key=lambda row: row[:2])
+        times = chain.bars.timestamp
+        is_new = times[ledger.entry_bar] > known_ns.get(chain.symbol, latest)
+        new = ledger.keep(is_new & (ledger.reason != END))
+        closed = zip(times[new.exit_bar].tolist(), new.r.tolist(), strict=True)
+        rows += [(time_ns, chain.series, r) for time_ns, r in closed]
+    rows.sort(key=itemgetter(0, 1))
     return np.array([r for *_, r in rows])
-
-
-def _list_closed(
-    ledger: Ledger, chain: TradeChain, after_ns: int
-) -> Iterator[tuple[int, int, float]]:
-    """Open of the exit bar, number of the series and R of each trade that was entered since."""
-    times = chain.bars.timestamp
-    for k in range(len(ledger)):
-        trade = ledger.trade(k)
-        if int(times[trade.entry_bar]) > after_ns and trade.reason != END:
-            yield int(times[trade.exit_bar]), chain.series, trade.r

@@ -11,8 +11,8 @@ from optimizer.evidence.schedule import ScheduleRecord, TradedSteps
 from optimizer.evidence.schedule_searches import continue_schedule
 from optimizer.run.search import on_other_bars
 from optimizer.run.task import Task
-from optimizer.schedule import join_ledgers, stitch
-from optimizer.signals.account import ChainAccount, EnteredTrades, TradeChain, TradedChain
+from optimizer.schedule import EnteredTrades, join_ledgers, stitch
+from optimizer.signals.account import ChainAccount, TradeChain, TradedChain
 from optimizer.store import RunStore
 from optimizer.store.payload import Payload
 
@@ -33,36 +33,32 @@ class TodaysGenes:
     """Picks of all steps until now, the last of which trades."""
 
     step: SignalStep
-    picks: TradedSteps
+    traded: TradedSteps
 
     @property
     def genome(self) -> Floats | None:
         """Genome [G] that signals; None of an empty front."""
-        return self.picks.picks[-1]
+        return self.traded.picks[-1]
 
     def trade(self, account: ChainAccount) -> list[TradedChain]:
         """Trades of all steps, of each chain of an account."""
         windows = [
             replace(window, series=account.windows[window.series].series)
-            for window in self.picks.task.markets.uncut
+            for window in self.traded.task.markets.uncut
         ]
-        picks = self.picks.picks
-        stitched = stitch(account.reference, windows, self.picks.steps, picks)
-        entered = [stitched.list_entered(step) for step in range(len(picks))]
+        stitched = stitch(account.reference, windows, self.traded.steps, self.traded.picks)
         # A market that ends before the first date trades nothing.
         nothing = TradedChain(join_ledgers([]), None, ())
-        traded = {}
-        for place, (window, ledger) in enumerate(
-            zip(stitched.windows, stitched.ledgers, strict=True)
+        chains: dict[int, TradedChain] = {}
+        entered: dict[int, list[EnteredTrades]] = {window.series: [] for window in windows}
+        for each in stitched.entered:
+            entered[each.window.series].append(each)
+        for window, ledger, steps in zip(
+            stitched.windows, stitched.ledgers, stitched.steps, strict=True
         ):
-            parts = tuple(
-                EnteredTrades(window, pick, ledgers[place])
-                for pick, ledgers in zip(picks, entered, strict=True)
-                if pick is not None
-            )
-            last = picks[int(stitched.steps[place][-1])] if len(ledger) else None
-            traded[window.series] = TradedChain(ledger, last, parts)
-        return [traded.get(window.series, nothing) for window in account.windows]
+            last = stitched.picks[steps[-1]] if len(steps) else None
+            chains[window.series] = TradedChain(ledger, last, tuple(entered[window.series]))
+        return [chains.get(window.series, nothing) for window in account.windows]
 
 
 def find_todays_genes(
@@ -94,11 +90,11 @@ def find_todays_genes(
         )
     windows = [Window(chain.series, chain.start, len(chain.bars)) for chain in chains]
     longer = on_other_bars(task, [chain.bars for chain in chains], windows, parts=parts)
-    setup, picks, missing = continue_schedule(store, longer, made, may_search=may_search)
-    steps = setup.steps
+    traded, missing = continue_schedule(store, longer, made, may_search=may_search)
+    steps = traded.steps
     step = SignalStep(
         date=format_time(steps[len(steps) - len(missing) - 1].date_ns),
-        next_date=format_time(steps[-1].date_ns + made.settings.schedule.every_ns),
+        next_date=format_time(steps[-1].date_ns + made.every_ns),
         due=format_time(steps[missing[0]].date_ns) if missing else None,
     )
-    return TodaysGenes(step, setup.trade(picks))
+    return TodaysGenes(step, traded)

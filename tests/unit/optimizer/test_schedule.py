@@ -14,7 +14,7 @@ from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
 from engine.replay.parity import compare_ledgers
 from optimizer.evidence.pick import compute_strength
-from optimizer.schedule import Schedule, parse_schedule, plan_steps, stitch
+from optimizer.schedule import Schedule, format_days, plan_steps, stitch
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.support.averages import REVERSING as LIMITED
@@ -61,12 +61,11 @@ WAITING = w.strategy(
 )  # fmt: skip
 
 
-def plan(*series, every=10, train=30, **changes):
+def plan(*series, every=10, train=30, purge=0, anchored=False):
     """Windows and steps of a schedule, in bars of the first, on whole series."""
     windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
-    step_ns = series[0].timeframe_ns
-    schedule = Schedule(every * step_ns, train * step_ns, **changes)
-    return windows, plan_steps(series, windows, schedule)
+    durations = (format_days(bars * series[0].timeframe_ns) for bars in (every, train))
+    return windows, plan_steps(series, windows, Schedule(*durations, purge, anchored))
 
 
 def trade(spec, *series, picks, every, train=300, costs=None, **changes):
@@ -100,7 +99,7 @@ PLANS = {
     "a close is no date": ([make_flat_bars(50, HOUR_NS)], {}, [
         ([(0, 30)], (30,)), ([(10, 40)], (40,))]),
     # Bars before the border are cut, and nothing else moves.
-    "purged and anchored": ([make_flat_bars(51, HOUR_NS)], {"purge": 4, "is_anchored": True}, [
+    "purged and anchored": ([make_flat_bars(51, HOUR_NS)], {"purge": 4, "anchored": True}, [
         ([(0, 26)], (30,)), ([(0, 36)], (40,)), ([(0, 46)], (50,))]),
     # A market that begins later is trained on what it has, and trades from the same moment.
     "markets share dates": ([make_flat_bars(60, HOUR_NS), LATE], {}, [
@@ -153,7 +152,7 @@ def encode(picks):
 def test_check_values_of_the_law(name, real_folder):
     """Dates, trades and account on real series, to the last digit."""
     durations, genes, count, ends, expected = CASES[name]
-    bars, schedule = load_real(real_folder, name), parse_schedule(*durations)
+    bars, schedule = load_real(real_folder, name), Schedule(*durations, anchored=False)
     windows = [Window.whole(bars)]
     steps = plan_steps([bars], windows, schedule)
     assert len(steps) == count

@@ -16,7 +16,7 @@ from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.statistic import Around
 from optimizer.run.purposes import JUDGE, restore_task
-from optimizer.schedule import parse_schedule, plan_steps, stitch
+from optimizer.schedule import Schedule, plan_steps, stitch
 from optimizer.store import RunStore
 from optimizer.store.result import WindowDescription, load_result
 from optimizer.verify import check_run
@@ -143,7 +143,7 @@ def test_a_schedule_goes_on_over_held_out_bars(tmp_path):
     genomes = {row["number"]: row["genome"] for row in rows}
     windows = [Window.whole(task.markets.series[0])]
     series = list(task.markets.series)
-    steps = plan_steps(series, windows, parse_schedule("10d", "30d", 0))
+    steps = plan_steps(series, windows, Schedule("10d", "30d", 0, anchored=False))
     assert len(genomes) == len(steps) > len(before.schedule.rows)
     picks = [None if genomes[k] is None else np.array(genomes[k]) for k in range(len(steps))]
     reference = compiled_reference(task.spec, series, windows, task.costs)

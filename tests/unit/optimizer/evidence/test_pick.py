@@ -10,7 +10,7 @@ from optimizer.evidence.pick import ask_pick, choose_member, compute_strength, r
 from optimizer.evidence.schedule import StepSettings, TradedSteps
 from optimizer.evidence.schedule_searches import StepPick, StepSetup, choose_picks
 from optimizer.run.problem import answer
-from optimizer.schedule import parse_schedule, plan_steps
+from optimizer.schedule import Schedule, plan_steps
 from optimizer.search.in_step import run_alone
 from strategy import words as w
 from tests.support.judging import make_task
@@ -65,8 +65,8 @@ def test_a_pick_that_would_be_gone_does_not_stay():
 
 def test_the_account_of_a_schedule_may_be_gone_as_well():
     """Its steps trade one account, which stood at nothing where one of them took too much."""
-    markets = TASK.markets
-    steps = plan_steps(markets.series, markets.uncut, parse_schedule("10d", "20d", 0))
+    markets, schedule = TASK.markets, Schedule("10d", "20d", 0, anchored=False)
+    steps = plan_steps(markets.series, markets.uncut, schedule)
     for size, is_gone in ((1000, False), (35000, True)):
         traded = TradedSteps(TASK, steps, [genomes(size)[0]] * len(steps))
         assert bool(traded.gone) == is_gone

@@ -12,7 +12,7 @@ from optimizer.evidence.schedule import ScheduleStep
 from optimizer.export.member import PLATFORM_PARTS
 from optimizer.export.programs import build_schedule_program
 from optimizer.run.task import ledger_rows
-from optimizer.schedule import parse_schedule, plan_steps, stitch
+from optimizer.schedule import Schedule, plan_steps, stitch
 from strategy import words as w
 from tests.support.exports import build_task
 
@@ -42,7 +42,7 @@ def make_schedule(market, found=FOUND, **parts):
     spec = w.strategy("Breaks out.", name="steps", **{**PARTS, **parts})
     task = replace(build_task("seller_exhaustion", market), spec=spec)
     windows, layout = task.markets.windows, spec.layout
-    steps = plan_steps(task.markets.series, windows, parse_schedule("3d", "4d", 0))
+    steps = plan_steps(task.markets.series, windows, Schedule("3d", "4d", 0, anchored=False))
     genes = [found[number % len(found)] for number in range(len(steps))]
     picks = [None if values is None else layout.encode(values) for values in genes]
     figures = {"strength": None, "mean_r": None, "efficiency": None}

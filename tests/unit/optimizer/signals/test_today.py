@@ -10,7 +10,7 @@ from engine.reference import Reference
 from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
 from optimizer.evidence.schedule_searches import StepSetup
-from optimizer.schedule import parse_schedule, plan_steps, stitch
+from optimizer.schedule import Schedule, plan_steps, stitch
 from optimizer.signals import unrecorded
 from optimizer.store import RunStore
 from tests.support.signals import GrowingMarket
@@ -90,7 +90,7 @@ def test_positions_run_on_under_the_genes_that_entered_them(market, schedule):
     market.source().read(market.find_close(LENGTH))
     bars = load_bars(f"csv:{market.file}")
     windows = [Window.whole(bars)]
-    steps = plan_steps([bars], windows, parse_schedule("2d", "5d", 0))
+    steps = plan_steps([bars], windows, Schedule("2d", "5d", 0, anchored=False))
     with RunStore.open(market.path) as store:
         rows = {row["number"]: row for name, row in store.evidence if name == "schedule"}
     genomes = [rows[k]["genome"] for k in range(len(steps))]
