@@ -35,12 +35,6 @@ class SchedulerLostError(LostError):
     exit_code = 4
 
 
-class ReleasedError(LostError):
-    """Another client of a cluster's scheduler took back what a search waits for."""
-
-    exit_code = 4
-
-
 class WorkersLostError(LostError):
     """A cluster has no worker left, or a piece of work ends every worker that begins it."""
 

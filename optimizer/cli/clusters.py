@@ -2,20 +2,16 @@
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from optimizer.cli.flags import Command, option, taking
-from optimizer.cli.notes import relay_logs
 from optimizer.cluster.address import Address, parse_address
 from optimizer.errors import ConfigError
 
 if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
-
-DOING = "optimizer.cluster.doing"
-"""The log of what all workers do."""
 
 
 def cluster_flags(function: Command) -> Command:
@@ -28,7 +24,6 @@ def connect_cluster(
     address: Address | None,
     runs: Path | None = None,
     *,
-    quiet: bool = False,
     may_differ: bool = False,
 ) -> "Iterator[Cluster | None]":
     """The cluster at an address, until the context ends; None where none was asked for.
@@ -36,7 +31,6 @@ def connect_cluster(
     Args:
         address: As the flags name it.
         runs: Folder of runs, in which large bars are put down; None for no such folder.
-        quiet: Whether the log of all workers is not shown.
         may_differ: Whether workers that are not fit are only looked at.
 
     Raises:
@@ -54,12 +48,10 @@ def connect_cluster(
             "on every host"
         ) from None
     # Only here: help and refusals need not wait for it.
-    from optimizer.cli.console import stderr
     from optimizer.run.markets import BARS
 
-    hearing = nullcontext() if quiet else relay_logs((DOING,), stderr().say)
     folder = None if runs is None else runs / BARS
-    with hearing, Cluster(address, folder, may_differ=may_differ) as cluster:
+    with Cluster(address, folder, may_differ=may_differ) as cluster:
         yield cluster
 
 

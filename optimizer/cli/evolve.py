@@ -69,7 +69,7 @@ def evolve_front(
         else str(flags.get("runs", RunConfig.model_fields["runs"].default))
     )
     with (
-        connect_cluster(cluster, runs, quiet=quiet) as workers,
+        connect_cluster(cluster, runs) as workers,
         share_cores(begun if workers is None else None) as beside,
         Watcher(quiet=quiet, beside=beside).listening() as watcher,
     ):

@@ -67,7 +67,7 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
     data_flags = {
         key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields
     }
-    joining = connect_cluster(cluster, path.parent, quiet=quiet)
+    joining = connect_cluster(cluster, path.parent)
     with (
         naming_resume(path, settings, request),
         joining as workers,

@@ -2,42 +2,30 @@
 
 import asyncio
 import logging
-import queue
 import signal
 import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
-from concurrent.futures import Future as Promise
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import dask
-from distributed import (
-    Client,
-    Future,
-    KilledWorker,
-    LocalCluster,
-    Security,
-    fire_and_forget,
-    get_worker,
-)
+from distributed import Client, KilledWorker, LocalCluster, Security, as_completed, get_worker
+from distributed.client import FutureCancelledError
 from distributed.comm.core import connect
 from distributed.core import send_recv
 from distributed.versions import VersionMismatchWarning
 
 from optimizer.cluster.address import KEY_FILES, Address, parse_host
 from optimizer.cluster.local_workers import begin_workers
-from optimizer.errors import LostError, ReleasedError, SchedulerLostError, WorkersLostError
+from optimizer.errors import SchedulerLostError, WorkersLostError
 
 CALL_S = 30.0
 """A scheduler that does not answer for so long is lost."""
-
-HANGS_UP_S = 3.0
-"""Within which a scheduler that hung up, and is there, has taken this client in again."""
 
 CONFIGURATION = {
     "distributed.admin.large-graph-warning-threshold": "4GiB",
@@ -47,18 +35,7 @@ CONFIGURATION = {
 """Sending bars is meant; no one reads where a call was written, nor the profiles of workers, of
 which they would keep an hour: half a megabyte a second."""
 
-
-@dataclass(frozen=True, eq=False)
-class CallTicket:
-    """A call that was begun."""
-
-    call: "Future[Any]"  # as the scheduler knows it
-    fetched: "Promise[Any]"  # its result, once that is here
-
-    @property
-    def key(self) -> str:
-        """By which the scheduler knows it."""
-        return str(self.call.key)
+Purpose = TypeVar("Purpose")
 
 
 @dataclass(frozen=True)
@@ -86,9 +63,6 @@ class Link:
     Args:
         address: Where it is, or how many workers to begin here with a scheduler of their own.
 
-    Attributes:
-        ended: Calls whose result is here, or will never be, as that becomes so.
-
     Raises:
         SchedulerLostError: When no scheduler answers.
     """
@@ -96,7 +70,6 @@ class Link:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._begun: LocalCluster | None = None
-        self.ended: queue.SimpleQueue[CallTicket] = queue.SimpleQueue()
         _silence()
         with ExitStack() as opened:
             opened.enter_context(dask.config.set(CONFIGURATION))
@@ -114,121 +87,33 @@ class Link:
         Raises:
             SchedulerLostError: When the scheduler does not answer.
         """
-        self.require()
-        try:
-            known = self._ask("identity", n_workers=-1)
-        except (TimeoutError, OSError):
-            raise self._build_scheduler_lost_error() from None
+        known = self._ask("identity", n_workers=-1)
         return tuple(
             Worker(address, str(entry["name"]), int(entry["nthreads"]), float(entry["last_seen"]))
             for address, entry in sorted(known["workers"].items())
         )
 
-    def require(self) -> None:
-        """Refuse to go on without a scheduler.
+    def store(self, function: Callable[..., Any], *arguments: object, key: str) -> Any:  # noqa: ANN401
+        """Future of a value that workers keep as long as the future lives, equal keys once.
 
-        It may hang up and still be there, such as when another client has it do so.
+        The scheduler keeps how it is made: a worker that ends takes no value with it, as it would
+        one that was scattered.
+        """
+        return self.client().submit(function, *arguments, key=key)
+
+    def calls(self) -> "Calls[Any]":
+        """An empty batch of calls."""
+        return Calls(self)
+
+    def client(self) -> Client:
+        """Client of the scheduler, while that answers.
 
         Raises:
-            SchedulerLostError: When it is lost.
+            SchedulerLostError: When it does not.
         """
-        patient_until = time.monotonic() + HANGS_UP_S
-        while self._client.status == "connecting" and time.monotonic() < patient_until:
-            time.sleep(0.05)
-        if self._client.status != "running" or self._is_deaf():
-            raise self._build_scheduler_lost_error()
-
-    def _is_deaf(self) -> bool:
-        """Whether the client reads nothing any more, as after a word to close that it was sent."""
-        reading = getattr(self._client, "_handle_report_task", None)
-        return reading is not None and bool(reading.done())
-
-    def begin(
-        self,
-        function: Callable[..., Any],
-        *arguments: object,
-        name: str = "call",
-        worker: str = "",
-        may_move: bool = False,
-    ) -> CallTicket:
-        """Have a function called by some worker, or the one named, or another where it may move.
-
-        Raises:
-            SchedulerLostError: When the scheduler is.
-        """
-        self.require()
-        call = self._client.submit(
-            function,
-            *arguments,
-            key=f"{name}|{uuid.uuid4().hex}",
-            workers=[worker] if worker else None,
-            allow_other_workers=bool(worker) and may_move,
-            pure=False,
-        )
-        # All are fetched beside each other: none waits for another's worker, which may hang.
-        fetched = asyncio.run_coroutine_threadsafe(call._result(), self._loop)
-        ticket = CallTicket(call, fetched)
-        fetched.add_done_callback(lambda _: self.ended.put(ticket))
-        return ticket
-
-    def leave(self, function: Callable[[], object], workers: Iterable[str]) -> None:
-        """Have a function called by each of some workers, and do not wait for it."""
-        for worker in workers:
-            fire_and_forget(self._client.submit(function, workers=[worker], pure=False))
-
-    def answer(self, ticket: CallTicket, timeout: float = CALL_S) -> Any:  # noqa: ANN401
-        """Result of a call.
-
-        Raises:
-            SchedulerLostError: When the scheduler is lost with it.
-            ReleasedError: When another client took it back.
-            WorkersLostError: When it ended every worker that began it.
-            TimeoutError: When it takes longer than `timeout` seconds.
-            Any error that the call raised.
-        """
-        wait([ticket.fetched], timeout)
-        if not ticket.fetched.done():
-            raise TimeoutError
-        try:
-            return ticket.fetched.result()
-        except CancelledError:
-            raise self._build_cancelled_error(ticket) from None
-        except KilledWorker as error:
-            raise WorkersLostError(
-                f"{_parse_call_name(ticket.key)} ended {error.allowed_failures + 1} workers one "
-                f"after the other, the last at {error.last_worker.address}: it needs more memory "
-                "than they have, or somebody ends them"
-            ) from None
-        except OSError:
-            if ticket.call.status == "error":
-                raise  # The call itself.
-            # It ended well, and the connection broke while its result was fetched.
-            raise self._build_scheduler_lost_error() from None
-
-    def end_unknown(self, tickets: Iterable[CallTicket]) -> None:
-        """Have calls end as cancelled that the scheduler does not know.
-
-        Another client can have it forget them, and it answers that only to a client that asks. It
-        reads what a client sends in order, so that it cannot be asked before it has the call.
-
-        Raises:
-            SchedulerLostError: When the scheduler is lost.
-        """
-        self.require()
-        keys = [ticket.key for ticket in tickets if ticket.call.status in ("pending", "lost")]
-        self._loop.call_soon_threadsafe(self._report, keys)
-
-    def _report(self, keys: Sequence[object]) -> None:
-        # On the loop, where an error would be printed; what is lost meanwhile ends as cancelled.
-        with suppress(OSError, AttributeError):
-            for key in keys:
-                self._client._send_to_scheduler_safe({"op": "report-key", "key": key})
-
-    def cancel(self, tickets: Sequence[CallTicket]) -> None:
-        """Take back what has not begun."""
-        if tickets and self._client.status == "running":
-            with suppress(TimeoutError, OSError):
-                self._client.cancel([ticket.call for ticket in tickets], force=True)
+        if self._client.status != "running":
+            raise self.build_lost_error()
+        return self._client
 
     def mend(self) -> None:
         """Begin anew those workers of this machine that are gone.
@@ -239,46 +124,25 @@ class Link:
             self._begun.scale(self._address.local)
 
     def send_away(self, worker: str) -> None:
-        """End a worker, if it can be ended; what it found is not wanted."""
-        with suppress(TimeoutError, OSError):
-            self._ask("retire_workers", workers=[worker], close_workers=True)
-
-    def list_calls(self) -> Mapping[str, Sequence[str]]:
-        """Address of each worker to the names of the calls that it has, the oldest first."""
-        with suppress(TimeoutError, OSError):
-            keys_by_worker = self._ask("processing", workers=None)
-            return {
-                worker: [_parse_call_name(key) for key in keys]
-                for worker, keys in keys_by_worker.items()
-            }
-        return {}
-
-    @property
-    def _loop(self) -> asyncio.AbstractEventLoop:
-        loop: asyncio.AbstractEventLoop = self._client.loop.asyncio_loop  # type: ignore[union-attr]
-        return loop
-
-    def _ask(self, question: str, **arguments: object) -> Any:  # noqa: ANN401
-        """Answer of the scheduler.
+        """End a worker; others take over what it alone has.
 
         Raises:
-            TimeoutError: When it does not within `CALL_S` seconds.
-            OSError: When the connection ends.
+            SchedulerLostError: When the scheduler does not answer.
         """
-        ask = getattr(self._client.scheduler, question)
-        return self._client.sync(ask, **arguments, callback_timeout=CALL_S)
+        self._ask("retire_workers", workers=[worker], close_workers=True)
 
-    def _build_cancelled_error(self, ticket: CallTicket) -> LostError:
+    def _ask(self, question: str, **arguments: object) -> Any:  # noqa: ANN401
+        """Answer of the scheduler."""
+        client = self.client()
         try:
-            self.require()
-        except SchedulerLostError as error:
-            return error
-        return ReleasedError(
-            f"another client of the scheduler of --cluster {self._address.text} took back "
-            f"{_parse_call_name(ticket.key)}: end that client, or begin a scheduler of your own"
-        )
+            return client.sync(
+                getattr(client.scheduler, question), **arguments, callback_timeout=CALL_S
+            )
+        except (TimeoutError, OSError):
+            raise self.build_lost_error() from None
 
-    def _build_scheduler_lost_error(self) -> SchedulerLostError:
+    def build_lost_error(self) -> SchedulerLostError:
+        """Error of a scheduler that is lost."""
         return SchedulerLostError(
             f"the scheduler of --cluster {self._address.text} does not answer any more"
         )
@@ -299,6 +163,8 @@ class Link:
                 )
             _require_answer(str(where), security or Security())
             client = Client(where, security=security, set_as_default=False, timeout=CALL_S)
+            # It would take setups, and engines with them, from workers that pause.
+            client.amm.stop()
         except (OSError, TimeoutError) as error:
             why = (str(error) or f"silent for {CALL_S:.0f} s").splitlines()[0]
             raise SchedulerLostError(
@@ -307,6 +173,73 @@ class Link:
             ) from None
         opened.callback(_close, client)
         return client
+
+
+class Calls(Generic[Purpose]):
+    """Calls under way, by the purpose of each; those that end are fetched beside each other."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._ended = as_completed(loop=link.client().loop, with_results=True, raise_errors=False)
+        self._purposes: dict[Any, Purpose] = {}
+
+    @property
+    def purposes(self) -> list[Purpose]:
+        """Purposes of calls whose answers were not collected."""
+        return list(self._purposes.values())
+
+    def begin(
+        self, purpose: Purpose, function: Callable[..., Any], *arguments: object, worker: str = ""
+    ) -> None:
+        """Have some worker call a function, or the one named."""
+        call = self._link.client().submit(
+            function,
+            *arguments,
+            key=f"{function.__name__.strip('_')}-{uuid.uuid4()}",
+            workers=[worker] if worker else None,
+            pure=False,
+        )
+        self._purposes[call] = purpose
+        self._ended.add(call)
+
+    def collect(self, limit_s: float) -> list[tuple[Purpose, Any]]:
+        """Answers that are here, or come within a while; an error is the answer of what raised it.
+
+        Raises:
+            SchedulerLostError: When the scheduler is lost, and all calls with it.
+        """
+        until = time.monotonic() + limit_s
+        while not self._ended.has_ready() and (left := until - time.monotonic()) > 0:
+            with self._ended.thread_condition:
+                self._ended.thread_condition.wait(min(left, 0.1))
+        collected = []
+        for call, answer in self._ended.next_batch(block=False):
+            if call not in self._purposes:
+                continue
+            if isinstance(answer, FutureCancelledError | asyncio.CancelledError):
+                raise self._link.build_lost_error()
+            if call.status == "error":
+                answer = _name_killed(answer[1])
+            collected.append((self._purposes.pop(call), answer))
+        return collected
+
+    def cancel(self) -> None:
+        """Take back what has not begun, and let go of the rest."""
+        calls = list(self._purposes)
+        self._purposes.clear()
+        if calls:
+            with suppress(TimeoutError, OSError, SchedulerLostError):
+                self._link.client().cancel(calls, force=True)
+
+
+def _name_killed(error: Exception) -> Exception:
+    """An error of a call, or in place of Dask's own that workers ended with it."""
+    if not isinstance(error, KilledWorker):
+        return error
+    return WorkersLostError(
+        f"ended {error.allowed_failures + 1} workers one after the other, the last at "
+        f"{error.last_worker.address}: it needs more memory than they have, or somebody ends them"
+    )
 
 
 def _require_answer(address: str, security: Security) -> None:
@@ -340,11 +273,6 @@ def _require_answer(address: str, security: Security) -> None:
         pool.submit(asyncio.run, asyncio.wait_for(greet(), CALL_S)).result()
     finally:
         pool.shutdown(wait=False)
-
-
-def _parse_call_name(key: object) -> str:
-    """The name that a call was begun with, for people."""
-    return str(key).rpartition("|")[0]
 
 
 def _silence() -> None:

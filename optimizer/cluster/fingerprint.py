@@ -4,6 +4,8 @@ import hashlib
 import importlib
 import platform
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +13,6 @@ from data import Window, load_bars
 from engine import ENGINE_VERSION
 from engine.batch import Engine
 from engine.runtime.machine import available_cores, read_package_version
-from optimizer.cluster.messages import Made
 from optimizer.search import SEARCH_VERSION
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
@@ -23,6 +24,32 @@ LIBRARIES = ("numpy", "numba", "torch", "distributed", "cloudpickle")
 
 PROBED = 8
 """Individuals of the sample that show whether the bits are the same."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Fingerprint of a process: versions, and the bits of a few known individuals."""
+
+    versions: Mapping[str, str]  # name to version of all that decides bits
+    bits: str  # hash of the engine's accumulators of some individuals on the sample
+    device: str = ""  # where that was computed
+    host: str = ""  # name of the machine
+    cores: int = 1  # that the process may use
+    seconds: float = 0.0  # how long it took
+
+    @property
+    def digest(self) -> str:
+        """Of what has to be equal; device, host and cores need not be."""
+        parts = [*sorted(self.versions.items()), ("bits", self.bits)]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def differences(self, expected: "Made") -> tuple[str, ...]:
+        """A text for each thing in which this differs, such as ``engine 2, here 3``."""
+        names = [*expected.versions, *(self.versions.keys() - expected.versions.keys())]
+        pairs = [(n, self.versions.get(n, "none"), expected.versions.get(n, "none")) for n in names]
+        if expected.bits != self.bits:
+            pairs.append(("bits of the sample", self.bits[:12], expected.bits[:12]))
+        return tuple(f"{name} {value}, here {here}" for name, value, here in pairs if value != here)
 
 
 @cache

@@ -1,48 +1,45 @@
-"""Jobs that are asked for together: handed out, sent what they lack, and done once each."""
+"""Jobs of a setup on all workers, once each; a setup and its bars travel once, by their hash.
 
-import queue
-import time
-from collections.abc import Generator, Iterable, Iterator
+A setup is packed with digests of its bars in their place. Dask keeps both on workers as long as
+this process uses them, and makes them anew where a worker ends.
+"""
+
+import hashlib
+import io
+import pickle
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
 
+from data import Bars
+from data.errors import SourceError
+from data.mmap_store import find_mapped_file, map_bars, pack_bars, unpack_bars, write_packed
 from optimizer.cluster.address import parse_host
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.dask_client import CallTicket, own_address
-from optimizer.cluster.messages import JobResult, Lacks, Made, Work
-from optimizer.cluster.worker_cache import Parcel, solve
-from optimizer.errors import (
-    ConfigError,
-    LostError,
-    OptimizerError,
-    ReleasedError,
-    WorkersLostError,
-)
+from optimizer.cluster.dask_client import own_address
+from optimizer.cluster.fingerprint import Made, made_here
+from optimizer.errors import ConfigError, LostError, OptimizerError
+from optimizer.evidence.jobs.workers import Runner
+from optimizer.store.space import build_write_error
+from strategy.model import Strategy
 
 IN_FLIGHT = 2
-"""Pieces of work a worker has at most, so that it need not wait for the next one."""
+"""Jobs a worker has at most, so that it need not wait for the next one."""
 
 LOOK_EVERY_S = 1.0
 
-MOST_TRIES = 8
-"""A job will not be done by a worker that after so many answers still lacks something."""
-
-MOST_MOVES = 3
-"""A job that was meant for one worker more than that, each of which ended, ends workers."""
-
-MOST_RELEASES = 3
-"""A job that another client of the scheduler took back more often will not be done."""
+MOST_CARRIED = 256_000_000
+"""Bytes of a setup's bars that travel at most; more are read from a shared folder."""
 
 
-@dataclass(frozen=True, eq=False)
-class JobRequest:
-    """A job to be done."""
+class Setup(Protocol):
+    """Does jobs, wherever it is."""
 
-    index: int  # its number
-    name: str  # for people
-    parcel: Parcel  # of the setup that does it
-    job: object  # of the setup
-    home: int | None = None  # jobs of one home go to one worker as long as it is there; None to any
+    def on_host(self, share: int) -> Runner:
+        """The same on a host that so many workers share."""
+        ...
 
 
 class FailedError(OptimizerError):
@@ -53,24 +50,40 @@ class FailedError(OptimizerError):
         self.exit_code = getattr(error, "exit_code", 2 if isinstance(error, MemoryError) else 1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Running:
-    """A job that is under way."""
+class Parcel:
+    """A setup that workers of a cluster keep as long as this lives.
 
-    request: JobRequest  # the job
-    ticket: CallTicket  # of the call
-    worker: str  # that it is meant for; empty for any
-    folder: str  # in which its bars lie; empty where they were sent
-    tries: int = 0  # how often in a row one worker lacked something
-    moves: int = 0  # how often the worker that it was meant for ended
-    releases: int = 0  # how often another client took it back
-    lacking: str = ""  # the worker that lacked something last; empty before
+    Raises:
+        ConfigError: When it cannot be packed, such as functions of this very program, or its bars
+            are large and there is no folder for them.
+        DataError: When they cannot be written there.
+        WriteError: When there is no room for them.
+    """
+
+    def __init__(self, cluster: Cluster, setup: Setup) -> None:
+        body, carried = pack_setup(setup, cluster.folder)
+        digest = hashlib.sha256(body).hexdigest()
+        store = cluster.link.store
+        self.bars = [store(_require_digest, *item, key=f"bars-{item[0]}") for item in carried]
+        self.setup = store(
+            PackedSetup, body, [name for name, _ in carried], self.bars, key=f"setup-{digest}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class JobRequest:
+    """A job to be done."""
+
+    index: int  # its number
+    name: str  # for people
+    parcel: Parcel  # of the setup that does it
+    job: object  # of the setup
 
 
 def run_jobs(
     cluster: Cluster, requests: Iterable[JobRequest], first: int | None = None
-) -> Generator[JobResult, None, None]:
-    """Results of jobs done on all workers, as they end. Closing it cancels the rest.
+) -> Generator[tuple[int, Any], None, None]:
+    """Index and result of jobs done on all workers, as they end. Closing it cancels the rest.
 
     Args:
         cluster: Whose workers.
@@ -79,177 +92,173 @@ def run_jobs(
 
     Raises:
         SchedulerLostError, WorkersLostError: When either is gone.
-        ReleasedError: When another client takes a job back again and again.
         FailedError: When a job raises something, with its name; it is not tried again.
     """
-    batch = _Batch(cluster, iter(requests), first)
+    calls, pending, n_done = cluster.link.calls(), iter(requests), 0
+
+    def begin(request: JobRequest) -> None:
+        work = Work(request.job, cluster.here.digest, cluster.shares())
+        calls.begin(request, _solve, request.parcel.setup, request.parcel.bars, work)
+
     try:
-        while (result := batch.next()) is not None:
-            yield result
-    finally:
-        batch.end()
-
-
-class _Batch:
-    """Jobs under way on a cluster; arguments as of `run_jobs`."""
-
-    def __init__(self, cluster: Cluster, pending: Iterator[JobRequest], first: int | None) -> None:
-        self._cluster, self._pending, self._first = cluster, pending, first
-        self._running: dict[str, _Running] = {}
-        self._held: list[_Running] = []
-        self._n_done = 0
-
-    def next(self) -> JobResult | None:
-        """Result of the next job that ends; None where all are done."""
         while True:
-            self._feed()
-            if not self._running and not self._held:
-                return None
-            result = self._await_result()
-            if result is not None:
-                self._n_done += 1
-                return result
-
-    def end(self) -> None:
-        """Take back jobs that have not begun."""
-        self._cluster.link.cancel([job.ticket for job in self._running.values()])
-
-    def _feed(self) -> None:
-        if self._held and self._cluster.is_fit():
-            held, self._held = self._held, []
-            for job in held:
-                self._begin_again(job)
-        most = IN_FLIGHT * max(len(self._cluster.workers), 1)
-        if self._first is not None:
-            most = min(most, max(self._first, self._n_done))
-        while (
-            len(self._running) + len(self._held) < most
-            and (request := next(self._pending, None)) is not None
-        ):
-            self._begin(request)
-
-    def _begin(self, request: JobRequest, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
-        """Hand out a job, with the bytes that were lacking; `counts` as in `_Running`."""
-        cluster = self._cluster
-        carried, folder = (
-            ({}, "") if lacks is None else request.parcel.pack_missing(lacks, cluster.folder)
-        )
-        work = Work(
-            index=request.index,
-            setup=request.parcel.digest,
-            job=request.job,
-            made_for=cluster.here.digest,
-            shares=cluster.shares(),
-            folder=folder,
-            carried=carried,
-        )
-        # Who lacks something is given it: another may lack something else, and so on for ever.
-        worker = counts.get("lacking") or cluster.assign_worker(request.home)
-        ticket = cluster.link.begin(_solve, work, name=request.name, worker=worker, may_move=True)
-        self._running[ticket.key] = _Running(request, ticket, worker, folder, **counts)
-
-    def _begin_again(self, job: _Running, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
-        """Hand out a job once more, with what happened to it so far; arguments as of `_begin`."""
-        so_far = {"moves": job.moves, "releases": job.releases}
-        self._begin(job.request, lacks, **{**so_far, **counts})
-
-    def _await_result(self) -> JobResult | None:
-        """Wait for a piece of work; None where nothing came, or not yet a result."""
-        if time.monotonic() - self._cluster.looked > LOOK_EVERY_S:
-            self._cluster.look()
-            self._move()
-            self._cluster.link.end_unknown([job.ticket for job in self._running.values()])
-        try:
-            ticket = self._cluster.link.ended.get(timeout=LOOK_EVERY_S)
-        except queue.Empty:
-            return None
-        job = self._running.pop(ticket.key, None)
-        if job is None:
-            # Of jobs that were left, or a call that is no longer waited for.
-            return None
-        try:
-            address, answer = self._fetch_answer(job)
-        except ReleasedError:
-            if job.releases == MOST_RELEASES:
-                raise
-            self._begin_again(job, releases=job.releases + 1)
-            return None
-        return self._settle(job, address, answer)
-
-    def _settle(
-        self, job: _Running, address: str, answer: JobResult | Lacks | Made
-    ) -> JobResult | None:
-        """Take what a worker answered; None where it is not yet a result."""
-        if isinstance(answer, JobResult):
-            if job.request.home is not None:
-                self._cluster.homes[job.request.home] = address
-            return answer
-        if isinstance(answer, Made):
-            # A worker that has the only copy of an answer cannot be ended: this one is not wanted,
-            # and no more is asked until the worker is gone.
-            self._cluster.link.cancel([job.ticket])
-            self._held.append(job)
-            self._cluster.send_away(address, answer)
-            return None
-        tries = job.tries + 1 if job.lacking == address else 1
-        if tries > MOST_TRIES:
-            who = self._cluster.format_worker(address)
-            raise ConfigError(f"{who} has no room for what {job.request.name} needs")
-        if job.folder and answer.digests:
-            raise ConfigError(
-                f"{self._cluster.format_worker(address)} cannot read bars in {job.folder}, and "
-                "they are too large to be sent: record the run (--runs) on a disk that all hosts "
-                "share"
-            )
-        self._begin_again(job, answer, tries=tries, lacking=address)
-        return None
-
-    def _fetch_answer(self, job: _Running) -> tuple[str, JobResult | Lacks | Made]:
-        try:
-            answer = self._cluster.link.answer(job.ticket)
-        except LostError:
-            raise
-        except Exception as error:
-            message = f"{job.request.name}: {type(error).__name__}: {error}"
-            raise FailedError(message, error) from error
-        return _require_answer(job.request, answer)
-
-    def _move(self) -> None:
-        """Hand out anew jobs that were meant for workers that are gone.
-
-        Where all were gone at once the scheduler waits for just these for ever.
-        """
-        here = self._cluster.workers
-        for key, job in list(self._running.items()):
-            if not here or not job.worker or job.worker in here:
-                continue
-            if job.moves == MOST_MOVES:
-                raise WorkersLostError(
-                    f"{job.request.name} was meant for {MOST_MOVES + 1} workers, all of which ended"
-                )
-            del self._running[key]
-            self._cluster.link.cancel([job.ticket])
-            self._begin_again(job, moves=job.moves + 1)
+            most = IN_FLIGHT * max(len(cluster.workers), 1)
+            if first is not None:
+                most = min(most, max(first, n_done))
+            for request in islice(pending, max(most - len(calls.purposes), 0)):
+                begin(request)
+            if not calls.purposes:
+                return
+            cluster.look(LOOK_EVERY_S)
+            for request, answer in calls.collect(LOOK_EVERY_S):
+                if isinstance(answer, Unfit):
+                    cluster.send_away(answer.address, answer.made)
+                    begin(request)
+                    continue
+                if isinstance(answer, Exception):
+                    raise _name_job(request, answer) from answer
+                n_done += 1
+                yield request.index, answer
+    finally:
+        calls.cancel()
 
 
-def _require_answer(request: JobRequest, answer: object) -> tuple[str, JobResult | Lacks | Made]:
-    """Refuse an answer to another question: clients of a scheduler can write to each other's keys.
+def _name_job(request: JobRequest, error: Exception) -> OptimizerError:
+    if isinstance(error, LostError):
+        return type(error)(f"{request.name} {error}")
+    return FailedError(f"{request.name}: {type(error).__name__}: {error}", error)
+
+
+def refuse_own_indicators(spec: Strategy) -> None:
+    """Refuse a strategy whose indicators are a person's own: other hosts do not have their code.
 
     Raises:
-        ReleasedError: When it is not an answer to this job.
+        ConfigError: With the name of one.
     """
-    match answer:
-        case (str(address), Lacks() | Made() as other):
-            return address, other
-        case (str(address), JobResult(index=request.index, setup=request.parcel.digest) as result):
-            return address, result
-    raise ReleasedError(
-        f"another client of the scheduler answered {request.name} with something else: end that "
-        "client, or begin a scheduler of your own"
-    )
+    if spec.own:
+        raise ConfigError(
+            f"--cluster: own indicator '{min(spec.own)}': its code is yours, and other hosts do "
+            "not have it; leave --cluster out, and it is computed here"
+        )
 
 
-def _solve(work: Work) -> tuple[str, JobResult | Lacks | Made]:
-    """On a worker: do a piece of work, and say who did."""
-    address = own_address()
-    return address, solve(work, parse_host(address))
+def pack_setup(setup: Setup, folder: Path | None) -> tuple[bytes, list[tuple[str, bytes]]]:
+    """A setup without its bars, and digest and bytes of those that travel; errors as `Parcel`."""
+    into = io.BytesIO()
+    packer = _Packer(into, folder)
+    try:
+        packer.dump(setup)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ConfigError(
+            f"other hosts do not have what this program itself defines ({error}): leave "
+            "--cluster out, and it is computed here"
+        ) from None
+    body = into.getvalue()
+    if b"__main__" in body:
+        raise ConfigError("other hosts do not know what this program itself defines")
+    return body, list(packer.carried.items())
+
+
+class _Packer(pickle.Pickler):
+    def __init__(self, into: io.BytesIO, folder: Path | None) -> None:
+        super().__init__(into, protocol=5)
+        self._folder, self._names = folder, dict[int, str | Path]()
+        self.carried: dict[str, bytes] = {}
+
+    def persistent_id(self, obj: object) -> str | Path | None:
+        """The digest or file that stands for bars; everything else is written."""
+        if not isinstance(obj, Bars):
+            return None
+        if id(obj) not in self._names:
+            # Bars on disk already were too much for this process, which should not send them.
+            self._names[id(obj)] = find_mapped_file(obj) or self._pack(obj)
+        return self._names[id(obj)]
+
+    def _pack(self, bars: Bars) -> str | Path:
+        content = pack_bars(bars)
+        n_bytes = len(content) + sum(map(len, self.carried.values()))
+        if n_bytes <= MOST_CARRIED:
+            digest = hashlib.sha256(content).hexdigest()
+            self.carried[digest] = content
+            return digest
+        if self._folder is None:
+            raise ConfigError(f"{n_bytes / 1e6:,.0f} MB of bars are too many to send to a worker")
+        try:
+            return write_packed(content, self._folder).resolve()
+        except OSError as error:
+            raise build_write_error(error, self._folder, bars.n_bytes) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A job for a worker, a pure function of what it names: any may do it, at any time."""
+
+    job: object  # of the setup
+    made_for: str  # digest of the versions and bits that a worker must have
+    shares: Mapping[str, int]  # host to how many workers share it
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """Answer of a worker that would find other bits."""
+
+    address: str  # of its process
+    made: Made  # its fingerprint
+
+
+class PackedSetup:
+    """A setup that a worker keeps, with what it has computed.
+
+    Args:
+        body: Of `pack_setup`.
+        names: Digests of its bars.
+        bars: Bytes of these; it is made where they are.
+    """
+
+    def __init__(self, body: bytes, names: Sequence[str], bars: Sequence[bytes]) -> None:
+        self._body, self._names = body, tuple(names)
+        self._runner: Runner | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another worker gets."""
+        return {**self.__dict__, "_runner": None}
+
+    def unpack(self, bars: Sequence[bytes], share: int) -> Runner:
+        """Runner of its jobs on a host that `share` workers share; made once."""
+        if self._runner is None:
+            unpacker = _Unpacker(io.BytesIO(self._body))
+            unpacker.bars = dict(zip(self._names, bars, strict=True))
+            self._runner = unpacker.load().on_host(share)
+        return self._runner
+
+
+class _Unpacker(pickle.Unpickler):
+    bars: Mapping[str, bytes]
+
+    def persistent_load(self, pid: str | Path) -> Bars:
+        """The bars of a digest, or of a file."""
+        if isinstance(pid, str):
+            return unpack_bars(self.bars[pid])
+        try:
+            return map_bars(pid)
+        except SourceError as error:
+            raise ConfigError(str(error)) from None
+        except OSError:
+            raise ConfigError(
+                f"a worker at {own_address()} cannot read bars in {pid.parent}, and they are too "
+                "large to be sent: record the run (--runs) on a disk that all hosts share"
+            ) from None
+
+
+def _require_digest(digest: str, content: bytes) -> bytes:
+    """On a worker: bytes that came."""
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ConfigError(f"what came as {digest[:12]} has other bytes: it was changed on its way")
+    return content
+
+
+def _solve(setup: PackedSetup, bars: Sequence[bytes], work: Work) -> object:
+    """On a worker: the result of a job, or `Unfit`."""
+    if (here := made_here()).digest != work.made_for:
+        return Unfit(own_address(), here)
+    return setup.unpack(bars, work.shares.get(parse_host(own_address()), 1)).run(work.job)

@@ -1,13 +1,12 @@
 """Fingerprint of each worker of a cluster, and how fast it is reached; for doctor."""
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.dask_client import CALL_S, Worker
-from optimizer.cluster.messages import Made
+from optimizer.cluster.fingerprint import Made
 from optimizer.errors import WorkersLostError
 
 CALLS, SENT_BYTES = 9, 8_000_000
@@ -44,11 +43,10 @@ def measure_workers(cluster: Cluster) -> list[Measured]:
 
 
 def _seconds(cluster: Cluster, worker: Worker, sent: bytes) -> float:
-    began = time.perf_counter()
-    ticket = cluster.link.begin(_echo, sent, name="measure", worker=worker.address)
-    with suppress(TimeoutError):
-        if cluster.await_answer(worker, ticket, CALL_S) is not None:
-            return time.perf_counter() - began
+    began, calls = time.perf_counter(), cluster.link.calls()
+    calls.begin(worker, _echo, sent, worker=worker.address)
+    if calls.collect(CALL_S):
+        return time.perf_counter() - began
     raise WorkersLostError(f"{worker} does not answer any more")
 
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from engine.batch import Engine
 from engine.memory_plan import allow_host_bytes
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import JobRequest, run_jobs
-from optimizer.cluster.messages import JobResult
-from optimizer.cluster.worker_cache import Parcel, refuse_own_indicators
+from optimizer.cluster.jobs import JobRequest, Parcel, refuse_own_indicators, run_jobs
 from optimizer.errors import OptimizerError
+from optimizer.evidence.jobs.executor import limit
 from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
 from optimizer.evidence.jobs.workers import Runner
 from optimizer.run.task import Task
@@ -27,10 +27,8 @@ class Searches:
     def on_host(self, share: int) -> Runner:
         """The same with as many cores and as much memory as `share` workers leave each other."""
         config = self.setup.task.config
-        room = allow_host_bytes(config.memory)
-        settings = {"threads": allocate_threads(config.threads, share), "memory": room // share}
-        task = replace(self.setup.task, config=config.model_copy(update=settings))
-        return replace(self.setup, task=task)
+        threads, room = allocate_threads(config.threads, share), allow_host_bytes(config.memory)
+        return limit(self.setup, threads=threads, memory=room // share)
 
 
 def allocate_threads(limit: int | None, share: int) -> int:
@@ -73,9 +71,8 @@ class ClusterSearches:
         """
         # A worker may have a GPU, but those that were begun here would all have the same.
         device = "cpu" if self._cluster.address.local else "auto"
-        config = setup.task.config.model_copy(update={"device": device})
-        anywhere = replace(setup, task=replace(setup.task, config=config))
-        return self._run(Parcel(Searches(anywhere)), jobs, first)
+        anywhere = Searches(limit(setup, device=device))
+        return self._run(Parcel(self._cluster, anywhere), jobs, first)
 
     def _run(
         self, parcel: Parcel, jobs: Sequence[Any], first: int | None
@@ -84,26 +81,26 @@ class ClusterSearches:
             JobRequest(index, _format_job(job), parcel, job) for index, job in enumerate(jobs)
         )
         with closing(run_jobs(self._cluster, requests, first)) as results:
-            for result in in_order(results):
-                yield jobs[result.index], result.result
+            for index, result in in_order(results):
+                yield jobs[index], result
 
 
-def in_order(results: Iterable[JobResult]) -> Iterator[JobResult]:
-    """Results by index, 0, 1, ...; an early one is held back.
+def in_order(results: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """Indices and results by index, 0, 1, ...; an early one is held back.
 
     Where something goes wrong, or a person stops it, that comes after all that was found.
     """
-    early: dict[int, JobResult] = {}
+    early: dict[int, Any] = {}
     due = 0
     try:
-        for result in results:
-            early[result.index] = result
+        for index, result in results:
+            early[index] = result
             while due in early:
-                yield early.pop(due)
+                yield due, early.pop(due)
                 due += 1
     except (OptimizerError, KeyboardInterrupt):
         # A caller that keeps results need not find them again.
-        yield from (early[index] for index in sorted(early))
+        yield from sorted(early.items(), key=itemgetter(0))
         raise
 
 

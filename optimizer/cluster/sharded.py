@@ -41,7 +41,7 @@ from engine.runtime.compiling.forms import CompiledForm
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import JobRequest, run_jobs
+from optimizer.cluster.jobs import JobRequest, Parcel, refuse_own_indicators, run_jobs
 from optimizer.cluster.shard import (
     Began,
     Begin,
@@ -52,7 +52,6 @@ from optimizer.cluster.shard import (
     ReplayMembers,
     Shard,
 )
-from optimizer.cluster.worker_cache import Parcel, refuse_own_indicators
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals
 from optimizer.run.indicator_cache import keeping_rows
@@ -111,6 +110,7 @@ class ShardedEngine:
         beside = -(-(len(self._borders) - 1) // workers)
         self._parcels = [
             Parcel(
+                cluster,
                 Shard(
                     spec,
                     self.series[begin:end],
@@ -119,7 +119,7 @@ class ShardedEngine:
                     config.threads,
                     config.memory,
                     beside,
-                )
+                ),
             )
             for begin, end in pairwise(self._borders)
         ]
@@ -239,13 +239,13 @@ class ShardedEngine:
     def _ask(self, what: str, asks: Mapping[int, Begin]) -> Iterator[tuple[Ints, Any]]:
         """Answers of shards by number, as they come, each with the indices of its windows."""
         requests = (
-            JobRequest(shard, f"{what} shard {shard}", self._parcels[shard], ask, home=shard)
+            JobRequest(shard, f"{what} shard {shard}", self._parcels[shard], ask)
             for shard, ask in asks.items()
         )
         with closing(run_jobs(self._cluster, requests)) as answers:
-            for answer in answers:
-                indices, _ = self._own.get(answer.index, (np.empty(0, np.int64), ()))
-                yield indices, answer.result
+            for shard, answer in answers:
+                indices, _ = self._own.get(shard, (np.empty(0, np.int64), ()))
+                yield indices, answer
 
 
 class ShardedProblem(EngineProblem):

@@ -67,7 +67,7 @@ BANNED = {
 ALLOWED = {
     "pickle": [
         "engine/runtime/compiling/loops.py",
-        "optimizer/cluster/worker_cache.py",
+        "optimizer/cluster/jobs.py",
         "optimizer/evidence/jobs/worker.py",
         "optimizer/evidence/jobs/workers.py",
     ],

@@ -5,16 +5,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import psutil
+from distributed import LocalCluster, Worker, get_worker
 
 from data import Bars
-from optimizer.cluster.address import parse_address
+from optimizer.cluster.address import Address, parse_address
+from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.dask_client import Link
+from optimizer.cluster.fingerprint import Made
+from optimizer.cluster.jobs import JobRequest, Parcel
 from optimizer.run.search import numbered_front
 from optimizer.run.task import local_evaluator
 from optimizer.search.evolution import front_hash
@@ -23,6 +29,73 @@ from tests.support.judging import make_task
 from tests.support.paths import FINDS
 
 QUIET = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+
+
+HERE = Made({"engine": "4"}, "bits", device="cpu")
+
+
+class Played:
+    """A scheduler in this process, whose workers are threads that say what a test has them say.
+
+    Attributes:
+        made: Name of a worker to its fingerprint, where that is not this process's.
+    """
+
+    made: ClassVar[dict[str, Made]] = {}
+
+    def __init__(self):
+        self._cluster = LocalCluster(
+            n_workers=0,
+            processes=False,
+            host="127.0.0.1",
+            protocol="tcp://",
+            dashboard_address="127.0.0.1:0",
+        )
+        self._workers = []
+
+    @staticmethod
+    def play_fingerprint(device="auto"):
+        """As `made_here`."""
+        try:
+            return Played.made.get(get_worker().name, HERE)
+        except ValueError:
+            return HERE
+
+    def add(self, name, threads=1):
+        """One more worker; its address."""
+
+        async def start():
+            return await Worker(
+                self._cluster.scheduler_address,
+                name=name,
+                nthreads=threads,
+                dashboard_address="127.0.0.1:0",
+                memory_limit=0,
+            )
+
+        self._workers.append(self._cluster.sync(start))
+        return self._workers[-1].address
+
+    def join(self, **options):
+        """Join it as a person would."""
+        where = self._cluster.scheduler_address
+        return Cluster(Address(where, scheduler=where), **options)
+
+    def close(self):
+        """End the workers and the scheduler."""
+        for worker in self._workers:
+            self._cluster.sync(worker.close)
+        self._workers.clear()
+        self._cluster.close()
+
+
+def make_jobs(cluster, count, job="echo", about=None, *, bars=None, seen=""):
+    """Jobs of a kind, about their own numbers unless something is named."""
+    parcel = Parcel(cluster, Hung(bars, str(seen)))
+    return [
+        JobRequest(n, f"job {n}", parcel, (job, n if about is None else about))
+        for n in range(count)
+    ]
 
 
 class Begun:
@@ -118,7 +191,14 @@ class Hung:
     Args:
         bars: It is made with.
         seen: Folder in which each begun job leaves its process.
+
+    Attributes:
+        made: How often it was made ready in this process.
+        seen_here: How often each kind of job was begun in it.
     """
+
+    made: ClassVar[int] = 0
+    seen_here: ClassVar[Counter] = Counter()
 
     bars: Bars | None = None
     seen: str = ""
@@ -126,11 +206,13 @@ class Hung:
 
     def on_host(self, share):
         """The same."""
+        Hung.made += 1
         return replace(self, known={"share": share})
 
     def run(self, job):
         """Name and number of a job."""
         what, number = job
+        self.seen_here[what] += 1
         if self.seen:
             (Path(self.seen) / f"{number}-{os.getpid()}").touch()
         if what == "kill":

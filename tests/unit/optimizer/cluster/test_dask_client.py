@@ -1,56 +1,19 @@
-"""Whose fault it is when the result of a call does not come: the call's or the connection's."""
+"""Connections: ports that are no scheduler's, and workers that end with a result."""
 
 import os
 import signal
 import socket
 import threading
-from concurrent.futures import Future
 from contextlib import closing
-from types import SimpleNamespace
 
 import pytest
-from distributed.comm import CommClosedError
 
 from optimizer.cluster import dask_client
-from optimizer.cluster.address import Address, parse_address
-from optimizer.cluster.dask_client import CallTicket, Link
-from optimizer.errors import ReleasedError, SchedulerLostError
+from optimizer.cluster.address import parse_address
+from optimizer.cluster.dask_client import Link
+from optimizer.errors import SchedulerLostError
 from tests.support.clusters import wait_until
 from tests.support.hostile import bounded_time
-
-CLOSED = CommClosedError("in <TCP (closed) ConnectionPool.gather>: Connection reset by peer")
-
-
-def answer(status, error=None, client="connecting"):
-    """Of an unopened connection, to a call that is over, or whose result has not come."""
-    link, fetched = Link.__new__(Link), Future()
-    link._address = Address("tcp://10.0.0.1:1")
-    link._client = SimpleNamespace(status=client)
-    if status == "cancelled":
-        fetched.cancel()
-    elif error is not None:
-        fetched.set_exception(error)
-    return link.answer(CallTicket(SimpleNamespace(status=status, key="job 3|0"), fetched), 0)
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "client", "expected", "words"),
-    [
-        # However the connection ended, the words are the same.
-        ("finished", CLOSED, "connecting", SchedulerLostError, "does not answer any more"),
-        ("cancelled", None, "connecting", SchedulerLostError, "does not answer any more"),
-        # While the scheduler answers it was another client, which the error names, with the call.
-        ("cancelled", None, "running", ReleasedError, "took back job 3: end that"),
-        # A worker may find no file, and may be refused by another; a late result is asked again.
-        ("error", FileNotFoundError("bars"), "connecting", FileNotFoundError, "bars"),
-        ("error", CLOSED, "connecting", CommClosedError, "reset by peer"),
-        ("finished", None, "connecting", TimeoutError, None),
-    ],
-)
-def test_whose_fault_it_is_that_no_result_comes(status, error, client, expected, words):
-    """The scheduler's, another client's, or the call's own."""
-    with pytest.raises(expected, match=words):
-        answer(status, error, client)
 
 
 class StopsOnce:
@@ -76,22 +39,18 @@ def test_a_worker_that_hangs_or_ends_with_its_result_holds_up_no_other(tmp_path)
     with closing(Link(parse_address("local:2"))) as link:
         wait_until(lambda: len(link.workers()) == 2)
         hanging, other = (worker.address for worker in link.workers())
-        stops = link.begin(StopsOnce, tmp_path / "seen", worker=hanging)
+        calls = link.calls()
+        calls.begin("stops", StopsOnce, tmp_path / "seen", worker=hanging)
         wait_until((tmp_path / "seen").exists)
-        told = link.begin(os.getpid, worker=other)
-        assert link.ended.get(timeout=200) is told
-        assert link.ended.empty()
+        calls.begin("other", os.getpid, worker=other)
+        ((purpose, _),) = calls.collect(200)
+        assert (purpose, calls.purposes) == ("other", ["stops"])
         os.kill(int((tmp_path / "seen").read_text()), signal.SIGCONT)
-        assert link.ended.get(timeout=200) is stops
-        assert link.answer(stops) == "sent"
-        # Its address is no scheduler's.
-        with pytest.raises(SchedulerLostError, match="a worker listens"):
-            Link(parse_address(other))
-        call = link.begin(StopsOnce, tmp_path / "again")
+        assert calls.collect(200) == [("stops", "sent")]
+        calls.begin("ends", StopsOnce, tmp_path / "again")
         wait_until((tmp_path / "again").exists)
         os.kill(int((tmp_path / "again").read_text()), signal.SIGKILL)
-        assert link.ended.get(timeout=200) is call
-        assert link.answer(call) == "sent"
+        assert calls.collect(200) == [("ends", "sent")]
 
 
 def test_a_port_that_says_nothing_is_no_scheduler(monkeypatch):

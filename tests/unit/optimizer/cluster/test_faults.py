@@ -11,38 +11,28 @@ import pytest
 
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.jobs import JobRequest, run_jobs
+from optimizer.cluster.jobs import run_jobs
 from optimizer.cluster.sharded import on_shards, on_workers
-from optimizer.cluster.worker_cache import Parcel
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import SchedulerLostError, WorkersLostError
 from optimizer.run.runner import Observer, resume_run, start_run
 from tests.support.clusters import (
     SERIES,
-    Hung,
     begin_cluster,
+    make_jobs,
     own_workers,
     run_search,
     search_on_seven,
     wait_until,
 )
-from tests.support.evidence import make_planted_market
 from tests.support.judging import SMALL, write_bars
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
-
-BARS = make_planted_market(3, 300, 0)
 
 
 def join_cluster(begun, **options):
     """A cluster as a person would join it."""
     return Cluster(parse_address(str(begun.file)), **options)
-
-
-def make_jobs(count, job, folder=""):
-    """Jobs of a kind, each with its own number."""
-    parcel = Parcel(Hung(BARS, str(folder)))
-    return [JobRequest(n, f"job {n}", parcel, (job, n)) for n in range(count)]
 
 
 @pytest.fixture
@@ -108,7 +98,7 @@ def test_workers_of_this_machine_are_its_own_and_may_be_killed(kills, list_own, 
         wait_until(lambda: len([worker for worker in list_own() if worker != first]) == 2)
         for worker in list_own():
             worker.kill()
-        assert len(list(run_jobs(cluster, make_jobs(4, "echo")))) == 4
+        assert len(list(run_jobs(cluster, make_jobs(cluster, 4)))) == 4
     assert dict(os.environ) == before
     assert not list_own()
 
@@ -154,10 +144,10 @@ def test_a_worker_that_hangs_is_replaced_and_nobody_left_is_an_error(tmp_path):
         with join_cluster(hosts, patience_s=20.0) as cluster:
             seen = tmp_path / "seen"
             seen.mkdir()
-            assert len(list(run_jobs(cluster, make_jobs(1, "stop once", seen)))) == 1
+            assert len(list(run_jobs(cluster, make_jobs(cluster, 1, "stop once", seen=seen)))) == 1
             assert len(list(seen.iterdir())) > 1
         with join_cluster(hosts, patience_s=3.0) as cluster:
-            running = run_jobs(cluster, make_jobs(50, "sleep"))
+            running = run_jobs(cluster, make_jobs(cluster, 50, "sleep"))
             next(running)
             for process in [*psutil.Process(worker.pid).children(recursive=True), worker]:
                 process.kill()
@@ -169,7 +159,7 @@ def test_a_job_that_kills_workers_is_named(tmp_path):
     """It is given up after a while, and the others are not lost with it."""
     never_again = {"distributed.scheduler.allowed-failures": 0}
     with dask.config.set(never_again), Cluster(parse_address("local:2")) as cluster:
-        list(run_jobs(cluster, make_jobs(2, "echo")))
+        list(run_jobs(cluster, make_jobs(cluster, 2)))
         with pytest.raises(WorkersLostError, match="job 3"):
-            list(run_jobs(cluster, make_jobs(4, "kill", tmp_path)[3:]))
-        assert len(list(run_jobs(cluster, make_jobs(6, "echo")))) == 6
+            list(run_jobs(cluster, make_jobs(cluster, 4, "kill")[3:]))
+        assert len(list(run_jobs(cluster, make_jobs(cluster, 6)))) == 6
