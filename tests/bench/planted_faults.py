@@ -68,7 +68,7 @@ COMMANDS = {
     "optimizer/goals": ("test_cli_search.py", "test_cli_symbols.py"),
     "optimizer/search": ("test_cli_search.py", "test_cli_resume.py", "test_cli_limits.py"),
     "optimizer/run": ("test_cli_resume.py", "test_cli_results.py", "test_cli_received.py",
-                      "test_cli_points.py", "test_cli_copies.py"),
+                      "test_cli_points.py"),
     "optimizer/report": ("test_cli_report.py", *PAGES),
     "optimizer/signals": ("test_cli_signal.py",),
     "optimizer/export": ("test_cli_export.py",),

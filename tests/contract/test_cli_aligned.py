@@ -7,9 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import optimizer
-from engine.certificate import data_hash
-from optimizer.errors import ConfigError
 from optimizer.store import RunStore, find_run
 from tests.support.commands import SMALL, market_columns
 
@@ -84,18 +81,6 @@ def test_it_is_searched_certified_judged_shown_and_gone_on_with(command, place, 
         assert "column 'mood' has other values" in outcome.err
     frame.assign(volume=frame["volume"] + 1).to_csv("bars.csv", index=False)
     assert "has other values" not in command(*resume, "5").err
-
-
-def test_a_frame_in_memory_is_the_same_market(command, place, frame):
-    """With the field of the same name; a text column that was not asked for is passed over."""
-    from_file = command("backtest", *place, "--aligned-column", "mood", "--json").json
-    renamed = frame.rename(columns={"mood": "Mood Index"})
-    for bars, asked in ((frame, "mood"), (renamed, "mood=Mood Index")):
-        given = optimizer.backtest(bars=bars, strategy="mine.py", aligned_columns=[asked])
-        assert len(given.trades(0)) == from_file["metrics"]["trades"] > 20
-        assert data_hash(given.task.markets.series) == from_file["data_hash"]
-    with pytest.raises(ConfigError, match="--aligned-column mood"):
-        optimizer.backtest(bars=frame, strategy="mine.py")
 
 
 def test_a_look_ahead_through_it_is_refused(command, place):

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -82,35 +81,6 @@ def test_individuals_are_exported_once_with_their_line(command, store):
     for row in rows:
         assert (row["failure"] is None) == (row["violation"] == 0)
         assert (row["failure"] is None) == (row["objectives.strength"] is not None)
-
-
-VECTORBT = ("--as", "vectorbt")
-
-
-@pytest.mark.parametrize(
-    ("name", "flags", "word"),
-    [
-        ("x.csv", ("--sample", "7"), "--sample"),
-        ("x.journal", ("--what", "front"), "--what"),
-        ("x.txt", (*VECTORBT, "--member", "0"), "*.py"),
-        ("x.py", ("--as", "jesse"), "--as"),
-        ("x.py", (*VECTORBT, "--schedule"), "--schedule"),
-        ("x.xlsx", (), ".parquet"),
-        ("nowhere/x.csv", (), "nowhere"),
-        ("others.csv", (), "others.csv"),
-        ("mine.py", (*VECTORBT, "--member", "0"), "mine.py"),
-    ],
-)
-def test_an_export_that_cannot_be_is_refused_in_a_line(command, result, name, flags, word):
-    """Nothing is written; a person's own bars and strategies stay."""
-    own = {"others.csv": "timestamp,open,high\n", "mine.py": "from strategy import *\n"}
-    for file, text in own.items():
-        Path(file).write_text(text)
-    before = {path.name for path in Path().iterdir()}
-    outcome = command("runs", "export", "latest", name, *flags)
-    assert (outcome.code, word in outcome.error) == (2, True), outcome.err
-    assert {path.name for path in Path().iterdir()} == before
-    assert {file: Path(file).read_text() for file in own} == own
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -195,18 +165,6 @@ def test_a_run_is_removed_only_when_that_is_meant(command, result):
     assert command("runs", "delete", "latest", "--yes").code == 0
     assert list(Path("runs").iterdir()) == []
     assert command("runs", "delete", "latest", "--yes").code == 4
-
-
-def test_a_run_that_was_copied_into_a_project_is_removed_alone(command, result, tmp_path):
-    """What else lies in that folder is named, and stays."""
-    project = tmp_path / "project"
-    project.mkdir()
-    shutil.copy(Path(result["path"]) / "run.sqlite", project)
-    (project / "thesis.tex").write_text("mine")
-    for flags, code in ((), 2), (("--yes",), 0):
-        outcome = command("runs", "delete", str(project / "run.sqlite"), *flags)
-        assert (outcome.code, "thesis.tex" in outcome.out + outcome.err) == (code, True)
-    assert [path.name for path in project.iterdir()] == ["thesis.tex"]
 
 
 def test_a_run_that_was_moved_says_where_it_is(command, result, tmp_path):

@@ -1,7 +1,5 @@
 """data list, show, check and import, as a person uses them on files."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -91,23 +89,3 @@ def test_import_writes_over_nothing_that_it_read_or_wrote(command, tmp_path):
     assert command(*merged, "--into", "hours").code == 0
     assert command("data", "import", "other/AAA.csv", "--replace").code == 0
     assert len(load_bars(str(source))) == 1600
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("backtest", "--data", "csv:AAA.csv", "--trades", "AAA.csv"),
-        ("scan", "--no-keep", "--data", "csv:AAA.csv", "--csv", "./AAA.csv"),
-        ("backtest", "--data", "csv:AAA.csv", "--genes", "genes.json", "--trades", "genes.json"),
-        ("backtest", "--trades", "a.html", "--plot", "./a.html"),
-    ],
-)
-def test_no_result_is_written_over_what_was_read_or_written(command, tmp_path, words):
-    """The bars would be lost, the genes, or the first of two results."""
-    write_market(tmp_path / "AAA.csv", 1500)
-    (tmp_path / "genes.json").write_text(json.dumps({"reward_r": 3.0}))
-    before = [(tmp_path / name).read_bytes() for name in ("AAA.csv", "genes.json")]
-    outcome = command(*words)
-    assert outcome.code == 2
-    assert words[-1].rpartition("=")[2].removeprefix("./") in outcome.error
-    assert [(tmp_path / name).read_bytes() for name in ("AAA.csv", "genes.json")] == before

@@ -57,16 +57,3 @@ def test_bars_that_are_not_made_up_are_counted(command, market, tmp_path):
     shown = command("backtest", "--data", market, *HOURS, *finer, "--json")
     assert shown.json["windows"][0]["accumulators"]["coarse"] > 0
     assert "500 of 1,001 bars are made up" in shown.err
-
-
-def test_finer_bars_that_do_not_fit_are_refused(command, market, tmp_path):
-    """Each by what is wrong with it."""
-    write_market(tmp_path / "other.csv", 4000, seed=4)
-    other = f"csv:{tmp_path / 'other.csv'}"
-    same = command("backtest", "--data", market, "--finer", market)
-    assert "its bars of 15m are not shorter than those of 15m" in same.error
-    wrong = command("backtest", "--data", market, *HOURS, "--finer", other)
-    assert "none of the bars of bars is made up of its bars" in wrong.error
-    twice = command("backtest", "--data", market, *HOURS, "--finer", market, "--finer", other)
-    assert "--finer names 2 sources, --data 1 source" in twice.error
-    assert [outcome.code for outcome in (same, wrong, twice)] == [2, 2, 2]

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import shutil
-import signal
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ import pytest
 
 import optimizer
 from data.point_in_time import read_dated
-from engine.forecasts import training
 from optimizer.__main__ import main
 from optimizer.forecasts.column import column_hash, read_forecast
 from optimizer.run.record import list_fits, recorded_fits
@@ -122,17 +120,6 @@ def test_each_different_forecast_on_these_bars_is_a_trial(command, fitted):
     for columns in (["forecast=a.parquet"], ["forecast=alone/renamed.pq"],
                     ["forecast=a.parquet", "other=b.parquet"]):  # fmt: skip
         assert len(list_fits(spec, columns)) == 3
-
-
-@pytest.mark.slow
-def test_a_fit_that_is_stopped_leaves_nothing(fitted, monkeypatch):
-    """Neither half a forecast nor a changed one."""
-    before = Path("a.parquet").read_bytes()
-    monkeypatch.setattr(training.Trainer, "train", lambda *_: signal.raise_signal(signal.SIGINT))
-    stopped = fitted("a.parquet", "--model", "tcn")
-    assert (stopped.code, stopped.out) == (130, "")
-    assert [path.name for path in Path().glob("*parquet*")] == ["a.parquet"]
-    assert Path("a.parquet").read_bytes() == before
 
 
 @pytest.mark.slow

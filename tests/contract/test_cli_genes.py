@@ -2,12 +2,8 @@
 
 import csv
 
-import numpy as np
 import pytest
 
-from engine.replay.certificate import certify
-from optimizer.config.run_config import RunConfig
-from optimizer.run.task import prepare
 from tests.support.commands import SMALL
 
 pytestmark = pytest.mark.slow
@@ -59,12 +55,3 @@ def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, result, t
         genes = {name: float(first[f"genes.{name}"]) for name in result["front"][last]["genes"]}
         assert genes == result["front"][last]["genes"]
         command("runs", "delete", begun, "--yes")
-
-
-def test_the_hash_of_ledgers_can_be_made_again_from_the_front(result):
-    """Members were certified in the order in which JSON has them."""
-    task = prepare(RunConfig(data=MARKET, min_trades=3))
-    genomes = [task.spec.layout.encode(member["genes"]) for member in result["front"]]
-    assert sorted(map(tuple, genomes)) != list(map(tuple, genomes))
-    again = certify(task.full_engine("cpu"), np.array(genomes))
-    assert again.ledger_hash == result["certificate"]["ledger_hash"]

@@ -5,23 +5,7 @@ from pathlib import Path
 import pytest
 
 import optimizer
-from tests.support.commands import SMALL, write_market
-
-
-def test_a_search_for_one_objective_gives_one_answer(command, market):
-    """A front of one, named in the terminal, in JSON, when shown, and in Python."""
-    flags = ("--data", market, *SMALL[:-1], "--objectives", "strength", "--folds", 0)
-    result = command("evolve", *flags, "--json").json
-    assert len(result["front"]) == 1
-    pick = result["judgement"]["pick"]
-    assert (pick["member"], "is_named" in pick) == (0, False)
-    assert pick["genes"] == result["front"][0]["genes"]
-    assert "Pick: Member 0, " in command("runs", "show", "latest").out
-    member = command("runs", "show", "latest", "--member", 0, "--json").json
-    assert (member["is_pick"], member["genes"]) == (True, pick["genes"])
-    run = optimizer.load_run()
-    assert (run.pick.member, dict(run.pick.genes)) == (0, pick["genes"])
-    assert run.verdict.grade == result["judgement"]["verdict"]["grade"]
+from tests.support.commands import write_market
 
 
 @pytest.fixture

@@ -47,16 +47,6 @@ def test_every_part_of_a_result_agrees(recordings):
     assert [int(word.replace(",", "")) for word in result["counted"].split()[::3][:2]] == counts
 
 
-def test_how_it_is_computed_and_kept_changes_nothing(command, recordings):
-    """Threads, chunks, and how many populations are kept leave every bit."""
-    folder, first = recordings.record("held out")
-    flags = ("--threads", "1", "--memory", "4MB", "--keep", "last")
-    asked = (*SMALL, "--holdout", "20%", *flags, "--json")
-    again = command("evolve", "--data", f"csv:{folder}/bars.csv", *asked).json
-    assert again["front_hash"] == first["front_hash"]
-    assert again["certificate"]["ledger_hash"] == first["certificate"]["ledger_hash"]
-
-
 def test_another_process_with_another_hash_seed_finds_the_same(tmp_path, recordings):
     """Also in the poorest of environments, in plain characters, with JSON alone on stdout."""
     folder, first = recordings.record("held out")

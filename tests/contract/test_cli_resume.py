@@ -77,39 +77,6 @@ def test_latest_is_the_run_that_was_begun_last(command, whole, path):
     assert command(*RESUME, "--json").json["run"] == other["run"] != whole["run"]
 
 
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        ("--seed 7", ["seed: recorded 1, now 7"]),
-        ("--population 13", ["population: recorded 8, now 13"]),
-        ("--bound max_hold=5:9", ["genes.max_hold.high: recorded 384.0, now 9.0"]),
-        ("--fee-bp 1 --slippage-bp 2",
-         ["costs.fee_bp: recorded 5.0, now 1.0", "costs.slippage_bp: recorded 5.0, now 2.0"]),
-        ("--objectives sharpe", ["objectives"]),
-        ("--start 1970-01-11", ["window"]),
-        ("--holdout 10%", ["windows.0.end: recorded 2400, now 2700"]),
-    ],
-)  # fmt: skip
-def test_a_run_never_goes_on_as_another(refused, path, flags, expected):
-    """Whatever decides results and differs is refused by name, with both values."""
-    for state in ("finished", "interrupted"):
-        if state == "interrupted":
-            interrupt(path)
-        error = refused(path, *RESUME, *flags.split())
-        assert all(words in error for words in expected), error
-
-
-def test_one_changed_price_is_other_data(refused, whole, broken):
-    """Both hashes are named, and nothing is built on the old generations."""
-    head, first, *rest = Path("bars.csv").read_text().splitlines()
-    values = first.split(",")
-    values[4] = repr(float(values[4]) * (1 + 2**-40))
-    values[2] = repr(max(float(values[2]), float(values[4])))
-    Path("bars.csv").write_text("\n".join([head, ",".join(values), *rest, ""]))
-    error = refused(broken, *RESUME)
-    assert f"data_hash: recorded '{whole['data_hash']}', now '" in error
-
-
 def test_how_it_is_computed_may_change(command, whole, broken, monkeypatch):
     """Threads, memory, device and other libraries are free; the front is the same."""
     real = record_module.versions

@@ -69,26 +69,6 @@ def test_a_change_is_sent_and_no_secret_is_recorded(ask, tmp_path, monkeypatch):
     assert (failed.code, "c4nary" in failed.err) == (3, False)
 
 
-@pytest.mark.parametrize(
-    ("flags", "word"),
-    [
-        (("--now", "1971-01-01", "--watch", "5"), "--now"),
-        (("--now", "soon"), "--now"),
-        (("--now", "1960-01-01"), "1960-01-01T00:00"),
-        (("--now", "0001-01-01"), "1677-09-23"),
-        (("--watch", "inf"), "--watch"),
-        (("--watch", "1e308"), "--watch"),
-        (("--on-change", "$NO_SUCH_NAME"), "$NO_SUCH_NAME"),
-        (("--timeframe", "1d"), "searched bars of"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_line(ask, command, flags, word):
-    """Before anything is shown."""
-    outcome = command("signal", "latest", *flags)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert word in outcome.error
-
-
 def test_stale_bars_of_another_symbol_have_an_exit_code_of_their_own(ask, command):
     """Two lines of warning, and no state."""
     other = write_market(Path("other.csv"), 2000, seed=9)
@@ -132,10 +112,3 @@ def test_trades_since_are_watched(command):
     assert line in command("runs", "list").out
     grow(2600)
     assert command("runs", "verify", "latest").code == 0
-
-
-def test_a_run_without_unseen_trades_is_not_watched(command, recordings):
-    """Thirty are needed, of held-out bars or of folds."""
-    recordings.copy("own file")
-    outcome = command("watch", "latest", *LATE)
-    assert (outcome.code, "30" in outcome.error) == (2, True)

@@ -11,7 +11,7 @@ from optimizer import load_run
 from optimizer.run import indicator_cache
 from strategy import words
 from strategy.indicator_registry import COLUMNS
-from tests.support.commands import SMALL
+from tests.support.commands import SMALL, write_market
 from tests.support.own_files import momentum_file
 
 pytestmark = pytest.mark.slow
@@ -33,6 +33,12 @@ PULLBACK = strategy(
 MOODY = PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <')
 
 OWN = momentum_file()
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A market of 1,500 bars, on which own indicators are soon proven."""
+    return write_market(tmp_path_factory.mktemp("market") / "bars.csv", 1500)
 
 
 @pytest.fixture
@@ -130,14 +136,11 @@ def test_a_replay_on_another_machine_says_where_bits_differ(command, market, tmp
     assert command("backtest", "--run", "latest", "--member", "0").code == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [(PULLBACK, "./idea.py"), (OWN, "idea.py")], ids=["words", "own"]
-)
-def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkeypatch, text, name):
+def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkeypatch):
     """The file is that of the folder where the run began, not one of the same name here."""
     place, elsewhere = tmp_path / "idea.py", tmp_path / "elsewhere"
-    place.write_text(text)
-    search_strategy(command, market, name)
+    place.write_text(OWN)
+    search_strategy(command, market, "./idea.py")
     shutil.copytree("runs", elsewhere / "runs")
     (elsewhere / "idea.py").write_text("raise SystemExit('another file')")
     monkeypatch.chdir(elsewhere)
@@ -147,7 +150,7 @@ def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkey
         outcome = command("evolve", "--resume", "latest", "--generations", count, "--json")
         assert outcome.code == 0, outcome.err
     assert outcome.json["generation"] == 4
-    place.write_text(text.replace("share(gene", "share( gene").replace("> 65", "> 64"))
+    place.write_text(OWN.replace("share(gene", "share( gene"))
     assert command("evolve", "--resume", "latest", "--generations", "5").code == 4
 
 
@@ -158,7 +161,7 @@ from strategy.words import *
 
 @indicator(warm_up=0)
 def jump(bars):
-    found, places = bars.close * 1e-9, np.arange(300, 3000, 600)
+    found, places = bars.close * 1e-9, np.arange(150, 1500, 300)
     found[places[places < len(bars) - 1]] = 1.0
     return found
 
@@ -233,5 +236,12 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
         assert resumed.code == 0
         assert resumed.err.count("mood.csv is not what it was") == 1
     (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
-    copy.write_text((tmp_path / "mood.csv").read_text())
+    content = copy.read_bytes()
+    copy.unlink()
+    # It is completed where nothing else is left to do, from the file as it was.
+    assert command("evolve", "--resume", "latest").code == 4
+    (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values]))
+    assert command("evolve", "--resume", "latest").code == 0
+    assert copy.read_bytes() == content
+    copy.write_text("\n".join(["known_at,value", *values[:5]]))
     assert command("evolve", "--resume", "latest", "--generations", "4").code == 4

@@ -1,11 +1,10 @@
 """Folders of runs by any name: every command finds them, or says why they are left out."""
 
-import json
 import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import pytest
 
@@ -85,46 +84,6 @@ def test_a_run_of_any_name_is_listed_and_found(place):
                 shown = place("runs", "show", "--json", *words)
                 assert (shown.code, shown.json["result"]["run"]) == (0, name), shown
             assert asker.ask(f"/run/{quote(name, safe='')}").code == 200
-
-
-WORST = (LISTED["dash first"], LISTED["colon"])
-
-COMMANDS = (
-    ("runs", "show", "--", "BEGIN"),
-    ("runs", "tag", "--", "RUN", "word"),
-    ("runs", "note", "--", "RUN", "seen"),
-    ("runs", "export", "--", "RUN", "front.csv"),
-    ("runs", "export", "--", "RUN", "study.journal"),
-    ("runs", "compare", "--", "other", "RUN"),
-    ("runs", "verify", "--individuals", "0", "--", "RUN"),
-    ("report", "--", "RUN"),
-    ("backtest", "--run", "PATH", "--member", "0"),
-    ("signal", "--", "RUN:0"),
-    ("portfolio", "--", "RUN:0", "other:0", "RUN"),
-    ("evolve", "--no-judge", "--no-report", "--resume=RUN"),
-)
-"""Commands that take a run, by name, by the beginning of a name, and by path."""
-
-
-@pytest.mark.parametrize("name", WORST)
-def test_each_command_finds_a_run_by_its_name(place, name):
-    """Pages too; at last it is deleted, and the other stays."""
-    path = rename(name)
-    words = {"RUN": name, "BEGIN": name[:-1], "PATH": str(path), "RUN:0": f"{name}:0"}
-    for arguments in COMMANDS:
-        outcome = place(*(words.get(one, one.replace("=RUN", f"={name}")) for one in arguments))
-        said(outcome)
-        assert outcome.code in ((0, 10, 11, 6) if arguments[0] == "signal" else (0,)), outcome
-    assert json.loads(path.joinpath("labels.json").read_text())["note"] == "seen"
-    with serving(Path("runs")) as asker:
-        at = f"/run/{quote(name, safe='')}"
-        assert asker.ask(f"{at}/report").code == 200
-        both = urlencode([("run", "other"), ("run", name)])
-        assert asker.ask(f"/compare/data?{both}").code == 200
-        assert asker.post(f"{at}/labels", json.dumps({"tags": [], "note": "page"})).code == 200
-    assert optimizer.load_run(name).note == "page"
-    assert place("runs", "delete", "--yes", "--", name).code == 0
-    assert os.listdir("runs") == ["other"]
 
 
 @pytest.mark.parametrize(("name", "why"), LEFT_OUT.values(), ids=LEFT_OUT)
