@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from optimizer.errors import OptimizerError
-from tests.bench import calls, whole
+from tests.bench import calls
 
 pytestmark = pytest.mark.slow
 
@@ -26,13 +26,3 @@ def test_calls_are_verified_before_they_are_timed(market, monkeypatch, capsys):
     with pytest.raises(OptimizerError, match="trade 0: r differs"):
         calls.main(small)
     assert capsys.readouterr().out == ""
-
-
-def test_whole_runs_say_what_their_parts_took(monkeypatch, capsys):
-    """Search and judgement are parts of the whole, and every null search is made."""
-    monkeypatch.setattr(whole, "CASES", (whole.Case("tiny", 8, 1, null=2),))
-    whole.main(("tiny", "--device", "cpu"))
-    timed = json.loads(capsys.readouterr().out)
-    assert timed["null_searches"] == 2
-    assert 0 < timed["search_s"] < timed["wall_s"]
-    assert 0 < timed["judgement_s"] < timed["wall_s"]

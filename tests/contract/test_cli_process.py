@@ -103,17 +103,27 @@ def check_can_resume(folder, outcome, is_at_once):
     if not is_at_once:
         assert last.startswith(f"stopped after generation {summary.generations - 1};")
     assert last.endswith(f"{GO_ON}{summary.path.relative_to(folder)}")
-    return summary
 
 
-def test_one_signal_stops_after_the_generation(command, tmp_path, market):
+def test_a_killed_search_goes_on(command, tmp_path, market):
+    """At any moment: its record is whole, and the next command leaves no draft of it."""
+    with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
+        await_line(process, "generation ")
+        process.kill()
+    (summary,) = list_runs(tmp_path / "runs")
+    with RunStore.open(summary.path) as store:
+        assert store.verify() == []
+    longer = ("--generations", str(summary.generations + 1))
+    assert command("evolve", "--resume", "latest", *longer, "--no-report", "--no-judge").code == 0
+    assert not list((tmp_path / "runs").rglob("*.part"))
+
+
+def test_one_signal_stops_after_the_generation(tmp_path, market):
     """Everything until then is recorded, and the run goes on from there."""
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
         await_line(process, "generation ")
         process.send_signal(signal.SIGTERM)
-        summary = check_can_resume(tmp_path, finish(process), is_at_once=False)
-    longer = ("--generations", str(summary.generations + 1))
-    assert command("evolve", "--resume", "latest", *longer, "--no-report", "--no-judge").code == 0
+        check_can_resume(tmp_path, finish(process), is_at_once=False)
 
 
 def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
