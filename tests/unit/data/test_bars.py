@@ -12,16 +12,6 @@ from tests.support.series import MINUTE_NS, START_NS, make_bars, make_columns
 STEP_NS = 15 * MINUTE_NS
 
 
-def test_columns_are_copied_and_read_only():
-    """A caller who writes into the arrays given does not change the bars."""
-    columns = make_columns(3)
-    bars = make_bars(3, **columns)
-    columns["close"][0] = 7.0
-    assert bars.close[0] == 100.0
-    with pytest.raises(ValueError, match="read-only"):
-        bars.close[0] = 7.0
-
-
 def test_content_hash_is_over_names_types_lengths_and_bytes():
     """The hash equals one computed by hand from the columns; symbol and source are no content."""
     bars = make_bars(2)
@@ -32,16 +22,6 @@ def test_content_hash_is_over_names_types_lengths_and_bytes():
     other = make_bars(2, symbol="OTHER", source="csv:x", notes=("n",))
     assert other.content_hash == bars.content_hash
     assert make_bars(2, timeframe_ns=MINUTE_NS).content_hash != bars.content_hash
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_content_hash_sees_the_last_bit(name):
-    """One changed bit of one value changes the hash."""
-    bars = make_bars(4, high=np.full(4, 200.0), low=np.full(4, 1.0))
-    column = getattr(bars, name).copy()
-    column[2] = np.nextafter(column[2], 50.0)
-    changed_bars = make_bars(4, **{"high": bars.high, "low": bars.low, name: column})
-    assert bars.content_hash != changed_bars.content_hash
 
 
 @pytest.mark.parametrize(

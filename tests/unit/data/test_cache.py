@@ -36,18 +36,6 @@ def cache(tmp_path):
     return SeriesCache(tmp_path, KEY)
 
 
-def test_a_part_reads_back_to_the_bit(cache):
-    """Columns, time of the fetch and missing days are those that were written."""
-    written = bars()
-    part = cache.write(0, 3000 * SECOND_NS, written)
-    assert cache.parts() == [part]
-    content = cache.read(part)
-    np.testing.assert_array_equal(written.timestamp, content.timestamp)
-    for name in VALUES:
-        np.testing.assert_array_equal(written.values[name], content.values[name])
-    assert (content.fetched_at, content.missing) == (written.fetched_at, written.missing)
-
-
 def test_no_byte_can_change_unseen(cache):
     """One bit anywhere in the file makes it damaged."""
     part = cache.write(0, 3000 * SECOND_NS, bars(3))

@@ -3,23 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from data import LoadOptions, keep_bars, load_bars
 from data.errors import SourceError
 from tests.support.series import make_bars
-
-
-def test_kept_bars_read_back_exactly(tmp_path):
-    """The same hash, the same symbol, times in UTC, and nothing left beside the file."""
-    bars = make_bars(50, symbol="BTC-USD")
-    path, written = keep_bars(bars, tmp_path / "new" / "bars")
-    assert written
-    kept = load_bars(str(path))
-    assert (kept.content_hash, kept.symbol, kept.notes) == (bars.content_hash, "BTC-USD", ())
-    assert str(pq.read_schema(path).field("timestamp").type) == "timestamp[ns, tz=UTC]"
-    assert [file.name for file in path.parent.iterdir()] == ["BTC-USD.parquet"]
 
 
 def test_aligned_columns_are_kept_and_dated_ones_are_not(tmp_path):
@@ -60,9 +48,3 @@ def test_every_symbol_has_a_file_within_the_folder(tmp_path, symbol):
     assert load_bars(f"parquet:{path}").symbol == symbol
     assert not path.name.startswith(".")
     assert [file.name for file in tmp_path.iterdir()] == ["bars"]
-
-
-def test_simulated_markets_are_not_kept(tmp_path):
-    """A file would not say that a program invented them."""
-    with pytest.raises(SourceError, match="simulated"):
-        keep_bars(load_bars("sample"), tmp_path)

@@ -15,13 +15,6 @@ BARS = make_bars(96)
 """One day of 15-minute bars."""
 
 
-@pytest.mark.parametrize("text", ["", "0%", "100%", "20", "0.2", "-5%", "20 %", "soon", "2024"])
-def test_what_is_no_share_and_no_time_is_refused(text):
-    """The message shows both forms."""
-    with pytest.raises(WindowError, match=r"20%.*2024-01-31"):
-        parse_holdout(text)
-
-
 @given(st.integers(0, 95), st.integers(2, 96), st.integers(1, 99))
 def test_parts_are_neighbours_and_share_no_bar(start, length, percent):
     """Together they are the window; the later one has the share, rounded down."""
