@@ -122,12 +122,6 @@ def writes(bars):
 
 
 @indicator(warm_up=0)
-def fails(bars):
-    """Divides by nothing."""
-    return bars.close + 1 // 0
-
-
-@indicator(warm_up=0)
 def leaves(bars):
     """Ends the program, as a library's panic would."""
     raise SystemExit(3)
@@ -180,24 +174,13 @@ def shift_values(values, bars):
 
 NO_ROWS = {
     "writes": writes,
-    "fails": fails,
     "leaves": leaves,
     "shape": indicator(warm_up=0)(lambda bars: bars.close[1:]),
     "table": indicator(warm_up=0)(lambda bars: bars.close[:, None]),
     "masked": indicator(warm_up=0)(lambda bars: np.ma.masked_less(bars.close, 100)),
     "row": indicator(warm_up=0)(lambda bars: close - low),
-    "column": indicator(warm_up=0)(lambda bars: bars.Close),
     "word": indicator(warm_up=0)(lambda bars: ema(bars.close, 3)),
     "silent": silent,
-    "number": indicator(warm_up=0)(lambda bars: 1.0),
-    "list": indicator(warm_up=0)(lambda bars: bars.close.tolist()),
     "series": indicator(warm_up=0)(lambda bars: SimpleNamespace(to_numpy=None)),
     "type": indicator(warm_up=0)(lambda bars: bars.close.astype(np.float32)),
-    "infinity": indicator(warm_up=0)(lambda bars: np.where(bars.high > 0, np.inf, 1.0)),
-    "nothing": indicator(warm_up=0)(lambda bars: np.full(len(bars), np.nan)),
 }
-
-
-def with_warm_up(warm_up):
-    """An indicator with that warm-up."""
-    return indicator(warm_up=warm_up)(lambda bars: bars.close)

@@ -4,12 +4,8 @@
 import numpy as np
 import pytest
 
-from data import Window
-from engine.batch import Engine
-from engine.replay.parity import compare_ledgers
 from strategy.rows import row_values
 from strategy.words import *
-from tests.support.references import compiled_reference
 from tests.support.worlds import make_bars
 
 n, k = length("n", 20, 5, 50), gene("k", 2, 1, 4)
@@ -60,25 +56,3 @@ def test_heikin_ashi_bars_follow_their_recurrence():
     for row, expected in zip(words, (opens, tops, bottoms, closes), strict=True):
         values = row_values(row.tree, bars)
         np.testing.assert_allclose(values[60:], expected[60:], rtol=1e-14)
-
-
-ROWS = [
-    macd_histogram(close), bollinger_percent(close), stoch_rsi(close, 9), vwma(close, 9),
-    tsi(close), heikin_low(), cci(hlc3, 9), mfi(9), sar(2, 2, 20), supertrend(5, 20),
-    supertrend_side(5, 20),
-]  # fmt: skip
-"""Rows of arithmetic, of sums, of recurrences, and of each loop that no older word has."""
-
-
-@pytest.mark.parametrize("row", ROWS, ids=repr)
-def test_reference_and_engine_trade_the_same(row):
-    """A row crosses its own average: ledgers equal in every bit."""
-    over, under = crosses_above(row, sma(row, 3)), crosses_below(row, sma(row, 3))
-    plan = strategy("Crosses.", long=over, short=under, exit_long=under, exit_short=over,
-                    stop=share(0.05))  # fmt: skip
-    bars = make_bars(8, 300, flat=0.1, silent=0.1, gaps=0.05)
-    asked, genome = (plan, [bars], [Window.whole(bars)]), plan.layout.defaults
-    (expected,) = compiled_reference(*asked).trades(genome)
-    (actual,) = Engine(*asked, device="cpu").trades(genome)
-    assert len(expected) > 2
-    assert compare_ledgers(expected, actual) == ""

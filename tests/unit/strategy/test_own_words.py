@@ -80,10 +80,8 @@ def test_what_is_kept_of_these_bars_is_found():
 
 REFUSED = {
     "shape": "400 numbers.* 399", "table": r"\(400, 1\)", "masked": "filled", "row": "numpy",
-    "column": "AttributeError.*close", "word": "is no number", "silent": "KeyError",
-    "number": "float", "list": "list", "series": "to_numpy", "type": "astype",
-    "infinity": "infinite at bar 0", "nothing": "from bar 0 on", "writes": "read-only",
-    "leaves": "SystemExit: 3", "fails": "ZeroDivisionError",
+    "word": "is no number", "silent": "KeyError", "series": "to_numpy", "type": "astype",
+    "writes": "read-only", "leaves": "SystemExit: 3",
 }  # fmt: skip
 
 
@@ -212,14 +210,9 @@ REFUSED_TEXTS = [
     (f"{HEAD}def around(k):\n    @indicator(warm_up=1)\n    def f(bars):\n"
      "        return bars.close + k\n    return f\naround(2)\n", "k of a function around"),
     (f"{HEAD}indicator(warm_up=1)(max)\n", "plain function"),
-    (define("@indicator"), "@indicator(warm_up"),
-    (f"{HEAD}indicator(warm_up=1, uses='scipy')\n", "uses=['scipy']"),
     (define("@indicator(warm_up=1)", ""), "def f(bars)"),
     (define("@indicator(warm_up=1)", "bars, *n"), "*n"),
     (define("@indicator(warm_up=1)", "bars, *, n"), "def f(bars, n)"),
-    (define("@indicator(warm_up=lambda: 3)", "bars, n"), "warm_up=lambda n"),
-    (define("@indicator(warm_up=lambda n: n)", "n"), "warm_up"),
-    (define("@indicator(warm_up=-1)"), "got -1"),
 ]  # fmt: skip
 
 
