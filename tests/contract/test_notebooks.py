@@ -51,7 +51,7 @@ def test_a_notebook_runs_from_top_to_bottom(path, kernel):
     assert sum(len(cell.outputs) for cell in outputs) >= len(outputs) - 2
     shown = str([cell.outputs for cell in outputs])
     if path.stem == "fronts":
-        assert "generation 2 of 2: front" in shown or "judging: " in shown
+        assert "generation 2 of 2, strength" in shown or "judging: " in shown
         assert "Deepest drawdown" in shown
 
 

@@ -56,22 +56,6 @@ def test_folds_are_stitched_to_one_account(folded_run):
     assert len(chart.layout["shapes"]) == len(folds.rows)
 
 
-def test_the_equity_of_the_pick_is_shaded_by_folds(folded_run):
-    """From the first bar of each test to its last, named once."""
-    trades = folded_run.trade_columns(folded_run.pick.member)
-    chart = gallery.answer(folded_run, trades)
-    tests = [row.test[0] for row in folded_run.judgement.folds.rows]
-    shades = [(shape["x0"], shape["x1"]) for shape in chart.layout["shapes"]]
-    assert shades == [
-        tuple(
-            np.datetime64(text.removesuffix("Z"), "ms").astype(float)
-            for text in (fold.first, fold.last)
-        )
-        for fold in tests
-    ]
-    assert len(chart.layout["annotations"]) == 1
-
-
 @pytest.mark.parametrize("grade", GRADES)
 def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path, grade):
     """None of them is repeated."""

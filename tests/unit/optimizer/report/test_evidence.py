@@ -7,7 +7,6 @@ import pytest
 
 from optimizer import load_run
 from optimizer.evidence.judgement import weigh_evidence
-from optimizer.grades import GRADES
 from optimizer.report.evidence import build_answer
 from tests.support.judged import judgement, record_judgement
 
@@ -23,15 +22,6 @@ def judge_run(example_run, tmp_path):
         return load_run(str(path)), recorded
 
     return make_run
-
-
-@pytest.mark.parametrize("grade", GRADES)
-def test_a_run_begins_with_its_verdict(judge_run, grade):
-    """Python has the recorded judgement, and shows its sentence first, on what market it was."""
-    run, recorded = judge_run(grade)
-    assert run.judgement == recorded
-    assert run.verdict.grade == grade
-    assert repr(run).startswith(recorded.verdict.sentence + "\nRun(")
 
 
 def test_a_run_that_was_never_judged_names_the_command(example_run):

@@ -4,10 +4,6 @@ import shutil
 from dataclasses import fields
 from typing import get_args, get_type_hints
 
-import nbformat
-import pytest
-from nbclient import NotebookClient
-
 from optimizer import load_run
 from optimizer.config.data import DataSettings
 from optimizer.config.evidence import EvidenceSettings
@@ -16,7 +12,6 @@ from optimizer.forecasts.settings import MODELS, TARGETS, ForecastSettings
 from optimizer.keywords import ForecastKeywords, JudgeKeywords, RunKeywords, ScanKeywords
 from optimizer.trend_scan.knobs import SCANNED
 from tests.support.judged import judgement, record_judgement
-from tests.support.paths import ROOT
 
 
 def test_keywords_name_every_setting():
@@ -41,23 +36,3 @@ def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):
     assert "6 of 199 searches on shuffled bars did as well" in shown
     assert "<table" in shown
     assert f"{len(run.members)} members" in shown
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("default")
-def test_a_notebook_shows_how_far_a_search_is(tmp_path, monkeypatch):
-    """A line that is replaced while it runs, then the run itself."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    code = (
-        "import optimizer\n"
-        "optimizer.evolve(population=16, generations=3, polish=0, folds=2, train=1)"
-    )
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    resources = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=300, resources=resources).execute()
-    pages = [
-        output["data"]["text/html"] for output in notebook.cells[0].outputs if "data" in output
-    ]
-    assert any("generation 3 of 3, strength" in page or "judging: " in page for page in pages)
-    assert "Deepest drawdown" in pages[-1]

@@ -2,7 +2,6 @@
 
 import pytest
 
-from engine.accounts.metrics import METRICS
 from optimizer import load_run
 from tests.support.commands import write_market
 from tests.support.runs import open_held_out, record_run
@@ -17,17 +16,6 @@ def run(tmp_path_factory):
     path = record_run(folder, data=specs, holdout="40%", bounds=bounds, polish=0)
     open_held_out(path)
     return load_run(str(path))
-
-
-def test_the_front_holds_what_was_recorded(run):
-    """Genes, objectives, metrics, and the same held out, best in the first objective first."""
-    frame = run.front
-    assert set(run.genes) | set(run.objectives) | set(METRICS) <= set(frame.columns)
-    assert frame[run.objectives[0]].is_monotonic_decreasing
-    for member, recorded in enumerate(run.members):
-        assert frame["trades"][member] == recorded.metrics["trades"]
-        assert frame["held_out_trades"][member] == recorded.held_out.metrics["trades"]
-        assert frame["ema_fast"][member] == recorded.genes["ema_fast"]
 
 
 def test_trades_are_those_of_all_windows(run):
@@ -50,15 +38,6 @@ def test_equity_of_one_symbol_ends_with_the_recorded_return(example_run):
     run = load_run(example_run)
     for member in range(len(run.members)):
         assert run.equity(member).iloc[-1] - 1.0 == run.front["total_return"][member]
-
-
-def test_the_deepest_drawdown_is_the_recorded_one(example_run):
-    """One market on one account: depth is the metric; the five are in order."""
-    run = load_run(example_run)
-    drawdowns = run.drawdowns(0)
-    assert drawdowns["depth"][0] == pytest.approx(run.front["max_drawdown"][0], rel=1e-12)
-    assert drawdowns["depth"].is_monotonic_decreasing
-    assert (drawdowns["from"] < drawdowns["to"]).all()
 
 
 def test_every_figure_is_one_that_plotly_takes(run):
@@ -85,14 +64,3 @@ def test_every_figure_is_one_that_plotly_takes(run):
         plot.heatmap("ema_fast", "reward_r", "sortino"),
     ]
     assert all(figure.layout.title.text and figure.data for figure in figures)
-
-
-def test_the_last_convergence_is_the_front(run):
-    """Best values of the last generation are the best of the front, and the volume is whole."""
-    history = run.history
-    best = run.header.natural(history.best[-1])
-    for objective, value in zip(run.objectives, best.tolist(), strict=True):
-        column = run.front[objective]
-        assert value in (column.max(), column.min())
-    assert history.volume[-1] == 1.0
-    assert history.quantiles.shape == (4, len(run.genes), 7)

@@ -1,6 +1,5 @@
 """A run goes from a configuration to a certified front, stops when asked, and goes on the same."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +9,9 @@ import pytest
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import StoppedError, StoreError
 from optimizer.run import trust
-from optimizer.run.compared import compare_runs
 from optimizer.run.problem import EngineProblem
 from optimizer.run.runner import Observer, resume_run, start_run
-from optimizer.search.evolution import front_hash
 from optimizer.store import RunStore, list_runs
-from optimizer.store.result import FIGURES, load_result
 from tests.support.commands import write_market
 
 GENERATIONS = 3
@@ -93,40 +89,6 @@ def without_timing(result):
     return {k: v for k, v in result.payload().items() if k not in ("run", "path", "timing")}
 
 
-def test_the_result_holds_the_front_and_its_proof(unbroken):
-    """Genes, objectives in natural sign, every metric, hashes, certificate and timing."""
-    front = unbroken.front
-    assert front
-    genomes = np.array([list(member.genes.values()) for member in front], dtype=float)
-    signs = np.array([-1.0, -1.0, 1.0])
-    objectives = np.array([list(member.objectives.values()) for member in front]) * signs
-    assert unbroken.front_hash == front_hash(genomes, objectives)
-    for member in front:
-        assert list(member.metrics) == list(FIGURES)
-        assert member.objectives["strength"] == member.metrics["strength"]
-        assert member.objectives["max_drawdown"] >= 0
-        assert {n for n, v in member.metrics.items() if v is None} == set(member.undefined)
-    assert unbroken.certificate.individuals == len(front)
-    assert unbroken.certificate.mismatches == 0
-    assert unbroken.data_hash == unbroken.certificate.data_hash
-    assert unbroken.timing.individual_bars_per_s > 0
-    assert unbroken.generation == GENERATIONS
-    # Those that polished the front were tried too.
-    assert unbroken.evaluated == unbroken.timing.evaluated
-    assert unbroken.polished > 0
-
-
-def test_the_result_is_plain_json_and_is_recorded(unbroken):
-    """What is returned is what the store gives back, in the same order."""
-    with RunStore.open(Path(unbroken.path)) as store:
-        recorded = load_result(store)
-        assert store.status == "finished"
-        assert store.header["seed"] == RunConfig().seed
-    assert unbroken == recorded
-    fronts = [result.payload()["front"] for result in (unbroken, recorded)]
-    assert json.dumps(fronts[0], allow_nan=False) == json.dumps(fronts[1])
-
-
 @pytest.mark.parametrize("stop_after", [0, 2])
 def test_a_stopped_run_goes_on_to_the_same_front(config, unbroken, stop_after):
     """Wherever it is stopped: nothing is lost, and the bits are those of the unbroken run."""
@@ -167,14 +129,6 @@ def test_a_run_that_is_killed_as_soon_as_it_is_seen_was_begun_here(config, monke
         assert trust.is_begun_here(store)
 
 
-def test_a_run_can_be_made_longer(config, unbroken):
-    """More generations later give what they would have given at once."""
-    begin(config.model_copy(update={"generations": 2}), Witness())
-    result = finish_run(only_run(config), generations=GENERATIONS)
-    assert result.front_hash == unbroken.front_hash
-    assert finish_run(only_run(config)).resumed == "already finished"
-
-
 def test_the_way_to_go_on_remembers_more_generations(config):
     """A run that was made longer and then stopped names its planned generations."""
     begin(config.model_copy(update={"generations": 1}), Witness())
@@ -183,16 +137,6 @@ def test_the_way_to_go_on_remembers_more_generations(config):
     (run,) = list_runs(Path(config.runs))
     assert (run.planned, run.generations) == (GENERATIONS + 1, 3)
     assert finish_run(only_run(config)).generation == GENERATIONS + 1
-
-
-def test_equal_fronts_beat_nothing(unbroken):
-    """A run beside itself has all of the common front, and differs in nothing."""
-    path, size = Path(unbroken.path), len(unbroken.front)
-    with RunStore.open(path) as one, RunStore.open(path) as other:
-        rows = compare_runs([one, other])
-    for row in rows:
-        assert (row.hypervolume, row.beaten, row.shared) == (1.0, (0.0, 0.0), (size, size))
-        assert (row.differs, row.limits, row.is_comparable) == ((), (), True)
 
 
 def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):

@@ -8,23 +8,9 @@ import pytest
 from optimizer.errors import ParityError
 from optimizer.trend_scan import scan as scan_module
 from optimizer.trend_scan.params import ScanParams
-from tests.support.scanning import list_bits, pieces, real_series, scan_markets, symbol
+from tests.support.scanning import list_bits, pieces, scan_markets, symbol
 
 LAW_HASH = "38b2b5ec8db8172173447a08b056ce40550e370e054f3d37f0f6f26cfc1453f2"
-
-NOW = {
-    "aapl_1h": ("long", 0.4311347683448017, 40824, "long", 40824, (100, -59, 100, 100, 16, 100)),
-    "bifiusdt_5m":
-        ("short", -0.33371940832629665, 71757, "short", 71757, (-100, 100, -100, -100, -11, 100)),
-    "btcusdt_1h":
-        ("short", -0.43017415084602156, 58417, "short", 58417, (100, -100, -62, -100, -100, 100)),
-    "gbpjpy_1h":
-        ("short", -0.3491643222382141, 57565, "short", 57565, (-100, 100, -100, -78, 100, -100)),
-    "spy_1m": ("long", 1.0, 102235, "long", 102235, (100,) * 6),
-    "uniusdt_15m":
-        ("short", -0.6850216200639656, 87534, "short", 87531, (-100, -78, -100, -56, 33, -100)),
-}  # fmt: skip
-"""The law: class, trend, first bar of its run, direction, its first bar, votes."""
 
 
 def test_the_99_symbols_of_the_law(real_folder):
@@ -32,21 +18,6 @@ def test_the_99_symbols_of_the_law(real_folder):
     scan = scan_markets(*pieces(real_folder), is_all_replayed=True)
     assert scan.counts == {"long": 51, "short": 35, "neutral": 13}
     assert (scan.rows_hash, scan.replayed, scan.bars) == (LAW_HASH, 99, 148_500)
-
-
-def test_where_the_real_series_stand_now(real_folder):
-    """The law's table of the last bar of each file, in the order of a scan."""
-    scan = scan_markets(*real_series(real_folder).values())
-    fields = {
-        one.symbol: (
-            one.class_, one.trend, one.since_bar, one.direction, one.direction_since_bar,
-            tuple(one.votes.values()),
-        )
-        for one in scan.symbols
-    }  # fmt: skip
-    assert fields == NOW
-    order = ["spy_1m", "aapl_1h", "uniusdt_15m", "btcusdt_1h", "gbpjpy_1h", "bifiusdt_5m"]
-    assert [one.symbol for one in scan.symbols] == order
 
 
 def test_longs_come_first_then_shorts_then_neutral_ones():
