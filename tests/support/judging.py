@@ -1,5 +1,7 @@
 """Tasks and runs on markets made for tests, to be judged."""
 
+import numpy as np
+
 from data.bars import Window
 from engine.accounts.costs import Costs
 from optimizer.config.run_config import RunConfig
@@ -9,7 +11,10 @@ from optimizer.evidence.plan import Plan
 from optimizer.report.run import evolve
 from optimizer.run.markets import Markets
 from optimizer.run.task import Task, parse_goals
+from optimizer.schedule import Schedule, plan_steps, stitch
+from optimizer.store import RunStore
 from strategy import find_strategy
+from tests.support.references import compiled_reference
 from tests.support.series import csv_text
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
@@ -51,3 +56,15 @@ def judge_briefly(path, **plan):
     # As in a command: null searches go with a look for later bars.
     defaults = {"folds": 0, "blocks": 0, "causal": plan.get("null", 0) > 0, **plan}
     return judge_run(path, Plan(**defaults), {}, lambda progress: None)
+
+
+def trade_recorded_steps(path, task, bars, every, train):
+    """One ledger over all picks that the searches of a schedule recorded, and its dates' bars."""
+    with RunStore.open(path) as store:
+        rows = {row["number"]: row["genome"] for name, row in store.evidence if name == "schedule"}
+    windows = [Window.whole(bars)]
+    steps = plan_steps([bars], windows, Schedule(every, train, 0, anchored=False))
+    picks = [None if rows[k] is None else np.array(rows[k]) for k in range(len(steps))]
+    reference = compiled_reference(task.spec, [bars], windows, task.costs)
+    (ledger,) = stitch(reference, windows, steps, picks).ledgers
+    return ledger, [step.borders[0] for step in steps]

@@ -5,10 +5,8 @@ import shutil
 from pathlib import Path
 from threading import Thread
 
-import numpy as np
 import pytest
 
-from data.bars import Window
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence import holdout
 from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_look
@@ -16,13 +14,11 @@ from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.statistic import Around
 from optimizer.run.purposes import JUDGE, restore_task
-from optimizer.schedule import Schedule, plan_steps, stitch
 from optimizer.store import RunStore
 from optimizer.store.result import WindowDescription, load_result
 from optimizer.verify import check_run
 from tests.support.evidence import make_planted_market
-from tests.support.judging import judge_briefly, recorded_run
-from tests.support.references import compiled_reference
+from tests.support.judging import judge_briefly, recorded_run, trade_recorded_steps
 
 
 @pytest.fixture
@@ -140,17 +136,11 @@ def test_a_schedule_goes_on_over_held_out_bars(tmp_path):
         task = restore_task(store, JUDGE, {})
         assert read_judgement(store).held_out == opened.held_out
         assert check_run(store, {}, 2).problems == ()
-    genomes = {row["number"]: row["genome"] for row in rows}
-    windows = [Window.whole(task.markets.series[0])]
-    series = list(task.markets.series)
-    steps = plan_steps(series, windows, Schedule("10d", "30d", 0, anchored=False))
-    assert len(genomes) == len(steps) > len(before.schedule.rows)
-    picks = [None if genomes[k] is None else np.array(genomes[k]) for k in range(len(steps))]
-    reference = compiled_reference(task.spec, series, windows, task.costs)
-    (ledger,) = stitch(reference, windows, steps, picks).ledgers
+    ledger, borders = trade_recorded_steps(path, task, task.markets.series[0], "10d", "30d")
+    assert len(rows) == len(borders) > len(before.schedule.rows)
     (held_out,) = task.markets.held_out
     inside = ledger.keep(ledger.signal_bar >= held_out.start)
-    expected = measure_out_of_sample([inside], series, [held_out])
+    expected = measure_out_of_sample([inside], task.markets.series, [held_out])
     record = opened.held_out
     assert (record.by_steps, record.looks) == (True, 1)
     assert (record.trades, record.mean_r) == (expected.trades, expected.mean_r.value)

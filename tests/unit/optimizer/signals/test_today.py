@@ -4,26 +4,23 @@ import numpy as np
 import pytest
 
 from data import load_bars
-from data.bars import Window
 from data.checks import format_time
-from engine.reference import Reference
-from engine.runtime.compiling.forms import CompiledForm
 from optimizer import judge, load_run
 from optimizer.evidence.schedule_searches import StepSetup
-from optimizer.schedule import Schedule, plan_steps, stitch
 from optimizer.signals import unrecorded
+from optimizer.signals.drift import END, watch_run
 from optimizer.store import RunStore
+from tests.support.judging import trade_recorded_steps
 from tests.support.signals import GrowingMarket
 
-SEARCHED, LENGTH = 1600, 1900
-SCHEDULE = {"every": "2d", "train": "5d", "purge": 0}
+SEARCHED, LENGTH = 2612, 2900
 
 
 @pytest.fixture(scope="module")
 def market(tmp_path_factory):
     """A run judged by a schedule, and bars that come later."""
     market = GrowingMarket(tmp_path_factory.mktemp("today"), LENGTH, SEARCHED, min_trades=3)
-    judge(str(market.path), blocks=0, resamples=19, **SCHEDULE)
+    judge(str(market.path), blocks=0, resamples=19, every="2d", train="5d", purge=0)
     return market
 
 
@@ -58,8 +55,7 @@ def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
     rows = list_step_rows(market.path)
     assert len(rows) == len(schedule.rows)
     due_ns = int(np.datetime64(schedule.next_date, "ns").astype(np.int64))
-    opens = market.columns["timestamp"]
-    first = int(np.searchsorted(opens, due_ns))
+    first = int(np.searchsorted(market.columns["timestamp"], due_ns))
     before = market.source().read(market.write(first))
     assert before.step.date == schedule.rows[-1].date
     now = market.write(first + 1)
@@ -83,26 +79,19 @@ def test_a_search_that_is_due_is_made_once(market, schedule, monkeypatch):
 
 
 def test_positions_run_on_under_the_genes_that_entered_them(market, schedule):
-    """Cut anywhere, the state is that of one ledger over all steps."""
+    """Cut anywhere, the state is that of one ledger over all steps; its new trades are watched."""
     market.write(SEARCHED)
     task = load_run(str(market.path)).task
-    market.write(LENGTH)
-    market.source().read(market.find_close(LENGTH))
+    record = watch_run(market.path, {}, market.write(LENGTH))
     bars = load_bars(f"csv:{market.file}")
-    windows = [Window.whole(bars)]
-    steps = plan_steps([bars], windows, Schedule("2d", "5d", 0, anchored=False))
-    with RunStore.open(market.path) as store:
-        rows = {row["number"]: row for name, row in store.evidence if name == "schedule"}
-    genomes = [rows[k]["genome"] for k in range(len(steps))]
-    picks = [None if genome is None else np.array(genome) for genome in genomes]
-    reference = Reference(task.spec, [bars], windows, task.costs, form=CompiledForm())
-    (ledger,) = stitch(reference, windows, steps, picks).ledgers
-    seen, over = set(), 0
-    borders = [step.borders[0] for step in steps]
+    ledger, borders = trade_recorded_steps(market.path, task, bars, "2d", "5d")
+    new = ledger.r[(ledger.entry_bar >= SEARCHED) & (ledger.reason != END)]
+    assert (record.source, record.reference_trades) == ("schedule", schedule.trades)
+    assert (record.trades, record.mean_r) == (len(new), new.mean())
     crossed = [
         cut for cut in borders if ((ledger.entry_bar < cut) & (ledger.exit_bar >= cut)).any()
     ]
-    cut = crossed[-1]
+    seen, over, cut = set(), 0, crossed[-1]
     for count in range(cut - 8, min(cut + 28, LENGTH), 2):
         (state,) = market.source().read(market.write(count)).symbols
         is_open = (ledger.entry_bar < count) & (ledger.exit_bar >= count)
