@@ -137,9 +137,8 @@ def _judge_result(
     from optimizer.cli.judge_request import naming_resume
     from optimizer.config.compute import ComputeSettings, DeviceSettings
     from optimizer.config.evidence import EvidenceSettings
-    from optimizer.evidence.judge import judge_run
+    from optimizer.evidence.judge import build_plan, judge_run
     from optimizer.evidence.judgement import read_judgement
-    from optimizer.evidence.plan import build_plan
     from optimizer.run.purposes import recorded_config
     from optimizer.store import RunStore
 

@@ -51,9 +51,8 @@ def judge_recorded(  # noqa: PLR0913 - one argument a flag
     from optimizer.cli.result import print_answer
     from optimizer.config.evidence import EvidenceSettings
     from optimizer.config.run_config import make_config
-    from optimizer.evidence.judge import judge_run
+    from optimizer.evidence.judge import build_plan, judge_run
     from optimizer.evidence.judgement import read_judgement
-    from optimizer.evidence.plan import build_plan
     from optimizer.run.tables import require_result
     from optimizer.store import RunStore, find_run
 

@@ -28,7 +28,8 @@ from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
 from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
 from optimizer.evidence.jobs.workers import JobProcess, Pool, pack_setup
-from optimizer.evidence.plan import Plan, build_plan
+from optimizer.evidence.judge import build_plan
+from optimizer.evidence.plan import Plan
 from optimizer.run.problem import Evaluator
 from optimizer.run.record import build_identity
 from optimizer.run.search import on_searched_bars

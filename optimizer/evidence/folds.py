@@ -1,18 +1,18 @@
 """Parts of the bars that are searched again, each judged on the bars after it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from math import ceil, comb
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
 from data import Window
 from data.checks import Floats
 from engine.accounts.ledger import Ledger
-from optimizer.evidence.checkpoint import Numbered
+from optimizer.evidence.checkpoint import Checkpoint, Numbered
 from optimizer.evidence.figures import (
     Figure,
     Number,
@@ -34,6 +34,7 @@ from strategy.genes import GenomeLayout
 
 if TYPE_CHECKING:
     from engine.batch import Engine
+    from optimizer.evidence.judged_run import JudgedRun
     from optimizer.run.problem import Asking, EngineProblem
     from optimizer.run.task import Task
 
@@ -208,6 +209,41 @@ def replay_pick(
     reference = task.build_reference([*chain.from_iterable(parts)])
     ledgers = iter(replay_alone(reference, np.array(genome), task.config.threads))
     return [[*islice(ledgers, len(part))] for part in parts]
+
+
+def begin_folds(run: "JudgedRun") -> Callable[[], FoldsRecord] | None:
+    """Folds whose searches begin now, if any are asked for; the call waits for them."""
+    plan, task = run.plan, run.task
+    if not run.walks:
+        return None
+    purge = plan.choose_purge(task)
+    settings = FoldSettings(plan.folds, plan.train_groups, purge, plan.anchored)
+    find = _begin_searches(run, settings, run.walks, run.device)
+    return lambda: build_folds_record(task, run.walks, find("folds"), settings)
+
+
+def search_paths(run: "JudgedRun") -> PathsRecord | None:
+    """Combinatorial splits searched again, if any are asked for."""
+    plan, task = run.plan, run.task
+    if plan.groups is None:
+        return None
+    purge, embargo = plan.choose_purge(task), plan.choose_embargo(task)
+    settings = PathSettings(",".join(map(str, plan.groups)), purge, embargo)
+    find = _begin_searches(run, settings, run.combinations, None)
+    return build_paths_record(task, run.combinations, find("combinatorial splits"), *plan.groups)
+
+
+def _begin_searches(
+    run: "JudgedRun", settings: RowSettings[Any], splits: tuple[Split, ...], used: str | None
+) -> Callable[[str], list[FoldPick]]:
+    """Searches of splits that are not known yet begin; the call waits for their picks.
+
+    `used` as of `Executor.submit`.
+    """
+    kept, count = Checkpoint(run.store, settings, FoldPick), len(splits)
+    setup = FoldSetup(run.again, splits, run.warm_start)
+    ended = run.executor.submit(setup, kept.list_missing(count), engine=run.engine, used=used)
+    return lambda part: kept.complete(count, ended, run.watch, part)
 
 
 def build_folds_record(

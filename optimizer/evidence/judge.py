@@ -1,6 +1,6 @@
 """All evidence on a finished run, part after part, and the verdict that follows from it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -8,19 +8,10 @@ from typing import Any
 
 from data.progress import Progress, Watch
 from engine.runtime.machine import available_cores
+from optimizer.config.evidence import EvidenceSettings, check_schedule
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
-from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.cscv import build_cscv_record
-from optimizer.evidence.folds import (
-    FoldPick,
-    FoldSettings,
-    FoldSetup,
-    FoldsRecord,
-    PathSettings,
-    PathsRecord,
-    build_folds_record,
-    build_paths_record,
-)
+from optimizer.evidence.folds import begin_folds, search_paths
 from optimizer.evidence.holdout import build_held_out_record, check_open, count_searches
 from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.jobs.machine import ThisMachine, find_gpu
@@ -30,6 +21,7 @@ from optimizer.evidence.judgement import (
     Judgement,
     add_verdict,
     list_unstated,
+    read_judgements,
 )
 from optimizer.evidence.lookahead import (
     CausalRecord,
@@ -37,27 +29,17 @@ from optimizer.evidence.lookahead import (
     build_causal_record,
     estimate_causality_seconds,
 )
-from optimizer.evidence.null import (
-    NullRecord,
-    NullSettings,
-    NullSetup,
-    NullTest,
-    compare_front,
-    estimate_null_seconds,
-)
+from optimizer.evidence.null import DEFAULT_SEARCHES, build_null_record, estimate_null_seconds
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.robust import RobustRecord, build_robust_record
-from optimizer.evidence.schedule import ScheduleRecord
 from optimizer.evidence.schedule_searches import (
-    FoundSteps,
+    build_steps,
     estimate_schedule_seconds,
     evaluate_schedule,
     measure_held_out_steps,
     search_steps,
 )
 from optimizer.evidence.sharpe import measure_sharpe
-from optimizer.evidence.splits import Split
-from optimizer.evidence.statistic import RowSettings
 from optimizer.evidence.trials import (
     TOO_MANY,
     JudgedTrials,
@@ -70,6 +52,49 @@ from optimizer.run.problem import JustSearched
 from optimizer.run.record import recorded_fits
 from optimizer.store import RunStore
 from optimizer.store.answers import JUDGEMENT
+
+OF_FOLDS = ("folds", "train", "anchored", "purge")
+OF_TRIALS = ("blocks", "resamples", "trials")
+"""Knobs that ask for a part anew."""
+
+
+def build_plan(
+    settings: EvidenceSettings,
+    named: Collection[str] = (),
+    earlier: Judgement | None = None,
+    *,
+    pick: int | None = None,
+    is_open: bool = False,
+) -> Plan:
+    """Plan by the knobs; a part of an earlier judgement is not made again unless named.
+
+    Args:
+        settings: All knobs.
+        named: Those that a person gave.
+        earlier: Newest judgement of the run; one of another pick does not count.
+        pick: Number of another member than the strongest.
+        is_open: Whether to look at held-out bars.
+    """
+    check_schedule(settings)
+    if earlier is not None and pick is not None:
+        earlier = earlier if earlier.pick and earlier.pick.member == pick else None
+    asks_folds, asks_trials = (
+        any(name in named for name in part) for part in (OF_FOLDS, OF_TRIALS)
+    )
+    changed: dict[str, int] = {"null": settings.null or (DEFAULT_SEARCHES if settings.judge else 0)}
+    is_scheduled = settings.every is not None and "folds" not in named
+    if is_scheduled or (earlier is not None and earlier.folds is not None and not asks_folds):
+        changed["folds"] = 0
+    if earlier is not None and earlier.trials is not None and not asks_trials:
+        changed["blocks"] = 0
+    knobs = settings.model_dump(include=set(EvidenceSettings.model_fields))
+    return Plan(
+        **{**knobs, **changed},
+        causal=changed["null"] > 0 and (earlier is None or earlier.causal is None),
+        pick=pick,
+        is_open=is_open,
+        is_lenient=not asks_folds,
+    )
 
 
 def judge_run(
@@ -101,10 +126,10 @@ def judge_run(
     """
     with RunStore.open(path, writable=True) as store, Pool() as pool:
         run = JudgedRun(store, plan, flags, watch, just, executor or ThisMachine(pool))
-        found = Judgement(verdict=Verdict("not_judged", ""))
+        found, earlier = Judgement(verdict=Verdict("not_judged", "")), read_judgements(store)
         if len(run.result.gone) < len(run.front):
-            found = _collect_evidence(run, found)
-        before = (judgement.searches for judgement in run.earlier)
+            found = _collect_evidence(run, found, earlier)
+        before = (judgement.searches for judgement in earlier)
         searches = count_searches(store.path, run.result, before)
         judgement = add_verdict(
             replace(found, searches=searches, fits=recorded_fits(store)),
@@ -114,7 +139,7 @@ def judge_run(
             is_warm_started=run.warm_start is not None,
         )
         store.flush()
-        unstated = list_unstated(store.evidence, (*run.earlier, judgement))
+        unstated = list_unstated(store.evidence, (*earlier, judgement))
         notes = (*judgement.notes, *(rows.note for rows in unstated))
         judgement = replace(judgement, notes=notes)
         store.add_evidence(JUDGEMENT, judgement.payload())
@@ -122,33 +147,34 @@ def judge_run(
         return judgement
 
 
-def _collect_evidence(run: JudgedRun, found: Judgement) -> Judgement:
+def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgement]) -> Judgement:
     """Every part that is asked for, beside those that an earlier judgement of the pick has."""
     plan, pick = run.plan, run.pick
-    newest = run.earlier[-1] if run.earlier else found
+    newest = earlier[-1] if earlier else found
     if newest.pick is not None and newest.pick.member == pick.member:
         found = replace(newest, notes=())
     # Splits and dates that do not fit the bars are refused before any work.
-    if any((run.walks, run.combinations, run.steps, plan.null)):
+    steps = build_steps(run)
+    if any((run.walks, run.combinations, steps, plan.null)):
         run.executor.check(run.task)
     looks = check_open(run.whole, run.store, run.result, pick) if plan.is_open else None
     # Processes of the folds start while statistics are made.
-    folds = _begin_folds(run)
+    folds = begin_folds(run)
     parts: dict[str, Any] = {
         "pick": pick.build_record(run.task, is_named=plan.pick is not None),
         **_build_trials_records(run),
         "robust": None if found.robust else _build_robust_record(run),
         "causal": _build_causal_record(run),
-        "cpcv": _build_paths_record(run),
+        "cpcv": search_paths(run),
     }
-    steps = _search_steps(run)
+    picks = search_steps(run, steps)
     # Engines of folds and of null markets need its memory.
     run.end_engine()
     parts["folds"] = folds and folds()
     # They may have had it themselves.
     del folds
-    parts["schedule"] = schedule = _build_schedule_record(run, steps)
-    parts["null"] = None if schedule else _build_null_record(run)
+    parts["schedule"] = schedule = evaluate_schedule(run, steps, picks)
+    parts["null"] = None if schedule else build_null_record(run)
     if looks is not None:
         made = schedule or found.schedule
         parts["held_out"] = build_held_out_record(
@@ -157,24 +183,13 @@ def _collect_evidence(run: JudgedRun, found: Judgement) -> Judgement:
             run.result,
             pick,
             looks,
-            judged=[judgement.held_out for judgement in run.earlier],
+            judged=[judgement.held_out for judgement in earlier],
             go_on=None
             if made is None
             else partial(measure_held_out_steps, run.store, run.whole, made),
         )
     parts = {name: part for name, part in parts.items() if part is not None}
     return replace(found, **parts, notes=tuple(run.notes))
-
-
-def _build_null_record(run: JudgedRun) -> NullRecord | None:
-    plan = run.plan
-    if not plan.null:
-        return None
-    compare = partial(compare_front, run.task, run.result, plan.stop_after)
-    # Greatest strengths are compared, whichever member is the pick.
-    test = NullTest(run.store, NullSettings, run.strongest.strength, plan.stop_after, compare)
-    setup = NullSetup(run.again, plan.null_keep, run.warm_start)
-    return test.make(setup, plan.null, partial(run.executor.submit, used=run.device), run.watch)
 
 
 def _build_robust_record(run: JudgedRun) -> RobustRecord:
@@ -213,54 +228,6 @@ def _build_trials_records(run: JudgedRun) -> dict[str, Any]:
             threads=task.config.threads,
         ),
     }
-
-
-def _begin_folds(run: JudgedRun) -> Callable[[], FoldsRecord] | None:
-    """Searches of the folds begin; what is returned waits for them."""
-    plan, task = run.plan, run.task
-    if not run.walks:
-        return None
-    purge = plan.choose_purge(task)
-    settings = FoldSettings(plan.folds, plan.train_groups, purge, plan.anchored)
-    find = _begin_searches(run, settings, run.walks, run.device)
-    return lambda: build_folds_record(task, run.walks, find("folds"), settings)
-
-
-def _build_paths_record(run: JudgedRun) -> PathsRecord | None:
-    plan, task = run.plan, run.task
-    if plan.groups is None:
-        return None
-    purge, embargo = plan.choose_purge(task), plan.choose_embargo(task)
-    settings = PathSettings(",".join(map(str, plan.groups)), purge, embargo)
-    find = _begin_searches(run, settings, run.combinations, None)
-    return build_paths_record(task, run.combinations, find("combinatorial splits"), *plan.groups)
-
-
-def _begin_searches(
-    run: JudgedRun, settings: RowSettings[Any], splits: tuple[Split, ...], used: str | None
-) -> Callable[[str], list[FoldPick]]:
-    """Searches of splits that are not known yet begin; what is returned waits for them.
-
-    `used` as of `Executor.submit`.
-    """
-    kept, count = Checkpoint(run.store, settings, FoldPick), len(splits)
-    setup = FoldSetup(run.again, splits, run.warm_start)
-    ended = run.executor.submit(setup, kept.list_missing(count), engine=run.engine, used=used)
-    return lambda part: kept.complete(count, ended, run.watch, part)
-
-
-def _search_steps(run: JudgedRun) -> FoundSteps | None:
-    if run.steps is None:
-        return None
-    return search_steps(run.store, run.steps, run.engine, run.executor, run.watch)
-
-
-def _build_schedule_record(run: JudgedRun, found: FoundSteps | None) -> ScheduleRecord | None:
-    if run.steps is None or found is None:
-        return None
-    return evaluate_schedule(
-        run.store, run.steps, found, run.plan, run.executor, run.watch, run.device
-    )
 
 
 def _estimate_seconds(run: JudgedRun, found: Judgement) -> float:

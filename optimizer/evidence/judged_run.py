@@ -9,10 +9,8 @@ from data.progress import Progress, Watch
 from engine.batch import Engine
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.jobs.executor import Executor
-from optimizer.evidence.judgement import read_judgements
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.plan import Plan
-from optimizer.evidence.schedule_searches import StepSetup, build_step_settings
 from optimizer.evidence.splits import Split
 from optimizer.run.problem import JustSearched, Trials, trials_fit
 from optimizer.run.purposes import JUDGE, restore_limits, restore_start, restore_task
@@ -34,7 +32,6 @@ class JudgedRun:
         warm_start: [N, G] genomes that it began with.
         front: [F, G] genomes of its members by number.
         device: That which searched it, or that of `engine`.
-        earlier: Its judgements, oldest first.
         notes: On parts that are left out.
     """
 
@@ -58,7 +55,6 @@ class JudgedRun:
         self.again = replace(self.task, config=self.task.config.model_copy(update=limits))
         self.front = newest_front(store, self.result).genomes
         self.device = self.result.device.name
-        self.earlier = read_judgements(store)
         self.notes: list[str] = []
 
     @cached_property
@@ -105,17 +101,6 @@ class JudgedRun:
     def combinations(self) -> tuple[Split, ...]:
         """Combinatorial splits, if any are asked for."""
         return self.plan.split_combinations(self.task)
-
-    @cached_property
-    def steps(self) -> StepSetup | None:
-        """Steps of a schedule; None where none is asked for."""
-        if self.plan.every is None:
-            return None
-        settings = build_step_settings(self.plan, self.plan.choose_purge(self.task))
-        setup = StepSetup(self.again, settings, self.warm_start)
-        # Dates that do not fit are refused before any work.
-        assert setup.steps
-        return setup
 
     def find_trials(self) -> Trials | None:
         """Trials of the search, which is made again where they were not kept.

@@ -38,6 +38,7 @@ from optimizer.store.payload import OPTIONAL, Payload
 
 if TYPE_CHECKING:
     from engine.batch import Engine
+    from optimizer.evidence.judged_run import JudgedRun
     from optimizer.run.problem import Asking, EngineProblem
     from optimizer.run.task import Task
     from optimizer.store import RunStore
@@ -392,6 +393,18 @@ class NullTest:
             if counted.p > MOST_P:
                 break
         return kinds
+
+
+def build_null_record(run: "JudgedRun") -> NullRecord | None:
+    """Null searches held against the strongest member of a front, if any are asked for."""
+    plan = run.plan
+    if not plan.null:
+        return None
+    compare = partial(compare_front, run.task, run.result, plan.stop_after)
+    # Greatest strengths are compared, whichever member is the pick.
+    test = NullTest(run.store, NullSettings, run.strongest.strength, plan.stop_after, compare)
+    setup = NullSetup(run.again, plan.null_keep, run.warm_start)
+    return test.make(setup, plan.null, partial(run.executor.submit, used=run.device), run.watch)
 
 
 def read_null_so_far(store: "RunStore", strength: float) -> NullRecord | None:

@@ -1,23 +1,16 @@
 """Plan of a judgement: the parts that are asked for."""
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict
 
-from optimizer.config.evidence import EvidenceSettings, check_schedule
-from optimizer.evidence.judgement import Judgement
-from optimizer.evidence.null import DEFAULT_SEARCHES
+from optimizer.config.evidence import EvidenceSettings
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
 
 if TYPE_CHECKING:
     from optimizer.run.task import Task
 
 DEFAULT_TRAIN_GROUPS = 3
-
-OF_FOLDS = ("folds", "train", "anchored", "purge")
-OF_TRIALS = ("blocks", "resamples", "trials")
-"""Knobs that ask for a part anew."""
 
 
 class Plan(EvidenceSettings):
@@ -95,42 +88,3 @@ class Plan(EvidenceSettings):
             return None
         count, tests = map(int, self.cpcv.split(","))
         return count, tests
-
-
-def build_plan(
-    settings: EvidenceSettings,
-    named: Collection[str] = (),
-    earlier: Judgement | None = None,
-    *,
-    pick: int | None = None,
-    is_open: bool = False,
-) -> Plan:
-    """Plan by the knobs; a part of an earlier judgement is not made again unless named.
-
-    Args:
-        settings: All knobs.
-        named: Those that a person gave.
-        earlier: Newest judgement of the run; one of another pick does not count.
-        pick: Number of another member than the strongest.
-        is_open: Whether to look at held-out bars.
-    """
-    check_schedule(settings)
-    if earlier is not None and pick is not None:
-        earlier = earlier if earlier.pick and earlier.pick.member == pick else None
-    asks_folds, asks_trials = (
-        any(name in named for name in part) for part in (OF_FOLDS, OF_TRIALS)
-    )
-    changed: dict[str, int] = {"null": settings.null or (DEFAULT_SEARCHES if settings.judge else 0)}
-    is_scheduled = settings.every is not None and "folds" not in named
-    if is_scheduled or (earlier is not None and earlier.folds is not None and not asks_folds):
-        changed["folds"] = 0
-    if earlier is not None and earlier.trials is not None and not asks_trials:
-        changed["blocks"] = 0
-    knobs = settings.model_dump(include=set(EvidenceSettings.model_fields))
-    return Plan(
-        **{**knobs, **changed},
-        causal=changed["null"] > 0 and (earlier is None or earlier.causal is None),
-        pick=pick,
-        is_open=is_open,
-        is_lenient=not asks_folds,
-    )

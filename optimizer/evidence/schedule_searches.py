@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from data import Window, joined
-from data.progress import Progress, Watch
+from data.progress import Progress
 from data.timeframe import parse_timeframe
 from engine.accounts.ledger import Ledger
 from engine.batch import Engine
@@ -16,7 +16,6 @@ from engine.workload import GPU_START_S, Workload
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.evidence.checkpoint import Checkpoint, Numbered
 from optimizer.evidence.figures import encode_figure
-from optimizer.evidence.jobs.executor import Executor
 from optimizer.evidence.jobs.in_step import (
     Ask,
     InStepSetup,
@@ -24,6 +23,7 @@ from optimizer.evidence.jobs.in_step import (
     WindowNumbers,
     bring_windows,
 )
+from optimizer.evidence.judged_run import JudgedRun
 from optimizer.evidence.null import KINDS, NullJob, NullSearch, NullTest, OnNullMarkets
 from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
@@ -277,53 +277,46 @@ def build_step_settings(settings: EvidenceSettings, purge: int = 0) -> StepSetti
     return StepSettings(every, train, purge, settings.anchored, settings.pick_by)
 
 
-def search_steps(
-    store: RunStore, setup: StepSetup, engine: Engine, executor: Executor, watch: Watch
-) -> FoundSteps:
-    """Outcome of the search of each step; those that are not known yet are made, and recorded.
+def build_steps(run: JudgedRun) -> StepSetup | None:
+    """Steps of a schedule, if one is asked for.
 
-    Args:
-        store: Of the run, open for writing.
-        setup: Of the steps.
-        engine: Of this process and the run's bars.
-        executor: Where searches are made.
-        watch: Callback of progress.
+    Raises:
+        ConfigError: When its dates do not fit the bars.
     """
-    count, made = len(setup.steps), _open_steps(store, setup)
-    ended = executor.submit(setup, made.list_missing(count), engine=engine)
-    searched = made.complete(count, ended, watch, "steps of the schedule")
-    return FoundSteps(searched, choose_picks(replace(setup, engine=engine), searched))
+    if run.plan.every is None:
+        return None
+    settings = build_step_settings(run.plan, run.plan.choose_purge(run.task))
+    setup = StepSetup(run.again, settings, run.warm_start)
+    assert setup.steps
+    return setup
+
+
+def search_steps(run: JudgedRun, setup: StepSetup | None) -> FoundSteps | None:
+    """Outcome of the search of each step; those that are not known yet are made, and recorded."""
+    if setup is None:
+        return None
+    count, made = len(setup.steps), _open_steps(run.store, setup)
+    ended = run.executor.submit(setup, made.list_missing(count), engine=run.engine)
+    searched = made.complete(count, ended, run.watch, "steps of the schedule")
+    return FoundSteps(searched, choose_picks(replace(setup, engine=run.engine), searched))
 
 
 def evaluate_schedule(
-    store: RunStore,
-    setup: StepSetup,
-    found: FoundSteps,
-    settings: EvidenceSettings,
-    executor: Executor,
-    watch: Watch,
-    used: str,
-) -> ScheduleRecord:
-    """Record of a schedule whose steps were searched; null schedules are recorded as they end.
-
-    Args:
-        store: Of the run, open for writing.
-        setup: Of its steps.
-        found: By `search_steps`.
-        settings: How many null schedules.
-        executor: Where searches are made.
-        watch: Callback of progress.
-        used: Device of the run's own search.
-    """
-    watch(Progress("judging: steps searched again without later bars"))
+    run: JudgedRun, setup: StepSetup | None, found: FoundSteps | None
+) -> ScheduleRecord | None:
+    """Record of a schedule whose steps were searched; null schedules are recorded as they end."""
+    if setup is None or found is None:
+        return None
+    plan = run.plan
+    run.watch(Progress("judging: steps searched again without later bars"))
     mismatches, null = setup.count_mismatches(found.searched), None
     traded = setup.trade(found.picks)
-    if settings.null:
+    if plan.null:
         build = partial(NullScheduleSettings, **vars(setup.settings))
-        test = NullTest(store, build, traded.strength, settings.stop_after, noun="schedules")
-        keep = settings.null_keep
+        test = NullTest(run.store, build, traded.strength, plan.stop_after, noun="schedules")
+        keep, submit = plan.null_keep, partial(run.executor.submit, used=run.device)
         null_setup = NullScheduleSetup(setup.task, setup.settings, keep, setup.warm_start)
-        null = test.make(null_setup, settings.null, partial(executor.submit, used=used), watch)
+        null = test.make(null_setup, plan.null, submit, run.watch)
     strengths = [pick.strength for pick in found.picks]
     return build_schedule_record(
         traded, setup.settings, strengths, mismatches=mismatches, null=null

@@ -76,7 +76,7 @@ def test_a_command_of_the_first_page_runs_as_it_stands(command, tmp_path, line, 
     """With bars under the name that it uses, and a run where it is about the latest."""
     write_market(tmp_path / "bars.csv")
     # Few null searches and generations: the rest would be more of the same.
-    monkeypatch.setattr("optimizer.evidence.plan.DEFAULT_SEARCHES", 5)
+    monkeypatch.setattr("optimizer.evidence.judge.DEFAULT_SEARCHES", 5)
     if line.split()[3] == "judge":
         flags = ("--population", 8, "--generations", 1, "--no-report", "--no-judge")
         assert command("evolve", "--holdout", "20%", *flags).code == 0
