@@ -8,10 +8,9 @@ import logging
 import queue
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from engine.batch import Engine
 from engine.devices import Device
@@ -27,7 +26,7 @@ from optimizer.evidence.jobs.executor import MachineShare
 from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
 from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
-from optimizer.evidence.jobs.workers import JobProcess, Pool, pack_setup
+from optimizer.evidence.jobs.workers import JobProcess, Pool, pack
 from optimizer.evidence.judge import build_plan
 from optimizer.evidence.plan import Plan
 from optimizer.run.problem import Evaluator
@@ -43,57 +42,54 @@ FEWEST_CORES = 8
 """Of a host that makes folds beside the run: half of them are enough for its own search."""
 
 
-@dataclass(frozen=True)
-class FoldProcess:
-    """Runner of all folds, in a process with an engine of its own."""
+def search_beside(
+    setup: FoldSetup,
+    threads: int,
+    jobs: Sequence[int],
+    ask: Callable[[FoldPick | None], MachineShare],
+) -> None:
+    """Search for folds, in a process with an engine of its own.
 
-    asks: ClassVar[bool] = True
-
-    setup: FoldSetup
-    threads: int
-
-    def run(
-        self, jobs: Sequence[int], ask: Callable[[FoldPick | None], MachineShare] | None = None
-    ) -> None:
-        """Search for folds; `ask` gives room, once it is known, and takes each pick."""
-        assert ask is not None
-        with Pool() as pool:
-            pool.start(min(self.threads, len(jobs)))
-            # Its library is imported while the run prepares its own engine.
-            self.setup.task.device()
-            setup = ask(None).give(self.setup)
-            engine = None if setup.task.config.device == "cpu" else setup.task.engine()
-            for _, pick in ThisMachine(pool).submit(setup, jobs, engine=engine):
-                ask(pick)
+    Args:
+        setup: Of the folds.
+        threads: Processes at most.
+        jobs: Of the setup.
+        ask: Gives room, once it is known, and takes each pick.
+    """
+    with Pool() as pool:
+        pool.start(min(threads, len(jobs)))
+        # Its library is imported while the run prepares its own engine.
+        setup.task.device()
+        setup = ask(None).give(setup)
+        engine = None if setup.task.config.device == "cpu" else setup.task.engine()
+        for _, pick in ThisMachine(pool).submit(setup, jobs, engine=engine):
+            ask(pick)
 
 
 class ConcurrentFolds:
     """Folds that have begun; it answers their process.
 
     Args:
-        process: With their setup, and the cores that they may use.
-        packed: The same, as of `pack_setup`.
+        setup: Of the folds.
+        threads: Cores that they may use.
+        packed: `search_beside` with both.
         worker: Does it.
 
     Attributes:
         work: Work of the run that they are of.
-        quiet: As of `optimizer.evidence.jobs.workers.Answers`; one process needs no order.
     """
 
-    quiet: AbstractContextManager[Any] = nullcontext()
-
-    def __init__(self, process: FoldProcess, packed: bytes, worker: JobProcess) -> None:
-        setup, self._threads = process.setup, process.threads
-        self._setup, self._worker = setup, worker
+    def __init__(self, setup: FoldSetup, threads: int, packed: bytes, worker: JobProcess) -> None:
+        self._setup, self._threads, self._worker = setup, threads, worker
         self.work = setup.task.workload()
         self._left, self._is_ended = len(setup.splits), False
         self._room: Future[MachineShare] = Future()
         self._picks: queue.SimpleQueue[FoldPick | None] = queue.SimpleQueue()
         self._thread, jobs = ThreadPoolExecutor(1), range(len(setup.splits))
-        self._searching = self._thread.submit(worker.run, packed, jobs, self)
+        self._searching = self._thread.submit(worker.run, packed, jobs, self._answer)
         self._searching.add_done_callback(lambda _: self._picks.put(None))
 
-    def ask(self, pick: FoldPick | None) -> MachineShare | None:
+    def _answer(self, pick: FoldPick | None) -> MachineShare | None:
         """Room for the folds, once it is known; a pick is kept for who waits for it."""
         if pick is None:
             return self._room.result()
@@ -184,10 +180,10 @@ class SpareCores(ThisMachine):
         except ConfigError:
             # The judgement reports it.
             return
-        process = FoldProcess(FoldSetup(planned, splits, warm_start), max(cores // 2, 1))
-        if splits and (packed := pack_setup(process)):
+        setup, threads = FoldSetup(planned, splits, warm_start), max(cores // 2, 1)
+        if splits and (packed := pack(partial(search_beside, setup, threads))):
             for worker in self._pool.take(1):
-                self._begun = ConcurrentFolds(process, packed, worker)
+                self._begun = ConcurrentFolds(setup, threads, packed, worker)
 
     def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
         """As `local_evaluator`, with the reference in processes where cores are to spare."""

@@ -71,7 +71,7 @@ from optimizer.evidence.jobs.workers import Pool, Workers
 sys.path.append(os.getcwd())
 import mine
 sys.path.pop()
-done = dict(Workers(mine.Doubles(), 2, Pool()).results(range(4)))
+done = dict(Workers(mine.Doubles().run, 2, Pool()).results(range(4)))
 assert {job: double for job, (double, _) in done.items()} == {0: 0, 1: 2, 2: 4, 3: 6}
 assert os.getpid() not in {process for _, process in done.values()}
 """

@@ -73,6 +73,6 @@ class Talking:
 
 def child_with_workers():
     """Print which process did each of many jobs, until it is killed."""
-    for _, (_, process) in Workers(Squares(0.05), 2, Pool()).results(range(10**6)):
+    for _, (_, process) in Workers(Squares(0.05).run, 2, Pool()).results(range(10**6)):
         sys.stdout.write(f"{process}\n")
         sys.stdout.flush()

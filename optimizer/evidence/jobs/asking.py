@@ -9,7 +9,7 @@ from functools import partial
 from itertools import pairwise, zip_longest
 from typing import Any, Generic
 
-from optimizer.evidence.jobs.in_step import Ask, InStepSetup, Job, Result, Waves
+from optimizer.evidence.jobs.in_step import Ask, InStepSetup, Job, Result
 from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.run.problem import Answer, Question
 from optimizer.run.search import evaluate_together
@@ -34,7 +34,7 @@ class AskingWorkers(Generic[Job, Result]):
 
     def __init__(self, setup: InStepSetup[Job, Result], count: int, size: int, pool: Pool) -> None:
         self._setup, self._count, self._size = setup, count, size
-        self._workers = Workers(Waves(setup), count, pool)
+        self._workers = Workers(setup.run_wave, count, pool)
 
     def results(self, jobs: Sequence[Job]) -> Generator[tuple[Job, Result], None, None]:
         """Each job with its result, wave after wave; closing it leaves the rest."""
@@ -56,7 +56,10 @@ class AskingWorkers(Generic[Job, Result]):
         """
         evaluate = partial(evaluate_together, *self._setup.make_engine(wave, tasks))
         shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
-        with Evaluating(evaluate) as answers, self._workers.begin(shares, answers) as done:
+        with (
+            Evaluating(evaluate) as engine,
+            self._workers.begin(shares, engine.ask, quiet=engine.quiet) as done,
+        ):
             # Made while this wave is searched.
             upcoming = self._build_tasks(following)
             for _, results in done:

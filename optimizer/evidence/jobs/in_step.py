@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from itertools import chain
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from data import Window, parts
 from engine.workload import Workload
@@ -105,6 +105,10 @@ class InStepSetup(ABC, Generic[Job, Result]):
             engine = cast("Engine", SimpleNamespace(spec=tasks[jobs[0]].spec))
         return self.search_together(tasks, engine, partial(_answer, ask))
 
+    def run_wave(self, jobs: Sequence[Job], ask: Ask | None = None) -> list[tuple[Job, Result]]:
+        """The same in a process, which is sent what was found at once."""
+        return list(self.run_in_step(jobs, ask))
+
 
 def _answer(evaluate: Ask, questions: "Mapping[Any, Question]") -> "list[Answer]":
     """Answers that are judged in this process, wherever they are evaluated."""
@@ -141,19 +145,6 @@ class OneSearchSetup(InStepSetup[Job, Result]):
             job: self.search(job, task, task.problem(engine)) for job, task in tasks.items()
         }
         return run_in_step(searches, answer)
-
-
-@dataclass(frozen=True)
-class Waves(Generic[Job, Result]):
-    """Runner of several searches at a time, in step."""
-
-    asks: ClassVar[bool] = True
-
-    setup: InStepSetup[Job, Result]
-
-    def run(self, jobs: Sequence[Job], ask: Ask | None = None) -> list[tuple[Job, Result]]:
-        """Search for several jobs together; `ask` as of `InStepSetup.run_in_step`."""
-        return list(self.setup.run_in_step(jobs, ask))
 
 
 class OnWindows(OneSearchSetup[int, Result]):

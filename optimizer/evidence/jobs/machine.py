@@ -74,7 +74,7 @@ class ThisMachine:
         elif not setup.task.spec.own and jobs * setup.seconds(threads) < beside_s:
             # One after the other, on all cores: before processes are there it is done.
             cores = 1
-        return Workers(MachineShare.of_cores(setup.task, cores).give(setup), cores, self._pool)
+        return Workers(MachineShare.of_cores(setup.task, cores).give(setup).run, cores, self._pool)
 
     def _choose_engine(
         self,
@@ -95,7 +95,9 @@ class ThisMachine:
             setup = limit(setup, device=engine.device).on(None)
         if engine.device == "cpu":
             return (
-                Workers(setup, 1, self._pool) if jobs * setup.seconds(threads) < beside_s else None
+                Workers(setup.run, 1, self._pool)
+                if jobs * setup.seconds(threads) < beside_s
+                else None
             )
         # A run that was killed after its last search goes on with none left.
         size = 1 if is_apart else max(1, min(size_wave(setup, engine), jobs))

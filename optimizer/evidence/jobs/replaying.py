@@ -5,7 +5,8 @@ Threads of one process wait for each other: what lies between compiled loops is 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -45,29 +46,21 @@ class ReplayJob(NamedTuple):
     windows: tuple[Window, ...]  # of these series
 
 
-@dataclass(frozen=True)
-class ReplaySetup:
-    """Replays individuals, in a process with references of its own."""
-
-    spec: Strategy
-    costs: Costs
-    threads: int
-
-    def run(self, job: ReplayJob) -> list[Replayed]:
-        """Replays of a job, with the numbers that its individuals and windows have here."""
-        form = CompiledForm()
-        reference = Reference(self.spec, job.series, job.windows, self.costs, form=form)
-        if self.threads > 1:
-            # All loops are compiled before threads ask for them.
-            reference.replay(job.genomes[0], [0])
-        with replaying(reference, job.genomes, self.threads) as replays:
-            return [
-                replayed._replace(
-                    individual=int(job.individuals[replayed.individual]),
-                    window=job.numbers[replayed.window],
-                )
-                for replayed in replays
-            ]
+def replay_job(spec: Strategy, costs: Costs, threads: int, job: ReplayJob) -> list[Replayed]:
+    """Replays of a job, with the numbers that its individuals and windows have here."""
+    form = CompiledForm()
+    reference = Reference(spec, job.series, job.windows, costs, form=form)
+    if threads > 1:
+        # All loops are compiled before threads ask for them.
+        reference.replay(job.genomes[0], [0])
+    with replaying(reference, job.genomes, threads) as replays:
+        return [
+            replayed._replace(
+                individual=int(job.individuals[replayed.individual]),
+                window=job.numbers[replayed.window],
+            )
+            for replayed in replays
+        ]
 
 
 @contextmanager
@@ -77,8 +70,8 @@ def replay_in_processes(
     """As `engine.replay.threads.replaying`, by processes of a pool where that is done first."""
     jobs = [] if threads == 1 else _list_jobs(reference, genomes)
     each = max(1, threads // PROCESSES) if _is_long(reference) else 1
-    setup = ReplaySetup(reference.spec, reference.costs, each)
-    workers = Workers(setup, min(PROCESSES, len(jobs)), pool)
+    run = partial(replay_job, reference.spec, reference.costs, each)
+    workers = Workers(run, min(PROCESSES, len(jobs)), pool)
     if workers.alone:
         with replaying(reference, genomes, threads) as replays:
             yield replays

@@ -1,8 +1,8 @@
-"""A process that does jobs: reads setups and jobs from stdin, answers on stdout, in pickles.
+"""A process that does jobs: reads functions and jobs from stdin, answers on stdout, in pickles.
 
-A setup comes as bytes and holds until the next one, after the folders of modules that it may need;
-a job comes as a tuple of one. Its outcome is sent as a tuple of result and error, a question before
-it and its answer as tuples of one.
+A function comes as bytes and holds until the next one, after the folders of modules that it may
+need; a job comes as a tuple, with whether it may ask. Its outcome is sent as a tuple of result and
+error, a question before it and its answer as tuples of one.
 
 It talks with its parent process alone, and ends with it.
 """
@@ -20,8 +20,8 @@ from engine.runtime.collector import pause_collector
 from engine.runtime.cpu.row_memory import keeping_row_memory
 from optimizer.processes import OwnModules
 
-SETUPS = "optimizer.evidence.judge"
-"""Imports what setups are made of."""
+JOBS = "optimizer.evidence.judge"
+"""Imports what jobs need."""
 
 
 # It makes one engine after the other.
@@ -34,11 +34,11 @@ def main() -> None:
     # Whatever prints must not end up between the answers.
     os.dup2(2, 1)
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    # A process may wait for its first setup: what that imports is there when it comes.
+    # A process may wait for its first job: what that imports is there when it comes.
     with pause_collector(is_program=True):
-        importlib.import_module(SETUPS)
+        importlib.import_module(JOBS)
     threading.Thread(target=_listen, args=(sys.stdin.buffer, messages), daemon=True).start()
-    setup: Any = None
+    run: Any = None
     own_modules: dict[str, str] = {}
     sys.meta_path.append(OwnModules(own_modules))
 
@@ -54,12 +54,12 @@ def main() -> None:
             own_modules.update(message)
             continue
         if isinstance(message, bytes):
-            setup = pickle.loads(message)
+            run = pickle.loads(message)
             continue
-        (job,) = message
+        job, may_ask = message
         answer, error = None, None
         try:
-            answer = setup.run(job, ask) if getattr(setup, "asks", False) else setup.run(job)
+            answer = run(job, ask) if may_ask else run(job)
         except Exception as raised:
             error = raised
         _tell(answers, _pickle_answer(answer, error))

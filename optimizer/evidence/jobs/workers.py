@@ -1,4 +1,4 @@
-"""Jobs on all cores: processes of our own, each of which is given a setup once, and keeps it.
+"""Jobs on all cores: processes of our own, each of which is given a function once, and keeps it.
 
 They are not loky's, whose pool breaks with one process that is killed (15 of 16 jobs were lost,
 here the one) and whose processes live on after a parent that is killed. Those of `multiprocessing`
@@ -8,9 +8,10 @@ run a person's script again to begin. Neither lets a job ask its parent in the m
 import pickle
 import queue
 import subprocess
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from io import BufferedReader
 from typing import Any, Protocol
 
@@ -34,17 +35,13 @@ class Runner(Protocol):
         ...
 
 
-class Answers(Protocol):
-    """Answerer of jobs' questions."""
+AskParent = Callable[[Any], Any]
+"""Answers a question of a job, in the thread of its process."""
 
-    @property
-    def quiet(self) -> AbstractContextManager[Any]:
-        """Held while a thread reads or writes a process's pipes, and while answers are made."""
-        ...
+Quiet = AbstractContextManager[Any]
 
-    def ask(self, question: Any) -> Any:  # noqa: ANN401 - of any kind
-        """The answer, in the thread of the job's process."""
-        ...
+QUIET: Quiet = nullcontext()
+"""Threads need no order."""
 
 
 class WorkerLostError(Exception):
@@ -62,28 +59,33 @@ class JobProcess:
             stdout=subprocess.PIPE,
             pipesize=PIPE_BYTES,
         )
-        self.pid, self._setup, self._is_killed = self._process.pid, b"", False
+        self.pid, self._packed, self._is_killed = self._process.pid, b"", False
 
     @property
     def is_there(self) -> bool:
         """Whether the process has not ended, nor is about to."""
         return not self._is_killed and self._process.poll() is None
 
-    def run(self, setup: bytes, job: object, answers: Answers | None = None) -> Any:  # noqa: ANN401
+    def run(self, packed: bytes, job: object, *asked: AskParent, quiet: Quiet = QUIET) -> Any:  # noqa: ANN401
         """Result of a job; a process that fails in the middle of one is killed.
+
+        Args:
+            packed: Function that does it, by `pack`.
+            job: Its argument.
+            asked: One that answers questions of the job, if it asks.
+            quiet: Held while pipes are read or written.
 
         Raises:
             WorkerLostError: When the process ends.
             Whatever the job or an answer raises.
         """
-        quiet = nullcontext() if answers is None else answers.quiet
         try:
-            new = () if setup is self._setup else (folders_of_own_modules(), setup)
-            self._setup = setup
-            reply = self._call((*new, (job,)), quiet)
+            new = () if packed is self._packed else (folders_of_own_modules(), packed)
+            self._packed = packed
+            reply = self._call((*new, (job, bool(asked))), quiet)
             while len(reply) == 1:
-                assert answers is not None
-                reply = self._call(((answers.ask(reply[0]),),), quiet)
+                (ask,) = asked
+                reply = self._call(((ask(reply[0]),),), quiet)
         except BaseException:
             self.kill()
             raise
@@ -92,9 +94,7 @@ class JobProcess:
             raise error
         return result
 
-    def _call(
-        self, messages: Iterable[object], quiet: AbstractContextManager[Any]
-    ) -> tuple[Any, ...]:
+    def _call(self, messages: Iterable[object], quiet: Quiet) -> tuple[Any, ...]:
         """The process's reply to messages."""
         into, out = self._process.stdin, self._process.stdout
         assert into is not None
@@ -165,10 +165,10 @@ class Pool:
                 worker.end()
 
 
-def pack_setup(setup: Runner) -> bytes:
-    """A setup for other processes; empty where they cannot be given it."""
+def pack(run: Callable[..., Any]) -> bytes:
+    """A function for other processes; empty where they cannot be given it."""
     try:
-        packed = pickle.dumps(setup)
+        packed = pickle.dumps(run)
     except (pickle.PicklingError, AttributeError, TypeError):
         return b""
     # They do not know what this program itself defines.
@@ -176,10 +176,10 @@ def pack_setup(setup: Runner) -> bytes:
 
 
 class Workers:
-    """Processes that do jobs of one setup.
+    """Processes that do jobs by one function.
 
     Args:
-        setup: Does a job.
+        run: Does a job; also given what answers questions, where there is such.
         count: How many processes; with one, this process does the jobs.
         pool: Where processes come from and wait afterwards.
 
@@ -187,9 +187,9 @@ class Workers:
         alone: Whether all jobs are done in this process.
     """
 
-    def __init__(self, setup: Runner, count: int, pool: Pool) -> None:
-        self._setup, self._count, self._pool = setup, count, pool
-        self._packed = pack_setup(setup) if count > 1 else b""
+    def __init__(self, run: Callable[..., Any], count: int, pool: Pool) -> None:
+        self._run, self._count, self._pool = run, count, pool
+        self._packed = pack(run) if count > 1 else b""
         self.alone = not self._packed
         if not self.alone:
             # They are ready sooner than their first jobs are.
@@ -197,24 +197,25 @@ class Workers:
 
     @contextmanager
     def begin(
-        self, jobs: Sequence[Any], answers: Answers | None = None
+        self, jobs: Sequence[Any], *asked: AskParent, quiet: Quiet = QUIET
     ) -> Iterator[Iterator[tuple[Any, Any]]]:
         """Each job with its result, as they end; leaving it ends those that were begun.
 
         Args:
-            jobs: Of the setup.
-            answers: Answers questions of jobs, where they ask.
+            jobs: Arguments of the function.
+            asked: One that answers questions of jobs, if they ask.
+            quiet: Held while pipes are read or written.
 
         Raises:
             Whatever a job raises; the first such ends all.
         """
-        asked = () if answers is None else (answers.ask,)
         workers = [] if self.alone else self._pool.take(min(self._count, len(jobs)))
         if not workers:
-            yield ((job, self._setup.run(job, *asked)) for job in jobs)
+            yield ((job, self._run(job, *asked)) for job in jobs)
             return
         free, threads = _Free(workers), ThreadPoolExecutor(len(workers))
-        begun = {threads.submit(free.run, self._packed, job, answers): job for job in jobs}
+        do = partial(free.run, quiet=quiet)
+        begun = {threads.submit(do, self._packed, job, *asked): job for job in jobs}
         try:
             yield self._collect(begun, asked)
         finally:
@@ -229,7 +230,7 @@ class Workers:
             yield from done
 
     def _collect(
-        self, begun: dict[Future[Any], Any], asked: tuple[Any, ...]
+        self, begun: dict[Future[Any], Any], asked: tuple[AskParent, ...]
     ) -> Iterator[tuple[Any, Any]]:
         for future in as_completed(begun):
             job = begun.pop(future)
@@ -237,7 +238,7 @@ class Workers:
                 result = future.result()
             except WorkerLostError:
                 # Memory, most likely: alone it has more.
-                result = self._setup.run(job, *asked)
+                result = self._run(job, *asked)
             yield job, result
 
 
@@ -250,7 +251,7 @@ class _Free:
         for worker in self._workers:
             self._queue.put(worker)
 
-    def run(self, setup: bytes, job: object, answers: Answers | None) -> Any:  # noqa: ANN401
+    def run(self, packed: bytes, job: object, *asked: AskParent, quiet: Quiet) -> Any:  # noqa: ANN401
         """Result of a job, of the first process that is free; as of `JobProcess.run`.
 
         Raises:
@@ -261,7 +262,7 @@ class _Free:
             self._queue.put(None)
             raise WorkerLostError
         try:
-            return worker.run(setup, job, answers)
+            return worker.run(packed, job, *asked, quiet=quiet)
         finally:
             if worker.is_there:
                 self._queue.put(worker)

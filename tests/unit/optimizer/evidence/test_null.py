@@ -142,7 +142,7 @@ def test_a_null_search_is_that_search_on_that_market(kind):
     assert null.objectives["max_drawdown"] == values[:, -1].min()
     assert null.objectives[task.goals.names[0]] == values[:, 0].max()
     with Pool() as pool:
-        ((_, elsewhere),) = Workers(setup, 2, pool).results([NullJob(kind, 3)])
+        ((_, elsewhere),) = Workers(setup.run, 2, pool).results([NullJob(kind, 3)])
     assert elsewhere == null
     assert NullSearch.read(null.payload()) == null
     # The best of each objective over the front is held against that of null searches.

@@ -26,7 +26,7 @@ def shared_pool():
 def run_jobs(setup, count, numbers=range(6)):
     """Job to result, and the processes that did them."""
     with Pool() as pool:
-        results = list(Workers(setup, count, pool).results(numbers))
+        results = list(Workers(setup.run, count, pool).results(numbers))
     assert sorted(job for job, _ in results) == sorted(numbers), "each job once"
     return {job: square for job, (square, _) in results}, {who for _, (_, who) in results}
 
@@ -52,15 +52,15 @@ def test_a_worker_that_is_killed_loses_nothing(everybody):
 def test_what_a_job_raises_arrives(shared_pool, count):
     """With its type, wherever it was raised."""
     with pytest.raises(ValueError, match="no square"):
-        list(Workers(Failing(3), count, shared_pool).results(range(6)))
+        list(Workers(Failing(3).run, count, shared_pool).results(range(6)))
 
 
 def test_a_pool_waits_for_the_next_setup(capfd):
     """The same processes, whatever they did or printed, which is no answer; leaving ends them."""
     with Pool() as pool:
-        _, first = zip(*Workers(Squares(0.05), 2, pool).results(range(8)), strict=True)
-        results = dict(Workers(Talking(), 2, pool).results(range(4)))
-        again = dict(Workers(Squares(0.05), 2, pool).results(range(8)))
+        _, first = zip(*Workers(Squares(0.05).run, 2, pool).results(range(8)), strict=True)
+        results = dict(Workers(Talking().run, 2, pool).results(range(4)))
+        again = dict(Workers(Squares(0.05).run, 2, pool).results(range(8)))
         who = {process for _, process in first}
         assert len(who) == 2
         assert results == {number: number for number in range(4)}
@@ -73,12 +73,12 @@ def test_a_pool_waits_for_the_next_setup(capfd):
 def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job():
     """What was closed early is not done, and no answer of it comes later."""
     with Pool() as pool:
-        with closing(Workers(Squares(0.2), 2, pool).results(range(100))) as results:
+        with closing(Workers(Squares(0.2).run, 2, pool).results(range(100))) as results:
             _, (_, pid) = next(results)
             assert is_there(pid)
             assert pid != os.getpid()
         assert not is_there(pid)
-        squares = dict(Workers(Squares(), 2, pool).results(range(6)))
+        squares = dict(Workers(Squares().run, 2, pool).results(range(6)))
         assert {job: square for job, (square, _) in squares.items()} == {n: n * n for n in range(6)}
 
 
