@@ -39,6 +39,11 @@ class Figure:
         """Whether there is a number."""
         return not self.why
 
+    @property
+    def number(self) -> Number:
+        """The figure as JSON holds it."""
+        return self.value if self.is_defined else None
+
 
 def make_undefined(why: str) -> Figure:
     """No number, for a reason."""
@@ -50,12 +55,7 @@ def find_first_reason(*figures: Figure) -> str:
     return next((figure.why for figure in figures if figure.why), "")
 
 
-def encode_figure(figure: Figure) -> Number:
-    """A figure as JSON holds it."""
-    return figure.value if figure.is_defined else None
-
-
 def encode_figures(**figures: Figure) -> dict[str, Any]:
     """Figures as fields of a record: their values, and the reasons of those without one."""
-    values = {name: encode_figure(figure) for name, figure in figures.items()}
+    values = {name: figure.number for name, figure in figures.items()}
     return {**values, "why": {name: figure.why for name, figure in figures.items() if figure.why}}

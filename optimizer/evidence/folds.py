@@ -13,14 +13,7 @@ from data import Window
 from data.checks import Floats
 from engine.accounts.ledger import Ledger
 from optimizer.evidence.checkpoint import Checkpoint, Numbered
-from optimizer.evidence.figures import (
-    Figure,
-    Number,
-    Why,
-    encode_figure,
-    encode_figures,
-    make_undefined,
-)
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.jobs.in_step import OnWindows
 from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
 from optimizer.evidence.pick import ask_pick, compute_strength
@@ -126,7 +119,7 @@ class PathsRecord(Statistic):
     splits: int
     paths: tuple[Number, ...]
     least: Number
-    low: Number
+    low: Number  # the ceil(0.05 n)-th smallest
     median: Number
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
@@ -303,19 +296,12 @@ def build_paths_record(
         seen = chain.from_iterable(
             parts.get((split, group), ()) for group, split in enumerate(path)
         )
-        strengths.append(compute_strength([ledger.r for ledger in seen]))
-    ends = map(encode_figure, summarise_strengths(strengths).values())
-    return PathsRecord(len(splits), tuple(map(encode_figure, strengths)), *ends)
-
-
-def summarise_strengths(strengths: Sequence[Figure]) -> dict[str, Figure]:
-    """Least, ceil(0.05 n)-th smallest and median of n paths; undefined where none traded."""
-    known = np.sort([strength.value for strength in strengths if strength.is_defined])
-    if not len(known):
-        return dict.fromkeys(("least", "low", "median"), make_undefined("no path traded"))
-    low = known[ceil(0.05 * len(known)) - 1]
-    spread = {"least": known[0], "low": low, "median": np.median(known)}
-    return {name: Figure(float(value)) for name, value in spread.items()}
+        strengths.append(compute_strength([ledger.r for ledger in seen]).number)
+    known = np.sort([strength for strength in strengths if strength is not None])
+    ends: tuple[Number, ...] = (None, None, None)
+    if len(known):
+        ends = float(known[0]), float(known[ceil(0.05 * len(known)) - 1]), float(np.median(known))
+    return PathsRecord(len(splits), tuple(strengths), *ends)
 
 
 def measure_drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:

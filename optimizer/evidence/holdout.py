@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from data.errors import describe_unwritten
 from data.files import read_ordinary, taking_turns
@@ -114,11 +114,8 @@ class LookRecord(Payload):
     fronts: tuple[str, ...]  # hashes of those fronts, as far as they are known
 
 
-class Look(NamedTuple):
-    """A front that held-out bars were opened for, and its pick, where that is known."""
-
-    front: str
-    member: int | None = None
+Looks = dict[str, set[int]]
+"""Fronts that held-out bars were opened for, and numbers of their picks, as far as known."""
 
 
 def build_held_out_record(
@@ -126,7 +123,7 @@ def build_held_out_record(
     store: RunStore,
     result: RunResult,
     pick: Pick,
-    known: Sequence[Look],
+    known: Looks,
     *,
     judged: Iterable[HeldOutRecord | None],
     go_on: Callable[[], Unseen] | None = None,
@@ -150,15 +147,15 @@ def build_held_out_record(
     from engine.replay.certificate import certify
     from optimizer.run.individuals import describe_individuals
 
-    markets = task.markets
-    content, look = data_hash(markets.series), Look(result.front_hash, pick.member)
-    fronts = record_look(
-        store.path.parent, result.data.held_out, content, look.front, (*known, look)
-    )
-    least = count_looks(store, judged)
-    looks = max(len(fronts), least)
-    if looks > least:
-        noted = LookRecord(looks, look.front, pick.member, tuple(sorted(fronts)))
+    markets, own = task.markets, result.front_hash
+    looks = known | {own: {pick.member}}
+    fronts = record_looks(store.path.parent, result.data.held_out, data_hash(markets.series), looks)
+    opened = [LookRecord.read(row).looks for name, row in store.evidence if name == OPENED]
+    # In whatever folder the run was.
+    least = max((0, *opened, *(record.looks for record in judged if record is not None)))
+    count = max(len(fronts), least)
+    if count > least:
+        noted = LookRecord(count, own, pick.member, tuple(sorted(fronts)))
         store.add_evidence(OPENED, noted.payload())
         store.flush()
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
@@ -171,7 +168,7 @@ def build_held_out_record(
         unseen = measure_out_of_sample(taken, markets.series, markets.held_out)
     described = describe_individuals(task, engine, genomes)
     return HeldOutRecord(
-        looks=looks,
+        looks=count,
         trades=unseen.trades,
         closing_days=unseen.closing_days,
         members=tuple(member.held_out for member in described if member.held_out is not None),
@@ -181,7 +178,7 @@ def build_held_out_record(
     )
 
 
-def check_open(task: "Task", store: RunStore, result: RunResult, pick: Pick) -> list[Look]:
+def check_open(task: "Task", store: RunStore, result: RunResult, pick: Pick) -> Looks:
     """Looks so far; bars are not opened where there are none, or for a pick named after a look.
 
     Raises:
@@ -190,23 +187,15 @@ def check_open(task: "Task", store: RunStore, result: RunResult, pick: Pick) -> 
     if not task.markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
     known = list_known_looks(store, result.data.held_out)
-    for look in known:
-        is_own = look.front == result.front_hash
-        if is_own and look.member is not None and look.member != pick.member:
-            raise ConfigError(
-                f"--pick {pick.member}: held-out bars were opened with member {look.member} as "
-                "the pick; who is named after that is not confirmed by them"
-            )
+    if others := known.get(result.front_hash, set()) - {pick.member}:
+        raise ConfigError(
+            f"--pick {pick.member}: held-out bars were opened with member {min(others)} as the "
+            "pick; who is named after that is not confirmed by them"
+        )
     return known
 
 
-def count_looks(store: RunStore, judged: Iterable[HeldOutRecord | None]) -> int:
-    """Number of looks that a run itself knows of, in whatever folder; 0 before the first."""
-    opened = [LookRecord.read(row).looks for name, row in store.evidence if name == OPENED]
-    return max((0, *opened, *(record.looks for record in judged if record is not None)))
-
-
-def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[Look]:
+def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> Looks:
     """Looks at bars that held-out windows share, by the folder's list and by runs beside.
 
     A run may have been copied from another folder, and the list may be gone.
@@ -216,7 +205,7 @@ def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> l
     """
     bars = list_bar_ranges(windows)
     listed = _read_looks(store.path.parent / LOOKS)
-    looks = [Look(look.front, look.member) for look in listed if overlap(look.bars, bars)]
+    noted = [(look.front, look.member) for look in listed if overlap(look.bars, bars)]
     for folder in list_run_folders(store.path.parent):
         # A run that cannot be read has shown no held-out bar since.
         with contextlib.suppress(StoreError), RunStore.open(folder) as other:
@@ -225,22 +214,21 @@ def list_known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> l
             if result is None or not overlap(result.data.held_out, bars):
                 continue
             for row in opened:
-                looks.append(Look(row.front, row.member))
-                looks += [Look(front) for front in row.fronts]
+                noted += [(row.front, row.member), *((front, None) for front in row.fronts)]
+    looks: Looks = {front: set() for front, _ in noted}
+    for front, member in noted:
+        if member is not None:
+            looks[front].add(member)
     return looks
 
 
-def record_look(
-    runs: Path,
-    windows: Sequence[WindowDescription],
-    content: str,
-    front: str,
-    known: Sequence[Look] = (),
+def record_looks(
+    runs: Path, windows: Sequence[WindowDescription], content: str, known: Looks
 ) -> set[str]:
-    """Note that a front is looked at on held-out bars; all fronts that were, on shared bars.
+    """Note fronts that are looked at on held-out bars; all fronts that were, on shared bars.
 
-    The same front again is no new look; known looks that others noted are noted here too. Processes
-    that look at once take turns. `content` and `front` are hashes.
+    The same front again is no new look. Processes that look at once take turns. `content` is the
+    hash of the series.
 
     Raises:
         StoreError: When the list of looks cannot be read.
@@ -251,23 +239,24 @@ def record_look(
         with taking_turns(runs):
             looks = _read_looks(path)
             seen = {look.front for look in looks if overlap(look.bars, bars)}
-            members = {look.front: look.member for look in known if look.member is not None}
-            fronts = dict.fromkeys((front, *(look.front for look in known)))
-            new = [other_front for other_front in fronts if other_front not in seen]
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            for other_front in new:
-                member = members.get(other_front)
-                looks.append(
-                    NotedLook(
-                        content=content, bars=bars, front=other_front, when=now, member=member
-                    )
+            new = [
+                NotedLook(
+                    content=content,
+                    bars=bars,
+                    front=front,
+                    when=now,
+                    member=min(picks, default=None),
                 )
+                for front, picks in known.items()
+                if front not in seen
+            ]
             if new:
-                listed = [look.payload() for look in looks]
+                listed = [look.payload() for look in (*looks, *new)]
                 write_whole(path, json.dumps(listed, indent=1) + "\n")
     except OSError as error:
         raise StoreError(describe_unwritten(path, error)) from None
-    return seen.union(new)
+    return seen.union(known)
 
 
 def count_searches(path: Path, result: RunResult, judged: Iterable[int]) -> int:

@@ -21,7 +21,7 @@ from data.checks import Floats
 from data.progress import Progress, Watch
 from engine.workload import GPU_START_S, Workload
 from optimizer.evidence.checkpoint import SETTINGS, Checkpoint, Numbered
-from optimizer.evidence.figures import Figure, Number, encode_figure, make_undefined
+from optimizer.evidence.figures import Figure, Number, make_undefined
 from optimizer.evidence.jobs.estimates import INDIVIDUAL_S, estimate_asking_seconds
 from optimizer.evidence.jobs.in_step import OneSearchSetup, WindowNumbers
 from optimizer.evidence.null_markets import Keep, NullMarkets
@@ -281,10 +281,10 @@ class NullSetup(OnNullMarkets, OneSearchSetup[NullJob, NullSearch]):
         return NullSearch(
             number=job.number,
             members=len(values),
-            strength=encode_figure(pick.strength),
+            strength=pick.strength.number,
             trades=pick.trades,
             objectives=dict(zip(task.goals.names, best.tolist(), strict=True)),
-            hypervolume=encode_figure(_measure_front(task, values)),
+            hypervolume=_measure_front(task, values).number,
         )
 
 
@@ -382,7 +382,7 @@ class NullTest:
             counted = self._tally(kept, planned)
             searches = [kept.known[number + 1] for number in range(counted.searches)]
             if searches:
-                strength = encode_figure(self.strength)
+                strength = self.strength.number
                 kinds[kind] = NullKind(
                     run=counted.searches,
                     stopped=counted.is_stopped,

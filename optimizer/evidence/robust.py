@@ -21,14 +21,7 @@ from engine.accounts.reference import fold_results, take_turns
 from engine.accounts.stake import Stake, build_stake
 from engine.reference_intrabar import COARSE_SHARE, measure_intrabar, read_bars
 from engine.runtime.machine import available_cores
-from optimizer.evidence.figures import (
-    Figure,
-    Number,
-    Why,
-    encode_figure,
-    encode_figures,
-    make_undefined,
-)
+from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.pick import SUM_R, TRADES, Pick, compute_strength, compute_strengths
 from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.statistic import AGAINST, Around, Statistic, Weighed, shorten
@@ -187,8 +180,8 @@ def build_robust_record(task: "Task", engine: "Engine", pick: Pick) -> RobustRec
         neighbours=len(near),
         costs=evaluate_costs(account, ledgers),
         charged_bp=task.costs.per_side * 10_000,
-        left_out={name: encode_figure(figure) for name, figure in left_out.items()},
-        drawdowns=tuple(encode_figure(figure) for figure in falls),
+        left_out={name: figure.number for name, figure in left_out.items()},
+        drawdowns=tuple(figure.number for figure in falls),
         checks=checks,
         at_target=within.at_target,
         at_fill=within.at_fill,
@@ -255,7 +248,7 @@ def evaluate_costs(account: Account, ledgers: Sequence[Ledger]) -> tuple[CostRec
     """
     r_by_times = {t: account.reprice(ledgers, t * account.costs.per_side) for t in COST_TIMES}
     return tuple(
-        CostRecord(times, encode_figure(compute_strength([r])), add_up(r))
+        CostRecord(times, compute_strength([r]).number, add_up(r))
         for times, r in r_by_times.items()
     )
 
@@ -304,7 +297,13 @@ def simulate_other_orders(
 
 def compute_means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Figure, ...]:
     """Mean R of the rest with each of several parts left out in turn; undefined without trades."""
-    return tuple(_compute_mean_without(part, trades, sum_r) for part in range(len(trades)))
+    figures = []
+    for part in range(len(trades)):
+        count, total = (
+            sum(n for i, n in enumerate(numbers) if i != part) for numbers in (trades, sum_r)
+        )
+        figures.append(Figure(total / count) if count else make_undefined("no trades in the rest"))
+    return tuple(figures)
 
 
 def evaluate_checks(
@@ -351,9 +350,3 @@ def _sum_trades(engine: "Engine", pick: Pick) -> Floats:
     """Trades and sum of R of the pick in each window, [W, 2]."""
     sums: Floats = engine.evaluate(pick.genome[None])[0][:, [TRADES, SUM_R]]
     return sums
-
-
-def _compute_mean_without(part: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:
-    count = sum(n for i, n in enumerate(trades) if i != part)
-    total = sum(r for i, r in enumerate(sum_r) if i != part)
-    return Figure(total / count) if count else make_undefined("no trades in the rest")

@@ -15,7 +15,6 @@ from engine.batch import Engine
 from engine.workload import GPU_START_S, Workload
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.evidence.checkpoint import Checkpoint, Numbered
-from optimizer.evidence.figures import encode_figure
 from optimizer.evidence.jobs.in_step import (
     Ask,
     InStepSetup,
@@ -114,7 +113,7 @@ class StepSetup(OnWindows[StepPick]):
         if member is None:
             return nobody
         pick = build_pick(windows, genomes, answered.accumulators, answered.joint, member)
-        return StepPick(job, tuple(pick.genome.tolist()), encode_figure(pick.strength))
+        return StepPick(job, tuple(pick.genome.tolist()), pick.strength.number)
 
     def trade(self, picks: Sequence[StepPick]) -> TradedSteps:
         """Trades of picks, one a step."""
@@ -258,7 +257,7 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         return NullSearch(
             job.number,
             sum(pick.genome is not None for pick in picks),
-            encode_figure(traded.strength),
+            traded.strength.number,
             sum(map(len, traded.stitched.ledgers)),
         )
 

@@ -68,7 +68,7 @@ BLIND = (
      "return max((len(fronts), *judged))", "return len(fronts)",
      "searches that were counted are forgotten when their runs are deleted"),
     ("own-look-free", "optimizer/evidence/holdout.py",
-     "return seen.union(new)", "return seen",
+     "return seen.union(known)", "return seen",
      "the look at held-out bars that is being made is not counted"),
     ("mixes-kinds", "optimizer/evidence/checkpoint.py",
      "if name == self._question and row.get(SETTINGS) == self._settings",

@@ -9,7 +9,7 @@ import pytest
 
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence import holdout
-from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_look
+from optimizer.evidence.holdout import LOOKS, list_bar_ranges, record_looks
 from optimizer.evidence.judgement import read_judgement
 from optimizer.evidence.out_of_sample import measure_out_of_sample
 from optimizer.evidence.statistic import Around
@@ -105,7 +105,7 @@ def test_two_who_look_at_once_are_both_counted(tmp_path, monkeypatch):
     counts, read = [], holdout._read_looks
 
     def look(front):
-        counts.append(record_look(tmp_path, [window], "content", front))
+        counts.append(record_looks(tmp_path, [window], "content", {front: set()}))
 
     second = Thread(target=look, args=["second"])
 
