@@ -16,7 +16,6 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import Number, Why, encode_figures
 from optimizer.evidence.folds import Range
 from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
-from optimizer.evidence.pick import Pick
 from optimizer.evidence.statistic import Around, RowSettings, Weighed
 from optimizer.formatting import format_count
 from optimizer.run.tables import newest_front
@@ -35,7 +34,7 @@ from optimizer.store.result import (
 from optimizer.store.windows import overlap
 
 if TYPE_CHECKING:
-    from optimizer.run.task import Task
+    from optimizer.evidence.judged_run import JudgedRun
 
 LOOKS = "looks.json"
 """Under the folder of runs: which fronts held-out bars were opened for."""
@@ -119,10 +118,7 @@ Looks = dict[str, set[int]]
 
 
 def build_held_out_record(
-    task: "Task",
-    store: RunStore,
-    result: RunResult,
-    pick: Pick,
+    run: "JudgedRun",
     known: Looks,
     *,
     judged: Iterable[HeldOutRecord | None],
@@ -131,10 +127,7 @@ def build_held_out_record(
     """Record of the front on held-out bars; the look is recorded before anything is seen.
 
     Args:
-        task: With the held-out windows.
-        store: Of the run, open for writing.
-        result: Of the run.
-        pick: Named before, as `check_open` allows.
+        run: Whose pick was named before.
         known: Looks at these bars, as `check_open` found them.
         judged: Records of earlier judgements of the run.
         go_on: Measures trades there of the run's schedule, in place of those of the pick.
@@ -147,9 +140,12 @@ def build_held_out_record(
     from engine.replay.certificate import certify
     from optimizer.run.individuals import describe_individuals
 
-    markets, own = task.markets, result.front_hash
+    task, store, pick = run.whole, run.store, run.pick
+    markets, own = task.markets, run.result.front_hash
     looks = known | {own: {pick.member}}
-    fronts = record_looks(store.path.parent, result.data.held_out, data_hash(markets.series), looks)
+    fronts = record_looks(
+        store.path.parent, run.result.data.held_out, data_hash(markets.series), looks
+    )
     opened = [LookRecord.read(row).looks for name, row in store.evidence if name == OPENED]
     # In whatever folder the run was.
     least = max((0, *opened, *(record.looks for record in judged if record is not None)))
@@ -178,18 +174,20 @@ def build_held_out_record(
     )
 
 
-def check_open(task: "Task", store: RunStore, result: RunResult, pick: Pick) -> Looks:
-    """Looks so far; bars are not opened where there are none, or for a pick named after a look.
+def check_open(run: "JudgedRun") -> Looks | None:
+    """Looks so far; None where held-out bars stay closed.
 
     Raises:
         ConfigError: When nothing was held out, or it was opened already with another pick.
     """
-    if not task.markets.held_out:
+    if not run.plan.is_open:
+        return None
+    if not run.whole.markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
-    known = list_known_looks(store, result.data.held_out)
-    if others := known.get(result.front_hash, set()) - {pick.member}:
+    known = list_known_looks(run.store, run.result.data.held_out)
+    if others := known.get(run.result.front_hash, set()) - {run.pick.member}:
         raise ConfigError(
-            f"--pick {pick.member}: held-out bars were opened with member {min(others)} as the "
+            f"--pick {run.pick.member}: held-out bars were opened with member {min(others)} as the "
             "pick; who is named after that is not confirmed by them"
         )
     return known

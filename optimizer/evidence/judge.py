@@ -157,7 +157,7 @@ def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgem
     steps = build_steps(run)
     if any((run.walks, run.combinations, steps, plan.null)):
         run.executor.check(run.task)
-    looks = check_open(run.whole, run.store, run.result, pick) if plan.is_open else None
+    looks = check_open(run)
     # Processes of the folds start while statistics are made.
     folds = begin_folds(run)
     parts: dict[str, Any] = {
@@ -178,10 +178,7 @@ def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgem
     if looks is not None:
         made = schedule or found.schedule
         parts["held_out"] = build_held_out_record(
-            run.whole,
-            run.store,
-            run.result,
-            pick,
+            run,
             looks,
             judged=[judgement.held_out for judgement in earlier],
             go_on=None

@@ -327,7 +327,7 @@ DRAWN = (
      "np.mean(2 * ranks <= count + 1)", "np.mean(2 * ranks < count + 1)",
      "a best of one half that is just the middle of the other is no overfitting"),
     ("hopeless-count", "optimizer/evidence/bootstrap.py",
-     "lower = np.maximum(self._means, 0.0)", "lower = np.minimum(self._means, 0.0)",
+     "compute_p_around(np.maximum(means, 0.0))", "compute_p_around(np.minimum(means, 0.0))",
      "the lower p of Hansen's test is centred at the hopeless trials"),
     ("any-link", "optimizer/store/log.py",
      "if record.chain != record.link(self.tail):", "if not record.chain:",
