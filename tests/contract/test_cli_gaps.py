@@ -76,19 +76,6 @@ def test_a_backtest_keeps_parts_that_its_genes_can_trade(command, tmp_path, gene
     assert [len(window) for window in single.windows] == kept
 
 
-def test_a_trade_never_reaches_over_a_long_gap(command, tmp_path):
-    """Cut there, it ends at the last close before the gap, for the reason that the bars end."""
-    spec = write_parts(tmp_path, 2000, 2000)
-    far = {"max_hold": 100_000, "reward_r": 1e6, "atr_stop_mult": 1e4, "vol_z_min": 0.5,
-           "tr_z_min": 0.3, "z_window": 96}  # fmt: skip
-    flags = ("backtest", "--data", spec, *settings_of(far), "--json")
-    ends = [
-        [window["accumulators"]["exits_end"] for window in command(*flags, *cut).json["windows"]]
-        for cut in ((), ("--max-gap", "30d"))
-    ]
-    assert ends == [[1], [1, 1]]
-
-
 def test_what_bars_lack_is_told_of_those_searched_on_and_those_held_out(command, tmp_path):
     """One below the other, before anything that was found; in JSON by window, and in the report."""
     path = tmp_path / "bars.csv"

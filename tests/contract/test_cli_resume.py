@@ -44,20 +44,6 @@ def dump(path):
         return list(database.iterdump())
 
 
-@pytest.fixture
-def refused(command):
-    """The error of a command that is refused, and changes nothing of a run."""
-
-    def refuse(path, *arguments):
-        before = dump(path)
-        outcome = command(*arguments)
-        assert (outcome.code, outcome.out) == (4, "")
-        assert dump(path) == before
-        return outcome.error
-
-    return refuse
-
-
 def test_a_finished_run_is_shown_and_not_touched(command, whole, path):
     """The stored result, exit code 0, and nothing of the record changes."""
     before = dump(path)
@@ -119,15 +105,6 @@ def test_a_damaged_newest_generation_is_made_again(
     assert all(line.startswith(("note: ", "report ")) for line in outcome.err.splitlines())
     assert outcome.json["front_hash"] == whole["front_hash"]
     assert command("runs", "verify", "latest").code == 4
-
-
-def test_a_run_without_a_sound_generation_never_begins_from_nothing(refused, broken):
-    """It is exit code 4, by a flipped bit of each or a file that was cut."""
-    content = (broken / "run.sqlite").read_bytes()
-    for number in range(NEWEST + 1):
-        flip(broken, number)
-    assert "no recorded generation can be used" in refused(broken, *RESUME)
-    (broken / "run.sqlite").write_bytes(content)
 
 
 def test_evidence_stays_with_the_front_that_is_found_again(command, recordings):

@@ -155,19 +155,6 @@ def test_an_interrupted_run_shows_the_way_to_resume(command, result, path):
         assert f"evolve --resume 'my runs/{result['run']}'" in " ".join(text.split())
 
 
-def test_a_run_that_cannot_be_read_is_exit_code_4(command, path):
-    """One line, and the list of runs still works; so where no folder can be made."""
-    change(path, "PRAGMA user_version=99")
-    for words in ("runs show latest", "runs verify latest", "evolve --resume latest"):
-        outcome = command(*words.split())
-        assert (outcome.code, "run.sqlite" in outcome.error) == (4, True)
-    assert command("runs", "list").code == 0
-    Path("taken").write_text("")
-    begun = ("evolve", "--data", "csv:bars.csv", *SMALL, "--runs", "taken", "--quiet")
-    outcome = command(*begun)
-    assert (outcome.code, "taken/" in outcome.error) == (4, True)
-
-
 def test_verify_replays_members(command, result, path):
     """Whole with its bars, wherever they are now; without them only the record is."""
     whole = command("runs", "verify", "latest", "--individuals", "2", "--json")

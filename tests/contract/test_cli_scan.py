@@ -135,14 +135,3 @@ def test_bars_in_memory_are_scanned_as_files_are(folder, scanned, tmp_path):
     for wrong in ({"bars": {}}, {"bars": [1]}, {"bars": {"A": 1}}, {"bars": frames, "data": "x"}):
         with pytest.raises(ConfigError):
             scan(**wrong)
-
-
-def test_a_symbol_that_would_be_a_formula_is_text_in_a_spreadsheet(command, tmp_path):
-    """As in every CSV file that is written here."""
-    write_market(tmp_path / "odd.csv", 100)
-    first, *rest = (tmp_path / "odd.csv").read_text().splitlines()
-    lines = [f"symbol,{first}", *(f"=1+1,{line}" for line in rest)]
-    (tmp_path / "odd.csv").write_text("\n".join(lines))
-    outcome = command("--data", "odd.csv", "--csv", "rows.csv")
-    assert outcome.code == 0, outcome.err
-    assert '\n"\'=1+1",' in (tmp_path / "rows.csv").read_text()

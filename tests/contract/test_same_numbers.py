@@ -22,10 +22,9 @@ SEARCH = ("--population", "8", "--generations", "1", "--min-trades", "3", "--no-
     [
         (1, (*SEARCH, "--objectives", "cagr,calmar,max_drawdown", "--holdout", "20%")),
         (1, (*SEARCH, "--parts", "2", "--over-windows", "mean")),
-        (1, ("--search", "lattice", "--step", "reward_r=2", "--min-trades", "3", "--no-judge")),
         (2, (*SEARCH, "--over-windows", "worst")),
     ],
-    ids=["held out", "parts", "lattice", "symbols"],
+    ids=["held out", "parts", "symbols"],
 )
 def test_a_member_has_the_same_numbers_everywhere(command, tmp_path, symbols, flags):
     """Each metric of the last member, to the bit as a number, as people read it as text."""
