@@ -35,7 +35,6 @@ from optimizer.evidence.robust import RobustRecord, build_robust_record
 from optimizer.evidence.schedule_searches import (
     build_steps,
     estimate_schedule_seconds,
-    evaluate_schedule,
     measure_held_out_steps,
     search_steps,
 )
@@ -167,16 +166,16 @@ def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgem
         "causal": _build_causal_record(run),
         "cpcv": search_paths(run),
     }
-    picks = search_steps(run, steps)
+    schedule = search_steps(run, steps)
     # Engines of folds and of null markets need its memory.
     run.end_engine()
     parts["folds"] = folds and folds()
     # They may have had it themselves.
     del folds
-    parts["schedule"] = schedule = evaluate_schedule(run, steps, picks)
-    parts["null"] = None if schedule else build_null_record(run)
+    parts["schedule"] = made = schedule and schedule()
+    parts["null"] = None if made else build_null_record(run)
     if looks is not None:
-        made = schedule or found.schedule
+        made = made or found.schedule
         parts["held_out"] = build_held_out_record(
             run,
             looks,

@@ -174,16 +174,24 @@ def replay_gone(task: "Task", genomes: Floats) -> Callable[[int], bool]:
     return is_gone
 
 
-def ask_pick(task: "Task", windows: Sequence[Window], genomes: Floats) -> "Asking[Pick | None]":
+def ask_pick(
+    task: "Task",
+    windows: Sequence[Window],
+    genomes: Floats,
+    prefer: "Callable[[Floats, Callable[[int], bool]], Asking[int | None]] | None" = None,
+) -> "Asking[Pick | None]":
     """The pick of a front; its caller evaluates in windows [W], those of the task.
 
-    None where the accounts of all members are gone.
+    None where the accounts of all members are gone. `prefer` names a member in place of the
+    strongest, given all strengths [F] and whose account is gone.
     """
     from optimizer.run.problem import Question
 
     answered = yield Question(genomes, len(windows) > 1)
-    strengths = compute_strengths(answered.joint)
-    member = choose_member(strengths, genomes, replay_gone(task, genomes))
+    strengths, is_gone = compute_strengths(answered.joint), replay_gone(task, genomes)
+    member = None if prefer is None else (yield from prefer(strengths, is_gone))
+    if member is None:
+        member = choose_member(strengths, genomes, is_gone)
     if member is None:
         return None
     return build_pick(windows, genomes, answered.accumulators, answered.joint, member)

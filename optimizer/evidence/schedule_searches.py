@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from optimizer.evidence.judged_run import JudgedRun
 from optimizer.evidence.null import KINDS, NullJob, NullSearch, NullTest, OnNullMarkets
 from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.out_of_sample import Unseen, measure_out_of_sample
-from optimizer.evidence.pick import build_pick, choose_member, compute_strengths, replay_gone
+from optimizer.evidence.pick import ask_pick, compute_strengths, replay_gone
 from optimizer.evidence.schedule import (
     NullScheduleSettings,
     ScheduleRecord,
@@ -96,24 +96,15 @@ class StepSetup(OnWindows[StepPick]):
 
     def search(self, job: int, task: Task, problem: EngineProblem) -> Asking[StepPick]:
         """Search one training; its caller evaluates."""
-        windows, nobody = self.windows[job], StepPick(job, None, None)
-        if not windows:
-            return nobody
-        outcome = yield from search_again(task, problem, self.warm_start)
-        genomes = outcome.front.genomes
-        if not len(genomes):
-            return nobody
-        answered = yield Question(genomes, len(windows) > 1)
-        member, is_gone = None, replay_gone(task, genomes)
-        strengths = compute_strengths(answered.joint)
-        if self.settings.pick_by == "near":
-            member = yield from _find_nearest(task, problem.engine, genomes, strengths, is_gone)
-        if member is None:
-            member = choose_member(strengths, genomes, is_gone)
-        if member is None:
-            return nobody
-        pick = build_pick(windows, genomes, answered.accumulators, answered.joint, member)
-        return StepPick(job, tuple(pick.genome.tolist()), pick.strength.number)
+        windows = self.windows[job]
+        if windows:
+            outcome = yield from search_again(task, problem, self.warm_start)
+            genomes, is_near = outcome.front.genomes, self.settings.pick_by == "near"
+            prefer = partial(_find_nearest, task, problem.engine, genomes) if is_near else None
+            pick = (yield from ask_pick(task, windows, genomes, prefer)) if len(genomes) else None
+            if pick is not None:
+                return StepPick(job, tuple(pick.genome.tolist()), pick.strength.number)
+        return StepPick(job, None, None)
 
     def trade(self, picks: Sequence[StepPick]) -> TradedSteps:
         """Trades of picks, one a step."""
@@ -262,13 +253,6 @@ class NullScheduleSetup(OnNullMarkets, InStepSetup[NullJob, NullSearch]):
         )
 
 
-class FoundSteps(NamedTuple):
-    """Outcomes of the searches of steps."""
-
-    searched: Sequence[StepPick]  # strongest of each
-    picks: Sequence[StepPick]  # by the rule of the schedule
-
-
 def build_step_settings(settings: EvidenceSettings, purge: int = 0) -> StepSettings:
     """Settings of steps, with durations in days."""
     durations = parse_timeframe(str(settings.every)), parse_timeframe(str(settings.train))
@@ -290,36 +274,35 @@ def build_steps(run: JudgedRun) -> StepSetup | None:
     return setup
 
 
-def search_steps(run: JudgedRun, setup: StepSetup | None) -> FoundSteps | None:
-    """Outcome of the search of each step; those that are not known yet are made, and recorded."""
+def search_steps(run: JudgedRun, setup: StepSetup | None) -> Callable[[], ScheduleRecord] | None:
+    """Searches of the steps, recorded as they end; what is returned makes the record.
+
+    It does so once the engine is let go of: null schedules, recorded too, need its memory.
+    """
     if setup is None:
         return None
     count, made = len(setup.steps), _open_steps(run.store, setup)
     ended = run.executor.submit(setup, made.list_missing(count), engine=run.engine)
     searched = made.complete(count, ended, run.watch, "steps of the schedule")
-    return FoundSteps(searched, choose_picks(replace(setup, engine=run.engine), searched))
+    picks = choose_picks(replace(setup, engine=run.engine), searched)
+    return partial(_evaluate_schedule, run, setup, searched, picks)
 
 
-def evaluate_schedule(
-    run: JudgedRun, setup: StepSetup | None, found: FoundSteps | None
-) -> ScheduleRecord | None:
-    """Record of a schedule whose steps were searched; null schedules are recorded as they end."""
-    if setup is None or found is None:
-        return None
-    plan = run.plan
+def _evaluate_schedule(
+    run: JudgedRun, setup: StepSetup, searched: Sequence[StepPick], picks: Sequence[StepPick]
+) -> ScheduleRecord:
+    plan, settings, traded = run.plan, setup.settings, setup.trade(picks)
     run.watch(Progress("judging: steps searched again without later bars"))
-    mismatches, null = setup.count_mismatches(found.searched), None
-    traded = setup.trade(found.picks)
+    mismatches, null = setup.count_mismatches(searched), None
     if plan.null:
-        build = partial(NullScheduleSettings, **vars(setup.settings))
+        build = partial(NullScheduleSettings, **vars(settings))
         test = NullTest(run.store, build, traded.strength, plan.stop_after, noun="schedules")
-        keep, submit = plan.null_keep, partial(run.executor.submit, used=run.device)
-        null_setup = NullScheduleSetup(setup.task, setup.settings, keep, setup.warm_start)
-        null = test.make(null_setup, plan.null, submit, run.watch)
-    strengths = [pick.strength for pick in found.picks]
-    return build_schedule_record(
-        traded, setup.settings, strengths, mismatches=mismatches, null=null
-    )
+        markets = NullScheduleSetup(setup.task, settings, plan.null_keep, setup.warm_start)
+        null = test.make(
+            markets, plan.null, partial(run.executor.submit, used=run.device), run.watch
+        )
+    strengths = [pick.strength for pick in picks]
+    return build_schedule_record(traded, settings, strengths, mismatches=mismatches, null=null)
 
 
 def _open_steps(store: RunStore, setup: StepSetup) -> Checkpoint[StepPick]:
