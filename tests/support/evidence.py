@@ -108,3 +108,10 @@ def make_ledger(r, exit_bar=None, reason=None, **prices):
         side=np.where(filled["stop"] < filled["entry"], 1, -1).astype(np.int8),
         **filled,
     )
+
+
+def compute_plain_strength(ledgers):
+    """Sum of R over the root of the sum of squares, trade after trade; NaN where none moved."""
+    r = [gain for ledger in ledgers for gain in ledger.r.tolist()]
+    squares = sum(gain * gain for gain in r)
+    return sum(r) / squares**0.5 if squares > 0 else float("nan")

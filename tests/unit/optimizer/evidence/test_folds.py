@@ -1,6 +1,5 @@
 """Folds and paths: each training searched again, its pick judged on bars that it did not see."""
 
-import math
 from dataclasses import replace
 from itertools import combinations
 
@@ -17,11 +16,13 @@ from optimizer.evidence.folds import (
     build_paths_record,
     measure_drift,
 )
+from optimizer.evidence.returns import daily_returns, list_days
+from optimizer.evidence.sharpe import compute_psr
 from optimizer.evidence.splits import Split, combinatorial, walk_forward
 from optimizer.run.search import on_other_bars, search
 from strategy import Gene, GenomeLayout
 from tests.support.backends import BACKEND_PARAMETERS
-from tests.support.evidence import make_planted_market
+from tests.support.evidence import compute_plain_strength, make_planted_market
 from tests.support.judging import make_task
 
 BARS = make_planted_market(7, 1500, 8)
@@ -58,15 +59,6 @@ def test_parts_are_part_of_the_search(task):
     assert len(again.markets.windows) == 3
 
 
-def strengths_by_hand(ledgers):
-    """Sum of R over the root of the sum of squares; NaN where no trade moved."""
-    total = squares = 0.0
-    for ledger in ledgers:
-        for r in ledger.r.tolist():
-            total, squares = total + r, squares + r * r
-    return total / math.sqrt(squares) if squares > 0 else math.nan
-
-
 def backtest(task, genome, start, end):
     """The ledger of one individual in [start, end)."""
     engine = Engine(task.spec, [BARS], [Window(0, start, end)], task.costs, device="cpu")
@@ -97,7 +89,7 @@ def test_a_fold_is_a_search_of_its_training_alone(task, folds):
         alone = make_task(bars, windows=[Window(0, window.start, window.end)], min_trades=fewest)
         front = search(alone, alone.engine()).front
         strengths = [
-            strengths_by_hand([backtest(task, genome, window.start, window.end)])
+            compute_plain_strength([backtest(task, genome, window.start, window.end)])
             for genome in front.genomes
         ]
         assert pick.genome == tuple(front.genomes[int(np.argmax(strengths))].tolist())
@@ -145,7 +137,10 @@ def test_folds_say_what_their_picks_did_unseen(task, folds):
     together = [r for ledger in ledgers for r in ledger.r.tolist()]
     assert record.trades == len(together)
     assert record.mean_r == pytest.approx(sum(together) / len(together), rel=1e-9)
-    assert record.strength == pytest.approx(strengths_by_hand(ledgers), rel=1e-9)
+    assert record.strength == pytest.approx(compute_plain_strength(ledgers), rel=1e-9)
+    tests = [window for split in splits for window in split.test]
+    days = daily_returns([ledgers], [BARS], tests, list_days([BARS], tests))
+    assert record.psr == compute_psr(days[:, 0]).value
     closed = {
         int(BARS.timestamp[bar]) // DAY_NS for trades in ledgers for bar in trades.exit_bar.tolist()
     }
@@ -200,7 +195,7 @@ def test_paths_join_the_tests_of_their_splits(task):
             if picks[split].genome is not None:
                 start, end = group * 375, (group + 1) * 375
                 seen.append(backtest(task, picks[split].genome, start, end))
-        expected.append(strengths_by_hand(seen))
+        expected.append(compute_plain_strength(seen))
     assert record.paths == pytest.approx(expected, rel=1e-9)
     assert (record.splits, record.least) == (6, min(record.paths))
     assert record.low == min(record.paths)

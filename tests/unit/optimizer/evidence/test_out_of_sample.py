@@ -8,30 +8,7 @@ import pytest
 from data.bars import Window
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.out_of_sample import UNKNOWN, Unseen, add_up, measure_out_of_sample
-from optimizer.evidence.returns import daily_returns, list_days
-from optimizer.evidence.sharpe import compute_psr
 from tests.support.evidence import counted_bars, make_ledger
-
-
-def test_windows_of_several_series_are_one_record():
-    """Trades are counted together, and days that both have are one."""
-    series = [counted_bars(24 * 30), counted_bars(24 * 40)]
-    windows = [Window(0, 24 * 10, 24 * 30), Window(1, 24 * 20, 24 * 40)]
-    rng = np.random.Generator(np.random.PCG64(1))
-    ledgers = [
-        make_ledger(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(10, 30)),
-        make_ledger(rng.normal(0.5, 1, 20), exit_bar=24 * np.arange(20, 40)),
-    ]
-    out_of_sample = measure_out_of_sample(ledgers, series, windows)
-    assert (out_of_sample.trades, out_of_sample.closing_days) == (40, 30)
-    assert out_of_sample.mean_r.value == pytest.approx(
-        np.concatenate([ledger.r for ledger in ledgers]).mean()
-    )
-    days = list_days(series, windows)
-    assert len(days) == 30
-    column = daily_returns([ledgers], series, windows, days)[:, 0]
-    assert out_of_sample.psr == compute_psr(column)
-    assert out_of_sample.confirms(1)
 
 
 def test_parts_add_up_to_one_mean_and_one_strength():

@@ -1,6 +1,5 @@
 """Little changes to a pick are made by the law and judged by what they keep: C1 to C5."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +28,7 @@ from optimizer.run.search import search
 from optimizer.search.randomness import draw_words, scale_to_index, scale_to_unit
 from strategy import Gene, GenomeLayout
 from strategy import words as w
-from tests.support.evidence import make_ledger, make_planted_market
+from tests.support.evidence import compute_plain_strength, make_ledger, make_planted_market
 from tests.support.judging import make_task
 from tests.support.markets import PAPER_SPEC
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -77,12 +76,6 @@ def planted():
     return task, *judge(task)
 
 
-def compute_strength(ledgers):
-    """By hand."""
-    r = [gain for ledger in ledgers for gain in ledger.r.tolist()]
-    return sum(r) / math.sqrt(sum(gain * gain for gain in r))
-
-
 def test_neighbours_of_the_law():
     """Plus along each axis, minus along each, then the cloud."""
     neighbours = list_neighbours(PAIR, np.array([20.0, 1.0]), member=0, seed=1).tolist()
@@ -127,7 +120,7 @@ def test_the_plateau_is_the_share_of_neighbours_that_keep_half(planted):
     for genome in near:
         ledgers = engine.trades(genome)
         is_feasible = sum(map(len, ledgers)) >= task.config.min_trades
-        kept += is_feasible and compute_strength(ledgers) >= pick.strength.value / 2
+        kept += is_feasible and compute_plain_strength(ledgers) >= pick.strength.value / 2
     assert (record.neighbours, record.plateau) == (len(near), kept / len(near))
     assert record.checks["plateau"] == (record.plateau >= 0.5)
     others = np.array([1.0, 0.99, 2.0, np.nan, -5.0])
@@ -171,7 +164,7 @@ def test_delay_is_another_backtest(planted):
     """Every entry a bar later than the strategy's own."""
     task, record, pick, _ = planted
     late = replace(task, costs=replace(task.costs, entry_delay=1)).engine()
-    assert record.delay == pytest.approx(compute_strength(late.trades(pick.genome)), rel=1e-9)
+    assert record.delay == pytest.approx(compute_plain_strength(late.trades(pick.genome)), rel=1e-9)
 
 
 def test_trades_that_are_settled_within_a_bar_fail():
