@@ -22,15 +22,11 @@ from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make
 from optimizer.evidence.pick import SUMS
 from optimizer.evidence.splits import combinatorial
 from optimizer.evidence.statistic import Around, Statistic, Weighed
-from optimizer.evidence.trials import choose_trials
 
 if TYPE_CHECKING:
     from engine.batch import Engine
 
 MOST_BLOCKS = 16
-
-MOST_IN_BLOCKS = 50_000
-"""Trials whose halves of blocks are compared at most."""
 
 EVALUATED_PAIRS = 2**20
 """Pairs of individual and window whose accumulators, 270 MB, are held at a time."""
@@ -79,7 +75,6 @@ def build_cscv_record(engine: "Engine", genomes: Floats, blocks: int) -> CscvRec
     splits = combinatorial(engine.series, joined(engine.windows), count=blocks, tests=1)
     windows = [window for split in splits for window in split.test]
     of_block = [number for number, split in enumerate(splits) for _ in split.test]
-    genomes = genomes[choose_trials(len(genomes), MOST_IN_BLOCKS)]
     trades, sum_r, sum_r2 = totals = np.zeros((3, len(genomes), blocks))
     for some, sums in _sum_windows(engine.on(windows), genomes):
         for index, block in enumerate(of_block):

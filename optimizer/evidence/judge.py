@@ -9,8 +9,6 @@ from typing import Any
 from data.progress import Progress, Watch
 from engine.runtime.machine import available_cores
 from optimizer.config.evidence import EvidenceSettings, check_schedule
-from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
-from optimizer.evidence.cscv import build_cscv_record
 from optimizer.evidence.folds import begin_folds, search_paths
 from optimizer.evidence.holdout import build_held_out_record, check_open, count_searches
 from optimizer.evidence.jobs.executor import Executor
@@ -38,14 +36,7 @@ from optimizer.evidence.schedule_searches import (
     measure_held_out_steps,
     search_steps,
 )
-from optimizer.evidence.sharpe import measure_sharpe
-from optimizer.evidence.trials import (
-    TOO_MANY,
-    JudgedTrials,
-    build_daily_columns,
-    count_effective_trials,
-    estimate_trials_seconds,
-)
+from optimizer.evidence.trials import build_trials_records, estimate_trials_seconds
 from optimizer.evidence.verdict import Verdict
 from optimizer.run.problem import JustSearched
 from optimizer.run.record import recorded_fits
@@ -161,7 +152,7 @@ def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgem
     folds = begin_folds(run)
     parts: dict[str, Any] = {
         "pick": pick.build_record(run.task, is_named=plan.pick is not None),
-        **_build_trials_records(run),
+        **build_trials_records(run),
         "robust": None if found.robust else _build_robust_record(run),
         "causal": _build_causal_record(run),
         "cpcv": search_paths(run),
@@ -198,32 +189,6 @@ def _build_causal_record(run: JudgedRun) -> CausalRecord | None:
         return None
     run.watch(Progress("judging: look-ahead"))
     return build_causal_record(Searched.of(run.task), run.engine, run.front, run.watch)
-
-
-def _build_trials_records(run: JudgedRun) -> dict[str, Any]:
-    """Statistics over all trials of the search, by name."""
-    plan, task = run.plan, run.task
-    if not plan.blocks:
-        return {}
-    trials = run.find_trials()
-    run.watch(Progress("judging: statistics over all trials"))
-    if trials is None:
-        return {"trials": TOO_MANY}
-    judged = JudgedTrials.of(task, trials)
-    columns = build_daily_columns(task, run.engine, judged, run.front, run.pick, plan.trials)
-    effective = count_effective_trials(columns.used)
-    return {
-        "trials": judged.build_record(columns.used.shape[1], effective),
-        "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
-        "cscv": build_cscv_record(run.engine, judged.genomes, plan.blocks),
-        "bootstrap": compare_with_nothing(
-            columns.used,
-            choose_block_length(columns.front),
-            task.config.seed,
-            plan.resamples,
-            threads=task.config.threads,
-        ),
-    }
 
 
 def _estimate_seconds(run: JudgedRun, found: Judgement) -> float:

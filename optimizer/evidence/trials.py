@@ -15,22 +15,33 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from data.checks import Floats, Ints
+from data.progress import Progress
 from engine.workload import CORE_RATE
-from optimizer.evidence.bootstrap import DEFAULT_RESAMPLES
+from optimizer.evidence.bootstrap import (
+    DEFAULT_RESAMPLES,
+    choose_block_length,
+    compare_with_nothing,
+)
+from optimizer.evidence.cscv import build_cscv_record
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.pick import Pick
 from optimizer.evidence.returns import FEWEST_DAYS, add_results, is_varying, list_days
+from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.statistic import Around, Statistic, Weighed
 from optimizer.formatting import format_count
 from optimizer.store.result import WindowDescription
 
 if TYPE_CHECKING:
     from engine.batch import Engine
+    from optimizer.evidence.judged_run import JudgedRun
     from optimizer.run.problem import Trials
     from optimizer.run.task import Task
 
 MOST_TRIALS = 4096
 """Most trials that statistics over columns of days use."""
+
+MOST_IN_BLOCKS = 50_000
+"""Trials whose halves of blocks are compared at most."""
 
 LEAST_EIGENVALUE = 1e-10
 """Eigenvalues below this share of the largest are rounding."""
@@ -100,10 +111,40 @@ class JudgedTrials:
         first = int(is_judged[: trials.first].sum())
         return cls(trials.genomes[is_judged], first, len(trials))
 
+    def choose(self, most: int) -> Floats:
+        """Genomes, evenly chosen, of so many at most."""
+        return self.genomes[choose_trials(len(self.genomes), most)]
+
     def build_record(self, used: int, effective: Figure) -> TrialsRecord:
         """Number of trials, of those that a matrix used, and of independent ones."""
         counts = self.evaluated, len(self.genomes), used
         return TrialsRecord(*counts, **encode_figures(effective=effective))
+
+
+def build_trials_records(run: "JudgedRun") -> dict[str, Statistic]:
+    """Statistics over all trials of a search, by name; none where none are asked for."""
+    plan, task = run.plan, run.task
+    if not plan.blocks:
+        return {}
+    trials = run.find_trials()
+    run.watch(Progress("judging: statistics over all trials"))
+    if trials is None:
+        return {"trials": TOO_MANY}
+    judged = JudgedTrials.of(task, trials)
+    columns = build_daily_columns(task, run.engine, judged, run.front, run.pick, plan.trials)
+    effective = count_effective_trials(columns.used)
+    return {
+        "trials": judged.build_record(columns.used.shape[1], effective),
+        "sharpe": measure_sharpe(columns.pick, columns.first, len(judged.genomes), effective),
+        "cscv": build_cscv_record(run.engine, judged.choose(MOST_IN_BLOCKS), plan.blocks),
+        "bootstrap": compare_with_nothing(
+            columns.used,
+            choose_block_length(columns.front),
+            task.config.seed,
+            plan.resamples,
+            threads=task.config.threads,
+        ),
+    }
 
 
 def choose_trials(count: int, most: int = MOST_TRIALS) -> Ints:
@@ -122,8 +163,7 @@ def build_daily_columns(
 
     markets = task.markets
     days = list_days(markets.series, markets.windows)
-    chosen = judged.genomes[choose_trials(len(judged.genomes), most)]
-    used = _add_missing(chosen, front)
+    used = _add_missing(judged.choose(most), front)
     first = judged.genomes[: judged.first][choose_trials(judged.first, most)]
     whole = _add_missing(used, first)
     # Memory may hold fewer rows than all of them read.
