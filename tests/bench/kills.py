@@ -4,9 +4,10 @@
 
 A command is killed with its process group, as by a crash, at a random moment or before a random
 step of writing (a file opened, moved or removed, a folder made); now and then its process alone,
-whose children must end. Then the next command of its kind runs. Both together must leave the files
-of an unbroken history, hidden ones, caches and temporary files included; a named output is the old
-or the new one whole; all that was acknowledged is there, and a front is that of an unbroken search.
+whose children must end, or one of its processes, which it does without. Then the next command of
+its kind runs. Both together must leave the files of an unbroken history, hidden ones, caches and
+temporary files included; a named output is the old or the new one whole; all that was acknowledged
+is there, and a front is that of an unbroken search.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ import pandas as pd
 
 import optimizer
 from optimizer.__main__ import main as run_command
+from optimizer.evidence.jobs import machine
 from optimizer.run import indicator_cache
 from tests.support.commands import write_market
 from tests.support.kill import Case, Command, wait_until
@@ -44,6 +46,8 @@ STRATEGY = momentum_file(
 EVIDENCE = ("--null", "2", "--folds", "2", "--resamples", "19")
 ALONE_S = 20.0
 """Seconds in which children of a process end that is killed alone."""
+
+MANY = ("--null", "8", "--folds", "4", "--resamples", "19")
 
 JSON = ("--json", "--quiet")
 LOCAL = ("--cluster", "local:1", *JSON)
@@ -61,6 +65,7 @@ class Writer:
         again: Flags with which a run that it began goes on.
         share: How often it is killed, beside others.
         ends: Whether it ends by itself.
+        has_processes: Whether processes of its own may be killed, which it does without.
     """
 
     command: Command
@@ -68,20 +73,22 @@ class Writer:
     again: tuple[str, ...] = JSON
     share: int = 1
     ends: bool = True
+    has_processes: bool = False
 
 
-def scan_frame() -> int:
+def scan_frame(fill: Callable[[str], str]) -> int:
     """Scan bars in memory by the Python interface, which reads them as a file for a while."""
     optimizer.scan(bars=pd.read_csv("bars.csv"))
     return 0
 
 
-def patched(module: object, name: str, value: object, command: tuple[str, ...]) -> Command:
-    """A command under which a constant of a module is another one."""
+def patched(module: object, command: tuple[str, ...], **values: object) -> Command:
+    """A command under which names of a module have other values."""
 
-    def patch() -> int:
-        setattr(module, name, value)
-        return run_command(list(command))
+    def patch(fill: Callable[[str], str]) -> int:
+        for name, value in values.items():
+            setattr(module, name, value)
+        return run_command([fill(word) for word in command])
 
     return patch
 
@@ -99,6 +106,12 @@ WRITERS = {
         again=LOCAL,
     ),
     "judge": Writer(("judge", "BARE", "--data", "csv:bars.csv", *EVIDENCE, *JSON), share=2),
+    "judge by processes": Writer(
+        patched(
+            machine, ("judge", "BARE", "--data", "csv:bars.csv", *MANY, *JSON),
+            PROCESS_S=-1e9,
+        ), share=2, has_processes=True,
+    ),
     "watch": Writer(("watch", "RUN", "--data", "csv:later.csv", "--json")),
     "signal": Writer(("signal", "RUN", "--data", "csv:later.csv", "--json")),
     "report --out": Writer(("report", "RUN", "--out", "page.html"), ("page.html",)),
@@ -134,7 +147,7 @@ WRITERS = {
     "runs delete": Writer(("runs", "delete", "RUN", "--yes"), share=2),
     "bars in memory": Writer(scan_frame),
     "rows of own indicators": Writer(
-patched(indicator_cache, "WORTH_S", -1e9, ("backtest", *SEARCH[1:5], *COLUMNS))
+patched(indicator_cache, ("backtest", *SEARCH[1:5], *COLUMNS), WORTH_S=-1e9)
     ),
     "ui": Writer(("ui",), ends=False),
 }  # fmt: skip
@@ -168,6 +181,9 @@ class Attempts:
     def kill(self, rng: random.Random) -> None:
         """Kill the writer once or twice, let the next command run, and count what is wrong then."""
         case, where = Case(*self._given), ""
+        if self.writer.has_processes and rng.random() < 0.5:
+            self._kill_child(case, rng)
+            return
         for _ in range(rng.choice((1, 1, 1, 2))):
             is_alone = rng.random() < 0.2
             step = 0 if is_alone or not self.writer.ends or rng.random() < 0.4 else 1
@@ -180,6 +196,18 @@ class Attempts:
             self._check_killed(case, f"{where}, alone" if is_alone else where)
         if where:
             self._check_next(case, f"{where}, after the next")
+
+    def _kill_child(self, case: Case, rng: random.Random) -> None:
+        """Kill one process of the writer, which goes on; and see that it ends as ever."""
+        seconds = rng.uniform(0, self._seconds)
+        code = case.kill_child(self.writer.command, seconds, rng)
+        if code is None:
+            return
+        self.kills += 1
+        where = f"after {seconds:.3f} s, one of its processes"
+        if (end := self._read_end(case, code)) != self._ends[0]:
+            self._find("lost", f"{where}: another end, {end.code}, {end.said[:300]}")
+        self._check_killed(case, where)
 
     def _check_killed(self, case: Case, where: str) -> None:
         if not wait_until(lambda: not case.list_children(), ALONE_S):
@@ -213,7 +241,9 @@ class Attempts:
         return self.writer.command
 
     def _go_on(self, case: Case) -> "End":
-        code = case.run(self._choose(case), ends=self.writer.ends)
+        return self._read_end(case, case.run(self._choose(case), ends=self.writer.ends))
+
+    def _read_end(self, case: Case, code: int) -> "End":
         self._outputs.append(case.read(self.writer.targets))
         return End(code, read_result(case.out.read_text()), case.list_files())
 
@@ -265,7 +295,7 @@ def make_base(folder: Path, url: str, named: Sequence[str]) -> dict[str, str]:
         if "RUN" not in writer.command:
             case.run(writer.command)
     write_bars(folder, 3)
-    case.run((*SEARCH, *COLUMNS, "--no-judge"))
+    case.run((*SEARCH, *COLUMNS, "--no-judge", "--threads", "2"))
     (bare,) = case.list_runs()
     case.names = {"RUN": bare.name, "BARE": bare.name}
     for writer in writers:

@@ -6,6 +6,7 @@ printing one line at a time, and the line of a safe generation is printed only a
 
 import atexit
 import os
+import random
 import re
 import resource
 import shutil
@@ -43,7 +44,8 @@ HOMES = ("CONFIG", "CACHE", "DATA", "STATE")
 LAST_S = 120.0
 """Seconds after which a command hangs."""
 
-Command = tuple[str, ...] | Callable[[], int]
+Command = tuple[str, ...] | Callable[[Callable[[str], str]], int]
+"""Words, or a function that is given what fills in the names of runs."""
 
 
 @contextmanager
@@ -189,7 +191,7 @@ class Case:
         sys.addaudithook(steps)
         try:
             if callable(command):
-                return command()
+                return command(self.fill)
             return run_command([self.fill(part) for part in command])
         finally:
             atexit._run_exitfuncs()
@@ -224,6 +226,16 @@ class Case:
             time.sleep(seconds)
             (os.kill if is_alone else os.killpg)(pid, signal.SIGKILL)
         return self.wait(pid) != -signal.SIGKILL
+
+    def kill_child(self, command: Command, seconds: float, rng: random.Random) -> int | None:
+        """Begin a command and kill one of its processes; its exit code, None where it had none."""
+        pid = self.begin(command)
+        time.sleep(seconds)
+        children = self.list_children()
+        if children:
+            os.kill(rng.choice(children), signal.SIGKILL)
+        code = self.wait(pid)
+        return code if children else None
 
     def list_children(self) -> list[int]:
         """Processes alive that a command of this case began."""
