@@ -5,10 +5,9 @@ own makes them, with an engine of its own, so that neither waits for the other's
 """
 
 import logging
-import queue
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -26,7 +25,7 @@ from optimizer.evidence.jobs.executor import MachineShare
 from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
 from optimizer.evidence.jobs.machine import ThisMachine
 from optimizer.evidence.jobs.replaying import PROCESSES, replay_in_processes
-from optimizer.evidence.jobs.workers import JobProcess, Pool, pack
+from optimizer.evidence.jobs.workers import JobProcess, Pool, WorkerLostError, pack
 from optimizer.evidence.judge import build_plan
 from optimizer.evidence.plan import Plan
 from optimizer.run.problem import Evaluator
@@ -81,24 +80,30 @@ class ConcurrentFolds:
 
     def __init__(self, setup: FoldSetup, threads: int, packed: bytes, worker: JobProcess) -> None:
         self._setup, self._threads, self._worker = setup, threads, worker
-        self.work = setup.task.workload()
-        self._left, self._is_ended = len(setup.splits), False
+        self.work, self._is_ended = setup.task.workload(), False
         self._room: Future[MachineShare] = Future()
-        self._picks: queue.SimpleQueue[FoldPick | None] = queue.SimpleQueue()
-        self._thread, jobs = ThreadPoolExecutor(1), range(len(setup.splits))
-        self._searching = self._thread.submit(worker.run, packed, jobs, self._answer)
-        self._searching.add_done_callback(lambda _: self._picks.put(None))
+        self._picks: dict[int, Future[FoldPick]] = {n: Future() for n in range(len(setup.splits))}
+        self._thread = ThreadPoolExecutor(1)
+        searching = self._thread.submit(worker.run, packed, [*self._picks], self._answer)
+        searching.add_done_callback(self._leave)
 
     def _answer(self, pick: FoldPick | None) -> MachineShare | None:
         """Room for the folds, once it is known; a pick is kept for who waits for it."""
         if pick is None:
             return self._room.result()
-        self._picks.put(pick)
-        self._left -= 1
-        if not self._left:
+        self._picks[pick.number].set_result(pick)
+        if all(found.done() for found in self._picks.values()):
             # A process with a GPU takes a while to end, and has its memory until then.
             self._worker.kill()
         return None
+
+    def _leave(self, searching: "Future[None]") -> None:
+        """Give up picks that were not found."""
+        missing = [found for found in self._picks.values() if not found.done()]
+        if missing and not self._is_ended:
+            LOG.warning("folds beside the run failed (%r), and are searched", searching.exception())
+        for found in missing:
+            found.set_exception(WorkerLostError())
 
     def give_room(self, device: str, free_bytes: int) -> None:
         """Let the folds begin on a device, of which so much was free for the run's engine.
@@ -114,15 +119,11 @@ class ConcurrentFolds:
 
     def results(self, jobs: Sequence[int]) -> Generator[tuple[int, FoldPick], None, None]:
         """Picks of some folds as they are found; fewer where their process failed."""
-        missing = set(jobs)
+        begun = {self._picks[job]: job for job in jobs}
         try:
-            while missing and (pick := self._picks.get()) is not None:
-                if pick.number in missing:
-                    missing.remove(pick.number)
-                    yield pick.number, pick
-            if missing and not self._is_ended:
-                error = self._searching.exception()
-                LOG.warning("folds beside the run failed (%r), and are searched now", error)
+            for found in as_completed(begun):
+                if found.exception() is None:
+                    yield begun[found], found.result()
         finally:
             self.end()
 
@@ -182,8 +183,8 @@ class SpareCores(ThisMachine):
             return
         setup, threads = FoldSetup(planned, splits, warm_start), max(cores // 2, 1)
         if splits and (packed := pack(partial(search_beside, setup, threads))):
-            for worker in self._pool.take(1):
-                self._begun = ConcurrentFolds(setup, threads, packed, worker)
+            with suppress(WorkerLostError):
+                self._begun = ConcurrentFolds(setup, threads, packed, self._pool.take())
 
     def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
         """As `local_evaluator`, with the reference in processes where cores are to spare."""

@@ -6,12 +6,11 @@ run a person's script again to begin. Neither lets a job ask its parent in the m
 """
 
 import pickle
-import queue
 import subprocess
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import partial
 from io import BufferedReader
 from typing import Any, Protocol
 
@@ -143,26 +142,31 @@ class Pool:
 
     def start(self, count: int) -> None:
         """Have at least so many processes waiting, if the system starts them."""
-        waiting, self._idle = self._idle, []
-        self.give_back(waiting)
-        # Fewer do the same, where the system starts no more of them.
         with suppress(BlockingIOError):
             while len(self._idle) < count:
                 self._idle.append(JobProcess())
 
-    def take(self, count: int) -> list[JobProcess]:
-        """So many processes at most: those that wait, and new ones."""
-        self.start(count)
-        taken, self._idle = self._idle[:count], self._idle[count:]
-        return taken
+    def take(self) -> JobProcess:
+        """The process that waited last, or a new one.
 
-    def give_back(self, workers: Iterable[JobProcess]) -> None:
-        """Let processes wait for more work, those that have not ended."""
-        for worker in workers:
-            if worker.is_there:
-                self._idle.append(worker)
-            else:
+        Raises:
+            WorkerLostError: When the system starts none.
+        """
+        with suppress(IndexError):
+            while not (worker := self._idle.pop()).is_there:
                 worker.end()
+            return worker
+        try:
+            return JobProcess()
+        except BlockingIOError as error:
+            raise WorkerLostError(*error.args) from error
+
+    def give_back(self, worker: JobProcess) -> None:
+        """Let a process wait for more work, if it has not ended."""
+        if worker.is_there:
+            self._idle.append(worker)
+        else:
+            worker.end()
 
 
 def pack(run: Callable[..., Any]) -> bytes:
@@ -209,20 +213,33 @@ class Workers:
         Raises:
             Whatever a job raises; the first such ends all.
         """
-        workers = [] if self.alone else self._pool.take(min(self._count, len(jobs)))
-        if not workers:
+        if self.alone:
             yield ((job, self._run(job, *asked)) for job in jobs)
             return
-        free, threads = _Free(workers), ThreadPoolExecutor(len(workers))
-        do = partial(free.run, quiet=quiet)
-        begun = {threads.submit(do, self._packed, job, *asked): job for job in jobs}
+        at_work: set[JobProcess] = set()
+        is_left = threading.Event()
+
+        def do(job: object) -> Any:  # noqa: ANN401 - of any kind
+            worker = self._pool.take()
+            at_work.add(worker)
+            try:
+                if is_left.is_set():
+                    worker.kill()
+                return worker.run(self._packed, job, *asked, quiet=quiet)
+            finally:
+                at_work.discard(worker)
+                self._pool.give_back(worker)
+
+        threads = ThreadPoolExecutor(self._count)
+        begun = {threads.submit(do, job): job for job in jobs}
         try:
             yield self._collect(begun, asked)
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
-            free.end()
+            is_left.set()
+            for worker in list(at_work):
+                worker.kill()
             threads.shutdown()
-            self._pool.give_back(workers)
 
     def results(self, jobs: Sequence[Any]) -> Generator[tuple[Any, Any], None, None]:
         """As of `begin`, which begins with the first; closing it leaves it."""
@@ -240,42 +257,3 @@ class Workers:
                 # Memory, most likely: alone it has more.
                 result = self._run(job, *asked)
             yield job, result
-
-
-class _Free:
-    """Processes that are free for a job, of some that do jobs of several threads."""
-
-    def __init__(self, workers: Iterable[JobProcess]) -> None:
-        self._workers = list(workers)
-        self._queue: queue.SimpleQueue[JobProcess | None] = queue.SimpleQueue()
-        for worker in self._workers:
-            self._queue.put(worker)
-
-    def run(self, packed: bytes, job: object, *asked: AskParent, quiet: Quiet) -> Any:  # noqa: ANN401
-        """Result of a job, of the first process that is free; as of `JobProcess.run`.
-
-        Raises:
-            WorkerLostError: Also where none is left.
-        """
-        worker = self._queue.get()
-        if worker is None:
-            self._queue.put(None)
-            raise WorkerLostError
-        try:
-            return worker.run(packed, job, *asked, quiet=quiet)
-        finally:
-            if worker.is_there:
-                self._queue.put(worker)
-            elif not any(other.is_there for other in self._workers):
-                self._queue.put(None)
-
-    def end(self) -> None:
-        """Kill processes that are in the middle of a job; no other job begins."""
-        idle = set()
-        with suppress(queue.Empty):
-            while True:
-                idle.add(self._queue.get_nowait())
-        self._queue.put(None)
-        for worker in self._workers:
-            if worker not in idle:
-                worker.kill()
