@@ -7,7 +7,7 @@ own makes them, with an engine of its own, so that neither waits for the other's
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -117,15 +117,25 @@ class ConcurrentFolds:
         """Whether a setup finds what these folds find."""
         return isinstance(setup, FoldSetup) and _list_deciding(setup) == _list_deciding(self._setup)
 
-    def results(self, jobs: Sequence[int]) -> Generator[tuple[int, FoldPick], None, None]:
-        """Picks of some folds as they are found; fewer where their process failed."""
-        begun = {self._picks[job]: job for job in jobs}
+    def results(
+        self, jobs: Sequence[Any], submit: Callable[..., Iterable[tuple[Any, Any]]]
+    ) -> Generator[tuple[Any, Any], None, None]:
+        """Picks of some folds as they are found; those that their process fails to make after it.
+
+        Args:
+            jobs: The folds.
+            submit: Makes those that are missing.
+        """
+        begun, missing = {self._picks[job]: job for job in jobs}, list(jobs)
         try:
             for found in as_completed(begun):
                 if found.exception() is None:
+                    missing.remove(begun[found])
                     yield begun[found], found.result()
         finally:
             self.end()
+        if missing:
+            yield from submit(missing)
 
     def end(self) -> None:
         """End their process, whatever it does."""
@@ -158,13 +168,13 @@ class SpareCores(ThisMachine):
         self._plan = plan
         self._begun: ConcurrentFolds | None = None
         self._replaying: Replaying = replaying
+        self._ends = ExitStack()
 
     def __enter__(self) -> "SpareCores":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._begun is not None:
-            self._begun.end()
+        self._ends.close()
 
     def begin(self, task: Task, warm_start: Floats | None) -> None:
         """Begin a process for the folds of a run that is about to prepare its engine."""
@@ -185,6 +195,7 @@ class SpareCores(ThisMachine):
         if splits and (packed := pack(partial(search_beside, setup, threads))):
             with suppress(WorkerLostError):
                 self._begun = ConcurrentFolds(setup, threads, packed, self._pool.take())
+                self._ends.callback(self._begun.end)
 
     def make_evaluator(self, task: Task, device: Device) -> TaskEvaluator:
         """As `local_evaluator`, with the reference in processes where cores are to spare."""
@@ -213,23 +224,10 @@ class SpareCores(ThisMachine):
         begun, self._begun = self._begun, None
         submit = partial(super().submit, setup, engine=engine)
         if begun is not None and begun.is_same_search(setup):
-            return _take_begun(begun, jobs, submit)
+            return begun.results(jobs, submit)
         if begun is not None:
             begun.end()
         return submit(jobs, first=first, used=used)
-
-
-def _take_begun(
-    begun: ConcurrentFolds, jobs: Sequence[Any], submit: Callable[..., Iterable[tuple[Any, Any]]]
-) -> Generator[tuple[Any, Any], None, None]:
-    """Folds that have begun; those that they fail to make are submitted."""
-    missing = list(jobs)
-    with closing(begun.results(missing)) as found:
-        for job, pick in found:
-            missing.remove(job)
-            yield job, pick
-    if missing:
-        yield from submit(missing)
 
 
 def _leaves_room(engine: Engine, work: Workload) -> bool:

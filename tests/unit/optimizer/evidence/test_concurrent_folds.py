@@ -69,6 +69,16 @@ def test_folds_are_those_of_afterwards(searched_run, settings, is_taken, monkeyp
     assert not begun._worker.is_there
 
 
+def test_folds_end_with_their_run(searched_run):
+    """Also those that a judge has taken and did not come to, as where it failed before."""
+    run, _ = searched_run()
+    begun = run._begun
+    run.submit(begun._setup, range(3))
+    assert run._begun is None
+    run.__exit__()
+    assert not begun._worker.is_there
+
+
 @pytest.mark.parametrize("is_killed", [True, False])
 def test_folds_that_fail_or_give_their_memory_are_searched_now(searched_run, caplog, is_killed):
     """After their process died, and where a GPU's out of memory ended them, with a word on it."""
