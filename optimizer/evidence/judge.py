@@ -18,6 +18,7 @@ from optimizer.evidence.judged_run import JudgedRun
 from optimizer.evidence.judgement import (
     Judgement,
     add_verdict,
+    estimate_judge_seconds,
     list_unstated,
     read_judgements,
 )
@@ -25,9 +26,8 @@ from optimizer.evidence.lookahead import (
     CausalRecord,
     Searched,
     build_causal_record,
-    estimate_causality_seconds,
 )
-from optimizer.evidence.null import DEFAULT_SEARCHES, build_null_record, estimate_null_seconds
+from optimizer.evidence.null import DEFAULT_SEARCHES, build_null_record
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.robust import RobustRecord, build_robust_record
 from optimizer.evidence.schedule_searches import (
@@ -36,7 +36,7 @@ from optimizer.evidence.schedule_searches import (
     measure_held_out_steps,
     search_steps,
 )
-from optimizer.evidence.trials import build_trials_records, estimate_trials_seconds
+from optimizer.evidence.trials import build_trials_records
 from optimizer.evidence.verdict import Verdict
 from optimizer.run.problem import JustSearched
 from optimizer.run.record import recorded_fits
@@ -192,16 +192,9 @@ def _build_causal_record(run: JudgedRun) -> CausalRecord | None:
 
 
 def _estimate_seconds(run: JudgedRun, found: Judgement) -> float:
-    """Estimated seconds of null searches, and of the parts that are not made yet."""
-    task, result, cores = run.task, run.result, available_cores(run.task.config.threads)
+    """Estimated seconds of a whole judgement, by what is known already."""
+    task, cores = run.task, available_cores(run.task.config.threads)
     device = find_gpu(task, run.device) or "cpu"
     if run.plan.every is not None:
         return estimate_schedule_seconds(task, run.plan, cores, device)
-    seconds = estimate_null_seconds(
-        task.workload(), result.evaluated, result.generation, cores, device
-    )
-    if found.causal is None:
-        seconds += estimate_causality_seconds(map(len, task.markets.windows), len(run.front))
-    if found.trials is None:
-        seconds += estimate_trials_seconds(result.data.windows, result.evaluated)
-    return seconds
+    return estimate_judge_seconds(run.result, found, task.workload(), cores, device)

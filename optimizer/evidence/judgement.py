@@ -246,6 +246,23 @@ def _judge_schedule(
     )
 
 
+def estimate_judge_seconds(
+    result: RunResult, known: Judgement, work: Workload, cores: int, device: str
+) -> float:
+    """Estimated seconds of null searches, and of look-ahead and trials where they are not known.
+
+    `work` is that of the run's search.
+    """
+    individuals = result.evaluated
+    seconds = estimate_null_seconds(work, individuals, result.generation, cores, device)
+    if known.causal is None:
+        lengths = [window.bars for window in result.data.searched] or [result.data.bars]
+        seconds += estimate_causality_seconds(lengths, len(result.front))
+    if known.trials is None:
+        seconds += estimate_trials_seconds(result.data.windows, individuals)
+    return seconds
+
+
 def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     """Verdict that comes first wherever a front is shown, or that there is none yet.
 
@@ -259,12 +276,8 @@ def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     individuals, bars = result.evaluated, result.data.bars
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     work = Workload(individuals * bars, rows * bars)
-    lengths = [window.bars for window in result.data.searched] or [bars]
-    seconds = estimate_null_seconds(
-        work, individuals, result.generation, result.device.threads, result.device.name
-    )
-    seconds += estimate_causality_seconds(lengths, len(result.front))
-    seconds += estimate_trials_seconds(result.data.windows, individuals)
+    device = result.device
+    seconds = estimate_judge_seconds(result, empty, work, device.threads, device.name)
     picked = replace(empty, pick=_find_strongest(result))
     return add_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
 
