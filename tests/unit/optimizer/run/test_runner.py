@@ -9,6 +9,7 @@ import pytest
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import StoppedError, StoreError
 from optimizer.run import trust
+from optimizer.run.compared import compare_runs
 from optimizer.run.problem import EngineProblem
 from optimizer.run.runner import Observer, resume_run, start_run
 from optimizer.store import RunStore, list_runs
@@ -89,6 +90,14 @@ def without_timing(result):
     return {k: v for k, v in result.payload().items() if k not in ("run", "path", "timing")}
 
 
+def test_those_that_polished_the_front_were_tried_too(unbroken):
+    """They count as any other candidate; the record knows the seed of all."""
+    assert unbroken.polished > 0
+    assert unbroken.evaluated == unbroken.timing.evaluated
+    with RunStore.open(Path(unbroken.path)) as store:
+        assert store.header["seed"] == RunConfig().seed
+
+
 @pytest.mark.parametrize("stop_after", [0, 2])
 def test_a_stopped_run_goes_on_to_the_same_front(config, unbroken, stop_after):
     """Wherever it is stopped: nothing is lost, and the bits are those of the unbroken run."""
@@ -137,6 +146,16 @@ def test_the_way_to_go_on_remembers_more_generations(config):
     (run,) = list_runs(Path(config.runs))
     assert (run.planned, run.generations) == (GENERATIONS + 1, 3)
     assert finish_run(only_run(config)).generation == GENERATIONS + 1
+
+
+def test_equal_fronts_beat_nothing(unbroken):
+    """A run beside itself has all of the common front, and differs in nothing."""
+    path, size = Path(unbroken.path), len(unbroken.front)
+    with RunStore.open(path) as one, RunStore.open(path) as other:
+        rows = compare_runs([one, other])
+    for row in rows:
+        assert (row.hypervolume, row.beaten, row.shared) == (1.0, (0.0, 0.0), (size, size))
+        assert (row.differs, row.limits, row.is_comparable) == ((), (), True)
 
 
 def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
