@@ -22,7 +22,7 @@ room:  ## ROOM=optimizer/store: a folder's lint, examples, and tests, which lie 
 	$(call need,ROOM)ruff check $(ROOM) && $(PYTEST) $(ROOM) $(wildcard tests/unit/$(ROOM))
 
 kernel:  ## KERNEL=positions: a stage's tests, corpus and parity; KERNEL=positions/cuda also interprets kernels
-	$(call need,KERNEL)$(PYTEST) -m "$(if $(findstring cuda,$(KERNEL)),not gpu,$(QUICK))" $(STAGE) tests/golden/test_results.py tests/parity
+	$(call need,KERNEL)$(PYTEST) -m "$(if $(findstring cuda,$(KERNEL)),not gpu,$(QUICK))" $(wildcard $(STAGE)) tests/golden/test_results.py tests/parity
 
 docs:  ## the pages, into site/, by pip install '.[docs]'
 	python -m sphinx -q -W -b html docs site

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from engine.cpu import backend
-
 pytest.register_assert_rewrite("tests.support")
 
 from tests.support.agreement import AGREE  # noqa: E402
@@ -113,20 +111,6 @@ def mutations(request):
 def device(request):
     """Every backend that exists; a stage's tests run on all of them."""
     return request.param
-
-
-@pytest.fixture
-def poisoned_slots(monkeypatch):
-    """Fill fresh slots with what no correct result holds, so that unwritten output shows."""
-    original = backend._allocate_market
-
-    def make_poisoned(bars, capacity):
-        market = original(bars, capacity)
-        market.rows[:] = -12345.0
-        market.codes[:] = 99
-        return market
-
-    monkeypatch.setattr(backend, "_allocate_market", make_poisoned)
 
 
 @pytest.fixture(scope="session")

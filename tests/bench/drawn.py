@@ -19,16 +19,16 @@ from data import Window
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
-from tests.parity.test_language import both, population
 from tests.support.finer import make_coarse, open_apart
 from tests.support.limited import draw_account, draw_finer_account, draw_plain_account
+from tests.support.parity import both
 from tests.support.random_strategies import (
     drawn_accounts,
     drawn_exits,
     drawn_orders,
     drawn_strategy,
 )
-from tests.support.worlds import make_bars
+from tests.support.worlds import make_bars, make_population
 
 SHOWN_EVERY = 100
 
@@ -71,7 +71,7 @@ def draw_world(seed, n_bars, kind, *, is_finer=False):
     if kind != "words":
         fee_unit, fee_min = float(rng.choice([0.0, 0.02])), float(rng.choice([0.0, 1.0]))
         charges = replace(charges, fee_unit=fee_unit, fee_min=fee_min if strategy.account else 0.0)
-    return strategy, population(strategy, 2, seed), [bars], windows, charges
+    return strategy, make_population(strategy, 2, seed), [bars], windows, charges
 
 
 def with_reference(seed, device, **asked):

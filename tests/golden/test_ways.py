@@ -12,11 +12,13 @@ from engine.out_of_core import PartedEngine, create_engine
 from engine.runtime.cpu import row_memory
 from tests.golden.cases import CASES, make_world
 from tests.golden.results import find_ledger_difference, read_results
-from tests.parity.test_language import formula_engine
-from tests.support.backends import BACKEND_PARAMETERS
+from tests.support.comparisons import WHY
+from tests.support.parity import formula_engine
+
+GPU = [pytest.mark.gpu, pytest.mark.skipif(bool(WHY), reason=f"no cuda device: {WHY}")]
 
 NAMES = ("seller_exhaustion", "higher", "donchian_trail", "adaptive_trend", "by_volatility",
-         "limits_of_leverage")  # fmt: skip
+         "limits_of_one")  # fmt: skip
 """Of the fast case and without it, with money, with limits; of one series and of many."""
 
 OPTIONS = {
@@ -26,6 +28,8 @@ OPTIONS = {
     "seven at a time": {"chunk": 7},
     "little memory": {"memory_bytes": 2**20},
 }
+ON_GPU = {"seven at a time": {"chunk": 7}, "little memory": {"memory_bytes": 2**24}}
+"""What a GPU is asked with; it has the series beside the rows."""
 
 
 def ask(name):
@@ -41,13 +45,16 @@ def assert_recorded(what, expected, actual):
     assert not len(apart), f"{what}: individual, window, {ACCUMULATORS[apart[0][-1]]} {apart[0]}"
 
 
-@pytest.mark.parametrize("device_name", BACKEND_PARAMETERS)
-@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize(("device_name", "options"), [
+    *(pytest.param("cpu", options, id=name) for name, options in OPTIONS.items()),
+    *(pytest.param("cuda", options, id=f"{name}, cuda", marks=GPU)
+      for name, options in ON_GPU.items()),
+])  # fmt: skip
 @pytest.mark.parametrize("name", NAMES)
-def test_threads_chunks_and_memory_change_no_bit(name, option, device_name):
+def test_threads_chunks_and_memory_change_no_bit(name, device_name, options):
     """Nor what was evaluated before, nor the order, nor the company; rows there or not."""
     asked, genomes, (sums, account) = ask(name)
-    engine = Engine(*asked, device=device_name, **OPTIONS[option])
+    engine = Engine(*asked, device=device_name, **options)
     order = np.random.Generator(np.random.PCG64(1)).permutation(len(genomes))
     for some in (slice(None), order, slice(7, 8), slice(20, None), slice(None)):
         assert_recorded(some, sums[some], engine.evaluate(genomes[some]))

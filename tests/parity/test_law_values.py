@@ -17,11 +17,11 @@ from engine.batch import Engine
 from engine.runtime.compiling.forms import CompiledForm
 from strategy import STRATEGIES
 from strategy.indicators import adaptive_trend as law
-from tests.parity.test_language import EXAMPLE, both
-from tests.support import trend
+from tests.support import examples, trend
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.finer import make_coarse
 from tests.support.order_cases import CASES
+from tests.support.parity import both
 
 
 def read_table(name):
@@ -84,7 +84,7 @@ def test_a_shipped_strategy(line, device_name, real_folder):
 def test_strategies_in_words(line, real_folder):
     """Every way to leave a position."""
     bars = load_series(line["series"], real_folder)
-    assert_check_values(EXAMPLE[line["strategy"]], bars, line, "cpu")
+    assert_check_values(getattr(examples, line["strategy"].upper()), bars, line, "cpu")
 
 
 @pytest.mark.parametrize("device_name", BACKEND_PARAMETERS)

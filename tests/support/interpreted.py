@@ -1,4 +1,4 @@
-"""The CUDA backend's kernels under Triton's interpreter, against the reference.
+"""The CUDA backend's kernels under Triton's interpreter, against the CPU.
 
     python -m tests.support.interpreted cpu [PART ...]
 
@@ -27,11 +27,10 @@ from engine.cuda.streams import Lane
 from engine.groups import Group, evaluate_groups
 from engine.indicators.cuda import tables
 from engine.memory_plan import GPU_CASE
-from engine.reference import Reference
 from engine.runtime.machine import available_cores
 from strategy.errors import GeneError
 from tests.support.interpreter import repeat_nothing
-from tests.support.parity import assert_same_accounts, assert_same_bits, assert_same_trades
+from tests.support.parity import assert_same_accounts, assert_same_bits, assert_same_engines
 from tests.support.worlds import SHORT_SPECS, loosen_genomes, make_bars, random_genomes
 
 
@@ -150,12 +149,7 @@ def compare_shipped(spec, entry_delay):
     assert device.threads == available_cores()
     genomes = random_genomes(spec, 4, seed=1)
     genomes[:2] = loosen_genomes(spec, genomes[:2])
-    reference = Reference(spec, series, windows, charged)
-    assert_same_trades(reference, device, genomes)
-    for genome in genomes[1:3]:
-        expected = reference.signals(genome)
-        assert expected == tuple(bars.tolist() for bars in device.signals(genome))
-    expected = device.evaluate(genomes)
+    expected = assert_same_engines(host, device, genomes)
     assert 0 < count_ruined(expected) < expected[:, :, 0].size, (
         f"{count_ruined(expected)} accounts ended"
     )

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from data.bars import Window
-from tests.parity.test_language import population
 from tests.support.finer import make_coarse
 from tests.support.random_strategies import Drawn
-from tests.support.worlds import draw_order_costs, make_bars
+from tests.support.worlds import draw_order_costs, make_bars, make_population
 
 RESTING = ("entry", "cancel", "reverse")
 
@@ -79,7 +78,7 @@ def draw_account(seed, count=2, *, is_finer=False):
     strategy = DrawnAtMarket(seed).strategy(*further[seed % 4], DrawnAtMarket.without_resting)
     series, windows = draw_series(rng, seed, is_finer=is_finer)
     costs = draw_costs(rng, seed, strategy, len(series))
-    return strategy, population(strategy, count, seed), series, windows, costs
+    return strategy, make_population(strategy, count, seed), series, windows, costs
 
 
 def draw_plain_account(seed, count=2, *, is_finer=False):

@@ -1,9 +1,52 @@
 """Comparisons of engines that name what differs, where, and both values."""
 
+from unittest.mock import patch
+
 import numpy as np
 
-from engine.accounts.ledger import ACCUMULATORS
+from engine.batch import Engine
+from engine.fast_case import FastCase
+from engine.reference import Reference
 from engine.replay.parity import compare_accumulators, compare_ledgers
+from tests.support.references import FORMS
+
+
+def find_no_fast_case(strategy, costs=None, *, keeps_limits=False):
+    """None of a strategy, whatever it costs."""
+    return FastCase(strategy)
+
+
+def formula_engine(*arguments, **options):
+    """An engine as `Engine` makes it, of a strategy without a fast case."""
+    with patch("engine.devices.find_fast_case", find_no_fast_case):
+        return Engine(*arguments, **options)
+
+
+def both(strategy, bars, windows, genomes, costs=None, form=None, device="cpu", **options):
+    """The first difference between reference and engine; empty when there is none."""
+    reference = Reference(strategy, bars, windows, costs, form=form or FORMS["compiled_reference"])
+    engine = Engine(strategy, bars, windows, costs, device=device, **options)
+    accumulators = engine.evaluate(genomes)
+    for i, ledgers in enumerate(engine.ledgers(genomes)):
+        for w, (expected, actual) in enumerate(
+            zip(reference.trades(genomes[i]), ledgers, strict=True)
+        ):
+            problem = compare_ledgers(expected, actual) or compare_accumulators(
+                reference.fold(expected, genomes[i]), accumulators[i, w]
+            )
+            if problem:
+                return f"individual {i}, window {w}: {problem}"
+        if len(windows) > 1:
+            _, account = engine.evaluate_account(genomes[i : i + 1])
+            folded = reference.account(
+                reference.trades(genomes[i]), range(len(windows)), genomes[i]
+            )
+            if problem := compare_accumulators(folded, account[0]):
+                return f"individual {i}, all windows: {problem}"
+        signals = [signal.tolist() for signal in engine.signals(genomes[i])]
+        if signals != [list(signal) for signal in reference.signals(genomes[i])]:
+            return f"individual {i}: signals differ"
+    return ""
 
 
 def assert_same_bits(expected, actual, what):
@@ -26,23 +69,19 @@ def assert_same_bits(expected, actual, what):
     )
 
 
-def assert_same_trades(reference, engine, genomes):
-    """Ledgers and accumulators of all individuals are equal in every bit."""
-    accumulators = engine.evaluate(genomes)
-    assert accumulators.shape == (len(genomes), len(engine.windows), len(ACCUMULATORS))
-    listed = list(engine.ledgers(genomes))
-    for alone, several in zip(engine.trades(genomes[0]), listed[0], strict=True):
-        assert not compare_ledgers(alone, several), "one individual at a time"
-    for i, (genome, actual) in enumerate(zip(genomes, listed, strict=True)):
-        expected = reference.trades(genome)
-        for w, (left, right) in enumerate(zip(expected, actual, strict=True)):
-            where = f"individual {i} {engine.spec.layout.decode(genome)}, window {w}"
-            problem = compare_ledgers(left, right)
-            assert not problem, f"{where}: {problem}"
-            problem = compare_accumulators(reference.fold(left, genome), accumulators[i, w])
-            assert not problem, f"{where}: {problem}"
+def assert_same_engines(expected, actual, genomes):
+    """Accumulators, ledgers and signals are equal in every bit; gives the accumulators."""
+    sums = expected.evaluate(genomes)
+    assert_same_bits(sums, actual.evaluate(genomes), "accumulators")
+    listed = zip(expected.ledgers(genomes), actual.ledgers(genomes), strict=True)
+    for genome, (ledgers, others) in zip(genomes, listed, strict=True):
+        for ledger, other in zip(ledgers, others, strict=True):
+            assert not (problem := compare_ledgers(ledger, other)), problem
+        for bars, other in zip(expected.signals(genome), actual.signals(genome), strict=True):
+            assert_same_bits(bars, other, "signals")
     # Ledgers need rows, so that now all of them are there.
-    assert_same_bits(accumulators, engine.evaluate(genomes), "with rows")
+    assert_same_bits(sums, actual.evaluate(genomes), "with rows")
+    return sums
 
 
 def assert_same_accounts(expected, actual, genomes):

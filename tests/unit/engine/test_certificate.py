@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.batch import Engine
 from engine.replay import certificate, sample
 from engine.replay.certificate import certify
-from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from strategy.indicator_registry import KINDS
 from tests.support.references import compiled_reference
@@ -94,21 +93,3 @@ def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
     assert red.mismatches == sample.MEMBERS
     assert "row atr_stop_mult * atr(atr_window) differs" in red.first_mismatch
     assert "genes: {'ema_fast'" in red.first_mismatch
-
-
-def test_comparisons_see_a_missing_trade_a_rejection_and_a_sign():
-    """Equal to the eye is not equal in every bit; a trade that only one engine has is shown."""
-    (ledger, _) = compiled_reference(SPEC, [BARS], WINDOWS).trades(
-        random_genomes(SPEC, 9, seed=1)[8]
-    )
-    columns = {name: column[:-1] for name, column in ledger.columns().items()}
-    message = compare_ledgers(ledger, dataclasses.replace(ledger, **columns))
-    assert f"{len(ledger)} trades, the engine {len(ledger) - 1}" in message
-    assert "signal_bar=" in message
-    for name in ("rejected", "orders", "expired", "coarse"):
-        other = dataclasses.replace(ledger, **{name: getattr(ledger, name) + 1})
-        assert name in compare_ledgers(ledger, other)
-    zero = np.zeros(len(ACCUMULATORS))
-    other = zero.copy()
-    other[2] = -0.0
-    assert "sum_r" in compare_accumulators(zero, other)

@@ -1,4 +1,4 @@
-"""What hangs on the order within a bar: paper markets, and ladders and straddles counted again."""
+"""What hangs on the order within a bar: paper markets, and straddles counted again."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ import pytest
 from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, AT_STOP
+from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.reference_intrabar import measure_intrabar, read_bars
-from engine.reference_terms import find_targets, list_terms
+from engine.reference_terms import list_terms
 from strategy import words as w
 from tests.support.markets import PAPER_SPEC, QUIET, paper_market
 from tests.support.order_cases import CASES
@@ -77,47 +77,6 @@ def test_targets_that_are_open_in_the_bar_of_a_stop_leave_a_trade_undecided(
     assert intrabar.sum_r_target_first == pytest.approx(otherwise)
 
 
-def count_again(ledger, bars, targets, order_level):
-    """Undecided trades of a coarse ledger, from its bars alone, one after another.
-
-    `order_level` [T] by side: level of a stop order of each signal; None where none rests.
-    """
-    places = []
-    for k in range(len(ledger)):
-        trade, s = ledger.trade(k), int(ledger.side[k])
-        x, e = trade.exit_bar, trade.entry_bar
-        if trade.reason not in AT_STOP:
-            continue
-        reached = ledger.leg_bar[k] >= 0 if ledger.leg_bar.shape[1] else [False]
-        best = bars.high[x] if s > 0 else bars.low[x]
-        is_both = any(
-            s * best >= s * price
-            for price, out in zip(targets[k].tolist(), reached, strict=True)
-            if not out
-        )
-        is_older = False
-        if e == x and order_level is not None:
-            level = order_level[s][trade.signal_bar]
-            fills_within = s * bars.open[e] < s * level
-            is_older = fills_within and s * bars.close[e] > s * trade.stop
-        if is_both or is_older:
-            places.append(k)
-    return places
-
-
-def draw_ladder(seed):
-    """A ladder, with and without a rest, a trail and a break-even after a leg."""
-    rng = np.random.default_rng(seed)
-    legs = [(w.r_multiple(float(rng.uniform(0.2, 2)) + leg), 0.3) for leg in range(3)]
-    parts = {"break_even": w.after_leg(1)} if seed % 2 else {}
-    if seed % 3:
-        parts["trail"] = w.trail(w.from_entry(1.5 * w.rma(w.true_range, 5)), 0.5)
-    return w.strategy(
-        "Ladder.", long=w.crosses_above(w.close, w.sma(w.close, 6)), targets=legs,
-        short=w.crosses_below(w.close, w.sma(w.close, 6)), stop=w.share(0.004), **parts,
-    )  # fmt: skip
-
-
 def draw_straddle(seed):
     """Stop orders of both sides, with a target, and every other time of one ladder and a trail."""
     high, low = w.highest(w.high, 3 + seed % 5), w.lowest(w.low, 3 + seed % 5)
@@ -129,29 +88,6 @@ def draw_straddle(seed):
         entry=w.by_side(w.stop_at(high, 4), w.stop_at(low, 4)),
         stop=w.from_entry(0.7 * w.rma(w.true_range, 5)), reverse=bool(seed % 3 == 0), **parts,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("draw", [draw_ladder, draw_straddle])
-def test_undecided_trades_are_those_of_an_independent_count(draw, seed):
-    """And no reading is below the worse one; what is decided keeps its R in every bit."""
-    bars, spec = make_bars(seed, 900, gaps=0.02, jump=0.03), draw(seed)
-    reference, ledger, readings = read(spec, bars, Costs())
-    targets = find_targets(reference, spec.layout.defaults, 0, ledger)
-    levels = None
-    if draw is draw_straddle:
-        n, roll = 3 + seed % 5, np.lib.stride_tricks.sliding_window_view
-        unknown = np.full(n - 1, np.nan)
-        levels = {
-            1: np.append(unknown, roll(bars.high, n).max(axis=1)),
-            -1: np.append(unknown, roll(bars.low, n).min(axis=1)),
-        }
-    expected = count_again(ledger, bars, targets, levels)
-    assert np.flatnonzero(readings.is_undecided).tolist() == expected
-    assert (readings.r >= ledger.r).all()
-    is_decided = ~readings.is_undecided
-    assert (readings.r == ledger.r)[is_decided].all()
-    assert len(expected) > 0 or len(ledger) < 30
 
 
 def leave_later(trade, bars, most):

@@ -5,16 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data import Window
-from engine.batch import Engine
-from engine.reference import Reference
-from engine.replay.parity import compare_ledgers
 from engine.runtime.compiling.forms import CompiledForm
 from engine.trends import trends
 from strategy.indicators import adaptive_trend as law
-from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
 from tests.support.trend import A
-from tests.support.worlds import make_bars, random_genomes
+from tests.support.worlds import make_bars
 
 RUN = CompiledForm()
 
@@ -96,19 +91,3 @@ def test_any_parameters_equal_the_definition(given_, bars, seed, script):
     """Every bit, on short and long series."""
     close = walk(bars, seed, tick=0.5)
     assert fast(close, given_, script).tobytes() == compute_row(close, given_, script).tobytes()
-
-
-def test_random_genomes_trade_as_in_the_reference():
-    """A population shares the sides of its averages; rows let go are computed again."""
-    series = [make_bars(3, 2500, tick=0.05, jump=0.03), make_bars(4, 60)]
-    windows = [Window.whole(series[0]), Window(0, 900, 2000), Window.whole(series[1], 1)]
-    genomes = random_genomes(ADAPTIVE_TREND_BRACKET, 12, seed=1)
-    reference = Reference(ADAPTIVE_TREND_BRACKET, series, windows, form=RUN)
-    trades = 0
-    for options in ({}, {"memory_bytes": 2**20}):
-        engine = Engine(ADAPTIVE_TREND_BRACKET, series, windows, device="cpu", **options)
-        for genome, ledgers in zip(genomes, engine.ledgers(genomes), strict=True):
-            for expected, actual in zip(reference.trades(genome), ledgers, strict=True):
-                assert not compare_ledgers(expected, actual)
-                trades += len(expected)
-    assert trades > 300

@@ -1,29 +1,22 @@
-"""Several windows are one account: check values, orders of trades, and every way to evaluate."""
+"""Several windows are one account: check values, spans, and the certificate of it."""
 
-import numpy as np
 import pytest
 
 from data import LoadOptions, load_bars
 from data.bars import Window
 from data.windows import parts
-from engine.accounts.costs import Costs
 from engine.accounts.derived import Span
 from engine.accounts.ledger import ACCUMULATOR_INDEX
 from engine.accounts.metrics import measure_span, pool_spans
 from engine.batch import Engine
-from engine.devices import choose_device
-from engine.out_of_core import PartedEngine
 from engine.reference import Reference
 from engine.replay.certificate import certify
-from engine.runtime.compiling.forms import CompiledForm
 from optimizer.config.run_config import RunConfig
 from optimizer.run.markets import load_markets
 from strategy import STRATEGIES
 from tests.support.backends import BACKEND_PARAMETERS
-from tests.support.comparisons import needs_gpu
-from tests.support.parity import assert_same_bits
 from tests.support.references import FORMS
-from tests.support.worlds import make_bars, random_genomes
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = STRATEGIES["seller_exhaustion"]
 NAMES = ("trades", "equity", "max_drawdown", "sum_r")
@@ -77,97 +70,6 @@ def test_check_values_of_accounts(name, engine_name, real_folder):
         assert pool_spans(spans).years == 26.299908738307096
 
 
-def brute(ledgers, windows, series, risk_fraction):
-    """Trades of all windows sorted and folded one by one, by the law of numbers."""
-    trades = sorted(
-        (int(series[w.series].timestamp[bar]), w.series, w.start, k, float(r))
-        for w, ledger in zip(windows, ledgers, strict=True)
-        for k, (bar, r) in enumerate(zip(ledger.exit_bar, ledger.r, strict=True))
-    )
-    total = total_2 = peak_r = fall_r = fall = 0.0
-    equity = peak = 1.0
-    for *_, r in trades:
-        total, total_2 = total + r, total_2 + r * r
-        peak_r = max(peak_r, total)
-        fall_r = max(fall_r, peak_r - total)
-        equity = equity * (1 + risk_fraction * r)
-        equity = equity if equity > 0 else 0.0
-        peak = max(peak, equity)
-        fall = max(fall, (peak - equity) / peak)
-    return {
-        "trades": float(len(trades)), "sum_r": total, "sum_r2": total_2, "peak_r": peak_r,
-        "max_drawdown_r": fall_r, "equity": equity, "peak_equity": peak, "max_drawdown": fall,
-        "rejected": float(sum(ledger.rejected for ledger in ledgers)),
-    }  # fmt: skip
-
-
-SERIES = [make_bars(5, 900, jump=0.1), make_bars(6, 700, flat=0.1), make_bars(5, 900, jump=0.1)]
-# Two of them are the same bars, so that trades of different strands end together.
-WINDOWS = [
-    Window(0, 0, 300), Window(0, 300, 301), Window(0, 301, 900),
-    Window(1, 100, 700), Window(2, 0, 450), Window(2, 450, 900),
-]  # fmt: skip
-CHARGED = Costs(risk_fraction=0.2)
-
-
-def draw_genomes(spec, count=12):
-    """Random rules that trade on short series."""
-    genomes = random_genomes(spec, count, seed=3)
-    names = spec.layout.names
-    for name in ("ema_fast", "ema_slow", "z_window", "atr_window", "trend_ema"):
-        if name in names:
-            column = genomes[:, names.index(name)]
-            genomes[:, names.index(name)] = spec.layout.gene(name).low + column % 7
-    return genomes
-
-
-@pytest.mark.parametrize("name", ["seller_exhaustion", "mean_reversion", "adaptive_trend"])
-def test_every_way_to_evaluate_gives_one_account(name):
-    """Reference, brute force, chunks, threads, parts of series, little memory, other orders."""
-    spec = STRATEGIES[name]
-    genomes = draw_genomes(spec)
-    engine = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu", threads=2)
-    by_window, account = engine.evaluate_account(genomes)
-    assert by_window.tobytes() == engine.evaluate(genomes).tobytes()
-    assert account[:, ACCUMULATOR_INDEX["trades"]].sum() > 0
-    reference = Reference(spec, SERIES, WINDOWS, CHARGED, form=CompiledForm())
-    for genome, sums in zip(genomes, account, strict=True):
-        ledgers = reference.trades(genome)
-        whole = reference.account(ledgers, range(len(WINDOWS)), genome)
-        assert sums.tobytes() == whole.tobytes()
-        for key, value in brute(ledgers, WINDOWS, SERIES, CHARGED.risk_fraction).items():
-            assert sums[ACCUMULATOR_INDEX[key]] == value, key
-    for options in ({"threads": 1}, {"chunk": 5}, {"memory_bytes": 250_000}):
-        other = Engine(spec, SERIES, WINDOWS, CHARGED, device="cpu", **options)
-        assert account.tobytes() == other.evaluate_account(genomes)[1].tobytes(), options
-    assert account[::-1].tobytes() == engine.evaluate_account(genomes[::-1])[1].tobytes()
-    # The order in which windows are named changes nothing.
-    shuffled = engine.on(WINDOWS[::-1])
-    assert account.tobytes() == shuffled.evaluate_account(genomes)[1].tobytes()
-    parted = PartedEngine(spec, SERIES, WINDOWS, CHARGED, choose_device(spec, "cpu"), (0, 1, 3), 1)
-    for sums, other in zip((by_window, account), parted.evaluate_account(genomes), strict=True):
-        assert sums.tobytes() == other.tobytes()
-
-
-@needs_gpu
-def test_a_gpu_folds_the_same_account():
-    """All windows or each individual's own, in any order, together or in chunks."""
-    genomes = draw_genomes(SPEC, 1500)
-    host = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
-    expected = host.evaluate_account(genomes)
-    for options in ({}, {"chunk": 64}):
-        device = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cuda", **options)
-        for _ in range(3):  # launched, captured, replayed
-            for sums, other in zip(expected, device.evaluate_account(genomes), strict=True):
-                assert_same_bits(sums, other, f"{options}")
-        assert_same_bits(expected[1][::-1], device.evaluate_account(genomes[::-1])[1], "reversed")
-        own = np.array([(4, 1, 2), (0, 5, 5), (3, 2, 0)], np.int32).repeat(500, 0)
-        _, account = device.evaluate_account(genomes, own)
-        for numbers, some in zip(own[::500].tolist(), np.split(np.arange(1500), 3), strict=True):
-            alone = host.on([WINDOWS[number] for number in numbers])
-            assert_same_bits(alone.evaluate_account(genomes[some])[1], account[some], "own")
-
-
 def test_years_are_the_union_of_times_and_bars_are_all():
     """Two markets at once, one with a hole between its parts."""
     year = int(365.25 * 24 * 3600 * 10**9)
@@ -182,8 +84,9 @@ def test_years_are_the_union_of_times_and_bars_are_all():
 
 def test_a_certificate_replays_the_account(monkeypatch):
     """Windows that are right make no certificate where they are put together wrongly."""
-    engine = Engine(SPEC, SERIES, WINDOWS, CHARGED, device="cpu")
-    genomes = draw_genomes(SPEC, 3)
+    bars, spec = make_bars(5, 900, jump=0.1), SHORT_SPECS["seller_exhaustion"]
+    engine = Engine(spec, [bars], [Window(0, 0, 450), Window(0, 450, 900)], device="cpu")
+    genomes = random_genomes(spec, 3, seed=3)
     assert certify(engine, genomes).mismatches == 0
     real = Engine.evaluate_account
 

@@ -1,18 +1,16 @@
-"""What an hour does by its quarters: hand-made ones, on both forms of the law and the CPU."""
+"""What an hour does by its quarters: hand-made ones."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from data.bars import Bars, Window
+from data.bars import Bars
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
-from engine.batch import Engine
-from engine.reference import Reference
 from strategy import words as w
 from tests.support.finer import make_coarse
-from tests.support.references import FORMS
+from tests.support.references import trade_once
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 CALM = (100.0, 100.5, 99.5, 100.0)
@@ -60,18 +58,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("engine", [*FORMS, "cpu"])
-def test_an_hour_is_read_by_its_quarters(name, engine):
+def test_an_hour_is_read_by_its_quarters(name):
     """Reason, price, hours held and the hour of the exit of the only trade."""
     parts, quarters, expected = CASES[name]
-    level = 98.0 if parts is BUY_LIMIT else 102.0
-    hours = make_hours(*quarters, level=level)
+    hours = make_hours(*quarters, level=98.0 if parts is BUY_LIMIT else 102.0)
     strategy = w.strategy("Asks once.", long=w.column("asks") > 0, **PARTS, **parts)
-    arguments = strategy, [hours], [Window.whole(hours)], FREE
-    if engine in FORMS:
-        (ledger,) = Reference(*arguments, form=FORMS[engine]).trades(np.empty(0))
-    else:
-        (ledger,) = Engine(*arguments, device=engine).trades(np.empty(0))
+    (ledger,) = trade_once(strategy, [hours], costs=FREE)
     (reason,), (price,) = ledger.reason.tolist(), ledger.exit.tolist()
     assert (REASONS[reason], price, ledger.held[0], ledger.exit_bar[0]) == expected
     assert ledger.coarse == 0

@@ -14,7 +14,7 @@ from engine.positions.exit_spec import MINUTE_NS
 from engine.reference import Reference, as_it_reads
 from strategy import words as w
 from strategy.deserialize import from_described
-from tests.parity.test_language import both
+from tests.support.parity import both
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 QUIET = (100.0, 101.0, 99.0, 100.0, 1.0)

@@ -13,7 +13,7 @@ from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.batch import Engine
 from engine.reference import Reference, as_it_reads
 from strategy import words as w
-from tests.parity.test_language import both
+from tests.support.parity import both
 from tests.unit.engine.positions.test_later_exits import FREE, LONG, QUIET, SHORT, market, plan
 
 FALL, END = (100.0, 100.0, 92.0, 92.0, 1.0), (92.0, 103.0, 92.0, 103.0, 1.0)

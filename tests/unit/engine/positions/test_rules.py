@@ -1,4 +1,4 @@
-"""Rules of the plain bracket, one a row, on the reference and each backend.
+"""Rules of the plain bracket, one a row, on the reference and on cores.
 
 A bar of high volume signals at bar 3; the stop stands at 97, the target at 106, the risk is 3.
 """
@@ -8,12 +8,9 @@ import pytest
 
 from data.bars import Window
 from engine.accounts.costs import Costs
-from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS
-from engine.batch import Engine
-from engine.reference import Reference
-from tests.support.backends import ENGINE_PARAMETERS
+from engine.accounts.ledger import REASONS
 from tests.support.markets import PAPER_SPEC, QUIET, SIGNAL, paper_market
-from tests.support.references import FORMS
+from tests.support.references import trade_once
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 CALM = QUIET[:4]
@@ -80,69 +77,17 @@ CASES = {
 of each trade."""
 
 
-@pytest.fixture(params=ENGINE_PARAMETERS)
-def backtest(request):
-    """A function that backtests one genome on one series and returns its ledger."""
-
-    def run(bars, *, costs=FREE, window=None, **genes):
-        windows = [Window(0, *window) if window else Window.whole(bars)]
-        genome = PAPER_SPEC.layout.encode(genes)
-        if request.param in FORMS:
-            form = FORMS[request.param]
-            return Reference(PAPER_SPEC, [bars], windows, costs, form=form).trades(genome)[0]
-        engine = Engine(PAPER_SPEC, [bars], windows, costs, device=request.param)
-        return engine.trades(genome)[0]
-
-    return run
-
-
 @pytest.mark.parametrize("name", CASES)
-def test_a_rule_by_hand(backtest, name):
+def test_a_rule_by_hand(name):
     """The first rule that applies decides bar, reason and price of the exit."""
     later, asked, trades = CASES[name]
-    known = dict(asked)
-    rejected = known.pop("rejected", 0)
-    ledger = backtest(paper_market(*later), **known)
+    known = {"rejected": 0, "costs": FREE, "window": None, **asked}
+    rejected, costs, window = (known.pop(key) for key in ("rejected", "costs", "window"))
+    bars = paper_market(*later)
+    windows = [Window(0, *window) if window else Window.whole(bars)]
+    (ledger,) = trade_once(PAPER_SPEC, [bars], windows, costs, **known)
     found = map(ledger.trade, range(len(ledger)))
     assert [
         (t.signal_bar, t.entry_bar, t.exit_bar, REASONS[t.reason], t.exit) for t in found
     ] == trades
     assert ledger.rejected == rejected
-
-
-def test_levels_and_costs_are_those_of_the_law(backtest):
-    """Entry at the next open, stop below the signal's low, target two R above; costs of both sides.
-
-    Ten basis points a side on 100 in and 106 out cost 0.206, and R is what is left over 3.
-    """
-    costs = Costs(fee_bp=6.0, slippage_bp=4.0)
-    trade = backtest(paper_market((100, 106, 99, 105)), costs=costs).trade(0)
-    assert (trade.entry, trade.stop, trade.target) == (100.0, 97.0, 106.0)
-    assert trade.r == (6.0 - 0.001 * 206.0) / 3.0
-    flat = backtest(paper_market(CALM), costs=Costs(), max_hold=1).trade(0)
-    assert flat.r == (0.0 - 0.001 * 200.0) / 3.0
-    late = backtest(paper_market(*WAITING), costs=LATE, max_hold=3).trade(0)
-    assert (late.entry, late.stop, late.target) == (100.5, 97.0, 107.5)
-    # Indicators of a window that starts late are warm already.
-    bars = paper_market(CALM, CALM, quiet=20)
-    assert backtest(bars, window=(20, len(bars)), atr_window=20).trade(0).stop == 97.0
-
-
-def test_accumulators_fold_by_hand():
-    """A gain of 2 R, nothing, then a loss, fold as on paper."""
-    target, stop = (100, 106, 99, 100), (100, 101, 97, 100)
-    bars = paper_market((*target, 100.0), (*CALM, 1.0), SIGNAL, stop, CALM)
-    engine = Engine(PAPER_SPEC, [bars], [Window.whole(bars)], FREE)
-    genome = PAPER_SPEC.layout.encode({"max_hold": 1, "atr_window": 2})
-    (sums,) = engine.evaluate(genome[None])[0]
-    (ledger,) = Reference(PAPER_SPEC, [bars], [Window.whole(bars)], FREE).trades(genome)
-    assert ledger.r[:2].tolist() == [2.0, 0.0]
-    loss = -float(ledger.r[2])
-    expected = {
-        "trades": 3.0, "sum_r": 2.0 - loss, "gain_r": 2.0, "wins": 1.0, "loss_r2": loss * loss,
-        "peak_r": 2.0, "max_drawdown_r": loss, "equity": 1.02 * (1.0 - 0.01 * loss),
-        "peak_equity": 1.02, "bars_in_market": 3.0, "exits_target": 1.0, "exits_stop": 1.0,
-        "exits_time": 1.0,
-    }  # fmt: skip
-    assert loss > 0.0
-    assert {name: sums[ACCUMULATOR_INDEX[name]] for name in expected} == expected

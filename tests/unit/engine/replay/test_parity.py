@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from data.bars import Window
+from engine.accounts.ledger import ACCUMULATORS
 from engine.batch import Engine
-from engine.replay.parity import compare_ledgers
+from engine.replay.parity import compare_accumulators, compare_ledgers
 from tests.support.order_cases import CASES
 from tests.support.worlds import make_bars
 
@@ -33,3 +34,7 @@ def test_a_bit_of_any_column_and_any_count_is_a_difference():
     for name in COUNTS:
         more = replace(ledger, **{name: getattr(ledger, name) + 1})
         assert name in compare_ledgers(ledger, more)
+    message = compare_ledgers(ledger, ledger.keep(np.arange(len(ledger)) < len(ledger) - 1))
+    assert f"{len(ledger)} trades, the engine {len(ledger) - 1}" in message
+    zero = np.zeros(len(ACCUMULATORS))
+    assert "sum_r" in compare_accumulators(zero, np.where(np.arange(len(zero)) == 2, -0.0, zero))
