@@ -221,8 +221,11 @@ def test_equal_genes_of_an_account_with_limits_are_one_window():
     """Its room is that of one window from the first date on, in every bit."""
     series = [make_bars(seed, 450, jump=0.05, gaps=0.02) for seed in (3, 4, 5, 6)]
     series[3] = series[3].cut(100, 400)
+    # It ends before the first date.
+    series.append(series[0].cut(0, 50))
     costs, genome = Costs(max_positions=3, max_leverage=0.8, rank="close"), LIMITED.layout.defaults
     stitched, reference = trade(LIMITED, *series, picks=[genome], every=7, train=150, costs=costs)
+    assert len(stitched.windows) == 4
     assert sum(ledger.skipped for ledger in stitched.ledgers) > 0
     assert_one_window(stitched, reference, genome)
 

@@ -188,9 +188,13 @@ def test_a_judge_that_was_stopped_resumes(made, searched, tmp_path, part):
 
 
 def test_a_search_that_sees_later_bars_is_told(setup, found):
-    """The middle and the last step pick otherwise on bars that end at their date."""
-    assert setup.count_mismatches(found) == 0
-    assert setup.count_mismatches([replace(pick, genome=(1.0,)) for pick in found]) == 2
+    """The middle and the last step pick otherwise on bars that end at their date.
+
+    The engine that knows all bars is not asked.
+    """
+    apart = replace(setup, engine="none that answers")
+    assert apart.count_mismatches(found) == 0
+    assert apart.count_mismatches([replace(pick, genome=(1.0,)) for pick in found]) == 2
 
 
 def test_trades_sized_from_cash_make_one_account_of_all_steps():
@@ -204,3 +208,20 @@ def test_trades_sized_from_cash_make_one_account_of_all_steps():
     assert sums[ACCUMULATOR_INDEX["trades"]] > 30
     expected = [sums[ACCUMULATOR_INDEX[name]].item() for name in ("equity", "max_drawdown")]
     assert [*traded.growth] == expected
+
+
+def test_the_first_pick_is_kept_from_its_step_on(setup):
+    """Nobody trades before it; without any, nobody does."""
+    picks = [None, np.ones(1), np.zeros(1)]
+    kept = TradedSteps(setup.task, setup.steps[:3], picks).keep_first().picks
+    assert kept == [None, picks[1], picks[1]]
+    assert TradedSteps(setup.task, setup.steps[:2], [None, None]).keep_first().picks == [None] * 2
+
+
+def test_fewest_trades_are_those_of_the_bars_that_the_run_searched(setup):
+    """As many a bar, however far the schedule goes on."""
+    fewest = [
+        replace(setup, n_bars=n_bars).build_task(1).config.min_trades
+        for n_bars in (None, len(BARS), len(BARS) // 2)
+    ]
+    assert fewest == [4, 4, 8]
