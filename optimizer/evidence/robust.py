@@ -166,7 +166,6 @@ def build_robust_record(task: "Task", engine: "Engine", pick: Pick) -> RobustRec
     better = account.order_r(ledgers, [reading.r for reading in readings])
     left_out = _measure_left_out(task, engine, pick)
     stake = build_stake(task.spec, task.costs, task.spec.layout.decode(pick.genome))
-    falls = simulate_other_orders(ledgers, task.config.seed, stake, task.config.threads)
     checks = evaluate_checks(
         plateau,
         even,
@@ -180,8 +179,8 @@ def build_robust_record(task: "Task", engine: "Engine", pick: Pick) -> RobustRec
         neighbours=len(near),
         costs=evaluate_costs(account, ledgers),
         charged_bp=task.costs.per_side * 10_000,
-        left_out={name: figure.number for name, figure in left_out.items()},
-        drawdowns=tuple(figure.number for figure in falls),
+        left_out=left_out,
+        drawdowns=simulate_other_orders(ledgers, task.config.seed, stake, task.config.threads),
         checks=checks,
         at_target=within.at_target,
         at_fill=within.at_fill,
@@ -266,16 +265,16 @@ def break_even_bp(account: Account, ledgers: Sequence[Ledger]) -> Figure:
 
 def simulate_other_orders(
     ledgers: Sequence[Ledger], seed: int, stake: Stake, threads: int | None = None
-) -> tuple[Figure, ...]:
+) -> tuple[Number, ...]:
     """Deepest falls of the account had the same trades [W] of one member come in other orders.
 
     Each of 1,000 accounts draws as many trades from all windows together, with replacement. Falls
     are fractions of the peak, of the middle account and of those of which 5 and 1 % fell as far or
-    further; undefined without trades, and where equity outgrew all numbers.
+    further; None without trades, and where equity outgrew all numbers.
     """
     count = sum(map(len, ledgers))
     if not count:
-        return (make_undefined("no trades"),) * len(QUANTILES_PERCENT)
+        return (None,) * len(QUANTILES_PERCENT)
     # A record is read without a compiler.
     from engine.runtime.compiling.forms import CompiledForm
 
@@ -290,20 +289,20 @@ def simulate_other_orders(
     with ThreadPoolExecutor(min(MOST_THREADS, available_cores(threads)), "orders") as pool:
         falls = np.array(list(pool.map(measure_fall, range(ORDERS))))
     if np.isnan(falls).any():
-        return (make_undefined("overflow"),) * len(QUANTILES_PERCENT)
+        return (None,) * len(QUANTILES_PERCENT)
     falls.sort()
-    return tuple(Figure(float(falls[-(-q * ORDERS // 100) - 1])) for q in QUANTILES_PERCENT)
+    return tuple(float(falls[-(-q * ORDERS // 100) - 1]) for q in QUANTILES_PERCENT)
 
 
-def compute_means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Figure, ...]:
-    """Mean R of the rest with each of several parts left out in turn; undefined without trades."""
-    figures = []
-    for part in range(len(trades)):
-        count, total = (
-            sum(n for i, n in enumerate(numbers) if i != part) for numbers in (trades, sum_r)
+def compute_means_left_out(parts: Mapping[str, Sequence[float]]) -> dict[str, Number]:
+    """Mean R of the rest with each part left out in turn, of trades and R of each; None of none."""
+    means: dict[str, Number] = {}
+    for part in parts:
+        trades, sum_r = (
+            sum(sums[k] for name, sums in parts.items() if name != part) for k in range(2)
         )
-        figures.append(Figure(total / count) if count else make_undefined("no trades in the rest"))
-    return tuple(figures)
+        means[part] = sum_r / trades if trades else None
+    return means
 
 
 def evaluate_checks(
@@ -313,7 +312,7 @@ def evaluate_checks(
     strength: Figure,
     delayed: Figure,
     undecided_frac: float,
-    left_out: Sequence[Figure],
+    left_out: Sequence[Number],
     costs: Costs,
 ) -> dict[str, bool]:
     """Outcome of each of `CHECKS` for the pick; an undefined figure passes none."""
@@ -323,27 +322,25 @@ def evaluate_checks(
         break_even.value >= BREAK_EVEN_LEAST * charge_bp,
         bool(is_half_kept(strength, np.array([delayed.value]))[0]),
         undecided_frac <= UNDECIDED_MOST,
-        bool(left_out) and all(mean.value > 0 for mean in left_out),
+        bool(left_out) and all(mean is not None and mean > 0 for mean in left_out),
     )
     return dict(zip(CHECKS, passed, strict=True))
 
 
-def _measure_left_out(task: "Task", engine: "Engine", pick: Pick) -> dict[str, Figure]:
+def _measure_left_out(task: "Task", engine: "Engine", pick: Pick) -> dict[str, Number]:
     """Mean R of the rest without each symbol, and without each of four groups of the bars."""
-    markets = task.markets
-    means_by_part: dict[str, Figure] = {}
+    markets, whole = task.markets, _sum_trades(engine, pick)
     names = [markets.names[window.series] for window in markets.windows]
-    whole = _sum_trades(engine, pick)
-    symbols = list(dict.fromkeys(names))
-    if len(symbols) > 1:
-        of_symbol = [whole[[name == symbol for name in names]].sum(axis=0) for symbol in symbols]
-        means_by_part |= zip(
-            symbols, compute_means_left_out(*np.transpose(of_symbol).tolist()), strict=True
-        )
+    symbols = {
+        symbol: whole[[name == symbol for name in names]].sum(axis=0).tolist() for symbol in names
+    }
     splits = combinatorial(markets.series, markets.uncut, count=LEFT_OUT_GROUPS, tests=1)
-    of_group = [_sum_trades(engine.on(split.test), pick).sum(axis=0) for split in splits]
-    means = compute_means_left_out(*np.transpose(of_group).tolist())
-    return means_by_part | {f"quarter {quarter + 1}": mean for quarter, mean in enumerate(means)}
+    quarters = {
+        f"quarter {number}": _sum_trades(engine.on(split.test), pick).sum(axis=0).tolist()
+        for number, split in enumerate(splits, start=1)
+    }
+    of_symbols = compute_means_left_out(symbols) if len(symbols) > 1 else {}
+    return of_symbols | compute_means_left_out(quarters)
 
 
 def _sum_trades(engine: "Engine", pick: Pick) -> Floats:
