@@ -41,7 +41,7 @@ FEWEST_CORES = 8
 """Of a host that makes folds beside the run: half of them are enough for its own search."""
 
 
-def search_beside(
+def search_folds(
     setup: FoldSetup,
     threads: int,
     jobs: Sequence[int],
@@ -71,7 +71,7 @@ class ConcurrentFolds:
     Args:
         setup: Of the folds.
         threads: Cores that they may use.
-        packed: `search_beside` with both.
+        packed: `search_folds` with both.
         worker: Does it.
 
     Attributes:
@@ -192,7 +192,7 @@ class SpareCores(ThisMachine):
             # The judgement reports it.
             return
         setup, threads = FoldSetup(planned, splits, warm_start), max(cores // 2, 1)
-        if splits and (packed := pack(partial(search_beside, setup, threads))):
+        if splits and (packed := pack(partial(search_folds, setup, threads))):
             with suppress(WorkerLostError):
                 self._begun = ConcurrentFolds(setup, threads, packed, self._pool.take())
                 self._ends.callback(self._begun.end)

@@ -272,14 +272,13 @@ def derive_verdict(result: RunResult, judgement: Judgement | None) -> Verdict:
     """
     if judgement is not None:
         return judgement.verdict
-    empty, path = Judgement(verdict=Verdict("not_judged", "")), Path(result.path)
-    individuals, bars = result.evaluated, result.data.bars
+    known = Judgement(verdict=Verdict("not_judged", ""), pick=_find_strongest(result))
+    individuals, bars, device = result.evaluated, result.data.bars, result.device
     rows = min(ROWS_OF_ONE * individuals, MOST_ROWS)
     work = Workload(individuals * bars, rows * bars)
-    device = result.device
-    seconds = estimate_judge_seconds(result, empty, work, device.threads, device.name)
-    picked = replace(empty, pick=_find_strongest(result))
-    return add_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
+    seconds = estimate_judge_seconds(result, known, work, device.threads, device.name)
+    path = Path(result.path)
+    return add_verdict(known, result, path, seconds=seconds, is_warm_started=False).verdict
 
 
 def derive_member_verdict(result: RunResult, judgement: Judgement | None, member: int) -> Verdict:
