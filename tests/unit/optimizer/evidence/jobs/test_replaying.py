@@ -1,7 +1,5 @@
-"""The reference in processes: the certificate of threads, whatever becomes of a process."""
+"""The reference in processes: the certificate of threads."""
 
-import os
-import signal
 from functools import partial
 
 import numpy as np
@@ -23,20 +21,15 @@ GENOMES = random_genomes(SPEC, 20, seed=1)
 
 
 @pytest.fixture
-def engine():
-    """Of two windows of one series."""
-    return Engine(SPEC, [BARS], [Window.whole(BARS), Window(0, 100, 400)])
-
-
-@pytest.fixture
 def pool():
     """Processes for one test."""
     with Pool() as waiting:
         yield waiting
 
 
-def test_a_certificate_of_processes_is_that_of_threads(engine, pool):
+def test_a_certificate_of_processes_is_that_of_threads(pool):
     """Also of an engine that is wrong: the first difference is the same one."""
+    engine = Engine(SPEC, [BARS], [Window.whole(BARS), Window(0, 100, 400)])
     in_processes = partial(certify, engine, GENOMES, replaying=partial(replay_in_processes, pool))
     expected = certify(engine, GENOMES)
     assert in_processes() == expected
@@ -47,12 +40,3 @@ def test_a_certificate_of_processes_is_that_of_threads(engine, pool):
     wrong = certify(engine, GENOMES)
     assert wrong.mismatches == 2
     assert in_processes() == wrong
-
-
-def test_replays_of_a_process_that_died_are_made_here(engine, pool):
-    """One after the other, until there is none."""
-    pool.start(replaying.PROCESSES)
-    for process in pool._idle[1:]:
-        os.kill(process.pid, signal.SIGKILL)
-    replays = partial(replay_in_processes, pool)
-    assert certify(engine, GENOMES, replaying=replays) == certify(engine, GENOMES)
