@@ -74,13 +74,13 @@ def begin_workers(count: int) -> Iterator[LocalCluster]:
                     plugins=(_LeavesCtrlC(),),
                     silence_logs=logging.CRITICAL,
                 )
-            except (TimeoutError, AssertionError) as error:
+            except (TimeoutError, AssertionError, RuntimeError) as error:
                 # The library ends a worker that is late, and asserts that it is not.
-                if str(error) not in ("", str(Status.starting)):
+                if str(error) not in ("", str(Status.starting), "Nanny failed to start."):
                     raise
                 raise WorkersLostError(
-                    f"--cluster local:{count}: a worker did not begin within {START_S:.0f} s: "
-                    "begin fewer, or when this machine has less to do"
+                    f"--cluster local:{count}: a worker ended, or did not begin within "
+                    f"{START_S:.0f} s: begin fewer, or when this machine has less to do"
                 ) from None
         try:
             yield cluster

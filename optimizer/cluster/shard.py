@@ -1,18 +1,18 @@
-"""A part of the series of a search, on a worker: what it is asked, and what it answers."""
+"""A part of the series of a search, on a worker: its engine, and calls of that."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from data import Bars, Window
 from engine.accounts.costs import Costs
 from engine.accounts.derived import Span
+from engine.accounts.ledger import Ledger
 from engine.accounts.metrics import compute_metrics
 from engine.batch import Engine
 from engine.memory_plan import allow_host_bytes
 from engine.out_of_core import create_engine
-from engine.replay.certificate import replay
+from engine.replay.certificate import Replay, replay
 from engine.replay.sample import Piece
 from optimizer.cluster.searches import allocate_threads
 from optimizer.search.generation import Floats
@@ -47,16 +47,22 @@ class Shard:
         return _Held(engine)
 
 
+class ShardJob(NamedTuple):
+    """A call of the engine of a shard."""
+
+    windows: tuple[Window, ...]  # [W] of its series
+    call: Callable[[Engine], Any]  # that can be pickled
+
+
 @dataclass(frozen=True)
 class _Held:
     engine: Engine
 
-    def run(self, job: "Begin") -> object:
-        return job.of(self.engine.on(job.windows) if job.windows else self.engine)
+    def run(self, job: ShardJob) -> object:
+        return job.call(self.engine.on(job.windows))
 
 
-@dataclass(frozen=True)
-class Began:
+class ShardResources(NamedTuple):
     """Resources of a shard."""
 
     device: str  # of its worker
@@ -64,65 +70,22 @@ class Began:
     n_parts: int  # in how many parts memory holds its series
 
 
-@dataclass(frozen=True, eq=False)
-class Begin:
-    """A question to a shard."""
-
-    windows: tuple[Window, ...] = ()  # [W] of its series; none for those that the engine has
-
-    def of(self, engine: Engine) -> object:
-        """Resources that it runs with."""
-        return Began(engine.device, engine.threads, engine.n_parts)
+def describe_resources(engine: Engine) -> ShardResources:
+    """Resources that an engine runs with."""
+    return ShardResources(engine.device, engine.threads, engine.n_parts)
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluate(Begin):
-    """Accumulators of genomes [P, G]."""
-
-    genomes: Floats = field(default_factory=lambda: np.empty((0, 0)))
-
-    def of(self, engine: Engine) -> Floats:
-        """Accumulators [P, W, A]."""
-        return engine.evaluate(self.genomes)
+def measure(engine: Engine, genomes: Floats, spans: Sequence[Span], names: Sequence[str]) -> Any:  # noqa: ANN401
+    """Values [P, W, M] of metrics, reasons [P, W, M], and ruin [P, W]; `spans` [W] of windows."""
+    table = compute_metrics(engine.evaluate(genomes), spans, names)
+    return table.values, table.reasons, table.ruined
 
 
-@dataclass(frozen=True, eq=False)
-class ListResults(Evaluate):
-    """Accumulators of genomes, with the results of their trades."""
-
-    def of(self, engine: Engine) -> Any:  # noqa: ANN401 - accumulators and results
-        """Accumulators [P, W, A], and `Results`."""
-        return engine.list_results(self.genomes)
+def list_trades(engine: Engine, genomes: Floats) -> list[tuple[Ledger, ...]]:
+    """Ledgers of genomes [N, G], [N] of [W]."""
+    return list(engine.ledgers(genomes))
 
 
-@dataclass(frozen=True, eq=False)
-class Measure(Evaluate):
-    """Metrics of genomes, by name [M]; `spans` [W] are the lengths of the windows."""
-
-    spans: tuple[Span, ...] = ()
-    names: tuple[str, ...] = ()
-
-    def of(self, engine: Engine) -> Any:  # noqa: ANN401 - three arrays
-        """Values [P, W, M], reasons [P, W, M], and ruin [P, W]."""
-        table = compute_metrics(engine.evaluate(self.genomes), self.spans, self.names)
-        return table.values, table.reasons, table.ruined
-
-
-@dataclass(frozen=True, eq=False)
-class ListTrades(Evaluate):
-    """Trades of genomes [N, G]."""
-
-    def of(self, engine: Engine) -> Any:  # noqa: ANN401 - lists of ledgers
-        """Ledgers, [N] of [W]."""
-        return list(engine.ledgers(self.genomes))
-
-
-@dataclass(frozen=True, eq=False)
-class ReplayMembers(Evaluate):
-    """Genomes replayed by the reference, some pieces of them in plain Python."""
-
-    pieces: tuple[Piece, ...] = ()
-
-    def of(self, engine: Engine) -> Any:  # noqa: ANN401 - a Replay
-        """Replay on the worker's cores."""
-        return replay(engine, self.genomes, self.pieces, threads=engine.threads)
+def replay_members(engine: Engine, genomes: Floats, pieces: Sequence[Piece]) -> Replay:
+    """Genomes [N, G] replayed by the reference, some pieces of them in plain Python."""
+    return replay(engine, genomes, pieces, threads=engine.threads)

@@ -7,10 +7,12 @@ trades that are one account merged here, so that every number is that of one eng
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
+from functools import partial
 from itertools import accumulate, pairwise
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -43,14 +45,13 @@ from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import JobRequest, Parcel, refuse_own_indicators, run_jobs
 from optimizer.cluster.shard import (
-    Began,
-    Begin,
-    Evaluate,
-    ListResults,
-    ListTrades,
-    Measure,
-    ReplayMembers,
     Shard,
+    ShardJob,
+    ShardResources,
+    describe_resources,
+    list_trades,
+    measure,
+    replay_members,
 )
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals
@@ -71,7 +72,6 @@ RESULTS_BYTES = 8_000
 """Of the trades of an individual in a window, about 500 of them."""
 
 TIMED_INDIVIDUALS = 64
-
 
 LIMITED = "whom an account with limits takes hangs on all symbols, and workers have some each"
 
@@ -108,24 +108,14 @@ class ShardedEngine:
         workers = len(cluster.workers)
         self._borders = _borders([len(bars) for bars in series], shards or workers)
         beside = -(-(len(self._borders) - 1) // workers)
+        settings = task.costs, device, config.threads, config.memory, beside
         self._parcels = [
-            Parcel(
-                cluster,
-                Shard(
-                    spec,
-                    self.series[begin:end],
-                    task.costs,
-                    device,
-                    config.threads,
-                    config.memory,
-                    beside,
-                ),
-            )
+            Parcel(cluster, Shard(spec, self.series[begin:end], *settings))
             for begin, end in pairwise(self._borders)
         ]
         self._own = cut_windows(self.windows, self._borders)
-        asks = dict.fromkeys(range(len(self._parcels)), Begin())
-        resources: list[Began] = [shard for _, shard in self._ask("begin with", asks)]
+        asked = self._ask("begin with", describe_resources)
+        resources: list[ShardResources] = [shard for _, shard in asked]
         self.device = ", ".join(sorted({shard.device for shard in resources}))
         self.threads = sum(shard.threads for shard in resources)
         self.device_reason = f"{len(resources)} shards of {len(series)} series on {workers} workers"
@@ -151,11 +141,8 @@ class ShardedEngine:
         """Backtest genomes [P, G] in every window; as `engine.batch.Engine.evaluate`."""
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         for part in self._parts(len(genomes), out.itemsize * len(ACCUMULATORS)):
-            asks = {
-                shard: Evaluate(tuple(windows), genomes[part])
-                for shard, (_, windows) in self._own.items()
-            }
-            for indices, accumulators in self._ask("evaluate", asks):
+            call = methodcaller("evaluate", genomes[part])
+            for indices, accumulators in self._ask("evaluate", call):
                 out[part, indices] = accumulators
         return out
 
@@ -170,12 +157,9 @@ class ShardedEngine:
         order = order_windows(self.windows)
         for part in self._parts(len(genomes), out.itemsize * len(ACCUMULATORS) + RESULTS_BYTES):
             members = np.arange(len(genomes[part]))
-            asks = {
-                shard: ListResults(tuple(windows), genomes[part])
-                for shard, (_, windows) in self._own.items()
-            }
+            call = methodcaller("list_results", genomes[part])
             pieces: list[tuple[Ints, Ints, Results]] = []
-            for indices, (accumulators, results) in self._ask("evaluate", asks):
+            for indices, (accumulators, results) in self._ask("evaluate", call):
                 out[part, indices] = accumulators
                 pieces.append((members, indices, results))
             results = join_results(pieces, len(members), len(self.windows))
@@ -187,10 +171,8 @@ class ShardedEngine:
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
         """Trades of genomes [N, G], a ledger a window; as `engine.batch.Engine.ledgers`."""
         listed: list[dict[int, Ledger]] = [{} for _ in genomes]
-        asks = {
-            shard: ListTrades(tuple(windows), genomes) for shard, (_, windows) in self._own.items()
-        }
-        for indices, answer in self._ask("list trades of", asks):
+        call = partial(list_trades, genomes=genomes)
+        for indices, answer in self._ask("list trades of", call):
             for by_window, ledgers in zip(listed, answer, strict=True):
                 by_window |= zip(indices.tolist(), ledgers, strict=True)
         for by_window in listed:
@@ -201,14 +183,13 @@ class ShardedEngine:
         shape = len(genomes), len(self.windows), len(names)
         values, reasons = np.empty(shape), np.empty(shape, np.int8)
         ruined = np.empty(shape[:2], np.bool_)
+
+        def select_spans(own: Ints) -> dict[str, Any]:
+            return {"spans": tuple(spans[window] for window in own)}
+
         for part in self._parts(len(genomes), 9 * len(names) + 1):
-            asks = {
-                shard: Measure(
-                    tuple(windows), genomes[part], tuple(spans[w] for w in indices), tuple(names)
-                )
-                for shard, (indices, windows) in self._own.items()
-            }
-            for columns, answer in self._ask("evaluate", asks):
+            call = partial(measure, genomes=genomes[part], names=tuple(names))
+            for columns, answer in self._ask("evaluate", call, select_spans):
                 values[part, columns], reasons[part, columns], ruined[part, columns] = answer
         return MetricTable(values, reasons, ruined, tuple(names))
 
@@ -221,11 +202,9 @@ class ShardedEngine:
 
     def _replay(self, members: Floats, pieces: Sequence[Piece]) -> Replay:
         """Individuals [N, G], and pieces of them, replayed where the bars are."""
-        asks = {
-            shard: ReplayMembers(tuple(windows), members, select_pieces(pieces, indices))
-            for shard, (indices, windows) in self._own.items()
-        }
-        joined = join_replays(self._ask("replay", asks), len(members), len(self.windows))
+        call = partial(replay_members, genomes=members)
+        replays = self._ask("replay", call, lambda own: {"pieces": select_pieces(pieces, own)})
+        joined = join_replays(replays, len(members), len(self.windows))
         if len(self.windows) > 1:
             _, accounts = self.evaluate_account(members)
             arguments = self.spec, self.series, self.windows, self._costs
@@ -236,16 +215,28 @@ class ShardedEngine:
         step = max(1, GATHERED_BYTES // (pair_bytes * len(self.windows)))
         return (slice(begin, begin + step) for begin in range(0, individuals, step))
 
-    def _ask(self, what: str, asks: Mapping[int, Begin]) -> Iterator[tuple[Ints, Any]]:
-        """Answers of shards by number, as they come, each with the indices of its windows."""
+    def _ask(
+        self,
+        what: str,
+        call: Callable[..., Any],
+        select: Callable[[Ints], Mapping[str, Any]] = lambda _: {},
+    ) -> Iterator[tuple[Ints, Any]]:
+        """Answers of shards to a call, as they come, each with the indices of its windows.
+
+        `select` makes arguments of a shard's own, by these.
+        """
         requests = (
-            JobRequest(shard, f"{what} shard {shard}", self._parcels[shard], ask)
-            for shard, ask in asks.items()
+            JobRequest(
+                shard,
+                f"{what} shard {shard}",
+                self._parcels[shard],
+                ShardJob(tuple(windows), partial(call, **select(indices))),
+            )
+            for shard, (indices, windows) in self._own.items()
         )
         with closing(run_jobs(self._cluster, requests)) as answers:
             for shard, answer in answers:
-                indices, _ = self._own.get(shard, (np.empty(0, np.int64), ()))
-                yield indices, answer
+                yield self._own[shard][0], answer
 
 
 class ShardedProblem(EngineProblem):

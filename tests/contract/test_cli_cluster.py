@@ -23,11 +23,29 @@ BASH = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 ENDLESS = ("--folds", "0", "--blocks", "0", "--null", "9999", "--stop-after", "9999")
 
 
+def make_certificates(home):
+    """Keys, made in a home by the lines of the page; their folder, and flags of Dask."""
+    home.mkdir()
+    page = (ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
+    (block,) = (example for example in BASH.findall(page) if "openssl" in example)
+    lines = [line for line in block.splitlines() if not line.startswith("ssh")]
+    environment = {**os.environ, "HOME": str(home)}
+    subprocess.run(
+        ["bash", "-ec", "\n".join(lines)], env=environment, check=True, capture_output=True
+    )
+    folder = home / "keys"
+    names = ("--tls-ca-file", "--tls-cert", "--tls-key")
+    pairs = zip(names, (folder / name for name in KEY_FILES), strict=True)
+    return folder, ("--protocol", "tls", *(word for pair in pairs for word in pair))
+
+
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory):
-    """A scheduler and a worker, which no test may harm."""
-    with begin_cluster(tmp_path_factory.mktemp("hosts"), 1) as cluster:
-        yield cluster
+    """A scheduler and a worker, which no test may harm, and the folder of their keys."""
+    folder = tmp_path_factory.mktemp("hosts")
+    keys, flags = make_certificates(folder / "ours")
+    with begin_cluster(folder, 1, tls=flags) as cluster:
+        yield cluster, keys
 
 
 @pytest.fixture
@@ -37,8 +55,9 @@ def unjudged(command, recordings):
 
 
 def test_a_small_search_is_refused(command, hosts, unjudged):
-    """Where whole searches follow it is made here."""
-    flags = ("--data", "csv:bars.csv", "--cluster", hosts.file)
+    """Where whole searches follow it is made here, and these there."""
+    cluster, keys = hosts
+    flags = ("--data", "csv:bars.csv", "--cluster", cluster.file, "--cluster-tls", keys)
     refused = command("evolve", *flags, *SMALL)
     assert (refused.code, "one series" in refused.error) == (2, True)
     judged = [flag for flag in SMALL if flag != "--no-judge"]
@@ -93,40 +112,20 @@ def test_ctrl_c_ends_the_command_and_its_workers(unjudged, tmp_path):
     wait_until(lambda: not any(member.is_running() for member in family))
 
 
-def certificates(home):
-    """Keys, made in a home by the lines of the page; their folder, and flags of Dask."""
-    home.mkdir()
-    page = (ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
-    (block,) = (example for example in BASH.findall(page) if "openssl" in example)
-    lines = [line for line in block.splitlines() if not line.startswith("ssh")]
-    environment = {**os.environ, "HOME": str(home)}
-    subprocess.run(
-        ["bash", "-ec", "\n".join(lines)], env=environment, check=True, capture_output=True
-    )
-    folder = home / "keys"
-    names = ("--tls-ca-file", "--tls-cert", "--tls-key")
-    pairs = zip(names, (folder / name for name in KEY_FILES), strict=True)
-    return folder, ("--protocol", "tls", *(word for pair in pairs for word in pair))
-
-
-def test_encrypted_hosts_refuse_all_others(command, unjudged, tmp_path):
-    """Our certificate opens; none does not, nor one of another authority.
+def test_encrypted_hosts_refuse_all_others(command, unjudged, hosts, tmp_path, monkeypatch):
+    """Our certificate opens, as above; none does not, nor one of another authority.
 
     Certificates of the page are good by the letter of RFC 5280, as Python 3.13 holds them to it.
     """
-    own, flags = certificates(tmp_path / "ours")
+    cluster, own = hosts
     given = ("-x509_strict", "-CAfile", own / "ca.pem", own / "cert.pem")
     subprocess.run(["openssl", "verify", *given], check=True, capture_output=True)
     assert not [f for f in own.iterdir() if f.suffix != ".srl" and f.stat().st_mode & 63]
-    others, _ = certificates(tmp_path / "theirs")
-    with begin_cluster(tmp_path, 1, tls=flags) as hosts, pytest.MonkeyPatch.context() as patch:
-        address = json.loads(hosts.file.read_text())["address"]
-        assert address.startswith("tls://")
-        ours = ("--cluster", address, "--cluster-tls", own)
-        outcome = command("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "2", *ours)
-        assert outcome.code == 0, outcome.err
-        patch.setattr("optimizer.cluster.dask_client.CALL_S", 2.0)
-        theirs = ("--cluster", address, "--cluster-tls", others)
-        for flags in (theirs, ("--cluster", address.replace("tls", "tcp"))):
-            refused = command("judge", "latest", *flags)
-            assert (refused.code, "no scheduler answers" in refused.error) == (4, True)
+    others, _ = make_certificates(tmp_path / "theirs")
+    address = json.loads(cluster.file.read_text())["address"]
+    assert address.startswith("tls://")
+    monkeypatch.setattr("optimizer.cluster.dask_client.CALL_S", 2.0)
+    theirs = ("--cluster", address, "--cluster-tls", others)
+    for flags in (theirs, ("--cluster", address.replace("tls", "tcp"))):
+        refused = command("judge", "latest", *flags)
+        assert (refused.code, "no scheduler answers" in refused.error) == (4, True)

@@ -1,13 +1,12 @@
 """Schedulers and workers of a test's own, as a person begins them, and setups to be carried."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,6 +20,7 @@ from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.dask_client import Link
 from optimizer.cluster.fingerprint import Made
 from optimizer.cluster.jobs import JobRequest, Parcel
+from optimizer.errors import WorkersLostError
 from optimizer.run.search import numbered_front
 from optimizer.run.task import local_evaluator
 from optimizer.search.evolution import front_hash
@@ -89,9 +89,9 @@ class Played:
         self._cluster.close()
 
 
-def make_jobs(cluster, count, job="echo", about=None, *, bars=None, seen=""):
+def make_jobs(cluster, count, job="echo", about=None, bars=None):
     """Jobs of a kind, about their own numbers unless something is named."""
-    parcel = Parcel(cluster, Hung(bars, str(seen)))
+    parcel = Parcel(cluster, PlayedSetup(bars))
     return [
         JobRequest(n, f"job {n}", parcel, (job, n if about is None else about))
         for n in range(count)
@@ -185,49 +185,40 @@ def end_all(process):
 
 
 @dataclass(frozen=True)
-class Hung:
-    """Does jobs that end its process, hold it up, or fail, as they say.
+class PlayedSetup:
+    """Setup of jobs that return, take time or fail, as they say.
 
     Args:
         bars: It is made with.
-        seen: Folder in which each begun job leaves its process.
+        name: Tells it from another.
 
     Attributes:
-        made: How often it was made ready in this process.
-        seen_here: How often each kind of job was begun in it.
+        made: How often one was made ready in this process.
+        begun: How often each kind of job was begun in it.
     """
 
     made: ClassVar[int] = 0
-    seen_here: ClassVar[Counter] = Counter()
+    begun: ClassVar[Counter] = Counter()
 
     bars: Bars | None = None
-    seen: str = ""
-    known: dict = field(default_factory=dict)
+    name: str = ""
 
     def on_host(self, share):
         """The same."""
-        Hung.made += 1
-        return replace(self, known={"share": share})
+        PlayedSetup.made += 1
+        return self
 
     def run(self, job):
-        """Name and number of a job."""
-        what, number = job
-        self.seen_here[what] += 1
-        if self.seen:
-            (Path(self.seen) / f"{number}-{os.getpid()}").touch()
-        if what == "kill":
-            # A restart of a worker does not notice its end before its first answer.
-            time.sleep(0.5)
-            os.kill(os.getpid(), signal.SIGKILL)
+        """What a job is about."""
+        what, about = job
+        self.begun[what] += 1
         if what == "raise":
-            raise ValueError(f"no {number}")
+            raise ValueError(f"no {about}")
+        if what == "lost":
+            raise WorkersLostError("ended 4 workers")
         if what == "sleep":
-            time.sleep(number)
-        if what == "stop once" and len(list(Path(self.seen).glob(f"{number}-*"))) == 1:
-            os.kill(os.getpid(), signal.SIGSTOP)
-        if what == "echo":
-            return number
-        return os.getpid(), self.known["share"]
+            time.sleep(about)
+        return about
 
 
 SERIES = tuple(replace(make_planted_market(i, 500 + 50 * i, 8), symbol=f"S{i}") for i in range(7))

@@ -65,7 +65,7 @@ def test_late_workers_that_are_not_fit_are_sent_away(played, messages):
         cluster.look()
         jobs = make_jobs(cluster, 12, "sleep", 0.05)
         assert sorted(index for index, _ in run_jobs(cluster, jobs)) == list(range(12))
-        wait_until(lambda: len(cluster.link.workers()) == 1)
+        wait_until(lambda: len(cluster.link.workers()) == 1, limit_s=30)
     for why in ("1 at 127.0.0.1 is refused and sent away: engine 2, here 4", "2 at 127.0.0.1 is"):
         assert f"worker {why}" in messages.text
     assert "does 2 pieces" in messages.text

@@ -1,18 +1,20 @@
-"""Connections: ports that are no scheduler's, and workers that end with a result."""
+"""Connections: ports that are no scheduler's, workers that hang, calls that end workers."""
 
 import os
 import signal
 import socket
 import threading
+import time
 from contextlib import closing
 
+import psutil
 import pytest
 
 from optimizer.cluster import dask_client
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.dask_client import Link
-from optimizer.errors import SchedulerLostError
-from tests.support.clusters import wait_until
+from optimizer.errors import SchedulerLostError, WorkersLostError
+from tests.support.clusters import begin_cluster, wait_until
 from tests.support.hostile import bounded_time
 
 
@@ -34,10 +36,9 @@ class StopsOnce:
 
 
 @pytest.mark.slow
-def test_a_worker_that_hangs_or_ends_with_its_result_holds_up_no_other(tmp_path):
-    """Results of others come meanwhile; its own when it goes on, or by its replacement."""
-    with closing(Link(parse_address("local:2"))) as link:
-        wait_until(lambda: len(link.workers()) == 2)
+def test_a_worker_that_hangs_with_its_result_holds_up_no_other(hosts, tmp_path):
+    """Results of others come meanwhile, and its own when it goes on."""
+    with closing(Link(parse_address(str(hosts.file)))) as link:
         hanging, other = (worker.address for worker in link.workers())
         calls = link.calls()
         calls.begin("stops", StopsOnce, tmp_path / "seen", worker=hanging)
@@ -47,10 +48,33 @@ def test_a_worker_that_hangs_or_ends_with_its_result_holds_up_no_other(tmp_path)
         assert (purpose, calls.purposes) == ("other", ["stops"])
         os.kill(int((tmp_path / "seen").read_text()), signal.SIGCONT)
         assert calls.collect(200) == [("stops", "sent")]
-        calls.begin("ends", StopsOnce, tmp_path / "again")
-        wait_until((tmp_path / "again").exists)
-        os.kill(int((tmp_path / "again").read_text()), signal.SIGKILL)
-        assert calls.collect(200) == [("ends", "sent")]
+
+
+@pytest.mark.slow
+def test_a_call_that_ends_workers_is_given_up(tmp_path):
+    """As often as the scheduler says; one that hangs is replaced once it is not heard of for long.
+
+    Five minutes by default.
+    """
+    settings = {
+        "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "10s",
+        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "2",
+    }
+    with (
+        begin_cluster(tmp_path, 1, environment=settings) as hosts,
+        closing(Link(parse_address(str(hosts.file)))) as link,
+    ):
+        calls = link.calls()
+        calls.begin("stopped", os.getpid)
+        ((_, stopped),) = calls.collect(200)
+        calls.begin("hangs", time.sleep, 0.5)
+        os.kill(stopped, signal.SIGSTOP)
+        assert calls.collect(200) == [("hangs", None)]
+        assert not psutil.pid_exists(stopped)
+        calls.begin("ends", os.abort)
+        ((_, error),) = calls.collect(200)
+    assert isinstance(error, WorkersLostError)
+    assert "ended 3 workers one after the other" in str(error)
 
 
 def test_a_port_that_says_nothing_is_no_scheduler(monkeypatch):

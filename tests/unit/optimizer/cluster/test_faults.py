@@ -5,7 +5,6 @@ import threading
 import time
 from pathlib import Path
 
-import dask
 import psutil
 import pytest
 
@@ -14,7 +13,7 @@ from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import run_jobs
 from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import SchedulerLostError, WorkersLostError
+from optimizer.errors import SchedulerLostError
 from optimizer.run.runner import Observer, resume_run, start_run
 from tests.support.clusters import (
     SERIES,
@@ -130,36 +129,3 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, mo
     result = resume_run(path, {}, Observer())
     assert (result.front_hash, result.certificate) == (expected.front_hash, expected.certificate)
     assert result.certificate.trades
-
-
-def test_a_worker_that_hangs_is_replaced_and_nobody_left_is_an_error(tmp_path):
-    """Once the scheduler has not heard of it for long; five minutes by default.
-
-    Dask would wait for ever for workers that come no more.
-    """
-    ttl = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "5s"}
-    with begin_cluster(tmp_path, 0, environment=ttl) as hosts:
-        worker = hosts.worker()
-        hosts.wait(1)
-        with join_cluster(hosts, patience_s=20.0) as cluster:
-            seen = tmp_path / "seen"
-            seen.mkdir()
-            assert len(list(run_jobs(cluster, make_jobs(cluster, 1, "stop once", seen=seen)))) == 1
-            assert len(list(seen.iterdir())) > 1
-        with join_cluster(hosts, patience_s=3.0) as cluster:
-            running = run_jobs(cluster, make_jobs(cluster, 50, "sleep"))
-            next(running)
-            for process in [*psutil.Process(worker.pid).children(recursive=True), worker]:
-                process.kill()
-            with pytest.raises(WorkersLostError, match="no worker for 3 s"):
-                list(running)
-
-
-def test_a_job_that_kills_workers_is_named(tmp_path):
-    """It is given up after a while, and the others are not lost with it."""
-    never_again = {"distributed.scheduler.allowed-failures": 0}
-    with dask.config.set(never_again), Cluster(parse_address("local:2")) as cluster:
-        list(run_jobs(cluster, make_jobs(cluster, 2)))
-        with pytest.raises(WorkersLostError, match="job 3"):
-            list(run_jobs(cluster, make_jobs(cluster, 4, "kill")[3:]))
-        assert len(list(run_jobs(cluster, make_jobs(cluster, 6)))) == 6

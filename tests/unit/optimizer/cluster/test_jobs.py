@@ -10,7 +10,7 @@ from optimizer.cluster import jobs as module
 from optimizer.cluster.jobs import FailedError, PackedSetup, Parcel, pack_setup, run_jobs
 from optimizer.cluster.searches import in_order
 from optimizer.errors import ConfigError, WorkersLostError
-from tests.support.clusters import Hung, make_jobs
+from tests.support.clusters import PlayedSetup, make_jobs
 from tests.support.evidence import make_planted_market
 
 BARS = make_planted_market(3, 400, 0)
@@ -27,10 +27,10 @@ def test_every_job_is_done_once_by_a_setup_that_is_made_once(played):
     for name in "01":
         played.add(name)
     odd = np.array([np.nan, -0.0, np.inf, 5e-324, np.frombuffer(b"\1" * 6 + b"\xf8\x7f")[0]])
-    made = Hung.made
+    made = PlayedSetup.made
     with played.join() as cluster:
-        parcel = Parcel(cluster, Hung(BARS))
-        other = Parcel(cluster, Hung(BARS, known={"another": 1}))
+        parcel = Parcel(cluster, PlayedSetup(BARS))
+        other = Parcel(cluster, PlayedSetup(BARS, "another"))
         assert [bars.key for bars in parcel.bars] == [bars.key for bars in other.bars]
         for _ in range(3):
             jobs = [replace(job, job=("echo", odd)) for job in make_jobs(cluster, 9)]
@@ -39,7 +39,7 @@ def test_every_job_is_done_once_by_a_setup_that_is_made_once(played):
             assert sorted(results) == list(range(9))
             assert {result.tobytes() for result in results.values()} == {odd.tobytes()}
         assert list(run_jobs(cluster, [])) == []
-    assert Hung.made - made <= 2
+    assert PlayedSetup.made - made <= 2
 
 
 def test_at_first_so_many_are_begun(played):
@@ -64,11 +64,13 @@ def test_an_error_of_a_job_names_it_and_is_not_tried_again(played):
         played.add(name)
     with played.join() as cluster:
         jobs = make_jobs(cluster, 9, "raise")
-        seen = Hung.seen_here["raise"]
+        begun = PlayedSetup.begun["raise"]
         with pytest.raises(FailedError, match=r"job \d: ValueError: no") as caught:
             list(run_jobs(cluster, [*make_jobs(cluster, 3), *jobs[3:]]))
-        assert Hung.seen_here["raise"] - seen <= 4
+        assert PlayedSetup.begun["raise"] - begun <= 4
         assert dict(run_jobs(cluster, make_jobs(cluster, 2))) == {0: 0, 1: 1}
+        with pytest.raises(WorkersLostError, match="job 0 ended 4 workers"):
+            list(run_jobs(cluster, make_jobs(cluster, 1, "lost")))
     assert [caught.value.exit_code, FailedError("x", ConfigError("x")).exit_code] == [1, 2]
     assert FailedError("x", MemoryError()).exit_code == 2
 
@@ -89,9 +91,9 @@ def test_what_came_early_is_told_before_what_went_wrong(error):
 
 def test_bars_are_the_same_to_the_last_bit():
     """Hash and notes; what was worked out of bars is no part of a setup."""
-    before = pack_setup(Hung(BARS), None)
+    before = pack_setup(PlayedSetup(BARS), None)
     assert BARS.content_hash
-    body, carried = pack_setup(Hung(BARS), None)
+    body, carried = pack_setup(PlayedSetup(BARS), None)
     assert (body, carried) == before
     assert len(body) < 1000
     bars = unpack(body, carried).bars
@@ -104,12 +106,12 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST_CARRIED", 1000)
     monkeypatch.setattr(module, "own_address", lambda: "tcp://b:1")
     for _ in range(2):
-        body, carried = pack_setup(Hung(BARS), tmp_path / "large")
+        body, carried = pack_setup(PlayedSetup(BARS), tmp_path / "large")
         (file,) = (tmp_path / "large").iterdir()
         assert carried == []
         bars = unpack(body, carried).bars
         assert bars.content_hash == BARS.content_hash
-        assert pack_setup(Hung(bars), None) == (body, [])
+        assert pack_setup(PlayedSetup(bars), None) == (body, [])
     file.write_bytes(b"x")
     with pytest.raises(ConfigError, match="other bytes"):
         unpack(body, carried)
@@ -117,7 +119,7 @@ def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"tcp://b:1 cannot read bars .* all hosts share"):
         unpack(body, carried)
     with pytest.raises(ConfigError, match="send"):
-        pack_setup(Hung(BARS), None)
+        pack_setup(PlayedSetup(BARS), None)
 
 
 def test_bars_that_were_changed_on_their_way_are_refused(played, monkeypatch):
@@ -138,8 +140,8 @@ def test_bars_that_were_changed_on_their_way_are_refused(played, monkeypatch):
 def test_what_cannot_be_packed_is_refused(monkeypatch):
     """Functions of a program, and what has none."""
     with pytest.raises(ConfigError, match="leave --cluster out"):
-        pack_setup(Hung(seen=lambda: None), None)
-    kind = type("Mine", (Hung,), {"__module__": "__main__"})
+        pack_setup(PlayedSetup(name=lambda: None), None)
+    kind = type("Mine", (PlayedSetup,), {"__module__": "__main__"})
     monkeypatch.setattr(sys.modules["__main__"], "Mine", kind, raising=False)
     with pytest.raises(ConfigError, match="this program itself defines"):
         pack_setup(kind(), None)
