@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from data.progress import Progress, Watch
+from data.progress import Watch
 from engine.runtime.machine import available_cores
 from optimizer.config.evidence import EvidenceSettings, check_schedule
 from optimizer.evidence.folds import begin_folds, search_paths
@@ -22,14 +22,10 @@ from optimizer.evidence.judgement import (
     list_unstated,
     read_judgements,
 )
-from optimizer.evidence.lookahead import (
-    CausalRecord,
-    Searched,
-    build_causal_record,
-)
+from optimizer.evidence.lookahead import build_causal_record
 from optimizer.evidence.null import DEFAULT_SEARCHES, build_null_record
 from optimizer.evidence.plan import Plan
-from optimizer.evidence.robust import RobustRecord, build_robust_record
+from optimizer.evidence.robust import build_robust_record
 from optimizer.evidence.schedule_searches import (
     build_steps,
     estimate_schedule_seconds,
@@ -153,8 +149,8 @@ def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgem
     parts: dict[str, Any] = {
         "pick": pick.build_record(run.task, is_named=plan.pick is not None),
         **build_trials_records(run),
-        "robust": None if found.robust else _build_robust_record(run),
-        "causal": _build_causal_record(run),
+        "robust": None if found.robust else build_robust_record(run),
+        "causal": build_causal_record(run),
         "cpcv": search_paths(run),
     }
     schedule = search_steps(run, steps)
@@ -177,18 +173,6 @@ def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgem
         )
     parts = {name: part for name, part in parts.items() if part is not None}
     return replace(found, **parts, notes=tuple(run.notes))
-
-
-def _build_robust_record(run: JudgedRun) -> RobustRecord:
-    run.watch(Progress("judging: neighbours, costs and delay"))
-    return build_robust_record(run.task, run.engine, run.pick)
-
-
-def _build_causal_record(run: JudgedRun) -> CausalRecord | None:
-    if not run.plan.causal:
-        return None
-    run.watch(Progress("judging: look-ahead"))
-    return build_causal_record(Searched.of(run.task), run.engine, run.front, run.watch)
 
 
 def _estimate_seconds(run: JudgedRun, found: Judgement) -> float:

@@ -38,6 +38,7 @@ from strategy.rows import resolve_value
 
 if TYPE_CHECKING:
     from engine.batch import Engine
+    from optimizer.evidence.judged_run import JudgedRun
     from optimizer.run.task import Task
 
 Way = Literal["up", "down", "open"]
@@ -362,7 +363,15 @@ def _read_rows(spec: Strategy, genome: Floats, bars: Bars) -> Mapping[str, Float
     return reference.rows(spec.layout.decode(genome), 0)
 
 
-def build_causal_record(
+def build_causal_record(run: "JudgedRun") -> CausalRecord | None:
+    """The whole front before many cuts, with wrong bars behind, if that is asked for."""
+    if not run.plan.causal:
+        return None
+    run.watch(Progress("judging: look-ahead"))
+    return cut_front(Searched.of(run.task), run.engine, run.front, run.watch)
+
+
+def cut_front(
     searched: Searched, engine: "Engine", genomes: Floats, watch: Watch = lambda progress: None
 ) -> CausalRecord:
     """Judge a whole front [F, G] before many cuts, with wrong bars behind."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from data.checks import Flags, Floats
+from data.progress import Progress
 from engine.accounts.account import Account
 from engine.accounts.costs import Costs
 from engine.accounts.curves import add_up
@@ -33,6 +34,7 @@ from strategy.genes import GenomeLayout
 
 if TYPE_CHECKING:
     from engine.batch import Engine
+    from optimizer.evidence.judged_run import JudgedRun
     from optimizer.run.task import Task
 
 CLOUD = 32
@@ -141,12 +143,14 @@ class RobustRecord(Statistic):
         )
 
 
-def build_robust_record(task: "Task", engine: "Engine", pick: Pick) -> RobustRecord:
-    """C1 to C5 and what they follow from, on searched bars; `engine` is of those."""
+def build_robust_record(run: "JudgedRun") -> RobustRecord:
+    """C1 to C5 and what they follow from, on searched bars."""
     # A record is read without a search.
     from engine.replay.threads import replay_alone
     from optimizer.run.individuals import build_account
 
+    run.watch(Progress("judging: neighbours, costs and delay"))
+    task, engine, pick = run.task, run.engine, run.pick
     near = list_neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
     plateau = compute_plateau(pick.strength, compute_feasible_strengths(task, engine, near))
     ledgers = engine.trades(pick.genome)

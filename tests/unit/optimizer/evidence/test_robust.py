@@ -1,6 +1,7 @@
 """Little changes to a pick are made by the law and judged by what they keep: C1 to C5."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,7 +61,8 @@ def judge(task, genomes=None):
     """The record of the pick of genomes, by default those of a search, and its engine."""
     engine = task.engine()
     pick = select_pick(engine, search(task, engine).front.genomes if genomes is None else genomes)
-    return build_robust_record(task, engine, pick), pick, engine
+    run = SimpleNamespace(task=task, engine=engine, pick=pick, watch=lambda progress: None)
+    return build_robust_record(run), pick, engine
 
 
 def judge_paper(*series, spec=PAPER_SPEC, costs=None, **genes):
