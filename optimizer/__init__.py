@@ -210,7 +210,7 @@ def judge(
         pick: Member to judge; None for that of greatest strength.
         is_open: Whether to look at the bars that were held out; each look is counted.
         trust: Whether to trust the run from now on, as of `load_run`.
-        settings: Fields of `optimizer.config.evidence.EvidenceSettings`, such as ``null=199``.
+        settings: Fields of `optimizer.config.evidence.EvidenceSettings`, such as ``null=299``.
 
     Returns:
         The run; its ``judgement`` has the verdict and all evidence.

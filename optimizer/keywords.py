@@ -51,7 +51,6 @@ class JudgeKeywords(TypedDict, total=False):
     judge: bool | None
     null: int
     null_keep: Literal["auto", "none", "day", "week"]
-    stop_after: int
     folds: int
     every: str | None
     train: int | str

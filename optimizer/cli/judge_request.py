@@ -11,7 +11,7 @@ from engine.errors import DeviceError
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import format_flag
 from optimizer.errors import LostError, StoppedError, WriteError
-from optimizer.evidence.null import DEFAULT_SEARCHES
+from optimizer.evidence.betting import DEFAULT_SEARCHES
 
 if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster

@@ -59,7 +59,9 @@ def list_recorded(
     from data.shell import write_command
     from optimizer.cli.console import print_json, stdout
     from optimizer.cli.listing import choose_runs, print_runs
+    from optimizer.evidence.ledger import build_ledger
     from optimizer.store.listing import list_runs
+    from optimizer.store.searches import list_noted
 
     known, where = list_runs(runs), () if runs == Path("runs") else ("--runs", runs)
     chosen = choose_runs(known, verdict, symbol, tag or (), order=sort)
@@ -76,6 +78,7 @@ def list_recorded(
         )
     else:
         print_runs(chosen)
+        stdout().say(build_ledger(known, list_noted(runs)).describe())
 
 
 @app.command("tag")

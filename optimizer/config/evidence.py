@@ -11,7 +11,7 @@ class EvidenceSettings(Settings):
 
     judge: bool | None = knob(
         None,
-        "Judge the front: with 199 null searches, or not at all; unset does what takes about as "
+        "Judge the front: with 299 null searches, or not at all; unset does what takes about as "
         "long as the search.",
         decides="nothing",
     )
@@ -26,12 +26,6 @@ class EvidenceSettings(Settings):
         "auto",
         "Rhythm that shuffled bars keep; auto is the day where every minute of it has 20 bars.",
         decides="nothing",
-    )
-    stop_after: int = knob(
-        10,
-        "Null searches at least as good after which the rest is left.",
-        decides="nothing",
-        ge=1,
     )
     folds: int = knob(
         6,

@@ -9,6 +9,7 @@ from typing import Any
 from data.progress import Watch
 from engine.runtime.machine import available_cores
 from optimizer.config.evidence import EvidenceSettings, check_schedule
+from optimizer.evidence.betting import DEFAULT_SEARCHES
 from optimizer.evidence.folds import begin_folds, search_paths
 from optimizer.evidence.holdout import build_held_out_record, check_open, count_searches
 from optimizer.evidence.jobs.executor import Executor
@@ -22,8 +23,18 @@ from optimizer.evidence.judgement import (
     list_unstated,
     read_judgements,
 )
+from optimizer.evidence.ledger import read_ledger
+<<<<<<< HEAD
 from optimizer.evidence.lookahead import build_causal_record
 from optimizer.evidence.null import DEFAULT_SEARCHES, build_null_record
+=======
+from optimizer.evidence.lookahead import (
+    CausalRecord,
+    Searched,
+    build_causal_record,
+)
+from optimizer.evidence.null import build_null_record
+>>>>>>> c67dc8f7 (evidence: the bet on null searches is a file)
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.robust import build_robust_record
 from optimizer.evidence.schedule_searches import (
@@ -117,8 +128,10 @@ def judge_run(
             found = _collect_evidence(run, found, earlier)
         before = (judgement.searches for judgement in earlier)
         searches = count_searches(store.path, run.result, before)
+        fits, place = recorded_fits(store), store.path.resolve()
+        ledger = read_ledger(place.parent, place.name, found.wealth, fits)
         judgement = add_verdict(
-            replace(found, searches=searches, fits=recorded_fits(store)),
+            replace(found, searches=searches, fits=fits, ledger=ledger),
             run.result,
             store.path,
             seconds=_estimate_seconds(run, found),

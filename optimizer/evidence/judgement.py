@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from data.shell import write_command
 from engine.workload import Workload
+from optimizer.evidence.betting import DEFAULT_SEARCHES
 from optimizer.evidence.bootstrap import BootstrapRecord
 from optimizer.evidence.checkpoint import SETTINGS
 from optimizer.evidence.cscv import CscvRecord
@@ -22,14 +23,9 @@ from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord, LookSettings
 from optimizer.evidence.jobs.estimates import MOST_ROWS, ROWS_OF_ONE
+from optimizer.evidence.ledger import LedgerRecord
 from optimizer.evidence.lookahead import CausalRecord, estimate_causality_seconds
-from optimizer.evidence.null import (
-    DEFAULT_SEARCHES,
-    MOST_P_OF_ALL,
-    NullRecord,
-    NullSettings,
-    estimate_null_seconds,
-)
+from optimizer.evidence.null import NullRecord, NullSettings, estimate_null_seconds
 from optimizer.evidence.pick import PickRecord
 from optimizer.evidence.robust import CHECKED, RobustRecord
 from optimizer.evidence.schedule import (
@@ -117,6 +113,7 @@ class Judgement(Payload):
     # Of the search repeated through time; the verdict is about it where it was made.
     schedule: Annotated[ScheduleRecord | None, OPTIONAL] = None
     searches: int = 1  # distinct fronts that were searched on bars overlapping these, this included
+    ledger: Annotated[LedgerRecord | None, OPTIONAL] = None  # of its folder, when it was judged
     # Forecasts fitted on these bars before one was chosen for the strategy to read.
     fits: Annotated[int, OPTIONAL] = 0
     notes: tuple[str, ...] = ()  # parts that were left out, and why
@@ -128,6 +125,12 @@ class Judgement(Payload):
     def tries(self) -> int:
         """Number of tries on these bars: each forecast counts as a search does."""
         return self.searches + self.fits
+
+    @property
+    def wealth(self) -> float | None:
+        """E-value of the search: the smallest of its kinds of null markets; None without any."""
+        null = self.null if self.schedule is None else self.schedule.null
+        return None if null is None else null.wealth
 
     @property
     def parts(self) -> Iterator[Statistic]:
@@ -210,6 +213,7 @@ def add_verdict(
         untested=_list_untested(judgement),
         looks=1 if held_out is None else held_out.looks,
         searches=judgement.tries,
+        ledger=judgement.ledger,
         checks={} if judgement.robust is None else judgement.robust.checks,
         is_warm_started=is_warm_started,
         is_approximate=judgement.fits > 0,
@@ -349,8 +353,18 @@ def _build_answer(result: RunResult, judgement: Judgement) -> RunAnswer | None:
     if made is not None:
         last = max(window.last for window in result.data.searched)
         growth = _compute_growth(made.equity, made.rows[0].date, last)
-        return RunAnswer(made.strength, made.equity - 1.0, made.trades, growth, made.max_drawdown)
-    return None if pick is None else result.build_answer(pick.member, pick.strength, pick.trades)
+        return RunAnswer(
+            made.strength,
+            made.equity - 1.0,
+            made.trades,
+            growth,
+            made.max_drawdown,
+            judgement.wealth,
+        )
+    if pick is None:
+        return None
+    answer = result.build_answer(pick.member, pick.strength, pick.trades)
+    return replace(answer, wealth=judgement.wealth)
 
 
 def _compute_growth(equity: float, first: str, last: str) -> float | None:
@@ -398,26 +412,15 @@ def _list_rows(judgement: Judgement) -> Iterator[Weighed]:
     around = Around(judgement.tries, evaluated)
     for part in judgement.parts:
         yield from part.list_rows(around)
-    yield Weighed(
-        "searches",
-        describe_searches(judgement),
-        AGAINST if _is_searched_too_often(judgement) else "",
-    )
+    if (ledger := judgement.ledger) is not None:
+        is_against = judgement.wealth is not None and ledger.searches > 1 and not ledger.is_believed
+        yield Weighed("searches", ledger.describe(), AGAINST if is_against else "")
     if judgement.fits:
         fits = (
             f"{format_count(judgement.fits, 'forecast')} fitted on these bars, each of which counts"
         )
         yield Weighed("forecasts", f"{fits} as a search; none was fitted again on null bars.")
     yield from (Weighed("not done", note) for note in judgement.notes)
-
-
-def _is_searched_too_often(judgement: Judgement) -> bool:
-    """Whether p is too large because it counts for several tries; of a first one it says it all."""
-    return (
-        judgement.null is not None
-        and judgement.tries > 1
-        and judgement.null.p * judgement.tries > MOST_P_OF_ALL
-    )
 
 
 def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | None) -> str:
@@ -437,7 +440,7 @@ def suggest_next(result: RunResult, verdict: Verdict, judgement: Judgement | Non
         checks = judgement.robust.checks
         failed = ", ".join(row for row, name in CHECKED.items() if not checks.get(name, False))
         return f"weigh what did not hold around it ({failed}), then trade it on paper."
-    return STEPS.get(verdict.grade, f"{judge} --null 199")
+    return STEPS.get(verdict.grade, f"{judge} --null {DEFAULT_SEARCHES}")
 
 
 def _suggest_mending(result: RunResult, judgement: Judgement | None) -> str:
@@ -461,18 +464,6 @@ def describe_count(result: RunResult, judgement: Judgement | None) -> str:
     if judgement is not None and judgement.trials is not None and judgement.trials.evaluated:
         words += f", {number(judgement.trials.evaluated)} of them distinct"
     return words
-
-
-def describe_searches(judgement: Judgement) -> str:
-    """Number of searches on these bars, and p times that."""
-    if judgement.tries == 1:
-        return "This is your first search on these bars."
-    searches = f"{judgement.searches:,} searches on these bars"
-    if judgement.null is None:
-        return f"{searches}, this one included: p counts each."
-    product = f"p x {judgement.tries} = {float(judgement.null.p * judgement.tries):.3g}"
-    limit = "more than" if _is_searched_too_often(judgement) else "at most"
-    return f"{searches}: {product}, {limit} {float(MOST_P_OF_ALL):g}."
 
 
 class Unstated(NamedTuple):

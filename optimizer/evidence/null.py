@@ -1,16 +1,13 @@
-"""The null: the same search on markets without an edge, p with early stop, and its sentence.
+"""The null: the same search on markets without an edge, p by betting, and its sentence.
 
-Each search leaves a row, so that an interrupted judgement goes on, and p is read from rows alone.
-
-Sources: Phipson and Smyth, "Permutation p-values should never be zero", SAGMB 9(1), 2010, for p;
-Besag and Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991, for the early stop.
+Each search leaves a row, so that a judgement goes on where it stopped, and p is read from rows
+alone, at any time and after any number of looks.
 """
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property, partial
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
@@ -20,6 +17,14 @@ import numpy as np
 from data.checks import Floats
 from data.progress import Progress, Watch
 from engine.workload import GPU_START_S, Workload
+from optimizer.evidence.betting import (
+    DEFAULT_SEARCHES,
+    FEWEST_SEARCHES,
+    MOST_P,
+    Tally,
+    format_p,
+    tally,
+)
 from optimizer.evidence.checkpoint import SETTINGS, Checkpoint, Numbered
 from optimizer.evidence.figures import Figure, Number, make_undefined
 from optimizer.evidence.jobs.estimates import INDIVIDUAL_S, estimate_asking_seconds
@@ -48,35 +53,13 @@ Kind = Literal["shuffled", "mirrored"]
 
 KINDS: tuple[Kind, ...] = ("shuffled", "mirrored")
 
-DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
 NULL_FLAGS = (f"--null {DEFAULT_SEARCHES}",)
 
-MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
-
-FEWEST_FOR_TWO = 199
-"""Null searches of which one may do as well: p is (1 + 1) / (199 + 1) then, its limit."""
+FIRST_SEARCHES = 16
+"""Null searches that decide most verdicts of luck."""
 
 IDLE = {"profit_factor": 1.0, "max_drawdown": 1.0, "exposure": 1.0}
 """Metrics of an account that does nothing, at worst; it has 0 of those that are maximised."""
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Count of null searches that did at least as well."""
-
-    searches: int  # those that count, in the order of their numbers
-    at_least: int  # those of them that were at least as good
-    is_stopped: bool  # whether so many were that the rest was left
-
-    @property
-    def p(self) -> Fraction:
-        """Share of searches at least as good, the one on the real market among them; exact.
-
-        A tally that was stopped has its last search in place of the real one.
-        """
-        if self.is_stopped:
-            return Fraction(self.at_least, self.searches)
-        return Fraction(self.at_least + 1, self.searches + 1)
 
 
 @dataclass(frozen=True)
@@ -93,8 +76,9 @@ class NullKind(Payload):
     """Null searches on one kind of market."""
 
     run: int  # how many count
-    stopped: bool  # whether so many did as well that the rest was left
-    strength: Compared  # of the pick; it alone decides
+    stopped: bool  # whether the rest was left, which could change nothing
+    wealth: float  # the greatest of the bet on the pick's strength, which alone decides
+    strength: Compared  # of the pick
     objectives: Mapping[str, Compared]  # the best of each over the front
     hypervolume: Compared | None  # of the front; None where it is undefined
     strengths: tuple[Number, ...]  # of each search that counts, None of an empty front
@@ -102,30 +86,29 @@ class NullKind(Payload):
     @property
     def tally(self) -> Tally:
         """Count of them, by strength."""
-        return Tally(self.run, self.strength.at_least, self.stopped)
+        return Tally(self.run, self.strength.at_least, self.wealth, self.stopped)
 
     @property
-    def is_too_short(self) -> bool:
-        """Whether no outcome of so few searches could have been more than luck."""
-        return not self.stopped and Fraction(1, self.run + 1) > MOST_P
+    def side(self) -> str:
+        """Side that it speaks for; neither while nothing is decided."""
+        is_decided = self.tally.is_more or self.stopped
+        return choose_side(self.tally.is_more) if is_decided else ""
 
     def describe(self) -> str:
         """Strengths of null searches beside the pick's, and p beside its limit."""
         strengths = [-math.inf if value is None else value for value in self.strengths]
-        p = self.tally.p
-        limit = "at most" if p <= MOST_P else "and more than luck needs at most"
+        counted = self.tally
+        limit = "at most" if counted.is_more else "and more than luck needs at most"
         sentence = (
             f"Their strength: median {shorten(median(strengths))}, greatest "
             f"{shorten(max(strengths))}; here {shorten(self.strength.value)}. "
             f"{self.strength.at_least} of {self.run} reached it: "
-            f"p = {format_p(p)}, {limit} {float(MOST_P):g}"
+            f"p = {format_p(counted.p)}, {limit} {MOST_P:g}"
         )
         if self.stopped:
             sentence += "; the rest was left"
-        elif self.is_too_short:
-            sentence += "; so few searches cannot show it"
-        elif self.run < FEWEST_FOR_TWO:
-            sentence += f"; with {self.run} searches a single one decides"
+        elif self.run < FEWEST_SEARCHES:
+            sentence += f"; fewer than {FEWEST_SEARCHES} searches cannot show it"
         return f"{sentence}."
 
 
@@ -137,7 +120,6 @@ class NullRecord(Statistic):
     keep: str
     shuffled: NullKind
     mirrored: NullKind | None = None
-    stop_after: int = DEFAULT_STOP_AFTER  # as in `EvidenceSettings`
 
     @property
     def kinds(self) -> Mapping[str, NullKind]:
@@ -151,16 +133,19 @@ class NullRecord(Statistic):
         return {name: kind.tally for name, kind in self.kinds.items()}
 
     @property
-    def p(self) -> Fraction:
+    def wealth(self) -> float:
+        """The smaller e-value of its kinds."""
+        return min(kind.tally.wealth for kind in self.kinds.values())
+
+    @property
+    def p(self) -> float:
         """The greater p, which decides."""
         return max(tally.p for tally in self.tallies.values())
 
     def list_rows(self, around: Around) -> Iterator[Weighed]:
         """Each kind of market, as the verdict takes it."""
         for name, kind in self.kinds.items():
-            is_open = kind.is_too_short and not kind.strength.at_least
-            side = "" if is_open else choose_side(kind.tally.p <= MOST_P)
-            yield Weighed(f"{name} bars", kind.describe(), side)
+            yield Weighed(f"{name} bars", kind.describe(), kind.side)
 
     def states(self, keep: str, kind: str, count: int) -> bool:
         """Whether it follows from so many searches on a kind of bars with a rhythm."""
@@ -300,7 +285,6 @@ class NullTest:
     # Settings of the rows, of the rhythm that shuffled bars keep and a kind of market.
     build_settings: Callable[..., RowSettings[Any]]
     strength: Figure  # of the run's pick; undefined, it counts as that of an empty front
-    stop_after: int  # searches at least as good after which the rest is left
     # Fields of `NullKind` that stand beside the strength, of the searches that count.
     compare: Callable[[Sequence[NullSearch]], Mapping[str, Any]] = lambda _: {
         "objectives": {}, "hypervolume": None,
@@ -325,18 +309,21 @@ class NullTest:
         keep: Keep = setup.markets.keep
         rows = {kind: self._open(keep, kind) for kind in KINDS}
         planned = max(planned, *(len(_list_strengths(kept)) for kept in rows.values()))
-        begin = partial(submit, replace(setup, keep=keep), first=2 * self.stop_after)
+        begin = partial(submit, replace(setup, keep=keep), first=FIRST_SEARCHES)
         for kind, kept in rows.items():
-            if self._search(kind, kept, planned, begin, watch).p > MOST_P:
+            if not self._search(kind, kept, planned, begin, watch).is_more:
                 break
-        return NullRecord(
-            planned, keep, **self._read_kinds(rows, planned), stop_after=self.stop_after
-        )
+        return NullRecord(planned, keep, **self._read_kinds(rows, planned))
 
     def read_so_far(self, keep: str) -> NullRecord | None:
-        """Record of the rows so far, of shuffled bars that keep a rhythm; None before the first."""
-        kinds = self._read_kinds({kind: self._open(keep, kind) for kind in KINDS})
-        return NullRecord(0, keep, **kinds, stop_after=self.stop_after) if kinds else None
+        """Record of the rows so far, of shuffled bars that keep a rhythm; None before the first.
+
+        They count as by the usual plan, or by a longer one that made them.
+        """
+        rows = {kind: self._open(keep, kind) for kind in KINDS}
+        planned = max(DEFAULT_SEARCHES, *(len(kept.known) for kept in rows.values()))
+        kinds = self._read_kinds(rows, planned)
+        return NullRecord(planned, keep, **kinds) if kinds else None
 
     def _open(self, keep: str, kind: Kind) -> Checkpoint[NullSearch]:
         settings = self.build_settings(null_keep=keep, kind=kind)
@@ -350,7 +337,7 @@ class NullTest:
         begin: Submit,
         watch: Watch,
     ) -> Tally:
-        """Search markets of a kind until enough were at least as good, or all are done."""
+        """Search markets of a kind until it is decided whether it is luck, or all are done."""
 
         def count() -> Tally:
             counted = self._tally(kept, planned)
@@ -369,12 +356,12 @@ class NullTest:
                         break
         return counted
 
-    def _tally(self, kept: Checkpoint[NullSearch], planned: int | None = None) -> Tally:
+    def _tally(self, kept: Checkpoint[NullSearch], planned: int) -> Tally:
         value = self.strength.value if self.strength.is_defined else -math.inf
-        return tally(value, _list_strengths(kept)[:planned], self.stop_after)
+        return tally(value, _list_strengths(kept)[:planned], planned)
 
     def _read_kinds(
-        self, rows: Mapping[Kind, Checkpoint[NullSearch]], planned: int | None = None
+        self, rows: Mapping[Kind, Checkpoint[NullSearch]], planned: int
     ) -> dict[str, NullKind]:
         """Kinds of markets by the rows that count, up to the first that says luck."""
         kinds: dict[str, NullKind] = {}
@@ -386,11 +373,12 @@ class NullTest:
                 kinds[kind] = NullKind(
                     run=counted.searches,
                     stopped=counted.is_stopped,
-                    strength=Compared(strength, counted.at_least, float(counted.p)),
+                    wealth=counted.best,
+                    strength=Compared(strength, counted.at_least, counted.p),
                     strengths=tuple(search.strength for search in searches),
                     **self.compare(searches),
                 )
-            if counted.p > MOST_P:
+            if not counted.is_more:
                 break
         return kinds
 
@@ -400,9 +388,9 @@ def build_null_record(run: "JudgedRun") -> NullRecord | None:
     plan = run.plan
     if not plan.null:
         return None
-    compare = partial(compare_front, run.task, run.result, plan.stop_after)
+    compare = partial(compare_front, run.task, run.result)
     # Greatest strengths are compared, whichever member is the pick.
-    test = NullTest(run.store, NullSettings, run.strongest.strength, plan.stop_after, compare)
+    test = NullTest(run.store, NullSettings, run.strongest.strength, compare)
     setup = NullSetup(run.again, plan.null_keep, run.warm_start)
     return test.make(setup, plan.null, partial(run.executor.submit, used=run.device), run.watch)
 
@@ -412,14 +400,12 @@ def read_null_so_far(store: "RunStore", strength: float) -> NullRecord | None:
     rows = [row for name, row in store.evidence if name == NullSettings.question]
     if not rows:
         return None
-    keep, command = NullSettings.read(rows[-1].get(SETTINGS)).null_keep, store.header.get("command")
-    asked = command.get("stop_after") if isinstance(command, Mapping) else None
-    stop_after = asked if isinstance(asked, int) else DEFAULT_STOP_AFTER
-    return NullTest(store, NullSettings, Figure(strength), stop_after).read_so_far(keep)
+    keep = NullSettings.read(rows[-1].get(SETTINGS)).null_keep
+    return NullTest(store, NullSettings, Figure(strength)).read_so_far(keep)
 
 
 def compare_front(
-    task: "Task", result: "RunResult", stop_after: int, searches: Sequence[NullSearch]
+    task: "Task", result: "RunResult", searches: Sequence[NullSearch]
 ) -> dict[str, Any]:
     """Objectives and hypervolume of a front beside those of null searches, as `NullKind` has them.
 
@@ -433,8 +419,8 @@ def compare_front(
     def compare(observed: float, others: Sequence[Number], sign: float = 1.0) -> Compared:
         """A number of which more is better, with its sign; that of no member is minus infinity."""
         signed = [-math.inf if number is None else sign * number for number in others]
-        count = tally(observed, signed, stop_after)
-        return Compared(sign * observed, count.at_least, float(count.p))
+        count = tally(observed, signed)
+        return Compared(sign * observed, count.at_least, count.p)
 
     objectives = {}
     for index, (name, more) in enumerate(zip(goals.names, goals.maximised, strict=True)):
@@ -499,47 +485,16 @@ def _list_strengths(kept: Checkpoint[NullSearch]) -> list[float]:
     return strengths
 
 
-def format_p(p: Fraction) -> str:
-    """Three digits of a p, more where they would be the limit that it is above.
-
-    >>> format_p(Fraction(3, 200)), format_p(Fraction(10, 997))
-    ('0.015', '0.0100301')
-    """
-    words = f"{float(p):.3g}"
-    return f"{float(p):.6g}" if p > MOST_P >= Fraction(words) else words
-
-
-def tally(
-    value: float, null_values: Sequence[float], stop_after: int = DEFAULT_STOP_AFTER
-) -> Tally:
-    """Count null searches that did at least as well, up to the one at which they are enough.
-
-    Args:
-        value: Of the real search; more is better. Minus infinity where its front is empty.
-        null_values: Of searches 1, 2, ... as far as they are known; NaN is never as good.
-        stop_after: Searches at least as good after which the rest does not count.
-
-    >>> tally(2, [1, 3, 1, 2, 0, 5, 1, 1, 1], stop_after=3).p
-    Fraction(1, 2)
-    """
-    at_least = 0
-    for index, strength in enumerate(null_values):
-        at_least += strength >= value
-        if at_least == stop_after:
-            return Tally(index + 1, at_least, is_stopped=True)
-    return Tally(len(null_values), at_least, is_stopped=False)
-
-
 def estimate_null_seconds(
     work: Workload, individuals: int, generations: int, cores: int, device: str
 ) -> float:
-    """Seconds that both kinds of null searches take, about, if none is stopped.
+    """Seconds that both kinds of null searches take, about, if none does as well.
 
     A core makes one from beginning to end; or all ask a GPU, where there is one and that is done
     sooner. Rows of each market are computed anew. `work` is that of the run's search, of
     so many individuals and generations.
     """
-    searches = 2 * DEFAULT_SEARCHES
+    searches = 2 * FEWEST_SEARCHES
     one_s = work._replace(threads=1).cpu_s + INDIVIDUAL_S * individuals
     on_cores_s = searches * one_s / cores
     if device == "cpu":

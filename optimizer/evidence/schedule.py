@@ -17,11 +17,11 @@ from engine.accounts.ledger import Ledger
 from optimizer.evidence.bootstrap import choose_block_length, compute_mean_p
 from optimizer.evidence.figures import Figure, Number, Why, encode_figures, make_undefined
 from optimizer.evidence.folds import Range, list_ranges, measure_drift, replay_pick
-from optimizer.evidence.null import MOST_P, NullMarketSettings, NullRecord
+from optimizer.evidence.null import NullMarketSettings, NullRecord
 from optimizer.evidence.out_of_sample import OutOfSample, Unseen, measure_out_of_sample
 from optimizer.evidence.pick import compute_strength
 from optimizer.evidence.returns import compute_efficiency, daily_returns, list_days, sum_days
-from optimizer.evidence.statistic import Around, RowSettings, Weighed, choose_side
+from optimizer.evidence.statistic import Around, RowSettings, Weighed
 from optimizer.formatting import format_count, fraction, minute
 from optimizer.schedule import Picks, Schedule, Step, Stitched, plan_steps, stitch
 from optimizer.store.caveats import describe_skipped
@@ -235,7 +235,7 @@ class ScheduleRecord(Schedule, OutOfSample):
         )
         for name, kind in {} if self.null is None else self.null.kinds.items():
             sentence = f"The same schedule there. {kind.describe()}"
-            yield Weighed(f"{name} bars", sentence, choose_side(kind.tally.p <= MOST_P))
+            yield Weighed(f"{name} bars", sentence, kind.side)
         yield Weighed("turnover", self._describe_turnover())
         yield Weighed("never again", self._describe_gain())
         if self.mismatches:

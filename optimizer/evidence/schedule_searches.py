@@ -296,7 +296,7 @@ def _evaluate_schedule(
     mismatches, null = setup.count_mismatches(searched), None
     if plan.null:
         build = partial(NullScheduleSettings, **vars(settings))
-        test = NullTest(run.store, build, traded.strength, plan.stop_after, noun="schedules")
+        test = NullTest(run.store, build, traded.strength, noun="schedules")
         markets = NullScheduleSetup(setup.task, settings, plan.null_keep, setup.warm_start)
         null = test.make(
             markets, plan.null, partial(run.executor.submit, used=run.device), run.watch

@@ -12,7 +12,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from data.progress import format_duration
-from optimizer.evidence.null import KINDS, MOST_P, MOST_P_OF_ALL, Tally, format_p
+from optimizer.evidence.betting import FEWEST_SEARCHES, FURTHER_SEARCHES, Tally, can_show, format_p
+from optimizer.evidence.ledger import LedgerRecord
+from optimizer.evidence.null import KINDS
 from optimizer.evidence.out_of_sample import (
     FEWEST_CLOSING_DAYS,
     FEWEST_TRADES,
@@ -26,10 +28,8 @@ from optimizer.grades import GRADES
 from optimizer.store.caveats import describe_gone
 from optimizer.store.payload import Payload
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Goes up whenever the same facts get another grade, or other words."""
-
-FEWEST_SEARCHES = 99
 
 SIMULATED = "On a simulated market: "
 SEARCHING = "Searching this way held"
@@ -70,6 +70,7 @@ class Facts:
     # Fronts that held-out bars sharing a bar with these were opened for, this included.
     looks: int = 1
     searches: int = 1  # distinct fronts that were searched on bars overlapping these, this included
+    ledger: LedgerRecord | None = None  # of the folder; None where it is not known
     # Of `optimizer.evidence.robust.CHECKS` those that were made, and whether they passed.
     checks: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     is_warm_started: bool = False  # whether it began from a run on bars that overlap these
@@ -161,8 +162,12 @@ def _grade_too_little(facts: Facts) -> Verdict | None:
 
 def _grade_luck(facts: Facts) -> Verdict | None:
     for kind, tally in facts.nulls.items():
-        if tally.p > MOST_P and _is_enough(tally):
-            sentence = f"Probably luck: {describe_tally(tally, kind, facts.noun)}."
+        if tally.is_luck:
+            sentence = f"{describe_tally(tally, kind)}: probably luck."
+            if can_show(tally.searches, tally.at_least, FURTHER_SEARCHES):
+                sentence += (
+                    f" (A market with an edge could still show it with --null {FURTHER_SEARCHES}.)"
+                )
             if facts.schedule is None:
                 sentence += _add_losses(facts.lost_unseen)
             return Verdict("luck", sentence, _as_sentences(_list_losses(facts)))
@@ -187,7 +192,7 @@ def _grade_lost(facts: Facts) -> Verdict | None:
 
 
 def _grade_not_judged(facts: Facts) -> Verdict | None:
-    lacking = [kind for kind in KINDS if not _is_enough(facts.nulls.get(kind))]
+    lacking = [kind for kind in KINDS if kind not in facts.nulls or not facts.nulls[kind].is_more]
     if not lacking:
         return None
     sentence = f"{NOT_TESTED}."
@@ -224,10 +229,10 @@ def _grade_schedule(facts: Facts) -> Verdict | None:
     if facts.schedule is None or facts.folds is None:
         return None
     every, steps, _ = facts.schedule
-    null = describe_tally(facts.nulls["shuffled"], "shuffled", facts.noun)
+    null = describe_tally(facts.nulls["shuffled"], "shuffled")
     sentence = (
         f"Searching every {every} held out of sample: {_describe_mean(facts.folds)} in "
-        f"{format_count(steps, 'step')}; {null}."
+        f"{format_count(steps, 'step')}. {null}."
     )
     return Verdict("holds", sentence)
 
@@ -257,17 +262,13 @@ RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
 )
 
 
-def describe_tally(tally: Tally, kind: str, noun: str = "searches") -> str:
-    """Null searches that did as well, and p beside its limit, which stands where p misses it.
+def describe_tally(tally: Tally, kind: str) -> str:
+    """Null markets of a kind on which the search did as well.
 
-    `noun` is what they are in words.
-
-    >>> describe_tally(Tally(199, 2, is_stopped=False), "shuffled")
-    '2 of 199 searches on shuffled bars did as well (p = 0.015; more than luck needs 0.01 or less)'
+    >>> describe_tally(Tally(17, 2), "shuffled")
+    'As good on 2 of 17 shuffled markets'
     """
-    limit = f"; more than luck needs {float(MOST_P):g} or less" if tally.p > MOST_P else ""
-    did = f"{tally.at_least} of {tally.searches} {noun} on {kind} bars did as well"
-    return f"{did} (p = {format_p(tally.p)}{limit})"
+    return f"As good on {tally.at_least} of {tally.searches} {kind} markets"
 
 
 def _as_sentences(reasons: Iterable[str]) -> tuple[str, ...]:
@@ -324,10 +325,6 @@ def _add_losses(losses: Mapping[str, Unseen]) -> str:
     return sentence + (f" It gained nothing in {' and '.join(nought)}." if nought else "")
 
 
-def _is_enough(tally: Tally | None) -> bool:
-    return tally is not None and (tally.is_stopped or tally.searches >= FEWEST_SEARCHES)
-
-
 def _list_losses(facts: Facts) -> list[str]:
     return [
         f"{where} {'gained nothing' if unseen.is_nought else 'lost'}: {_describe_mean(unseen)}"
@@ -336,15 +333,14 @@ def _list_losses(facts: Facts) -> list[str]:
 
 
 def _list_search_limit(facts: Facts) -> list[str]:
-    greatest = max(facts.nulls.values(), key=lambda tally: tally.p)
-    product = greatest.p * facts.searches
-    if not product > MOST_P_OF_ALL:
+    ledger = facts.ledger
+    if ledger is None or ledger.is_believed:
         return []
-    needed = f"{MOST_P_OF_ALL.denominator * facts.searches - 1} null searches"
-    if greatest.at_least:
-        limit = f"{float(MOST_P_OF_ALL):g} or less, not {float(product):.3g}"
-        needed = f"p x {facts.searches} of {limit}"
-    return [f"{facts.searches} searches were made on these bars, which needs {needed}"]
+    own = f"its e-value is {ledger.wealth:.3g}, {ledger.needed:.3g} is needed"
+    return [
+        f"of {format_count(ledger.searches, 'search')} in this folder {ledger.believed} may be "
+        f"believed, and it is not among them ({own})"
+    ]
 
 
 def _list_limits(facts: Facts) -> list[str]:

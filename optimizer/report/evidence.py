@@ -97,7 +97,7 @@ def _list_missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
     if judgement.folds is None and judgement.schedule is None:
         yield Weighed("folds", f"Nobody searched again in folds: {judge} does.", "")
     if judgement.causal is None:
-        yield Weighed("look-ahead", f"Not looked for yet: {judge} --null 199 does.", "")
+        yield Weighed("look-ahead", f"Not looked for yet: {judge} --null 299 does.", "")
     if judgement.held_out is None:
         closed = f"Closed: {judge} --open looks at them, and every look is counted."
         is_held_out = bool(run.header.held_out)

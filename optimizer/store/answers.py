@@ -21,6 +21,7 @@ class RunAnswer(Payload):
     trades: int | None = None
     cagr: float | None = None
     max_drawdown: float | None = None
+    wealth: float | None = None  # e-value against luck; None before null searches
 
 
 def mapping_or_empty(value: object) -> Mapping[str, object]:

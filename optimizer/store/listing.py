@@ -19,6 +19,7 @@ from optimizer.store.files import DATABASE
 from optimizer.store.labels import find_label_problem, read_labels
 from optimizer.store.lock import is_owned
 from optimizer.store.reader import Reader
+from optimizer.store.searches import hash_question
 
 LATEST = "latest"
 """Stands for the run that was created last, wherever a run can be named."""
@@ -56,6 +57,8 @@ class RunSummary:
     trades: int | None = None
     cagr: float | None = None
     max_drawdown: float | None = None
+    wealth: float | None = None  # e-value of its search; None before null searches
+    question: str | None = None  # digest of all that it was asked but its seed
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""
     drift: str = ""  # of trades since, in a line; empty where it was never watched
@@ -219,6 +222,7 @@ def _build_summary(path: Path, reader: Reader) -> RunSummary:
         drift=drift,
         damaged="; ".join(dict.fromkeys(problems)),
         number=reader.number,
+        question=hash_question(header),
     )
 
 

@@ -30,6 +30,7 @@ from optimizer.store.payload import encode
 from optimizer.store.reader import Reader
 from optimizer.store.recorder import Note
 from optimizer.store.removal import begin_draft, remove_leftovers, sweep_drafts
+from optimizer.store.searches import note_question
 from optimizer.store.space import KEEPS, build_write_error
 from optimizer.store.writer import Writer
 
@@ -108,6 +109,7 @@ class RunStore(Reader):
             swept = sweep_drafts(runs_dir)
             if announce is not None:
                 announce(payload)
+            note_question(runs_dir, header)
             lock = _create_folder(runs_dir, target, payload)
         except (OSError, sqlite3.Error) as error:
             raise build_write_error(error, target, len(payload)) from None

@@ -16,8 +16,10 @@ from starlette.routing import Route
 from data.errors import DataError
 from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.evidence.ledger import build_ledger
 from optimizer.store.labels import change_labels, read_labels
 from optimizer.store.listing import find_status, summarise
+from optimizer.store.searches import list_noted
 from optimizer.viewing.access import Guard
 from optimizer.viewing.beside import MOST_COMPARED, build_comparison
 from optimizer.viewing.channels import Channel, ChannelState, EventStream
@@ -202,7 +204,9 @@ class Viewer:
 
     def _encode_rows(self) -> bytes:
         try:
-            return encode_json({"rows": list_rows(self.index.list_summaries())})
+            runs = self.index.list_summaries()
+            ledger = build_ledger(runs, list_noted(self.index.folder))
+            return encode_json({"rows": list_rows(runs), "ledger": ledger.describe()})
         except StoreError as error:
             return encode_json({"rows": [], "problem": str(error)})
 

@@ -24,14 +24,14 @@ from pathlib import Path
 import numpy as np
 
 from engine.runtime.machine import available_cores
+from optimizer.evidence.betting import DEFAULT_SEARCHES, Tally, tally
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.cscv import build_cscv_record
 from optimizer.evidence.null import KINDS as NULLS
-from optimizer.evidence.null import MOST_P, NullJob, NullSetup, Tally, tally
+from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.pick import Pick, select_pick
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
-from optimizer.evidence.verdict import FEWEST_SEARCHES
 from optimizer.run.search import search
 from optimizer.run.task import Task
 from tests.support.judging import make_task
@@ -47,7 +47,7 @@ SETTINGS = {
     "memory": 2**30,
 }
 
-LENGTH, STOP_AFTER = 8760, 1
+LENGTH = 8760
 """Bars of a series, where no other number is asked for."""
 
 
@@ -99,17 +99,17 @@ def grade_pick(task: Task, pick: Pick) -> dict[str, object]:
     for null in NULLS:
         verdicts = tally_nulls(setup, null, pick.strength.value)
         row |= {null: [verdicts.at_least, verdicts.searches]}
-        if verdicts.p > MOST_P:
+        if verdicts.is_luck:
             return {**row, "grade": "luck", "by": null}
     return {**row, "grade": "found"}
 
 
 def tally_nulls(setup: NullSetup, kind: str, value: float) -> Tally:
-    """Null searches in the order of their numbers, up to the first that does as well."""
+    """Null searches in the order of their numbers, until the bet on them is decided."""
     strengths: list[float] = []
     while True:
-        counts = tally(value, strengths, STOP_AFTER)
-        if counts.is_stopped or counts.searches == FEWEST_SEARCHES:
+        counts = tally(value, strengths, DEFAULT_SEARCHES)
+        if counts.is_stopped:
             return counts
         search = setup.run(NullJob(kind, len(strengths) + 1))
         strengths.append(float("-inf") if search.strength is None else search.strength)

@@ -51,7 +51,7 @@ class Case:
     def flags(self):
         """Arguments of `evolve` beside bars and device."""
         sizes = ["--population", str(self.population), "--generations", str(self.generations)]
-        null = ["--null", str(self.null), "--stop-after", str(self.null)] if self.null else []
+        null = ["--null", str(self.null)] if self.null else []
         return [*sizes, *null]
 
     def count_work(self, sample_bars):

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 BASH = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 
 
-ENDLESS = ("--folds", "0", "--blocks", "0", "--null", "9999", "--stop-after", "9999")
+ENDLESS = ("--folds", "0", "--blocks", "0", "--null", "9999")
 
 
 def make_certificates(home):

@@ -45,22 +45,22 @@ def test_evolve_judges_and_every_command_shows_it(command, recordings):
 def test_judging_goes_on_where_it_was(command, run):
     """What was found out is not found out again; null searches add up; the report is renewed."""
     page = Path(run["path"]) / "report.html"
-    once = command("judge", "latest", *QUICK, "--null", 2, "--json").json["judgement"]
+    once = command("judge", "latest", *QUICK, "--null", 1, "--json").json["judgement"]
     assert not page.exists()
     command("report", "latest")
     before = page.read_text(encoding="utf-8")
-    more = command("judge", "latest", "--null", 4, "--json")
+    more = command("judge", "latest", "--null", 2, "--json")
     judgement = more.json["judgement"]
-    assert judgement["null"]["shuffled"]["run"] == 4
+    assert judgement["null"]["shuffled"]["run"] == 2
     assert "statistics over all trials" not in more.err
     for part in ("pick", "trials", "sharpe", "cscv", "bootstrap", "robust", "folds", "causal"):
         assert judgement[part] == once[part], part
     kept = once["null"]["shuffled"]["strengths"]
-    assert judgement["null"]["shuffled"]["strengths"][:2] == kept
+    assert judgement["null"]["shuffled"]["strengths"][:1] == kept
     renewed = html.unescape(page.read_text(encoding="utf-8"))
-    assert "of 4 reached it" in renewed
-    assert "of 4 reached it" not in before
-    assert command("judge", "latest", "--null", 4, "--json").json["judgement"] == judgement
+    assert "of 2 reached it" in renewed
+    assert "of 2 reached it" not in before
+    assert command("judge", "latest", "--null", 2, "--json").json["judgement"] == judgement
     # Not to judge it once more is not to forget what was found out.
     for flags in ((), ("--no-judge", "--threads", "1")):
         again = command("evolve", "--resume", "latest", *flags, "--no-report", "--json")

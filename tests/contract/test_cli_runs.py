@@ -63,7 +63,7 @@ def test_the_list_of_runs_has_verdict_and_numbers_of_the_pick(command, path, mon
     assert after["verdict"] == judged.verdict.grade
     monkeypatch.setattr(console, "WIDTH_OF_A_FILE", 80)
     lines = command("runs", "list").out.splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert max(map(len, lines)) <= 80
     words = [*GRADE_WORDS[judged.verdict.grade].split(), "bars", "15m", "1.25", "77"]
     for word in (*words, fraction(last.metrics["total_return"])):

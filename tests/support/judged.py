@@ -1,7 +1,9 @@
 """Hand-made judgements, one for each grade, and a run that has one."""
 
+import math
 from dataclasses import replace
 
+from optimizer.evidence.betting import tally
 from optimizer.evidence.bootstrap import BootstrapRecord
 from optimizer.evidence.cscv import CscvRecord
 from optimizer.evidence.folds import FoldRow, FoldsRecord, Range
@@ -22,11 +24,14 @@ TRAINED, TESTED = (
 )
 
 
-def null_kind(at_least, run=199):
+def null_kind(at_least, run=299):
     """Null searches of which so many reach the pick's strength of 3; one found nothing."""
-    strengths = (3.5,) * at_least + (1.0,) * (run - at_least - 1) + (None,)
-    strength = Compared(3.0, at_least, (at_least + 1) / (run + 1))
-    return NullKind(run, False, strength, {}, None, strengths)
+    # One found nothing.
+    strengths = (-math.inf,) + (3.5,) * at_least + (1.0,) * (run - at_least - 1)
+    counted = tally(3.0, strengths, run)
+    strength = Compared(3.0, counted.at_least, counted.p)
+    shown = (None, *strengths[1 : counted.searches])
+    return NullKind(counted.searches, counted.is_stopped, counted.best, strength, {}, None, shown)
 
 
 def fold(mean_r, why):
@@ -56,7 +61,7 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
     base = Judgement(
         verdict=Verdict("not_judged", ""),
         pick=PickRecord(member, {"ema_fast": 20}, 3.0, 60, mean_r=0.31),
-        null=NullRecord(199, "day", null_kind(0), null_kind(1)),
+        null=NullRecord(299, "day", null_kind(0), null_kind(1)),
         folds=FoldsRecord(
             "rolling", 3, 4, (fold(0.2, why), fold(None, why)), **confirms, drift=None,
             why={"drift": why},
@@ -72,7 +77,7 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
         "invalid": {"causal": CausalRecord(60, 8, 400, 3, "SYMBOL, bars from 412 on")},
         "too_little": {"pick": replace(base.pick, trades=12)},
         "not_judged": {"null": None},
-        "luck": {"null": NullRecord(199, "day", null_kind(6))},
+        "luck": {"null": NullRecord(299, "day", null_kind(6))},
         "lost": {"pick": replace(base.pick, strength=-5.9, mean_r=-0.61)},
         "weak": {"folds": replace(base.folds, psr=0.5)},
         "holds": {"robust": replace(robust, checks={**robust.checks, "delay": False})},

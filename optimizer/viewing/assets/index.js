@@ -4,7 +4,7 @@
   const table = byId("runs"), body = table.tBodies[0], heads = [...table.tHead.querySelectorAll("th[data-column]")];
   const names = heads.map((head) => head.textContent);
   const most = Number(table.dataset.most), chosen = new Set();
-  let rows = [], column = 0, isUp = false;
+  let rows = [], ledger = "", column = 0, isUp = false;
 
   // A number where the column has one, else the text; what has neither stands last.
   const compare = (a, b) => {
@@ -24,7 +24,7 @@
     body.replaceChildren(...shown.sort(compare).map(line));
     if (focused) body.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
     const count = rows.length === 1 ? "1 run" : `${rows.length} runs`;
-    byId("count").textContent = shown.length === rows.length ? count : `${shown.length} of ${count}`;
+    byId("count").textContent = `${shown.length === rows.length ? count : `${shown.length} of ${count}`}. ${ledger}`;
   }
 
   function line(run) {
@@ -68,7 +68,7 @@
   for (const head of heads) head.querySelector("button").addEventListener("click", () => sort(head));
   for (const id of ["search", "verdict"]) byId(id).addEventListener("input", draw);
   watch("/events", (state) => {
-    rows = state.rows;
+    rows = state.rows; ledger = state.ledger ?? "";
     const control = byId("verdict"), known = new Set([...control.options].map((one) => one.value));
     for (const word of new Set(rows.map((row) => row.cells[1][0].replace(/ \d.*/, "")))) if (word && !known.has(word)) control.append(element("option", word, { value: word }));
     for (const id of [...chosen]) if (!rows.some((row) => row.id === id)) chosen.delete(id);

@@ -21,7 +21,7 @@ from tests.support.judging import make_task, recorded_run
 
 pytestmark = pytest.mark.slow
 
-PLAN = Plan(null=12, stop_after=3, folds=2, train=2, purge=8, cpcv="4,1", embargo=8, blocks=0)
+PLAN = Plan(null=12, folds=2, train=2, purge=8, cpcv="4,1", embargo=8, blocks=0)
 
 
 @pytest.fixture(scope="module")

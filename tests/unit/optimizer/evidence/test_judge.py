@@ -52,7 +52,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
     """Two judges of copies of one run write the same rows, bit for bit, by one thread or two."""
     other = shutil.copytree(path, tmp_path / "elsewhere" / path.name)
     plan = {
-        "null": 99, "stop_after": 2, "folds": 3, "train": 2, "cpcv": "4,2", "purge": 8,
+        "null": 299, "folds": 3, "train": 2, "cpcv": "4,2", "purge": 8,
         "embargo": 8, "blocks": 4, "causal": True,
     }  # fmt: skip
     first, again = (
@@ -64,7 +64,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
     assert first.causal.mismatches == 0
     shuffled = first.null.shuffled
     assert (shuffled.stopped, shuffled.strength.at_least) == (True, 2)
-    assert shuffled.strength.p == 2 / shuffled.run
+    assert shuffled.strength.p == 1 / shuffled.wealth
     assert first.null.mirrored is None
     assert (len(first.folds.rows), len(first.cpcv.paths)) == (3, 3)
     assert first.trials.judged >= first.trials.used > 0
@@ -72,7 +72,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
 
 def test_parts_stay_until_another_member_is_the_pick(path):
     """What was found out of one pick does not hold for another; null searches do."""
-    null = {"null": 9, "stop_after": 9, "causal": False}
+    null = {"null": 9, "causal": False}
     first = judge_briefly(path, **null)
     assert judge_briefly(path).null == first.null
     # Nor is one that was made left out where fewer are asked for.
@@ -158,9 +158,10 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
 def test_a_planted_edge_is_weak_until_folds_confirm_it(tmp_path):
     """Null searches alone prove nothing elsewhere."""
     path = recorded_run(tmp_path, make_planted_market(3, 4000, 20), min_trades=30)
-    weak = judge_briefly(path, null=99, stop_after=1, causal=False)
+    weak = judge_briefly(path, null=142, causal=False)
     assert weak.verdict.grade == "weak"
-    assert [kind.strength.p for kind in (weak.null.shuffled, weak.null.mirrored)] == [0.01, 0.01]
+    assert [kind.run for kind in (weak.null.shuffled, weak.null.mirrored)] == [142, 142]
+    assert weak.ledger.is_believed
     holds = judge_briefly(path, folds=4, train=2)
     assert holds.null == weak.null
     assert holds.verdict.grade in ("holds", "robust")

@@ -1,12 +1,12 @@
 """A search is counted among the same search on null markets, in the order of their numbers."""
 
 import math
-from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from optimizer.evidence.betting import compute_wealth, tally
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.evidence.null import (
@@ -18,10 +18,8 @@ from optimizer.evidence.null import (
     NullSettings,
     NullSetup,
     NullTest,
-    Tally,
     compare_front,
     hypervolume,
-    tally,
 )
 from optimizer.evidence.null_markets import NullMarkets
 from optimizer.evidence.pick import select_pick
@@ -35,12 +33,53 @@ BARS = make_planted_market(7, 900, 8)
 FOUND = [1.0, 3.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
 
 
-def test_p_of_the_law():
-    """With an early stop, and without reaching it."""
-    assert tally(2, FOUND, stop_after=3) == Tally(6, 3, is_stopped=True)
-    assert tally(2, FOUND, stop_after=3).p == Fraction(3, 6)
-    assert tally(2, FOUND, stop_after=10).p == Fraction(4, 10)
-    assert (tally(9, FOUND).p, tally(9, []).p) == (Fraction(1, 10), 1)
+def test_wealth_of_the_law():
+    """A bet on so few that do as well; each value as the law has it."""
+    law = {
+        (0, 0): 1.0, (1, 1): 0.005, (141, 0): 99.771812, (142, 0): 100.223244,
+        (199, 0): 121.534048, (199, 1): 60.614726, (299, 1): 106.359907, (299, 2): 39.718361,
+        (999, 3): 213.950204,
+    }  # fmt: skip
+    for seen, wealth in law.items():
+        assert compute_wealth(*seen) == pytest.approx(wealth, abs=5e-7), seen
+
+
+@pytest.mark.parametrize(
+    ("hits", "planned", "searches", "is_more"),
+    [
+        # It is enough after 142 searches without one, 285 with one, 469 with two.
+        ([], 299, 142, True),
+        ([9], 299, 285, True),
+        ([9, 40], 999, 469, True),
+        # The second that does as well is luck of 299, the first of fewer than 285.
+        ([9, 40], 299, 40, False),
+        ([9], 284, 9, False),
+        # A plan that can show nothing calls luck as the usual one does.
+        ([9, 40], 60, 40, False),
+    ],
+)
+def test_a_bet_ends_as_soon_as_it_is_decided(hits, planned, searches, is_more):
+    """By the numbers of searches that did as well, whatever comes behind."""
+    values = [float(number in hits) for number in range(1, 1000)]
+    counted = tally(0.5, values, planned)
+    assert (counted.searches, counted.is_more, counted.is_luck) == (searches, is_more, not is_more)
+    assert tally(0.5, values[: searches - 1], planned).is_stopped is False
+    best = max(compute_wealth(t, sum(hit <= t for hit in hits)) for t in range(searches + 1))
+    assert counted.p == pytest.approx(1 / best)
+
+
+def test_who_looks_at_any_time_is_wrong_in_one_of_a_hundred():
+    """Users on markets without an edge who go on to 2,000 searches, whatever they see."""
+    users, longest = 20_000, 2_000
+    random = np.random.default_rng(5)
+    chance, hits = random.random(users), np.zeros(users, int)
+    best = np.ones(users)
+    for searches in range(1, longest + 1):
+        hits += random.random(users) < chance
+        likely = np.flatnonzero(hits <= searches / 50 + 2)
+        wealth = [compute_wealth(searches, count) for count in range(int(searches / 50) + 3)]
+        best[likely] = np.maximum(best[likely], np.array(wealth)[hits[likely]])
+    assert 0.005 < (best >= 100).mean() < 0.0125
 
 
 def test_an_empty_front_is_minus_infinity():
@@ -61,13 +100,14 @@ def test_hypervolume_starts_from_an_account_that_does_nothing():
 
 
 @pytest.mark.parametrize(
-    ("run", "at_least", "side"), [(20, 0, ""), (98, 1, "against"), (99, 0, "for"), (199, 0, "for")]
+    ("run", "at_least", "side"), [(20, 0, ""), (98, 1, ""), (98, 2, "against"), (142, 0, "for")]
 )
 def test_so_few_searches_speak_for_nothing(run, at_least, side):
-    """Below 99 no outcome is more than luck; then none that did as well speaks for neither."""
-    strength = Compared(2.0, at_least, (at_least + 1) / (run + 1))
-    strengths = (3.0,) * at_least + (1.0,) * (run - at_least)
-    kind = NullKind(run, False, strength, {}, None, strengths)
+    """Below 142 no outcome is more than luck."""
+    strengths = (1.0,) * (run - at_least) + (3.0,) * at_least
+    counted = tally(2.0, strengths, 299)
+    strength = Compared(2.0, at_least, counted.p)
+    kind = NullKind(run, counted.is_stopped, counted.best, strength, {}, None, strengths)
     (row,) = NullRecord(run, "none", kind).list_rows(None)
     assert f"{at_least} of {run} " in row.sentence
     assert row.speaks == side
@@ -90,8 +130,8 @@ class Crew:
 def make_null(tmp_path):
     """Makes null searches of a finished run: of shuffled bars, which say luck at once."""
 
-    def make(crew, planned=9, stop_after=10):
-        test = NullTest(store, NullSettings, Figure(2.0), stop_after)
+    def make(crew, planned=9, strength=4.0):
+        test = NullTest(store, NullSettings, Figure(strength))
         setup = NullSetup(make_task(BARS), "none")
         record = test.make(setup, planned, crew.submit, lambda *_: None)
         store.flush()
@@ -105,21 +145,21 @@ def make_null(tmp_path):
         yield make
 
 
-@pytest.mark.parametrize("stop_after", [1, 2, 3, 10])
-def test_searches_count_in_the_order_of_their_numbers(make_null, stop_after):
+@pytest.mark.parametrize("strength", [1.0, 2.0, 3.0, 9.0])
+def test_searches_count_in_the_order_of_their_numbers(make_null, strength):
     """As the law counts them, though they end in another order."""
-    kind = make_null(Crew(), stop_after=stop_after)
-    assert kind.tally == tally(2.0, FOUND, stop_after)
+    kind = make_null(Crew(), strength=strength)
+    assert kind.tally == tally(strength, FOUND, 9)
     assert kind.strengths == tuple(FOUND[: kind.run])
 
 
 def test_known_searches_are_not_made_again(make_null):
     """An interrupted judge goes on; a longer plan adds, and a shorter one leaves none out."""
     first, second, idle = Crew(), Crew(), Crew()
-    assert make_null(first, planned=4).tally == tally(2.0, FOUND[:4])
-    assert make_null(second).tally == tally(2.0, FOUND)
+    assert make_null(first, planned=4).tally == tally(4.0, FOUND[:4])
+    assert make_null(second).tally == tally(4.0, FOUND)
     assert sorted(first.begun + second.begun) == list(range(1, 10))
-    assert make_null(idle, planned=3).tally == tally(2.0, FOUND)
+    assert make_null(idle, planned=3).tally == tally(4.0, FOUND)
     assert idle.begun == []
 
 
@@ -149,10 +189,10 @@ def test_a_null_search_is_that_search_on_that_market(kind):
     searches = [null, setup.run(NullJob(kind, 4))]
     own = dict.fromkeys(task.goals.names, 0.5)
     result = SimpleNamespace(front=[SimpleNamespace(objectives=own)])
-    compared = compare_front(task, result, 10, searches)["objectives"]
+    compared = compare_front(task, result, searches)["objectives"]
     for name, is_maximised in zip(task.goals.names, task.goals.maximised, strict=True):
         as_good = sum((s.objectives[name] >= 0.5) == is_maximised for s in searches)
-        assert (compared[name].at_least, compared[name].p) == (as_good, (as_good + 1) / 3), name
+        assert compared[name].at_least == as_good, name
 
 
 def test_a_null_search_with_an_empty_front_has_nothing():

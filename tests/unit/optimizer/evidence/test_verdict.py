@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimizer.evidence.betting import Tally, tally
 from optimizer.evidence.figures import Figure, make_undefined
-from optimizer.evidence.null import Tally
+from optimizer.evidence.ledger import LedgerRecord
 from optimizer.evidence.out_of_sample import Unseen
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.verdict import Facts, ScheduleFacts, decide
 from optimizer.grades import GRADES
 
-RARE, LUCKY = Tally(199, 0, is_stopped=False), Tally(20, 10, is_stopped=True)
+RARE, LUCKY = Tally(142, 0, 100.2, is_stopped=True), Tally(17, 2, 2.5, is_stopped=True)
 GAIN = Unseen(40, 25, Figure(0.123), Figure(0.99))
 LOSS = Unseen(40, 25, Figure(-0.05), Figure(0.3))
 UNSURE = Unseen(40, 25, Figure(0.02), Figure(0.6))
@@ -31,7 +32,7 @@ NONE = Unseen(0, 0, make_undefined("no trades"), make_undefined("all days are eq
 ALL = dict.fromkeys(CHECKS, True)
 
 BEST = Facts(
-    is_certified=True, differences=0, members=12, trades=130, command="judge latest --null 199",
+    is_certified=True, differences=0, members=12, trades=130, command="judge latest --null 299",
     seconds=41.2, strength=2.9, mean_r=0.31, nulls={"shuffled": RARE, "mirrored": RARE},
     held_out=GAIN, folds=GAIN, checks=ALL,
 )  # fmt: skip
@@ -40,9 +41,14 @@ BEST = Facts(
 UNTESTED = {"shuffled": None, "mirrored": None}
 
 
+BELIEVED = LedgerRecord(11, 0, 2, 100.2, is_believed=True)
+DOUBTED = LedgerRecord(11, 3, 0, 100.2, is_believed=False)
+"""Folders of eleven searches; in the second no e-value is at least 110."""
+
+
 def null(searches, at_least=0):
-    """Null searches that were all made."""
-    return Tally(searches, at_least, is_stopped=False)
+    """Null searches that were all made, by the usual plan."""
+    return tally(0.5, [*[0.0] * (searches - at_least), *[1.0] * at_least], 299)
 
 
 def change(facts, *, shuffled=RARE, mirrored=RARE, **changes):
@@ -72,20 +78,19 @@ def check(facts, grade, words):
         ({"members": 0, "trades": 0}, "too_little", ["empty"]),
         ({"trades": 29, "shuffled": None}, "too_little", ["29, 30"]),
         ({"trades": 30}, "robust", []),
-        # Ninety-nine null searches of each kind, or as many as did as well before a stop.
-        (UNTESTED, "not_judged", ["over 80 trades", "over 40", "--null 199 (about 42 s)"]),
+        # Null searches of each kind until the bet on them is decided.
+        (UNTESTED, "not_judged", ["over 80 trades", "over 40", "--null 299 (about 42 s)"]),
         ({**UNTESTED, "folds": replace(LOSS, trades=12), "held_out": None}, "not_judged",
          ["lost 0.05 R", "12 trades"]),
-        ({"shuffled": null(98)}, "not_judged", ["98 searches on shuffled", "99"]),
-        ({"shuffled": null(9, 9)}, "not_judged", ["9 searches on shuffled"]),
+        ({"shuffled": null(98)}, "not_judged", ["98 searches on shuffled", "142"]),
+        ({"shuffled": null(9, 1)}, "not_judged", ["9 searches on shuffled"]),
         ({"mirrored": None}, "not_judged", ["0 searches on mirrored"]),
-        ({"shuffled": null(99), "mirrored": null(99)}, "robust", []),
-        # Luck stands before a loss, with p beside its limit.
-        ({"shuffled": null(99, 1)}, "luck", ["1 of 99"]),
-        ({"shuffled": LUCKY, "mirrored": None}, "luck", ["10 of 20", "p = 0.5", "0.01"]),
-        ({"mirrored": null(199, 2)}, "luck", ["p = 0.015"]),
-        ({"mirrored": null(199, 1)}, "robust", []),
-        ({"shuffled": Tally(997, 10, is_stopped=True)}, "luck", ["p = 0.0100301"]),
+        ({"mirrored": Tally(285, 1, 100.1, is_stopped=True)}, "robust", []),
+        # Luck stands before a loss, and says how many would tell it from an edge.
+        ({"shuffled": LUCKY, "mirrored": None}, "luck",
+         ["As good on 2 of 17 shuffled markets: probably luck. (A market", "--null 999.)"]),
+        ({"mirrored": null(99, 2)}, "luck", ["2 of 99 mirrored markets"]),
+        ({"shuffled": Tally(999, 6, 30.0, is_stopped=True)}, "luck", ["6 of 999"]),
         ({"shuffled": LUCKY, "folds": NOUGHT, "held_out": HEAVY}, "luck",
          ["lost in held-out bars", "nothing in folds"]),
         # A pick that loses on the bars that it was chosen on needs no null searches.
@@ -93,12 +98,11 @@ def check(facts, grade, words):
         ({**UNTESTED, "strength": -5.87, "mean_r": -0.61}, "lost", ["loses", "-0.61 R"]),
         ({"strength": -0.99, "mean_r": -0.004}, "lost", ["gains nothing", "-0.004 R"]),
         # More than luck, and no more than that.
-        ({"folds": None, "held_out": None}, "weak", ["p = 0.005", "neither folds nor held-out"]),
+        ({"folds": None, "held_out": None}, "weak", ["p = 0.00998", "neither folds nor held-out"]),
         ({"folds": UNSURE, "held_out": None}, "weak", ["neither folds nor held-out bars are sure"]),
         ({"folds": LOSS}, "weak", ["folds lost: -0.05 R", "40 trades"]),
-        ({"searches": 11}, "weak", ["11 searches", "219 null searches"]),
-        ({"searches": 10, "folds": None}, "robust", []),
-        ({"searches": 6, "mirrored": null(199, 1)}, "weak", ["p = 0.01)", "p x 6", "not 0.06"]),
+        ({"ledger": DOUBTED}, "weak", ["of 11 searches", "0 may be believed", "110 is needed"]),
+        ({"ledger": BELIEVED}, "robust", []),
         ({"is_warm_started": True}, "weak", ["began from a run"]),
         ({"is_approximate": True, "held_out": None}, "weak", ["approximate"]),
         ({"untested": ("AAPL",), "held_out": None}, "weak", ["AAPL"]),
@@ -158,8 +162,8 @@ OPEN = None
 )  # fmt: skip
 def test_unseen_bars_on_which_it_does_not_gain_are_lost(folds, held_out, words):
     """Of thirty trades together that nothing makes up for, with null searches or without."""
-    for tally, other in ((None, "not_judged"), (RARE, "weak")):
-        facts = change(BEST, shuffled=tally, mirrored=tally, folds=folds, held_out=held_out)
+    for made, other in ((None, "not_judged"), (RARE, "weak")):
+        facts = change(BEST, shuffled=made, mirrored=made, folds=folds, held_out=held_out)
         check(facts, other if words is OPEN else "lost", words or [])
 
 
@@ -173,14 +177,14 @@ THROUGH_TIME = replace(
     ("changes", "grade", "words"),
     [
         # At most held, whatever else is known.
-        ({}, "holds", ["every 30 days", "0.12 R", "24 steps", "0 of 199 schedules", "p = 0.005"]),
+        ({}, "holds", ["every 30 days", "0.12 R", "24 steps", "As good on 0 of 142"]),
         ({"trades": 12}, "too_little", ["12, 30"]),
         ({"folds": replace(GAIN, closing_days=19)}, "too_little", ["days", "19, 20"]),
-        ({"shuffled": LUCKY}, "luck", ["10 of 20 schedules"]),
+        ({"shuffled": LUCKY}, "luck", ["2 of 17 shuffled markets"]),
         ({"strength": -1.5, "mean_r": -0.1}, "lost", ["40 trades", "-0.10 R"]),
         (UNTESTED, "not_judged", ["steps gained 0.12 R"]),
-        ({"shuffled": null(3)}, "not_judged", ["3 schedules on shuffled", "99"]),
-        ({"searches": 11}, "weak", ["11 searches"]),
+        ({"shuffled": null(3)}, "not_judged", ["3 schedules on shuffled", "142"]),
+        ({"ledger": DOUBTED}, "weak", ["11 searches"]),
     ],
 )  # fmt: skip
 def test_grades_of_a_schedule(changes, grade, words):
@@ -188,13 +192,14 @@ def test_grades_of_a_schedule(changes, grade, words):
     check(change(THROUGH_TIME, **changes), grade, words)
 
 
-tallies = st.sampled_from([None, RARE, LUCKY, null(50), null(199, 1)])
+tallies = st.sampled_from([None, RARE, LUCKY, null(50), null(141, 1)])
 unseen = st.sampled_from([None, GAIN, LOSS, UNSURE, NOUGHT, HEAVY, OPENED])
 cases = st.builds(
     change, st.just(BEST), is_certified=st.booleans(), differences=st.sampled_from([0, 3]),
     trades=st.sampled_from([12, 300]), shuffled=tallies, mirrored=tallies, folds=unseen,
     held_out=unseen, strength=st.sampled_from([2.9, 0.0, -3.0]), looks=st.integers(1, 9),
-    searches=st.integers(1, 30), is_warm_started=st.booleans(), is_approximate=st.booleans(),
+    searches=st.integers(1, 30), ledger=st.sampled_from([None, BELIEVED, DOUBTED]),
+    is_warm_started=st.booleans(), is_approximate=st.booleans(),
     is_simulated=st.booleans(), checks=st.sampled_from([ALL, {}, ALL | {"costs": False}]),
 )  # fmt: skip
 
@@ -213,7 +218,7 @@ def test_more_than_weak_needs_bars_that_the_search_had_not_seen(facts):
         assert GAIN in seen
         assert not any(part.contradicts for part in seen)
         assert not facts.is_warm_started
-        assert facts.searches <= 10
+        assert facts.ledger is not DOUBTED
     for text in (verdict.sentence, *verdict.reasons):
         assert not re.search(NEVER, text, re.IGNORECASE), text
 

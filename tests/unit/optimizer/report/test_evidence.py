@@ -28,7 +28,7 @@ def test_a_run_that_was_never_judged_names_the_command(example_run):
     """There is no judgement."""
     run = load_run(example_run)
     assert (run.judgement, run.verdict.grade) == (None, "not_judged")
-    assert f"python -m optimizer judge {example_run} --null 199" in repr(run)
+    assert f"python -m optimizer judge {example_run} --null 299" in repr(run)
     assert build_answer(run).evidence == ()
 
 

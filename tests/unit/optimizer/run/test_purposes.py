@@ -18,6 +18,7 @@ from optimizer.run.purposes import (
 )
 from optimizer.store import RunStore
 from optimizer.store.answers import OPENED
+from optimizer.store.listing import list_run_folders
 from tests.support.commands import write_market
 
 pytestmark = pytest.mark.usefixtures("begun_here")
@@ -37,7 +38,7 @@ def run(recordings, tmp_path, monkeypatch):
     recordings.copy("held out")
     (tmp_path / "other").mkdir()
     write_market(tmp_path / "other" / "bars.csv", 3000, seed=5)
-    (path,) = (tmp_path / "runs").iterdir()
+    (path,) = list_run_folders(tmp_path / "runs")
     return path
 
 

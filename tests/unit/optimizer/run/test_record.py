@@ -212,7 +212,7 @@ HARMLESS = {
     "threads": 1, "memory": 10**8, "device": "cpu", "runs": "elsewhere", "keep": "last",
     "report": False, "tags": ["baseline"], "generations": 3, "max_evaluations": 300,
     "max_seconds": 3.0, "plateau": 3, "max_bytes": 10**8, "trust_rates": True,
-    "trust_leverage": True, "judge": False, "null": 99, "null_keep": "week", "stop_after": 3,
+    "trust_leverage": True, "judge": False, "null": 99, "null_keep": "week",
     "folds": 2, "train": 2, "every": "30d", "pick_by": "keep", "anchored": True, "cpcv": "6,2",
     "purge": 9, "embargo": 9, "blocks": 8, "resamples": 99, "trials": 99, "dedupe": True,
     "calendar": "XNYS", "bounds": {"ema_fast": [12.0, 192.0]},

@@ -8,6 +8,7 @@ import pytest
 from engine.accounts.metrics import METRICS
 from optimizer.errors import StoreError
 from optimizer.store import RunStore
+from optimizer.store.listing import list_run_folders
 from optimizer.store.result import find_strongest, load_result
 from tests.support.forging import forge
 
@@ -17,7 +18,7 @@ def run(recordings, tmp_path, monkeypatch):
     """A copy of a run of three symbols."""
     monkeypatch.chdir(tmp_path)
     recordings.copy("symbols")
-    (run,) = (tmp_path / "runs").iterdir()
+    (run,) = list_run_folders(tmp_path / "runs")
     return run
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
+from optimizer.evidence.betting import tally
 from optimizer.evidence.checkpoint import Checkpoint
-from optimizer.evidence.null import NullSearch, NullSettings, tally
+from optimizer.evidence.null import NullSearch, NullSettings
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.live import LiveRun
 from optimizer.viewing.run_index import RunIndex, list_rows

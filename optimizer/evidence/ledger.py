@@ -1,0 +1,111 @@
+"""Ledger of a folder: which of all its searches may be believed, at most one in ten of them false.
+
+Each question is a search, with whatever seeds it was made, judged or not. The evidence on it is an
+e-value: the wealth of its bet against null searches. That holds however searches depend on each
+other.
+
+Source: Wang and Ramdas, "False discovery rate control with e-values", JRSS B 84, 2022 (e-BH).
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from optimizer.evidence.figures import Number
+from optimizer.formatting import format_count
+from optimizer.store.listing import LEFT_OUT, RunSummary, list_runs
+from optimizer.store.payload import Payload
+from optimizer.store.searches import list_noted
+
+FALSE_SHARE = 0.1
+"""Most of the searches believed that are false, on average."""
+
+
+@dataclass(frozen=True)
+class LedgerRecord(Payload):
+    """All searches of a folder, and whether this one may be believed."""
+
+    searches: int  # questions, removed ones and fitted forecasts included
+    removed: int  # of them that are not there any more
+    believed: int  # that may be believed together
+    wealth: Number  # e-value of one of them, the mean of its seeds
+    is_believed: bool  # whether that one may be
+
+    def describe(self) -> str:
+        """Sentence on the folder."""
+        return describe_ledger(self.searches, self.believed, self.removed)
+
+    @property
+    def needed(self) -> float:
+        """E-value from which on this search would be believed too."""
+        others = self.believed - self.is_believed
+        return self.searches / (FALSE_SHARE * (others + 1))
+
+
+def describe_ledger(searches: int, believed: int, removed: int = 0) -> str:
+    """Sentence on a folder.
+
+    >>> describe_ledger(12, 1)
+    'Of 12 searches in this folder 1 may be believed (at most one in ten false).'
+    """
+    made = format_count(searches, "search")
+    gone = f", {removed} of them removed," if removed else ""
+    return f"Of {made} in this folder{gone} {believed} may be believed (at most one in ten false)."
+
+
+def count_believed(wealths: Collection[float]) -> int:
+    """Number of the greatest e-values that may be believed together.
+
+    >>> count_believed([150, 40, 3, 0.5, 0.1]), count_believed([120] + [0.5] * 11)
+    (2, 1)
+    >>> count_believed([110] + [0.5] * 11)
+    0
+    """
+    falling = sorted(wealths, reverse=True)
+    enough = [
+        count
+        for count, wealth in enumerate(falling, 1)
+        if wealth >= len(falling) / (FALSE_SHARE * count)
+    ]
+    return max(enough, default=0)
+
+
+def read_ledger(folder: Path, run: str, wealth: float | None, fits: int = 0) -> LedgerRecord:
+    """Ledger of a folder as a run in it sees it.
+
+    Args:
+        folder: Of runs.
+        run: Id of the run.
+        wealth: E-value of its search by now; None without null searches.
+        fits: Forecasts fitted on its bars, each of which counts as a search.
+
+    Raises:
+        StoreError: When the folder or its list of questions cannot be read.
+    """
+    runs = [one if one.id != run else replace(one, wealth=wealth) for one in list_runs(folder)]
+    mine = next(one for one in runs if one.id == run)
+    return build_ledger(runs, list_noted(folder), mine, fits)
+
+
+def build_ledger(
+    runs: Sequence[RunSummary],
+    noted: Collection[str],
+    mine: RunSummary | None = None,
+    fits: int = 0,
+) -> LedgerRecord:
+    """Ledger of the runs of a folder and of the questions that it noted; as one of them sees it.
+
+    A question without a run, or without null searches, has the e-value 0.
+    """
+    by_question: dict[str, list[float]] = {question: [] for question in noted}
+    for run in (run for run in runs if run.status != LEFT_OUT):
+        by_question.setdefault(run.question or run.id, []).append(run.wealth or 0.0)
+    removed = sum(not wealths for wealths in by_question.values())
+    values = {question: fmean(wealths or [0.0]) for question, wealths in by_question.items()}
+    wealths = [*values.values(), *[0.0] * fits]
+    believed = count_believed(wealths)
+    least = sorted(wealths, reverse=True)[believed - 1] if believed else math.inf
+    own = None if mine is None else values[mine.question or mine.id]
+    return LedgerRecord(len(wealths), removed, believed, own, (own or 0.0) >= least)
