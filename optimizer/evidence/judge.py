@@ -24,17 +24,8 @@ from optimizer.evidence.judgement import (
     read_judgements,
 )
 from optimizer.evidence.ledger import read_ledger
-<<<<<<< HEAD
 from optimizer.evidence.lookahead import build_causal_record
-from optimizer.evidence.null import DEFAULT_SEARCHES, build_null_record
-=======
-from optimizer.evidence.lookahead import (
-    CausalRecord,
-    Searched,
-    build_causal_record,
-)
 from optimizer.evidence.null import build_null_record
->>>>>>> c67dc8f7 (evidence: the bet on null searches is a file)
 from optimizer.evidence.plan import Plan
 from optimizer.evidence.robust import build_robust_record
 from optimizer.evidence.schedule_searches import (
