@@ -21,7 +21,7 @@ from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.dask_client import own_address
 from optimizer.cluster.fingerprint import Made, made_here
 from optimizer.errors import ConfigError, LostError, OptimizerError
-from optimizer.evidence.jobs.workers import Runner
+from optimizer.evidence.jobs.executor import Runner
 from optimizer.store.space import build_write_error
 from strategy.model import Strategy
 

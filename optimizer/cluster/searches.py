@@ -12,9 +12,8 @@ from engine.runtime.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import JobRequest, Parcel, refuse_own_indicators, run_jobs
 from optimizer.errors import OptimizerError
-from optimizer.evidence.jobs.executor import limit
+from optimizer.evidence.jobs.executor import Runner, limit
 from optimizer.evidence.jobs.in_step import InStepSetup, Job, Result
-from optimizer.evidence.jobs.workers import Runner
 from optimizer.run.task import Task
 
 

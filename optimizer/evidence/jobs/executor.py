@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 Setup = TypeVar("Setup", bound=InStepSetup[Any, Any])
 
 
+class Runner(Protocol):
+    """Runner of jobs on another machine, as a setup is."""
+
+    def run(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
+        """Result of one."""
+        ...
+
+
 class Executor(Protocol):
     """Makes searches; it decides no result."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from io import BufferedReader
-from typing import Any, Protocol
+from typing import Any
 
 from optimizer.processes import begin, folders_of_own_modules
 
@@ -21,17 +21,6 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 PIPE_BYTES = 2**20
 """Size of a pipe, where the system allows it: a population's accumulators in one piece."""
-
-
-class Runner(Protocol):
-    """Runner of jobs; it can be pickled, or its jobs are done in this process.
-
-    One that `asks` is also given a function that asks this process, wherever it does a job.
-    """
-
-    def run(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
-        """Do one."""
-        ...
 
 
 AskParent = Callable[[Any], Any]
