@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -38,25 +38,7 @@ FEWEST_IN_SLOT = 20
 LONG_MARKET = 10_000
 """Times of a market, below which a thread takes longer to begin than what it does."""
 
-Built = TypeVar("Built")
-
 PERIODS_NS: dict[str, int] = {"none": 1, "day": UNITS_NS["d"], "week": UNITS_NS["w"]}
-
-
-class Origins(NamedTuple):
-    """Bars that a shuffled series has its parts from."""
-
-    # [T] number of the bar whose body and volume stand at each bar; columns that are aligned
-    # to bars move with it.
-    bodies: Ints
-    gaps: Ints  # [T] number of the bar whose gap stands before each bar
-
-
-class ShuffledWords(NamedTuple):
-    """Words that decide one shuffled market, one of each time of any series."""
-
-    bodies: Words
-    gaps: Words
 
 
 class _Ratios(NamedTuple):
@@ -145,26 +127,17 @@ class NullMarkets:
             for bars, moving_bars in zip(ended, moving, strict=True)
         ]
 
-    def draw_origins(self, index: int) -> tuple[Origins, ...]:
-        """Bars of the bodies and gaps of each series in shuffled market `index`, from 1 on."""
-        return self._build_each(partial(_draw_series, self._draw_shuffled(index)))
-
     def shuffle_market(self, index: int) -> tuple[Bars, ...]:
         """Shuffled market `index`, from 1 on: [S] series that end with their windows."""
-        return self._build_each(partial(_shuffle_series, self._draw_shuffled(index)))
-
-    def list_mirrored_bars(self, index: int) -> tuple[Ints, ...]:
-        """Numbers of the bars of each series that mirrored market `index` turns, ascending."""
-        tops = self._draw_tops(index)
-        return tuple(
-            series.moving[series.may_turn & tops[series.number]] for series in self._series
-        )
+        bodies, gaps = (self._draw_words(index, name) for name in ("null_body", "null_gap"))
+        return self._build_each(partial(_shuffle_series, bodies, gaps))
 
     def mirror_market(self, index: int) -> tuple[Bars, ...]:
         """Mirrored market `index`, from 1 on: [S] series that end with their windows."""
-        return self._build_each(partial(_mirror_series, self._draw_tops(index)))
+        is_top = self._draw_words(index, "null_mirror") >> np.uint64(63) == 1
+        return self._build_each(partial(_mirror_series, is_top))
 
-    def _build_each(self, build: Callable[[_Series], Built]) -> tuple[Built, ...]:
+    def _build_each(self, build: Callable[[_Series], Bars]) -> tuple[Bars, ...]:
         """Results of building each series [S], those of a long market side by side."""
         cores = available_cores(self._threads)
         if len(self._series) == 1 or cores == 1 or len(self._times) < LONG_MARKET:
@@ -172,17 +145,8 @@ class NullMarkets:
         with ThreadPoolExecutor(min(cores, len(self._series)), "series") as pool:
             return tuple(pool.map(build, self._series))
 
-    def _draw_shuffled(self, index: int) -> ShuffledWords:
-        bodies, gaps = (self._draw_words(index, purpose) for purpose in ("null_body", "null_gap"))
-        return ShuffledWords(bodies, gaps)
-
     def _draw_words(self, index: int, purpose: str) -> Words:
         return draw_words(self._seed, index, purpose, len(self._times))
-
-    def _draw_tops(self, index: int) -> Flags:
-        """Whether the top bit of each time's word is 1."""
-        tops: Flags = self._draw_words(index, "null_mirror") >> np.uint64(63) == 1
-        return tops
 
 
 def _find_range(number: int, windows: Sequence[Window]) -> tuple[int, int]:
@@ -244,35 +208,26 @@ def _split_series(
     )
 
 
-def _number_bars(series: _Series, taken: Ints) -> Ints:
-    """Numbers of bars [T] from positions among the bars that move."""
-    return np.concatenate([np.arange(len(series.bars) - len(taken)), series.moving[taken]])
-
-
-def _draw_series(words: ShuffledWords, series: _Series) -> Origins:
-    return Origins(
-        _number_bars(series, series.bodies.shuffle(words.bodies[series.number])),
-        _number_bars(series, series.gaps.shuffle(words.gaps[series.number])),
-    )
-
-
-def _shuffle_series(words: ShuffledWords, series: _Series) -> Bars:
-    origins = _draw_series(words, series)
-    kept = len(series.bars) - len(series.moving)
-    bodies, gaps = (bar_numbers[kept:] - kept for bar_numbers in origins)
+def _shuffle_series(body_words: Words, gap_words: Words, series: _Series) -> Bars:
+    """A series whose bodies and gaps [m] are filled by words, one of each time of any series."""
+    bars, kept = series.bars, len(series.bars) - len(series.moving)
+    bodies = series.bodies.shuffle(body_words[series.number])
     gap, *body = series.ratios
-    ratios = _Ratios(gap[gaps], *(column[bodies] for column in body))
-    bars = series.bars
+    gaps = gap[series.gaps.shuffle(gap_words[series.number])]
+    ratios = _Ratios(gaps, *(column[bodies] for column in body))
+    # Numbers of the bars [T] whose bodies, volumes and aligned columns stand at each bar.
+    numbers = np.concatenate([np.arange(kept), series.moving[bodies]])
     extra = {
-        name: column if name in bars.dated else column[origins.bodies]
+        name: column if name in bars.dated else column[numbers]
         for name, column in bars.extra.items()
     }
     turns = np.zeros(len(bars), np.bool_)
-    return _rebuild_bars(series, ratios, bars.volume[origins.bodies], extra, origins.bodies, turns)
+    return _rebuild_bars(series, ratios, bars.volume[numbers], extra, numbers, turns)
 
 
-def _mirror_series(tops: Flags, series: _Series) -> Bars:
-    turns = series.may_turn & tops[series.number]
+def _mirror_series(is_top: Flags, series: _Series) -> Bars:
+    """A series of which some bars that may turn are turned: those of times with a flag."""
+    turns = series.may_turn & is_top[series.number]
     chosen = (np.where(turns, *pair) for pair in zip(series.turned, series.ratios, strict=True))
     bars = series.bars
     is_turned = np.zeros(len(bars), np.bool_)
