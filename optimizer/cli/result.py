@@ -19,6 +19,7 @@ from optimizer.evidence.judgement import (
     Judgement,
     derive_verdict,
     describe_count,
+    describe_expected,
     describe_subject,
     find_pick,
     suggest_next,
@@ -55,7 +56,7 @@ def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, 
     verdict: dict[str, object] = {"verdict": derive_verdict(result, None).payload()}
     if judgement is None and (pick := find_pick(result, None)) is not None:
         verdict["pick"] = pick.payload()
-    judged = judgement.payload() if judgement else verdict
+    judged = {"expected": None, **(judgement.payload() if judgement else verdict)}
     counted = describe_count(result, judgement)
     return {"judgement": judged, **result.payload(), "counted": counted}
 
@@ -126,6 +127,8 @@ def print_answer(result: RunResult, judgement: Judgement | None) -> None:
     if sentence:
         console.say(f"{about.capitalize()}: {sentence}")
     pick = find_pick(result, judgement)
+    if pick is not None and (expected := describe_expected(result, judgement, pick.member)):
+        console.say(f"Expected: {expected}")
     if pick is not None and not _is_stitched(judgement):
         console.say_all(describe_account(result.front[pick.member], 1))
     console.say(f"Next: {suggest_next(result, verdict, judgement)}")

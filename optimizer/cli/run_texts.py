@@ -11,7 +11,13 @@ from optimizer.cli.console import Lines, facts_table, format_csv, format_json, p
 from optimizer.cli.result import print_answer, print_result, result_json
 from optimizer.cli.tables import importance_tables, print_individual
 from optimizer.errors import ConfigError
-from optimizer.evidence.judgement import Judgement, find_pick, read_opened_result
+from optimizer.evidence.judgement import (
+    Judgement,
+    describe_expected,
+    expect_member,
+    find_pick,
+    read_opened_result,
+)
 from optimizer.formatting import format_count, number
 from optimizer.run.genes_file import chosen_member
 from optimizer.run.importance import METHOD, measure_run_importance
@@ -79,7 +85,9 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
     chosen, pick, data = result.front[index], find_pick(result, judgement), result.data
     is_pick = pick is not None and pick.member == index
     if as_json:
-        print_json({"run": result.run, "member": index, "is_pick": is_pick, **chosen.payload()})
+        expected = expect_member(result, judgement, index)
+        record = {"expected": expected and expected.payload(), **chosen.payload()}
+        print_json({"run": result.run, "member": index, "is_pick": is_pick, **record})
         return
     console = stdout()
     console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {index}")
@@ -90,6 +98,8 @@ def print_member(path: Path, member: int, *, as_json: bool) -> None:
     console.say(f"Its trades: {backtest}")
     console.say(f"On other bars: {backtest} --data OTHER")
     if pick is not None and not is_pick:
+        if sentence := describe_expected(result, judgement, index):
+            console.say(f"Expected of it: {sentence}")
         console.print()
         console.say("This member is not the pick, of which the verdict speaks:")
     print_answer(result, judgement)

@@ -19,6 +19,7 @@ from optimizer.evidence.betting import DEFAULT_SEARCHES
 from optimizer.evidence.bootstrap import BootstrapRecord
 from optimizer.evidence.checkpoint import SETTINGS
 from optimizer.evidence.cscv import CscvRecord
+from optimizer.evidence.expectation import ExpectedRecord, expect
 from optimizer.evidence.figures import Number
 from optimizer.evidence.folds import FoldSettings, FoldsRecord, PathSettings, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord, LookSettings
@@ -116,6 +117,8 @@ class Judgement(Payload):
     ledger: Annotated[LedgerRecord | None, OPTIONAL] = None  # of its folder, when it was judged
     # Forecasts fitted on these bars before one was chosen for the strategy to read.
     fits: Annotated[int, OPTIONAL] = 0
+    # Mean R of the pick on other bars; None where nothing is known of it, and of a schedule.
+    expected: Annotated[ExpectedRecord | None, OPTIONAL] = None
     notes: tuple[str, ...] = ()  # parts that were left out, and why
     answer: Annotated[RunAnswer | None, OPTIONAL] = None  # None where none can be picked
     # Version of those that gave the verdict; 0 where it was not recorded.
@@ -187,10 +190,10 @@ def add_verdict(
     seconds: float,
     is_warm_started: bool,
 ) -> Judgement:
-    """Evidence with the verdict and the answer that follow from it.
+    """Evidence with verdict, answer and expectation, which follow from it.
 
     Args:
-        judgement: The evidence; a verdict and an answer that it has are replaced.
+        judgement: The evidence; those that it has are replaced.
         result: Of the run.
         path: The run's.
         seconds: About how long it would take to judge it by null searches.
@@ -223,7 +226,9 @@ def add_verdict(
     if judgement.schedule is not None:
         facts = _judge_schedule(facts, judgement.schedule, held_out, command)
     answer = _build_answer(result, judgement)
-    return replace(judgement, verdict=decide(facts), answer=answer, rules=RULES_VERSION)
+    judged = replace(judgement, verdict=decide(facts), answer=answer, rules=RULES_VERSION)
+    expected = None if pick is None else expect_member(result, judged, pick.member)
+    return replace(judged, expected=expected)
 
 
 def _judge_schedule(
@@ -318,6 +323,45 @@ def find_pick(result: RunResult, judgement: Judgement | None) -> PickRecord | No
         if judgement is not None and judgement.pick is not None
         else _find_strongest(result)
     )
+
+
+def expect_member(
+    result: RunResult, judgement: Judgement | None, member: int
+) -> ExpectedRecord | None:
+    """Mean R that a member is expected to earn on other bars; None where nothing is known of it.
+
+    Args:
+        result: Of the run.
+        judgement: Its newest judgement, None before the first.
+        member: Number in the front.
+    """
+    if judgement is None or not _can_expect(result, judgement):
+        return None
+    nulls = () if judgement.null is None else judgement.null.shuffled.strengths
+    pick = judgement.pick
+    if pick is not None and member == pick.member:
+        folds = None if judgement.folds is None else judgement.folds.unseen
+        return expect(pick.mean_r, pick.strength, nulls, folds)
+    metrics = result.front[member].metrics
+    return expect(metrics.get("mean_r"), metrics.get("strength"), nulls)
+
+
+def describe_expected(result: RunResult, judgement: Judgement | None, member: int) -> str:
+    """Sentence on what a member is expected to earn, or how to find it out."""
+    if not _can_expect(result, judgement):
+        return ""
+    expected = expect_member(result, judgement, member)
+    if expected is not None:
+        return expected.describe()
+    judge = write_command("judge", Path(result.path))
+    return f"not known yet; {judge} --null {DEFAULT_SEARCHES} finds out."
+
+
+def _can_expect(result: RunResult, judgement: Judgement | None) -> bool:
+    """Whether something can be expected: of no schedule, whose steps traded on unseen bars."""
+    if judgement is not None and judgement.schedule is not None:
+        return False
+    return derive_verdict(result, judgement).grade not in ("invalid", "too_little")
 
 
 def build_unfinished_verdict(path: Path, *, is_simulated: bool) -> Verdict:

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from data.shell import write_command
 from optimizer.evidence.drift import DriftRecord
 from optimizer.evidence.folds import FoldRow, Range
-from optimizer.evidence.judgement import Judgement, describe_subject, suggest_next, weigh_evidence
+from optimizer.evidence.judgement import (
+    Judgement,
+    describe_expected,
+    describe_subject,
+    suggest_next,
+    weigh_evidence,
+)
 from optimizer.evidence.statistic import Weighed
 from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
 from optimizer.formatting import number
@@ -18,6 +24,8 @@ from optimizer.signals.drift import read_drift
 from optimizer.store import RunStore
 
 FOLD_COLUMNS = ("fold", "searched on", "tested on", "trades", "mean R", "efficiency")
+
+CANNOT_KNOW = "Whether the market stays as it is, no number of these bars can know."
 
 ALONE = "Not judged: one candidate, without the search that found it."
 
@@ -34,6 +42,7 @@ class PageAnswer:
     reasons: tuple[str, ...]
     about: str  # what is judged: the pick, or the account of all steps of a schedule
     pick: str  # a sentence on it, empty where it is not known
+    expected: str  # what it is expected to earn, or how to find it out; empty of a schedule
     evidence: tuple[Weighed, ...]  # first what disagrees with the verdict
     folds: tuple[tuple[str, ...], ...]  # cells of a row each, in `FOLD_COLUMNS`
     steps: tuple[tuple[str, ...], ...]  # of a schedule, likewise in `STEP_COLUMNS`
@@ -57,12 +66,21 @@ def build_answer(run: Tables) -> PageAnswer:
         verdict.reasons,
         about,
         sentence,
+        _describe_expected(run),
         tuple(_list_evidence(run)),
         _list_fold_cells(rows),
         () if made is None else list_step_cells(made),
         tuple(words(name) for name in run.genes),
         tuple(tuple(number(row.genes.get(name)) for name in run.genes) for row in rows),
     )
+
+
+def _describe_expected(run: Tables) -> str:
+    """Sentence on what the pick is expected to earn, with what that cannot know."""
+    if run.result is None or run.pick is None:
+        return ""
+    sentence = describe_expected(run.result, run.judgement, run.pick.member)
+    return f"{sentence[:1].upper()}{sentence[1:]} {CANNOT_KNOW}" if run.expected else sentence
 
 
 def _shorten(verdict: Verdict) -> str:

@@ -14,9 +14,11 @@ from data.plain import methods_take_plain
 from engine.batch import Engine
 from engine.errors import EngineError
 from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.evidence.expectation import ExpectedRecord
 from optimizer.evidence.judgement import (
     build_unfinished_verdict,
     derive_verdict,
+    expect_member,
     find_pick,
     read_opened_result,
 )
@@ -108,6 +110,23 @@ class Tables:
         0
         """
         return None if self.result is None else find_pick(self.result, self.judgement)
+
+    @property
+    def expected(self) -> ExpectedRecord | None:
+        """Mean R that the pick is expected to earn on other bars; None where it is not known.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).expected is None
+        True
+        """
+        return None if self.pick is None else self.expect(self.pick.member)
+
+    def expect(self, member: int) -> ExpectedRecord | None:
+        """Mean R that a member is expected to earn on other bars; None where it is not known."""
+        if self.result is None:
+            return None
+        number = require_place(f"run '{self.id}'", "member", member, len(self.members))
+        return expect_member(self.result, self.judgement, number)
 
     @property
     def id(self) -> str:

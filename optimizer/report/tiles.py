@@ -57,6 +57,7 @@ def list_tiles(run: Tables) -> list[Tile]:
         _growth(_value(member, "total_return"), _value(member, "cagr"), describe_return(member)),
         _drawdown(member),
         _trades(member),
+        _build_expected(run, pick),
         _exposure(member),
         # An account sizes trades by its own rule, and has a tile below.
         None if any(tile.name.startswith("Leverage") for tile in orders) else _leverage(member),
@@ -123,6 +124,13 @@ def _drawdown(member: Member) -> Tile:
 def _trades(member: Member) -> Tile:
     note = f"{_text(member, 'win_rate')} of them gain, {_text(member, 'mean_r')} R a trade"
     return Tile("Trades", _text(member, "trades"), note)
+
+
+def _build_expected(run: Tables, pick: int) -> Tile | None:
+    expected = run.expect(pick)
+    if expected is None:
+        return None
+    return Tile("Expected", expected.headline, expected.range, _sign(expected.mean))
 
 
 def _exposure(member: Member) -> Tile:

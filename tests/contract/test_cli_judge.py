@@ -86,11 +86,15 @@ def test_resuming_goes_on_with_a_judge_that_was_killed(command, market, monkeypa
     resume = ("evolve", "--resume", "latest", "--no-report", "--json")
     gone = bars.rename("elsewhere.csv")
     shown = command(*resume)
-    assert shown.json["judgement"].keys() == {"verdict", "pick"}
+    assert shown.json["judgement"].keys() == {"expected", "verdict", "pick"}
     assert "note: the run is not judged" in shown.err
     assert command(*resume, "--judge").code == 2
     gone.rename(bars)
-    assert command(*resume, "--no-judge").json["judgement"].keys() == {"verdict", "pick"}
+    assert command(*resume, "--no-judge").json["judgement"].keys() == {
+        "expected",
+        "verdict",
+        "pick",
+    }
     outcome = command(*resume)
     assert len(outcome.json["judgement"]["folds"]["rows"]) == 2
     assert "judging: folds 2 of 2" in outcome.err

@@ -14,11 +14,13 @@ from optimizer.evidence.judgement import (
     Judgement,
     add_verdict,
     derive_member_verdict,
+    describe_expected,
+    expect_member,
     find_pick,
     list_unstated,
     weigh_evidence,
 )
-from optimizer.evidence.null import NullRecord, NullSearch, NullSettings
+from optimizer.evidence.null import DEFAULT_SEARCHES, NullRecord, NullSearch, NullSettings
 from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord, StepSettings
 from optimizer.evidence.verdict import Verdict
 from optimizer.grades import GRADES
@@ -254,3 +256,33 @@ def test_rows_are_known_by_their_settings_and_their_number(tmp_path):
         for other in (replace(settings, kind="mirrored"), replace(settings, null_keep="week"),
                       NullScheduleSettings(*STEP_SETTINGS, "day", "shuffled")):  # fmt: skip
             assert Checkpoint(store, other, NullSearch).known == {}
+
+
+def test_pick_and_members_are_expected_to_earn_less_than_is_shown(result):
+    """By the same null searches; the pick's own is recorded."""
+    judged = judge_by_hand(judgement(), result)
+    found = [value for value in judged.null.shuffled.strengths if value is not None]
+    assert judged.expected == expect_member(result, judged, 0)
+    assert judged.expected.nulls == len(found)
+    assert judged.expected.mean < judged.pick.mean_r
+    metrics = result.front[1].metrics
+    other = expect_member(result, judged, 1)
+    assert (other.shown, other.nulls) == (metrics["mean_r"], len(found))
+    assert describe_expected(result, judged, 1) == other.describe()
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (None, "not known yet; python -m optimizer judge {} --null {} finds out."),
+        (replace(judgement(), null=None), "0.25 R a trade, "),
+        (judgement("invalid"), ""),
+        (judgement("too_little"), ""),
+    ],
+)
+def test_expectation_is_told_with_its_source_or_how_to_find_it_out(result, made, told):
+    """And not at all of what is no result."""
+    judged = made and judge_by_hand(made, result)
+    sentence = describe_expected(result, judged, 0)
+    assert sentence.startswith(told.format(result.path, DEFAULT_SEARCHES))
+    assert bool(sentence) == bool(told)

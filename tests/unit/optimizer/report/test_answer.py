@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from optimizer import load_run
+from optimizer.cli.result import print_answer
 from optimizer.evidence.judge import judge_run
 from optimizer.evidence.plan import Plan
 from optimizer.formatting import fraction, metric
 from optimizer.grades import GRADES
 from optimizer.report import gallery
-from optimizer.report.evidence import build_answer
+from optimizer.report.evidence import CANNOT_KNOW, build_answer
 from optimizer.report.model import build_page_data, choose_members
 from optimizer.report.page import page_html
 from optimizer.report.schedule import stitched_curve
@@ -40,6 +41,7 @@ def test_tiles_hold_the_numbers_of_the_pick(folded_run):
     drawn = folded_run.plot.answer().data[0]
     assert drawn.name == "buy and hold, at equal volatility"
     assert drawn.y[-1] - 1.0 == pytest.approx(hold, rel=1e-12)
+    assert tiles["Expected"].value == folded_run.expected.headline
     assert tiles["Return a year"].sign == ("gain" if member.metrics["cagr"] > 0 else "loss")
 
 
@@ -57,11 +59,18 @@ def test_folds_are_stitched_to_one_account(folded_run):
 
 
 @pytest.mark.parametrize("grade", GRADES)
-def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path, grade):
-    """None of them is repeated."""
+def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path, grade, capsys):
+    """None of them is repeated; what is expected stands on the page as in the terminal."""
     shutil.copytree(example_run, tmp_path / grade)
     record_judgement(tmp_path / grade, judgement(grade))
-    answer = build_answer(load_run(str(tmp_path / grade)))
+    run = load_run(str(tmp_path / grade))
+    answer = build_answer(run)
+    print_answer(run.result, run.judgement)
+    told = capsys.readouterr().out
+    assert ("Expected: " in told) == (run.expected is not None) == bool(answer.expected)
+    if run.expected is not None:
+        assert run.expected.describe() in " ".join(told.split())
+        assert answer.expected.endswith(CANNOT_KNOW)
     assert answer.step
     assert answer.step not in answer.sentence
     assert not answer.sentence.lower().startswith(answer.word.lower())

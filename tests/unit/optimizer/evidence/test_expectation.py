@@ -1,0 +1,70 @@
+"""Mean R that is expected of a member: check values, order, sources."""
+
+from dataclasses import replace
+
+import pytest
+
+from optimizer.evidence.expectation import expect
+from optimizer.evidence.figures import Figure
+from optimizer.evidence.out_of_sample import UNKNOWN, Unseen
+
+NULLS = (1.5, 2.0, 2.5)
+FOLDS = Unseen(40, 30, Figure(0.2), UNKNOWN, Figure(1.0))
+
+
+# By hand: a chance of e^((z - 3.1) / 0.4) to 1 for an edge of z - 1.4, else -0.3.
+@pytest.mark.parametrize(
+    ("mean_r", "strength", "mean", "low", "high"),
+    [
+        (0.4, 2.0, -0.049184, -0.185462, 0.087093),
+        (0.6, 3.1, 0.135484, -0.164708, 0.435676),
+        (0.8, 4.0, 0.464697, 0.161478, 0.767916),
+        (1.2, 6.0, 0.919305, 0.698811, 1.139798),
+    ],
+)
+def test_null_searches_take_what_selection_reaches(mean_r, strength, mean, low, high):
+    """Check values of members below, at and above the strength where an edge is likelier."""
+    made = expect(mean_r, strength, NULLS)
+    assert (made.mean, made.low, made.high) == pytest.approx((mean, low, high), abs=1e-6)
+    assert (made.shown, made.nulls, made.fold_trades) == (mean_r, 3, 0)
+
+
+def test_more_strength_is_expected_to_keep_more_and_none_more_than_is_shown():
+    """By the same null searches; of a member that lost no less is shown."""
+    shares = [expect(z, z, NULLS).mean for z in (0.5, 1.0, 2.0, 3.0, 4.0, 8.0, 400.0)]
+    assert shares == sorted(shares)
+    for z, share in zip((0.5, 1.0, 2.0, 3.0, 4.0, 8.0, 400.0), shares, strict=True):
+        assert share < z
+    assert expect(-0.5, -2.0, NULLS).mean == -0.5
+
+
+@pytest.mark.parametrize(
+    ("nulls", "folds", "sources"),
+    [
+        (NULLS, FOLDS, (3, 0)),
+        ((2.0, None, 2.0), FOLDS, (2, 0)),
+        ((2.0, None), FOLDS, (0, 40)),
+        ((), replace(FOLDS, trades=9), None),
+        ((2.0,), None, None),
+        ((), None, None),
+    ],
+)
+def test_folds_speak_where_null_searches_do_not(nulls, folds, sources):
+    """With ten trades or more; a single null search is not heard."""
+    made = expect(0.8, 4.0, nulls, folds)
+    assert (made and (made.nulls, made.fold_trades)) == sources
+
+
+def test_a_gain_of_folds_is_raised_as_their_picks_saw_fewer_bars():
+    """Not beyond what is shown, and a loss is none of it."""
+    made = expect(0.8, 4.0, (), FOLDS)
+    assert (made.mean, made.high - made.mean) == pytest.approx((0.25, 1.2816 * 0.08**0.5))
+    assert expect(0.1, 1.0, (), FOLDS).mean == 0.1
+    lost = replace(FOLDS, mean_r=Figure(-0.2), strength=Figure(-1.0))
+    assert expect(0.8, 4.0, (), lost).mean == -0.2
+
+
+@pytest.mark.parametrize("number", [0.0, None])
+def test_nothing_is_expected_without_trades_that_moved(number):
+    """Of whose standard error nothing is known."""
+    assert expect(number, number, NULLS) is None
