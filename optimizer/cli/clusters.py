@@ -26,7 +26,7 @@ def connect_cluster(
     *,
     may_differ: bool = False,
 ) -> "Iterator[Cluster | None]":
-    """The cluster at an address, until the context ends; None where none was asked for.
+    """The cluster at an address, until the context ends; None without an address.
 
     Args:
         address: As the flags name it.

@@ -18,7 +18,7 @@ MOST_LOCAL = 1024
 LAST_PORT = 65_535
 
 WRITING_S = 5.0
-"""So long a scheduler may take to write its file; Dask's own workers wait for it as well."""
+"""Seconds in which a scheduler has written its file; Dask's own workers wait as well."""
 
 KEY_FILES = ("ca.pem", "cert.pem", "key.pem")
 """In the folder of `--cluster-tls`: who signs, who this is, and the key to it."""
@@ -96,7 +96,7 @@ def parse_host(address: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address never leaves this machine."""
+    """Test for an address that never leaves this machine."""
     host = parse_host(address)
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -4,7 +4,6 @@ import logging
 import time
 from collections import Counter
 from pathlib import Path
-from types import TracebackType
 
 from optimizer.cluster.address import Address
 from optimizer.cluster.dask_client import Calls, Link, Worker
@@ -15,13 +14,13 @@ from optimizer.formatting import format_count
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 60.0
-"""How long no worker may be there, and how long one may say nothing before it is named."""
+"""Seconds without any worker, and seconds of silence after which a worker is named."""
 
 MEETING_S = 300.0
-"""How long a worker may take for its fingerprint: its first call compiles the engine, once."""
+"""Seconds for a worker's fingerprint: its first call compiles the engine, once."""
 
 MOST_ENDS = 5
-"""How often all workers may end before one answers; their watcher begins others."""
+"""Times that all workers may end before one answers; their watcher begins others."""
 
 
 class Cluster:
@@ -70,12 +69,7 @@ class Cluster:
     def __enter__(self) -> "Cluster":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.link.close()
 
     def shares(self) -> dict[str, int]:
@@ -83,7 +77,7 @@ class Cluster:
         return dict(Counter(worker.host for worker in self.workers.values()))
 
     def look(self, every_s: float = 0.0) -> None:
-        """List workers, unless that was done just now; log those that came, went or are silent.
+        """List workers, unless that was done just now; log each that came, went or is silent.
 
         Raises:
             SchedulerLostError: When the scheduler is.

@@ -49,7 +49,7 @@ class Worker:
 
     @property
     def host(self) -> str:
-        """Of its address."""
+        """Host of its address."""
         return parse_host(self.address)
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ class Link:
 
 
 class Calls(Generic[Purpose]):
-    """Calls under way, by the purpose of each; those that end are fetched beside each other."""
+    """Calls under way, by the purpose of each; results are fetched beside each other."""
 
     def __init__(self, link: Link) -> None:
         self._link = link

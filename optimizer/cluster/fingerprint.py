@@ -1,4 +1,4 @@
-"""Whether results of this process are those of another: versions, own code, and bits."""
+"""Fingerprint of a process, whose results are those of equal ones: versions, code, and bits."""
 
 import hashlib
 import importlib
@@ -39,7 +39,7 @@ class Made:
 
     @property
     def digest(self) -> str:
-        """Of what has to be equal; device, host and cores need not be."""
+        """Digest of all that has to be equal; device, host and cores need not be."""
         parts = [*sorted(self.versions.items()), ("bits", self.bits)]
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 

@@ -143,7 +143,7 @@ def refuse_own_indicators(spec: Strategy) -> None:
 
 
 def pack_setup(setup: Setup, folder: Path | None) -> tuple[bytes, list[tuple[str, bytes]]]:
-    """A setup without its bars, and digest and bytes of those that travel; errors as `Parcel`."""
+    """A setup without its bars, and digest and bytes of each that travels; errors as `Parcel`."""
     into = io.BytesIO()
     packer = _Packer(into, folder)
     try:
@@ -220,7 +220,7 @@ class PackedSetup:
         self._runner: Runner | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """What another worker gets."""
+        """State for another worker."""
         return {**self.__dict__, "_runner": None}
 
     def unpack(self, bars: Sequence[bytes], share: int) -> Runner:
@@ -251,14 +251,14 @@ class _Unpacker(pickle.Unpickler):
 
 
 def _require_digest(digest: str, content: bytes) -> bytes:
-    """On a worker: bytes that came."""
+    """Bytes that came to a worker, if they are whole."""
     if hashlib.sha256(content).hexdigest() != digest:
         raise ConfigError(f"what came as {digest[:12]} has other bytes: it was changed on its way")
     return content
 
 
 def _solve(setup: PackedSetup, bars: Sequence[bytes], work: Work) -> object:
-    """On a worker: the result of a job, or `Unfit`."""
+    """Result of a job, made on a worker, or `Unfit`."""
     if (here := made_here()).digest != work.made_for:
         return Unfit(own_address(), here)
     return setup.unpack(bars, work.shares.get(parse_host(own_address()), 1)).run(work.job)

@@ -22,7 +22,7 @@ class Measured:
     differs: tuple[str, ...]
     share: int  # workers on its host
     latency_s: float  # of a call and its answer, the median of some
-    bytes_per_s: float  # of what is sent there and back
+    bytes_per_s: float  # there and back
 
 
 def measure_workers(cluster: Cluster) -> list[Measured]:
@@ -51,5 +51,5 @@ def _seconds(cluster: Cluster, worker: Worker, sent: bytes) -> float:
 
 
 def _echo(sent: bytes) -> bytes:
-    """On a worker: what came."""
+    """Bytes that came to a worker."""
     return sent

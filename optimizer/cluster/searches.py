@@ -68,7 +68,7 @@ class ClusterSearches:
         Raises:
             ConfigError: When other hosts cannot be given the strategy.
         """
-        # A worker may have a GPU, but those that were begun here would all have the same.
+        # A worker may have a GPU, but workers of this machine would all have the same.
         device = "cpu" if self._cluster.address.local else "auto"
         anywhere = Searches(limit(setup, device=device))
         return self._run(Parcel(self._cluster, anywhere), jobs, first)

@@ -21,7 +21,7 @@ from strategy.model import Strategy
 
 @dataclass(frozen=True)
 class Shard:
-    """Some of the series of a search, to be evaluated by one worker."""
+    """Part of the series of a search, to be evaluated by one worker."""
 
     spec: Strategy  # the strategy
     series: tuple[Bars, ...]  # [S] of them

@@ -63,13 +63,13 @@ from optimizer.search.generation import Floats
 log = logging.getLogger("optimizer.cluster.cluster")
 
 LEAST_GENERATION_S = 0.5
-"""Below so much work a generation, sending it around takes longer than it saves."""
+"""Seconds of a generation below which sending it around takes longer than it saves."""
 
 GATHERED_BYTES = 256_000_000
-"""Of what comes back at a time."""
+"""Bytes that come back at a time."""
 
 RESULTS_BYTES = 8_000
-"""Of the trades of an individual in a window, about 500 of them."""
+"""Bytes of the trades of an individual in a window, about 500 of them."""
 
 TIMED_INDIVIDUALS = 64
 
@@ -321,7 +321,7 @@ def _generation_s(task: Task) -> float:
 
 
 def _borders(lengths: Sequence[int], shards: int) -> list[int]:
-    """Where shards of series begin and end, [shards + 1 at most]: about as many bars in each.
+    """Borders of shards of series, [shards + 1 at most]: about as many bars in each.
 
     >>> _borders([5, 5, 5, 5], 2), _borders([9, 1, 1], 2), _borders([1, 1], 5)
     ([0, 2, 4], [0, 1, 3], [0, 1, 2])

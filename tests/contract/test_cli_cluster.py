@@ -6,12 +6,13 @@ import re
 import signal
 import subprocess
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
 
 from optimizer.cluster.address import KEY_FILES
-from tests.support.clusters import begin_cluster, wait_until
+from tests.support.clusters import HERE, begin_cluster, play_cluster, wait_until
 from tests.support.commands import SMALL, start
 from tests.support.paths import ROOT
 
@@ -65,22 +66,17 @@ def test_a_small_search_is_refused(command, hosts, unjudged):
     assert (outcome.code, "on this machine" in outcome.err) == (0, True)
 
 
-def test_doctor_names_every_worker_and_judge_refuses_other_versions(command, unjudged, tmp_path):
+def test_doctor_names_every_worker_and_judge_refuses_other_versions(command, unjudged):
     """What it is, how fast it is reached, and whether it is fit."""
-    (tmp_path / "old.py").write_text(
-        "from optimizer.cluster import fingerprint\n"
-        "honest = fingerprint.versions()\n"
-        "fingerprint.versions = lambda: {**honest, 'engine': '2'}\n"
-    )
-    with begin_cluster(tmp_path, workers=0) as hosts:
-        hosts.worker("--preload", tmp_path / "old.py", "--name", "hostB")
-        hosts.wait(1)
+    with play_cluster() as played:
+        played.made["hostB"] = replace(HERE, versions={"engine": "2"})
+        played.add("hostB")
         for words in (("judge", "latest"), ("doctor",)):
-            refused = command(*words, "--cluster", hosts.file)
+            refused = command(*words, "--cluster", played.address)
             assert refused.code == 2
-            message = r"error: worker hostB at 127\.0\.0\.1: engine 2, here \d+"
-            assert re.fullmatch(message, refused.err.splitlines()[-1])
-        (worker,) = command("doctor", "--cluster", hosts.file, "--json").json["workers"]
+            message = "error: worker hostB at 127.0.0.1: engine 2, here 4"
+            assert refused.err.splitlines()[-1] == message
+        (worker,) = command("doctor", "--cluster", played.address, "--json").json["workers"]
     assert worker["latency_s"] > 0
     assert worker["bytes_per_s"] > 0
     assert (worker["fit"], worker["made"]["versions"]["engine"]) == (False, "2")

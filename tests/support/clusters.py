@@ -8,10 +8,11 @@ from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import psutil
+import pytest
 from distributed import LocalCluster, Worker, get_worker
 
 from data import Bars
@@ -43,15 +44,10 @@ class Played:
 
     made: ClassVar[dict[str, Made]] = {}
 
-    def __init__(self):
-        self._cluster = LocalCluster(
-            n_workers=0,
-            processes=False,
-            host="127.0.0.1",
-            protocol="tcp://",
-            dashboard_address="127.0.0.1:0",
-        )
+    def __init__(self, cluster):
+        self._cluster, self.address = cluster, cluster.scheduler_address
         self._workers = []
+        self.made.clear()
 
     @staticmethod
     def play_fingerprint(device="auto"):
@@ -66,11 +62,7 @@ class Played:
 
         async def start():
             return await Worker(
-                self._cluster.scheduler_address,
-                name=name,
-                nthreads=threads,
-                dashboard_address="127.0.0.1:0",
-                memory_limit=0,
+                self.address, name=name, nthreads=threads, dashboard_address=":0", memory_limit=0
             )
 
         self._workers.append(self._cluster.sync(start))
@@ -78,15 +70,32 @@ class Played:
 
     def join(self, **options):
         """Join it as a person would."""
-        where = self._cluster.scheduler_address
-        return Cluster(Address(where, scheduler=where), **options)
+        return Cluster(Address(self.address, scheduler=self.address), **options)
 
     def close(self):
         """End the workers and the scheduler."""
-        for worker in self._workers:
-            self._cluster.sync(worker.close)
-        self._workers.clear()
+        while self._workers:
+            self._cluster.sync(self._workers.pop().close)
         self._cluster.close()
+
+
+@contextmanager
+def play_cluster():
+    """A scheduler in this process, without workers, and nothing compiled for a fingerprint."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        LocalCluster(
+            n_workers=0,
+            processes=False,
+            host="127.0.0.1",
+            protocol="tcp://",
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+        closing(Played(cluster)) as played,
+    ):
+        for name in ("cluster", "jobs"):
+            patch.setattr(f"optimizer.cluster.{name}.made_here", Played.play_fingerprint)
+        yield played
 
 
 def make_jobs(cluster, count, job="echo", about=None, bars=None):
@@ -98,62 +107,54 @@ def make_jobs(cluster, count, job="echo", about=None, bars=None):
     ]
 
 
-class Begun:
-    """A scheduler and workers on loopback, each a process of its own.
+class Begun(NamedTuple):
+    """A scheduler on loopback, with workers, each a process of its own."""
 
-    Args:
-        folder: For the file of the scheduler.
-        tls: Flags of encryption; none for none.
-        environment: Variables of the scheduler.
-    """
-
-    def __init__(self, folder, tls=(), environment=None):
-        self.file, self._tls = Path(folder) / "scheduler.json", tls
-        self._opened = ExitStack()
-        self.scheduler = self._start(
-            "scheduler", "--port", "0", "--scheduler-file", self.file, environment=environment
-        )
-        # It opens the file before it writes it.
-        wait_until(lambda: self.file.exists() and self.file.read_text().strip().endswith("}"))
-
-    def wait(self, count):
-        """Wait until so many workers are there; on a busy machine that may take a minute."""
-        with closing(Link(parse_address(str(self.file)))) as link:
-            wait_until(lambda: len(link.workers()) >= count)
-
-    def worker(self, *flags, environment=None):
-        """One more worker, with a process that begins it anew when it ends."""
-        arguments = ("--nthreads", "1", "--memory-limit", "0", "--death-timeout", "60", *flags)
-        file = ("--scheduler-file", self.file)
-        return self._start("worker", *file, *arguments, environment=environment)
-
-    def close(self):
-        """Kill all of them."""
-        self._opened.close()
-
-    def _start(self, what, *flags, environment):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dask", what, *QUIET, *map(str, (*flags, *self._tls))],
-            env={**os.environ, **FINDS, **(environment or {})},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        self._opened.callback(end_all, process)
-        return process
+    file: Path  # of the scheduler
+    scheduler: subprocess.Popen
 
 
 @contextmanager
-def begin_cluster(folder, workers=2, flags=(), **options):
-    """A scheduler with workers, to the end of the context; `flags` are of these."""
-    cluster = Begun(folder, **options)
-    try:
-        if workers:
-            cluster.worker("--nworkers", workers, *flags)
-            if not options.get("tls"):
-                cluster.wait(workers)
-        yield cluster
-    finally:
-        cluster.close()
+def begin_cluster(folder, workers=2, tls=(), environment=None):
+    """A scheduler with workers, to the end of the context.
+
+    Args:
+        folder: For the file of the scheduler.
+        workers: How many, each with a process that begins it anew when it ends.
+        tls: Flags of encryption; none for none.
+        environment: Variables of the scheduler.
+    """
+    file = Path(folder) / "scheduler.json"
+    with ExitStack() as opened:
+
+        def start(what, *flags, variables=FINDS):
+            process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "dask",
+                    what,
+                    *QUIET,
+                    "--scheduler-file",
+                    file,
+                    *flags,
+                    *tls,
+                ],
+                env={**os.environ, **variables},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            opened.callback(end_all, process)
+            return process
+
+        scheduler = start("scheduler", "--port", "0", variables={**FINDS, **(environment or {})})
+        # It opens the file before it writes it.
+        wait_until(lambda: file.exists() and file.read_text().strip().endswith("}"))
+        start("worker", "--nworkers", str(workers), "--nthreads", "1", "--memory-limit", "0")
+        if not tls:
+            with closing(Link(parse_address(str(file)))) as link:
+                wait_until(lambda: len(link.workers()) >= workers)
+        yield Begun(file, scheduler)
 
 
 def wait_until(is_so, limit_s=200.0):

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from tests.support.clusters import Played, begin_cluster
+from tests.support.clusters import begin_cluster, play_cluster
 
 
 @pytest.fixture(scope="package")
@@ -15,14 +15,10 @@ def hosts(tmp_path_factory):
 
 
 @pytest.fixture
-def played(monkeypatch):
-    """A scheduler in this process, without workers, and nothing compiled."""
-    for name in ("cluster", "jobs"):
-        monkeypatch.setattr(f"optimizer.cluster.{name}.made_here", Played.play_fingerprint)
-    Played.made.clear()
-    played = Played()
-    yield played
-    played.close()
+def played():
+    """A scheduler in this process, without workers."""
+    with play_cluster() as played:
+        yield played
 
 
 @pytest.fixture

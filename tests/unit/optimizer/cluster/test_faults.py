@@ -29,9 +29,9 @@ from tests.support.judging import SMALL, write_bars
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-def join_cluster(begun, **options):
+def join_cluster(begun):
     """A cluster as a person would join it."""
-    return Cluster(parse_address(str(begun.file)), **options)
+    return Cluster(parse_address(str(begun.file)))
 
 
 @pytest.fixture
@@ -108,10 +108,8 @@ def test_a_search_whose_scheduler_is_lost_goes_on_to_the_same_front(tmp_path, mo
     given = {"data": data, "judge": False, "generations": 6, "runs": str(tmp_path / "runs")}
     config = RunConfig(**{"device": "cpu", **SMALL, **given, "min_trades": 3})
     expected = start_run(config, Observer())
-    with begin_cluster(tmp_path) as hosts, join_cluster(hosts) as cluster:
+    with begin_cluster(tmp_path, 1) as hosts, join_cluster(hosts) as cluster:
         place = on_shards(cluster, is_judged=False, least_s=0.0)
-        whole = start_run(config, Observer(), place)
-        assert (whole.front_hash, whole.certificate) == (expected.front_hash, expected.certificate)
         killed = []
 
         def kill(progress):
