@@ -205,7 +205,7 @@ OWN = {
         exit_long=w.in_trade(w.close < w.open, bars_from=w.length("least", 2, 1, 6), profit_to=0.2),
         exit_short=w.in_trade(w.close > w.open, profit_from=-0.5),
         trail=w.by_side(w.trail(w.level(w.lowest(w.low, 5)), 0.5),
-                        w.trail(w.level(w.ema(w.high, 5)))),
+                        w.trail(w.level(w.supertrend(5, w.whole("reach", 20, 5, 40))))),
         break_even=w.break_even(0.7, w.share(0.001)), named_stops=True,
         session=w.session_exit(1140), max_hold=w.length("held", 12, 2, 40),
         delay=w.whole("late", 1, 0, 3)),

@@ -1,18 +1,15 @@
 """A corpus of recorded results: strategies of `cases`, 48 individuals each, made by the reference.
 
-    python -m tests.golden.results [NAME ...] [--form cuda] [--bless]
+    python -m tests.golden.results [NAME ...] --bless
 
 `results.npz` holds the accumulators of every individual in each window and in all windows as one
-account, and the signals and ledgers of the individual with the most trades. Any form of the engine
-is held against it: the first difference of each strategy is printed. ``--bless`` writes the file
-anew, by the law in plain Python, which takes some minutes; the commit says which numbers moved and
-why.
+account, and the signals and ledgers of the individual with the most trades. `test_results` holds
+any form of the engine against it. ``--bless`` writes the file anew, by the law in plain Python,
+which takes some minutes; the commit says which numbers moved and why.
 """
 
 import argparse
 import hashlib
-import sys
-import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -185,32 +182,17 @@ class _Reader:
         return self._array[self._end - count : self._end]
 
 
-def main() -> int:
-    """Compare, or write anew; 1 where something differs."""
+def main() -> None:
+    """Write results of all or some strategies anew."""
     parser = argparse.ArgumentParser("python -m tests.golden.results")
     parser.add_argument("names", nargs="*", metavar="NAME", help="all of the corpus without any")
-    parser.add_argument("--form", default="cpu", help="cpu, cuda, reference, compiled_reference")
-    parser.add_argument("--bless", action="store_true")
-    asked = parser.parse_args()
-    names, problems, began = asked.names or [*CASES], [], time.perf_counter()
-    if asked.bless:
-        blessed = read_results() if asked.names else {}
-        blessed |= {
-            name: backtest_by_reference(name, "reference", list_all(name)) for name in names
-        }
-        write_results({name: blessed[name] for name in CASES})
-    else:
-        for name in names:
-            listed = read_results()[name].listed
-            if asked.form in FORMS:
-                actual = backtest_by_reference(name, asked.form, list_all(name), listed)
-            else:
-                actual = backtest_by_engine(name, list_all(name), listed, device=asked.form)
-            problems += [find_difference(name, list_all(name), actual)]
-    print(*filter(None, problems), sep="\n", end="\n" * any(problems))
-    print(f"{len(names)} strategies, {time.perf_counter() - began:.1f} s")
-    return int(any(problems))
+    parser.add_argument("--bless", action="store_true", required=True)
+    names = parser.parse_args().names
+    results = read_results() if names else {}
+    for name in names or CASES:
+        results[name] = backtest_by_reference(name, "reference", list_all(name))
+    write_results({name: results[name] for name in CASES})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
