@@ -24,7 +24,6 @@ from data.progress import Progress, Watch
 from data.timeframe import DAY_NS
 from data.windows import groups
 from data.zones import to_local
-from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 from engine.memory_plan import allow_host_bytes
 from engine.runtime.cpu.row_memory import keeping_row_memory
@@ -108,49 +107,18 @@ class CausalRecord(Statistic):
         yield Weighed("look-ahead", sentence, AGAINST if self.mismatches else "")
 
 
-@dataclass(frozen=True)
-class Searched:
-    """A strategy on the bars that a search read, by its costs."""
-
-    spec: Strategy
-    costs: Costs
-    series: Sequence[Bars]
-    windows: Sequence[Window]
-    names: Sequence[str]  # of series, for a person
-    seed: int
-    threads: int | None = None
-    memory: int | None = None  # bytes
-
-    @classmethod
-    def of(cls, task: "Task") -> "Searched":
-        """Strategy and bars of a task."""
-        markets, config = task.markets, task.config
-        bars = markets.series, markets.windows, markets.names
-        return cls(task.spec, task.costs, *bars, config.seed, config.threads, config.memory)
-
-    def build_engine(self, series: Sequence[Bars], windows: Sequence[Window]) -> "Engine":
-        """An engine of the strategy on a CPU."""
-        # Who only shows a record needs none.
-        from engine.out_of_core import create_engine
-
-        return create_engine(
-            self.spec, series, windows, self.costs, device="cpu",
-            threads=self.threads, memory_bytes=self.memory,
-        )  # fmt: skip
-
-
 class Cut(NamedTuple):
     """Windows up to the first bar of each that is not known; several are one account."""
 
     windows: tuple[Window, ...]
     places: tuple[int, ...]  # of them among all windows
 
-    def name(self, searched: Searched, *, is_account: bool) -> str:
+    def name(self, task: "Task", *, is_account: bool) -> str:
         """Where it is, for a person."""
         window = self.windows[-1]
         if is_account:
-            return format_time(searched.series[window.series].over_ns[window.end - 1])
-        return f"bar {window.end} of {searched.names[window.series]}"
+            return format_time(task.markets.series[window.series].over_ns[window.end - 1])
+        return f"bar {window.end} of {task.markets.names[window.series]}"
 
 
 class Job(NamedTuple):
@@ -178,16 +146,16 @@ class Proof:
     """Cuts, and an engine of the bars as they are, for genomes [F, G]."""
 
     def __init__(
-        self, searched: Searched, engine: "Engine", genomes: Floats, *, is_account: bool = False
+        self, task: "Task", engine: "Engine", genomes: Floats, *, is_account: bool = False
     ) -> None:
-        self._searched, self._engine, self._genomes = searched, engine, genomes
-        self._is_account, self._rests = is_account, searched.spec.entry is not None
-        delay = searched.spec.delay
+        self._task, self._engine, self._genomes = task, engine, genomes
+        self._is_account, self._rests = is_account, task.spec.entry is not None
+        delay = task.spec.delay
         own = delay.gene.low if isinstance(delay, GeneValue) else resolve_value(delay, {})
         # Bars behind a cut at whose opens those enter that were signalled before it.
-        self._late = 0 if is_account else searched.costs.entry_delay + int(own)
+        self._late = 0 if is_account else task.costs.entry_delay + int(own)
         # It may not hold the proof, and with it an engine, in a circle.
-        spec, series = searched.spec, searched.series
+        spec, series = task.spec, task.markets.series
         self._true_rows = lru_cache(KEPT_READERS)(
             lambda member, number: _read_rows(spec, genomes[member], series[number])
         )
@@ -212,7 +180,7 @@ class Proof:
             return ""
         place = int(differ.any(axis=0).argmax())
         row = int(differ[:, place].argmax())
-        where = job.cuts[place].name(self._searched, is_account=self._is_account)
+        where = job.cuts[place].name(self._task, is_account=self._is_account)
         member = int(job.members[row])
         if self._is_account:
             return f"{where}, in the account's room of member {member}"
@@ -227,7 +195,7 @@ class Proof:
         cut, differ = job.cuts[place], np.zeros(len(job.members), np.bool_)
         if way != "open":
             differ |= ~compare_bits(known.known, seen.known)
-        series = [self._searched.series[window.series] for window in cut.windows]
+        series = [self._task.markets.series[window.series] for window in cut.windows]
         opens = [
             int(bars.timestamp[min(window.end + self._late, len(bars) - 1)])
             if window.end < len(bars)
@@ -236,7 +204,7 @@ class Proof:
         ]
         is_next = np.array(opens) == min(opens)
         # Whether a reversal is rejected, and the position stays, hangs on the price of its entry.
-        if way == "open" or not (self._late or self._searched.spec.reverse):
+        if way == "open" or not (self._late or self._task.spec.reverse):
             was, now = (
                 count_answers(each.following[:, is_next], way, rests=self._rests)
                 for each in (known, seen)
@@ -247,7 +215,7 @@ class Proof:
             for window, whole, bars, ledger in zip(
                 cut.windows, cut.places, series, seen.ledgers, strict=True
             ):
-                if window.end == self._searched.windows[whole].end:
+                if window.end == self._task.markets.windows[whole].end:
                     continue  # The whole ledger ends here as well.
                 # What rests may be entered at another price, behind the cut.
                 entered = int(np.searchsorted(bars.timestamp, min(opens) + (not self._rests)))
@@ -283,13 +251,14 @@ class Proof:
 
     def _evaluate_jobs(self, jobs: Sequence[Job]) -> Iterator[Seen]:
         """Answers at the cuts of each job, several side by side, as one core copies bars."""
-        searched = self._searched
-        cores, free = available_cores(searched.threads), allow_host_bytes()
-        bars = max(len(job.cuts) for job in jobs) * len(WAYS) * max(map(len, searched.series))
+        task = self._task
+        cores, free = available_cores(task.config.threads), allow_host_bytes()
+        bars = max(len(job.cuts) for job in jobs) * len(WAYS) * max(map(len, task.markets.series))
         fit = free // (CUT_BAR_BYTES * bars)
         # A person's own code may not be made for threads.
-        at_once = 1 if searched.spec.own else max(1, min(cores, len(jobs), MOST_JOBS_AT_ONCE, fit))
-        share = replace(searched, threads=cores // at_once, memory=free // at_once)
+        at_once = 1 if task.spec.own else max(1, min(cores, len(jobs), MOST_JOBS_AT_ONCE, fit))
+        limits = {"threads": cores // at_once, "memory": free // at_once}
+        share = replace(task, config=task.config.model_copy(update=limits))
         if at_once == 1:
             # In the caller's own thread, where a signal ends it.
             yield from (self._evaluate_job(job, share) for job in jobs)
@@ -300,21 +269,21 @@ class Proof:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _evaluate_job(self, job: Job, share: Searched) -> Seen:
+    def _evaluate_job(self, job: Job, share: "Task") -> Seen:
         ways = [(place, way) for place in range(len(job.cuts)) for way in WAYS]
         changed = [self._change(job.cuts[place], way) for place, way in ways]
         answers: list[CutAnswers] = []
         if self._is_account:
             for (place, _), series in zip(ways, changed, strict=True):
                 cut = job.cuts[place]
-                answers += self._ask(share.build_engine(series, cut.windows), job, [cut])
+                answers += self._ask(_build_engine(share, series, cut.windows), job, [cut])
             return dict(zip(ways, answers, strict=True)), []
         cuts = [
             Cut((replace(job.cuts[place].windows[0], series=number),), ())
             for number, (place, _) in enumerate(ways)
         ]
         series = [one for (one,) in changed]
-        engine = share.build_engine(series, [cut.windows[0] for cut in cuts])
+        engine = _build_engine(share, series, [cut.windows[0] for cut in cuts])
         n_ways = len(WAYS)
         readers = [
             (place, row)
@@ -327,7 +296,7 @@ class Proof:
 
     def _change(self, cut: Cut, way: Way) -> list[Bars]:
         """Series with other bars behind a cut: all of an account, or that of the one window."""
-        every, ends, length = self._searched.series, _find_ends(cut.windows), 1 + self._late
+        every, ends, length = self._task.markets.series, _find_ends(cut.windows), 1 + self._late
         if not self._is_account:
             return [poison_bars(every[number], end, way, length) for number, end in ends.items()]
         # What no window reads may be whole.
@@ -338,7 +307,7 @@ class Proof:
 
     def _find_readers(self, cut: Cut, member: int, changed: Sequence[Bars]) -> str:
         """Names of a member's rows that read bars behind a cut: those that differ before it."""
-        (window,), spec, genome = cut.windows, self._searched.spec, self._genomes[member]
+        (window,), spec, genome = cut.windows, self._task.spec, self._genomes[member]
         end, known = window.end, self._true_rows(member, window.series)
         others = [_read_rows(spec, genome, bars) for bars in changed]
         names = [
@@ -368,20 +337,20 @@ def build_causal_record(run: "JudgedRun") -> CausalRecord | None:
     if not run.plan.causal:
         return None
     run.watch(Progress("judging: look-ahead"))
-    return cut_front(Searched.of(run.task), run.engine, run.front, run.watch)
+    return cut_front(run.task, run.engine, run.front, run.watch)
 
 
 def cut_front(
-    searched: Searched, engine: "Engine", genomes: Floats, watch: Watch = lambda progress: None
+    task: "Task", engine: "Engine", genomes: Floats, watch: Watch = lambda progress: None
 ) -> CausalRecord:
     """Judge a whole front [F, G] before many cuts, with wrong bars behind."""
-    windows, limited = searched.windows, (searched, engine)
-    if searched.costs.has_limits:
-        searched = replace(searched, costs=searched.costs.without_limits)
-        engine = searched.build_engine(searched.series, windows)
+    windows, limited = task.markets.windows, (task, engine)
+    if task.costs.has_limits:
+        task = replace(task, costs=task.costs.without_limits)
+        engine = _build_engine(task, task.markets.series, windows)
     turns, n_even = share_cuts(len(windows))
     traced = choose_evenly(np.arange(len(genomes)), MOST_MEMBERS)
-    proof, n_trades, n_done = Proof(searched, engine, genomes), 0, 0
+    proof, n_trades, n_done = Proof(task, engine, genomes), 0, 0
     found: list[tuple[int, int, str]] = []
     for window_numbers, share in engine.shares():
         whole = list(share.ledgers(genomes[traced]))
@@ -391,68 +360,80 @@ def cut_front(
         for number, place in enumerate(window_numbers.tolist()):
             of_window = [of_member[number] for of_member in whole]
             some = list(zip(traced.tolist(), of_window, strict=True))[place % turns :: turns]
-            found += proof.find(_plan_window(searched, place, len(genomes), dict(some), n_even))
+            found += proof.find(_plan_window(task, place, len(genomes), dict(some), n_even))
             n_done += 1
             watch(Progress("judging: look-ahead", n_done, len(windows)))
-    if len(windows) > 1 and (limited[0].costs.has_limits or searched.spec.account is not None):
+    if len(windows) > 1 and (limited[0].costs.has_limits or task.spec.account is not None):
         found += _cut_account(*limited, genomes, traced)
     n_cuts, n_differ = sum(each[0] for each in found), sum(each[1] for each in found)
     first, is_shared = next((each[2] for each in found if each[2]), ""), len(windows) > FULL_WINDOWS
     return CausalRecord(n_cuts, len(genomes), n_trades, n_differ, first, is_shared)
 
 
+def _build_engine(task: "Task", series: Sequence[Bars], windows: Sequence[Window]) -> "Engine":
+    """An engine of a task's strategy on a CPU."""
+    # Who only shows a record needs none.
+    from engine.out_of_core import create_engine
+
+    return create_engine(
+        task.spec, series, windows, task.costs, device="cpu",
+        threads=task.config.threads, memory_bytes=task.config.memory,
+    )  # fmt: skip
+
+
 def _cut_account(
-    searched: Searched, engine: "Engine", genomes: Floats, members: Ints
+    task: "Task", engine: "Engine", genomes: Floats, members: Ints
 ) -> Iterator[tuple[int, int, str]]:
     """Cut the account as a whole, for all members, and at trades of some of those named."""
-    times = [searched.series[window.series].timestamp for window in searched.windows]
-    some, each = choose_evenly(members, MOST_OF_ACCOUNT), zip(times, searched.windows, strict=True)
+    series, windows = task.markets.series, task.markets.windows
+    times = [series[window.series].timestamp for window in windows]
+    some, each = choose_evenly(members, MOST_OF_ACCOUNT), zip(times, windows, strict=True)
     opened = np.unique(np.concatenate([of[window.start : window.end] for of, window in each]))
     even = np.linspace(0, len(opened) - 1, EVEN_MOMENTS + 2).astype(np.int64)[1:-1]
-    jobs = [_plan_moments(searched, opened[even], np.arange(len(genomes)))]
+    jobs = [_plan_moments(task, opened[even], np.arange(len(genomes)))]
     for member, ledgers in zip(some, engine.ledgers(genomes[some]), strict=True):
         entered = [
             of[choose_evenly(ledger.entry_bar, TRADES_OF_ACCOUNT)]
             for of, ledger in zip(times, ledgers, strict=True)
         ]
         moments = choose_evenly(np.unique(np.concatenate(entered)), TRADES_OF_ACCOUNT)
-        jobs.append(_plan_moments(searched, moments, np.array([member]))._replace(whole=ledgers))
-    return Proof(searched, engine, genomes, is_account=True).find(jobs)
+        jobs.append(_plan_moments(task, moments, np.array([member]))._replace(whole=ledgers))
+    return Proof(task, engine, genomes, is_account=True).find(jobs)
 
 
 def _plan_window(
-    searched: Searched, place: int, n_members: int, ledgers: Mapping[int, Ledger], n_even: int
+    task: "Task", place: int, n_members: int, ledgers: Mapping[int, Ledger], n_even: int
 ) -> Iterator[Job]:
     """Cuts of one window: for all members, and at trades of some."""
-    window = searched.windows[place]
-    bars = searched.series[window.series]
+    window = task.markets.windows[place]
+    bars = task.markets.series[window.series]
 
     def cut(end: int) -> Cut:
         return Cut((replace(window, end=end),), (place,))
 
     # The last cuts first, which take most memory.
-    for turn, end in enumerate(choose_cuts(bars, window, searched.spec.zones, n_even)[::-1]):
+    for turn, end in enumerate(choose_cuts(bars, window, task.spec.zones, n_even)[::-1]):
         readers = np.unique((turn * READERS + np.arange(READERS)) % n_members)
         yield Job((cut(end),), np.arange(n_members), readers)
     together = max(1, MOST_BARS // len(bars))
     for member, ledger in ledgers.items():
-        cuts = [*map(cut, choose_trade_cuts(bars, window, ledger, searched.seed, member))]
+        cuts = [*map(cut, choose_trade_cuts(bars, window, ledger, task.config.seed, member))]
         for begin in range(0, len(cuts), together):
             some = tuple(cuts[begin : begin + together])
             yield Job(some, np.array([member]), np.arange(0), (ledger,))
 
 
-def _plan_moments(searched: Searched, moments: Ints, members: Ints) -> Job:
+def _plan_moments(task: "Task", moments: Ints, members: Ints) -> Job:
     """Cuts of all windows at moments, as when only bars are known that are over by then."""
-    cuts = (cut_windows(searched, int(moment)) for moment in moments)
+    cuts = (cut_windows(task, int(moment)) for moment in moments)
     return Job(tuple(filter(None, cuts)), members, np.arange(0))
 
 
-def cut_windows(searched: Searched, moment: int) -> Cut | None:
+def cut_windows(task: "Task", moment: int) -> Cut | None:
     """Windows as they are when only bars that are over by a moment are known; None without any."""
     kept = []
-    for place, window in enumerate(searched.windows):
-        known = np.searchsorted(searched.series[window.series].over_ns, moment, side="right")
+    for place, window in enumerate(task.markets.windows):
+        known = np.searchsorted(task.markets.series[window.series].over_ns, moment, side="right")
         if (end := min(int(known), window.end)) > window.start:
             kept.append((replace(window, end=end), place))
     return Cut(*zip(*kept, strict=True)) if kept else None

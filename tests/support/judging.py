@@ -6,7 +6,7 @@ from data.bars import Window
 from engine.accounts.costs import Costs
 from optimizer.config.run_config import RunConfig
 from optimizer.evidence.judge import judge_run
-from optimizer.evidence.lookahead import Searched, cut_front
+from optimizer.evidence.lookahead import cut_front
 from optimizer.evidence.plan import Plan
 from optimizer.report.run import evolve
 from optimizer.run.markets import Markets
@@ -35,7 +35,7 @@ def make_task(*series, windows=(), spec=None, costs=None, **settings):
 
 def find_causal(task, genomes):
     """What cuts find of individuals of a task."""
-    return cut_front(Searched.of(task), task.engine(), genomes)
+    return cut_front(task, task.engine(), genomes)
 
 
 def write_bars(path, bars):

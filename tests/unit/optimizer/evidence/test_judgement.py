@@ -178,7 +178,7 @@ STEPS = StepSettings("30d", "182d", 96, anchored=False, pick_by="strength")
 NEAR = replace(STEPS, pick_by="near")
 KEEP = replace(STEPS, pick_by="keep")
 STEP_SETTINGS, KEEP_SETTINGS = vars(STEPS).values(), vars(KEEP).values()
-NULL = NullRecord(199, "day", replace(null_kind(0), run=50))
+NULL = NullRecord(299, "day", replace(null_kind(0), run=50, stopped=False))
 JUDGED = replace(
     judgement(), null=NULL, cpcv=PathsRecord(6, (), None, None, None),
     schedule=SimpleNamespace(settings=KEEP, null=NULL),
@@ -187,18 +187,18 @@ DATES = "--every 30d --train 182d --purge 96"
 
 LEFT = [
     (NullSettings("day", "shuffled"), 51, "51 searches on shuffled bars",
-     "--null-keep day --null 199"),
+     "--null-keep day --null 299"),
     (NullSettings("week", "shuffled"), 1, "1 search on shuffled bars",
-     "--null-keep week --null 199"),
+     "--null-keep week --null 299"),
     (replace(FOLDS, anchored=True), 1, "1 fold", "--folds 2 --train 3 --purge 4 --anchored"),
     (replace(FOLDS, purge=5), 2, "2 folds", "--folds 2 --train 3 --purge 5"),
     (PathSettings("5,1", 4, 8), 3, "3 combinatorial splits", "--cpcv 5,1 --purge 4 --embargo 8"),
     (NEAR, 2, "2 steps", f"{DATES} --pick-by near"),
     (replace(STEPS, anchored=True), 1, "1 step", f"{DATES} --anchored --pick-by strength"),
     (NullScheduleSettings(*KEEP_SETTINGS, "day", "shuffled"), 51, "51 schedules on shuffled bars",
-     f"{DATES} --pick-by keep --null-keep day --null 199"),
+     f"{DATES} --pick-by keep --null-keep day --null 299"),
     (NullScheduleSettings(*STEP_SETTINGS, "day", "mirrored"), 1, "1 schedule on mirrored bars",
-     f"{DATES} --pick-by strength --null-keep day --null 199"),
+     f"{DATES} --pick-by strength --null-keep day --null 299"),
     (LookSettings(), 1, "1 look at held-out bars", "--open"),
 ]  # fmt: skip
 

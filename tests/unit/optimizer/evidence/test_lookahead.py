@@ -25,7 +25,6 @@ from engine.positions.carried import CarriedRows
 from optimizer.evidence import lookahead
 from optimizer.evidence.lookahead import (
     WAYS,
-    Searched,
     choose_cuts,
     choose_trade_cuts,
     compare_bits,
@@ -401,11 +400,11 @@ def test_moments_cut_all_symbols_of_an_account_with_limits():
     windows = [Window(0, 0, 200), Window(0, 200, 420), Window(1, 0, 420)]
     moment = int(BARS.over_ns[99])
     task = make_task(BARS, other, spec=RESTING, windows=windows)
-    cut = cut_windows(Searched.of(task), moment)
+    cut = cut_windows(task, moment)
     assert cut.places == (0, 2)
     assert cut.windows[0] == Window(0, 0, 100)
     assert cut.windows[1].end == 99
-    assert cut_windows(Searched.of(task), int(BARS.timestamp[0])) is None
+    assert cut_windows(task, int(BARS.timestamp[0])) is None
     shipped = find_strategy("mean_reversion").for_timeframe(3600.0)
     limits, genomes = Costs(max_positions=1, rank="close"), random_genomes(shipped, 6, seed=5)
     record, plain = (
