@@ -6,14 +6,13 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any, Generic
 
 from optimizer.evidence.jobs.in_step import Ask, InStepSetup, Job, Result
 from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.run.problem import Answer, Question
 from optimizer.run.search import evaluate_together
-from optimizer.run.task import Task
 
 _Asked = tuple[Mapping[Any, Question], Future[Sequence[Answer]]]
 """Questions of one process, and where it waits for the answers."""
@@ -43,31 +42,20 @@ class AskingWorkers(Generic[Job, Result]):
             for wave in waves:
                 yield from self._setup.run_in_step(wave)
             return
-        tasks = self._build_tasks(waves[0])
-        for wave, following in zip_longest(waves, waves[1:], fillvalue=()):
-            tasks = yield from self._search_wave(wave, tasks, following)
+        for wave in waves:
+            yield from self._search_wave(wave)
 
-    def _search_wave(
-        self, wave: Sequence[Job], tasks: Sequence[Task], following: Sequence[Job]
-    ) -> Generator[tuple[Job, Result], None, list[Task]]:
-        """Search the tasks of a wave; returns those of the following one.
-
-        With it its engine goes: memory may hold no two of them.
-        """
+    def _search_wave(self, wave: Sequence[Job]) -> Generator[tuple[Job, Result], None, None]:
+        """Search a wave, with which its engine goes: memory may hold no two of them."""
+        tasks = [self._setup.build_task(job) for job in wave]
         evaluate = partial(evaluate_together, *self._setup.make_engine(wave, tasks))
         shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
         with (
             Evaluating(evaluate) as engine,
             self._workers.begin(shares, engine.ask, quiet=engine.quiet) as done,
         ):
-            # Made while this wave is searched.
-            upcoming = self._build_tasks(following)
             for _, results in done:
                 yield from results
-        return upcoming
-
-    def _build_tasks(self, jobs: Sequence[Job]) -> list[Task]:
-        return [self._setup.build_task(job) for job in jobs]
 
 
 class Evaluating:
