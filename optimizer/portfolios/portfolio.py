@@ -14,7 +14,13 @@ from engine.accounts.ledger import Ledger
 from engine.portfolio import Component, Ledgers, Portfolio
 from engine.replay.parity import compare_ledgers
 from optimizer.errors import ConfigError, ParityError
-from optimizer.evidence.judgement import derive_member_verdict, find_pick, read_opened_result
+from optimizer.evidence.expectation import ExpectedRecord
+from optimizer.evidence.judgement import (
+    derive_member_verdict,
+    expect_member,
+    find_pick,
+    read_opened_result,
+)
 from optimizer.evidence.verdict import NEXT, Verdict
 from optimizer.formatting import format_count
 from optimizer.grades import GRADE_RANKS
@@ -45,6 +51,7 @@ class ComponentFigures:
     alone: dict[str, float]  # metrics by name
     grade: str  # one of `optimizer.grades.GRADES`: of its run, at most ``not_judged`` of another
     verdict: str  # sentence of its run, and whom that is about where it is another
+    expected: ExpectedRecord | None  # mean R that it is expected to earn; None where not known
 
     @property
     def name(self) -> str:
@@ -111,6 +118,7 @@ class Picked:
     symbols: tuple[str, ...]
     task: Task  # of its run, on the bars that it was searched on
     verdict: Verdict  # as of `ComponentFigures`
+    expected: ExpectedRecord | None  # likewise
 
     @cached_property
     def opens(self) -> Ints:
@@ -272,6 +280,7 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
         task = restore_task(store, COMBINE, {})
         assert result is not None, "a run with a pick has a result"
         verdict = derive_member_verdict(result, judgement, chosen)
+        expected = expect_member(result, judgement, chosen)
     if task.spec.account is None and weight * risk_fraction > 1:
         raise ConfigError(
             f"--weights: a trade would risk {weight:g} times --risk {risk_fraction:g}, more than "
@@ -281,7 +290,8 @@ def _pick_member(path: Path, member: int | None, weight: float, risk_fraction: f
     name = f"{path.name}:{chosen}"
     bars = markets.series, markets.windows
     component = Component(name, task.spec, *bars, task.costs, front[chosen], weight)
-    return Picked(path.name, chosen, component, tuple(dict.fromkeys(markets.names)), task, verdict)
+    symbols = tuple(dict.fromkeys(markets.names))
+    return Picked(path.name, chosen, component, symbols, task, verdict, expected)
 
 
 def _require_parity(portfolio: Portfolio) -> Ledgers:
@@ -309,6 +319,7 @@ def _describe_component(
         alone=alone,
         grade=picked.verdict.grade,
         verdict=picked.verdict.sentence.partition(NEXT)[0],
+        expected=picked.expected,
     )
 
 

@@ -14,10 +14,12 @@ from data.shell import write_command
 from data.timeframe import WEEK_NS
 from engine.certificate import data_hash
 from optimizer.errors import ConfigError
+from optimizer.evidence.expectation import ExpectedRecord
 from optimizer.evidence.judgement import (
     Judgement,
     derive_member_verdict,
     derive_verdict,
+    expect_member,
     find_pick,
     read_judgement,
 )
@@ -56,6 +58,8 @@ class Signal(Payload):
     verdict: Verdict
     now: str  # the clock
     symbols: tuple[SymbolState, ...]
+    # Mean R that the member is expected to earn; None where it is not known, and of a schedule.
+    expected: ExpectedRecord | None = None
     step: SignalStep | None = None  # of a schedule; None of a member
     notes: tuple[str, ...] = ()
     about: str = NO_ORDER
@@ -158,6 +162,7 @@ class SignalSource:
                 if member is None
                 else derive_member_verdict(result, judgement, member)
             ),
+            expected=None if member is None else expect_member(result, judgement, member),
             now=format_time(now_ns - now_ns % 10**9),
             symbols=read_states(account, genome, chains, traded, now_ns),
             step=None if today is None else today.step,

@@ -19,6 +19,7 @@ from optimizer.report.portfolio import build_portfolio_page
 from strategy import STRATEGIES
 from strategy import words as w
 from tests.support.commands import write_market
+from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 from tests.support.signals import SETTINGS
 from tests.unit.engine.accounts.test_limits import G0, G1
@@ -160,6 +161,20 @@ def test_the_worst_verdict_comes_first(runs, capsys):
     printed = capsys.readouterr().out.partition(luck.verdict)[2]
     for text in (printed, static.partition(payload["verdict"])[2]):
         assert 0 <= text.index(luck.name) < text.index(held.name)
+
+
+def test_components_say_what_they_are_expected_to_earn(tmp_path, capsys):
+    """As their run does; one that nothing is known of says nothing."""
+    path = record_run(tmp_path)
+    record_judgement(path, judgement())
+    made = optimizer.portfolio([path.name, record_run(tmp_path, seed=2).name], runs=tmp_path)
+    known, unknown = made.components
+    assert known.expected == optimizer.load_run(path.name, tmp_path).expected
+    assert unknown.expected is None
+    print_portfolio(made)
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"Expected of {known.name}: {known.expected.describe()}" in told
+    assert f"Expected of {unknown.name}" not in told
 
 
 def test_months_without_bars_of_a_component_are_not_there(tmp_path):

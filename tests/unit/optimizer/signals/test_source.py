@@ -9,9 +9,10 @@ from data.checks import format_time
 from engine.accounts.ledger import REASONS
 from engine.batch import Engine
 from optimizer import load_run
-from optimizer.cli.signal_texts import list_warnings
+from optimizer.cli.signal_texts import describe_genes, list_warnings
 from optimizer.errors import ConfigError, StoreError
 from optimizer.signals.source import has_missed
+from tests.support.judged import judgement, record_judgement
 from tests.support.signals import GrowingMarket
 
 
@@ -43,6 +44,15 @@ def test_a_file_that_grows_by_a_bar_many_times(market):
         assert state.begins_with_run
         assert not signal.notes
     assert seen == {"flat", "enter", "in a trade"}
+
+
+def test_a_signal_says_what_its_member_is_expected_to_earn(tmp_path):
+    """As its run does."""
+    market = GrowingMarket(tmp_path)
+    record_judgement(market.path, judgement())
+    signal = market.source().read(market.write(1300))
+    assert signal.expected == load_run(str(market.path)).expected
+    assert f"Expected of it: {signal.expected.describe()}" in describe_genes(signal)
 
 
 def test_a_clock_decides_which_bars_there_are(market):
