@@ -12,7 +12,7 @@ from optimizer.store.listing import RunSummary
 DATED, WIDE = 100, 140
 """Columns of a terminal from which on the list has dates and tags, and everything else too."""
 
-ONLY_DATED, ONLY_WIDE = ("date", "tags"), ("strategy", "done", "front")
+ONLY_DATED, ONLY_WIDE = ("date", "tags"), ("strategy", "done", "front", "expected")
 
 ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
     "verdict": lambda run: GRADE_RANKS.get(_find_grade(run)),
@@ -22,7 +22,7 @@ ORDERS: dict[Order, Callable[[RunSummary], float | None]] = {
 }
 """Keys that runs are sorted by, the greatest first; else they stand in the order of creation."""
 
-RIGHT = ("strength", "return", "trades", "done", "front")
+RIGHT = ("strength", "expected", "return", "trades", "done", "front")
 
 
 def choose_runs(
@@ -110,6 +110,7 @@ def _list_cells(run: RunSummary) -> dict[str, str]:
         "done": done,
         "front": number(run.front_size),
         "strength": number(run.strength),
+        "expected": number(run.expected),
         "return": fraction(run.total_return),
         "trades": number(run.trades),
         "date": (run.created_at or "")[:10],

@@ -228,7 +228,9 @@ def add_verdict(
     answer = _build_answer(result, judgement)
     judged = replace(judgement, verdict=decide(facts), answer=answer, rules=RULES_VERSION)
     expected = None if pick is None else expect_member(result, judged, pick.member)
-    return replace(judged, expected=expected)
+    if answer is not None and expected is not None:
+        answer = replace(answer, expected=expected.mean)
+    return replace(judged, expected=expected, answer=answer)
 
 
 def _judge_schedule(

@@ -22,6 +22,8 @@ class RunAnswer(Payload):
     cagr: float | None = None
     max_drawdown: float | None = None
     wealth: float | None = None  # e-value against luck; None before null searches
+    # Mean R that is expected on other bars; None where it is not known, and of a schedule.
+    expected: float | None = None
 
 
 def mapping_or_empty(value: object) -> Mapping[str, object]:

@@ -58,6 +58,7 @@ class RunSummary:
     cagr: float | None = None
     max_drawdown: float | None = None
     wealth: float | None = None  # e-value of its search; None before null searches
+    expected: float | None = None  # mean R a trade of its pick on other bars; None where not known
     question: str | None = None  # digest of all that it was asked but its seed
     tags: tuple[str, ...] = ()  # that a person gave it, as the `note`
     note: str = ""

@@ -264,6 +264,7 @@ def test_pick_and_members_are_expected_to_earn_less_than_is_shown(result):
     found = [value for value in judged.null.shuffled.strengths if value is not None]
     assert judged.expected == expect_member(result, judged, 0)
     assert judged.expected.nulls == len(found)
+    assert judged.answer.expected == judged.expected.mean
     assert judged.expected.mean < judged.pick.mean_r
     metrics = result.front[1].metrics
     other = expect_member(result, judged, 1)
