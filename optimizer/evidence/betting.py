@@ -87,13 +87,21 @@ def _sum_logs(count: int) -> float:
 _LOGS = [0.0]
 
 
-def can_show(searches: int, at_least: int, planned: int) -> bool:
-    """Whether so many searches, of which no other does as well, could be more than luck.
+def count_needed(at_least: int) -> int:
+    """Number of null searches that are more than luck if so many of them did as well.
 
-    The wealth rises with each of them until there are (`at_least` + 1) / `BET` - 2, and falls then.
+    >>> [count_needed(at_least) for at_least in range(3)]
+    [142, 285, 469]
     """
-    peak = max(searches, min(planned, math.ceil((at_least + 1) / BET) - 2))
-    return compute_wealth(peak, at_least) >= ENOUGH
+    while len(_NEEDED) <= at_least:
+        searches = _NEEDED[-1] if _NEEDED else 0
+        while compute_wealth(searches, len(_NEEDED)) < ENOUGH:
+            searches += 1
+        _NEEDED.append(searches)
+    return _NEEDED[at_least]
+
+
+_NEEDED: list[int] = []
 
 
 def tally(value: float, null_values: Sequence[float], planned: int | None = None) -> Tally:
@@ -116,6 +124,6 @@ def tally(value: float, null_values: Sequence[float], planned: int | None = None
         best = max(best, compute_wealth(index + 1, at_least))
         if planned is None:
             continue
-        if best >= ENOUGH or not can_show(index + 1, at_least, planned):
+        if best >= ENOUGH or count_needed(at_least) > planned:
             return Tally(index + 1, at_least, best, is_stopped=True)
     return Tally(len(null_values), at_least, best)

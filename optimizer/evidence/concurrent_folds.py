@@ -216,7 +216,6 @@ class SpareCores(ThisMachine):
         setup: InStepSetup[Job, Result],
         jobs: Sequence[Job],
         *,
-        first: int | None = None,
         engine: Engine | None = None,
         used: str | None = None,
     ) -> Generator[tuple[Job, Result], None, None]:
@@ -227,7 +226,7 @@ class SpareCores(ThisMachine):
             return begun.results(jobs, submit)
         if begun is not None:
             begun.end()
-        return submit(jobs, first=first, used=used)
+        return submit(jobs, used=used)
 
 
 def _leaves_room(engine: Engine, work: Workload) -> bool:

@@ -56,8 +56,8 @@ class ExpectedRecord(Payload):
     """Mean R a trade that a member is expected to earn on other bars of the same kind."""
 
     mean: float
-    low: float  # eight of ten earn more than this
-    high: float  # and less than this
+    low: float  # nine of ten earn more than this
+    high: float  # and nine of ten less than this
     shown: float  # mean R on the searched bars, for which it was chosen
     nulls: int  # null searches that it follows from
     fold_trades: int  # trades of folds that it follows from, where there are no null searches

@@ -22,6 +22,7 @@ from optimizer.evidence.betting import (
     FEWEST_SEARCHES,
     MOST_P,
     Tally,
+    count_needed,
     format_p,
     tally,
 )
@@ -309,7 +310,7 @@ class NullTest:
         keep: Keep = setup.markets.keep
         rows = {kind: self._open(keep, kind) for kind in KINDS}
         planned = max(planned, *(len(_list_strengths(kept)) for kept in rows.values()))
-        begin = partial(submit, replace(setup, keep=keep), first=FIRST_SEARCHES)
+        begin = partial(submit, replace(setup, keep=keep))
         for kind, kept in rows.items():
             if not self._search(kind, kept, planned, begin, watch).is_more:
                 break
@@ -346,8 +347,7 @@ class NullTest:
             return counted
 
         counted = count()
-        jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in kept.known]
-        if jobs and not counted.is_stopped:
+        while not counted.is_stopped and (jobs := _list_next(kind, kept, counted, planned)):
             with closing(begin(jobs)) as ended:
                 for _, search in ended:
                     kept.add(search)
@@ -475,6 +475,16 @@ def _measure_front(task: "Task", values: Floats) -> Figure:
     """Of a front [F, O] in natural sense; how far soft constraints are missed is no part of it."""
     metrics = [goal.metric for goal in task.goals.objectives]
     return hypervolume(values[:, : len(metrics)], metrics, task.goals.maximised[: len(metrics)])
+
+
+def _list_next(
+    kind: Kind, kept: Checkpoint[NullSearch], counted: Tally, planned: int
+) -> list[NullJob]:
+    """Jobs up to the number at which it may be decided; none where all are done."""
+    is_first = counted.searches < FIRST_SEARCHES
+    end = FIRST_SEARCHES if is_first else count_needed(counted.at_least)
+    numbers = range(counted.searches + 1, min(end, planned) + 1)
+    return [NullJob(kind, number) for number in numbers if number not in kept.known]
 
 
 def _list_strengths(kept: Checkpoint[NullSearch]) -> list[float]:

@@ -12,7 +12,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from data.progress import format_duration
-from optimizer.evidence.betting import FEWEST_SEARCHES, FURTHER_SEARCHES, Tally, can_show, format_p
+from optimizer.evidence.betting import (
+    FEWEST_SEARCHES,
+    FURTHER_SEARCHES,
+    Tally,
+    count_needed,
+    format_p,
+)
 from optimizer.evidence.ledger import LedgerRecord
 from optimizer.evidence.null import KINDS
 from optimizer.evidence.out_of_sample import (
@@ -164,7 +170,7 @@ def _grade_luck(facts: Facts) -> Verdict | None:
     for kind, tally in facts.nulls.items():
         if tally.is_luck:
             sentence = f"{describe_tally(tally, kind)}: probably luck."
-            if can_show(tally.searches, tally.at_least, FURTHER_SEARCHES):
+            if count_needed(tally.at_least) <= FURTHER_SEARCHES:
                 sentence += (
                     f" (A market with an edge could still show it with --null {FURTHER_SEARCHES}.)"
                 )

@@ -44,7 +44,6 @@ class Executor(Protocol):
         setup: InStepSetup[Job, Result],
         jobs: Sequence[Job],
         *,
-        first: int | None = None,
         engine: "Engine | None" = None,
         used: str | None = None,
     ) -> Generator[tuple[Job, Result], None, None]:
@@ -53,7 +52,6 @@ class Executor(Protocol):
         Args:
             setup: Its task limits threads and memory.
             jobs: Of the setup.
-            first: With so many the rest may be superfluous; None where all are wanted.
             engine: Of this process and of the same bars, which may search parts of them.
             used: Device of the run's own search, where `engine` is let go of before searches begin:
                 on its GPU, or another, null markets may be searched, and parts of the bars by

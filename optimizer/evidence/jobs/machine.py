@@ -47,11 +47,10 @@ class ThisMachine:
         setup: InStepSetup[Job, Result],
         jobs: Sequence[Job],
         *,
-        first: int | None = None,
         engine: Engine | None = None,
         used: str | None = None,
     ) -> Generator[tuple[Job, Result], None, None]:
-        """As `Executor`; nothing begins before a core is free for it, so `first` means nothing."""
+        """As `Executor`; nothing begins before a core is free for it."""
         return self._choose(setup, len(jobs), engine, used).results(jobs)
 
     def _choose(
