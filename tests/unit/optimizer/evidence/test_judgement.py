@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.folds import FoldSettings, PathSettings, PathsRecord
 from optimizer.evidence.holdout import HeldOutRecord, LookSettings
 from optimizer.evidence.judgement import (
@@ -20,7 +19,7 @@ from optimizer.evidence.judgement import (
     list_unstated,
     weigh_evidence,
 )
-from optimizer.evidence.null import DEFAULT_SEARCHES, NullRecord, NullSearch, NullSettings
+from optimizer.evidence.null import DEFAULT_SEARCHES, NullRecord, NullSettings
 from optimizer.evidence.schedule import NullScheduleSettings, ScheduleRecord, StepSettings
 from optimizer.evidence.verdict import Verdict
 from optimizer.grades import GRADES
@@ -30,7 +29,6 @@ from optimizer.store.result import load_result
 from tests.support.evidence import make_planted_market
 from tests.support.judged import fold, judgement, null_kind
 from tests.support.judging import recorded_run
-from tests.support.recording import HEADER, make_generation
 
 CONFIRMS = {"trades": 40, "closing_days": 25, "mean_r": 0.1, "strength": 2.0, "psr": 0.99}
 BEST = replace(judgement(), schedule=None)
@@ -239,23 +237,6 @@ def test_rows_that_a_judgement_states_are_not_said():
     assert [words for words, _ in left] == [
         "1 step", "6 combinatorial splits", "5 steps", "50 schedules on shuffled bars",
     ]  # fmt: skip
-
-
-def test_rows_are_known_by_their_settings_and_their_number(tmp_path):
-    """Those of another kind or rhythm are not; of equal numbers the newest counts."""
-    settings = NullSettings("day", "shuffled")
-    with RunStore.create(tmp_path, "run", HEADER) as store:
-        store.record(make_generation(0))
-        store.finish({"front": []})
-        rows = Checkpoint(store, settings, NullSearch)
-        for number, strength in ((2, 1.0), (1, 2.0), (2, 3.0)):
-            rows.add(NullSearch(number, 4, strength))
-        store.flush()
-        known = {1: NullSearch(1, 4, 2.0), 2: NullSearch(2, 4, 3.0)}
-        assert rows.known == Checkpoint(store, settings, NullSearch).known == known
-        for other in (replace(settings, kind="mirrored"), replace(settings, null_keep="week"),
-                      NullScheduleSettings(*STEP_SETTINGS, "day", "shuffled")):  # fmt: skip
-            assert Checkpoint(store, other, NullSearch).known == {}
 
 
 def test_pick_and_members_are_expected_to_earn_less_than_is_shown(result):
