@@ -283,6 +283,8 @@ def _describe_judging(store: RunStore, *, is_owned: bool) -> Plain:
     lines = [f"{left.what} so far" for left in unstated]
     if null is not None and judgement is None:
         lines += [f"On {name} bars: {kind.describe()}" for name, kind in null.kinds.items()]
+    if judgement is not None and judgement.expected is not None:
+        lines.append(f"Expected: {judgement.expected.describe()}")
     if judgement is None and is_owned:
         verdict = Verdict("not_judged", "The search is over and is being judged.")
     return {

@@ -92,14 +92,12 @@ def print_table(rows: Iterable[dict]) -> None:
                 for row in known
                 if world in ("all", row["world"]) and (made := estimate(row)) is not None
             ]
-            errors = [made.mean - earned for made, earned in pairs]
-            shown = [made.shown - earned for made, earned in pairs]
             numbers = (
                 fmean(made.shown for made, _ in pairs),
                 fmean(earned for _, earned in pairs),
-                fmean(errors),
-                math.sqrt(fmean(error**2 for error in errors)),
-                math.sqrt(fmean(error**2 for error in shown)),
+                fmean(made.mean - earned for made, earned in pairs),
+                math.sqrt(fmean((made.mean - earned) ** 2 for made, earned in pairs)),
+                math.sqrt(fmean((made.shown - earned) ** 2 for made, earned in pairs)),
             )
             within = fmean(made.low <= earned <= made.high for made, earned in pairs)
             cells = " | ".join(f"{value:.2f}" for value in numbers)
@@ -111,13 +109,12 @@ def main() -> None:
     parser = argparse.ArgumentParser("python -m tests.bench.expectation")
     parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
     parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
-    parser.add_argument("--processes", type=int, default=available_cores())
     asked = parser.parse_args()
     rows = list(read_rows(asked.kept))
     done = {(row["world"], row["seed"]) for row in rows}
     seeds = range(*map(int, asked.seeds.split(":")))
     jobs = [(world, seed) for seed in seeds for world in USUAL if (world, seed) not in done]
-    print_table([*rows, *judge_jobs(measure_market, jobs, asked.kept, asked.processes, math.inf)])
+    print_table([*rows, *judge_jobs(measure_market, jobs, asked.kept, available_cores(), math.inf)])
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ from optimizer.evidence.checkpoint import Checkpoint
 from optimizer.evidence.null import NullSearch, NullSettings
 from optimizer.viewing.encoding import encode_json
 from optimizer.viewing.live import LiveRun
-from optimizer.viewing.run_index import RunIndex, list_rows
+from optimizer.viewing.run_index import COLUMNS, RunIndex, list_rows
 from tests.support.hostile import CANARY, Mutator
+from tests.support.judged import judgement, record_judgement
 from tests.support.viewing import GrowingRun
 
 
@@ -84,6 +85,17 @@ def test_p_so_far_is_that_of_the_tally(run_path, tmp_path):
     growing.close()
     assert read_state(live)["phase"] == "finished"
     assert list_states(tmp_path) == ["not judged"]
+
+
+def test_a_judged_run_says_what_its_pick_is_expected_to_earn(run_path, tmp_path):
+    """In a line of its page, and as a number in the index."""
+    shutil.copytree(run_path, tmp_path / "judged")
+    expected = record_judgement(tmp_path / "judged", judgement()).expected
+    assert read_state(LiveRun(tmp_path / "judged"))["judging"] == [
+        f"Expected: {expected.describe()}"
+    ]
+    (row,) = list_rows(RunIndex(tmp_path).list_summaries())
+    assert dict(zip(COLUMNS, row["cells"], strict=True))["expected"][1] == expected.mean
 
 
 def test_a_run_that_was_changed_is_a_sentence(run_path, tmp_path):
