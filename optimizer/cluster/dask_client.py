@@ -134,10 +134,18 @@ class Link:
     def _ask(self, question: str, **arguments: object) -> Any:  # noqa: ANN401
         """Answer of the scheduler."""
         client = self.client()
+
+        async def ask() -> Any:  # noqa: ANN401
+            answer = asyncio.ensure_future(getattr(client.scheduler, question)(**arguments))
+            # A connection that ended is begun anew by the library, for half a minute.
+            while not (await asyncio.wait([answer], timeout=0.5))[0]:
+                if client.status != "running":
+                    answer.cancel()
+                    raise OSError
+            return answer.result()
+
         try:
-            return client.sync(
-                getattr(client.scheduler, question), **arguments, callback_timeout=CALL_S
-            )
+            return client.sync(ask, callback_timeout=CALL_S)
         except (TimeoutError, OSError):
             raise self.build_lost_error() from None
 
