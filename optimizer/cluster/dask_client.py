@@ -137,6 +137,8 @@ class Link:
 
         async def ask() -> Any:  # noqa: ANN401
             answer = asyncio.ensure_future(getattr(client.scheduler, question)(**arguments))
+            # An error that comes when no one waits any more is not printed.
+            answer.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             # A connection that ended is begun anew by the library, for half a minute.
             while not (await asyncio.wait([answer], timeout=0.5))[0]:
                 if client.status != "running":
@@ -289,8 +291,9 @@ def _silence() -> None:
     Versions that differ are found, and named by worker, in `optimizer.cluster.cluster`.
     """
     warnings.simplefilter("ignore", VersionMismatchWarning)
-    for name in ("distributed", *logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":
+    # Its loop is tornado's, which prints a result that a lost scheduler no longer sends.
+    for name in ("distributed", "tornado.application", *logging.root.manager.loggerDict):
+        if name == "tornado.application" or name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
