@@ -81,20 +81,19 @@ class JobRequest:
 
 
 def run_jobs(
-    cluster: Cluster, requests: Iterable[JobRequest], first: int | None = None
+    cluster: Cluster, requests: Iterable[JobRequest]
 ) -> Generator[tuple[int, Any], None, None]:
     """Index and result of jobs done on all workers, as they end. Closing it cancels the rest.
 
     Args:
         cluster: Whose workers.
         requests: Taken as there is room for them.
-        first: So many are begun at first, then as many again as were done; None for no limit.
 
     Raises:
         SchedulerLostError, WorkersLostError: When either is gone.
         FailedError: When a job raises something, with its name; it is not tried again.
     """
-    calls, pending, n_done = cluster.link.calls(), iter(requests), 0
+    calls, pending = cluster.link.calls(), iter(requests)
 
     def begin(request: JobRequest) -> None:
         work = Work(request.job, cluster.here.digest, cluster.shares())
@@ -103,8 +102,6 @@ def run_jobs(
     try:
         while True:
             most = IN_FLIGHT * max(len(cluster.workers), 1)
-            if first is not None:
-                most = min(most, max(first, n_done))
             for request in islice(pending, max(most - len(calls.purposes), 0)):
                 begin(request)
             if not calls.purposes:
@@ -117,7 +114,6 @@ def run_jobs(
                     continue
                 if isinstance(answer, Exception):
                     raise _name_job(request, answer) from answer
-                n_done += 1
                 yield request.index, answer
     finally:
         calls.cancel()

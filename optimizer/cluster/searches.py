@@ -59,7 +59,6 @@ class ClusterSearches:
         setup: InStepSetup[Job, Result],
         jobs: Sequence[Job],
         *,
-        first: int | None = None,
         engine: Engine | None = None,
         used: str | None = None,
     ) -> Generator[tuple[Job, Result], None, None]:
@@ -71,15 +70,13 @@ class ClusterSearches:
         # A worker may have a GPU, but workers of this machine would all have the same.
         device = "cpu" if self._cluster.address.local else "auto"
         anywhere = Searches(limit(setup, device=device))
-        return self._run(Parcel(self._cluster, anywhere), jobs, first)
+        return self._run(Parcel(self._cluster, anywhere), jobs)
 
-    def _run(
-        self, parcel: Parcel, jobs: Sequence[Any], first: int | None
-    ) -> Generator[tuple[Any, Any], None, None]:
+    def _run(self, parcel: Parcel, jobs: Sequence[Any]) -> Generator[tuple[Any, Any], None, None]:
         requests = (
             JobRequest(index, _format_job(job), parcel, job) for index, job in enumerate(jobs)
         )
-        with closing(run_jobs(self._cluster, requests, first)) as results:
+        with closing(run_jobs(self._cluster, requests)) as results:
             for index, result in in_order(results):
                 yield jobs[index], result
 

@@ -5,7 +5,7 @@
 Markets of all worlds of `tests.support.null_worlds` that have no edge, or with `--worlds edge` of
 those that have one, a seed of each world after the other. Each is searched once, and then the same
 search is made on its shuffled bars, and where those do not say luck on its mirrored ones, until the
-first that does as well; folds are left out. A market that is not luck is "found". Beside it stands
+bet on them is decided; folds are left out. A market that is not luck is "found". Beside it stands
 what other statistics say of the same pick and the same trials.
 
 A line of JSON a market goes to the file as it ends; what stands there is not made again, so that a

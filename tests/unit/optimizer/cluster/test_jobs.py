@@ -42,22 +42,6 @@ def test_every_job_is_done_once_by_a_setup_that_is_made_once(played):
     assert PlayedSetup.made - made <= 2
 
 
-def test_at_first_so_many_are_begun(played):
-    """Then as many again as were done."""
-    played.add("0")
-    taken = []
-
-    def requests(cluster):
-        for job in make_jobs(cluster, 9):
-            taken.append(job.index)
-            yield job
-
-    with played.join() as cluster:
-        results = run_jobs(cluster, requests(cluster), first=1)
-        assert [next(results)[0], taken] == [0, [0]]
-        assert sorted(index for index, _ in results) == list(range(1, 9))
-
-
 def test_an_error_of_a_job_names_it_and_is_not_tried_again(played):
     """And what else was begun is taken back."""
     for name in "01":
