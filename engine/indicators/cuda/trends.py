@@ -97,6 +97,7 @@ class Trends:
         self._band = to_device(np.array([BAND]), device)
         self._factors = to_device(np.array([QUICKEST, SLOWEST]), device)
         self._taylor = to_device(TAYLOR, device)
+        self._places = np.full((FORMS, 1), -1, np.int32)
         self._forget()
 
     def rows(self, parameters: Ints, *, is_script: bool) -> torch.Tensor:
@@ -161,7 +162,7 @@ class Trends:
     def _forget(self) -> None:
         """Let go of all sides."""
         self._codes = torch.empty((0, self._close.shape[1]), dtype=torch.uint8, device=self._device)
-        self._places = np.full((FORMS, 1), -1, np.int32)
+        self._places[:] = -1
 
     def _sides(self, parameters: Ints, is_script: bool) -> torch.Tensor:
         """Places [U * S * 6, 9] of all averages among the codes, which are there then."""
