@@ -106,8 +106,8 @@ class AccountFolding:
         launch(count_kernel, (individuals,), size, results, counts, accounts, n_windows,
                warps=4, N_OUT=N_OUT, COLUMNS=1 << (N_OUT - 1).bit_length(),
                WINDOWS=COUNTED_WINDOWS)  # fmt: skip
-        # Lists that are too short are no accounts, but stay within their room.
-        counts.clamp_(max=n_windows * capacity)
+        # Lists that are too short are no accounts: only what they hold was put in order.
+        counts.copy_(order.spans[:, 3])
         for r, into in (trades.r, trades.merged), (trades.short_r, trades.keys):
             launch(arrange_kernel, (individuals, ORDERING), size, counts, trades.places, r, into,
                    n_windows, capacity, warps=4, BLOCK=256, BLOCKS=ORDERING)  # fmt: skip
