@@ -28,6 +28,7 @@ from optimizer.evidence.ledger import LedgerRecord
 from optimizer.evidence.lookahead import CausalRecord, estimate_causality_seconds
 from optimizer.evidence.null import NullRecord, NullSettings, estimate_null_seconds
 from optimizer.evidence.pick import PickRecord
+from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.robust import CHECKED, RobustRecord
 from optimizer.evidence.schedule import (
     NullScheduleSettings,
@@ -113,6 +114,8 @@ class Judgement(Payload):
     held_out: HeldOutRecord | None = None
     # Of the search repeated through time; the verdict is about it where it was made.
     schedule: Annotated[ScheduleRecord | None, OPTIONAL] = None
+    # Edges that the search would find, where that was measured.
+    power: Annotated[PowerRecord | None, OPTIONAL] = None
     searches: int = 1  # distinct fronts that were searched on bars overlapping these, this included
     ledger: Annotated[LedgerRecord | None, OPTIONAL] = None  # of its folder, when it was judged
     # Forecasts fitted on these bars before one was chosen for the strategy to read.

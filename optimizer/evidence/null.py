@@ -496,15 +496,19 @@ def _list_strengths(kept: Checkpoint[NullSearch]) -> list[float]:
 
 
 def estimate_null_seconds(
-    work: Workload, individuals: int, generations: int, cores: int, device: str
+    work: Workload,
+    individuals: int,
+    generations: int,
+    cores: int,
+    device: str,
+    searches: int = 2 * FEWEST_SEARCHES,
 ) -> float:
-    """Seconds that both kinds of null searches take, about, if none does as well.
+    """Seconds that null searches take, about; by default both kinds, if none does as well.
 
     A core makes one from beginning to end; or all ask a GPU, where there is one and that is done
     sooner. Rows of each market are computed anew. `work` is that of the run's search, of
     so many individuals and generations.
     """
-    searches = 2 * FEWEST_SEARCHES
     one_s = work._replace(threads=1).cpu_s + INDIVIDUAL_S * individuals
     on_cores_s = searches * one_s / cores
     if device == "cpu":

@@ -17,6 +17,7 @@ from optimizer.errors import ConfigError
 from optimizer.evidence.concurrent_folds import share_cores
 from optimizer.evidence.judge import build_plan, judge_run
 from optimizer.evidence.judgement import read_judgement
+from optimizer.evidence.power import PowerRecord, measure_power
 from optimizer.evidence.verdict import SIMULATED, Verdict
 from optimizer.export.programs import build_judged_schedule_program
 from optimizer.keywords import RunKeywords, Specs
@@ -131,6 +132,18 @@ class Run(Tables):
         cells = find_candidates(self, metric).grid(numbers, maximise=wants_more(metric))
         rows, columns = pd.Index(cells.y, name=y), pd.Index(cells.x, name=x)
         return pd.DataFrame(cells.values, index=rows, columns=columns)
+
+    def power(self) -> PowerRecord:
+        """Edges that this search would find on these bars, by searches with planted ones.
+
+        Searches that were made are not made again.
+
+        Raises:
+            StoreError: When the run is not finished, or cannot be judged by this version.
+            ConfigError: When no edge can be planted into its bars.
+        """
+        with choose_show() as show:
+            return measure_power(self.path, self._flags, show)
 
     @cached_property
     def market_regimes(self) -> Regimes:

@@ -45,6 +45,7 @@ PURPOSES = {
     "forecast_weights": 19,
     "forecast_batches": 20,
     "look_ahead": 21,
+    "planted": 22,
 }
 """Purposes of streams; a number is part of every recorded run and is never reused.
 
