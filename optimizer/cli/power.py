@@ -37,7 +37,7 @@ def measure_recorded(
     from optimizer.cli.progress import open_show
     from optimizer.cli.report import renew_run_report
     from optimizer.errors import StoppedError
-    from optimizer.evidence.power import measure_power
+    from optimizer.evidence.judge import measure_power
     from optimizer.store import find_run
 
     path = find_run(runs, run)

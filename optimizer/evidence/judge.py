@@ -1,10 +1,10 @@
 """All evidence on a finished run, part after part, and the verdict that follows from it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from data.progress import Watch
 from engine.runtime.machine import available_cores
@@ -21,12 +21,15 @@ from optimizer.evidence.judgement import (
     add_verdict,
     estimate_judge_seconds,
     list_unstated,
+    read_judgement,
     read_judgements,
 )
 from optimizer.evidence.ledger import read_ledger
 from optimizer.evidence.lookahead import build_causal_record
 from optimizer.evidence.null import build_null_record
+from optimizer.evidence.null_markets import Keep
 from optimizer.evidence.plan import Plan
+from optimizer.evidence.power import PowerRecord, build_power_record
 from optimizer.evidence.robust import build_robust_record
 from optimizer.evidence.schedule_searches import (
     build_steps,
@@ -135,6 +138,40 @@ def judge_run(
         store.add_evidence(JUDGEMENT, judgement.payload())
         store.flush()
         return judgement
+
+
+def measure_power(
+    path: Path,
+    flags: Mapping[str, object],
+    watch: Watch,
+    tell: Callable[[str], None] = lambda _: None,
+    executor: Executor | None = None,
+) -> PowerRecord:
+    """Measure how large an edge the search of a finished run would find; every search is recorded.
+
+    It becomes part of the newest judgement, where there is one.
+
+    Args:
+        path: The run.
+        flags: Say where the data is now, if it has moved.
+        watch: Callback of progress.
+        tell: Callback of a line on how long it takes, before it begins.
+        executor: Where whole searches are made; the cores of this machine if None.
+
+    Raises:
+        StoreError: When the run is not finished, is owned, or cannot be judged by this version.
+        ConfigError: When no edge can be planted into its bars.
+    """
+    with RunStore.open(path, writable=True) as store, Pool() as pool:
+        judgement = read_judgement(store)
+        null = None if judgement is None else judgement.null
+        run = JudgedRun(store, Plan(), flags, watch, None, executor or ThisMachine(pool))
+        run.executor.check(run.task)
+        record = build_power_record(run, cast("Keep", null.keep) if null else "auto", tell)
+        if judgement is not None and judgement.power != record:
+            store.add_evidence(JUDGEMENT, replace(judgement, power=record).payload())
+        store.flush()
+        return record
 
 
 def _collect_evidence(run: JudgedRun, found: Judgement, earlier: Sequence[Judgement]) -> Judgement:

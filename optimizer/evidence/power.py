@@ -5,19 +5,18 @@ and each is searched as the run was. One counts as found where the bet of its st
 searches of the bars without a planted edge is won. The same markets and candidates have each edge.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from data.bars import Bars
 from data.checks import Floats
-from data.progress import Progress, Watch, format_duration
+from data.progress import Progress, format_duration
 from optimizer.errors import ConfigError
 from optimizer.evidence.betting import DEFAULT_SEARCHES, tally
 from optimizer.evidence.checkpoint import Checkpoint
@@ -29,15 +28,15 @@ from optimizer.evidence.null import (
     NullSetup,
     estimate_null_seconds,
 )
+from optimizer.evidence.null_markets import Keep
+from optimizer.evidence.out_of_sample import FEWEST_TRADES
 from optimizer.evidence.statistic import Around, RowSettings, Statistic, Weighed
 from optimizer.formatting import format_count
 from optimizer.search.randomness import stream
-from optimizer.store.answers import JUDGEMENT
 from optimizer.store.payload import Payload
 
 if TYPE_CHECKING:
     from engine.accounts.ledger import Ledger
-    from optimizer.evidence.jobs.executor import Executor
     from optimizer.evidence.judged_run import JudgedRun
     from optimizer.run.task import Task
 
@@ -52,16 +51,16 @@ SURE, WANTED, BLIND = 0.9, 0.8, 0.1
 FIRST_MARKET = 1_000_000_000
 """Number of the shuffled market before the first planted one; null searches never come so far."""
 
-FEWEST_TRADES = 30
-"""Trades of a candidate, below which no mean is planted."""
-
 MOST_CANDIDATES, MOST_HALVINGS = 100, 30
 
 CLOSE = 0.02
 """Share of an edge by which the mean may miss it; a candidate that misses more is left."""
 
-LARGEST_SHIFT = 64.0
+LARGEST_SHIFT = 2.0
 """R that the bars of a trade are moved at most."""
+
+MOST_CHANGED = 0.25
+"""Share by which trades may become more or fewer, so that it stays the candidate that it was."""
 
 
 @dataclass(frozen=True)
@@ -186,16 +185,16 @@ def plant_edge(task: "Task", edge: float, number: int) -> "Task":
     )
 
 
-def measure_mean(task: "Task", genome: Floats) -> float:
-    """Mean R of the trades of an individual [G]; NaN of none."""
-    r = np.concatenate([ledger.r for ledger in _trade(task, genome)])
-    return float(r.mean()) if len(r) else float("nan")
+def _list_r(task: "Task", genome: Floats) -> Floats:
+    """R of all trades of an individual [G]."""
+    return np.concatenate([ledger.r for ledger in _trade(task, genome)])
 
 
 def _plant(task: "Task", genome: Floats, edge: float) -> "Task | None":
     """The task on bars on which an individual earns an edge; None where there are none."""
     ledgers = _trade(task, genome)
-    if sum(map(len, ledgers)) < _count_least(task):
+    count = sum(map(len, ledgers))
+    if count < _count_least(task):
         return None
     pushes = _list_pushes(task, ledgers)
 
@@ -204,19 +203,14 @@ def _plant(task: "Task", genome: Floats, edge: float) -> "Task | None":
         moved = tuple(_move(series, size * push) for series, push in bars)
         return replace(task, markets=replace(task.markets, series=moved))
 
-    low, high = 0.0, edge
-    while not measure_mean(shift(high), genome) >= edge:
-        low, high = high, 2 * high
-        if high > LARGEST_SHIFT:
-            return None
-    if not low and measure_mean(task, genome) > edge:
-        low = -LARGEST_SHIFT
+    low, high = -LARGEST_SHIFT, LARGEST_SHIFT
     for _ in range(MOST_HALVINGS):
         middle = (low + high) / 2
         made = shift(middle)
-        mean = measure_mean(made, genome)
+        r = _list_r(made, genome)
+        mean = float(r.mean()) if len(r) else 0.0
         if abs(mean - edge) <= CLOSE * edge:
-            return made
+            return made if abs(len(r) - count) <= MOST_CHANGED * count else None
         low, high = (low, middle) if mean > edge else (middle, high)
     return None
 
@@ -259,57 +253,25 @@ def _move(bars: Bars, push: Floats) -> Bars:
     return replace(bars, open=opened, high=high, low=low, close=close)
 
 
-def measure_power(
-    path: Path,
-    flags: Mapping[str, object],
-    watch: Watch,
-    tell: Callable[[str], None] = lambda _: None,
-    executor: "Executor | None" = None,
+def build_power_record(
+    run: "JudgedRun", keep: Keep | Literal["auto"], tell: Callable[[str], None]
 ) -> PowerRecord:
-    """Measure how large an edge the search of a finished run would find; every search is recorded.
-
-    It becomes part of the newest judgement, where there is one.
+    """Null searches that are not known yet, then planted markets of one edge after the other.
 
     Args:
-        path: The run.
-        flags: Say where the data is now, if it has moved.
-        watch: Callback of progress.
+        run: With an executor; each search becomes a row of its evidence.
+        keep: Rhythm that shuffled bars keep.
         tell: Callback of a line on how long it takes, before it begins.
-        executor: Where whole searches are made; the cores of this machine if None.
 
     Raises:
-        StoreError: When the run is not finished, is owned, or cannot be judged by this version.
         ConfigError: When no edge can be planted into its bars.
     """
-    # Whoever reads the record does without a search.
-    from optimizer.evidence.jobs.machine import ThisMachine
-    from optimizer.evidence.jobs.workers import Pool
-    from optimizer.evidence.judged_run import JudgedRun
-    from optimizer.evidence.judgement import read_judgement
-    from optimizer.evidence.plan import Plan
-    from optimizer.store import RunStore
-
-    with RunStore.open(path, writable=True) as store, Pool() as pool:
-        judgement = read_judgement(store)
-        run = JudgedRun(store, Plan(), flags, watch, None, executor or ThisMachine(pool))
-        _refuse_finer(run.task)
-        run.executor.check(run.task)
-        null = None if judgement is None else judgement.null
-        setup = NullSetup(run.again, "auto" if null is None else null.keep, run.warm_start)  # type: ignore[arg-type]
-        record = _measure(run, replace(setup, keep=setup.markets.keep), tell)
-        if judgement is not None and judgement.power != record:
-            store.add_evidence(JUDGEMENT, replace(judgement, power=record).payload())
-        store.flush()
-        return record
-
-
-def _measure(run: "JudgedRun", setup: NullSetup, tell: Callable[[str], None]) -> PowerRecord:
-    """Null searches that are not known yet, then planted markets of one edge after the other."""
-    keep = setup.keep
+    _refuse_finer(run.task)
+    setup = NullSetup(run.again, keep, run.warm_start)
+    setup = replace(setup, keep=setup.markets.keep)
+    keep = setup.markets.keep
     nulls = Checkpoint(run.store, NullSettings(keep, "shuffled"), NullSearch)
-    planted = {
-        edge: Checkpoint(run.store, PowerSettings(keep, edge), NullSearch) for edge in EDGES
-    }
+    planted = {edge: Checkpoint(run.store, PowerSettings(keep, edge), NullSearch) for edge in EDGES}
     begin = partial(run.executor.submit, used=run.device)
     jobs: list[Any] = [
         NullJob("shuffled", number + 1)
@@ -337,16 +299,17 @@ def _measure(run: "JudgedRun", setup: NullSetup, tell: Callable[[str], None]) ->
         jobs = [PlantedJob("shuffled", n, edge) for n in numbers if n not in kept.known]
         if jobs:
             search(kept, with_edge, f"edges of {edge:g} R", MARKETS)
-        won = (is_found(_strength(kept.known[number]), strengths) for number in numbers)
+        won = (is_found(kept.known[number], strengths) for number in numbers)
         rows.append(PowerRow(edge, MARKETS, sum(won)))
         if rows[-1].found >= SURE * MARKETS:
             break
     return PowerRecord(_name_search(run.task), DEFAULT_SEARCHES, keep, tuple(rows))
 
 
-def is_found(strength: float, nulls: Sequence[float]) -> bool:
-    """Whether a strength is more than luck beside those of null searches, in their order."""
-    return tally(strength, nulls, DEFAULT_SEARCHES).is_more
+def is_found(row: NullSearch, nulls: Sequence[float]) -> bool:
+    """Whether a search is more than luck beside strengths of null searches, in their order."""
+    is_enough = row.trades >= FEWEST_TRADES
+    return is_enough and tally(_strength(row), nulls, DEFAULT_SEARCHES).is_more
 
 
 def _strength(row: NullSearch) -> float:

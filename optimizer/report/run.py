@@ -15,9 +15,9 @@ from engine.replay.certificate import certify
 from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError
 from optimizer.evidence.concurrent_folds import share_cores
-from optimizer.evidence.judge import build_plan, judge_run
+from optimizer.evidence.judge import build_plan, judge_run, measure_power
 from optimizer.evidence.judgement import read_judgement
-from optimizer.evidence.power import PowerRecord, measure_power
+from optimizer.evidence.power import PowerRecord
 from optimizer.evidence.verdict import SIMULATED, Verdict
 from optimizer.export.programs import build_judged_schedule_program
 from optimizer.keywords import RunKeywords, Specs

@@ -50,7 +50,8 @@ PURPOSES = {
 """Purposes of streams; a number is part of every recorded run and is never reused.
 
 From `null_body` to `null_mirror` they are drawn from as words, by `optimizer.evidence`, and so is
-`look_ahead`; the two before it by `optimizer.forecasts`, of folds in place of generations.
+`look_ahead`; the two before it by `optimizer.forecasts`, of folds in place of generations;
+`planted` by `optimizer.evidence.power`, of markets.
 """
 
 
