@@ -116,6 +116,9 @@ def _list_missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
         yield Weighed("folds", f"Nobody searched again in folds: {judge} does.", "")
     if judgement.causal is None:
         yield Weighed("look-ahead", f"Not looked for yet: {judge} --null 299 does.", "")
+    if judgement.power is None and judgement.verdict.grade == "luck" and not judgement.schedule:
+        power = write_command("power", run.path)
+        yield Weighed("power", f"Not known: {power} says how large an edge would be found.", "")
     if judgement.held_out is None:
         closed = f"Closed: {judge} --open looks at them, and every look is counted."
         is_held_out = bool(run.header.held_out)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from optimizer import load_run
 from optimizer.evidence import power as power_file
 from tests.support.commands import SMALL, write_market
 
@@ -31,6 +32,7 @@ def test_power_is_measured_once_and_shown(command, monkeypatch, tmp_path):
     assert power.pop("sentence") == sentence
     said = [f"edge of {row['edge']:g} R: {row['found']} of 2 found" for row in power["rows"]]
     assert rows == said
+    assert load_run().power().describe() == sentence
     shown = command("runs", "show", "latest", "--json").json["result"]["judgement"]
     assert shown["power"] == power
     # The next judge keeps it.

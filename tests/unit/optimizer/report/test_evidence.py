@@ -7,6 +7,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.evidence.judgement import weigh_evidence
+from optimizer.evidence.power import PowerRecord, PowerRow
 from optimizer.report.evidence import build_answer
 from tests.support.judged import judgement, record_judgement
 
@@ -71,3 +72,16 @@ def test_what_was_not_asked_for_is_named(judge_run):
     run.header = replace(run.header, held_out=([3, 5],))
     rows = {row.about: row.sentence for row in build_answer(run).evidence}
     assert "--open looks at them" in rows["held-out bars"]
+
+
+def test_luck_names_the_search_that_could_be_blind(judge_run):
+    """How to find out, or the sentence where that was measured; nothing of other verdicts."""
+    run, _ = judge_run("luck")
+    rows = {row.about: row.sentence for row in build_answer(run).evidence}
+    assert f"python -m optimizer power {run.path}" in rows["power"]
+    measured = PowerRecord("32 x 10", 299, "none", (PowerRow(0.4, 20, 20),))
+    run.judgement = replace(run.judgement, power=measured)
+    rows = {row.about: row.sentence for row in build_answer(run).evidence}
+    assert rows["power"] == measured.describe()
+    run, _ = judge_run("weak")
+    assert "power" not in {row.about for row in build_answer(run).evidence}
