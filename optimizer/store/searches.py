@@ -32,7 +32,7 @@ def note_question(runs_dir: Path, header: Mapping[str, object]) -> None:
 
     Raises:
         StoreError: When the list cannot be read.
-        OSError: When it cannot be written.
+        WriteError: When it cannot be written.
     """
     if (question := hash_question(header)) is None:
         return

@@ -109,8 +109,12 @@ class RunStore(Reader):
             swept = sweep_drafts(runs_dir)
             if announce is not None:
                 announce(payload)
-            note_question(runs_dir, header)
             lock = _create_folder(runs_dir, target, payload)
+            try:
+                note_question(runs_dir, header)
+            except BaseException:
+                lock.release()
+                raise
         except (OSError, sqlite3.Error) as error:
             raise build_write_error(error, target, len(payload)) from None
         return cls._open_with_lock(target, lock, swept=swept)

@@ -11,6 +11,7 @@ import pytest
 from optimizer import load_run
 from optimizer.atomic_write import write_output
 from optimizer.store import RunStore, list_runs
+from optimizer.store.listing import list_run_folders
 from tests.support.commands import SMALL
 
 pytestmark = pytest.mark.slow
@@ -163,7 +164,7 @@ def test_a_run_is_removed_only_when_that_is_meant(command, result):
     assert [run.id for run in list_runs(Path("runs"))] == [result["run"]]
     assert command("runs", "verify", "latest").code == 0
     assert command("runs", "delete", "latest", "--yes").code == 0
-    assert list(Path("runs").iterdir()) == []
+    assert list_run_folders(Path("runs")) == []
     assert command("runs", "delete", "latest", "--yes").code == 4
 
 
@@ -171,7 +172,8 @@ def test_a_run_that_was_moved_says_where_it_is(command, result, tmp_path):
     """Its report goes beside it, not to where it was found."""
     (tmp_path / "runs").rename(tmp_path / "kept")
     shown = command("runs", "show", "latest", "--runs", "kept").out
-    path = next((tmp_path / "kept").iterdir()).relative_to(tmp_path)
+    (run,) = list_run_folders(tmp_path / "kept")
+    path = run.relative_to(tmp_path)
     assert f"recorded in {path}" in shown
     assert command("evolve", "--resume", "latest", "--runs", "kept", "--report").code == 0
     assert (path / "report.html").exists()
