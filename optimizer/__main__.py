@@ -14,7 +14,7 @@ from typing import TextIO
 
 from typer.exceptions import TyperException
 
-from optimizer.cli.app import app
+from optimizer.cli.app import ANSWERS, app
 from optimizer.cli.help import ASKED_FOR_ALL
 from optimizer.cli.notes import (
     LOGGERS,
@@ -72,6 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str], *, is_ours: bool) -> int:
     """Run one command; `is_ours`: in a process of this program."""
     STOPPED.clear()
+    ANSWERS.clear()
     given = list(arguments)
     is_debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
@@ -134,7 +135,7 @@ def _report_error(error: BaseException, *, is_debug: bool = False) -> int:
     if is_debug:
         _tell("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, StoppedError | KeyboardInterrupt):
-        _tell(str(error) or "stopped")
+        _tell(str(next(iter(ANSWERS), error)) or "stopped")
         return StoppedError.exit_code
     _flush(sys.stdout)
     message, code = _describe_error(error)

@@ -21,6 +21,10 @@ COMMANDS = (
 """In the order of help; each is the `app` of its file, alone or with commands under it."""
 
 
+ANSWERS: list[StoppedError] = []
+"""Answers to a signal: another one may come while the first of them is told."""
+
+
 class _Commands(UserDict[str, Any]):
     """Commands by name, of which one is imported when it is asked for."""
 
@@ -52,10 +56,11 @@ class AnsweringGroup(TyperGroup):
         """Call a command; where a second signal comes, the first one's answer is kept."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, StoppedError) as interrupt:
             error: BaseException | None = interrupt
             while error is not None and not isinstance(error, StoppedError):
                 error = error.__context__
+            ANSWERS.extend([] if error is None else [error])
             raise error or interrupt from None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - the library's own

@@ -268,10 +268,12 @@ def _warm_start(task: Task) -> tuple[Task, Floats | None]:
 
 
 def _search(job: _Job, last: Generation | None, observer: Observer) -> RunResult:
+    # Before the search: another signal may come while this one is answered.
+    stopped = StoppedError(f"stopped at once; {resume_hint(job.store)}")
     try:
         return _run_search(job, last, observer)
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
+        raise stopped from None
     except DisturbedError:
         # The message itself names what is left of the run, and where.
         raise

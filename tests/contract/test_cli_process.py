@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+from optimizer import __main__ as program
+from optimizer.errors import StoppedError
 from optimizer.store import RunStore, list_runs
 from tests.support.commands import SMALL, Outcome, run, start
 
@@ -133,6 +135,30 @@ def test_two_signals_leave_a_run_that_can_resume(tmp_path, market):
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         check_can_resume(tmp_path, finish(process), is_at_once=True)
+
+
+@pytest.mark.parametrize("where", ["command", "library"])
+def test_the_first_answer_is_told_whenever_a_second_signal_comes(command, monkeypatch, where):
+    """While the command ends, or while the command line's library takes its answer."""
+    app = program.app
+
+    def stop(*_, **__):
+        try:
+            raise StoppedError("stopped; go on with: this")
+        finally:
+            if where == "command":
+                raise KeyboardInterrupt
+
+    def interrupted(*arguments, **more):
+        try:
+            return app(*arguments, **more)
+        except StoppedError:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("optimizer.run.runner.start_run", stop)
+    monkeypatch.setattr(program, "app", interrupted if where == "library" else app)
+    outcome = command("evolve", "--quiet")
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (130, "stopped; go on with: this")
 
 
 STUCK = """
