@@ -1,6 +1,7 @@
 """Results write and read themselves, and nothing else is taken."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,3 +82,15 @@ def test_the_pick_is_the_strongest_and_then_the_first_by_genome():
     assert find_strongest(np.array([1.0, 3.0, 4.0, 2.0]), genomes, gone.__contains__) == 3
     assert find_strongest(np.array([np.nan, 3.0, 4.0, np.nan]), genomes, gone.__contains__) is None
     assert find_strongest(np.empty(0), np.empty((0, 2))) is None
+
+
+def test_trades_of_a_member_are_those_of_all_windows(run):
+    """Its metric may be their mean."""
+    with RunStore.open(run) as store:
+        result = load_result(store)
+    member = replace(
+        result.front[0],
+        by_window={"trades": (3, 4)},
+        metrics=result.front[0].metrics | {"trades": 3.5},
+    )
+    assert replace(result, front=(member,)).count_trades(0) == 7
