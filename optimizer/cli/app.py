@@ -60,7 +60,8 @@ class AnsweringGroup(TyperGroup):
             error: BaseException | None = interrupt
             while error is not None and not isinstance(error, StoppedError):
                 error = error.__context__
-            ANSWERS.extend([] if error is None else [error])
+            if error is not None:
+                ANSWERS.append(error)
             raise error or interrupt from None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - the library's own

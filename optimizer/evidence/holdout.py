@@ -1,7 +1,6 @@
 """The pick on bars that the search had not seen: closed until they are asked for, looks counted."""
 
 import contextlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from data.errors import describe_unwritten
-from data.files import read_ordinary, taking_turns
+from data.files import taking_turns
 from engine.certificate import data_hash
-from optimizer.atomic_write import write_whole
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import Number, Why, encode_figures
 from optimizer.evidence.folds import Range
@@ -22,7 +20,7 @@ from optimizer.run.tables import newest_front
 from optimizer.store import RunStore
 from optimizer.store.answers import OPENED
 from optimizer.store.listing import list_run_folders
-from optimizer.store.payload import OPTIONAL, Payload, decode
+from optimizer.store.payload import OPTIONAL, Payload
 from optimizer.store.result import (
     DataDescription,
     Figures,
@@ -31,6 +29,7 @@ from optimizer.store.result import (
     load_result,
     refuse_red,
 )
+from optimizer.store.searches import read_list, write_list
 from optimizer.store.windows import overlap
 
 if TYPE_CHECKING:
@@ -250,8 +249,7 @@ def record_looks(
                 if front not in seen
             ]
             if new:
-                listed = [look.payload() for look in (*looks, *new)]
-                write_whole(path, json.dumps(listed, indent=1) + "\n")
+                write_list(path, [look.payload() for look in (*looks, *new)])
     except OSError as error:
         raise StoreError(describe_unwritten(path, error)) from None
     return seen.union(known)
@@ -288,12 +286,4 @@ def list_bar_ranges(windows: Iterable[WindowDescription]) -> tuple[Range, ...]:
 
 
 def _read_looks(path: Path) -> list[NotedLook]:
-    try:
-        looks = decode(read_ordinary(path, LARGEST_BYTES))
-        if not isinstance(looks, list):
-            raise ValueError("it is no list of looks")
-        return [NotedLook.read(look) for look in looks]
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, StoreError) as error:
-        raise StoreError(f"{path} cannot be read ({error}): it counts looks, restore it") from None
+    return read_list(path, LARGEST_BYTES, "looks", NotedLook.read)

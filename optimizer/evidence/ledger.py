@@ -34,25 +34,22 @@ class LedgerRecord(Payload):
     is_believed: bool  # whether that one may be
 
     def describe(self) -> str:
-        """Sentence on the folder."""
-        return describe_ledger(self.searches, self.believed, self.removed)
+        """Sentence on the folder.
+
+        >>> LedgerRecord(12, 0, 1, None, is_believed=False).describe()
+        'Of 12 searches in this folder 1 may be believed (at most one in ten false).'
+        """
+        gone = f", {self.removed} of them removed," if self.removed else ""
+        return (
+            f"Of {format_count(self.searches, 'search')} in this folder{gone} {self.believed} may "
+            "be believed (at most one in ten false)."
+        )
 
     @property
     def needed(self) -> float:
         """E-value from which on this search would be believed too."""
         others = self.believed - self.is_believed
         return self.searches / (FALSE_SHARE * (others + 1))
-
-
-def describe_ledger(searches: int, believed: int, removed: int = 0) -> str:
-    """Sentence on a folder.
-
-    >>> describe_ledger(12, 1)
-    'Of 12 searches in this folder 1 may be believed (at most one in ten false).'
-    """
-    made = format_count(searches, "search")
-    gone = f", {removed} of them removed," if removed else ""
-    return f"Of {made} in this folder{gone} {believed} may be believed (at most one in ten false)."
 
 
 def count_believed(wealths: Collection[float]) -> int:

@@ -202,6 +202,11 @@ class NullSearch(Numbered):
     # Of the front from an account that does nothing; None where that is undefined.
     hypervolume: float | None = None
 
+    @property
+    def value(self) -> float:
+        """Strength as it is compared: minus infinity of an empty front."""
+        return -math.inf if self.strength is None else self.strength
+
 
 class OnNullMarkets:
     """Part that setups of searches on null markets share: these markets, and the task on each."""
@@ -491,7 +496,7 @@ def _list_strengths(kept: Checkpoint[NullSearch]) -> list[float]:
     """Strengths of searches 1, 2, ... as far as there is no gap; minus infinity of no member."""
     strengths: list[float] = []
     while (search := kept.known.get(len(strengths) + 1)) is not None:
-        strengths.append(-math.inf if search.strength is None else search.strength)
+        strengths.append(search.value)
     return strengths
 
 

@@ -273,32 +273,31 @@ def build_power_record(
     nulls = Checkpoint(run.store, NullSettings(keep, "shuffled"), NullSearch)
     planted = {edge: Checkpoint(run.store, PowerSettings(keep, edge), NullSearch) for edge in EDGES}
     begin = partial(run.executor.submit, used=run.device)
-    jobs: list[Any] = [
-        NullJob("shuffled", number + 1)
-        for number in range(DEFAULT_SEARCHES)
-        if number + 1 not in nulls.known
-    ]
+    null_numbers, numbers = range(1, DEFAULT_SEARCHES + 1), range(1, MARKETS + 1)
     left = sum(MARKETS - len(kept.known) for kept in planted.values())
-    tell(_estimate(run, len(jobs), left))
+    tell(_estimate(run, sum(number not in nulls.known for number in null_numbers), left))
 
-    def search(kept: Checkpoint[NullSearch], setup: NullSetup, what: str, planned: int) -> None:
-        """Make the rows of jobs that are not known yet, each on record as it ends."""
+    def search(
+        kept: Checkpoint[NullSearch], setup: NullSetup, what: str, jobs: Sequence[Any]
+    ) -> None:
+        """Make the rows that are not known yet, each on record as it ends."""
+        missing, planned = [job for job in jobs if job.number not in kept.known], len(jobs)
+        if not missing:
+            return
         run.watch(Progress(f"power: {what}", min(len(kept.known), planned), planned))
-        with closing(begin(setup, jobs)) as ended:
+        with closing(begin(setup, missing)) as ended:
             for _, row in ended:
                 kept.add(row)
                 run.watch(Progress(f"power: {what}", len(kept.known), planned))
 
-    if jobs:
-        search(nulls, setup, "searches without an edge", DEFAULT_SEARCHES)
-    strengths = [_strength(nulls.known[number + 1]) for number in range(DEFAULT_SEARCHES)]
+    without_edge = [NullJob("shuffled", number) for number in null_numbers]
+    search(nulls, setup, "searches without an edge", without_edge)
+    strengths = [nulls.known[number].value for number in null_numbers]
     with_edge = PowerSetup(setup.task, setup.keep, setup.warm_start)
     rows: list[PowerRow] = []
     for edge, kept in planted.items():
-        numbers = range(1, MARKETS + 1)
-        jobs = [PlantedJob("shuffled", n, edge) for n in numbers if n not in kept.known]
-        if jobs:
-            search(kept, with_edge, f"edges of {edge:g} R", MARKETS)
+        jobs = [PlantedJob("shuffled", number, edge) for number in numbers]
+        search(kept, with_edge, f"edges of {edge:g} R", jobs)
         won = (is_found(kept.known[number], strengths) for number in numbers)
         rows.append(PowerRow(edge, MARKETS, sum(won)))
         if rows[-1].found >= SURE * MARKETS:
@@ -309,11 +308,7 @@ def build_power_record(
 def is_found(row: NullSearch, nulls: Sequence[float]) -> bool:
     """Whether a search is more than luck beside strengths of null searches, in their order."""
     is_enough = row.trades >= FEWEST_TRADES
-    return is_enough and tally(_strength(row), nulls, DEFAULT_SEARCHES).is_more
-
-
-def _strength(row: NullSearch) -> float:
-    return float("-inf") if row.strength is None else row.strength
+    return is_enough and tally(row.value, nulls, DEFAULT_SEARCHES).is_more
 
 
 def _name_search(task: "Task") -> str:

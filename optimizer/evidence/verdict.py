@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from data.progress import format_duration
 from optimizer.evidence.betting import (
-    FEWEST_SEARCHES,
     FURTHER_SEARCHES,
     Tally,
     count_needed,
@@ -205,7 +204,8 @@ def _grade_not_judged(facts: Facts) -> Verdict | None:
     if facts.nulls:
         tally = facts.nulls.get(lacking[0])
         made = f"{tally.searches if tally else 0} {facts.noun} on {lacking[0]} bars"
-        sentence = f"{NOT_TESTED}: {made}, {FEWEST_SEARCHES} are needed."
+        needed = count_needed(tally.at_least if tally else 0)
+        sentence = f"{NOT_TESTED}: {made}, {needed} are needed."
     if facts.traded_unseen:
         sentence += f" So far: {_describe_unseen(facts, is_told=True)}."
     takes = format_duration(math.ceil(facts.seconds))

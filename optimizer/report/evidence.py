@@ -13,6 +13,7 @@ from optimizer.evidence.judgement import (
     suggest_next,
     weigh_evidence,
 )
+from optimizer.evidence.null import NULL_FLAGS
 from optimizer.evidence.statistic import Weighed
 from optimizer.evidence.verdict import NEXT, SIMULATED, Verdict
 from optimizer.formatting import number
@@ -115,7 +116,7 @@ def _list_missing(run: Tables, judgement: Judgement) -> Iterator[Weighed]:
     if judgement.folds is None and judgement.schedule is None:
         yield Weighed("folds", f"Nobody searched again in folds: {judge} does.", "")
     if judgement.causal is None:
-        yield Weighed("look-ahead", f"Not looked for yet: {judge} --null 299 does.", "")
+        yield Weighed("look-ahead", f"Not looked for yet: {judge} {NULL_FLAGS[0]} does.", "")
     if judgement.power is None and judgement.verdict.grade == "luck" and not judgement.schedule:
         power = write_command("power", run.path)
         yield Weighed("power", f"Not known: {power} says how large an edge would be found.", "")

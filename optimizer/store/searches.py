@@ -2,13 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from data.files import read_ordinary, taking_turns
 from optimizer.atomic_write import write_whole
 from optimizer.errors import StoreError
 from optimizer.store.payload import decode
+
+Item = TypeVar("Item")
 
 SEARCHES = "searches.json"
 """Name of a folder's list of questions."""
@@ -39,7 +42,7 @@ def note_question(runs_dir: Path, header: Mapping[str, object]) -> None:
     with taking_turns(runs_dir):
         noted = list_noted(runs_dir)
         if question not in noted:
-            write_whole(runs_dir / SEARCHES, json.dumps([*noted, question], indent=1) + "\n")
+            write_list(runs_dir / SEARCHES, [*noted, question])
 
 
 def list_noted(runs_dir: Path) -> list[str]:
@@ -48,15 +51,44 @@ def list_noted(runs_dir: Path) -> list[str]:
     Raises:
         StoreError: When the list cannot be read.
     """
-    path = runs_dir / SEARCHES
+    return read_list(runs_dir / SEARCHES, LARGEST_BYTES, "searches", _require_text)
+
+
+def read_list(path: Path, most_bytes: int, counted: str, read: Callable[[Any], Item]) -> list[Item]:
+    """A list that a folder of runs keeps of what may not be forgotten; empty without a file.
+
+    Args:
+        path: The file.
+        most_bytes: Of the file.
+        counted: What is on the list, in words.
+        read: Reads an item as it was written, and raises a ValueError or StoreError of another.
+
+    Raises:
+        StoreError: When it cannot be read.
+    """
     try:
-        noted = decode(read_ordinary(path, LARGEST_BYTES))
-        if not isinstance(noted, list) or not all(isinstance(one, str) for one in noted):
-            raise ValueError("it is no list of questions")
+        items = decode(read_ordinary(path, most_bytes))
+        if not isinstance(items, list):
+            raise ValueError(f"it is no list of {counted}")
+        return [read(item) for item in items]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, StoreError) as error:
         raise StoreError(
-            f"{path} cannot be read ({error}): it counts searches, restore it"
+            f"{path} cannot be read ({error}): it counts {counted}, restore it"
         ) from None
-    return noted
+
+
+def write_list(path: Path, items: Sequence[object]) -> None:
+    """Write such a list.
+
+    Raises:
+        WriteError: When it cannot be written.
+    """
+    write_whole(path, json.dumps(items, indent=1) + "\n")
+
+
+def _require_text(item: object) -> str:
+    if not isinstance(item, str):
+        raise ValueError("it is no list of questions")
+    return item

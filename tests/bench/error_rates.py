@@ -111,8 +111,7 @@ def tally_nulls(setup: NullSetup, kind: str, value: float) -> Tally:
         counts = tally(value, strengths, DEFAULT_SEARCHES)
         if counts.is_stopped:
             return counts
-        search = setup.run(NullJob(kind, len(strengths) + 1))
-        strengths.append(float("-inf") if search.strength is None else search.strength)
+        strengths.append(setup.run(NullJob(kind, len(strengths) + 1)).value)
 
 
 def compute_others(task, engine, outcome, pick: Pick) -> dict[str, float | None]:

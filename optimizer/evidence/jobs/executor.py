@@ -65,7 +65,7 @@ class Executor(Protocol):
 
 
 class MachineShare(NamedTuple):
-    """MachineShare of a machine that a search has."""
+    """Part of a machine that a search has."""
 
     device: str
     threads: int

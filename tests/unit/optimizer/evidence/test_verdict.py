@@ -83,7 +83,7 @@ def check(facts, grade, words):
         ({**UNTESTED, "folds": replace(LOSS, trades=12), "held_out": None}, "not_judged",
          ["lost 0.05 R", "12 trades"]),
         ({"shuffled": null(98)}, "not_judged", ["98 searches on shuffled", "142"]),
-        ({"shuffled": null(9, 1)}, "not_judged", ["9 searches on shuffled"]),
+        ({"shuffled": null(9, 1)}, "not_judged", ["9 searches on shuffled", "285"]),
         ({"mirrored": None}, "not_judged", ["0 searches on mirrored"]),
         ({"mirrored": Tally(285, 1, 100.1, is_stopped=True)}, "robust", []),
         # Luck stands before a loss, and says how many would tell it from an edge.
