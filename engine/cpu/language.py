@@ -12,8 +12,7 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Sent, by_series
 from engine.cpu.backend import CpuBackend, checked_threads
-from engine.cpu.market import FormulaMarket
-from engine.cpu.order_market import OrderMarket
+from engine.cpu.market import Market
 from engine.indicators.cpu.trends import build_series_rows
 from engine.memory_plan import HOST_WORDS
 from engine.positions.cpu.listing import extract_results
@@ -55,12 +54,11 @@ class LanguageBackend(Backend):
     ) -> None:
         self.threads = checked_threads(threads)
         self._workers = Threads(self.threads)
-        kind = OrderMarket if spec.has_orders or costs.fee_unit > 0.0 else FormulaMarket
         # Half for what individuals read, half for conditions and what rows are made of.
         self._rows = build_series_rows(series, work_bytes // 2)
         most_rows = work_bytes // 2 // self.slot_bytes(series)
         self._markets = [
-            kind(spec, bars, rows, self._workers, costs, most_rows)
+            Market(spec, bars, rows, self._workers, costs, most_rows)
             for bars, rows in zip(series, self._rows, strict=True)
         ]
 

@@ -1,6 +1,5 @@
-"""One series on CPU cores, and what individuals of any strategy ask of it."""
+"""One series on CPU cores, and what individuals of any strategy come to on it."""
 
-from collections.abc import Sequence
 from copy import copy
 from typing import Self
 
@@ -8,40 +7,27 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.accounts.costs import Costs
+from engine.accounts.cpu.money import build_purse
 from engine.accounts.ledger import Ledger
-from engine.conditions.cpu.kernels import gather_words
-from engine.conditions.cpu.operands import Readings
-from engine.conditions.cpu.parts import Formula, Leaves, write_formula
-from engine.conditions.switches import lower_conditions
-from engine.indicators.warm_ups import WarmUps
+from engine.accounts.stake import build_stake
+from engine.population import PopulationEncoder, build_rules
 from engine.positions.cpu.batch import begin_population, collect_trades
-from engine.positions.cpu.block_minmax import Extremes, build_extremes, build_finer
-from engine.positions.cpu.both_sides import (
-    Charges,
-    CodedPopulation,
-    session_exits,
-)
+from engine.positions.cpu.block_minmax import build_extremes
+from engine.positions.cpu.both_sides import Charges, CodedPopulation
 from engine.positions.cpu.listing import Work, fold_alone, list_totals, list_trades
-from engine.positions.encode import Lowered, lower_exits
-from engine.positions.exit_spec import MINUTE_NS
-from engine.runtime.cpu.bitset import Words, list_set_bars
+from engine.positions.cpu.order_batch import begin_orders, collect_orders
+from engine.positions.exit_spec import MARKET
+from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Slots
-from strategy.conditions import Condition
 from strategy.model import Strategy
-from strategy.nodes import Node
+from strategy.money import Volatility
+from strategy.orders import count_legs
 from strategy.rows import Rows
 
 
-def _encode_costs(costs: Costs) -> Charges:
-    return Charges(float(costs.per_side), float(costs.min_risk), float(costs.risk_fraction))
-
-
-class FormulaMarket:
-    """One series, and what individuals ask of it."""
-
-    both_rest = False
-    """Whether both sides enter by resting orders, so that they do not contradict each other."""
+class Market:
+    """One series, and what individuals come to on it; arguments as of `PopulationEncoder`."""
 
     def __init__(
         self,
@@ -52,27 +38,14 @@ class FormulaMarket:
         costs: Costs,
         capacity: int,
     ) -> None:
-        self.prices: Extremes = build_extremes(bars.open, bars.high, bars.low, bars.close)
-        self._spec, self._bars, self._workers, self._costs = spec, bars, workers, costs
-        self._charges = _encode_costs(costs)
-        self._conditions = lower_conditions(spec)
-        self._exits, self._after = lower_exits(spec)
-        self._readings = Readings(
-            rows,
-            spec.layout,
-            workers,
-            [known for known in dict.fromkeys(self._conditions) if known is not None],
-            [side.read for pair in self._parts() for side in pair if side.read is not None],
-            capacity,
-        )
-        self._warm_ups = WarmUps(spec)
-        self._sessions: dict[float, Ints] = {}
-        self.finer = build_finer(bars)
+        self._spec, self._costs, self._workers = spec, costs, workers
+        self._prices = build_extremes(bars.open, bars.high, bars.low, bars.close)
+        self._encoder = PopulationEncoder(spec, bars, rows, workers, costs, capacity)
 
     def with_costs(self, costs: Costs) -> Self:
         """The same with other costs; what is read serves both."""
         other = copy(self)
-        other._costs, other._charges = costs, _encode_costs(costs)
+        other._costs, other._encoder = costs, self._encoder.with_costs(costs)
         return other
 
     def fold(self, genomes: Floats, ranges: Ints) -> Floats:
@@ -105,124 +78,39 @@ class FormulaMarket:
         trades, coarse = self._collect(listed)
         return trades, listed.counts, coarse
 
-    def _begin(
-        self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
-    ) -> tuple[Work, Floats]:
-        """As `begin_population`."""
-        charges = self._charges._replace(lists_all=lists_all)
-        return begin_population(self.prices, self.population(genomes), charges, ranges)
-
-    def _collect(self, listed: Listed) -> tuple[Ledger, Ints]:
-        """As `collect_trades`."""
-        return collect_trades(listed)
-
-    def population(self, genomes: Floats) -> CodedPopulation:
-        """Coded individuals [P, G] on the series, valid until the next call."""
-        spec, read = self._spec, self._readings
-        read.begin(genomes)
-        inputs = AskedParts(read, len(genomes))
-        numbers = np.zeros((len(genomes), 2, 4))
-        for side, after in enumerate(self._after):
-            for part, exits in enumerate(self._exits):
-                if (number := exits[side].number) is not None:
-                    numbers[:, side, part] = read.values(number)
-            if after is not None:
-                numbers[:, side, 3] = read.values(after)
-        entries = inputs.conditions(*self._conditions[:2])
-        exits_asked = inputs.conditions(*self._conditions[2:4])
-        formula, spans, leaves = inputs.formulas(self._parts())
-        sessions, session_of = self._clock(len(genomes))
-        return CodedPopulation(
-            inputs.words(),
-            formula.steps,
-            spans,
-            leaves.rows,
-            leaves.numbers,
-            sessions,
-            np.array([[exit_form.form for exit_form in pair] for pair in self._exits], np.int64),
-            entries,
-            exits_asked,
-            numbers.reshape(-1, 4),
-            self._values(spec.break_even, np.nan, len(genomes)),
-            self._values(spec.max_hold, 0, len(genomes)).astype(np.int64),
-            self._delays(),
-            np.broadcast_to(self._warm_ups.of(read.individuals), len(genomes)).copy(),
-            session_of,
-            *self.finer,
-        )
-
     def signals(self, genome: Floats, window: Window) -> Slots:
-        """Bars [S] of a window at which one side asks for an entry, and not both."""
-        population = self.population(genome[None])
+        """Bars [S] of a window at which a side asks for an entry, and not both at the market."""
+        population = self._encoder.encode(genome[None])
         nothing = np.zeros_like(population.words[0])
         longs, shorts = (
             nothing if number < 0 else population.words[number]
             for number in population.entries[0].tolist()
         )
-        asks = longs | shorts if self.both_rest else longs ^ shorts
+        both_rest = all(parts["entry"].form != MARKET for parts in self._encoder.sides)
+        bars = list_set_bars(longs | shorts if both_rest else longs ^ shorts)
         first = max(window.start, int(population.warm_up[0]))
-        bars = list_set_bars(asks)
-        return bars[(bars >= first) & (bars < window.end - 1 - int(population.delay[0]))].astype(
-            np.int32
-        )
+        last = window.end - 1 - int(population.delay[0])
+        return bars[(bars >= first) & (bars < last)].astype(np.int32)
 
-    def _parts(self) -> list[list[Lowered]]:
-        """Stop, target and trail of both sides."""
-        return self._exits
+    def _begin(
+        self, genomes: Floats, ranges: Ints, *, lists_all: bool = False
+    ) -> tuple[Work, Floats]:
+        """As `begin_population` or `begin_orders`."""
+        spec, costs, population = self._spec, self._costs, self._encoder.encode(genomes)
+        if isinstance(population, CodedPopulation):
+            per_side, min_risk, fraction = costs.per_side, costs.min_risk, costs.risk_fraction
+            charges = Charges(float(per_side), float(min_risk), float(fraction), lists_all)
+            return begin_population(self._prices, population, charges, ranges)
+        rules = build_rules(spec, costs, self._encoder.sides)
+        is_plain = rules.is_plain and not population.delay.any()
+        rules = rules._replace(lists_all=lists_all, is_plain=is_plain)
+        stake = build_stake(spec, costs, spec.layout.decode(spec.layout.defaults))
+        return begin_orders(self._prices, population, rules, build_purse(stake), ranges)
 
-    def _delays(self) -> Ints:
-        """Bars [P] by which entries are late."""
-        delays = self._readings.values(self._spec.delay).astype(np.int64)
-        return delays + int(self._costs.entry_delay)
-
-    def _values(self, setting: Node | None, without: float, count: int) -> Floats:
-        if setting is None:
-            return np.full(count, without)
-        return np.ascontiguousarray(self._readings.values(setting))
-
-    def _clock(self, count: int) -> tuple[Ints, Ints]:
-        """Where the clock ends positions [Q, T], and whose it is [P]."""
-        session = self._spec.session
-        if session is None:
-            return np.empty((1, 0), np.int64), np.full(count, -1, np.int64)
-        minutes, minute_of = np.unique(self._readings.values(session.minute), return_inverse=True)
-        for minute in minutes:
-            if minute not in self._sessions:
-                local = session.local_time(self._bars.timestamp)
-                minute_ns = session.last_minute(minute) * MINUTE_NS
-                ends = session_exits(local, minute_ns, self._bars.timeframe_ns)
-                self._sessions[minute] = ends
-        return np.array([self._sessions[minute] for minute in minutes]), minute_of.astype(np.int64)
-
-
-class AskedParts:
-    """Conditions and formulas that a population asks for, each once."""
-
-    def __init__(self, readings: Readings, count: int) -> None:
-        self._readings, self._count = readings, count
-        self._addresses = np.empty(0, np.int64)
-
-    def conditions(self, *sides: Condition | None) -> Ints:
-        """Number [P, 2] of each side's condition among the words; -1 where it has none."""
-        numbers = np.full((self._count, 2), -1, np.int64)
-        for side, condition in enumerate(sides):
-            if condition is not None:
-                addresses = self._readings.words(self._readings.part(condition))
-                distinct, set_of = np.unique(addresses, return_inverse=True)
-                numbers[:, side] = len(self._addresses) + set_of
-                self._addresses = np.concatenate((self._addresses, distinct))
-        return numbers
-
-    def formulas(self, forms: Sequence[Sequence[Lowered]]) -> tuple[Formula, Ints, Leaves]:
-        """Formulas of N parts of both sides, first and last steps [2 N, 2], and leaves."""
-        reads = [side.read for pair in forms for side in pair]
-        parts = [self._readings.part(read) for read in reads if read is not None]
-        formula, ends = write_formula(*parts)
-        spans = np.zeros((len(reads), 2), np.int64)
-        spans[[read is not None for read in reads]] = np.stack([ends[:-1], ends[1:]], 1)
-        leaves = self._readings.leaves(formula, np.arange(self._count))
-        return formula, spans, leaves
-
-    def words(self) -> Words:
-        """The words of all conditions."""
-        return gather_words(self._addresses, self._readings.n_words)
+    def _collect(self, listed: Listed) -> tuple[Ledger, Ints]:
+        """As `collect_trades` or `collect_orders`."""
+        if not self._encoder.has_orders:
+            return collect_trades(listed)
+        account = self._spec.account
+        has_scale = account is not None and isinstance(account.stake, Volatility)
+        return collect_orders(listed, count_legs(self._spec.targets), has_scale=has_scale)

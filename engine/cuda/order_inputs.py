@@ -11,7 +11,7 @@ from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.batch_inputs import LaidOut, SentInputs, SeriesInputs, Setting
 from engine.indicators.cuda.device_rows import DeviceRows
 from engine.indicators.individuals import Individuals, list_gene_columns
-from engine.positions.carried import CarriedRows
+from engine.population import CarriedRows
 from engine.positions.encode import (
     Lowered,
     form_of_exit,

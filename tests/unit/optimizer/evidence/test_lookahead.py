@@ -21,7 +21,7 @@ from data.zones import to_local
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
 from engine.cpu import limited, market
-from engine.positions.carried import CarriedRows
+from engine.population import CarriedRows
 from optimizer.evidence import lookahead
 from optimizer.evidence.lookahead import (
     WAYS,

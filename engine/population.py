@@ -1,0 +1,505 @@
+"""What individuals of a strategy ask of one series, as the numbers that loops and kernels read.
+
+One walk over a strategy lowers each part to a form, to a formula that it reads at a bar, and to a
+constant or a gene that it takes. Tables of names say in which columns loops and kernels find them.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from data.bars import Bars
+from engine.accounts.costs import Costs
+from engine.conditions.cpu.kernels import gather_words
+from engine.conditions.cpu.operands import Readings
+from engine.conditions.cpu.parts import write_formula
+from engine.conditions.switches import lower_conditions
+from engine.indicators.individuals import list_gene_columns
+from engine.indicators.warm_ups import WarmUps
+from engine.positions.cpu.block_minmax import build_finer
+from engine.positions.cpu.both_sides import CodedPopulation, session_exits
+from engine.positions.cpu.orders import BEYOND, REST, OrderedPopulation, OrderRules
+from engine.positions.exit_spec import (
+    BASIS_POINTS,
+    BEYOND_BAR,
+    DAY_NS,
+    FROM_ENTRY,
+    LEVEL,
+    LIMIT_ORDER,
+    MINUTE_NS,
+    NONE,
+    PRICE_ROW,
+    R_MULTIPLE,
+    SHARE,
+    STOP_ORDER,
+    TICKS,
+    Bounds,
+)
+from engine.runtime.compiling.loops import compiled_loop
+from engine.runtime.cpu.threads import Threads
+from engine.runtime.cpu.types import Floats, Ints
+from engine.runtime.lru_cache import ArrayCache
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share, split_sides
+from strategy.expressions import Expression, GeneValue, Number, Setting
+from strategy.genes import GenomeLayout
+from strategy.model import Strategy
+from strategy.money import (
+    BasisPoints,
+    Borrow,
+    Funding,
+    PaymentsOf,
+    PriceOf,
+    Ticks,
+    Volatility,
+    find_step,
+)
+from strategy.nodes import Node
+from strategy.orders import SUM_SLACK, LimitAt, StopAt, count_legs
+from strategy.rows import Rows
+
+FORMS: dict[type, tuple[int, str]] = {
+    BeyondBar: (BEYOND_BAR, "distance"),
+    FromEntry: (FROM_ENTRY, "distance"),
+    Share: (SHARE, "fraction"),
+    Level: (LEVEL, "price"),
+    RMultiple: (R_MULTIPLE, "multiple"),
+    StopAt: (STOP_ORDER, "price"),
+    LimitAt: (LIMIT_ORDER, "price"),
+    Ticks: (TICKS, "count"),
+    BasisPoints: (BASIS_POINTS, "points"),
+    PriceOf: (PRICE_ROW, ""),
+    Volatility: (NONE, "row"),
+}
+"""Number of each form of a part, and the field that it takes or reads; rows of slippage are carried
+along time, and not read by formulas."""
+
+PLAIN_PARTS = ("stop", "target", "trail")
+"""Parts that have forms, in the order of `CodedPopulation`."""
+
+ORDER_PARTS = ("stop", "trail", "entry", "size")
+"""The same of `OrderedPopulation`, before the targets."""
+
+FURTHER = ("after", "expires", "through", "rest", "slippage")
+"""Further numbers of a side there; the rest is what its targets leave."""
+
+TERMS = ("stake", "leverage", "cooldown", "even_offset")
+"""Numbers that both sides share there, before the bounds of exits."""
+
+NOWHERE = -1
+"""In place of a row where an individual reads none."""
+
+KEPT_BYTES = 2**28
+"""Rows that are kept for the next population; what was read longest ago is let go first."""
+
+
+class Lowered(NamedTuple):
+    """A part of one side as numbers."""
+
+    form: int = NONE  # of `engine.positions.exit_spec`
+    read: Expression | None = None  # what it reads at a bar; None where it reads nothing
+    number: Setting | None = None  # a constant or a gene that it takes
+    absent: float = 0.0  # in its place where there is none
+
+
+Parts = dict[str, Lowered]
+"""Parts of one side by name; what is of both stands there too."""
+
+NO_PART = Lowered()
+
+
+def lower_form(node: Node | None) -> Lowered:
+    """A form of a part as numbers; None is no form."""
+    if node is None:
+        return NO_PART
+    form, name = FORMS[type(node)]
+    what = getattr(node, name) if name else None
+    return Lowered(form, number=what) if name in node.numbers else Lowered(form, what)
+
+
+def lower_parts(spec: Strategy) -> tuple[Parts, Parts]:
+    """Parts of longs and of shorts."""
+    account = spec.account
+    stake: Any = None if account is None else account.stake
+    both = {
+        "break_even": Lowered(number=spec.break_even, absent=np.nan),
+        "max_hold": Lowered(number=spec.max_hold),
+        "delay": Lowered(number=spec.delay),
+        "size": lower_form(stake if isinstance(stake, Volatility) else None),
+        "stake": Lowered(number=None if stake is None else stake.settings[0][1], absent=np.inf),
+        "leverage": Lowered(number=getattr(account, "leverage", None), absent=np.inf),
+        "cooldown": Lowered(number=spec.cooldown),
+        "even_offset": lower_form(spec.even_offset),
+    }
+    longs, shorts = (both | _lower_side(spec, side) for side in range(2))
+    return longs, shorts
+
+
+def _lower_side(spec: Strategy, side: int) -> Parts:
+    """Parts that each side has of its own; targets are counted from 0."""
+    names = (
+        "stop", "target", "targets", "trail", "entry", "slippage", "exit_bounds",
+    )  # fmt: skip
+    forms: dict[str, Any] = {name: split_sides(getattr(spec, name))[side] for name in names}
+    trail, entry, ladder = forms["trail"], forms["entry"], forms["targets"]
+    parts = {
+        "stop": lower_form(forms["stop"]),
+        "target": lower_form(forms["target"]),
+        "trail": lower_form(getattr(trail, "form", None)),
+        "after": Lowered(number=getattr(trail, "after", None)),
+        "entry": lower_form(entry),
+        "expires": Lowered(number=getattr(entry, "expires", None)),
+        "through": Lowered(number=getattr(entry, "through", None)),
+        "slippage": lower_form(forms["slippage"]),
+    }
+    for name, end in zip(Bounds._fields, Bounds(), strict=True):
+        parts[name] = Lowered(number=getattr(forms["exit_bounds"], name, None), absent=end)
+    legs = [(leg.target, leg.share) for leg in ladder.legs] if ladder else []
+    if forms["target"] is not None:
+        legs = [(forms["target"], Number(1.0))]
+    for number, (target, share) in enumerate(legs):
+        parts |= {f"target_{number}": lower_form(target), f"share_{number}": Lowered(number=share)}
+    return parts
+
+
+def count_targets(parts: Parts) -> int:
+    """Targets of a side."""
+    return sum(name.startswith("target_") for name in parts)
+
+
+def name_legs(sides: Sequence[Parts], name: str) -> tuple[str, ...]:
+    """Names of the targets of the side that has more of them, or of their shares."""
+    return tuple(f"{name}_{leg}" for leg in range(max(map(count_targets, sides))))
+
+
+def list_pairs(sides: Sequence[Parts], names: Sequence[str]) -> list[list[Lowered]]:
+    """Parts by name, of longs and shorts each."""
+    return [[parts.get(name, NO_PART) for parts in sides] for name in names]
+
+
+class Columns:
+    """Numbers that parts take, as columns of genomes [P, G] with constants beside them.
+
+    Args:
+        parts: Whose numbers they are.
+        layout: Of the genomes.
+    """
+
+    def __init__(self, parts: Sequence[Lowered], layout: GenomeLayout) -> None:
+        columns: list[int] = []
+        constants: list[float] = []
+        for part in parts:
+            if isinstance(part.number, GeneValue):
+                columns.append(layout.index(part.number.gene.name))
+            else:
+                columns.append(len(layout) + len(constants))
+                constants.append(part.absent if part.number is None else part.number.value)
+        self.columns, self._constants = np.array(columns, np.int64), np.array(constants)
+
+    def add_constants(self, genomes: Floats) -> Floats:
+        """Genomes with the constants beside them."""
+        constants = np.broadcast_to(self._constants, (len(genomes), len(self._constants)))
+        return np.concatenate([genomes, constants], 1)
+
+    def take(self, genomes: Floats) -> Floats:
+        """Numbers [P, n] of individuals."""
+        return np.take(self.add_constants(genomes), self.columns, axis=1)
+
+
+class SessionEnds:
+    """Where the clock ends positions on a series.
+
+    Args:
+        session: Of the strategy.
+        bars: Of the series.
+    """
+
+    def __init__(self, session: SessionExit, bars: Bars) -> None:
+        self._session, self._bar_ns = session, bars.timeframe_ns
+        self._local_ns = session.local_time(bars.timestamp)
+
+    def list_exits(self, minute: float) -> Ints:
+        """As `session_exits`, [T], by a minute of the local day."""
+        return session_exits(
+            self._local_ns, self._session.last_minute(minute) * MINUTE_NS, self._bar_ns
+        )
+
+    def list_days(self) -> Ints:
+        """Number of each bar's session, [T]."""
+        return self._local_ns // DAY_NS
+
+    def list_day_ends(self) -> Ints:
+        """The last bar of each bar's session, [T]."""
+        days = self.list_days()
+        ends = np.append(np.flatnonzero(days[1:] != days[:-1]), len(days) - 1)
+        ends_of: Ints = ends[np.searchsorted(ends, np.arange(len(days)))]
+        return ends_of
+
+
+def build_rules(spec: Strategy, costs: Costs, sides: Sequence[Parts]) -> OrderRules:
+    """Rules of orders that all individuals share; plain but for their delays."""
+    multiplier = 1.0 if spec.market is None else spec.market.multiplier.value  # type: ignore[union-attr]
+    extra = spec.reverse, spec.trail, spec.slippage, spec.borrow, spec.funding, spec.account
+    return OrderRules(
+        float(costs.per_side),
+        float(costs.min_risk),
+        float(costs.fee_unit) / multiplier,
+        *find_step(spec.market, "tick"),
+        0 if spec.after_leg is None else spec.after_leg.leg,
+        sides[0]["even_offset"].form,
+        bool(spec.named_stops),
+        bool(spec.reverse),
+        count_legs(spec.targets),
+        np.array([count_targets(parts) for parts in sides], np.int64),
+        np.array([parts["slippage"].form for parts in sides], np.int64),
+        is_plain=all(part is None for part in extra),
+    )
+
+
+class PopulationEncoder:
+    """What individuals ask of one series on CPU cores.
+
+    Args:
+        spec: The strategy.
+        bars: Of the series.
+        rows: Of the series.
+        workers: Threads that share the work.
+        costs: Costs and risk rules.
+        capacity: Rows that are kept for the next population.
+
+    `sides` are the parts of longs and of shorts.
+    """
+
+    def __init__(
+        self,
+        spec: Strategy,
+        bars: Bars,
+        rows: Rows,
+        workers: Threads,
+        costs: Costs,
+        capacity: int,
+    ) -> None:
+        self.has_orders = spec.has_orders or costs.fee_unit > 0.0
+        self.sides = sides = lower_parts(spec)
+        self._spec, self._costs = spec, costs
+        self._conditions = lower_conditions(spec)
+        names = (*ORDER_PARTS, *name_legs(sides, "target")) if self.has_orders else PLAIN_PARTS
+        pairs = list_pairs(sides, names)
+        reads = [part.read for pair in pairs for part in pair]
+        values = [read for read in reads if read is not None]
+        asked = [known for known in dict.fromkeys(self._conditions) if known is not None]
+        self._readings = Readings(rows, spec.layout, workers, asked, values, capacity)
+        self._formula, ends = write_formula(*map(self._readings.part, values))
+        self._spans = np.zeros((len(reads), 2), np.int64)
+        self._spans[[read is not None for read in reads]] = np.stack([ends[:-1], ends[1:]], 1)
+        self._forms = np.array([[part.form for part in pair] for pair in pairs], np.int64)
+        self._numbers = self._by_side(names if self.has_orders else (*names, "after"))
+        self._shares = self._by_side(name_legs(sides, "share"))
+        self._further = self._by_side(FURTHER)
+        bounds = [parts[name] for parts in sides for name in Bounds._fields]
+        terms = [sides[0][name] for name in TERMS]
+        self._terms = self._columns([*terms, *(bounds if spec.exit_bounds is not None else [])])
+        self._both = self._columns([sides[0][name] for name in ("break_even", "max_hold", "delay")])
+        self._warm_ups, self._finer = WarmUps(spec), build_finer(bars)
+        self._carried = CarriedRows(rows, bars, spec.layout)
+        self._ends = None if spec.session is None else SessionEnds(spec.session, bars)
+        self._sessions: dict[float, Ints] = {}
+        none = np.empty(0, np.int64)
+        self._day_ends = none if self._ends is None else self._ends.list_day_ends()
+
+    def with_costs(self, costs: Costs) -> Self:
+        """The same with other costs; what is read serves both."""
+        other = copy(self)
+        other._costs = costs
+        return other
+
+    def encode(self, genomes: Floats) -> CodedPopulation | OrderedPopulation:
+        """Individuals [P, G], valid until the next call."""
+        read, count = self._readings, len(genomes)
+        read.begin(genomes)
+        (entries, exits, cancels), addresses = self._choose_words(count)
+        leaves = read.leaves(self._formula, np.arange(count))
+        sessions, session_of = self._find_sessions(count)
+        break_even, max_hold, delay = (some.copy() for some in self._both.take(genomes).T)
+        shared: dict[str, Any] = {
+            "words": gather_words(addresses, read.n_words),
+            "steps": self._formula.steps,
+            "spans": self._spans,
+            "rows": leaves.rows,
+            "leaves": leaves.numbers,
+            "sessions": sessions,
+            "forms": self._forms,
+            "entries": entries,
+            "exits": exits,
+            "numbers": self._numbers.take(genomes).reshape(2 * count, -1),
+            "break_even": break_even,
+            "max_hold": max_hold.astype(np.int64),
+            "delay": delay.astype(np.int64) + int(self._costs.entry_delay),
+            "warm_up": np.broadcast_to(self._warm_ups.of(read.individuals), count).copy(),
+            "session_of": session_of,
+            "finer": self._finer[0],
+            "finer_of": self._finer[1],
+        }
+        if not self.has_orders:
+            return CodedPopulation(**shared)
+        slips, borrows = split_sides(self._spec.slippage), split_sides(self._spec.borrow)
+        worse, worse_of = self._carried.find(slips, genomes)
+        paid, paid_of = self._carried.find((*borrows, self._spec.funding), genomes)
+        shares = self._shares.take(genomes).reshape(2 * count, -1)
+        return OrderedPopulation(
+            **shared,
+            day_ends=self._day_ends,
+            cancels=cancels,
+            shares=shares,
+            further=self._complete(self._further.take(genomes).reshape(2 * count, -1), shares),
+            worse=worse,
+            worse_of=worse_of.reshape(-1),
+            paid=paid,
+            borrow_of=np.ascontiguousarray(paid_of[:, :2].reshape(-1)),
+            funding_of=np.ascontiguousarray(paid_of[:, 2]),
+            terms=self._terms.take(genomes),
+        )
+
+    def _columns(self, parts: Sequence[Lowered]) -> Columns:
+        return Columns(parts, self._spec.layout)
+
+    def _by_side(self, names: Sequence[str]) -> Columns:
+        """Columns of parts of longs, then of shorts."""
+        return self._columns([part.get(name, NO_PART) for part in self.sides for name in names])
+
+    def _choose_words(self, count: int) -> tuple[Ints, Ints]:
+        """Number [3, P, 2] of each side's entry, exit and cancel among words; -1: it has none.
+
+        And where the words lie.
+        """
+        choices, addresses = np.full((3, count, 2), -1, np.int64), [np.empty(0, np.int64)]
+        for number, condition in enumerate(self._conditions):
+            if condition is not None:
+                words = self._readings.words(self._readings.part(condition))
+                distinct, set_of = np.unique(words, return_inverse=True)
+                choices[number // 2, :, number % 2] = sum(map(len, addresses)) + set_of
+                addresses.append(distinct)
+        return choices, np.concatenate(addresses)
+
+    def _find_sessions(self, count: int) -> tuple[Ints, Ints]:
+        """Where the clock ends positions [Q, T], and whose it is [P]."""
+        if self._ends is None or self._spec.session is None:
+            return np.empty((1, 0), np.int64), np.full(count, -1, np.int64)
+        asked = self._readings.values(self._spec.session.minute)
+        minutes, minute_of = np.unique(asked, return_inverse=True)
+        for minute in minutes:
+            if minute not in self._sessions:
+                self._sessions[minute] = self._ends.list_exits(minute)
+        return np.array([self._sessions[minute] for minute in minutes]), minute_of.astype(np.int64)
+
+    def _complete(self, further: Floats, shares: Floats) -> Floats:
+        """Further numbers [2 P, 5] with ticks as a price, and the share that no target takes."""
+        tick = find_step(self._spec.market, "tick")
+        further[:, BEYOND] = further[:, BEYOND] * tick.numerator / tick.denominator
+        rests = np.ones(len(further))
+        for leg in range(shares.shape[1]):
+            rests = rests - shares[:, leg]
+        has_targets = np.array([count_targets(parts) > 0 for parts in self.sides])
+        is_left = np.tile(has_targets, len(further) // 2) & (rests > SUM_SLACK)
+        further[:, REST] = np.where(is_left, rests, 0.0)
+        return further
+
+
+class CarriedRows:
+    """Rows of one series that follow from rows of a strategy.
+
+    Args:
+        rows: Of the series.
+        bars: Likewise.
+        layout: Of the genomes.
+    """
+
+    def __init__(self, rows: Rows, bars: Bars, layout: GenomeLayout) -> None:
+        self._rows, self._bars, self._layout = rows, bars, layout
+        self._kept = ArrayCache(KEPT_BYTES)
+
+    def find(self, charges: Sequence[object], genomes: Floats) -> tuple[Floats, Ints]:
+        """Rows [n, T] of several charges, and which of them individuals [P, G] read, [P, C]."""
+        listed: list[Floats] = []
+        row_numbers = np.full((len(genomes), len(charges)), NOWHERE)
+        for number, charge in enumerate(charges):
+            if not isinstance(charge, Funding | Borrow | PriceOf):
+                continue
+            source = charge.row if isinstance(charge, PriceOf) else charge.rate
+            columns = list(list_gene_columns(source, self._layout))
+            values, number_of = np.unique(genomes[:, columns], axis=0, return_inverse=True)
+            row_numbers[:, number] = len(listed) + number_of.reshape(-1)
+            names = [self._layout.names[column] for column in columns]
+            for some in values.tolist():
+                genes = dict(zip(names, some, strict=True))
+                key = charge, tuple(some)
+                make = partial(self._derive, charge, source, genes)
+                listed.append(self._kept.get(key, make))
+        length = len(self._bars)
+        return np.array(listed).reshape(len(listed), length), row_numbers
+
+    def _derive(
+        self, charge: Node, source: Expression | PaymentsOf, genes: dict[str, float]
+    ) -> Floats:
+        bars = self._bars
+        if isinstance(source, PaymentsOf):
+            paid = bars.payments[source.name]
+            return add_up_dated(paid.find_bars(bars.timestamp), paid.rates, bars.open)
+        row = self._rows.values(source, genes)
+        if isinstance(charge, Funding | Borrow):
+            every_ns = 0 if charge.every is None else charge.every * MINUTE_NS
+            return add_up_payments(row, bars.open, bars.timestamp, every_ns, charge.repeats)
+        return newest_known(row)
+
+
+@compiled_loop
+def newest_known(row: Floats) -> Floats:
+    """The newest known value [T] of a row at each bar; NaN before the first."""
+    out = np.empty(row.size)
+    newest = np.nan
+    for t in range(row.size):
+        if row[t] == row[t]:
+            newest = row[t]
+        out[t] = newest
+    return out
+
+
+@compiled_loop
+def add_up_payments(
+    rates: Floats, opens: Floats, timestamp: Ints, every_ns: int, repeats: bool
+) -> Floats:
+    """Charges paid up to the open of each bar, [T] price, from the first bar on.
+
+    Args:
+        rates: [T] fraction of the price; NaN where nothing is charged.
+        opens: [T] prices.
+        timestamp: [T] when bars open, nanoseconds UTC.
+        every_ns: Time between two payments; 0: each bar pays.
+        repeats: Whether a bar pays for each of the times since the one before, not once.
+    """
+    out = np.zeros(opens.size)
+    for j in range(1, opens.size):
+        out[j] = out[j - 1]
+        count = 1
+        if every_ns > 0:
+            count = timestamp[j] // every_ns - timestamp[j - 1] // every_ns
+        if not repeats:
+            count = min(count, 1)
+        if count > 0 and rates[j - 1] == rates[j - 1]:
+            out[j] = out[j - 1] + count * rates[j - 1] * opens[j]
+    return out
+
+
+@compiled_loop
+def add_up_dated(bars: Ints, rates: Floats, opens: Floats) -> Floats:
+    """Payments [N] of bars up to the open of each of them, [T] price; the first bar has none."""
+    out = np.zeros(opens.size)
+    number = 0
+    for j in range(1, opens.size):
+        out[j] = out[j - 1]
+        while number < bars.size and bars[number] == j:
+            out[j] += rates[number] * opens[j]
+            number += 1
+    return out
