@@ -6,11 +6,12 @@ Markets of all worlds of `tests.support.null_worlds` that have no edge, or with 
 those that have one, a seed of each world after the other. Each is searched once, and then the same
 search is made on its shuffled bars, and where those do not say luck on its mirrored ones, until the
 bet on them is decided; folds are left out. A market that is not luck is "found". Beside it stands
-what other statistics say of the same pick and the same trials.
+what other statistics say of the same pick and the same trials. `--size schedule` searches some of
+these worlds again through time, and judges the stitched trades.
 
 A line of JSON a market goes to the file as it ends; what stands there is not made again, so that a
-command may be repeated, and ends after so many minutes. The table of all that the file has is
-printed at the end.
+command may be repeated, and ends after so many minutes. The tables of all that the file has are
+printed at the end, as `docs/error_rates.md` has them.
 """
 
 import argparse
@@ -20,20 +21,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
+from statistics import fmean, median
 
 import numpy as np
 
 from engine.runtime.machine import available_cores
-from optimizer.evidence.betting import DEFAULT_SEARCHES, Tally, tally
+from optimizer.evidence.betting import DEFAULT_SEARCHES, tally
 from optimizer.evidence.bootstrap import choose_block_length, compare_with_nothing
 from optimizer.evidence.cscv import build_cscv_record
 from optimizer.evidence.null import KINDS as NULLS
 from optimizer.evidence.null import NullJob, NullSetup
 from optimizer.evidence.pick import Pick, select_pick
+from optimizer.evidence.schedule import StepSettings
+from optimizer.evidence.schedule_searches import NullScheduleSetup, StepSetup
 from optimizer.evidence.sharpe import measure_sharpe
 from optimizer.evidence.trials import JudgedTrials, build_daily_columns, count_effective_trials
 from optimizer.run.search import search
-from optimizer.run.task import Task
 from tests.support.judging import make_task
 from tests.support.null_worlds import EDGES, WORLDS, make_world
 
@@ -48,16 +51,29 @@ SETTINGS = {
 }
 
 LENGTH = 8760
-"""Bars of a series, where no other number is asked for."""
+"""Bars of a series that is searched once."""
 
-
-SIZES = {"small": (32, 10), "middle": (64, 25), "large": (128, 50)}
+SIZES = {"small": (32, 10), "middle": (64, 25), "large": (128, 50), "schedule": (24, 6)}
 """Individuals and generations."""
+
+STEPS = StepSettings("45d", "90d", 0, anchored=False, pick_by="strength")
+"""Searches through time, on `STEPS_LENGTH` bars with `STEPS_TRADES` trades at least."""
+
+STEPS_LENGTH, STEPS_TRADES = 720 * 24, 10
 
 BLOCKS, RESAMPLES, MOST_TRIALS = 8, 499, 1024
 
 KINDS = {"none": WORLDS, "edge": EDGES}
 """Worlds by their edge."""
+
+STEPS_WORLDS = {
+    "none": (
+        "gaussian", "student", "skewed", "garch", "stochastic", "jumps", "rising",
+        "volatility_regimes", "daily_rhythm", "climaxes",
+    ),
+    "edge": ("edge of 6", "edge of 8"),
+}  # fmt: skip
+"""The same of a schedule."""
 
 DOUBT = 0.05
 """The level of all other statistics; the verdict's own is 0.01 on each kind of null market."""
@@ -73,45 +89,55 @@ CLAIMS: dict[str, Callable[[dict], bool]] = {
 """Which rows a statistic calls more than luck."""
 
 
-def judge_market(world: str, seed: int, size: str, bars: int = LENGTH) -> dict[str, object]:
+def judge_market(world: str, seed: int, size: str) -> dict[str, object]:
     """The verdict on one market of a world."""
+    began, judge = time.perf_counter(), judge_schedule if size == "schedule" else judge_search
+    row = {"world": world, "seed": seed, "size": size} | judge(world, seed, size)
+    return row | {"seconds": round(time.perf_counter() - began, 2)}
+
+
+def judge_search(world: str, seed: int, size: str) -> dict[str, object]:
+    """The verdict on the pick of one search, and what others say of it."""
     population, generations = SIZES[size]
     settings = {**SETTINGS, "population": population, "generations": generations}
-    task, began = make_task(*make_world(world, seed, bars), **settings), time.perf_counter()
+    task = make_task(*make_world(world, seed, LENGTH), **settings)
     engine = task.engine()
     outcome = search(task, engine, keeps_trials=True)
-    row: dict[str, object] = {"world": world, "seed": seed, "size": size, "bars": bars}
-    row |= dict.fromkeys(("t_p", "psr", "dsr", "spa_p", "pbo"))
-    if not len(outcome.front):
+    row: dict[str, object] = dict.fromkeys(("t_p", "psr", "dsr", "spa_p", "pbo"))
+    pick = select_pick(engine, outcome.front.genomes) if len(outcome.front) else None
+    if pick is None or pick.trades < task.config.min_trades:
         return {**row, "grade": "too_little"}
-    pick = select_pick(engine, outcome.front.genomes)
-    if pick.trades >= SETTINGS["min_trades"]:
-        row |= compute_others(task, engine, outcome, pick)
-    return row | grade_pick(task, pick) | {"seconds": round(time.perf_counter() - began, 2)}
+    row |= compute_others(task, engine, outcome, pick)
+    return row | grade(NullSetup(task, "none"), pick.strength.value)
 
 
-def grade_pick(task: Task, pick: Pick) -> dict[str, object]:
-    """What a search's pick is called, and from which null searches."""
-    row: dict[str, object] = {"strength": pick.strength.value, "trades": pick.trades}
-    if pick.trades < task.config.min_trades:
-        return {**row, "grade": "too_little"}
-    setup = NullSetup(task, "none")
-    for null in NULLS:
-        verdicts = tally_nulls(setup, null, pick.strength.value)
-        row |= {null: [verdicts.at_least, verdicts.searches]}
-        if verdicts.is_luck:
-            return {**row, "grade": "luck", "by": null}
-    return {**row, "grade": "found"}
+def judge_schedule(world: str, seed: int, size: str) -> dict[str, object]:
+    """The verdict on the trades of a schedule."""
+    population, generations = SIZES[size]
+    settings = {"population": population, "generations": generations, "min_trades": STEPS_TRADES}
+    task = make_task(*make_world(world, seed, STEPS_LENGTH), **{**SETTINGS, **settings})
+    setup = StepSetup(task, STEPS, engine=task.engine())
+    picks = dict(setup.run_in_step(range(len(setup.steps))))
+    traded = setup.trade([picks[number] for number in range(len(picks))])
+    strength = traded.strength.number
+    return grade(NullScheduleSetup(task, STEPS), -math.inf if strength is None else strength)
 
 
-def tally_nulls(setup: NullSetup, kind: str, value: float) -> Tally:
-    """Null searches in the order of their numbers, until the bet on them is decided."""
-    strengths: list[float] = []
-    while True:
-        counts = tally(value, strengths, DEFAULT_SEARCHES)
-        if counts.is_stopped:
-            return counts
-        strengths.append(setup.run(NullJob(kind, len(strengths) + 1)).value)
+def grade(setup: NullSetup | NullScheduleSetup, strength: float) -> dict[str, object]:
+    """What a strength is called, and the null searches of each kind: how many, and which as good.
+
+    They are made in the order of their numbers, until the bet on them is decided.
+    """
+    nulls: dict[str, tuple[int, list[int]]] = {}
+    for kind in NULLS:
+        values: list[float] = []
+        while not (counted := tally(strength, values, DEFAULT_SEARCHES)).is_stopped:
+            values.append(setup.run(NullJob(kind, len(values) + 1)).value)
+        as_good = [number for number, value in enumerate(values, 1) if value >= strength]
+        nulls[kind] = len(values), as_good
+        if counted.is_luck:
+            break
+    return {"strength": strength, "nulls": nulls, "grade": "luck" if counted.is_luck else "found"}
 
 
 def compute_others(task, engine, outcome, pick: Pick) -> dict[str, float | None]:
@@ -148,57 +174,70 @@ def compute_interval(count: int, total: int) -> tuple[float, float]:
     return max(middle - spread, 0.0), min(middle + spread, 1.0)
 
 
-def print_table(rows: Sequence[dict[str, object]]) -> None:
-    """Markets called more than luck, of each world by each statistic, and in all."""
-    print("| world | markets | too few trades |", " | ".join(CLAIMS), "|")
-    print("| --- | --- | --- |", " | ".join("---" for _ in CLAIMS), "|")
-    for world in [name for name in (*WORLDS, *EDGES) if any(row["world"] == name for row in rows)]:
-        print_line(world, [row for row in rows if row["world"] == world])
-    print_line("all", rows)
-    for name, is_claimed in CLAIMS.items():
-        count = sum(map(is_claimed, rows))
-        low, high = compute_interval(count, len(rows))
-        print(f"{name}: {count} of {len(rows)}, {low:.1%} to {high:.1%} (95 %)")
-    seconds = sum(row.get("seconds", 0.0) for row in rows)
-    print(f"{seconds:,.0f} s of one core")
+def print_tables(rows: Sequence[dict[str, object]]) -> None:
+    """Markets called more than luck by each statistic: of each size, of each world, and in all."""
+    searched = [row for row in rows if row["size"] != "schedule"]
+    if searched:
+        print("| search | markets | too few trades |", " | ".join(CLAIMS), "|")
+        print("| --- | --- | --- |", " | ".join("---" for _ in CLAIMS), "|")
+        by_size = {size: [row for row in searched if row["size"] == size] for size in SIZES}
+        for size, some in by_size.items():
+            print_line("{} x {}".format(*SIZES[size]), some)
+        for world in (*WORLDS, *EDGES):
+            print_line(world, [row for row in searched if row["world"] == world])
+        print_line("all", searched)
+        for name, is_claimed in CLAIMS.items():
+            print(f"{name}: {describe_share(list(map(is_claimed, searched)))}")
+    steps = [row for row in rows if row["size"] == "schedule"]
+    if steps:
+        print("| world | markets | shuffled | both |\n| --- | --- | --- | --- |")
+    for name in (*WORLDS, *EDGES, "all"):
+        if some := [row for row in steps if name in ("all", row["world"])]:
+            shuffled = describe_share(["mirrored" in row["nulls"] for row in some])
+            both = describe_share([row["grade"] == "found" for row in some])
+            print(f"| {name} | {len(some)} | {shuffled} | {both} |")
+    made = [
+        sum(count for count, _ in row["nulls"].values()) for row in rows if row["grade"] == "luck"
+    ]
+    print(f"luck after {fmean(made):.1f} null searches on the mean, {median(made):g} in the middle")
+    print(f"{sum(row['seconds'] for row in rows):,.0f} s of one core")
 
 
 def print_line(name: str, rows: Sequence[dict[str, object]]) -> None:
-    """One line of the table."""
-    few = sum(row["grade"] == "too_little" for row in rows)
-    counts = " | ".join(str(sum(map(is_claimed, rows))) for is_claimed in CLAIMS.values())
-    print(f"| {name} | {len(rows)} | {few} | {counts} |")
+    """One line of the table, none without rows."""
+    if rows:
+        few = sum(row["grade"] == "too_little" for row in rows)
+        counts = " | ".join(str(sum(map(is_claimed, rows))) for is_claimed in CLAIMS.values())
+        print(f"| {name} | {len(rows)} | {few} | {counts} |")
+
+
+def describe_share(claims: Sequence[bool]) -> str:
+    """How many of all, with the 95 % interval of their share."""
+    count, total = sum(claims), len(claims)
+    return "{} of {} ({:.1%} to {:.1%})".format(count, total, *compute_interval(count, total))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Judge what the file lacks, as far as time allows, and print the table."""
+    """Judge what the file lacks, as far as time allows, and print the tables."""
     parser = argparse.ArgumentParser("python -m tests.bench.error_rates")
     parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
     parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--worlds", choices=KINDS, default="none", help="by their edge")
-    parser.add_argument("--bars", type=int, default=LENGTH)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--processes", type=int, default=available_cores())
     asked = parser.parse_args(arguments)
     known = list(read_rows(asked.kept))
-    done = {(row["world"], row["seed"], row["size"], row.get("bars", LENGTH)) for row in known}
-    worlds = KINDS[asked.worlds]
+    done = {(row["world"], row["seed"], row["size"]) for row in known}
+    worlds = (STEPS_WORLDS if asked.size == "schedule" else KINDS)[asked.worlds]
     jobs = [
-        (world, seed, asked.size, asked.bars)
+        (world, seed, asked.size)
         for seed in range(*map(int, asked.seeds.split(":")))
         for world in worlds
-        if (world, seed, asked.size, asked.bars) not in done
+        if (world, seed, asked.size) not in done
     ]
     known += judge_jobs(judge_market, jobs, asked.kept, asked.processes, asked.minutes)
-    shown = asked.size, asked.bars
-    print_table(
-        [
-            row
-            for row in known
-            if row["world"] in worlds and (row["size"], row.get("bars", LENGTH)) == shown
-        ]
-    )
+    print_tables(known)
     if jobs:
         print(f"{len(jobs)} markets are left: the same command goes on")
 
