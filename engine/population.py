@@ -95,7 +95,7 @@ KEPT_BYTES = 2**28
 """Rows that are kept for the next population; what was read longest ago is let go first."""
 
 
-class Lowered(NamedTuple):
+class LoweredPart(NamedTuple):
     """A part of one side as numbers."""
 
     form: int = NONE  # of `engine.positions.exit_spec`
@@ -104,19 +104,19 @@ class Lowered(NamedTuple):
     absent: float = 0.0  # in its place where there is none
 
 
-Parts = dict[str, Lowered]
+Parts = dict[str, LoweredPart]
 """Parts of one side by name; what is of both stands there too."""
 
-NO_PART = Lowered()
+NO_PART = LoweredPart()
 
 
-def lower_form(node: Node | None) -> Lowered:
+def lower_form(node: Node | None) -> LoweredPart:
     """A form of a part as numbers; None is no form."""
     if node is None:
         return NO_PART
     form, name = FORMS[type(node)]
     what = getattr(node, name) if name else None
-    return Lowered(form, number=what) if name in node.numbers else Lowered(form, what)
+    return LoweredPart(form, number=what) if name in node.numbers else LoweredPart(form, what)
 
 
 def lower_parts(spec: Strategy) -> tuple[Parts, Parts]:
@@ -124,13 +124,13 @@ def lower_parts(spec: Strategy) -> tuple[Parts, Parts]:
     account = spec.account
     stake: Any = None if account is None else account.stake
     both = {
-        "break_even": Lowered(number=spec.break_even, absent=np.nan),
-        "max_hold": Lowered(number=spec.max_hold),
-        "delay": Lowered(number=spec.delay),
+        "break_even": LoweredPart(number=spec.break_even, absent=np.nan),
+        "max_hold": LoweredPart(number=spec.max_hold),
+        "delay": LoweredPart(number=spec.delay),
         "size": lower_form(stake if isinstance(stake, Volatility) else None),
-        "stake": Lowered(number=None if stake is None else stake.settings[0][1], absent=np.inf),
-        "leverage": Lowered(number=getattr(account, "leverage", None), absent=np.inf),
-        "cooldown": Lowered(number=spec.cooldown),
+        "stake": LoweredPart(number=None if stake is None else stake.settings[0][1], absent=np.inf),
+        "leverage": LoweredPart(number=getattr(account, "leverage", None), absent=np.inf),
+        "cooldown": LoweredPart(number=spec.cooldown),
         "even_offset": lower_form(spec.even_offset),
     }
     longs, shorts = (both | _lower_side(spec, side) for side in range(2))
@@ -148,19 +148,22 @@ def _lower_side(spec: Strategy, side: int) -> Parts:
         "stop": lower_form(forms["stop"]),
         "target": lower_form(forms["target"]),
         "trail": lower_form(getattr(trail, "form", None)),
-        "after": Lowered(number=getattr(trail, "after", None)),
+        "after": LoweredPart(number=getattr(trail, "after", None)),
         "entry": lower_form(entry),
-        "expires": Lowered(number=getattr(entry, "expires", None)),
-        "through": Lowered(number=getattr(entry, "through", None)),
+        "expires": LoweredPart(number=getattr(entry, "expires", None)),
+        "through": LoweredPart(number=getattr(entry, "through", None)),
         "slippage": lower_form(forms["slippage"]),
     }
     for name, end in zip(Bounds._fields, Bounds(), strict=True):
-        parts[name] = Lowered(number=getattr(forms["exit_bounds"], name, None), absent=end)
+        parts[name] = LoweredPart(number=getattr(forms["exit_bounds"], name, None), absent=end)
     legs = [(leg.target, leg.share) for leg in ladder.legs] if ladder else []
     if forms["target"] is not None:
         legs = [(forms["target"], Number(1.0))]
     for number, (target, share) in enumerate(legs):
-        parts |= {f"target_{number}": lower_form(target), f"share_{number}": Lowered(number=share)}
+        parts |= {
+            f"target_{number}": lower_form(target),
+            f"share_{number}": LoweredPart(number=share),
+        }
     return parts
 
 
@@ -174,12 +177,12 @@ def name_legs(sides: Sequence[Parts], name: str) -> tuple[str, ...]:
     return tuple(f"{name}_{leg}" for leg in range(max(map(count_targets, sides))))
 
 
-def list_pairs(sides: Sequence[Parts], names: Sequence[str]) -> list[list[Lowered]]:
+def list_pairs(sides: Sequence[Parts], names: Sequence[str]) -> list[list[LoweredPart]]:
     """Parts by name, of longs and shorts each."""
     return [[parts.get(name, NO_PART) for parts in sides] for name in names]
 
 
-class Columns:
+class PartColumns:
     """Numbers that parts take, as columns of genomes [P, G] with constants beside them.
 
     Args:
@@ -187,7 +190,7 @@ class Columns:
         layout: Of the genomes.
     """
 
-    def __init__(self, parts: Sequence[Lowered], layout: GenomeLayout) -> None:
+    def __init__(self, parts: Sequence[LoweredPart], layout: GenomeLayout) -> None:
         columns: list[int] = []
         constants: list[float] = []
         for part in parts:
@@ -362,11 +365,11 @@ class PopulationEncoder:
             terms=self._terms.take(genomes),
         )
 
-    def _columns(self, parts: Sequence[Lowered]) -> Columns:
-        return Columns(parts, self._spec.layout)
+    def _columns(self, parts: Sequence[LoweredPart]) -> PartColumns:
+        return PartColumns(parts, self._spec.layout)
 
-    def _by_side(self, names: Sequence[str]) -> Columns:
-        """Columns of parts of longs, then of shorts."""
+    def _by_side(self, names: Sequence[str]) -> PartColumns:
+        """PartColumns of parts of longs, then of shorts."""
         return self._columns([part.get(name, NO_PART) for part in self.sides for name in names])
 
     def _choose_words(self, count: int) -> tuple[Ints, Ints]:

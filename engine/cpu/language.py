@@ -12,7 +12,7 @@ from engine.accounts.ledger import ACCUMULATORS, Ledger
 from engine.accounts.results import Results, join_results
 from engine.backend import Backend, Sent, by_series
 from engine.cpu.backend import CpuBackend, checked_threads
-from engine.cpu.market import Market
+from engine.cpu.market import CpuMarket
 from engine.indicators.cpu.trends import build_series_rows
 from engine.memory_plan import HOST_WORDS
 from engine.positions.cpu.listing import extract_results
@@ -58,7 +58,7 @@ class LanguageBackend(Backend):
         self._rows = build_series_rows(series, work_bytes // 2)
         most_rows = work_bytes // 2 // self.slot_bytes(series)
         self._markets = [
-            Market(spec, bars, rows, self._workers, costs, most_rows)
+            CpuMarket(spec, bars, rows, self._workers, costs, most_rows)
             for bars, rows in zip(series, self._rows, strict=True)
         ]
 

@@ -26,7 +26,7 @@ from strategy.orders import count_legs
 from strategy.rows import Rows
 
 
-class Market:
+class CpuMarket:
     """One series, and what individuals come to on it; arguments as of `PopulationEncoder`."""
 
     def __init__(
