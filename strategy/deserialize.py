@@ -10,7 +10,7 @@ from strategy.gene import Gene
 from strategy.genes import GenomeLayout, LessThan
 from strategy.model import Strategy
 from strategy.nodes import Node
-from strategy.parts import LATER_PARTS, PARTS
+from strategy.parts import PARTS
 from strategy.pretty_print import format_tree
 from strategy.serialize import decode_node
 
@@ -38,8 +38,8 @@ def from_described(
         genes = {entry["name"]: _gene(entry) for entry in record["genes"]}
         pairs = tuple(LessThan(left, right) for left, right in record["constraints"])
         parts: Any = {
-            part: decode_node(record.get(part) if part in LATER_PARTS else record[part], genes, own)
-            for part in PARTS
+            name: decode_node(record.get(name) if part.is_later else record[name], genes, own)
+            for name, part in PARTS.items()
         }
         return Strategy(
             name,

@@ -1,6 +1,6 @@
 """Stops, targets and session exits as plain data."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from data.plain import quote_value
@@ -27,6 +27,12 @@ class PriceForm(Node):
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    @property
+    def reads(self) -> Expression | None:
+        """The expression that it reads; None where it takes constants and genes alone."""
+        values = (getattr(self, one.name) for one in fields(self) if one.name not in self.numbers)
+        return next((value for value in values if isinstance(value, Expression)), None)
 
 
 @dataclass(frozen=True)
@@ -153,16 +159,11 @@ class SessionExit(Node):
         return (int(minute) - self.begins - 1) % DAY_MINUTES + 1
 
 
+PRICES = (BeyondBar, FromEntry, Share, Level, RMultiple)
 STOPS = (BeyondBar, FromEntry, Share, Level)
 TARGETS = (RMultiple, FromEntry, Share, Level)
 TRAILS = (FromEntry, Share, Level)
 OFFSETS = (RMultiple, Share)
-
-
-def check_form(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
-    """Refuse what is none of the legal forms, on either side."""
-    for side in split_sides(form):
-        check_side(name, side, legal, "by_side")
 
 
 def check_side(name: str, form: object, legal: tuple[type[Node], ...], *more: str) -> None:

@@ -24,7 +24,7 @@ from strategy.indicators import Parameter
 from strategy.money import MARGINAL, AccountOf, Funding, MarketFacts, PaymentsOf
 from strategy.nodes import Node, Numbers, check_extent, walk
 from strategy.orders import AfterLeg
-from strategy.parts import LATER_PARTS, PARTS, check_parts
+from strategy.parts import PARTS, check_parts
 from strategy.rows import count_reach, count_warm_up
 from strategy.serialize import describe_gene, encode_node, hash_description
 from strategy.source_location import StrategySource
@@ -113,10 +113,7 @@ class Strategy(Node):
     place: str = field(default="", compare=False, repr=False)
     written: ClassVar[str] = "strategy"
     numbers: ClassVar[Numbers] = {
-        "break_even": Parameter("break_even", least=0, is_whole=False),
-        "max_hold": Parameter("max_hold"),
-        "delay": Parameter("delay", least=0),
-        "cooldown": Parameter("cooldown", least=0),
+        name: part.takes for name, part in PARTS.items() if isinstance(part.takes, Parameter)
     }
 
     def __post_init__(self) -> None:
@@ -142,7 +139,9 @@ class Strategy(Node):
     @property
     def has_orders(self) -> bool:
         """Whether it is walked as orders are: it has orders, ladders, money or later exits."""
-        is_later = any(getattr(self, name) is not None for name in LATER_PARTS)
+        is_later = any(
+            part.is_later and getattr(self, name) is not None for name, part in PARTS.items()
+        )
         return is_later or follows_level(self.trail)
 
     @property
@@ -249,8 +248,8 @@ class Strategy(Node):
             "constraints": sorted([pair.left, pair.right] for pair in self.layout.constraints),
             **{
                 name: encode_node(getattr(self, name))
-                for name in PARTS
-                if name not in LATER_PARTS or getattr(self, name) is not None
+                for name, part in PARTS.items()
+                if not part.is_later or getattr(self, name) is not None
             },
             "warm_up_bars": self.warm_up(self.layout.decode(self.layout.defaults)),
         }

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 from data.plain import quote_value
 from strategy.errors import StrategyError
-from strategy.exits import PriceForm, check_side, split_sides
+from strategy.exits import PriceForm, check_side
 from strategy.expressions import (
     Expression,
     GeneValue,
@@ -243,34 +243,6 @@ def find_step(market: MarketFacts | None, name: str) -> StepSize:
     """The tick or the lot of a symbol; 0 where it has none."""
     text = None if market is None else getattr(market, name)
     return StepSize(0.0, 1.0) if text is None else parse_step(name, text)
-
-
-def check_money(
-    market: Node | None,
-    slippage: Node | None,
-    funding: Node | None,
-    borrow: Node | None,
-    account: Node | None,
-) -> None:
-    """Refuse what is no charge of its kind, on either side."""
-    for name, form, legal in (
-        ("market", market, (MarketFacts,)),
-        ("slippage", slippage, SLIPPAGES),
-        ("borrow", borrow, (Borrow,)),
-        ("funding", funding, (Funding,)),
-        ("account", account, (AccountOf,)),
-    ):
-        is_sided = name in ("slippage", "borrow")
-        for side in split_sides(form) if is_sided else (form,):
-            if side is not None:
-                check_side(name, side, legal, *(["by_side"] if is_sided else []))
-
-
-def counts_ticks(*parts: Node | None) -> bool:
-    """Whether any part is in ticks, on either side."""
-    sides = [side for part in parts for side in split_sides(part)]
-    passes = [getattr(side, "through", Number(0.0)) != Number(0.0) for side in sides]
-    return any(passes) or any(isinstance(side, Ticks) for side in sides)
 
 
 def _check_constant(where: str, name: str, setting: Setting) -> None:

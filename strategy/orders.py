@@ -97,36 +97,10 @@ class AfterLeg(Node):
 ENTRIES = (StopAt, LimitAt)
 
 
-def check_entry(entry: Node | None) -> None:
-    """Refuse an entry that is no resting order, on either side; None is at the market."""
-    for side in split_sides(entry):
-        if side is not None:
-            check_side("entry", side, ENTRIES, "by_side")
-
-
-def check_ladder(targets: Node | None, after_leg: AfterLeg | None) -> None:
-    """Refuse targets that are no ladder, and a break-even after a target that is not there."""
-    if targets is not None:
-        for side in split_sides(targets):
-            check_side("targets", side, (Ladder,), "by_side")
-    if after_leg is None:
-        return
-    ladders = [side for side in split_sides(targets) if isinstance(side, Ladder)]
-    if not any(after_leg.leg <= len(ladder.legs) for ladder in ladders):
-        raise StrategyError(
-            f"break_even=after_leg({after_leg.leg}) needs as many targets=[(form, share), ...]"
-        )
-
-
 def count_legs(targets: Node | None) -> int:
     """Targets of the longer of two ladders; 0 without one."""
     sides = split_sides(targets)
     return max(len(side.legs) if isinstance(side, Ladder) else 0 for side in sides)
-
-
-def rests(strategy_entry: Node | None) -> bool:
-    """Whether a side of an entry is a resting order."""
-    return any(side is not None for side in split_sides(strategy_entry))
 
 
 def _largest(share: Setting) -> float:

@@ -1,102 +1,215 @@
-"""Parts of a strategy, and what they demand of each other."""
+"""One table of the parts of a strategy.
 
-from typing import Any
+`PARTS` has a row for each part by its name, in the order in which genes are counted. Words, checks,
+records, pages and engines go over it. An engine reads what one strategy has like this:
 
+    for name, part in PARTS.items():
+        for side in part.split(strategy):       # of longs, then of shorts; None where it has none
+            for form in list_forms(side):       # that of a trail, those of a ladder, an account's
+                CODES[type(form)]               # number of the form in compiled loops
+                form.reads                      # the expression that it reads, or None
+                form.settings                   # its constants and genes, each with what is legal
+
+A part that takes a number (`takes` is a `Parameter`) has that number in place of forms, and
+`absent` where a strategy has none.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from strategy.conditions import Condition
 from strategy.errors import StrategyError
 from strategy.exits import (
     OFFSETS,
+    PRICES,
     STOPS,
     TARGETS,
     PositionBounds,
+    PriceForm,
+    SessionExit,
     Trail,
-    check_form,
     check_side,
     split_sides,
 )
-from strategy.money import check_money, counts_ticks
-from strategy.orders import check_entry, check_ladder, rests
+from strategy.expressions import Number
+from strategy.indicators import Parameter
+from strategy.money import SIZES, SLIPPAGES, AccountOf, Borrow, Funding, MarketFacts, Ticks
+from strategy.nodes import Node, walk
+from strategy.orders import ENTRIES, AfterLeg, Ladder, count_legs
 
-PARTS = (
-    "long",
-    "short",
-    "exit_long",
-    "exit_short",
-    "entry",
-    "cancel",
-    "stop",
-    "target",
-    "targets",
-    "trail",
-    "break_even",
-    "after_leg",
-    "max_hold",
-    "session",
-    "delay",
-    "reverse",
-    "market",
-    "slippage",
-    "funding",
-    "borrow",
-    "account",
-    "cooldown",
-    "even_offset",
-    "named_stops",
-    "exit_bounds",
-)
-"""Parts of a strategy, in the order in which its genes are counted."""
+Takes = tuple[type[Node], ...] | Parameter | type[bool]
 
-LATER_PARTS = (
-    "entry", "cancel", "targets", "after_leg", "reverse", "market", "slippage", "funding", "borrow",
-    "account", "cooldown", "even_offset", "named_stops", "exit_bounds",
-)  # fmt: skip
-"""Parts that a record names only where they are there, so that older digests stand."""
+Sides = Literal["long", "short", "one", "both", "any"]
+"""Side of a part: longs' alone, shorts' alone; one for both; or also another one by `by_side`,
+which both sides then have, or any of them."""
+
+
+class Part(NamedTuple):
+    """A row of the table."""
+
+    name: str  # field of `Strategy`
+    takes: Takes  # its forms, conditions among them; a number, with what is legal; or True
+    sides: Sides
+    about: str  # for people
+    # Whether strategies had none at first: a record names it only where it is there, and a strategy
+    # with it is walked as orders are.
+    is_later: bool = False
+    absent: float = 0.0  # number in its place where a strategy has none
+
+    def split(self, strategy: Any) -> tuple[Any, Any]:  # noqa: ANN401 - `Strategy` needs this file
+        """What longs and shorts of a strategy have of it; None for nothing."""
+        value = getattr(strategy, self.name)
+        if self.sides in ("long", "short"):
+            return (value, None) if self.sides == "long" else (None, value)
+        return split_sides(value)
+
+
+NAN = float("nan")
+
+PARTS: Mapping[str, Part] = {
+    part.name: part
+    for part in (
+        Part("long", (Condition,), "long", "Signals a long; None for no longs."),
+        Part("short", (Condition,), "short", "Signals a short; None for no shorts."),
+        Part("exit_long", (Condition,), "long", "Ends a long at the next open."),
+        Part("exit_short", (Condition,), "short", "Ends a short at the next open."),
+        Part("entry", ENTRIES, "any",
+             "How a side enters; None for a side that enters at the market.", is_later=True),
+        Part("cancel", (Condition,), "any", "Ends resting orders of earlier bars.", is_later=True),
+        Part("stop", STOPS, "both", "Where the first stop stands, which gives R its unit."),
+        Part("target", TARGETS, "both", "Where the target stands; None for no target."),
+        Part("targets", (Ladder,), "both",
+             "Several targets with their shares, in place of `target`.", is_later=True),
+        Part("trail", (Trail,), "both", "How the stop follows; None where it does not."),
+        Part("break_even", Parameter("break_even", least=0, is_whole=False), "one",
+             "The stop moves to the entry after so many times the risk; None for never.",
+             absent=NAN),
+        Part("after_leg", (AfterLeg,), "one",
+             "The target after which the stop moves to the entry, in place of `break_even`.",
+             is_later=True),
+        Part("max_hold", Parameter("max_hold"), "one",
+             "Bars after which a position is closed; None for no limit."),
+        Part("session", (SessionExit,), "one", "Out by the clock; None to hold over night."),
+        Part("delay", Parameter("delay", least=0), "one",
+             "Bars between the bar after the signal and the entry."),
+        Part("reverse", bool, "one",
+             "Whether an entry of the other side ends a position; None where it does not.",
+             is_later=True),
+        Part("market", (MarketFacts,), "one", "Tick, worth of a point and lot of the symbol.",
+             is_later=True),
+        Part("slippage", SLIPPAGES, "any", "What fills at the market and at stops lose.",
+             is_later=True),
+        Part("funding", (Funding,), "one", "What longs pay shorts.", is_later=True),
+        Part("borrow", (Borrow,), "any", "What positions pay to be held.", is_later=True),
+        Part("account", (AccountOf,), "one",
+             "Cash and size; None for a share of equity that follows from the risk.",
+             is_later=True),
+        Part("cooldown", Parameter("cooldown", least=0), "one",
+             "Bars after a stop in which no signal counts; None for none.", is_later=True),
+        Part("even_offset", OFFSETS, "one",
+             "How far beyond the entry a break-even puts the stop.", is_later=True),
+        Part("named_stops", bool, "one",
+             "Whether exits at stops that moved have reasons of their own; None: they do not.",
+             is_later=True),
+        Part("exit_bounds", (PositionBounds,), "any", "Where exits by condition count.",
+             is_later=True),
+    )
+}  # fmt: skip
+"""Every part by its name, in the order in which genes are counted."""
+
+CODES: Mapping[type[Node], int] = {
+    kind: code
+    for family in (PRICES, ENTRIES, SLIPPAGES, SIZES)
+    for code, kind in enumerate(family, 1)
+}
+"""Number of each form in compiled loops, in its family; 0 is none of them."""
+
+
+def list_forms(side: object) -> list[PriceForm]:
+    """Forms of what a side has of a part, in their order: of a trail, of each target, of a size."""
+    nodes = walk(side) if isinstance(side, Node) else ()
+    return [node for node in nodes if isinstance(node, PriceForm) and type(node) in CODES]
 
 
 def check_parts(strategy: Any) -> None:  # noqa: ANN401 - `Strategy` needs this file
     """Refuse a strategy whose parts are missing, of no legal form, or do not fit each other."""
-    if strategy.long is None and strategy.short is None:
-        raise StrategyError("a strategy needs an entry: give it long=... or short=...")
+    for is_wrong, message in _find_missing(strategy):
+        if is_wrong:
+            raise StrategyError(message)
+    for part in PARTS.values():
+        _check_forms(part, getattr(strategy, part.name))
+    for is_wrong, message in _find_contradictions(strategy):
+        if is_wrong:
+            raise StrategyError(message)
+
+
+def _check_forms(part: Part, value: object) -> None:
+    """Refuse what is none of the forms of a part, on either side."""
+    forms = part.takes
+    if value is None or not isinstance(forms, tuple) or forms == (Condition,):
+        return
+    name = part.name.removeprefix("even_")
+    if part.sides == "one":
+        return check_side(name, value, forms)
+    for side in split_sides(value):
+        if side is not None or part.sides == "both":
+            check_side(name, side, forms, "by_side")
+
+
+def _find_missing(strategy: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401 - likewise
+    yield (
+        strategy.long is None and strategy.short is None,
+        "a strategy needs an entry: give it long=... or short=...",
+    )
     for side in ("long", "short"):
         asks = getattr(strategy, f"exit_{side}") is not None
-        if asks and getattr(strategy, side) is None:
-            raise StrategyError(f"exit_{side} ends what is never begun: give it {side}=... too")
-    if strategy.stop is None:
-        raise StrategyError(
-            "a strategy needs a stop, which gives R its unit: give it "
-            "stop=beyond_bar(...), from_entry(...), share(...) or level(...)"
+        yield (
+            asks and getattr(strategy, side) is None,
+            f"exit_{side} ends what is never begun: give it {side}=... too",
         )
-    check_form("stop", strategy.stop, STOPS)
-    if strategy.target is not None:
-        check_form("target", strategy.target, TARGETS)
-    if strategy.trail is not None:
-        check_form("trail", strategy.trail, (Trail,))
-    _check_orders(strategy)
-
-
-def _check_orders(strategy: Any) -> None:  # noqa: ANN401 - likewise
-    check_entry(strategy.entry)
-    if strategy.cancel is not None and not rests(strategy.entry):
-        raise StrategyError("cancel ends resting orders: give it entry=stop_at(...) too")
-    if strategy.target is not None and strategy.targets is not None:
-        raise StrategyError("target is one, targets are several: give it one of the two")
-    check_ladder(strategy.targets, strategy.after_leg)
-    moves_even = strategy.break_even is not None or strategy.after_leg is not None
-    if strategy.even_offset is not None:
-        check_side("offset", strategy.even_offset, OFFSETS)
-        if not moves_even:
-            raise StrategyError(
-                "an offset is one of a break-even: give it a gain or after_leg(...)"
-            )
-    for bounds in split_sides(strategy.exit_bounds):
-        if bounds is not None:
-            check_side("exit_bounds", bounds, (PositionBounds,), "by_side")
-    if strategy.named_stops and strategy.trail is None and not moves_even:
-        raise StrategyError("named_stops=True names stops that move: give it trail or break_even")
-    if strategy.reverse and (strategy.long is None or strategy.short is None):
-        raise StrategyError("reverse=True needs both sides: give it long=... and short=...")
-    check_money(
-        strategy.market, strategy.slippage, strategy.funding, strategy.borrow, strategy.account
+    yield (
+        strategy.stop is None,
+        "a strategy needs a stop, which gives R its unit: give it "
+        "stop=beyond_bar(...), from_entry(...), share(...) or level(...)",
     )
-    has_ticks = strategy.market is not None and strategy.market.tick is not None
-    if not has_ticks and counts_ticks(strategy.slippage, strategy.entry):
-        raise StrategyError("ticks are those of the symbol: give it market=market(tick='0.01')")
+
+
+def _find_contradictions(strategy: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401 - likewise
+    moves_even = strategy.break_even is not None or strategy.after_leg is not None
+    market, after_leg = strategy.market, strategy.after_leg
+    yield (
+        strategy.cancel is not None and not any(PARTS["entry"].split(strategy)),
+        "cancel ends resting orders: give it entry=stop_at(...) too",
+    )
+    yield (
+        strategy.target is not None and strategy.targets is not None,
+        "target is one, targets are several: give it one of the two",
+    )
+    yield (
+        after_leg is not None and after_leg.leg > count_legs(strategy.targets),
+        f"break_even=after_leg({getattr(after_leg, 'leg', 0)}) needs as many "
+        "targets=[(form, share), ...]",
+    )
+    yield (
+        strategy.even_offset is not None and not moves_even,
+        "an offset is one of a break-even: give it a gain or after_leg(...)",
+    )
+    yield (
+        strategy.named_stops and strategy.trail is None and not moves_even,
+        "named_stops=True names stops that move: give it trail or break_even",
+    )
+    yield (
+        strategy.reverse and (strategy.long is None or strategy.short is None),
+        "reverse=True needs both sides: give it long=... and short=...",
+    )
+    yield (
+        _counts_ticks(strategy) and (market is None or market.tick is None),
+        "ticks are those of the symbol: give it market=market(tick='0.01')",
+    )
+
+
+def _counts_ticks(strategy: Any) -> bool:  # noqa: ANN401 - likewise
+    """Whether any part is in ticks, on either side."""
+    sides = [side for name in ("slippage", "entry") for side in PARTS[name].split(strategy)]
+    none = Number(0.0)
+    return any(isinstance(side, Ticks) or getattr(side, "through", none) != none for side in sides)

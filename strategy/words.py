@@ -22,7 +22,7 @@ from strategy.clock import Offset
 from strategy.composed_words import *  # noqa: F403
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
 from strategy.errors import StrategyError
-from strategy.exits import BySide, SessionExit, check_side, split_sides
+from strategy.exits import BySide, SessionExit, split_sides
 from strategy.expressions import Clock, Column, Higher, check_column_name
 from strategy.gene_words import choice, gene, length, switch, whole
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
@@ -199,8 +199,6 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         raise StrategyError(
             f"a strategy begins with a sentence about it, got {quote_value(summary)}"
         )
-    if session is not None:
-        check_side("session", session, (SessionExit,))
     leave_long, long_bounds = split_exit(exit_long)
     leave_short, short_bounds = split_exit(exit_short)
     has_bounds = long_bounds is not None or short_bounds is not None

@@ -13,10 +13,7 @@ from strategy.model import Strategy
 from strategy.parts import PARTS
 from strategy.rows import resolve_value
 
-SIMPLE = frozenset(
-    ("long", "short", "exit_long", "exit_short", "stop", "target", "trail", "break_even",
-     "max_hold", "session", "delay")
-)  # fmt: skip
+SIMPLE = frozenset(name for name, part in PARTS.items() if not part.is_later)
 """Parts of a strategy that every program knows."""
 
 ORDERED = SIMPLE | frozenset(
