@@ -6,13 +6,14 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, Generic
 
 from optimizer.evidence.jobs.in_step import Ask, InStepSetup, Job, Result
 from optimizer.evidence.jobs.workers import Pool, Workers
 from optimizer.run.problem import Answer, Question
 from optimizer.run.search import evaluate_together
+from optimizer.run.task import Task
 
 _Asked = tuple[Mapping[Any, Question], Future[Sequence[Answer]]]
 """Questions of one process, and where it waits for the answers."""
@@ -42,20 +43,30 @@ class AskingWorkers(Generic[Job, Result]):
             for wave in waves:
                 yield from self._setup.run_in_step(wave)
             return
-        for wave in waves:
-            yield from self._search_wave(wave)
+        tasks = self._build_tasks(waves[0])
+        for wave, following in zip_longest(waves, waves[1:], fillvalue=()):
+            tasks = yield from self._search_wave(wave, tasks, following)
 
-    def _search_wave(self, wave: Sequence[Job]) -> Generator[tuple[Job, Result], None, None]:
-        """Search a wave, with which its engine goes: memory may hold no two of them."""
-        tasks = [self._setup.build_task(job) for job in wave]
+    def _search_wave(
+        self, wave: Sequence[Job], tasks: list[Task], following: Sequence[Job]
+    ) -> Generator[tuple[Job, Result], None, list[Task]]:
+        """Search a wave, with which its engine goes: memory may hold no two of them.
+
+        Returns the tasks of the following one, which are built beside the search.
+        """
         evaluate = partial(evaluate_together, *self._setup.make_engine(wave, tasks))
         shares = [wave[first :: self._count] for first in range(min(self._count, len(wave)))]
         with (
             Evaluating(evaluate) as engine,
             self._workers.begin(shares, engine.ask, quiet=engine.quiet) as done,
         ):
+            upcoming = self._build_tasks(following)
             for _, results in done:
                 yield from results
+        return upcoming
+
+    def _build_tasks(self, wave: Sequence[Job]) -> list[Task]:
+        return [self._setup.build_task(job) for job in wave]
 
 
 class Evaluating:
