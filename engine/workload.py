@@ -28,6 +28,12 @@ GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S = 40e9, 0.001
 on 35,040 bars took 0.7 to 1.9 ms on an H100, and 1.4 to 5 on an H200 before they were captured; of
 4,096 then 5 to 17, of 32,768 10 to 46."""
 
+GPU_RATE_OF_ORDERS, GPU_BAR_OF_ORDERS_S = 13e9, 2e-6
+"""The same of strategies with orders, and seconds that a call of any size takes for each bar of its
+longest window, which are walked one after the other: calls of 512 individuals of four strategies on
+35,040 bars took 38 to 135 ms on an H200, of 32,768 then 90 to 289, and 5.6 to 34 and 215 to 1,500
+on sixteen cores of its host."""
+
 GPU_BAR_OF_FORMULAS_S = 4.5e-6
 """Seconds of each bar of a new market there, most of it rows that the host computes: null searches
 of two examples, 40 generations of 512 individuals on 35,040 bars, took 0.22 to 0.25 s on an H200,
@@ -50,6 +56,7 @@ class Workload(NamedTuple):
     is_fast_case: bool = True
     calls: int = 0  # in which they are evaluated one after another, one a generation
     new_bars: int = 0  # bars of all series that its device has not seen yet
+    order_bars: int = 0  # bars of the longest window, where the strategy has orders
 
     @property
     def cpu_s(self) -> float:
@@ -66,8 +73,11 @@ class Workload(NamedTuple):
         rows_s = self.row_bars / GPU_ROW_RATE
         if self.is_fast_case:
             return self.individual_bars / GPU_RATE + rows_s
-        begun_s = self.new_bars * GPU_BAR_OF_FORMULAS_S + self.calls * GPU_CALL_OF_FORMULAS_S
-        return self.individual_bars / GPU_RATE_OF_FORMULAS + rows_s + begun_s
+        rate, call_s = GPU_RATE_OF_FORMULAS, GPU_CALL_OF_FORMULAS_S
+        if self.order_bars:
+            rate, call_s = GPU_RATE_OF_ORDERS, self.order_bars * GPU_BAR_OF_ORDERS_S
+        begun_s = self.new_bars * GPU_BAR_OF_FORMULAS_S + self.calls * call_s
+        return self.individual_bars / rate + rows_s + begun_s
 
     @property
     def pays_on_a_gpu(self) -> bool:

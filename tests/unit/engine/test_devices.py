@@ -89,3 +89,14 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, name,
     assert choice.reason.startswith(figure)
     for named in ("cpu", "cuda"):
         assert choose_backend(named, workload).name == named
+
+
+@pytest.mark.parametrize(
+    ("individuals", "generations", "name"),
+    [(512, 1_000, "cpu"), (4_096, 100, "cpu"), (32_768, 300, "cuda")],
+)
+def test_auto_leaves_orders_to_cores(four_gpus, individuals, generations, name):
+    """A GPU walks their bars one after the other: it has to have many individuals at once."""
+    work = Workload(individuals * generations * SAMPLE, 0, 16, False, generations, SAMPLE)
+    assert choose_backend("auto", work).name == "cuda"
+    assert choose_backend("auto", work._replace(order_bars=SAMPLE)).name == name
