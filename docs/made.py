@@ -20,6 +20,10 @@ from optimizer.config.values import read_schema_extra
 from optimizer.formatting import MEANINGS
 from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
+from strategy.conditions import Condition
+from strategy.indicators import Parameter
+from strategy.orders import Ladder
+from strategy.parts import PARTS, Part
 
 PROGRAM = "python -m optimizer"
 
@@ -114,6 +118,28 @@ def _words(told: dict[str, str]) -> str:
     return "\n".join(f"- {code(called)}: {plain(text)}" for called, text in told.items())
 
 
+def strategy_parts() -> str:
+    """The arguments of the word `strategy` that are its parts."""
+    rows = (
+        [code(name), _takes(part), plain(part.about)]
+        for name, part in PARTS.items()
+        if not part.given_by
+    )
+    return table(["part", "takes", ""], rows)
+
+
+def _takes(part: Part) -> str:
+    if part.takes is bool:
+        return code(True)
+    if isinstance(part.takes, Parameter):
+        return f"a number, {part.takes.wanted}"
+    if part.takes == (Condition,):
+        return "a condition" + (", `by_side`" if part.sides == "any" else "")
+    words = [kind.written for kind in part.takes if kind is not Ladder] or ["[(form, share), ...]"]
+    words += ["by_side"] if part.sides in ("both", "any") else []
+    return ", ".join(code(word) for word in words)
+
+
 def objectives() -> str:
     """Every metric: whether a search can strive for it, which way, and what it means."""
     names = [*OBJECTIVES, *(name for name in METRICS if name not in OBJECTIVES)]
@@ -141,5 +167,6 @@ def strategies() -> str:
 
 
 MADE: dict[str, Callable[[], str]] = {
-    one.__name__: one for one in (commands, configuration, strategy_words, objectives, strategies)
+    one.__name__: one
+    for one in (commands, configuration, strategy_words, strategy_parts, objectives, strategies)
 }

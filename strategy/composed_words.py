@@ -196,31 +196,4 @@ def heikin_close() -> Term:
     return +ohlc4
 
 
-__all__ = [
-    "atr_wilder",
-    "awesome_oscillator",
-    "bollinger_lower",
-    "bollinger_percent",
-    "bollinger_upper",
-    "bollinger_width",
-    "cmo",
-    "donchian_lower",
-    "donchian_middle",
-    "donchian_upper",
-    "heikin_close",
-    "heikin_high",
-    "heikin_low",
-    "heikin_open",
-    "keltner_lower",
-    "keltner_upper",
-    "macd",
-    "macd_histogram",
-    "macd_signal",
-    "momentum",
-    "stoch_rsi",
-    "tema",
-    "trix",
-    "tsi",
-    "vwma",
-    "williams_r",
-]
+__all__ = sorted(name for name, one in vars().items() if getattr(one, "__module__", "") == __name__)

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from strategy.errors import StrategyError
 from strategy.expressions import Expression, GeneValue, Setting, check_settings, holds_row
 from strategy.indicators import Parameter
-from strategy.nodes import Node, Numbers
+from strategy.nodes import Node, Numbers, declare, whole
 
 Relation = Literal[">", "<", ">=", "<="]
 
@@ -23,7 +23,7 @@ class Condition(Node):
     """True at a bar, or not."""
 
 
-@dataclass(frozen=True)
+@declare("compare")
 class Compare(Condition):
     """One comparison; true only where both sides are known."""
 
@@ -41,7 +41,7 @@ class Compare(Condition):
             raise StrategyError("a comparison needs a row on one side, such as close or an ema")
 
 
-@dataclass(frozen=True)
+@declare("all_of")
 class AllOf(Condition):
     """True where all parts are."""
 
@@ -51,7 +51,7 @@ class AllOf(Condition):
         _check_parts("all_of", self.conditions)
 
 
-@dataclass(frozen=True)
+@declare("any_of")
 class AnyOf(Condition):
     """True where any part is."""
 
@@ -67,35 +67,28 @@ class OverBars(Condition):
 
     condition: Condition
     bars: Setting
-
     numbers: ClassVar[Numbers] = {"bars": Parameter("bars")}
 
     def __post_init__(self) -> None:
         check_settings(self)
 
 
-@dataclass(frozen=True)
+@declare("held")
 class Held(OverBars):
     """True where a condition was true at each of the newest `bars` bars."""
 
-    written: ClassVar[str] = "held"
 
-
-@dataclass(frozen=True)
+@declare("within")
 class Within(OverBars):
     """True where a condition was true at any of the newest `bars` bars."""
 
-    written: ClassVar[str] = "within"
 
-
-@dataclass(frozen=True)
+@declare("switch")
 class Switch(Condition):
     """A condition that a gene leaves out where it is 0; see `strategy.switches`."""
 
-    gene: Setting
+    gene: Setting = whole(least=0, most=1)
     condition: Condition
-    written: ClassVar[str] = "switch"
-    numbers: ClassVar[Numbers] = {"gene": Parameter("gene", least=0, most=1)}
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -1,7 +1,7 @@
 """Stops, targets and session exits as plain data."""
 
-from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from collections.abc import Collection, Mapping
+from dataclasses import fields
 
 from data.plain import quote_value
 from data.timeframe import MINUTE_NS
@@ -17,9 +17,8 @@ from strategy.expressions import (
     check_settings,
 )
 from strategy.genes import Ints
-from strategy.indicators import ABOVE_ZERO, ANY, Parameter
-from strategy.nodes import Node, Numbers, declare_reals, walk
-from strategy.other_parts import suggest_form
+from strategy.indicators import ABOVE_ZERO, ANY
+from strategy.nodes import Node, declare, later, real, walk, whole
 
 
 class PriceForm(Node):
@@ -35,49 +34,42 @@ class PriceForm(Node):
         return next((value for value in values if isinstance(value, Expression)), None)
 
 
-@dataclass(frozen=True)
+@declare("beyond_bar")
 class BeyondBar(PriceForm):
     """A stop so far below the signal bar's low, or above its high for a short."""
 
     distance: Expression
-    written: ClassVar[str] = "beyond_bar"
 
 
-@dataclass(frozen=True)
+@declare("from_entry")
 class FromEntry(PriceForm):
     """A price so far from the entry."""
 
     distance: Expression
-    written: ClassVar[str] = "from_entry"
 
 
-@dataclass(frozen=True)
+@declare("share")
 class Share(PriceForm):
     """A price at this fraction of the entry from it."""
 
-    fraction: Setting
-    written: ClassVar[str] = "share"
-    numbers: ClassVar[Numbers] = declare_reals("fraction")
+    fraction: Setting = real()
 
 
-@dataclass(frozen=True)
+@declare("level")
 class Level(PriceForm):
     """The price in a row at the signal bar."""
 
     price: Expression
-    written: ClassVar[str] = "level"
 
 
-@dataclass(frozen=True)
+@declare("r_multiple")
 class RMultiple(PriceForm):
     """A target at so many times the risk from the entry."""
 
-    multiple: Setting
-    written: ClassVar[str] = "r_multiple"
-    numbers: ClassVar[Numbers] = declare_reals("multiple")
+    multiple: Setting = real()
 
 
-@dataclass(frozen=True)
+@declare("trail")
 class Trail(Node):
     """A stop that follows once the best price is `after` times the risk from the entry.
 
@@ -87,38 +79,31 @@ class Trail(Node):
     # `FromEntry` or `Share`: how far behind the best price; `Level`: the row that it follows.
     form: FromEntry | Share | Level
     # It begins once the best price is so many times the risk from the entry.
-    after: Setting = field(default=Number(0.0))
-    written: ClassVar[str] = "trail"
-    numbers: ClassVar[Numbers] = declare_reals("after", least=0)
+    after: Setting = real(least=0, default=Number(0.0))
 
     def __post_init__(self) -> None:
         check_side("trail", self.form, TRAILS)
         check_settings(self)
 
 
-@dataclass(frozen=True)
+@declare("by_side")
 class BySide(Node):
     """One form for longs, another one for shorts."""
 
     long: Node | None
     short: Node | None
-    written: ClassVar[str] = "by_side"
 
 
-@dataclass(frozen=True)
+@declare("in_trade")
 class PositionBounds(Node):
     """Bounds of a position between which its exit condition counts; None: no bound."""
 
-    bars_from: Setting | None = None  # bars in the trade, its entry's being the first
-    bars_to: Setting | None = None
-    profit_from: Setting | None = None  # open profit at the close, in units of risk, without costs
-    profit_to: Setting | None = None
-    written: ClassVar[str] = "in_trade"
-    numbers: ClassVar[Numbers] = {
-        "bars_from": Parameter("bars_from"),
-        "bars_to": Parameter("bars_to"),
-        **declare_reals("profit_from", "profit_to", least=ANY),
-    }
+    # Bars in the trade, its entry's being the first.
+    bars_from: Setting | None = whole(default=None)
+    bars_to: Setting | None = whole(default=None)
+    # Open profit at the close, in units of risk, without costs.
+    profit_from: Setting | None = real(least=ANY, default=None)
+    profit_to: Setting | None = real(least=ANY, default=None)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -128,17 +113,15 @@ class PositionBounds(Node):
             )
 
 
-@dataclass(frozen=True)
+@declare("session_exit")
 class SessionExit(Node):
     """Out at a minute of the local day, and whenever another session has begun."""
 
-    minute: Setting = field(
-        default=Number(1440.0)
-    )  # 1 to 1,440; the bar that reaches it is the last
+    # 1 to 1,440; the bar that reaches it is the last.
+    minute: Setting = whole(most=DAY_MINUTES, default=Number(1440.0))
     offset: Offset = 0  # minutes added to UTC, or a zone's name
-    begins: int = 0  # minute of the local day at which a session begins; it may end the day after
-    written: ClassVar[str] = "session_exit"
-    numbers: ClassVar[Numbers] = {"minute": Parameter("minute", least=1, most=1440)}
+    # Minute of the local day at which a session begins; it may end the day after.
+    begins: int = later(default=0)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -166,14 +149,60 @@ TRAILS = (FromEntry, Share, Level)
 OFFSETS = (RMultiple, Share)
 
 
+FROM_ROW: Mapping[str, str] = {
+    "from_entry": "a row is a price: write level({0}); one that is a distance is from_entry({0})",
+    "stop_at": "a row is a price: write stop_at({0}) or limit_at({0})",
+    "trail": "a row is a price: write trail(level({0})); a distance is trail(from_entry({0}))",
+    "price": "a row of prices is price({0})",
+    "funding": "a row of rates is funding({0}, every=480)",
+    "borrow": "a row of rates is borrow({0})",
+}
+"""Words for a row, by a word that is legal in its place."""
+
+FROM_NUMBER: Mapping[str, str] = {
+    "r_multiple": "write r_multiple(2) for twice the risk, share(0.02) for 2 % of the price",
+    "share": "write share(0.02) for 2 % of the price, level(...) for a price",
+    "trail": "write trail(share(0.02)) for 2 % of the price",
+    "stop_at": "write stop_at({0}) or limit_at({0}) for a price",
+    "ticks": "write ticks({0}) or bp({0})",
+    "risk": "write risk(0.01) for 1 % of the cash, units({0}) for so many",
+    "session_exit": "write session_exit({0}), a minute of the day",
+    "market": 'write market(tick="0.01")',
+    "funding": "write funding({0}, every=480)",
+    "borrow": "write borrow({0})",
+}
+"""Words for a number, by a word that is legal in its place."""
+
+TRAILED = ("from_entry", "share", "level")
+"""Forms of which `trail` makes a stop that follows."""
+
+
 def check_side(name: str, form: object, legal: tuple[type[Node], ...], *more: str) -> None:
     """Refuse what is none of the legal forms; `more` are others that a person may write."""
     if not isinstance(form, legal):
         words = [*(kind.written for kind in legal), *more]
         forms = " or ".join(", ".join(f"{word}(...)" for word in words).rsplit(", ", 1))
         got = quote_value(form)
-        hint = suggest_form(got, _find_kind(form), words)
+        hint = _suggest_form(got, _find_kind(form), words)
         raise StrategyError(f"{name} takes {forms}, got {got}{hint}")
+
+
+def _suggest_form(text: str, kind: str, legal: Collection[str]) -> str:
+    """End of a message about a value that is none of the legal forms; empty without an idea.
+
+    Args:
+        text: The value as a person wrote it.
+        kind: ``row``, ``number``, or the word of a form.
+        legal: Words of what is legal there.
+
+    >>> _suggest_form("1", "number", ["ticks", "bp"])
+    '; write ticks(1) or bp(1)'
+    """
+    if kind in TRAILED and "trail" in legal:
+        return f"; write trail({text})"
+    hints = FROM_ROW if kind == "row" else FROM_NUMBER if kind == "number" else {}
+    known = next((hint for word, hint in hints.items() if word in legal), None)
+    return "" if known is None else f"; {known.format(text)}"
 
 
 def _find_kind(form: object) -> str:

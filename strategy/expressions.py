@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from data.plain import LARGEST, make_plain, quote_value
 from strategy.clock import Offset, check_offset
@@ -11,7 +11,7 @@ from strategy.errors import StrategyError, unknown
 from strategy.gene import Gene
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS, ROW_NAMES
 from strategy.indicators import ANY, Parameter
-from strategy.nodes import Node, walk
+from strategy.nodes import Node, declare, walk
 
 Operation = Literal["+", "-", "*", "/", "minimum", "maximum", "abs"]
 
@@ -24,7 +24,7 @@ class Expression(Node):
     """A number at every bar, or one for all of them."""
 
 
-@dataclass(frozen=True)
+@declare("column")
 class Column(Expression):
     """A column of the bars, or one that follows from them bar by bar."""
 
@@ -73,7 +73,7 @@ Setting = Number | GeneValue
 """Value of a parameter: a constant or a gene."""
 
 
-@dataclass(frozen=True)
+@declare("arithmetic")
 class Arithmetic(Expression):
     """Two expressions joined; not known where a side is not, nor where the result is not finite."""
 
@@ -88,7 +88,7 @@ class Arithmetic(Expression):
             raise StrategyError(f"{self.operation} takes {1 + (self.operation != 'abs')} values")
 
 
-@dataclass(frozen=True)
+@declare("call")
 class Call(Expression):
     """An indicator."""
 
@@ -143,14 +143,13 @@ class Call(Expression):
             raise StrategyError(f"{name} reads a row, such as close, and it comes first")
 
 
-@dataclass(frozen=True)
+@declare("higher")
 class Higher(Expression):
     """A row on bars of so many minutes, at each bar that of the newest one that has ended."""
 
     minutes: int  # a whole multiple of the bars' duration that divides a day, or a week
     inner: Expression  # a row without the clock and without another `Higher`
     offset: int = 0  # minutes added to UTC; a fixed number
-    written: ClassVar[str] = "higher"
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.minutes, int) and not isinstance(self.minutes, bool)
@@ -175,7 +174,7 @@ class Higher(Expression):
                 raise StrategyError(f"the extra column '{node.name}' has no higher bars")
 
 
-@dataclass(frozen=True)
+@declare("clock")
 class Clock(Expression):
     """A row ruled by the clock."""
 
@@ -202,13 +201,12 @@ class Clock(Expression):
         return tuple(zip(CLOCK[self.name], self.parameters, strict=True))
 
 
-@dataclass(frozen=True)
+@declare("choice")
 class Choose(Expression):
     """One of several rows, that of the number that a gene has."""
 
     gene: Setting  # a gene of whole numbers, from 0 on
     options: tuple[Expression, ...]  # rows
-    written: ClassVar[str] = "choice"
 
     def __post_init__(self) -> None:
         for option in self.options:

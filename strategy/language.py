@@ -6,7 +6,7 @@ at once, such as `and`, has no meaning here and is refused with the word to use 
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 
@@ -16,7 +16,6 @@ from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, nega
 from strategy.errors import StrategyError
 from strategy.expressions import Arithmetic, Expression, Number, Operation, Setting
 from strategy.nodes import Node, check_extent
-from strategy.other_parts import suggest_part
 from strategy.pretty_print import format_tree
 from strategy.source_location import locate_errors
 
@@ -179,6 +178,10 @@ class Claim(Phrase[Condition]):
 Operand = Term | float
 
 
+WORDS: dict[str, Callable[..., object]] = {}
+"""Words that are called, by their names."""
+
+
 def word(function: Callable[P, Result]) -> Callable[P, Result]:
     """A word of the language: its mistakes begin with the place, wrong arguments are named."""
     signature = inspect.signature(function)
@@ -188,7 +191,9 @@ def word(function: Callable[P, Result]) -> Callable[P, Result]:
         bound = check_arguments(function.__name__, signature, args, kwargs)
         return function(*bound.args, **bound.kwargs)
 
-    return locate_errors(call)
+    located = locate_errors(call)
+    WORDS[function.__name__] = located
+    return located
 
 
 def build_word(
@@ -197,6 +202,8 @@ def build_word(
     taken: Mapping[str, object],
     make: Callable[..., Result],
     made: object = inspect.Signature.empty,
+    by_name: Collection[str] = (),
+    suggest: Callable[[str], str] | None = None,
 ) -> Callable[..., Result]:
     """A word made of data.
 
@@ -206,26 +213,36 @@ def build_word(
         taken: What it takes by name, each with its default or `Parameter.empty`.
         make: Is given all of that by name.
         made: The type that it makes, for people.
+        by_name: Names among them that are always written.
+        suggest: What to write in place of an unknown name; empty without an idea.
     """
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature(
-        [inspect.Parameter(keyword, kind, default=default) for keyword, default in taken.items()],
+        [
+            inspect.Parameter(keyword, kinds[keyword in by_name], default=default)
+            for keyword, default in taken.items()
+        ],
         return_annotation=made,
     )
 
     @locate_errors
     def call(*args: object, **kwargs: object) -> Result:
-        arguments = check_arguments(name, signature, args, kwargs)
+        arguments = check_arguments(name, signature, args, kwargs, suggest)
         arguments.apply_defaults()
         return make(**arguments.arguments)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__signature__ = about, signature  # type: ignore[attr-defined]
+    WORDS[name] = call
     return call
 
 
 def check_arguments(
-    name: str, signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
+    name: str,
+    signature: inspect.Signature,
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object],
+    suggest: Callable[[str], str] | None = None,
 ) -> inspect.BoundArguments:
     """Plain arguments of a word by name; wrong ones are refused with what it takes."""
     try:
@@ -234,8 +251,8 @@ def check_arguments(
         takes, message = ", ".join(signature.parameters), str(error)
         # One that is not known often stands for one that is missing, so it is named first.
         if strange := [keyword for keyword in kwargs if keyword not in signature.parameters]:
-            if name == "strategy" and (ours := suggest_part(strange[0])):
-                raise StrategyError(f"strategy has no '{strange[0]}': here it is {ours}") from None
+            if suggest and (ours := suggest(strange[0])):
+                raise StrategyError(f"{name} has no '{strange[0]}': here it is {ours}") from None
             hint = near_match(strange[0], signature.parameters)
             message = f"got an unexpected keyword argument '{strange[0]}'{hint}"
         if "positional" in message and (named := _by_name(signature)):

@@ -31,39 +31,23 @@ from strategy.source_location import StrategySource
 
 _UNSET = GenomeLayout(())
 
+REASONS = (
+    "stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse", "trail",
+    "break_even", "margin",
+)  # fmt: skip
+"""Names of the reasons for which trades end."""
+
+ALWAYS = {"stop_gap", "stop", "end"}
+"""Reasons of every strategy; others are those of its parts."""
+
 
 @dataclass(frozen=True)
 class Strategy(Node):
-    """Plain data of a strategy: all that an engine needs.
+    """Plain data of a strategy: all that an engine needs, part by part of `strategy.parts.PARTS`.
 
     Args:
         name: For people.
         summary: One sentence for people.
-        long: Signals a long; None for no longs.
-        short: Signals a short; None for no shorts.
-        exit_long: Ends a long at the next open.
-        exit_short: Ends a short at the next open.
-        entry: `StopAt` or `LimitAt`, or these by side, None for a side that enters at the market.
-        cancel: A condition that ends resting orders of earlier bars, or one by side.
-        stop: `BeyondBar`, `FromEntry`, `Share`, `Level`, or these by side.
-        target: `RMultiple`, `FromEntry`, `Share`, `Level`, or these by side; None for no target.
-        targets: `Ladder`, or these by side, in place of `target`.
-        trail: How the stop follows; None where it does not.
-        break_even: The stop moves to the entry after so many times the risk; None for never.
-        after_leg: The target after which the stop moves to the entry, in place of `break_even`.
-        max_hold: Bars after which a position is closed; None for no limit.
-        session: Out by the clock; None to hold over night.
-        delay: Bars between the bar after the signal and the entry.
-        reverse: Whether an entry of the other side ends a position; None where it does not.
-        market: Tick, worth of a point and lot of the symbol.
-        slippage: `Ticks`, `BasisPoints`, `PriceOf`, or these by side.
-        funding: What longs pay shorts.
-        borrow: What positions pay to be held, also by side.
-        account: Cash and size; None for a share of equity that follows from the risk.
-        cooldown: Bars after a stop in which no signal counts; None for none.
-        even_offset: `RMultiple` or `Share`: how far beyond the entry a break-even puts the stop.
-        exit_bounds: `PositionBounds` by side: where exits by condition count.
-        named_stops: Whether exits at stops that moved have reasons of their own; None: they do not.
         less_than: Names of whole genes, the first of each pair below the second.
         timeframe_s: Seconds of the bars that lengths were chosen for; None where they count bars
             whatever a bar lasts.
@@ -156,23 +140,12 @@ class Strategy(Node):
     @property
     def reasons(self) -> tuple[str, ...]:
         """Names of the reasons for which its trades may end."""
-        asks = self.exit_long is not None or self.exit_short is not None
-        moves_even = self.break_even is not None or self.after_leg is not None
-        possible = {
-            "reverse": self.reverse is not None,
-            "target": self.target is not None or self.targets is not None,
-            "time": self.max_hold is not None,
-            "signal": asks,
-            "session": self.session is not None,
-            "trail": self.named_stops is not None and self.trail is not None,
-            "break_even": self.named_stops is not None and moves_even,
-            "margin": self.account is not None and isinstance(self.account.stake, MARGINAL),
-        }
-        known = (
-            "stop_gap", "stop", "target", "time", "end", "signal", "session", "reverse", "trail",
-            "break_even", "margin",
-        )  # fmt: skip
-        return tuple(name for name in known if possible.get(name, True))
+        given = {part.reason for name, part in PARTS.items() if getattr(self, name) is not None}
+        if self.named_stops is None:
+            given -= {"trail", "break_even"}
+        if self.account is None or not isinstance(self.account.stake, MARGINAL):
+            given -= {"margin"}
+        return tuple(name for name in REASONS if name in given | ALWAYS)
 
     @property
     def cancels(self) -> tuple[Condition | None, Condition | None]:

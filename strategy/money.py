@@ -1,8 +1,7 @@
 """Charges of a market and stakes of an account, as plain data."""
 
-from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from data.plain import quote_value
 from strategy.errors import StrategyError
@@ -16,7 +15,7 @@ from strategy.expressions import (
     check_settings,
     holds_row,
 )
-from strategy.nodes import Node, Numbers, declare_reals
+from strategy.nodes import Node, declare, real
 
 LARGEST_PART = 2**53
 """Numerator and denominator of a step are exact in float64 up to this."""
@@ -36,16 +35,14 @@ class Charge(PriceForm):
     """Something that is paid, once it is known how much."""
 
 
-@dataclass(frozen=True)
+@declare("market")
 class MarketFacts(Node):
     """Fixed terms of a symbol: tick and lot as decimals in quotes, and the worth of a point."""
 
     tick: str | None = None  # a decimal, as in "0.025"; None: prices are as they come
     # Money that one unit gains when the price rises by 1.
-    multiplier: Setting = field(default=Number(1.0))
+    multiplier: Setting = real(default=Number(1.0))
     lot: str | None = None  # a decimal: sizes are whole multiples of it; None: any size
-    written: ClassVar[str] = "market"
-    numbers: ClassVar[Numbers] = declare_reals("multiplier")
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -56,38 +53,32 @@ class MarketFacts(Node):
                 parse_step(name, value)
 
 
-@dataclass(frozen=True)
+@declare("ticks")
 class Ticks(Charge):
     """Slippage of so many ticks."""
 
-    count: Setting
-    written: ClassVar[str] = "ticks"
-    numbers: ClassVar[Numbers] = declare_reals("count", least=0)
+    count: Setting = real(least=0)
 
 
-@dataclass(frozen=True)
+@declare("bp")
 class BasisPoints(Charge):
     """Slippage of so many basis points of the price."""
 
-    points: Setting
-    written: ClassVar[str] = "bp"
-    numbers: ClassVar[Numbers] = declare_reals("points", least=0)
+    points: Setting = real(least=0)
 
 
-@dataclass(frozen=True)
+@declare("price")
 class PriceOf(Charge):
     """Slippage by a row in price, read at the bar before the fill."""
 
     row: Expression  # its newest known value
-    written: ClassVar[str] = "price"
 
 
-@dataclass(frozen=True)
+@declare("payments")
 class PaymentsOf(Node):
     """Payments of a column file, each charged at its own time."""
 
     name: str  # of the column
-    written: ClassVar[str] = "payments"
 
     def __post_init__(self) -> None:
         check_column_name("payments", self.name)
@@ -109,13 +100,12 @@ class Payment(Charge):
         return False
 
 
-@dataclass(frozen=True)
+@declare("funding")
 class Funding(Payment):
     """Funding that longs pay shorts: a fraction of the open, every so many minutes or as dated."""
 
     rate: Expression | PaymentsOf
     every: int | None = None
-    written: ClassVar[str] = "funding"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,13 +118,12 @@ class Funding(Payment):
         return not holds_row(self.rate)
 
 
-@dataclass(frozen=True)
+@declare("borrow")
 class Borrow(Payment):
     """Fee of a held position: a fraction of the open, every so many minutes."""
 
     rate: Expression
     every: int | None = None
-    written: ClassVar[str] = "borrow"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,61 +136,50 @@ class Borrow(Payment):
             )
 
 
-@dataclass(frozen=True)
+@declare("risk")
 class RiskOf(Charge):
     """A size that loses this fraction of the cash at the stop."""
 
-    fraction: Setting
-    written: ClassVar[str] = "risk"
-    numbers: ClassVar[Numbers] = declare_reals("fraction", most=1.0)
+    fraction: Setting = real(most=1.0)
 
 
-@dataclass(frozen=True)
+@declare("notional")
 class Notional(Charge):
     """A size that is worth so much money."""
 
-    money: Setting
-    written: ClassVar[str] = "notional"
-    numbers: ClassVar[Numbers] = declare_reals("money")
+    money: Setting = real()
 
 
-@dataclass(frozen=True)
+@declare("equity_share")
 class EquityShare(Charge):
     """A size that is worth this fraction of the cash."""
 
-    fraction: Setting
-    written: ClassVar[str] = "equity_share"
-    numbers: ClassVar[Numbers] = declare_reals("fraction")
+    fraction: Setting = real()
 
 
-@dataclass(frozen=True)
+@declare("units")
 class Units(Charge):
     """A size of so many units."""
 
-    count: Setting
-    written: ClassVar[str] = "units"
-    numbers: ClassVar[Numbers] = declare_reals("count")
+    count: Setting = real()
 
 
-@dataclass(frozen=True)
+@declare("volatility")
 class Volatility(Charge):
     """A size at which a move as large as the row is this fraction of the cash."""
 
-    fraction: Setting
+    fraction: Setting = real()
     row: Expression  # read at the signal bar; none is taken unless it is above 0
-    written: ClassVar[str] = "volatility"
-    numbers: ClassVar[Numbers] = declare_reals("fraction")
 
 
-@dataclass(frozen=True)
+@declare("account")
 class AccountOf(Node):
     """Money that trades are sized from."""
 
-    cash: Setting  # at the beginning
+    cash: Setting = real()  # at the beginning
     stake: Node  # one of `SIZES`
-    leverage: Setting | None = None  # worth of a position over the cash, at most; None: any
-    written: ClassVar[str] = "account"
-    numbers: ClassVar[Numbers] = declare_reals("cash", "leverage")
+    # Worth of a position over the cash, at most; None: any.
+    leverage: Setting | None = real(default=None)
 
     def __post_init__(self) -> None:
         check_side("account", self.stake, SIZES)

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from strategy.errors import StrategyError
 from strategy.indicators import ABOVE_ZERO, Parameter
@@ -23,7 +23,7 @@ class Node:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     written: ClassVar[str] = ""
-    """The word that makes it; its class's name where that is empty."""
+    """Its word, and name in records; its class's name where that is empty."""
 
     numbers: ClassVar[Numbers] = {}
     """Fields that must be constants or genes, each with what is legal; None is left out."""
@@ -58,9 +58,45 @@ class Node:
         return 1 + max((part.depth for part in self.parts), default=0)
 
 
-def declare_reals(*names: str, least: float = ABOVE_ZERO, most: float = math.inf) -> Numbers:
-    """Numbers of a node that need not be whole."""
-    return {name: Parameter(name, least=least, is_whole=False, most=most) for name in names}
+NAMED: dict[str, type[Node]] = {}
+"""Kinds of nodes by the name that stands for them in records."""
+
+
+def real(least: float = ABOVE_ZERO, most: float = math.inf, default: Any = MISSING) -> Any:  # noqa: ANN401 - as `field`
+    """Field of a number that need not be whole: a constant or a gene, and what is legal."""
+    legal = Parameter("", least=least, is_whole=False, most=most)
+    return field(default=default, metadata={"legal": legal})
+
+
+def whole(least: float = 1, most: float = math.inf, default: Any = MISSING) -> Any:  # noqa: ANN401 - likewise
+    """Field of a whole number: a constant or a gene, and what is legal."""
+    return field(default=default, metadata={"legal": Parameter("", least=least, most=most)})
+
+
+def later(default: Any) -> Any:  # noqa: ANN401 - likewise
+    """Field that a kind had not at first: a record names it only where it is no default."""
+    return field(default=default, metadata={"is_later": True})
+
+
+def is_left_out(node: Node, one: "Field[Any]") -> bool:
+    """Whether a record of a node does without one of its fields, so that older digests stand."""
+    return "is_later" in one.metadata and getattr(node, one.name) == one.default
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, real, whole, later))
+def declare(word: str) -> Callable[[type[Kind]], type[Kind]]:
+    """A kind of node by its name in the language and in records."""
+
+    def make(kind: type[Kind]) -> type[Kind]:
+        made: type[Kind] = dataclass(frozen=True)(kind)
+        legal = {one.name: one.metadata["legal"] for one in fields(made) if "legal" in one.metadata}
+        made.written = word
+        own = {name: replace(one, name=name) for name, one in legal.items()}
+        made.numbers = {**kind.numbers, **own}
+        NAMED[word] = made
+        return made
+
+    return make
 
 
 def check_extent(node: Node) -> None:

@@ -1,14 +1,10 @@
 """Orders that rest, and exits in parts, as plain data."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar
-
 from data.plain import quote_value
 from strategy.errors import StrategyError
 from strategy.exits import TARGETS, PriceForm, check_side, split_sides
 from strategy.expressions import Expression, GeneValue, Number, Setting, check_settings
-from strategy.indicators import Parameter
-from strategy.nodes import Node, Numbers, declare_reals
+from strategy.nodes import Node, declare, real, whole
 
 MOST_LEGS = 8
 """Targets of a ladder, at most."""
@@ -17,7 +13,7 @@ SUM_SLACK = 1e-9
 """Shares of a ladder may pass 1 by so much, which is rounding."""
 
 
-@dataclass(frozen=True)
+@declare("stop_at")
 class StopAt(PriceForm):
     """An order that buys once prices rise to a level, or sells short once they fall to it.
 
@@ -25,12 +21,10 @@ class StopAt(PriceForm):
     """
 
     price: Expression  # level, read at the signal bar
-    expires: Setting | None = None  # bars in which it stands; None: without end
-    written: ClassVar[str] = "stop_at"
-    numbers: ClassVar[Numbers] = {"expires": Parameter("expires")}
+    expires: Setting | None = whole(default=None)  # bars in which it stands; None: without end
 
 
-@dataclass(frozen=True)
+@declare("limit_at")
 class LimitAt(PriceForm):
     """An order that buys once prices fall to a level, or sells short once they rise to it.
 
@@ -38,35 +32,27 @@ class LimitAt(PriceForm):
     """
 
     price: Expression  # level, read at the signal bar
-    expires: Setting | None = None  # bars in which it stands; None: without end
-    through: Setting = field(default=Number(0.0))
-    written: ClassVar[str] = "limit_at"
-    numbers: ClassVar[Numbers] = {
-        "expires": Parameter("expires"),
-        "through": Parameter("through", least=0),
-    }
+    expires: Setting | None = whole(default=None)  # bars in which it stands; None: without end
+    through: Setting = whole(least=0, default=Number(0.0))
 
 
-@dataclass(frozen=True)
+@declare("leg")
 class Leg(Node):
     """One target of several, and the share of the position that leaves there."""
 
     target: Node  # `RMultiple`, `FromEntry`, `Share` or `Level`
-    share: Setting  # above 0, of the position at its entry
-    written: ClassVar[str] = "leg"
-    numbers: ClassVar[Numbers] = declare_reals("share", most=1.0)
+    share: Setting = real(most=1.0)  # above 0, of the position at its entry
 
     def __post_init__(self) -> None:
         check_side("a target", self.target, TARGETS)
         check_settings(self)
 
 
-@dataclass(frozen=True)
+@declare("targets")
 class Ladder(Node):
     """Several targets, each of a share of the position; what is left goes on."""
 
     legs: tuple[Leg, ...]  # 1 to `MOST_LEGS`, in the order in which their results are added
-    written: ClassVar[str] = "targets"
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.legs) <= MOST_LEGS:
@@ -79,12 +65,11 @@ class Ladder(Node):
             )
 
 
-@dataclass(frozen=True)
+@declare("after_leg")
 class AfterLeg(Node):
     """For `break_even`: the stop moves to the entry once the target of this number was reached."""
 
     leg: int  # the first is 1
-    written: ClassVar[str] = "after_leg"
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.leg, int) and not isinstance(self.leg, bool)

@@ -1,11 +1,12 @@
-"""Names that other programs have for words, so that a mistake ends with what to write."""
+"""Names that other programs have for words and parts: a mistake ends with what to write."""
 
 import inspect
 import re
 from collections.abc import Mapping
 
 from data.errors import near_match
-from strategy import words
+from strategy.indicator_registry import COLUMNS
+from strategy.language import WORDS
 
 OURS: Mapping[str, str] = {
     "bollinger_upper(close, 20, 2), bollinger_lower(close, 20, 2) and sma(close, 20)": (
@@ -58,6 +59,43 @@ OURS: Mapping[str, str] = {
 
 OTHER_NAMES = {name: ours for ours, names in OURS.items() for name in names.split()}
 
+SPELLINGS: Mapping[str, str] = {
+    "stop=share(0.02), or from_entry(row), beyond_bar(row), level(row)": "sl stoploss stopprice",
+    "target=share(0.04), or r_multiple(2), from_entry(row), level(row)": (
+        "tp takeprofit profittarget roi minimalroi"
+    ),
+    "targets=[(r_multiple(1), 0.5), (r_multiple(3), 0.5)]": "tp1 tp2 tps takeprofits qtypercent",
+    "entry=limit_at(row, expires=5)": "limit limitprice entryprice customentryprice",
+    "entry=stop_at(row, expires=5) or limit_at(row, expires=5)": (
+        "order ordertype expires expire unfilledtimeout entries"
+    ),
+    "long=CONDITION": "buy buysignal enterlong entrylong longentry entersignal",
+    "short=CONDITION to sell short, exit_long=CONDITION to leave a long": "sell sellsignal",
+    "short=CONDITION": "entershort entryshort shortentry",
+    "exit_long=CONDITION and exit_short=CONDITION": "exit close closeposition exitsignal leave",
+    "exit_long=CONDITION": "longexit",
+    "exit_short=CONDITION": "shortexit cover",
+    "trail=trail(share(0.02)), or trail(from_entry(row)), trail(level(row))": (
+        "trailing trailingstop trailstop tsl sltrail trailpoints trailoffset trailprice"
+    ),
+    "break_even=1, in units of risk": "breakeven be movetobreakeven",
+    "max_hold=48, in bars": "maxbars maxholding timestop timeout timeexit holdbars",
+    "account=account(10_000, risk(0.01), leverage=2)": (
+        "qty size quantity amount stake stakeamount sizing capital initialcapital cash leverage "
+        "risk riskpertrade"
+    ),
+    'market=market(tick="0.01", multiplier=50, lot="1")': "tick ticksize mintick pointvalue lot",
+    "slippage=ticks(1), bp(3) or price(row)": "slip spread",
+    "the flags --fee-bp and --fee-unit, in Python fee_bp and fee_unit": (
+        "fee fees commission commissions"
+    ),
+    "reverse=True": "flip alwaysin stopandreverse",
+    "nothing, for there is one position at a time": "pyramiding maxopentrades hedging",
+}
+"""Parts of a strategy, likewise."""
+
+PARTS_ELSEWHERE = {name: ours for ours, names in SPELLINGS.items() for name in names.split()}
+
 NUMBERED = re.compile(r"([a-z_]*[a-z])_?(\d+)")
 """A word with its length behind it, such as `rsi14` or `ema_200`."""
 
@@ -76,14 +114,22 @@ def suggest_word(name: str) -> str:
         return f"; here it is {ours}"
     if numbered and (call := _format_call(*numbered.groups())):
         return f"; write {call}"
-    return near_match(name, words.__all__)
+    return near_match(name, [*COLUMNS, *WORDS])
+
+
+def suggest_part(name: str) -> str:
+    """Words in place of an argument of `strategy`, empty without an idea.
+
+    >>> suggest_part("stop_loss")
+    'stop=share(0.02), or from_entry(row), beyond_bar(row), level(row)'
+    """
+    return PARTS_ELSEWHERE.get(name.lower().replace("_", ""), "")
 
 
 def _format_call(name: str, length: str) -> str:
     """Call of a word with a length, of the close where it reads a row; empty of any other name."""
     if name == "atr":
         return f"atr_wilder({length}), or atr({length}), which is a plain mean"
-    meaning = getattr(words, name) if name in words.__all__ else None
-    parameters = list(inspect.signature(meaning).parameters) if callable(meaning) else []
+    parameters = list(inspect.signature(WORDS[name]).parameters) if name in WORDS else []
     calls = {("n",): f"{name}({length})", ("x", "n"): f"{name}(close, {length})"}
     return calls.get(tuple(parameters[:2]), "")

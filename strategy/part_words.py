@@ -1,11 +1,12 @@
 """The words of orders, stops, targets and other ways out of a position, and of money."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from inspect import Parameter
 from typing import Any, NamedTuple, TypeVar
 
 from data.plain import quote_value
+from strategy.conditions import Condition
 from strategy.errors import StrategyError
 from strategy.exits import (
     BeyondBar,
@@ -18,9 +19,19 @@ from strategy.exits import (
     SessionExit,
     Share,
     Trail,
+    split_sides,
 )
 from strategy.expressions import Expression, Number, Setting
-from strategy.language import Claim, Operand, as_expression, as_setting, build_word, word
+from strategy.indicators import Parameter
+from strategy.language import (
+    Claim,
+    Operand,
+    as_condition,
+    as_expression,
+    as_setting,
+    build_word,
+    word,
+)
 from strategy.money import (
     AccountOf,
     BasisPoints,
@@ -38,6 +49,7 @@ from strategy.money import (
 )
 from strategy.nodes import Node
 from strategy.orders import AfterLeg, Ladder, Leg, LimitAt, StopAt
+from strategy.parts import Part
 
 Made = TypeVar("Made", bound=Node)
 
@@ -80,7 +92,7 @@ def _take(value: object) -> object:
 def _find_default(default: object) -> object:
     if isinstance(default, Number):
         return int(default.value)
-    return Parameter.empty if default is MISSING else default
+    return inspect.Parameter.empty if default is MISSING else default
 
 
 stop_at, limit_at, after_leg = _node_word(StopAt), _node_word(LimitAt), _node_word(AfterLeg)
@@ -129,11 +141,6 @@ def in_trade(
     return InTrade(condition, PositionBounds(*map(as_optional, bounds)))
 
 
-def split_exit(leave: Claim | InTrade | None) -> tuple[Claim | None, PositionBounds | None]:
-    """The condition of an exit, and its bounds."""
-    return leave if isinstance(leave, InTrade) else (leave, None)
-
-
 class BreakEven(NamedTuple):
     """A gain, or a target, and how far beyond the entry the stop then goes."""
 
@@ -152,18 +159,47 @@ def break_even(gain: Operand | AfterLeg, offset: RMultiple | Share) -> BreakEven
     return BreakEven(gain, offset)
 
 
-def split_break_even(
-    break_even: Operand | AfterLeg | BreakEven | None,
-) -> tuple[Operand | AfterLeg | None, RMultiple | Share | None]:
-    """The gain or the target of a break-even, and its offset."""
-    if isinstance(break_even, BreakEven):
-        return break_even.gain, break_even.offset
-    if isinstance(break_even, PriceForm | Trail):
+def split_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """Values by part, of arguments of which some give several."""
+    exits = {name: given[name] for name in ("exit_long", "exit_short")}
+    bounds = [one.bounds if isinstance(one, InTrade) else None for one in exits.values()]
+    conditions = {
+        name: one.condition if isinstance(one, InTrade) else one for name, one in exits.items()
+    }
+    gain, offset = given["break_even"], None
+    if isinstance(gain, BreakEven):
+        gain, offset = gain
+    elif isinstance(gain, PriceForm | Trail):
         raise StrategyError(
             "break_even takes a gain in units of risk, after_leg(k) or break_even(1, offset=...), "
-            f"got {quote_value(break_even)}"
+            f"got {quote_value(gain)}"
         )
-    return break_even, None
+    is_leg = isinstance(gain, AfterLeg)
+    return {
+        **given,
+        **conditions,
+        "break_even": None if is_leg else gain,
+        "after_leg": gain if is_leg else None,
+        "even_offset": offset,
+        "exit_bounds": BySide(*bounds) if any(bounds) else None,
+    }
+
+
+def read_part(part: Part, value: Any) -> Any:  # noqa: ANN401 - a person gave it
+    """The tree of a part; None where there is none."""
+    if part.takes is bool:
+        return True if value else None
+    if value is part.default is None:
+        return None
+    if isinstance(part.takes, Parameter):
+        return as_setting(value)
+    if part.takes == (Ladder,):
+        return build_ladder(value)
+    if part.takes != (Condition,):
+        return value
+    if part.sides == "any" and isinstance(value, BySide):
+        return BySide(*(read_part(part, side) for side in split_sides(value)))
+    return as_condition(value, part.name)
 
 
 @word

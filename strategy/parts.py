@@ -14,7 +14,9 @@ A part that takes a number (`takes` is a `Parameter`) has that number in place o
 `absent` where a strategy has none.
 """
 
+import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from strategy.conditions import Condition
@@ -55,6 +57,10 @@ class Part(NamedTuple):
     # with it is walked as orders are.
     is_later: bool = False
     absent: float = 0.0  # number in its place where a strategy has none
+    # Argument of the word `strategy` that gives it beside another part; empty: one of its own.
+    given_by: str = ""
+    default: object = None  # of that argument
+    reason: str = ""  # name of the reason for which it ends trades
 
     def split(self, strategy: Any) -> tuple[Any, Any]:  # noqa: ANN401 - `Strategy` needs this file
         """What longs and shorts of a strategy have of it; None for nothing."""
@@ -64,55 +70,57 @@ class Part(NamedTuple):
         return split_sides(value)
 
 
-NAN = float("nan")
+_Later = partial(Part, is_later=True)
 
 PARTS: Mapping[str, Part] = {
     part.name: part
     for part in (
         Part("long", (Condition,), "long", "Signals a long; None for no longs."),
         Part("short", (Condition,), "short", "Signals a short; None for no shorts."),
-        Part("exit_long", (Condition,), "long", "Ends a long at the next open."),
-        Part("exit_short", (Condition,), "short", "Ends a short at the next open."),
-        Part("entry", ENTRIES, "any",
-             "How a side enters; None for a side that enters at the market.", is_later=True),
-        Part("cancel", (Condition,), "any", "Ends resting orders of earlier bars.", is_later=True),
+        Part("exit_long", (Condition,), "long", "Ends a long at the next open.", reason="signal"),
+        Part("exit_short", (Condition,), "short", "Ends a short at the next open.",
+             reason="signal"),
+        _Later("entry", ENTRIES, "any",
+               "How a side enters; None for a side that enters at the market."),
+        _Later("cancel", (Condition,), "any", "Ends resting orders of earlier bars."),
         Part("stop", STOPS, "both", "Where the first stop stands, which gives R its unit."),
-        Part("target", TARGETS, "both", "Where the target stands; None for no target."),
-        Part("targets", (Ladder,), "both",
-             "Several targets with their shares, in place of `target`.", is_later=True),
-        Part("trail", (Trail,), "both", "How the stop follows; None where it does not."),
+        Part("target", TARGETS, "both", "Where the target stands; None for no target.",
+             reason="target"),
+        _Later("targets", (Ladder,), "both",
+               "Several targets with their shares, in place of `target`.", reason="target"),
+        Part("trail", (Trail,), "both", "How the stop follows; None where it does not.",
+             reason="trail"),
         Part("break_even", Parameter("break_even", least=0, is_whole=False), "one",
              "The stop moves to the entry after so many times the risk; None for never.",
-             absent=NAN),
-        Part("after_leg", (AfterLeg,), "one",
-             "The target after which the stop moves to the entry, in place of `break_even`.",
-             is_later=True),
+             absent=math.nan, reason="break_even"),
+        _Later("after_leg", (AfterLeg,), "one",
+               "The target after which the stop moves to the entry, in place of `break_even`.",
+               given_by="break_even", reason="break_even"),
         Part("max_hold", Parameter("max_hold"), "one",
-             "Bars after which a position is closed; None for no limit."),
-        Part("session", (SessionExit,), "one", "Out by the clock; None to hold over night."),
+             "Bars after which a position is closed; None for no limit.", reason="time"),
+        Part("session", (SessionExit,), "one", "Out by the clock; None to hold over night.",
+             reason="session"),
         Part("delay", Parameter("delay", least=0), "one",
-             "Bars between the bar after the signal and the entry."),
-        Part("reverse", bool, "one",
-             "Whether an entry of the other side ends a position; None where it does not.",
-             is_later=True),
-        Part("market", (MarketFacts,), "one", "Tick, worth of a point and lot of the symbol.",
-             is_later=True),
-        Part("slippage", SLIPPAGES, "any", "What fills at the market and at stops lose.",
-             is_later=True),
-        Part("funding", (Funding,), "one", "What longs pay shorts.", is_later=True),
-        Part("borrow", (Borrow,), "any", "What positions pay to be held.", is_later=True),
-        Part("account", (AccountOf,), "one",
-             "Cash and size; None for a share of equity that follows from the risk.",
-             is_later=True),
-        Part("cooldown", Parameter("cooldown", least=0), "one",
-             "Bars after a stop in which no signal counts; None for none.", is_later=True),
-        Part("even_offset", OFFSETS, "one",
-             "How far beyond the entry a break-even puts the stop.", is_later=True),
-        Part("named_stops", bool, "one",
-             "Whether exits at stops that moved have reasons of their own; None: they do not.",
-             is_later=True),
-        Part("exit_bounds", (PositionBounds,), "any", "Where exits by condition count.",
-             is_later=True),
+             "Bars between the bar after the signal and the entry.", default=0),
+        _Later("reverse", bool, "one",
+               "Whether an entry of the other side ends a position; None where it does not.",
+               default=False, reason="reverse"),
+        _Later("market", (MarketFacts,), "one", "Tick, worth of a point and lot of the symbol."),
+        _Later("slippage", SLIPPAGES, "any", "Loss of fills at the market and at stops."),
+        _Later("funding", (Funding,), "one", "Payments of longs to shorts."),
+        _Later("borrow", (Borrow,), "any", "Payments of positions for being held."),
+        _Later("account", (AccountOf,), "one",
+               "Cash and size; None for a share of equity that follows from the risk.",
+               reason="margin"),
+        _Later("cooldown", Parameter("cooldown", least=0), "one",
+               "Bars after a stop in which no signal counts; None for none."),
+        _Later("even_offset", OFFSETS, "one",
+               "How far beyond the entry a break-even puts the stop.", given_by="break_even"),
+        _Later("named_stops", bool, "one",
+               "Whether exits at stops that moved have reasons of their own; None: they do not.",
+               default=False),
+        _Later("exit_bounds", (PositionBounds,), "any", "Where exits by condition count.",
+               given_by="exit_long"),
     )
 }  # fmt: skip
 """Every part by its name, in the order in which genes are counted."""

@@ -9,12 +9,10 @@ from strategy.conditions import (
     AllOf,
     AnyOf,
     Compare,
-    OverBars,
     crosses_above,
     crosses_below,
     equals,
 )
-from strategy.exits import BySide, PositionBounds, SessionExit
 from strategy.expressions import (
     Arithmetic,
     Call,
@@ -22,18 +20,11 @@ from strategy.expressions import (
     Clock,
     Column,
     GeneValue,
-    Higher,
     Number,
 )
 from strategy.indicator_registry import KINDS
-from strategy.money import AccountOf, Charge, MarketFacts, PaymentsOf
 from strategy.nodes import Node
-from strategy.orders import AfterLeg, Ladder, Leg, LimitAt, StopAt
-
-FIELDED = (
-    StopAt, LimitAt, AfterLeg, Charge, MarketFacts, AccountOf, BySide, PositionBounds, PaymentsOf,
-)  # fmt: skip
-"""Nodes that are shown as their word with what it is given."""
+from strategy.orders import Ladder, Leg
 
 WORDS = {"crosses_above": crosses_above, "crosses_below": crosses_below, "equals": equals}
 """Words that stand for two comparisons."""
@@ -57,9 +48,6 @@ def format_tree(node: Node) -> str:
         return f"{node.label}({', '.join(_list_arguments(node))})"
     if isinstance(node, Choose):
         return _format_choice(node)
-    if isinstance(node, Higher):
-        offset = f", {node.offset}" if node.offset else ""
-        return f"higher({node.minutes}, {format_tree(node.inner)}{offset})"
     if isinstance(node, Clock):
         return (
             f"{node.name}({', '.join([*map(format_tree, node.parameters), _offset(node.offset)])})"
@@ -100,20 +88,11 @@ def _condition(node: Node) -> str:
     if isinstance(node, AllOf | AnyOf):
         joint = " & " if isinstance(node, AllOf) else " | "
         return joint.join(f"({format_tree(inner)})" for inner in node.conditions)
-    if isinstance(node, OverBars):
-        return f"{node.label}({format_tree(node.condition)}, {format_tree(node.bars)})"
     if isinstance(node, Leg):
         return f"({format_tree(node.target)}, {format_tree(node.share)})"
     if isinstance(node, Ladder):
         return f"[{', '.join(map(format_tree, node.legs))}]"
-    if isinstance(node, FIELDED):
-        return f"{node.label}({', '.join(_list_fields(node))})"
-    arguments = [format_tree(part) for part in node.parts]
-    if isinstance(node, SessionExit) and node.offset:
-        arguments.append(_offset(node.offset))
-    if isinstance(node, SessionExit) and node.begins:
-        arguments.append(f"begins={node.begins}")
-    return f"{node.label}({', '.join(arguments)})"
+    return f"{node.label}({', '.join(_list_fields(node))})"
 
 
 def _list_fields(node: Node) -> Iterator[str]:
@@ -121,11 +100,12 @@ def _list_fields(node: Node) -> Iterator[str]:
     is_whole = True
     for field in fields(node):
         value = getattr(node, field.name)
-        if value is None:
+        if value is None or (isinstance(value, str | int) and value == field.default):
             is_whole = False
             continue
         text = format_tree(value) if isinstance(value, Node) else json.dumps(value)
-        yield text if is_whole else f"{field.name}={text}"
+        is_by_name = not is_whole or "is_later" in field.metadata
+        yield f"{field.name}={text}" if is_by_name else text
 
 
 def _offset(offset: Offset) -> str:

@@ -5,45 +5,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 
-from strategy.conditions import AllOf, AnyOf, Compare, Held, Switch, Within
 from strategy.custom_indicator import OwnIndicator
 from strategy.errors import StrategyError, unknown
-from strategy.exits import STOPS, TARGETS, BySide, PositionBounds, SessionExit, Trail
-from strategy.expressions import (
-    Arithmetic,
-    Call,
-    Choose,
-    Clock,
-    Column,
-    GeneValue,
-    Higher,
-    Number,
-)
+from strategy.expressions import GeneValue, Number
 from strategy.gene import Gene
-from strategy.money import SIZES, SLIPPAGES, AccountOf, Borrow, Funding, MarketFacts, PaymentsOf
-from strategy.nodes import Node
-from strategy.orders import ENTRIES, AfterLeg, Ladder, Leg
-
-WRITTEN: tuple[type[Node], ...] = (
-    Choose, Higher, Held, Within, Switch, *STOPS, *TARGETS, Trail, BySide, PositionBounds,
-    SessionExit, *ENTRIES, Leg, Ladder, AfterLeg, MarketFacts, *SLIPPAGES, Funding, Borrow,
-    AccountOf, *SIZES, PaymentsOf,
-)  # fmt: skip
-"""Kinds of nodes that their own words stand for."""
-
-NAMES: dict[str, type[Node]] = {
-    "all_of": AllOf,
-    "any_of": AnyOf,
-    "arithmetic": Arithmetic,
-    "call": Call,
-    "clock": Clock,
-    "column": Column,
-    "compare": Compare,
-    **{kind.written: kind for kind in WRITTEN},
-}
-"""Kinds of nodes by the name that stands for them; a number and a gene stand for themselves."""
-
-_NAME_OF = {kind: name for name, kind in NAMES.items()}
+from strategy.nodes import NAMED, Node, is_left_out
 
 
 def encode_node(value: object) -> object:
@@ -51,6 +17,7 @@ def encode_node(value: object) -> object:
 
     A number stands for itself and a gene for its name, because its bounds are written once.
 
+    >>> from strategy.expressions import Call, Column
     >>> encode_node(Call("sma", Column("close"), (Number(20),)))
     ['call', 'sma', ['column', 'close', False], [20.0]]
     """
@@ -67,11 +34,8 @@ def encode_node(value: object) -> object:
             "line": value.line,
         }
     if isinstance(value, Node):
-        parts = [encode_node(getattr(value, field.name)) for field in fields(value)]
-        if isinstance(value, SessionExit) and not value.begins:
-            # Records of days from midnight stay what they were.
-            parts.pop()
-        return [_NAME_OF[type(value)], *parts]
+        kept = [one for one in fields(value) if not is_left_out(value, one)]
+        return [value.written, *(encode_node(getattr(value, one.name)) for one in kept)]
     if isinstance(value, tuple):
         return [encode_node(item) for item in value]
     return value
@@ -98,7 +62,7 @@ def decode_node(
         return data
     if not data or not isinstance(data[0], str):
         return tuple(decode_node(item, genes, own) for item in data)
-    return NAMES[data[0]](*(decode_node(item, genes, own) for item in data[1:]))
+    return NAMED[data[0]](*(decode_node(item, genes, own) for item in data[1:]))
 
 
 def _resolve_reference(

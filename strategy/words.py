@@ -13,6 +13,7 @@ makes a strategy of conditions, a stop and what else it may have.
 from collections.abc import Callable, Sequence
 from inspect import Parameter
 from itertools import starmap
+from typing import Any
 
 from data.errors import TimeframeError
 from data.plain import quote_value
@@ -20,13 +21,13 @@ from data.timeframe import SECOND_NS, parse_timeframe
 from strategy import composed_words, conditions
 from strategy.clock import Offset
 from strategy.composed_words import *  # noqa: F403
-from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
+from strategy.conditions import AllOf, AnyOf, Held, Within
 from strategy.errors import StrategyError
-from strategy.exits import BySide, SessionExit, split_sides
 from strategy.expressions import Clock, Column, Higher, check_column_name
-from strategy.gene_words import choice, gene, length, switch, whole
+from strategy.gene_words import *  # noqa: F403
 from strategy.indicator_registry import CLOCK, COLUMNS, KINDS
 from strategy.language import (
+    WORDS,
     Claim,
     Operand,
     Term,
@@ -39,44 +40,11 @@ from strategy.language import (
     word,
 )
 from strategy.model import Strategy
-from strategy.money import AccountOf, Funding, MarketFacts
-from strategy.nodes import Node
-from strategy.orders import AfterLeg
-from strategy.own_words import indicator
-from strategy.part_words import (
-    BreakEven,
-    InTrade,
-    account,
-    after_leg,
-    as_optional,
-    beyond_bar,
-    borrow,
-    bp,
-    break_even,
-    build_ladder,
-    by_side,
-    equity_share,
-    from_entry,
-    funding,
-    in_trade,
-    level,
-    limit_at,
-    market,
-    notional,
-    payments,
-    price,
-    r_multiple,
-    risk,
-    session_exit,
-    share,
-    split_break_even,
-    split_exit,
-    stop_at,
-    ticks,
-    trail,
-    units,
-    volatility,
-)
+from strategy.other_names import suggest_part
+from strategy.own_words import indicator as indicator
+from strategy.part_words import *  # noqa: F403
+from strategy.part_words import read_part, split_arguments
+from strategy.parts import PARTS
 from strategy.row_words import *  # noqa: F403
 from strategy.source_location import here
 
@@ -158,86 +126,48 @@ def within(c: Claim, n: Operand) -> Claim:
     return Claim(Within(as_condition(c, "what is within"), as_setting(n)))
 
 
-@word
-def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
+def _make_strategy(
     summary: str,
-    *,
-    long: Claim | None = None,
-    short: Claim | None = None,
-    exit_long: Claim | InTrade | None = None,
-    exit_short: Claim | InTrade | None = None,
-    entry: Node | None = None,
-    cancel: Claim | BySide | None = None,
-    stop: Node | None = None,
-    target: Node | None = None,
-    targets: Node | Sequence[tuple[Node, Operand]] | None = None,
-    trail: Node | None = None,
-    break_even: Operand | AfterLeg | BreakEven | None = None,
-    max_hold: Operand | None = None,
-    session: SessionExit | None = None,
-    delay: Operand = 0,
-    reverse: bool = False,
-    market: MarketFacts | None = None,
-    slippage: Node | None = None,
-    funding: Funding | None = None,
-    borrow: Node | None = None,
-    account: AccountOf | None = None,
-    cooldown: Operand | None = None,
-    named_stops: bool = False,
-    less_than: Sequence[tuple[str, str]] = (),
-    timeframe: str | None = None,
-    name: str = "",
-    order: Sequence[str] = (),
-    version: int = 1,
+    less_than: Sequence[tuple[str, str]],
+    timeframe: str | None,
+    name: str,
+    order: Sequence[str],
+    version: int,
+    **given: Any,  # noqa: ANN401 - a person gave it
 ) -> Strategy:
-    """A strategy; see `Strategy` for its arguments.
-
-    `timeframe`, such as "15m", is that of the bars for which lengths were chosen; `name` is that
-    of the variable where the strategy is read from a file.
-    """
     if not isinstance(summary, str):
         raise StrategyError(
             f"a strategy begins with a sentence about it, got {quote_value(summary)}"
         )
-    leave_long, long_bounds = split_exit(exit_long)
-    leave_short, short_bounds = split_exit(exit_short)
-    has_bounds = long_bounds is not None or short_bounds is not None
-    gain, even_offset = split_break_even(break_even)
-    after_leg = gain if isinstance(gain, AfterLeg) else None
+    parts = split_arguments(given)
     return Strategy(
         check_name(name),
         summary,
-        long=_optional(long, "long"),
-        short=_optional(short, "short"),
-        exit_long=_optional(leave_long, "exit_long"),
-        exit_short=_optional(leave_short, "exit_short"),
-        entry=entry,
-        cancel=_by_side(cancel, "cancel"),
-        stop=stop,
-        target=target,
-        targets=build_ladder(targets),
-        trail=trail,
-        break_even=None if gain is after_leg else as_setting(gain),
-        after_leg=after_leg,
-        max_hold=as_optional(max_hold),
-        session=session,
-        delay=as_setting(delay),
-        reverse=True if reverse else None,
-        market=market,
-        slippage=slippage,
-        funding=funding,
-        borrow=borrow,
-        account=account,
-        cooldown=as_optional(cooldown),
-        even_offset=even_offset,
-        named_stops=True if named_stops else None,
-        exit_bounds=BySide(long_bounds, short_bounds) if has_bounds else None,
+        **{part: read_part(PARTS[part], value) for part, value in parts.items()},
         less_than=check_pairs(less_than),
         timeframe_s=None if timeframe is None else _seconds(timeframe),
         order=tuple(order),
         version=version,
         place=here(),
     )
+
+
+_PARTS_GIVEN = {name: part.default for name, part in PARTS.items() if not part.given_by}
+_BESIDE = {"less_than": (), "timeframe": None, "name": "", "order": (), "version": 1}
+
+strategy = build_word(
+    "strategy",
+    """A strategy; see `Strategy` for its arguments.
+
+    `timeframe`, such as "15m", is that of the bars for which lengths were chosen; `name` is that
+    of the variable where the strategy is read from a file.
+    """,
+    {"summary": Parameter.empty, **_PARTS_GIVEN, **_BESIDE},
+    _make_strategy,
+    Strategy,
+    by_name={**_PARTS_GIVEN, **_BESIDE},
+    suggest=suggest_part,
+)
 
 
 def _seconds(timeframe: str) -> float:
@@ -247,68 +177,9 @@ def _seconds(timeframe: str) -> float:
         raise StrategyError(str(error)) from None
 
 
-def _by_side(claim: Claim | BySide | None, what: str) -> Node | None:
-    """A condition, or those of both sides."""
-    if isinstance(claim, BySide):
-        return BySide(*(_optional(side, what) for side in split_sides(claim)))  # type: ignore[arg-type]
-    return _optional(claim, what)
-
-
-def _optional(claim: Claim | None, what: str) -> Condition | None:
-    return None if claim is None else as_condition(claim, what)
-
-
 __all__ = [
     *COLUMNS,
     *KINDS,
     *composed_words.__all__,
-    "account",
-    "after_leg",
-    "all_of",
-    "any_of",
-    "beyond_bar",
-    "borrow",
-    "bp",
-    "break_even",
-    "by_side",
-    "choice",
-    "column",
-    "crosses_above",
-    "crosses_below",
-    "day_of_week",
-    "equals",
-    "equity_share",
-    "from_entry",
-    "funding",
-    "gene",
-    "held",
-    "higher",
-    "in_trade",
-    "indicator",
-    "length",
-    "level",
-    "limit_at",
-    "market",
-    "maximum",  # noqa: F405
-    "minimum",  # noqa: F405
-    "minute_of_day",
-    "notional",
-    "opening_high",
-    "opening_low",
-    "payments",
-    "price",
-    "r_multiple",
-    "risk",
-    "session_exit",
-    "share",
-    "stop_at",
-    "strategy",
-    "switch",
-    "ticks",
-    "trail",
-    "units",
-    "volatility",
-    "vwap",
-    "whole",
-    "within",
+    *sorted(set(WORDS) - {*KINDS, *composed_words.__all__}),
 ]
