@@ -67,6 +67,19 @@ class BracketRule(NamedTuple):
     max_hold: str  # gene: number of bars after which the position is closed
 
 
+class Exits(NamedTuple):
+    """The bracket and the costs as numbers; the first four are columns, not values."""
+
+    stop_row: int  # row of the fast case that measures the stop's distance
+    stop_mult: int  # gene
+    reward: int  # gene
+    max_hold: int  # gene
+    per_side: float  # cost of a side as a fraction of notional
+    min_risk: float  # fraction of the entry price
+    risk_fraction: float  # fraction of equity per R
+    delay: int  # bars by which an entry is later than the bar after its signal
+
+
 @dataclass(frozen=True)
 class FastCase:
     """Fast case of a strategy, as its kernels need it; nothing of one that they do not know."""
@@ -120,6 +133,22 @@ def find_fast_case(
         return _fast_case(strategy)
     except _WiderError:
         return FastCase(strategy)
+
+
+def encode_exits(case: FastCase, costs: Costs) -> Exits:
+    """The bracket and the costs as numbers."""
+    bracket, layout = case.bracket, case.layout
+    assert bracket is not None
+    return Exits(
+        case.row_index[bracket.stop_row],
+        layout.index(bracket.stop_mult),
+        layout.index(bracket.reward),
+        layout.index(bracket.max_hold),
+        float(costs.per_side),
+        float(costs.min_risk),
+        float(costs.risk_fraction),
+        int(costs.entry_delay),
+    )
 
 
 def find_form(row: Expression) -> tuple[RowForm, tuple[float, ...]] | None:

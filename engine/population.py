@@ -17,7 +17,7 @@ from engine.conditions.cpu.kernels import gather_words
 from engine.conditions.cpu.operands import Readings
 from engine.conditions.cpu.parts import write_formula
 from engine.conditions.switches import lower_conditions
-from engine.indicators.individuals import list_gene_columns
+from engine.indicators.individuals import list_gene_columns, resolve_values
 from engine.indicators.warm_ups import WarmUps
 from engine.positions.cpu.block_minmax import build_finer
 from engine.positions.cpu.both_sides import CodedPopulation, session_exits
@@ -76,7 +76,7 @@ FORMS: dict[type, tuple[int, str]] = {
 """Number of each form of a part, and the field that it takes or reads; rows of slippage are carried
 along time, and not read by formulas."""
 
-PLAIN_PARTS = ("stop", "target", "trail")
+PLAIN_PARTS: tuple[str, ...] = ("stop", "target", "trail")
 """Parts that have forms, in the order of `CodedPopulation`."""
 
 ORDER_PARTS = ("stop", "trail", "entry", "size")
@@ -108,6 +108,11 @@ Parts = dict[str, LoweredPart]
 """Parts of one side by name; what is of both stands there too."""
 
 NO_PART = LoweredPart()
+
+
+def has_orders(spec: Strategy, costs: Costs) -> bool:
+    """Whether positions are those of `OrderedPopulation`."""
+    return spec.has_orders or costs.fee_unit > 0.0
 
 
 def lower_form(node: Node | None) -> LoweredPart:
@@ -177,6 +182,16 @@ def name_legs(sides: Sequence[Parts], name: str) -> tuple[str, ...]:
     return tuple(f"{name}_{leg}" for leg in range(max(map(count_targets, sides))))
 
 
+def list_bounds(sides: Sequence[Parts]) -> list[LoweredPart]:
+    """Bounds of longs' and of shorts' exits."""
+    return [parts[name] for parts in sides for name in Bounds._fields]
+
+
+def list_charges(spec: Strategy) -> tuple[object, ...]:
+    """Slippage and borrow of longs and shorts, and funding: what may be carried along time."""
+    return (*split_sides(spec.slippage), *split_sides(spec.borrow), spec.funding)
+
+
 def list_pairs(sides: Sequence[Parts], names: Sequence[str]) -> list[list[LoweredPart]]:
     """Parts by name, of longs and shorts each."""
     return [[parts.get(name, NO_PART) for parts in sides] for name in names]
@@ -209,6 +224,13 @@ class PartColumns:
     def take(self, genomes: Floats) -> Floats:
         """Numbers [P, n] of individuals."""
         return np.take(self.add_constants(genomes), self.columns, axis=1)
+
+
+def take_number(part: LoweredPart, layout: GenomeLayout, genomes: Floats) -> Floats:
+    """The number [P] that a part takes of individuals [P, G]."""
+    if part.number is None:
+        return np.full(len(genomes), part.absent)
+    return resolve_values(part.number, layout, genomes)
 
 
 class SessionEnds:
@@ -284,7 +306,7 @@ class PopulationEncoder:
         costs: Costs,
         capacity: int,
     ) -> None:
-        self.has_orders = spec.has_orders or costs.fee_unit > 0.0
+        self.has_orders = has_orders(spec, costs)
         self.sides = sides = lower_parts(spec)
         self._spec, self._costs = spec, costs
         self._conditions = lower_conditions(spec)
@@ -301,10 +323,8 @@ class PopulationEncoder:
         self._numbers = self._by_side(names if self.has_orders else (*names, "after"))
         self._shares = self._by_side(name_legs(sides, "share"))
         self._further = self._by_side(FURTHER)
-        bounds = [parts[name] for parts in sides for name in Bounds._fields]
-        terms = [sides[0][name] for name in TERMS]
-        self._terms = self._columns([*terms, *(bounds if spec.exit_bounds is not None else [])])
-        self._both = self._columns([sides[0][name] for name in ("break_even", "max_hold", "delay")])
+        bounds = [] if spec.exit_bounds is None else list_bounds(sides)
+        self._terms = self._columns([*(sides[0][name] for name in TERMS), *bounds])
         self._warm_ups, self._finer = WarmUps(spec), build_finer(bars)
         self._carried = CarriedRows(rows, bars, spec.layout)
         self._ends = None if spec.session is None else SessionEnds(spec.session, bars)
@@ -325,7 +345,10 @@ class PopulationEncoder:
         (entries, exits, cancels), addresses = self._choose_words(count)
         leaves = read.leaves(self._formula, np.arange(count))
         sessions, session_of = self._find_sessions(count)
-        break_even, max_hold, delay = (some.copy() for some in self._both.take(genomes).T)
+        break_even, max_hold, delay = (
+            take_number(self.sides[0][name], self._spec.layout, genomes)
+            for name in ("break_even", "max_hold", "delay")
+        )
         shared: dict[str, Any] = {
             "words": gather_words(addresses, read.n_words),
             "steps": self._formula.steps,
@@ -337,7 +360,7 @@ class PopulationEncoder:
             "entries": entries,
             "exits": exits,
             "numbers": self._numbers.take(genomes).reshape(2 * count, -1),
-            "break_even": break_even,
+            "break_even": np.ascontiguousarray(break_even),
             "max_hold": max_hold.astype(np.int64),
             "delay": delay.astype(np.int64) + int(self._costs.entry_delay),
             "warm_up": np.broadcast_to(self._warm_ups.of(read.individuals), count).copy(),
@@ -347,9 +370,9 @@ class PopulationEncoder:
         }
         if not self.has_orders:
             return CodedPopulation(**shared)
-        slips, borrows = split_sides(self._spec.slippage), split_sides(self._spec.borrow)
-        worse, worse_of = self._carried.find(slips, genomes)
-        paid, paid_of = self._carried.find((*borrows, self._spec.funding), genomes)
+        charges = list_charges(self._spec)
+        worse, worse_of = self._carried.find(charges[:2], genomes)
+        paid, paid_of = self._carried.find(charges[2:], genomes)
         shares = self._shares.take(genomes).reshape(2 * count, -1)
         return OrderedPopulation(
             **shared,

@@ -14,7 +14,7 @@ from engine.backend import Backend, RowRequest, Sent, by_series
 from engine.conditions.encode import encode_entry
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.errors import DeviceError
-from engine.fast_case import FastCase
+from engine.fast_case import FastCase, encode_exits
 from engine.indicators.coders import choose_coders
 from engine.indicators.cpu.codes import HIGHEST_CODE
 from engine.indicators.cpu.row_scheduler import RowFiller
@@ -23,7 +23,6 @@ from engine.indicators.sources import compute_sources
 from engine.memory_plan import HOST_CASE
 from engine.positions.cpu.block_minmax import build_finer
 from engine.positions.cpu.listing import Work, extract_results, fold_alone, list_totals, list_trades
-from engine.positions.encode import encode_exits
 from engine.runtime.cpu.row_memory import take_row_memory
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cpu.types import Floats, Ints, Listed, Market, Slots

@@ -5,9 +5,9 @@ import numpy as np
 from engine.accounts.cpu.folding import TRADES, begin
 from engine.conditions.cpu.signals import BLOCK_BARS, signals
 from engine.conditions.encode import Entry
+from engine.fast_case import Exits
 from engine.positions.cpu.chain import chain, stop_distances
 from engine.positions.cpu.listing import with_room
-from engine.positions.encode import Exits
 from engine.runtime.compiling.loops import compiled_loop, compiled_unlocked
 from engine.runtime.cpu.simd4 import take
 from engine.runtime.cpu.types import Floats, Ints, Market, Slots

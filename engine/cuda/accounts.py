@@ -11,8 +11,8 @@ from engine.accounts.results import Results, arrange_results
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.answering import AskedSignals, DeviceLimits, answer_entries
-from engine.cuda.batch_inputs import SentInputs
 from engine.cuda.dispatch import first_capacity
+from engine.cuda.inputs import SentInputs
 from engine.cuda.ordering import (
     SeriesAxis,
     choose_warps,

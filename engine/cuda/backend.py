@@ -29,7 +29,7 @@ from engine.cuda.slot_lookup import Admission
 from engine.cuda.stages import Rules, Stages
 from engine.cuda.time_tiles import Stretches
 from engine.errors import EngineError
-from engine.fast_case import FastCase
+from engine.fast_case import FastCase, encode_exits
 from engine.indicators.coders import choose_coders
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.market import (
@@ -42,7 +42,6 @@ from engine.indicators.cuda.market import (
 from engine.indicators.cuda.row_scheduler import DeviceRowFiller, scratch_bytes
 from engine.indicators.plan import list_warm_ups
 from engine.memory_plan import HOST_ROW_BYTES
-from engine.positions.encode import encode_exits
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.types import TradePrices
 from engine.runtime.cuda.watchdog import on_device, overwrite, to_device, to_host

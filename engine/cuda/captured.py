@@ -17,8 +17,8 @@ import torch
 from engine.accounts.ledger import ACCUMULATORS
 from engine.backend import Floats, Ints, Sent
 from engine.cuda.accounts import WindowGroup, WordAccounts
-from engine.cuda.batch_inputs import LaidOut, SentInputs, SeriesInputs
 from engine.cuda.dispatch import MOST_INDIVIDUALS, longer
+from engine.cuda.inputs import LaidOut, SentInputs, SeriesInputs
 from engine.cuda.order_accounts import OrderAccounts
 from engine.cuda.streams import Lane, Ticket
 from engine.cuda.workspace import Outcomes

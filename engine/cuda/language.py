@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,10 @@ from engine.conditions.cuda.specialization import Comparing
 from engine.cuda.account_folding import AccountFolding
 from engine.cuda.accounts import SeriesPart, WindowGroup, WordAccounts
 from engine.cuda.answering import check_apart, upload_limits
-from engine.cuda.batch_inputs import Asking, SeriesInputs
 from engine.cuda.captured import Accounts, CapturedCalls
+from engine.cuda.inputs import SeriesInputs
 from engine.cuda.multi_gpu import GpuMaker, SeveralGpus
 from engine.cuda.order_accounts import OrderAccounts
-from engine.cuda.order_inputs import OrderInputs
 from engine.cuda.ordering import lay_out_series
 from engine.indicators.cpu.trends import build_series_rows
 from engine.indicators.cuda.device_rows import DeviceRows, reads_trends
@@ -32,6 +30,7 @@ from engine.indicators.cuda.market import (
     upload_prices,
 )
 from engine.memory_plan import GPU_WORDS, HOST_ROW_BYTES, WORD_SHARES
+from engine.population import has_orders
 from engine.runtime.cpu.threads import Threads
 from engine.runtime.cuda.faults import device_errors
 from engine.runtime.cuda.uploads import Uploads
@@ -89,13 +88,11 @@ class CudaLanguageBackend(Backend):
         work_bytes //= WORD_SHARES
         rows = rows or build_series_rows(series, HOST_ROW_BYTES)
         self._axis = lay_out_series(series, self._device)
-        has_orders = spec.has_orders or costs.fee_unit > 0.0
-        make = partial(OrderInputs, risk_fraction=costs.risk_fraction) if has_orders else Asking
         comparing = Comparing()
-        self._inputs: list[SeriesInputs] = [
-            make(
+        self._inputs = [
+            SeriesInputs(
                 spec, bars, self._make_rows(spec, of_series, work_bytes // len(series)),
-                costs.entry_delay, self._device, comparing, Uploads(self._device),
+                costs, self._device, comparing, Uploads(self._device),
             )
             for bars, of_series in zip(series, rows, strict=True)
         ]  # fmt: skip
@@ -106,7 +103,7 @@ class CudaLanguageBackend(Backend):
             limits = upload_limits(self._axis, spec, costs, series, delays, lambda: rows)
         prices = [upload_prices(bars, self._device) for bars in series]
         charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
-        if has_orders:
+        if has_orders(spec, costs):
             folding = AccountFolding(self._axis, to_device(charges, self._device))
             self._accounts = OrderAccounts(spec, costs, prices, folding, self._device)
         else:

@@ -9,25 +9,24 @@ import torch
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, EXIT_PLACES, Ledger
 from engine.accounts.results import Results, arrange_results, join_results
-from engine.accounts.stake import VOLATILITY, build_stake
+from engine.accounts.stake import VOLATILITY, Stake, build_stake
 from engine.backend import Floats, Ints, Slots
 from engine.cuda.account_folding import AccountFolding, FoldedTrades
 from engine.cuda.accounts import WindowGroup
-from engine.cuda.batch_inputs import SentInputs
-from engine.cuda.order_inputs import OrderBatch, OrderIndividuals
+from engine.cuda.inputs import OrderBatch, OrderIndividuals, SentInputs
 from engine.cuda.workspace import Outcomes
 from engine.indicators.cuda.market import SeriesPrices
+from engine.population import build_rules, lower_parts
+from engine.positions.cpu.orders import OrderRules
 from engine.positions.cuda.order_results import FIGURES, WHOLE
 from engine.positions.cuda.order_walk import walk_kernel
-from engine.positions.encode import form_of_exit, form_of_order, lower_targets
+from engine.positions.exit_spec import MARKET
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cpu.bitset import list_set_bars
 from engine.runtime.cuda.watchdog import to_device, to_host
-from strategy.exits import follows_level, split_sides
+from strategy.exits import follows_level
 from strategy.model import Strategy
-from strategy.money import find_step
 from strategy.orders import SUM_SLACK
-from strategy.rows import resolve_value
 
 N_OUT = len(ACCUMULATORS)
 
@@ -83,32 +82,32 @@ class OrderAccounts:
         device: torch.device,
     ) -> None:
         self._prices, self._folding, self._device = prices, folding, device
-        targets = lower_targets(spec)
-        counts = [len(side) for side in targets]
-        self._counts, self._is_ladder = counts, spec.targets is not None
-        self._even_leg = 0 if spec.after_leg is None else spec.after_leg.leg
-        charges, self._size = encode_charges(spec, costs)
-        self._charges = to_device(charges, device)
-        orders = [form_of_order(order).form for order in split_sides(spec.entry)]
-        # A side that never enters is at the market, as the law has it.
-        entries = (spec.long, spec.short)
-        rests = [0 if entry is None else form for entry, form in zip(entries, orders, strict=True)]
+        longs, shorts = sides = lower_parts(spec)
+        rules = build_rules(spec, costs, sides)
+        self._counts, self._legs, self._even_leg = (
+            rules.targets.tolist(),
+            rules.legs,
+            rules.even_leg,
+        )
+        stake = build_stake(spec, costs, spec.layout.decode(spec.layout.defaults))
+        self._charges, self._size = to_device(encode_charges(rules, stake), device), stake.form
         self._flags = {
-            "LONG_ORDER": rests[0],
-            "SHORT_ORDER": rests[1],
-            "REVERSES": bool(spec.reverse),
+            # A side that never enters is at the market, as the law has it.
+            "LONG_ORDER": MARKET if spec.long is None else longs["entry"].form,
+            "SHORT_ORDER": MARKET if spec.short is None else shorts["entry"].form,
+            "REVERSES": rules.reverses,
             "CANCELS": spec.cancel is not None,
             "DAYS": spec.session is not None,
             "MOVES": spec.trail is not None or spec.break_even is not None,
-            "EVEN_LEG": self._even_leg > 0,
-            "LADDERS": self._is_ladder,
+            "EVEN_LEG": rules.even_leg > 0,
+            "LADDERS": rules.legs > 0,
             "COOLS": spec.cooldown is not None,
             "LEVELS": follows_level(spec.trail),
-            "EVEN_FORM": form_of_exit(spec.even_offset).form,
-            "NAMES": bool(spec.named_stops),
+            "EVEN_FORM": rules.even_form,
+            "NAMES": rules.names_stops,
             "BOUNDED": spec.exit_bounds is not None,
             "SLIPS": spec.slippage is not None,
-            "HAS_TICK": find_step(spec.market, "tick").numerator > 0.0,
+            "HAS_TICK": rules.tick_over > 0.0,
             "CARRIES": spec.funding is not None or spec.borrow is not None,
             "SIZE": self._size,
         }
@@ -228,14 +227,9 @@ class OrderAccounts:
         return signals
 
     @property
-    def _listed_legs(self) -> int:
-        """Targets whose bars a ledger lists: those of a ladder."""
-        return max(self._counts) if self._is_ladder else 0
-
-    @property
     def _widths(self) -> tuple[int, int]:
         """Whole numbers and figures of a listed trade."""
-        return int(WHOLE.value) + self._listed_legs, int(FIGURES.value) + self._listed_legs
+        return int(WHOLE.value) + self._legs, int(FIGURES.value) + self._legs
 
     def _walk(
         self,
@@ -269,7 +263,7 @@ class OrderAccounts:
                windows, levels, bars, reasons, sums, *lists, each.size, members,
                batch.rows.shape[1], batch.longs.shape[1], each.genomes.shape[1],
                each.slots.shape[1], each.numbers.shape[1], *self._counts, self._even_leg, capacity,
-               self._listed_legs, warps=1, LANES=LANES, FINER=prices.has_finer,
+               self._legs, warps=1, LANES=LANES, FINER=prices.has_finer,
                **self._flags)  # fmt: skip
         for column, counted in zip(EXIT_PLACES, reasons, strict=True):
             sums[column].copy_(counted)
@@ -306,18 +300,14 @@ def note_trades(trades: FoldedTrades, lists: TradeLists, places: torch.Tensor, r
         of_all.view(room, -1, capacity).index_copy_(1, places, of_series)
 
 
-def encode_charges(spec: Strategy, costs: Costs) -> tuple[Floats, int]:
-    """Numbers that all individuals share, as `order_fills` counts them, and the form of sizes."""
-    layout = spec.layout
-    stake = build_stake(spec, costs, layout.decode(layout.defaults))
-    market = spec.market
-    multiplier = 1.0 if market is None else resolve_value(market.multiplier, {})
+def encode_charges(rules: OrderRules, stake: Stake) -> Floats:
+    """Numbers that all individuals share, as `order_fills` counts them."""
     charges = [
-        costs.per_side, costs.min_risk, costs.fee_unit / multiplier, *find_step(market, "tick"),
+        rules.per_side, rules.min_risk, rules.unit_fee, rules.tick_over, rules.tick_under,
         TICK_SLACK, SUM_SLACK, stake.cash, stake.worth, stake.lot_over, stake.lot_under, LOT_SLACK,
         stake.fee, stake.fee_unit, stake.fee_min,
     ]  # fmt: skip
-    return np.array(charges, np.float64), stake.form
+    return np.array(charges, np.float64)
 
 
 def take_trades(lists: TradeLists, counts: Ints, device: torch.device) -> tuple[Ints, Floats]:

@@ -13,11 +13,11 @@ from engine.conditions.encode import Entry
 from engine.cuda.answering import DeviceLimits, answer_signals
 from engine.cuda.ordering import FEW_PAIRS, ORDERING, choose_warps, order_entries
 from engine.cuda.workspace import Workspace
+from engine.fast_case import Exits
 from engine.indicators.cuda.market import HIGHEST_CODE, INDEX_BARS, DeviceMarket, Stretch
 from engine.positions.cuda.bracket_exits import exit_kernel
 from engine.positions.cuda.chain import drawdown_kernel, fold_kernel, price_kernel
 from engine.positions.cuda.take import take_kernel
-from engine.positions.encode import Exits
 from engine.runtime.compiling.launch import launch
 from engine.runtime.cuda.types import MetWindows, TradePrices
 

@@ -1,6 +1,7 @@
 """Stage 4, chain: take signals one position at a time and fold the trades."""
 
 from engine.accounts.cpu.folding import BARS_IN_MARKET, FIRST_REASON, REJECTED, TRADES, fold
+from engine.fast_case import Exits
 from engine.positions.cpu.bracket_exits import find_bracket_exit
 from engine.positions.cpu.exits import (
     STOP_GAP,
@@ -9,7 +10,6 @@ from engine.positions.cpu.exits import (
     count_coarse,
     read_finer_exit,
 )
-from engine.positions.encode import Exits
 from engine.runtime.compiling.loops import compiled_part
 from engine.runtime.cpu.bitset import NEVER
 from engine.runtime.cpu.types import Floats, Ints, Market, Slots

@@ -18,9 +18,10 @@ from data.bars import Bars, Window
 from data.payments import Payments
 from data.timeframe import DAY_NS, MINUTE_NS
 from data.zones import to_local
+from engine import population
 from engine.accounts.costs import Costs
 from engine.accounts.ledger import REASONS
-from engine.cpu import limited, market
+from engine.cpu import limited
 from engine.population import CarriedRows
 from optimizer.evidence import lookahead
 from optimizer.evidence.lookahead import (
@@ -244,7 +245,7 @@ def shift_higher(monkeypatch):
 
 def leave_before_the_next_day(monkeypatch):
     """The clock ends positions at the last close of a day, by the time of the bar behind it."""
-    true = market.session_exits
+    true = population.session_exits
 
     def find(local, minute_ns, bar_ns):
         exits = true(local, minute_ns, bar_ns)
@@ -252,7 +253,7 @@ def leave_before_the_next_day(monkeypatch):
         last = np.minimum.accumulate(np.where(is_last, np.arange(len(local)), len(local))[::-1])
         return np.where(last[::-1] < len(local), 2 * last[::-1] + 1, exits)
 
-    monkeypatch.setattr(market, "session_exits", find)
+    monkeypatch.setattr(population, "session_exits", find)
 
 
 def read_finer_ahead(monkeypatch):

@@ -1,0 +1,367 @@
+"""Inputs of one series on the device, for all individuals of a population at once."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from data.bars import Bars
+from engine.accounts.costs import Costs
+from engine.backend import Floats, Ints, Slots
+from engine.conditions.cuda.expression_vm import Formulas, Span
+from engine.conditions.cuda.operands import (
+    ArrayName,
+    Arrays,
+    DevicePart,
+    DevicePopulation,
+    DeviceReadings,
+)
+from engine.conditions.cuda.specialization import Comparing
+from engine.conditions.switches import lower_conditions
+from engine.cuda.word_signals import BatchInputs, IndividualInputs
+from engine.indicators.cuda.device_rows import DeviceRows, GrowingRows
+from engine.indicators.cuda.market import MOST_BARS
+from engine.indicators.individuals import Individuals, list_gene_columns, resolve_values
+from engine.indicators.row_bank import RowBank, RowRead
+from engine.indicators.warm_ups import WarmUps
+from engine.population import (
+    ORDER_PARTS,
+    PLAIN_PARTS,
+    TERMS,
+    CarriedRows,
+    LoweredPart,
+    PartColumns,
+    Parts,
+    SessionEnds,
+    has_orders,
+    list_bounds,
+    list_charges,
+    list_pairs,
+    lower_parts,
+    name_legs,
+    take_number,
+)
+from engine.runtime.cuda.graphs import bucket
+from engine.runtime.cuda.uploads import UploadPlan, Uploads
+from engine.runtime.cuda.watchdog import to_device
+from strategy.model import Strategy
+from strategy.nodes import Node
+
+MIDWAY = 3
+"""Words of conditions that are there while others are made of them, for each that stays."""
+
+NO_BAR = 0x7FFFFFFE
+"""Twice a bar that no series has."""
+
+MOST_SESSIONS = 2048
+"""More than the minutes of a day, at each of which the clock may end positions."""
+
+NOTHING: Span = (0, 0)
+
+PER_INDIVIDUAL = ("slots", "genomes", "entries", "exits", "bars", "session_of")
+"""Arrays with a line for each individual."""
+
+PER_ORDER = (*PER_INDIVIDUAL, "carried_of", "cancels")
+"""The same where there are orders."""
+
+
+class LaidOut(NamedTuple):
+    """Inputs of a series, on their way to the device."""
+
+    individuals: Individuals  # all of them
+    plan: UploadPlan[ArrayName]  # what is sent
+    waits: bool  # whether launches wait for the device on their way
+    key: tuple[int, ...]  # numbers that the launches depend on
+
+
+class OrderBatch(NamedTuple):
+    """Inputs of a batch on one series that all its individuals share, as `walk_kernel` has them."""
+
+    longs: torch.Tensor  # [n, N] int64 conditions of entries, 64 bars a word
+    shorts: torch.Tensor  # likewise
+    leaves: torch.Tensor  # [n, N] conditions of exits of both sides
+    cancels: torch.Tensor  # [n, N] conditions that end orders
+    sessions: torch.Tensor  # [q, T] int32
+    days: torch.Tensor  # [T] int32
+    forms: torch.Tensor  # [parts, 2] int32
+    reads: torch.Tensor  # [parts, 2, 2] int32
+    code: torch.Tensor  # instructions of all formulas, int32
+    constants: torch.Tensor  # numbers that they read
+    rows: torch.Tensor  # [slots, T]
+    carried: torch.Tensor  # [n, T]
+
+
+class OrderIndividuals(NamedTuple):
+    """Inputs of each individual, [P, ...]."""
+
+    size: torch.Tensor  # [1] int32, how many there are; there may be room for more
+    entries: torch.Tensor  # [P, 2] int32
+    exits: torch.Tensor  # [P, 2] int32
+    cancels: torch.Tensor  # [P, 2] int32
+    slots: torch.Tensor  # [P, R] int32
+    genomes: torch.Tensor  # [P, G]
+    numbers: torch.Tensor  # [P, 25 + 4 L] as `order_fills` counts them
+    carried_of: torch.Tensor  # [P, 5] int32
+    bars: torch.Tensor  # [P, 3] int32
+    session_of: torch.Tensor  # [P] int32
+
+
+class SentInputs(NamedTuple):
+    """Inputs of a series, on the device."""
+
+    asked: Any  # what all of them share, `BatchInputs` or `OrderBatch`
+    each: Any  # what every one asks, `IndividualInputs` or `OrderIndividuals`
+    windows: torch.Tensor  # [w, 3] int32 place among those of all series, start and end
+    table: torch.Tensor  # [W, 3] int32 of all series, where it was sent with this one
+
+
+class SessionTables(GrowingRows):
+    """By entry bar where the clock ends positions, [n, T] by the minute of the day."""
+
+    def __init__(
+        self, spec: Strategy, ends: SessionEnds | None, n_bars: int, device: torch.device
+    ) -> None:
+        super().__init__(n_bars, MOST_SESSIONS, device, torch.int32, first=1)
+        self._ends, self._device = ends, device
+        reads: list[RowRead] = []
+        if spec.session is not None:
+            minute, layout = spec.session.minute, spec.layout
+            (default,) = resolve_values(minute, layout, layout.defaults[None]).tolist()
+            columns = list_gene_columns(minute, layout)
+            reads.append(RowRead(columns, lambda values: (*values, default)[0]))
+        self._bank = RowBank(reads, MOST_SESSIONS, self._fill)
+
+    def find(self, genomes: Floats) -> Slots:
+        """Numbers of the tables of individuals, [P]; -1 without one."""
+        slots = self._bank.bring(genomes)
+        assert slots is not None
+        return slots[:, 0].copy() if slots.size else np.full(len(genomes), -1, np.int32)
+
+    def _fill(self, minutes: Sequence[float], slots: Ints) -> None:
+        """Make tables into slots."""
+        assert self._ends is not None
+        ends = self._ends
+
+        def make(some: Ints, out: torch.Tensor) -> None:
+            for table, number in zip(out, some.tolist(), strict=True):
+                exits = np.minimum(ends.list_exits(minutes[number]), NO_BAR)
+                table[:] = to_device(exits.astype(np.int32), self._device)
+
+        self.put(slots, make)
+
+
+class SeriesInputs:
+    """Rows and conditions of one series that individuals ask for, and the numbers that they give.
+
+    Args:
+        spec: The strategy.
+        bars: Of the series.
+        rows: Of the series.
+        costs: Costs and risk rules.
+        device: Where tensors lie.
+        comparing: Decides comparisons there.
+        uploads: Sends what individuals ask.
+    """
+
+    def __init__(
+        self,
+        spec: Strategy,
+        bars: Bars,
+        rows: DeviceRows,
+        costs: Costs,
+        device: torch.device,
+        comparing: Comparing,
+        uploads: Uploads,
+    ) -> None:
+        self._spec, self._costs, self._device, self._uploads = spec, costs, device, uploads
+        self._has_orders = has_orders(spec, costs)
+        self._sides, formulas = lower_parts(spec), Formulas(spec.layout)
+        self._readings = DeviceReadings(rows, spec.layout, formulas, device, comparing)
+        asked = lower_conditions(spec)
+        parts = [None if one is None else self._readings.part(one) for one in asked]
+        self._entries, self._exits, self._cancels = parts[:2], parts[2:4], parts[4:]
+        if asked.cancel_long == asked.cancel_short:
+            # One condition of both sides stands there once.
+            del self._cancels[1]
+        names, numbers = PLAIN_PARTS, list_numbers(self._sides)
+        if self._has_orders:
+            names = (*ORDER_PARTS, "slippage", *name_legs(self._sides, "target"))
+            numbers = list_order_numbers(self._sides, costs.risk_fraction)
+        pairs = list_pairs(self._sides, names)
+        reads = [
+            [NOTHING if part.read is None else formulas.span(part.read) for part in pair]
+            for pair in pairs
+        ]
+        self._formulas, self._numbers = self._readings.load(), PartColumns(numbers, spec.layout)
+        self._forms = self._there([[part.form for part in pair] for pair in pairs])
+        self._reads, self._columns = self._there(reads), self._there(self._numbers.columns)
+        self._warm_ups, self._carried = WarmUps(spec), CarriedRows(rows.host, bars, spec.layout)
+        ends = None if spec.session is None else SessionEnds(spec.session, bars)
+        self._sessions = SessionTables(spec, ends, len(bars), device)
+        self._days = self._there(np.zeros(1) if ends is None else ends.list_days())
+        words = self._readings.n_words
+        self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
+        self._none_follows = self._there(np.full((1, words + 1), words))
+
+    def most_individuals(self, work_bytes: int) -> int:
+        """Individuals whose conditions, or rows of their own, fit so much memory."""
+        layout, readings = self._spec.layout, self._readings
+        own_rows = sum(
+            isinstance(charge, Node) and len(list_gene_columns(charge, layout)) > 0
+            for charge in list_charges(self._spec)
+        )
+        words = readings.n_words * (readings.n_parts + MIDWAY + 1)
+        return max(1, work_bytes // (8 * max(words, readings.n_bars * own_rows)))
+
+    def lay_out(
+        self, genomes: Floats, room: int | None, windows: Ints, table: Ints | None = None
+    ) -> LaidOut | None:
+        """Lay out what individuals [P, G] ask; None where there is no room for all their rows.
+
+        `room` is of so many individuals, where others are to need the same launches. `windows`
+        [w, 3], place, start and end, are sent as well, and a table of those of all series.
+        """
+        individuals = Individuals(genomes, self._spec.layout, room)
+        known = self._readings.arrays(individuals)
+        if known is None:
+            return None
+        arrays, rooms = known
+        arrays |= self._list_arrays(individuals)
+        if room is not None and self._has_orders:
+            rooms["carried"] = bucket(len(arrays["carried"]))
+        if room is not None:
+            rooms |= dict.fromkeys(self._per_individual, room)
+        arrays["windows"] = np.asarray(windows, np.int32)
+        arrays["table"] = np.asarray(() if table is None else table, np.int32)
+        plan = self._uploads.lay_out(arrays, rooms)
+        key = (self._sessions.values.data_ptr(), self._uploads.address, plan.size)
+        return LaidOut(
+            individuals,
+            plan,
+            self._readings.count_work(individuals),
+            key + tuple(rooms.values()) + self._readings.key(individuals),
+        )
+
+    def send(self, laid_out: LaidOut) -> SentInputs:
+        """Inputs of individuals, on the device; nothing waits for the host."""
+        self._readings.forget()
+        seen = DevicePopulation(laid_out.individuals, self._uploads.send(laid_out.plan))
+        there = seen.there
+        each = {name: there[name] for name in ("size", *self._per_individual)}
+        each["numbers"] = there["genomes"].index_select(1, self._columns)
+        longs, shorts = (self._join_words([part], seen) for part in self._entries)
+        shared: dict[str, Any] = {
+            "longs": longs,
+            "shorts": shorts,
+            "leaves": self._join_words(self._exits, seen),
+            "sessions": self._sessions.values,
+            "forms": self._forms,
+            "reads": self._reads,
+            "code": self._formulas[0],
+            "constants": self._formulas[1],
+            "rows": self._readings.rows,
+        }
+        asked: BatchInputs | OrderBatch
+        individuals: IndividualInputs | OrderIndividuals
+        if self._has_orders:
+            cancels = self._join_words(self._cancels, seen)
+            carried, individuals = there["carried"], OrderIndividuals(**each)
+            asked = OrderBatch(**shared, cancels=cancels, days=self._days, carried=carried)
+        else:
+            following = _join(
+                [self._readings.following(part, seen) for part in self._exits if part],
+                self._none_follows,
+            )
+            moves = self._spec.trail is not None or self._spec.break_even is not None
+            asked = BatchInputs(**shared, following=following, moves=moves)
+            individuals = IndividualInputs(**each)
+        self._readings.forget()
+        return SentInputs(asked, individuals, there["windows"], there["table"])
+
+    @property
+    def _per_individual(self) -> tuple[str, ...]:
+        return PER_ORDER if self._has_orders else PER_INDIVIDUAL
+
+    def _list_arrays(self, individuals: Individuals) -> Arrays:
+        """Arrays of individuals beside those of their rows and conditions."""
+        genomes = individuals.here
+        arrays: Arrays = {
+            "size": np.array([len(individuals)], np.int32),
+            "genomes": self._numbers.add_constants(genomes),
+            "entries": self._choose_words(self._entries, individuals),
+            "exits": self._choose_words(self._exits, individuals, behind=True),
+            "bars": self._find_limits(individuals),
+            "session_of": self._sessions.find(genomes),
+        }
+        if self._has_orders:
+            carried, carried_of = self._carried.find(list_charges(self._spec), genomes)
+            cancels = self._choose_words(self._cancels, individuals, behind=True)
+            if len(self._cancels) == 1:
+                cancels = np.ascontiguousarray(cancels[:, [0, 0]])
+            arrays |= {
+                "carried": carried if len(carried) else np.zeros((1, 1)),
+                "carried_of": carried_of.astype(np.int32),
+                "cancels": cancels,
+            }
+        return arrays
+
+    def _join_words(
+        self, parts: Sequence[DevicePart | None], seen: DevicePopulation
+    ) -> torch.Tensor:
+        """Words of conditions, shorts behind longs; one row that is never read without any."""
+        return _join([self._readings.words(part, seen) for part in parts if part], self._nothing)
+
+    def _choose_words(
+        self, parts: list[DevicePart | None], individuals: Individuals, *, behind: bool = False
+    ) -> Slots:
+        """Words of a condition that belong to each individual, [P, 2]; -1 without one.
+
+        `behind`: where words of shorts stand behind those of longs.
+        """
+        choices, first = np.full((len(individuals), 2), -1, np.int32), 0
+        for side, part in enumerate(parts):
+            if part is not None:
+                distinct = individuals.distinct(part.columns)
+                choices[:, side] = first + distinct.set_of
+            if behind:
+                first = 0 if part is None else individuals.count_room(part.columns)
+        return choices
+
+    def _find_limits(self, individuals: Individuals) -> Slots:
+        """Longest hold, delay, and first bar that may signal, [P, 3]."""
+        both, limits = self._sides[0], np.empty((len(individuals), 3))
+        for column, name in enumerate(("max_hold", "delay")):
+            limits[:, column] = take_number(both[name], self._spec.layout, individuals.here)
+        limits[:, 1] += self._costs.entry_delay
+        limits[:, 2] = self._warm_ups.of(individuals)
+        return np.minimum(limits, MOST_BARS).astype(np.int32)
+
+    def _there(self, numbers: object) -> torch.Tensor:
+        """Whole numbers on the device."""
+        return to_device(np.asarray(numbers).astype(np.int32), self._device)
+
+
+def list_numbers(sides: Sequence[Parts]) -> list[LoweredPart]:
+    """Numbers of individuals as `IndividualInputs` has them."""
+    pairs = list_pairs(sides, (*PLAIN_PARTS, "after"))
+    return [*(part for pair in pairs for part in pair), sides[0]["break_even"]]
+
+
+def list_order_numbers(sides: Sequence[Parts], risk_fraction: float) -> list[LoweredPart]:
+    """The same as `engine.positions.cuda.order_fills` counts them; R is worth so much of equity."""
+    pairs = list_pairs(sides, ("stop", "trail", "after", "expires", "through", "slippage"))
+    legs = zip(name_legs(sides, "target"), name_legs(sides, "share"), strict=True)
+    targets = list_pairs(sides, [name for leg in legs for name in leg])
+    both = {name: sides[0][name] for name in ("break_even", *TERMS)}
+    both["stake"] = both["stake"]._replace(absent=risk_fraction)
+    listed = [part for pair in pairs for part in pair]
+    listed += [*both.values(), *list_bounds(sides)]
+    return [*listed, *(part for pair in targets for part in pair)]
+
+
+def _join(tensors: list[torch.Tensor], nothing: torch.Tensor) -> torch.Tensor:
+    """Tensors one behind the other; those of nothing where there is none."""
+    if len(tensors) < 2:
+        return tensors[0] if tensors else nothing
+    return torch.cat(tensors)
